@@ -1,0 +1,27 @@
+.PHONY: demo test lint format bench env
+
+# Play the e-commerce case on an embedded PostgreSQL and Spark.
+demo: env
+	.venv/bin/pytrickle demo
+
+# Run the whole test suite; PYTEST_ARGS narrows it.
+test: env
+	.venv/bin/python -m pytest $(PYTEST_ARGS)
+
+lint: env
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+format: env
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
+# Measure differential refresh against full recomputation; writes its results to docs/.
+bench: env
+	.venv/bin/python -m benchmarks
+
+# Make .venv, and install by apt what the machine lacks.
+env:
+	@scripts/bootstrap

@@ -1,0 +1,35 @@
+"""Stream tables for plain PostgreSQL: refreshed differentially by Spark, gated by watermarks."""
+
+from typing import Any
+
+from pytrickle import errors
+from pytrickle.config import Settings
+
+__all__ = [
+    "Client",
+    "RefreshResult",
+    "Settings",
+    "VerifyResult",
+    "configure_spark_with_pytrickle",
+    "connect",
+    "errors",
+    "install",
+]
+
+_HOMES = {
+    "Client": "pytrickle.client",
+    "RefreshResult": "pytrickle.refresh",
+    "VerifyResult": "pytrickle.verify",
+    "configure_spark_with_pytrickle": "pytrickle.execute.session",
+    "connect": "pytrickle.client",
+    "install": "pytrickle.client",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what needs the database or Spark when it is first asked for."""
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pytrickle' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

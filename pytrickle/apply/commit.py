@@ -1,0 +1,179 @@
+"""The write transaction of a refresh: lock, compare frontiers, merge, store frontiers and history, commit."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import psycopg
+from psycopg import sql
+
+from pytrickle.apply.accumulate import accumulate, create_state, fill_state, stage_like_state
+from pytrickle.apply.staging import CONTENT, INCREMENTS, INPUT, KEYED, copy_rows, create_like, run
+from pytrickle.apply.zset import Storage, apply_changes, create_changes, difference, index_rows, stage_changes
+from pytrickle.cut import Cut
+from pytrickle.errors import RefreshConflict
+from pytrickle.plan.compile import WEIGHT
+from pytrickle.plan.grouped import Grouped
+from pytrickle.plan.refresh_plan import RefreshPlan, Stage, input_layout
+from pytrickle.staged import Staged
+
+LOCK_CLASS = 0x70677472
+
+
+@dataclass(frozen=True, slots=True)
+class Commitment:
+    """What the write transaction stores beside the rows."""
+
+    pgt_id: int
+    frontier_version: int
+    settings: tuple[str, ...]
+    snapshot: Cut
+    data_timestamp: datetime
+    effective_watermark: datetime | None
+    initiated_by: str
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a committed refresh changed, and the transaction that did it."""
+
+    rows_inserted: int
+    rows_deleted: int
+    xid: str
+
+
+def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, what: Commitment) -> Committed:
+    """Apply a computed refresh in one transaction: everything, or nothing.
+
+    Raise RefreshConflict when another refresh moved the frontier meanwhile, StreamTableDrifted when the stored rows
+    are not what the last refresh left.
+    """
+    with connection.transaction():
+        connection.execute("SET LOCAL search_path = pg_catalog")
+        for statement in what.settings:
+            run(connection, statement)
+        xid = _claim(connection, what)
+        storage = Storage.of(plan.shape)
+        create_changes(connection, storage)
+        _stage(connection, plan, staged, what.pgt_id, storage)
+        inserted, deleted = apply_changes(connection, storage)
+        if plan.stage in {Stage.CONTENT, Stage.STATE}:
+            index_rows(connection, storage, what.pgt_id)
+        _store(connection, plan, what)
+        _record(connection, plan, what, (inserted, deleted))
+    return Committed(inserted, deleted, xid)
+
+
+def _claim(connection: psycopg.Connection, what: Commitment) -> str:
+    """Lock the stream table, let this transaction write it, and check that nobody moved its frontier."""
+    connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK_CLASS, what.pgt_id))
+    row = connection.execute(
+        "UPDATE pgtrickle.pgt_stream_tables SET frontier_version = frontier_version + 1,"
+        " refresh_xid = pg_current_xact_id(), status = 'ACTIVE', data_timestamp = %s, last_refresh_at = %s,"
+        " effective_watermark = greatest(effective_watermark, %s), last_skip_reason = NULL, last_error = NULL,"
+        " reinitialize_reason = NULL"
+        " WHERE pgt_id = %s AND frontier_version = %s RETURNING refresh_xid::text",
+        (what.data_timestamp, what.data_timestamp, what.effective_watermark, what.pgt_id, what.frontier_version),
+    ).fetchone()
+    if row is None:
+        raise RefreshConflict("Another refresh of the same stream table committed first.", "Nothing needs to be done.")
+    return str(row[0])
+
+
+def _stage(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, pgt_id: int, storage: Storage) -> None:
+    grouped = plan.shape.grouped
+    match plan.stage:
+        case Stage.CHANGES:
+            columns = [*(name for name, _ in plan.shape.definition.columns), WEIGHT]
+            copy_rows(connection, "pgt_changes", staged.rows.rename_columns(columns))
+        case Stage.CONTENT:
+            _stage_content(connection, plan, staged, storage)
+        case _ if grouped is not None:
+            _stage_grouped(connection, plan, grouped, staged, (pgt_id, storage))
+        case _:
+            raise TypeError(f"a plan without an aggregate stages no {plan.stage}")
+
+
+def _stage_content(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, storage: Storage) -> None:
+    rows, names = staged.rows, [name for name, _ in plan.shape.definition.columns]
+    weighted = WEIGHT in rows.column_names
+    weight = f", CAST(NULL AS bigint) AS {WEIGHT}" if weighted else ""
+    create_like(connection, CONTENT, f"SELECT {storage.column_list()}{weight} FROM {storage.table}")
+    copy_rows(connection, CONTENT, rows.rename_columns([*names, WEIGHT] if weighted else names))
+    repeated = f", generate_series(1, {WEIGHT})" if weighted else ""
+    after = f"SELECT {storage.column_list()} FROM pg_temp.{CONTENT}{repeated}"
+    _stage_replacement(connection, storage, after)
+
+
+def _stage_replacement(connection: psycopg.Connection, storage: Storage, after: str) -> None:
+    """Stage what turns the stored rows into `after`; an empty table needs no comparison."""
+    row = connection.execute(_exists(storage)).fetchone()
+    if row and row[0]:
+        stage_changes(connection, storage, difference(storage, after, f"SELECT * FROM {storage.table}"))
+    else:
+        stage_changes(connection, storage, f"SELECT q.*, 1 FROM ({after}) AS q")
+
+
+def _exists(storage: Storage) -> sql.SQL:
+    return sql.SQL(f"SELECT EXISTS (SELECT FROM {storage.table})")
+
+
+def _stage_grouped(
+    connection: psycopg.Connection, plan: RefreshPlan, grouped: Grouped, staged: Staged, target: tuple[int, Storage]
+) -> None:
+    pgt_id, storage = target
+    if plan.stage is Stage.STATE:
+        create_state(connection, pgt_id, grouped, input_layout(plan.shape))
+    stage_like_state(connection, pgt_id, INCREMENTS)
+    if plan.stage is Stage.INPUT:
+        _increments_from_input(connection, plan, grouped, staged)
+    else:
+        copy_rows(connection, INCREMENTS, staged.rows)
+    keyed = staged.keyed is not None
+    if staged.keyed is not None:
+        stage_like_state(connection, pgt_id, KEYED)
+        copy_rows(connection, KEYED, staged.keyed)
+    if plan.stage is Stage.STATE:
+        _stage_replacement(connection, storage, fill_state(connection, pgt_id, grouped, keyed))
+    else:
+        accumulate(connection, pgt_id, grouped, storage, keyed)
+
+
+def _increments_from_input(connection: psycopg.Connection, plan: RefreshPlan, grouped: Grouped, staged: Staged) -> None:
+    create_like(connection, INPUT, input_layout(plan.shape))
+    copy_rows(connection, INPUT, staged.rows)
+    columns = ", ".join([*grouped.keys, *(column.name for column in grouped.merged)])
+    increments = grouped.increments(f"SELECT * FROM pg_temp.{INPUT}")
+    run(connection, f"INSERT INTO pg_temp.{INCREMENTS} ({columns})\n{increments}")
+
+
+def _store(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> None:
+    for window in plan.windows:
+        source = plan.shape.definition.source(window.relid)
+        if source.captured:
+            frontier = sql.SQL((window.new or what.snapshot).literal())
+            connection.execute(
+                sql.SQL(
+                    "UPDATE pgtrickle.pgt_dependencies SET frontier = {} WHERE pgt_id = %s AND source_relid = %s::oid"
+                ).format(frontier),
+                (what.pgt_id, window.relid),
+            )
+
+
+def _record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, rows: tuple[int, int]) -> None:
+    connection.execute(
+        "INSERT INTO pgtrickle.pgt_refresh_history (pgt_id, action, status, initiated_by, reason, started_at,"
+        " finished_at, delta_rows, rows_inserted, rows_deleted, effective_watermark, data_timestamp)"
+        " VALUES (%s, %s, 'COMPLETED', %s, %s, %s, clock_timestamp(), %s, %s, %s, %s, %s)",
+        (
+            what.pgt_id,
+            plan.action,
+            what.initiated_by,
+            plan.reason,
+            what.started_at,
+            plan.delta_rows,
+            *rows,
+            what.effective_watermark,
+            what.data_timestamp,
+        ),
+    )

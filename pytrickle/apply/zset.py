@@ -1,0 +1,104 @@
+"""Z-set application: delete n copies of a row for weight -n, insert n for weight +n."""
+
+from dataclasses import dataclass
+
+import psycopg
+
+from pytrickle.apply.staging import CHANGES, create_like, run
+from pytrickle.errors import StreamTableDrifted
+from pytrickle.plan.compile import WEIGHT
+from pytrickle.plan.dialect import quote
+from pytrickle.plan.grouped import row_hash
+from pytrickle.plan.refresh_plan import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A stream table as the target of changes; columns and hashed columns are quoted names."""
+
+    name: str
+    table: str
+    columns: tuple[str, ...]
+    hashed: tuple[str, ...]
+
+    @classmethod
+    def of(cls, shape: Shape) -> "Storage":
+        """Describe a stream table's storage."""
+        definition = shape.definition
+        table = f"{quote(definition.schema)}.{quote(definition.name)}"
+        columns = tuple(quote(name) for name, _ in definition.columns)
+        return cls(definition.qualified_name, table, columns, tuple(quote(name) for name in shape.hashed))
+
+    def column_list(self, alias: str = "") -> str:
+        """Write the columns, qualified by an alias if there is one."""
+        prefix = f"{alias}." if alias else ""
+        return ", ".join(prefix + column for column in self.columns)
+
+
+def create_changes(connection: psycopg.Connection, storage: Storage) -> None:
+    """Create the empty table of weighted changes for a stream table."""
+    create_like(
+        connection, CHANGES, f"SELECT {storage.column_list()}, CAST(NULL AS bigint) AS {WEIGHT} FROM {storage.table}"
+    )
+
+
+def difference(storage: Storage, after: str, before: str) -> str:
+    """Compile `after - before` as weighted rows of a stream table, netted by exact content."""
+    columns = storage.column_list()
+    image = f"CAST(ROW({columns}) AS text) AS pgt_image"
+    both = (
+        f"SELECT {columns}, 1 AS pgt_sign, {image} FROM ({after}) AS a\nUNION ALL\n"
+        f"SELECT {columns}, -1 AS pgt_sign, {image} FROM ({before}) AS b"
+    )
+    return (
+        f"WITH u AS MATERIALIZED (\n{both}\n), n AS MATERIALIZED "
+        f"(SELECT pgt_image, sum(pgt_sign) AS {WEIGHT} FROM u GROUP BY pgt_image HAVING sum(pgt_sign) <> 0)\n"
+        f"SELECT DISTINCT ON (pgt_image) {storage.column_list('u')}, n.{WEIGHT} FROM u JOIN n USING (pgt_image)"
+    )
+
+
+def stage_changes(connection: psycopg.Connection, storage: Storage, query: str) -> None:
+    """Fill the table of changes from a query that returns the stream table's columns and the weight."""
+    run(connection, f"INSERT INTO pg_temp.{CHANGES} ({storage.column_list()}, {WEIGHT})\n{query}")
+
+
+def apply_changes(connection: psycopg.Connection, storage: Storage) -> tuple[int, int]:
+    """Apply the staged changes and return (rows inserted, rows deleted).
+
+    Raise StreamTableDrifted when a row to delete is not there: then the stream table is not what the last refresh
+    left, and nothing may be built on it.
+    """
+    expected = connection.execute(
+        f"SELECT CAST(coalesce(sum(-{WEIGHT}), 0) AS bigint) FROM pg_temp.{CHANGES} WHERE {WEIGHT} < 0"
+    ).fetchone()
+    deleted = run(connection, _delete(storage)) if expected and expected[0] else 0
+    if expected and deleted != expected[0]:
+        raise StreamTableDrifted(
+            f"{storage.name} lacks {expected[0] - deleted} of the {expected[0]} rows that should be deleted."
+        )
+    inserted = run(
+        connection,
+        f"INSERT INTO {storage.table} ({storage.column_list()})\nSELECT {storage.column_list('c')} "
+        f"FROM pg_temp.{CHANGES} AS c, generate_series(1, c.{WEIGHT}) WHERE c.{WEIGHT} > 0",
+    )
+    return inserted, deleted
+
+
+def index_rows(connection: psycopg.Connection, storage: Storage, pgt_id: int) -> None:
+    """Create the index by which apply_changes finds rows by content."""
+    if storage.hashed:
+        name = quote(f"pgt_row_{pgt_id}")
+        run(connection, f"CREATE INDEX IF NOT EXISTS {name} ON {storage.table} ({row_hash('', storage.hashed)})")
+
+
+def _delete(storage: Storage) -> str:
+    found = f"CAST(ROW({storage.column_list('t')}) AS text) = CAST(ROW({storage.column_list('c')}) AS text)"
+    if storage.hashed:
+        found = f"{row_hash('t', storage.hashed)} = {row_hash('c', storage.hashed)} AND {found}"
+    numbered = (
+        f"SELECT t.ctid AS row, -c.{WEIGHT} AS copies, row_number() OVER (PARTITION BY c.ctid) AS copy "
+        f"FROM pg_temp.{CHANGES} AS c JOIN {storage.table} AS t ON {found} WHERE c.{WEIGHT} < 0"
+    )
+    return (
+        f"DELETE FROM {storage.table} WHERE ctid = ANY (ARRAY(SELECT row FROM ({numbered}) AS n WHERE copy <= copies))"
+    )

@@ -1,0 +1,98 @@
+"""What the catalog says of a stream table's query and sources, as values that the planner reads."""
+
+from dataclasses import dataclass, field
+
+from pytrickle.cut import Cut
+
+
+@dataclass(frozen=True, slots=True)
+class SourceColumn:
+    """A column of a source: its name, full type name, base type and whether equality is bytewise."""
+
+    name: str
+    type_name: str
+    base_type: str
+    deterministic: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A relation that a defining query reads; `indexed` are the leading columns of its valid btree indexes."""
+
+    relid: int
+    schema: str
+    name: str
+    kind: str
+    columns: tuple[SourceColumn, ...]
+    used: tuple[str, ...]
+    buffer: str | None
+    indexed: frozenset[str]
+    pages: int = field(compare=False)
+    estimated_rows: int = field(compare=False)
+
+    @property
+    def captured(self) -> bool:
+        """Whether changes of this source are logged in a change buffer."""
+        return self.buffer is not None
+
+    def column(self, name: str) -> SourceColumn | None:
+        """Find a column by name."""
+        return next((column for column in self.columns if column.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An ordinary view below the defining query, with its canonical text."""
+
+    schema: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The defining query of one stream table, as PostgreSQL prints it, and all that it depends on.
+
+    `aggregates` are the names of all aggregate functions in the query and its views, `columns` the stream table's
+    columns as (name, type) pairs, `full_reason` why the database already knows that only FULL is possible.
+    """
+
+    pgt_id: int
+    schema: str
+    name: str
+    text: str
+    views: tuple[View, ...]
+    sources: tuple[Source, ...]
+    columns: tuple[tuple[str, str], ...]
+    aggregates: frozenset[str]
+    returns_sets: bool
+    full_reason: str | None
+
+    @property
+    def qualified_name(self) -> str:
+        """The stream table's name as users write it."""
+        return f"{self.schema}.{self.name}"
+
+    def source(self, relid: int) -> Source:
+        """Find a source by its identifier."""
+        return next(source for source in self.sources if source.relid == relid)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How far one source is read: from the frontier `old` (None before the first load) to `new`.
+
+    `new` is None when everything that the snapshot shows is read. `delta_rows` and `future_rows` count the buffered
+    changes between the frontiers and beyond the new one.
+    """
+
+    relid: int
+    old: Cut | None
+    new: Cut | None
+    delta_rows: int = 0
+    future_rows: int = 0
+
+    @property
+    def past_rows(self) -> int:
+        """Buffered changes that the old frontier does not cover."""
+        return self.delta_rows + self.future_rows

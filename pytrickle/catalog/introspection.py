@@ -1,0 +1,93 @@
+"""Read the catalog's functions over a SQLAlchemy connection into frozen values.
+
+Every function takes an open connection and only reads; errors of the database leave as the errors of this package.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Function, cast, func, select, text
+from sqlalchemy.dialects.postgresql import REGCLASS
+
+from pytrickle.catalog.model import (
+    DependencyRow,
+    HistoryEntry,
+    HistoryRow,
+    Status,
+    StreamTableStatus,
+    WatermarkGroupRow,
+    WatermarkRow,
+    WatermarkStatusRow,
+)
+from pytrickle.db import translate_errors
+
+Row = TypeVar("Row")
+
+
+def stream_tables(connection: Connection) -> tuple[StreamTableStatus, ...]:
+    """Return the status of every stream table, ordered by name."""
+    return _rows(connection, func.pgtrickle.pgt_status(), StreamTableStatus, order_by=("stream_table",))
+
+
+def watermarks(connection: Connection) -> tuple[WatermarkRow, ...]:
+    """Return the newest watermark of every source that ever advanced, ordered by source."""
+    return _rows(connection, func.pgtrickle.watermarks(), WatermarkRow, order_by=("source",))
+
+
+def watermark_history(connection: Connection, source: str) -> tuple[HistoryEntry, ...]:
+    """Return every advance of one source, newest first; raise when there is no such table."""
+    call = func.pgtrickle.watermark_history(cast(source, REGCLASS))
+    return _rows(connection, call, HistoryEntry)
+
+
+def watermark_groups(connection: Connection) -> tuple[WatermarkGroupRow, ...]:
+    """Return every watermark group, ordered by name."""
+    return _rows(connection, func.pgtrickle.watermark_groups(), WatermarkGroupRow, order_by=("group_name",))
+
+
+def watermark_status(connection: Connection) -> tuple[WatermarkStatusRow, ...]:
+    """Return where every watermark group stands, ordered by name."""
+    return _rows(connection, func.pgtrickle.watermark_status(), WatermarkStatusRow, order_by=("group_name",))
+
+
+def history(connection: Connection, name: str | None = None, limit: int = 20) -> tuple[HistoryRow, ...]:
+    """Return the newest `limit` refreshes of one stream table, or of all when `name` is None."""
+    return _rows(connection, func.pgtrickle.refresh_history(name, limit), HistoryRow)
+
+
+def dependencies(connection: Connection) -> tuple[DependencyRow, ...]:
+    """Return the dependency tree, one row per stream table and source."""
+    return _rows(connection, func.pgtrickle.dependency_tree(), DependencyRow)
+
+
+def status(connection: Connection) -> Status:
+    """Return all that the status screen shows, read in one snapshot of its own transaction.
+
+    The connection must not be inside a transaction yet.
+    """
+    with connection.begin():
+        connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
+        as_of = connection.execute(select(func.transaction_timestamp())).scalar_one()
+        return Status(
+            stream_tables=stream_tables(connection),
+            groups=watermark_status(connection),
+            watermarks=watermarks(connection),
+            as_of=as_of,
+        )
+
+
+def _rows(
+    connection: Connection, call: Function[Any], row_type: Callable[..., Row], order_by: tuple[str, ...] = ()
+) -> tuple[Row, ...]:
+    """Select a table function's columns by the fields of `row_type`, so that their names are spelled once."""
+    names = tuple(field.name for field in fields(row_type))  # type: ignore[arg-type]
+    rows = call.table_valued(*names)
+    statement = select(*(rows.c[name] for name in names)).order_by(*(rows.c[name] for name in order_by))
+    with translate_errors():
+        return tuple(row_type(*map(_frozen, row)) for row in connection.execute(statement))
+
+
+def _frozen(value: object) -> object:
+    """Return arrays as tuples."""
+    return tuple(value) if isinstance(value, list) else value

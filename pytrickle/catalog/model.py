@@ -1,0 +1,123 @@
+"""Frozen values for what the catalog's functions report; the fields are the columns of the SQL functions."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class WatermarkRow:
+    """One source that ever advanced, as ``pgtrickle.watermarks()`` reports it.
+
+    `advanced_at` is when the watermark last moved, `last_seen_at` when its loader last called. A watermark of
+    ``infinity`` (an exhausted source) is ``datetime.max`` in UTC. `lsn` is None where the platform hides it.
+    """
+
+    source: str
+    watermark: datetime
+    advanced_at: datetime
+    last_seen_at: datetime
+    advanced_by: str
+    lsn: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One advance of a source's watermark, as ``pgtrickle.watermark_history(source)`` reports it."""
+
+    watermark: datetime
+    advanced_at: datetime
+    advanced_by: str
+    lsn: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WatermarkGroupRow:
+    """One watermark group: sources whose watermarks must agree within the tolerance."""
+
+    group_name: str
+    sources: tuple[str, ...]
+    tolerance: timedelta
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WatermarkStatusRow:
+    """Where one watermark group stands now.
+
+    `aligned` is None while some source never advanced; `waiting_for` names the source the group waits for and
+    `reason` says it in one sentence.
+    """
+
+    group_name: str
+    min_watermark: datetime | None
+    max_watermark: datetime | None
+    lag: timedelta | None
+    tolerance: timedelta
+    aligned: bool | None
+    effective_watermark: datetime | None
+    waiting_for: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTableStatus:
+    """One stream table as ``pgtrickle.pgt_status()`` reports it.
+
+    `stream_table` is the qualified name, `watermark_gating` the mode in force (``auto`` is resolved), `decision`
+    what the next tick may do (``run``, ``gated`` or ``waiting``) and `reason` why, in one sentence.
+    """
+
+    pgt_id: int
+    stream_table: str
+    status: str
+    refresh_mode: str
+    schedule: str
+    watermark_gating: str
+    decision: str
+    reason: str | None
+    effective_watermark: datetime | None
+    data_timestamp: datetime | None
+    last_refresh_at: datetime | None
+    staleness: timedelta | None
+    last_action: str | None
+    last_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """One attempted refresh, as ``pgtrickle.refresh_history()`` reports it, newest first."""
+
+    refresh_id: int
+    stream_table: str
+    action: str
+    status: str
+    initiated_by: str
+    reason: str | None
+    started_at: datetime
+    finished_at: datetime | None
+    delta_rows: int | None
+    rows_inserted: int | None
+    rows_deleted: int | None
+    effective_watermark: datetime | None
+    data_timestamp: datetime | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyRow:
+    """One edge of the dependency tree: a stream table and what it reads, with the depth below the table."""
+
+    stream_table: str
+    source: str
+    source_type: str
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything the status screen shows, read in one snapshot taken at `as_of`."""
+
+    stream_tables: tuple[StreamTableStatus, ...]
+    groups: tuple[WatermarkStatusRow, ...]
+    watermarks: tuple[WatermarkRow, ...]
+    as_of: datetime

@@ -1,0 +1,73 @@
+"""The planner's questions, answered by a server without running anything."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import sql
+
+from pytrickle.errors import NotDifferentiable
+
+
+@dataclass(frozen=True, slots=True)
+class ServerProbe:
+    """A Probe on one connection, inside a transaction that is rolled back."""
+
+    connection: psycopg.Connection
+
+    def column_types(self, query: str) -> tuple[str, ...]:
+        """Return the full type name of every column of a query."""
+        try:
+            with self.connection.transaction():
+                cursor = self.connection.execute(_trusted(f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"))
+                result = cursor.pgresult
+                count = result.nfields if result else 0
+                pairs = [(result.ftype(i), result.fmod(i)) for i in range(count)] if result else []
+                return tuple(self._type_name(oid, typmod) for oid, typmod in pairs)
+        except psycopg.Error as error:
+            raise NotDifferentiable("the query cannot be split into the planner's parts") from error
+
+    def same_query(self, first: str, second: str) -> bool:
+        """Tell whether PostgreSQL prints both texts alike once it has parsed them."""
+        if first == second:
+            return True
+        try:
+            with self.connection.transaction(force_rollback=True):
+                return self._printed(first, "pgt_probe_1") == self._printed(second, "pgt_probe_2")
+        except psycopg.Error:
+            return False
+
+    def hashable(self, types: tuple[str, ...]) -> tuple[bool, ...]:
+        """Tell for every type whether its values can be hashed."""
+        known = {name: self._is_hashable(name) for name in dict.fromkeys(types)}
+        return tuple(known[name] for name in types)
+
+    def _type_name(self, oid: int, typmod: int) -> str:
+        row = self.connection.execute("SELECT format_type(%s, %s)", (oid, typmod)).fetchone()
+        return str(row[0]) if row else ""
+
+    def _printed(self, query: str, name: str) -> str:
+        self.connection.execute(_trusted(f"CREATE TEMP VIEW {name} AS {query.strip().rstrip(';')}"))
+        row = self.connection.execute("SELECT pg_get_viewdef(%s::regclass)", (f"pg_temp.{name}",)).fetchone()
+        return str(row[0]) if row else ""
+
+    def _is_hashable(self, type_name: str) -> bool:
+        try:
+            with self.connection.transaction():
+                self.connection.execute(_trusted(f"SELECT hash_record_extended(ROW(CAST(NULL AS {type_name})), 0)"))
+        except psycopg.Error:
+            return False
+        return True
+
+
+@contextmanager
+def server_probe(connection: psycopg.Connection) -> Iterator[ServerProbe]:
+    """Open a probe on an autocommit connection; what it creates is rolled back at the end."""
+    with connection.transaction(force_rollback=True):
+        connection.execute("SET LOCAL search_path = pg_catalog")
+        yield ServerProbe(connection)
+
+
+def _trusted(text: str) -> sql.SQL:
+    return sql.SQL(text)

@@ -1,0 +1,167 @@
+"""What one refresh reads of the catalog, in the snapshot in which it also reads the data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import dict_row
+
+from pytrickle.catalog.decision import Decision
+from pytrickle.catalog.definition import Definition, Source, SourceColumn, View, Window
+from pytrickle.cut import Cut
+from pytrickle.errors import UnknownStreamTable
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """One direct source of a stream table and how far it was read; `frontier` is None before the first load."""
+
+    relid: int
+    name: str
+    kind: str
+    frontier: Cut | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTable:
+    """A stream table's catalog row as a refresh needs it."""
+
+    pgt_id: int
+    relid: int
+    name: str
+    refresh_mode: str
+    status: str
+    session_settings: Mapping[str, str]
+    time_dependent: bool
+    frontier_version: int
+    effective_watermark: datetime | None
+    reinitialize_reason: str | None
+    last_skip_reason: str | None
+    last_error: str | None
+    due: bool
+    dependencies: tuple[Dependency, ...]
+    decision: Decision
+
+    @property
+    def populated(self) -> bool:
+        """Whether the first load has been committed."""
+        return self.frontier_version > 0
+
+
+STREAM_TABLES = """
+SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid, pgtrickle.qualified_name(s.pgt_relid) AS name, s.refresh_mode,
+    s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.reinitialize_reason,
+    s.last_skip_reason, s.last_error,
+    s.schedule = 'calculated' OR s.last_refresh_at IS NULL
+        OR s.last_refresh_at + CASE WHEN s.schedule <> 'calculated' THEN s.schedule::interval END <= clock_timestamp()
+        AS due,
+    (
+        SELECT coalesce(jsonb_agg(jsonb_build_object(
+            'relid', d.source_relid::oid::bigint, 'name', d.source_name, 'kind', d.source_type,
+            'frontier', to_jsonb(d.frontier)) ORDER BY d.source_relid), '[]')
+        FROM pgtrickle.pgt_dependencies AS d
+        WHERE d.pgt_id = s.pgt_id
+    ) AS dependencies,
+    g.*
+FROM pgtrickle.pgt_stream_tables AS s, pgtrickle.gating_decision(s.pgt_id) AS g
+    (gating, decision, reason, waiting_for, decided_watermark, caps)
+WHERE %(pgt_id)s::integer IS NULL OR s.pgt_id = %(pgt_id)s
+ORDER BY s.pgt_id
+"""
+
+
+def stream_tables(connection: psycopg.Connection, pgt_id: int | None = None) -> tuple[StreamTable, ...]:
+    """Read all stream tables, or one, with the gating decision of each."""
+    with connection.cursor(row_factory=dict_row) as cursor:
+        return tuple(_stream_table(row) for row in cursor.execute(STREAM_TABLES, {"pgt_id": pgt_id}))
+
+
+def stream_table(connection: psycopg.Connection, pgt_id: int) -> StreamTable:
+    """Read one stream table; raise UnknownStreamTable if it is gone."""
+    found = stream_tables(connection, pgt_id)
+    if not found:
+        raise UnknownStreamTable("The stream table was dropped meanwhile.")
+    return found[0]
+
+
+def resolve_name(connection: psycopg.Connection, name: str) -> int:
+    """Find the number of a stream table by name, under the connection's search_path."""
+    row = connection.execute("SELECT pgtrickle.stream_table_id(%s, current_setting('search_path'))", (name,)).fetchone()
+    if row is None:
+        raise UnknownStreamTable(f"There is no stream table {name}.")
+    return int(row[0])
+
+
+def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
+    """Read all that the planner needs to know of a stream table."""
+    row = connection.execute("SELECT pgtrickle.stream_table_definition(%s)", (pgt_id,)).fetchone()
+    if row is None or row[0] is None:
+        raise UnknownStreamTable("The stream table was dropped meanwhile.")
+    found = row[0]
+    return Definition(
+        found["pgt_id"],
+        found["schema"],
+        found["name"],
+        found["text"],
+        tuple(View(view["schema"], view["name"], view["text"]) for view in found["views"]),
+        tuple(_source(source) for source in found["sources"]),
+        tuple((name, type_name) for name, type_name in found["columns"]),
+        frozenset(found["aggregates"]),
+        found["returns_sets"],
+        found["full_reason"],
+    )
+
+
+def windows(
+    connection: psycopg.Connection, table: StreamTable, sources: tuple[Source, ...], targets: Mapping[int, Cut | None]
+) -> dict[int, Window]:
+    """Count, for every source, the buffered changes between its frontier and its target, and beyond the target."""
+    frontiers = {dependency.relid: dependency.frontier for dependency in table.dependencies}
+    result = {s.relid: Window(s.relid, frontiers.get(s.relid), targets.get(s.relid)) for s in sources}
+    counts = [_count(source, result[source.relid]) for source in sources if source.buffer]
+    if counts:
+        for relid, delta, future in connection.execute(_text(" UNION ALL ".join(counts))):
+            window = result[relid]
+            result[relid] = Window(relid, window.old, window.new, delta, future)
+    return result
+
+
+def _count(source: Source, window: Window) -> str:
+    past = window.old.beyond() if window.old else None
+    later = f"NOT {window.new.covered()}" if window.new else "false"
+    delta = f"count(*) FILTER (WHERE NOT ({later}))" if past else "0"
+    where = past or (window.new.beyond() if window.new else "false")
+    future = f"count(*) FILTER (WHERE {later})"
+    return f"SELECT CAST({source.relid} AS bigint), {delta}, {future} FROM {source.buffer} WHERE {where}"
+
+
+def _text(query: str) -> sql.SQL:
+    return sql.SQL(query)
+
+
+def _stream_table(row: dict[str, Any]) -> StreamTable:
+    decision = Decision.of({**row, "effective_watermark": row["decided_watermark"]})
+    fields = {name: row[name] for name in StreamTable.__slots__ if name not in {"dependencies", "decision"}}
+    dependencies = tuple(
+        Dependency(d["relid"], d["name"], d["kind"], Cut.from_json(d["frontier"]) if d["frontier"] else None)
+        for d in row["dependencies"]
+    )
+    return StreamTable(dependencies=dependencies, decision=decision, **fields)
+
+
+def _source(facts: dict[str, Any]) -> Source:
+    return Source(
+        facts["relid"],
+        facts["schema"],
+        facts["name"],
+        facts["kind"],
+        tuple(SourceColumn(*column) for column in facts["columns"]),
+        tuple(facts["used"]),
+        facts["buffer"],
+        frozenset(facts["indexed"]),
+        facts["pages"],
+        facts["rows"],
+    )

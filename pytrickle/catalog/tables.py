@@ -1,0 +1,169 @@
+"""SQLAlchemy Core metadata of the catalog tables: the one place where Python spells their column names."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Identity,
+    Integer,
+    Interval,
+    MetaData,
+    Table,
+    Text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, OID, REGCLASS
+from sqlalchemy.types import UserDefinedType
+
+
+class PostgresType(UserDefinedType[str]):
+    """A PostgreSQL type that SQLAlchemy does not know; its values travel as psycopg loads and dumps them."""
+
+    cache_ok = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def get_col_spec(self, **_: object) -> str:
+        return self.name
+
+
+CUT = PostgresType("pgtrickle.cut")
+XID8 = PostgresType("xid8")
+TIMESTAMP = DateTime(timezone=True)
+
+catalog = MetaData(schema="pgtrickle")
+
+schema_version = Table(
+    "pgt_schema_version",
+    catalog,
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False),
+    Column("checksum", Text, nullable=False),
+    Column("applied_at", TIMESTAMP, nullable=False),
+)
+
+stream_tables = Table(
+    "pgt_stream_tables",
+    catalog,
+    Column("pgt_id", Integer, Identity(always=True), primary_key=True),
+    Column("pgt_relid", REGCLASS, nullable=False, unique=True),
+    Column("pgt_schema", Text, nullable=False),
+    Column("pgt_name", Text, nullable=False),
+    Column("defining_query", Text, nullable=False),
+    Column("view_relid", REGCLASS, nullable=False),
+    Column("schedule", Text, nullable=False),
+    Column("refresh_mode", Text, nullable=False),
+    Column("watermark_gating", Text, nullable=False),
+    Column("require_watermark", Boolean, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("session_settings", JSONB, nullable=False),
+    Column("full_reason", Text),
+    Column("time_dependent", Boolean, nullable=False),
+    Column("frontier_version", BigInteger, nullable=False),
+    Column("data_timestamp", TIMESTAMP),
+    Column("effective_watermark", TIMESTAMP),
+    Column("last_refresh_at", TIMESTAMP),
+    Column("last_skip_reason", Text),
+    Column("last_error", Text),
+    Column("reinitialize_reason", Text),
+    Column("refresh_xid", XID8),
+    Column("system_identifier", BigInteger, nullable=False),
+    Column("created_at", TIMESTAMP, nullable=False),
+    Column("created_by", Text, nullable=False),
+)
+
+dependencies = Table(
+    "pgt_dependencies",
+    catalog,
+    Column("pgt_id", Integer, primary_key=True, autoincrement=False),
+    Column("source_relid", REGCLASS, primary_key=True),
+    Column("source_name", Text, nullable=False),
+    Column("source_type", Text, nullable=False),
+    Column("columns_used", ARRAY(Text), nullable=False),
+    Column("frontier", CUT),
+    Column("captured_xid", XID8),
+)
+
+change_tracking = Table(
+    "pgt_change_tracking",
+    catalog,
+    Column("source_relid", REGCLASS, primary_key=True),
+    Column("source_name", Text, nullable=False),
+    Column("buffer", Text, nullable=False),
+    Column("capture_mode", Text, nullable=False),
+    Column("captured_columns", JSONB, nullable=False),
+    Column("relations", ARRAY(OID), nullable=False),
+    Column("cleaned_through", ARRAY(CUT), nullable=False),
+    Column("installed_at", TIMESTAMP, nullable=False),
+)
+
+capture_gaps = Table(
+    "pgt_capture_gaps",
+    catalog,
+    Column("source_relid", REGCLASS, nullable=False),
+    Column("relation", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("noted_at", TIMESTAMP, nullable=False),
+)
+
+watermarks = Table(
+    "pgt_watermarks",
+    catalog,
+    Column("source_relid", REGCLASS, primary_key=True),
+    Column("source_name", Text, nullable=False),
+    Column("watermark", TIMESTAMP, nullable=False),
+    Column("cut", CUT, nullable=False),
+    Column("advanced_at", TIMESTAMP, nullable=False),
+    Column("last_seen_at", TIMESTAMP, nullable=False),
+    Column("advanced_by", Text, nullable=False),
+)
+
+watermark_history = Table(
+    "pgt_watermark_history",
+    catalog,
+    Column("history_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("source_relid", REGCLASS, nullable=False),
+    Column("watermark", TIMESTAMP, nullable=False),
+    Column("cut", CUT, nullable=False),
+    Column("advanced_at", TIMESTAMP, nullable=False),
+    Column("advanced_by", Text, nullable=False),
+)
+
+watermark_groups = Table(
+    "pgt_watermark_groups",
+    catalog,
+    Column("group_id", Integer, Identity(always=True), primary_key=True),
+    Column("group_name", Text, nullable=False, unique=True),
+    Column("sources", ARRAY(REGCLASS), nullable=False),
+    Column("tolerance", Interval, nullable=False),
+    Column("created_at", TIMESTAMP, nullable=False),
+)
+
+refresh_history = Table(
+    "pgt_refresh_history",
+    catalog,
+    Column("refresh_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("pgt_id", Integer, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("initiated_by", Text, nullable=False),
+    Column("reason", Text),
+    Column("started_at", TIMESTAMP, nullable=False),
+    Column("finished_at", TIMESTAMP),
+    Column("delta_rows", BigInteger),
+    Column("rows_inserted", BigInteger),
+    Column("rows_deleted", BigInteger),
+    Column("effective_watermark", TIMESTAMP),
+    Column("data_timestamp", TIMESTAMP),
+    Column("error", Text),
+)
+
+refresh_requests = Table(
+    "pgt_refresh_requests",
+    catalog,
+    Column("request_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("pgt_id", Integer, nullable=False),
+    Column("requested_at", TIMESTAMP, nullable=False),
+    Column("requested_by", Text, nullable=False),
+)

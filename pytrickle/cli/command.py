@@ -1,0 +1,117 @@
+"""What every command has in common: --dsn and --json in either place, and errors as sentences."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from inspect import Parameter
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar
+
+import typer
+from rich.console import RenderableType
+
+from pytrickle.cli.console import show, show_error, show_json
+from pytrickle.errors import PytrickleError
+
+if TYPE_CHECKING:
+    from pytrickle.client import Client
+
+UNHEALTHY = 3
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+Dsn = Annotated[
+    str | None,
+    typer.Option(
+        "--dsn",
+        help="Connection string or URL of the database. Without it: PYTRICKLE_DSN, else PGHOST, PGSERVICE etc.",
+        show_default=False,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document; durations are in seconds.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """What the command line said about the database and the form of the output.
+
+    A `dsn` of None means PYTRICKLE_DSN, else the libpq environment.
+    """
+
+    dsn: str | None = None
+    as_json: bool = False
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        """Open a client for the length of the block."""
+        # Loading the engine takes as long as a small command; help and completion do without it.
+        import pytrickle
+
+        with pytrickle.connect(self.dsn) as client:
+            yield client
+
+    def show(self, result: Result, render: Callable[[Result], RenderableType]) -> None:
+        """Print a result on stdout: as JSON, or as `render` draws it for people."""
+        if self.as_json:
+            show_json(result)
+        else:
+            show(render(result))
+
+
+Command = Callable[Concatenate[Invocation, Arguments], None]
+
+
+def command(app: typer.Typer, name: str, *, example: str) -> Callable[[Command[Arguments]], Command[Arguments]]:
+    """Register a function as a command of `app`; it receives an Invocation, then its own arguments by name.
+
+    --dsn and --json are added to its options. A PytrickleError ends it with exit code 1, a sentence and a hint.
+    """
+
+    def register(function: Command[Arguments]) -> Command[Arguments]:
+        @functools.wraps(function)
+        def run(context: typer.Context, dsn: str | None, as_json: bool, **arguments: Any) -> None:
+            invocation = _merged(context.obj, dsn, as_json)
+            with _errors_shown(as_json=invocation.as_json):
+                function(invocation, **arguments)  # type: ignore[call-arg]
+
+        _describe(run, function)
+        app.command(name, epilog=f"Example: {example}")(run)
+        return function
+
+    return register
+
+
+def root_options(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> None:
+    """Take --dsn and --json before a command's name; use it as the callback of a Typer app."""
+    context.obj = _merged(context.obj, dsn, as_json)
+
+
+def _merged(outer: Invocation | None, dsn: str | None, as_json: bool) -> Invocation:
+    outer = outer or Invocation()
+    return Invocation(outer.dsn if dsn is None else dsn, outer.as_json or as_json)
+
+
+def _describe(run: Any, function: Callable[..., None]) -> None:
+    """Give the wrapper the parameters Typer reads: the function's own, the context, and the common options."""
+    own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+    common = [
+        Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context),
+        Parameter("dsn", Parameter.KEYWORD_ONLY, annotation=Dsn, default=None),
+        Parameter("as_json", Parameter.KEYWORD_ONLY, annotation=Json, default=False),
+    ]
+    parameters = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in own] + common
+    run.__signature__ = inspect.Signature(parameters)
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+
+
+@contextmanager
+def _errors_shown(*, as_json: bool) -> Iterator[None]:
+    try:
+        yield
+    except PytrickleError as error:
+        show_error(error, as_json=as_json)
+        raise typer.Exit(1) from None

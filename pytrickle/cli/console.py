@@ -1,0 +1,72 @@
+"""Where output goes: results to stdout, errors and progress to stderr, colour only on a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from rich.console import Console, RenderableType
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from pytrickle.cli.values import jsonable
+from pytrickle.errors import PytrickleError
+
+# A pipe has no width: wide enough that no line of a table is ever cut there.
+_PIPE_WIDTH = 2000
+
+
+def console(stream: TextIO) -> Console:
+    """Return a console on a stream that prints names and queries as they are, brackets included."""
+    width = None if stream.isatty() else _PIPE_WIDTH
+    return Console(file=stream, markup=False, emoji=False, highlight=False, width=width)
+
+
+def show(content: RenderableType) -> None:
+    """Print a result for people on stdout."""
+    target = console(sys.stdout)
+    target.print(content, soft_wrap=isinstance(content, str))
+
+
+def show_json(value: Any, *, indent: int | None = 2) -> None:
+    """Print a result as one JSON document on stdout."""
+    sys.stdout.write(json.dumps(jsonable(value), indent=indent, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def show_note(text: str) -> None:
+    """Print a remark that is not part of the result on stderr."""
+    console(sys.stderr).print(text, style="dim", soft_wrap=True)
+
+
+def show_error(error: PytrickleError, *, as_json: bool) -> None:
+    """Print what went wrong and what to do about it on stderr: two plain sentences, or one JSON document."""
+    if as_json:
+        show_json_error(str(error), error.hint, type(error).__name__, error.sqlstate)
+        return
+    target = console(sys.stderr)
+    target.print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
+    if error.hint:
+        target.print(Text.assemble(("hint: ", "bold"), error.hint), soft_wrap=True)
+
+
+def show_json_error(message: str, hint: str | None, kind: str, sqlstate: str | None) -> None:
+    """Print an error as one JSON document on stderr."""
+    document = {"error": message, "hint": hint, "type": kind, "sqlstate": sqlstate}
+    sys.stderr.write(json.dumps(document, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def progress(task: str) -> Iterator[Callable[[str], None]]:
+    """Show on stderr what is under way and for how long; silent where stderr is no terminal.
+
+    Yields a function that says what is under way from now on.
+    """
+    target = console(sys.stderr)
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=target, transient=True, disable=not target.is_terminal) as display:
+        shown = display.add_task(task, total=None)
+        yield lambda description: display.update(shown, description=description)

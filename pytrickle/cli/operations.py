@@ -1,0 +1,149 @@
+"""Commands on an installation as a whole: install, uninstall, status, doctor, demo."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from pytrickle import migrate
+from pytrickle.catalog.model import Status
+from pytrickle.cli import render, spark_probe, values
+from pytrickle.cli.command import UNHEALTHY, Invocation, command
+from pytrickle.cli.console import progress
+from pytrickle.config import Settings
+from pytrickle.db import connect
+from pytrickle.execute.java import find_java
+from pytrickle.monitor.doctor import Probes, examine
+
+app = typer.Typer()
+
+DEMO_DURATION = timedelta(seconds=60)
+
+
+class Trouble(StrEnum):
+    """What `status --fail-on` can look for."""
+
+    GATED = "gated"
+    STALE = "stale"
+    ERROR = "error"
+
+
+@command(app, "install", example="pytrickle install --dsn postgresql://localhost/shop")
+def install(
+    invocation: Invocation,
+    print_sql: Annotated[bool, typer.Option("--print", help="Print the SQL instead of running it.")] = False,
+) -> None:
+    """Install or upgrade the catalog. Says what it applied; when there is nothing to do, it does nothing."""
+    if print_sql:
+        script = migrate.render()
+        invocation.show({"sql": script}, lambda _: script.rstrip("\n"))
+        return
+    with progress("installing the catalog"), connect(_dsn(invocation), role="install") as connection:
+        applied = migrate.install(connection)
+    text = "\n".join(f"Applied {name}." for name in applied) or "The catalog is up to date."
+    invocation.show({"applied": applied}, lambda _: text)
+
+
+@command(app, "uninstall", example="pytrickle uninstall --yes")
+def uninstall(
+    invocation: Invocation,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Remove the catalog from a database. Watermarks and change buffers go with it; stream tables stay as tables."""
+    if not yes:
+        if not sys.stdin.isatty():
+            raise typer.BadParameter("Add --yes: there is no terminal to ask on.")
+        typer.confirm("Remove pytrickle's catalog from this database?", abort=True, err=True)
+    with progress("removing the catalog"), connect(_dsn(invocation), role="install") as connection:
+        migrate.uninstall(connection)
+    invocation.show({"uninstalled": True}, lambda _: "Removed the catalog.")
+
+
+@command(app, "status", example="pytrickle status --fail-on gated --fail-on error")
+def status(
+    invocation: Invocation,
+    fail_on: Annotated[
+        list[Trouble] | None, typer.Option("--fail-on", help="Exit with code 3 if a stream table is in this state.")
+    ] = None,
+    max_age: Annotated[
+        timedelta | None,
+        typer.Option(parser=values.duration, metavar="DURATION", help="Older data than this is stale, such as 10m."),
+    ] = None,
+) -> None:
+    """Show groups, sources and stream tables. Each is on one screen with its state and the reason for it.
+
+    A stream table is stale if it was never filled or its data is older than --max-age or, without that, than its
+    schedule.
+    """
+    with invocation.client() as client:
+        state = client.status()
+    invocation.show(state, render.status)
+    if set(fail_on or ()) & _troubles(state, max_age):
+        raise typer.Exit(UNHEALTHY)
+
+
+@command(app, "doctor", example="pytrickle doctor --spark")
+def doctor(
+    invocation: Invocation,
+    spark: Annotated[bool, typer.Option("--spark", help="Also start Spark and let it read a snapshot.")] = False,
+) -> None:
+    """Check the machine, server and catalog. Every problem comes with its remedy, and with exit code 3."""
+    settings = Settings.from_environment(invocation.dsn)
+    probes = Probes(
+        find_java=find_java,
+        find_jar=lambda: spark_probe.find_jar(settings),
+        verify_catalog=migrate.verify,
+        read_pinned=(lambda: spark_probe.read_pinned(settings)) if spark else None,
+    )
+    with progress("examining"):
+        checks = tuple(examine(settings.dsn, probes))
+    invocation.show(checks, render.checks)
+    if not all(check.ok for check in checks):
+        raise typer.Exit(UNHEALTHY)
+
+
+@command(app, "demo", example="pytrickle demo --duration 30s")
+def demo(
+    invocation: Invocation,
+    duration: Annotated[
+        timedelta | None,
+        typer.Option(parser=values.duration, metavar="DURATION", help="How long the loaders run; a minute without it."),
+    ] = None,
+) -> None:
+    """Watch gate and hold_back at work. A web shop's order lines arrive later than its orders.
+
+    Without --dsn it starts a PostgreSQL server of its own and removes it at the end.
+    """
+    from pytrickle.demo import run_demo
+
+    raise typer.Exit(run_demo(invocation.dsn, DEMO_DURATION if duration is None else duration, invocation.as_json))
+
+
+def _dsn(invocation: Invocation) -> str:
+    return Settings.from_environment(invocation.dsn).dsn
+
+
+def _troubles(state: Status, max_age: timedelta | None) -> set[Trouble]:
+    """Return which troubles some stream table is in."""
+    found = set()
+    for row in state.stream_tables:
+        named = render.state_of(row)
+        if named == "error":
+            found.add(Trouble.ERROR)
+        if row.decision != "run":
+            found.add(Trouble.GATED)
+        allowed = max_age or _period(row.schedule)
+        if row.staleness is None or (allowed is not None and row.staleness > allowed):
+            found.add(Trouble.STALE)
+    return found
+
+
+def _period(schedule: str) -> timedelta | None:
+    try:
+        return values.duration(schedule)
+    except typer.BadParameter:
+        return None

@@ -1,0 +1,191 @@
+"""How results look on a screen; every function turns a value into something Rich can print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pytrickle.catalog.model import (
+    HistoryEntry,
+    HistoryRow,
+    Status,
+    StreamTableStatus,
+    WatermarkGroupRow,
+    WatermarkRow,
+    WatermarkStatusRow,
+)
+from pytrickle.cli.values import length, moment
+
+if TYPE_CHECKING:
+    from pytrickle.monitor.check import Check
+    from pytrickle.refresh import RefreshResult
+    from pytrickle.verify import VerifyResult
+
+_COLOURS = {
+    "ok": "green",
+    "aligned": "green",
+    "gated": "yellow",
+    "waiting": "yellow",
+    "apart": "yellow",
+    "initializing": "cyan",
+    "error": "red",
+    "failed": "bold red",
+    "skip": "yellow",
+    "skipped": "yellow",
+}
+_NONE = "-"
+
+
+def status(state: Status) -> RenderableType:
+    """Draw the status screen: groups, sources and stream tables, and how old the snapshot is."""
+    age = length(max(datetime.now(UTC) - state.as_of, timedelta(0)))
+    return Group(
+        *_block("Watermark groups", groups(state.groups), state.groups),
+        *_block("Sources", watermarks(state.watermarks, state.as_of), state.watermarks),
+        *_block("Stream tables", stream_tables(state.stream_tables), state.stream_tables),
+        Text(f"Snapshot taken at {moment(state.as_of)}, {age} ago", style="dim"),
+    )
+
+
+def groups(rows: Iterable[WatermarkStatusRow]) -> Table:
+    """Draw where every watermark group stands."""
+    table = _table("group", "state", "lag", "tolerance", "effective watermark", "reason")
+    for row in rows:
+        state = "waiting" if row.aligned is None else "aligned" if row.aligned else "apart"
+        effective = _moment(row.effective_watermark)
+        table.add_row(row.group_name, _state(state), _length(row.lag), length(row.tolerance), effective, row.reason)
+    return table
+
+
+def watermarks(rows: Iterable[WatermarkRow], now: datetime) -> Table:
+    """Draw every source's watermark, the time since it last advanced, and since its loader last called."""
+    table = _table("source", "watermark", "last advance", "last seen", "by")
+    for row in rows:
+        ages = (f"{length(max(now - when, timedelta(0)))} ago" for when in (row.advanced_at, row.last_seen_at))
+        table.add_row(row.source, moment(row.watermark), *ages, row.advanced_by)
+    return table
+
+
+def stream_tables(rows: Iterable[StreamTableStatus]) -> Table:
+    """Draw every stream table's mode, effective watermark, state, and the one sentence that explains it."""
+    table = _table("stream table", "mode", "gating", "state", "effective watermark", "data is", "reason")
+    for row in rows:
+        age = _NONE if row.staleness is None else f"{length(row.staleness)} old"
+        mode = f"{row.refresh_mode} {row.schedule}"
+        effective = _moment(row.effective_watermark)
+        reason = row.last_error or row.reason
+        table.add_row(row.stream_table, mode, row.watermark_gating, _state(state_of(row)), effective, age, reason)
+    return table
+
+
+def state_of(row: StreamTableStatus) -> str:
+    """Name a stream table's state in one word: error, gated, waiting, initializing or ok."""
+    if row.status == "ERROR" or row.last_error:
+        return "error"
+    if row.decision != "run":
+        return row.decision
+    return "initializing" if row.status == "INITIALIZING" else "ok"
+
+
+def history(rows: Sequence[HistoryRow]) -> RenderableType:
+    """Draw refreshes, newest first."""
+    if not rows:
+        return "No refresh yet."
+    table = _table("started", "stream table", "action", "status", "by", "took", "inserted", "deleted", "reason")
+    for row in rows:
+        took = None if row.finished_at is None else row.finished_at - row.started_at
+        counts = (_NONE if count is None else str(count) for count in (row.rows_inserted, row.rows_deleted))
+        started = moment(row.started_at.replace(microsecond=0))
+        status = _state(row.status.lower())
+        initiator = row.initiated_by.lower()
+        table.add_row(
+            started, row.stream_table, row.action, status, initiator, _length(took), *counts, row.error or row.reason
+        )
+    return table
+
+
+def watermark_history(rows: Sequence[HistoryEntry]) -> RenderableType:
+    """Draw the advances of one source, newest first."""
+    if not rows:
+        return "This source never advanced."
+    table = _table("watermark", "advanced at", "by", "lsn")
+    for row in rows:
+        table.add_row(moment(row.watermark), moment(row.advanced_at), row.advanced_by, row.lsn or _NONE)
+    return table
+
+
+def group_list(rows: Sequence[WatermarkGroupRow]) -> RenderableType:
+    """Draw the watermark groups with their sources and tolerance."""
+    if not rows:
+        return "No watermark group yet."
+    table = _table("group", "tolerance", "sources")
+    for row in rows:
+        table.add_row(row.group_name, length(row.tolerance), ", ".join(row.sources))
+    return table
+
+
+def results(rows: Sequence[RefreshResult]) -> RenderableType:
+    """Draw the results of a tick, one line each."""
+    return Group(*(result(row) for row in rows)) if rows else "Nothing is due."
+
+
+def result(row: RefreshResult) -> Text:
+    """Draw one refresh in one line: the table, what was done, how many rows changed, how long it took, and why."""
+    parts = [f"{row.stream_table}  {row.action}"]
+    if row.rows_inserted or row.rows_deleted:
+        parts.append(f"+{row.rows_inserted} -{row.rows_deleted}")
+    if row.effective_watermark is not None:
+        parts.append(f"through {moment(row.effective_watermark)}")
+    parts.append(length(row.duration))
+    parts.extend(filter(None, (row.error or row.reason,)))
+    return Text("  ".join(parts), style=_COLOURS.get(row.action.lower(), ""))
+
+
+def verified(rows: Sequence[VerifyResult]) -> RenderableType:
+    """Draw what comparing stream tables with their defining queries found."""
+    if not rows:
+        return "No stream table yet."
+    table = _table("stream table", "state", "missing rows", "unexpected rows")
+    for row in rows:
+        outcome = Text("matches", style="green") if row.matches else Text("differs", style="bold red")
+        table.add_row(row.stream_table, outcome, str(row.missing), str(row.unexpected))
+    return table
+
+
+def checks(rows: Sequence[Check]) -> RenderableType:
+    """Draw the doctor's findings, each problem with its remedy."""
+    lines = []
+    for row in rows:
+        mark = ("ok       ", "green") if row.ok else ("problem  ", "bold red")
+        lines.append(Text.assemble(mark, (row.name, "bold"), f": {row.detail}"))
+        if row.remedy and not row.ok:
+            lines.append(Text(f"         remedy: {row.remedy}"))
+    return Group(*lines)
+
+
+def _block(title: str, table: Table, rows: Sequence[object]) -> tuple[RenderableType, ...]:
+    return (Text(title, style="bold"), table if rows else Text("  none"), Text(""))
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _state(word: str) -> Text:
+    return Text(word, style=_COLOURS.get(word, ""))
+
+
+def _moment(value: datetime | None) -> str:
+    return _NONE if value is None else moment(value)
+
+
+def _length(value: timedelta | None) -> str:
+    return _NONE if value is None else length(value)

@@ -1,0 +1,153 @@
+"""Commands on stream tables: create, alter, drop, explain, verify."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pytrickle.cli import render
+from pytrickle.cli.command import UNHEALTHY, Invocation, command
+from pytrickle.cli.console import progress
+
+app = typer.Typer()
+
+
+class RefreshMode(StrEnum):
+    """How a stream table may be refreshed."""
+
+    AUTO = "AUTO"
+    DIFFERENTIAL = "DIFFERENTIAL"
+    FULL = "FULL"
+
+
+class Gating(StrEnum):
+    """What a stream table does while the watermarks of its sources disagree."""
+
+    AUTO = "auto"
+    NONE = "none"
+    GATE = "gate"
+    HOLD_BACK = "hold_back"
+
+
+Name = Annotated[str, typer.Argument(help="Name of the stream table; with its schema if outside the search path.")]
+Schedule = Annotated[
+    str | None, typer.Option("--schedule", help="When it is due: 'calculated' (whenever its sources changed) or '5m'.")
+]
+Mode = Annotated[RefreshMode | None, typer.Option("--refresh-mode", case_sensitive=False, help="How to refresh it.")]
+GatingMode = Annotated[
+    Gating | None,
+    typer.Option(
+        "--watermark-gating",
+        case_sensitive=False,
+        help="While watermarks disagree: gate waits, hold_back reads the newest state they agree on, none reads all.",
+    ),
+]
+Require = Annotated[
+    bool | None,
+    typer.Option(
+        "--require-watermark/--no-require-watermark",
+        help="Whether to wait for sources that never advanced their watermark.",
+    ),
+]
+
+
+@command(app, "create", example="pytrickle create totals 'SELECT region, sum(amount) FROM orders GROUP BY region'")
+def create(
+    invocation: Invocation,
+    name: Annotated[str, typer.Argument(help="Name of the new stream table.")],
+    query: Annotated[str | None, typer.Argument(help="The defining query.")] = None,
+    file: Annotated[Path | None, typer.Option("--file", "-f", help="Read the query from a file; - is stdin.")] = None,
+    schedule: Schedule = None,
+    refresh_mode: Mode = None,
+    watermark_gating: GatingMode = None,
+    require_watermark: Require = None,
+) -> None:
+    """Create a stream table from its query. The next tick fills it."""
+    settings = _given(schedule, refresh_mode, watermark_gating, require_watermark)
+    text = _query(query, file)
+    with invocation.client() as client:
+        client.create_stream_table(name, text, **settings)
+    invocation.show({"stream_table": name}, lambda _: f"Created stream table {name}; the next tick fills it.")
+
+
+@command(app, "alter", example="pytrickle alter totals --watermark-gating hold_back")
+def alter(
+    invocation: Invocation,
+    name: Name,
+    schedule: Schedule = None,
+    refresh_mode: Mode = None,
+    watermark_gating: GatingMode = None,
+    require_watermark: Require = None,
+) -> None:
+    """Change a stream table's settings. The change takes effect at the next tick."""
+    settings = _given(schedule, refresh_mode, watermark_gating, require_watermark)
+    if not settings:
+        raise typer.BadParameter("Nothing to change; give at least one option.")
+    with invocation.client() as client:
+        client.alter_stream_table(name, **settings)
+    invocation.show({"stream_table": name, **settings}, lambda _: f"Altered stream table {name}.")
+
+
+@command(app, "drop", example="pytrickle drop totals")
+def drop(
+    invocation: Invocation,
+    name: Name,
+    cascade: Annotated[bool, typer.Option("--cascade", help="Drop the stream tables that read it as well.")] = False,
+) -> None:
+    """Drop a stream table. Its sources stay as they are."""
+    with invocation.client() as client:
+        client.drop_stream_table(name, cascade=cascade)
+    invocation.show({"stream_table": name}, lambda _: f"Dropped stream table {name}.")
+
+
+@command(app, "explain", example="pytrickle explain totals")
+def explain(invocation: Invocation, name: Name) -> None:
+    """Explain how a stream table is refreshed. Its delta plan, where each part runs, its gating, why FULL if FULL."""
+    with invocation.client() as client:
+        explanation = client.explain(name)
+    invocation.show(explanation.data, lambda _: explanation.text)
+
+
+@command(app, "verify", example="pytrickle verify totals")
+def verify(
+    invocation: Invocation,
+    names: Annotated[list[str] | None, typer.Argument(help="Stream tables to verify; all without a name.")] = None,
+) -> None:
+    """Compare tables with their queries. Exit code 3 if a row is missing or unexpected."""
+    results = []
+    with invocation.client() as client:
+        for name in names or [table.stream_table for table in client.stream_tables()]:
+            with progress(f"verifying {name}"):
+                results.append(client.verify(name))
+    invocation.show(tuple(results), render.verified)
+    if not all(result.matches for result in results):
+        raise typer.Exit(UNHEALTHY)
+
+
+def _given(
+    schedule: str | None, refresh_mode: RefreshMode | None, gating: Gating | None, require: bool | None
+) -> dict[str, Any]:
+    """Return the settings that were given, named as the client names them."""
+    settings = {
+        "schedule": schedule,
+        "refresh_mode": refresh_mode and refresh_mode.value,
+        "watermark_gating": gating and gating.value,
+        "require_watermark": require,
+    }
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _query(query: str | None, file: Path | None) -> str:
+    if (query is None) == (file is None):
+        raise typer.BadParameter("Give the defining query either as an argument or with --file.")
+    if file is None:
+        return query or ""
+    try:
+        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise typer.BadParameter(f"{file} cannot be read: {reason}.") from None

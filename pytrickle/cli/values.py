@@ -1,0 +1,135 @@
+"""How durations, instants and results are written on the command line and in JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import typer
+
+_UNITS = {
+    "ms": timedelta(milliseconds=1),
+    "millisecond": timedelta(milliseconds=1),
+    "s": timedelta(seconds=1),
+    "sec": timedelta(seconds=1),
+    "second": timedelta(seconds=1),
+    "m": timedelta(minutes=1),
+    "min": timedelta(minutes=1),
+    "minute": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "hour": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "day": timedelta(days=1),
+    "w": timedelta(weeks=1),
+    "week": timedelta(weeks=1),
+}
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)\s*")
+_CLOCK = re.compile(r"([0-9]+):([0-5][0-9])(?::([0-5][0-9](?:\.[0-9]+)?))?")
+
+
+def duration(text: str) -> timedelta:
+    """Read a duration: ``30 seconds``, ``5m``, ``1h 30m``, ``00:05:00`` or ``0``; a leading minus negates it.
+
+    Raises typer.BadParameter, a usage error, for anything else.
+
+    >>> duration("1h 30m")
+    datetime.timedelta(seconds=5400)
+    """
+    positive = text.strip().lower().removeprefix("-").strip()
+    try:
+        length = _length(positive)
+    except OverflowError:
+        length = None
+    if length is None:
+        raise typer.BadParameter(f"{text!r} is not a duration; write it like '30 seconds', '5m' or '1h 30m'.")
+    return -length if text.strip().startswith("-") else length
+
+
+def _length(text: str) -> timedelta | None:
+    if text == "0":
+        return timedelta(0)
+    if clock := _CLOCK.fullmatch(text):
+        hours, minutes, seconds = clock.groups(default="0")
+        return timedelta(hours=int(hours), minutes=int(minutes), seconds=float(seconds))
+    parts = _PART.findall(text)
+    units = [_UNITS.get(unit) or _UNITS.get(unit.removesuffix("s")) for _, unit in parts]
+    if not parts or _PART.sub("", text) or None in units:
+        return None
+    return sum((float(number) * unit for (number, _), unit in zip(parts, units, strict=True) if unit), timedelta(0))
+
+
+def instant(text: str) -> datetime:
+    """Read a moment: ISO 8601 with a UTC offset or ``Z``, or ``infinity`` for a source that is exhausted.
+
+    Raises typer.BadParameter when it has another form or no offset: a watermark cannot be moved back, so the zone
+    is not guessed.
+
+    >>> instant("2026-01-01T12:00Z").isoformat()
+    '2026-01-01T12:00:00+00:00'
+    """
+    if text.strip().lower() == "infinity":
+        return datetime.max.replace(tzinfo=UTC)
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a moment; write it like 2026-01-01T12:00:00Z.") from None
+    if moment.tzinfo is None:
+        raise typer.BadParameter(f"{text!r} has no UTC offset; write it like 2026-01-01T12:00:00Z.")
+    return moment
+
+
+def jsonable(value: Any) -> Any:
+    """Return what ``json`` can write: values as objects, moments in ISO 8601, durations in seconds."""
+    if is_dataclass(value):
+        return {field.name: jsonable(getattr(value, field.name)) for field in fields(value)}
+    match value:
+        case datetime():
+            return moment(value).replace(" ", "T")
+        case timedelta():
+            return value.total_seconds()
+        case Mapping():
+            return {str(key): jsonable(item) for key, item in value.items()}
+        case tuple() | list():
+            return [jsonable(item) for item in value]
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            return str(value)
+
+
+def moment(value: datetime) -> str:
+    """Write a moment for people, without a fraction that is zero.
+
+    >>> moment(datetime(2026, 1, 1, 12, tzinfo=UTC)), moment(datetime.max)
+    ('2026-01-01 12:00:00+00:00', 'infinity')
+    """
+    match value.replace(tzinfo=None):
+        case datetime.max:
+            return "infinity"
+        case datetime.min:
+            return "-infinity"
+        case _:
+            return value.isoformat(sep=" ")
+
+
+def length(value: timedelta) -> str:
+    """Write a duration for people, in its two largest units.
+
+    >>> length(timedelta(minutes=90)), length(timedelta(seconds=0.12)), length(timedelta(days=-1))
+    ('1 h 30 min', '120 ms', '-1 d')
+    """
+    if value < timedelta(0):
+        return f"-{length(-value)}"
+    if timedelta(0) < value < timedelta(seconds=1):
+        return f"{max(1, round(value / timedelta(milliseconds=1)))} ms"
+    if value < timedelta(minutes=1) and value.microseconds:
+        return f"{value.total_seconds():.1f} s"
+    minutes, seconds = divmod(int(value.total_seconds()), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    parts = [(days, "d"), (hours, "h"), (minutes, "min"), (seconds, "s")]
+    written = [f"{number} {unit}" for number, unit in parts if number]
+    return " ".join(written[:2]) or "0 s"

@@ -1,0 +1,57 @@
+"""Commands on watermarks: advance, list, history."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from pytrickle.cli import render, values
+from pytrickle.cli.command import Invocation, command, root_options
+
+app = typer.Typer(help="Watermarks of sources: how far each is complete.", no_args_is_help=True)
+app.callback()(root_options)
+
+Source = Annotated[str, typer.Argument(help="The source table; with its schema if outside the search path.")]
+
+
+@command(app, "advance", example="pytrickle watermark advance orders 2026-01-01T12:00:00Z")
+def advance(
+    invocation: Invocation,
+    source: Source,
+    watermark: Annotated[
+        datetime,
+        typer.Argument(
+            parser=values.instant,
+            metavar="WATERMARK",
+            help="ISO 8601 with a UTC offset or Z; 'infinity' if the source is exhausted.",
+        ),
+    ],
+) -> None:
+    """Declare a source complete through a moment. Every row that belongs before it is committed."""
+    with invocation.client() as client:
+        client.advance_watermark(source, watermark)
+    result = {"source": source, "watermark": watermark}
+    invocation.show(result, lambda _: f"{source} is complete through {values.moment(watermark)}.")
+
+
+@command(app, "list", example="pytrickle watermark list")
+def list_watermarks(invocation: Invocation) -> None:
+    """List the watermarks. One line for every source that ever advanced."""
+    with invocation.client() as client:
+        rows = client.watermarks()
+    now = datetime.now(UTC)
+    invocation.show(rows, lambda rows: render.watermarks(rows, now) if rows else "No source ever advanced.")
+
+
+@command(app, "history", example="pytrickle watermark history orders --limit 5")
+def history(
+    invocation: Invocation,
+    source: Source,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many advances to show.")] = 20,
+) -> None:
+    """Show the latest advances of a source. Newest first."""
+    with invocation.client() as client:
+        rows = client.watermark_history(source)[:limit]
+    invocation.show(rows, render.watermark_history)

@@ -1,0 +1,274 @@
+"""The facade: one object for everything that can be done with stream tables from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from threading import Event
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import psycopg
+import sqlalchemy
+
+from pytrickle import migrate
+from pytrickle.catalog import introspection, model
+from pytrickle.catalog import refresh as catalog
+from pytrickle.config import Settings
+from pytrickle.db import connect as open_connection
+from pytrickle.db import engine as open_engine
+from pytrickle.db import translate_errors
+from pytrickle.errors import NotDifferentiable, PytrickleError
+from pytrickle.explain import Explanation, explain
+from pytrickle.refresh import Refresher, RefreshResult
+from pytrickle.scheduler.daemon import Daemon
+from pytrickle.scheduler.tick import refresh_one, tick
+from pytrickle.spark import LazyEngine
+from pytrickle.verify import VerifyResult, verify
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OnResult = Callable[[RefreshResult], None]
+Rows = TypeVar("Rows")
+
+
+def install(dsn: str | None = None) -> tuple[str, ...]:
+    """Install or upgrade the catalog and return the names of what was applied; nothing when it is up to date."""
+    with open_connection(Settings.from_environment(dsn).dsn, role="install") as connection:
+        return migrate.install(connection)
+
+
+@contextmanager
+def connect(dsn: str | None = None, spark: SparkSession | None = None, **settings: Any) -> Iterator[Client]:
+    """Open a client on a database whose catalog is installed.
+
+    `dsn` is a libpq connection string or URL; without it libpq's environment counts. `spark` is a session of your own,
+    which is used as it is; without it one is built when a refresh first needs it. `settings` are those of Settings.
+    Raises NotInstalled, CatalogVersionMismatch, ConfigError or ConnectionLost.
+    """
+    client = Client(Settings.from_environment(dsn, **settings), spark)
+    try:
+        client.verify_catalog()
+        yield client
+    finally:
+        client.close()
+
+
+class Client:
+    """Stream tables, watermarks and refreshes of one database. Not safe for use by several threads, but for `stop`."""
+
+    def __init__(self, settings: Settings, spark: SparkSession | None = None) -> None:
+        self.settings = settings
+        self._engine = LazyEngine(settings, spark, self._connection)
+        self._refresher: Refresher | None = None
+        self._pool: sqlalchemy.Engine = open_engine(settings.dsn)
+        self._stop = Event()
+
+    def close(self) -> None:
+        """Close the connections; the Spark session stays, since other clients may use it."""
+        self._pool.dispose()
+        if self._refresher is not None:
+            self._refresher.connection.close()
+
+    def verify_catalog(self) -> None:
+        """Raise NotInstalled or CatalogVersionMismatch unless the catalog fits this package."""
+        migrate.verify(self._connection())
+
+    def create_stream_table(
+        self,
+        name: str,
+        query: str,
+        *,
+        schedule: str = "calculated",
+        refresh_mode: str = "AUTO",
+        watermark_gating: str = "auto",
+        require_watermark: bool = False,
+    ) -> None:
+        """Create a stream table; its rows come with the first refresh.
+
+        Under refresh_mode DIFFERENTIAL a query without delta rules raises NotDifferentiable. Nothing is half-created.
+        """
+        arguments = (name, query, schedule, refresh_mode, watermark_gating, require_watermark)
+        with translate_errors(), self._connection().transaction():
+            row = (
+                self._connection()
+                .execute(
+                    "SELECT pgtrickle.create_stream_table(name => %s, query => %s, schedule => %s, refresh_mode => %s,"
+                    " watermark_gating => %s, require_watermark => %s)",
+                    arguments,
+                )
+                .fetchone()
+            )
+            if refresh_mode == "DIFFERENTIAL" and row is not None:
+                self._require_differential(int(row[0]))
+
+    def alter_stream_table(
+        self,
+        name: str,
+        *,
+        schedule: str | None = None,
+        refresh_mode: str | None = None,
+        watermark_gating: str | None = None,
+        require_watermark: bool | None = None,
+    ) -> None:
+        """Change the given settings of a stream table, from the next tick on."""
+        connection = self._connection()
+        with translate_errors(), connection.transaction():
+            connection.execute(
+                "SELECT pgtrickle.alter_stream_table(name => %s, schedule => %s, refresh_mode => %s,"
+                " watermark_gating => %s, require_watermark => %s)",
+                (name, schedule, refresh_mode, watermark_gating, require_watermark),
+            )
+            if refresh_mode == "DIFFERENTIAL":
+                self._require_differential(catalog.resolve_name(connection, name))
+
+    def drop_stream_table(self, name: str, *, cascade: bool = False) -> None:
+        """Drop a stream table with its rows; with `cascade`, also the stream tables that read it."""
+        self._call("SELECT pgtrickle.drop_stream_table(name => %s, cascade => %s)", name, cascade)
+
+    def create_watermark_group(
+        self, group_name: str, sources: Sequence[str], tolerance: timedelta | str = timedelta(0)
+    ) -> None:
+        """Declare that the watermarks of some sources must agree, within a tolerance."""
+        self._call(
+            "SELECT pgtrickle.create_watermark_group(group_name => %s, sources => %s, tolerance => %s::interval)",
+            group_name,
+            list(sources),
+            tolerance,
+        )
+
+    def alter_watermark_group(
+        self, group_name: str, sources: Sequence[str] | None = None, tolerance: timedelta | str | None = None
+    ) -> None:
+        """Change the sources or the tolerance of a watermark group, from the next tick on."""
+        self._call(
+            "SELECT pgtrickle.alter_watermark_group(group_name => %s, sources => %s::text[],"
+            " tolerance => %s::interval)",
+            group_name,
+            None if sources is None else list(sources),
+            tolerance,
+        )
+
+    def drop_watermark_group(self, group_name: str) -> None:
+        """Drop a watermark group; the stream tables over its sources are no longer gated by it."""
+        self._call("SELECT pgtrickle.drop_watermark_group(group_name => %s)", group_name)
+
+    def advance_watermark(self, source: str, watermark: datetime) -> None:
+        """Assert that a source is complete through `watermark`, in a transaction of its own.
+
+        A loader should rather call pgtrickle.advance_watermark in the transaction that loads the rows.
+        """
+        self._call("SELECT pgtrickle.advance_watermark(%s::regclass, %s::timestamptz)", source, watermark)
+
+    def refresh(self, name: str, *, respect_gate: bool = False) -> RefreshResult:
+        """Refresh one stream table now.
+
+        A gate is passed unless `respect_gate` is set; a hold_back cap is never passed. Raises what made it fail.
+        """
+        with translate_errors():
+            pgt_id = catalog.resolve_name(self._connection(), name)
+        return refresh_one(self.settings.dsn, self._refreshing(), pgt_id, respect_gate)
+
+    def tick(self, on_result: OnResult | None = None) -> tuple[RefreshResult, ...]:
+        """Refresh all that is due, once, in dependency order; failures are results, not exceptions."""
+        return tick(self.settings.dsn, self._refreshing(), on_result or (lambda result: None))
+
+    def run(
+        self,
+        once: bool = False,
+        on_result: OnResult | None = None,
+        on_error: Callable[[PytrickleError], None] | None = None,
+    ) -> None:
+        """Tick whenever a watermark or a request arrives, and every poll interval, until `stop` is called.
+
+        A lost connection is reported to `on_error` and waited out.
+        """
+        if once:
+            self.tick(on_result)
+            return
+        report = on_error or (lambda error: None)
+        step = lambda: self.tick(on_result)  # noqa: E731
+        Daemon(self.settings.dsn, self.settings.poll_interval, step, report, self._stop).run()
+
+    def stop(self) -> None:
+        """End `run` after the tick under way; may be called from another thread or a signal handler."""
+        self._stop.set()
+
+    def explain(self, name: str) -> Explanation:
+        """Explain what the next refresh of a stream table would do, and where each part would run."""
+        with translate_errors():
+            pgt_id = catalog.resolve_name(self._connection(), name)
+        return explain(self.settings.dsn, self._refreshing(), pgt_id)
+
+    def verify(self, name: str) -> VerifyResult:
+        """Compare a stream table with its defining query at the table's own frontier."""
+        with translate_errors():
+            pgt_id = catalog.resolve_name(self._connection(), name)
+        return verify(self.settings.dsn, self._connection(), pgt_id)
+
+    def status(self) -> model.Status:
+        """Return groups, watermarks and stream tables, read in one snapshot."""
+        with translate_errors(), self._pool.connect() as connection:
+            return introspection.status(connection)
+
+    def stream_tables(self) -> tuple[model.StreamTableStatus, ...]:
+        """Return the status of every stream table."""
+        return self._read(introspection.stream_tables)
+
+    def watermarks(self) -> tuple[model.WatermarkRow, ...]:
+        """Return the newest watermark of every source."""
+        return self._read(introspection.watermarks)
+
+    def watermark_history(self, source: str) -> tuple[model.HistoryEntry, ...]:
+        """Return every advance of one source, newest first."""
+        return self._read(lambda connection: introspection.watermark_history(connection, source))
+
+    def watermark_groups(self) -> tuple[model.WatermarkGroupRow, ...]:
+        """Return every watermark group."""
+        return self._read(introspection.watermark_groups)
+
+    def watermark_status(self) -> tuple[model.WatermarkStatusRow, ...]:
+        """Return where every watermark group stands."""
+        return self._read(introspection.watermark_status)
+
+    def history(self, name: str | None = None, limit: int = 20) -> tuple[model.HistoryRow, ...]:
+        """Return the newest refreshes of one stream table, or of all."""
+        return self._read(lambda connection: introspection.history(connection, name, limit))
+
+    def dependencies(self) -> tuple[model.DependencyRow, ...]:
+        """Return what every stream table reads, directly and through others."""
+        return self._read(introspection.dependencies)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _read(self, read: Callable[[sqlalchemy.Connection], Rows]) -> Rows:
+        with translate_errors(), self._pool.connect() as connection:
+            return read(connection)
+
+    def _call(self, statement: str, *arguments: object) -> None:
+        with translate_errors():
+            self._connection().execute(statement.encode(), arguments)
+
+    def _connection(self) -> psycopg.Connection:
+        return self._refreshing().connection
+
+    def _refreshing(self) -> Refresher:
+        """Return the refresher on a living connection, opened anew after it was lost."""
+        known = self._refresher
+        if known is not None and not (known.connection.closed or known.connection.broken):
+            return known
+        connection = open_connection(self.settings.dsn, role="refresher")
+        shapes = known.shapes if known else {}
+        self._refresher = Refresher(connection, self._engine, self.settings.small_delta_rows, shapes)
+        return self._refresher
+
+    def _require_differential(self, pgt_id: int) -> None:
+        definition = catalog.definition(self._connection(), pgt_id)
+        reason = self._refreshing().shape(definition).full_reason
+        if reason:
+            raise NotDifferentiable(f"The query cannot be refreshed differentially: {reason}.")

@@ -1,0 +1,66 @@
+"""Settings: what a pytrickle process needs to know, from arguments and PYTRICKLE_* environment variables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
+from typing import Any, Self
+
+from pytrickle.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to reach the database and Spark, and when to prefer which.
+
+    ``dsn``: libpq connection string or URL; empty means the libpq environment (PGHOST, PGSERVICE, …).
+    ``spark_master``: master URL of the session pytrickle builds itself.
+    ``jdbc_jar``: path of PostgreSQL's JDBC driver; None lets Spark's environment be searched.
+    ``poll_interval``: how long the daemon sleeps when nothing wakes it.
+    ``small_delta_rows``: up to this many changed rows a term is computed inside PostgreSQL, beyond it in Spark.
+    """
+
+    dsn: str = field(default="", repr=False)
+    spark_master: str = "local[*]"
+    jdbc_jar: str | None = None
+    poll_interval: timedelta = timedelta(seconds=1)
+    small_delta_rows: int = 20_000
+
+    def __post_init__(self) -> None:
+        if self.poll_interval <= timedelta(0):
+            raise ConfigError("The poll interval must be longer than zero.", "Give it in seconds, such as 0.5.")
+        if self.small_delta_rows < 0:
+            raise ConfigError("small_delta_rows must not be negative.", "0 sends every term to Spark.")
+
+    @classmethod
+    def from_environment(
+        cls, dsn: str | None = None, *, environ: Mapping[str, str] | None = None, **overrides: Any
+    ) -> Self:
+        """Return settings from the arguments, else PYTRICKLE_<NAME> in ``environ``, else the defaults.
+
+        Arguments that are None count as not given. Raises ConfigError for an unknown name or a malformed value.
+        """
+        environ = os.environ if environ is None else environ
+        known = {setting.name: f"PYTRICKLE_{setting.name.upper()}" for setting in fields(cls)}
+        if unknown := sorted(set(overrides) - set(known)):
+            raise ConfigError(f"There is no setting {unknown[0]!r}.", f"The settings are {', '.join(sorted(known))}.")
+        given = {name: value for name, value in {"dsn": dsn, **overrides}.items() if value is not None}
+        read = {name: environ[variable] for name, variable in known.items() if environ.get(variable)}
+        return cls(**{name: _parsed(name, value) for name, value in {**read, **given}.items()})
+
+
+_PARSERS: dict[str, Callable[[Any], Any]] = {
+    "poll_interval": lambda seconds: timedelta(seconds=float(seconds)),
+    "small_delta_rows": int,
+}
+
+
+def _parsed(name: str, value: Any) -> Any:
+    if isinstance(value, timedelta) or name not in _PARSERS:
+        return value
+    try:
+        return _PARSERS[name](value)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ConfigError(f"The setting {name} cannot be {value!r}.", "It must be a number.") from error

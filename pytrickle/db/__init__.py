@@ -1,0 +1,9 @@
+"""The only door to PostgreSQL's client library: connections, snapshots, and errors in our own words."""
+
+from pytrickle.db.connect import connect
+from pytrickle.db.engine import engine
+from pytrickle.db.jdbc import JdbcTarget, jdbc_target
+from pytrickle.db.snapshot import Snapshot, exported_snapshot
+from pytrickle.db.translate import translate_errors
+
+__all__ = ["JdbcTarget", "Snapshot", "connect", "engine", "exported_snapshot", "jdbc_target", "translate_errors"]

@@ -1,0 +1,59 @@
+"""An exported snapshot: one moment of the database that many connections can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psycopg
+
+from pytrickle.cut import Cut
+from pytrickle.db.connect import connect
+from pytrickle.db.translate import translate_errors
+from pytrickle.errors import DatabaseError
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A moment held open: ``connection`` reads it, others join it by ``SET TRANSACTION SNAPSHOT '<name>'``.
+
+    ``cut`` is the frontier that a reader of this snapshot reaches.
+    """
+
+    connection: psycopg.Connection
+    name: str
+    cut: Cut
+
+
+@contextmanager
+def exported_snapshot(dsn: str = "") -> Iterator[Snapshot]:
+    """Hold a read-only snapshot on its own connection until the block ends.
+
+    Raises NotInstalled when the database has no catalog. Statements on ``connection`` inside the block raise
+    psycopg's errors unless they are wrapped in ``translate_errors``.
+    """
+    connection = connect(dsn, role="snapshot")
+    try:
+        with translate_errors():
+            snapshot = _export(connection)
+        yield snapshot
+    finally:
+        connection.close()
+
+
+def _export(connection: psycopg.Connection) -> Snapshot:
+    # The transaction idles while Spark computes: a server-side time-out must not take the snapshot away.
+    connection.execute(
+        "SELECT set_config(name, '0', false) FROM pg_settings"
+        " WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')"
+    )
+    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    row = connection.execute(
+        "SELECT pg_export_snapshot(), c.snapshot::text, c.xid::text, c.pos, c.lsn::text"
+        " FROM pgtrickle.current_cut() AS c"
+    ).fetchone()
+    if row is None:
+        raise DatabaseError("The server exported no snapshot.")
+    name, *cut = row
+    return Snapshot(connection, name, Cut(*cut))

@@ -1,0 +1,92 @@
+"""The only place that knows psycopg's errors: constraint name and SQLSTATE to our tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import sqlalchemy.exc
+
+from pytrickle import errors
+from pytrickle.errors import PytrickleError
+
+# Our own SQL names what it objects to as the constraint, where the SQLSTATE alone would not tell.
+_BY_CONSTRAINT: dict[str, type[PytrickleError]] = {
+    "frontier_not_readable": errors.RefreshConflict,
+    "invalid_argument": errors.InvalidArgument,
+    "not_differentiable": errors.NotDifferentiable,
+    "unknown_stream_table": errors.UnknownStreamTable,
+    "unknown_watermark_group": errors.UnknownWatermarkGroup,
+}
+
+_BY_SQLSTATE: dict[str, type[PytrickleError]] = {
+    "0A000": errors.QueryRefused,
+    "22000": errors.WatermarkMovedBack,
+    "22004": errors.InvalidArgument,
+    "22023": errors.InvalidArgument,
+    "40001": errors.SerializationFailure,
+    "40P01": errors.SerializationFailure,
+    "42501": errors.InsufficientPrivilege,
+    "42704": errors.UnknownStreamTable,
+    "42710": errors.InvalidArgument,
+    "42P01": errors.InvalidArgument,
+    "42P07": errors.StreamTableExists,
+    "42P17": errors.CycleDetected,
+    "53100": errors.DiskFull,
+    "53300": errors.ConnectionLost,
+    "55000": errors.InvalidArgument,
+    "55P03": errors.SerializationFailure,
+    "57P01": errors.ConnectionLost,
+    "57P02": errors.ConnectionLost,
+    "57P03": errors.ConnectionLost,
+    "57P05": errors.ConnectionLost,
+}
+
+_BY_CLASS: dict[str, type[PytrickleError]] = {
+    "08": errors.ConnectionLost,
+    "2B": errors.InvalidArgument,
+    "28": errors.ConfigError,
+    "3D": errors.ConfigError,
+    "3F": errors.InvalidArgument,
+    "40": errors.SerializationFailure,
+    "42": errors.QueryRefused,
+}
+
+_MISSING_OBJECT = frozenset({"3F000", "42704", "42883", "42P01"})
+_CATALOG_NAME = re.compile(r'"?\bpgtrickle\b(\.|")')
+
+
+@contextmanager
+def translate_errors() -> Iterator[None]:
+    """Raise our own errors in place of psycopg's and SQLAlchemy's, for the length of the block or function."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise translated(error) from error
+    except sqlalchemy.exc.DBAPIError as error:
+        if not isinstance(error.orig, psycopg.Error):
+            raise
+        raise translated(error.orig) from error.orig
+
+
+def translated(error: psycopg.Error) -> PytrickleError:
+    """Return the error of our tree that says the same, with the server's DETAIL and HINT as its hint."""
+    message = error.diag.message_primary or str(error).strip() or type(error).__name__
+    hint = "\n".join(filter(None, (error.diag.message_detail, error.diag.message_hint))) or None
+    kind = _kind(error, message)
+    if kind is errors.NotInstalled:
+        return errors.NotInstalled("This database has no pytrickle catalog.", sqlstate=error.sqlstate)
+    return kind(message, hint=hint, sqlstate=error.sqlstate)
+
+
+def _kind(error: psycopg.Error, message: str) -> type[PytrickleError]:
+    sqlstate = error.sqlstate
+    if sqlstate is None:
+        return errors.ConnectionLost if isinstance(error, psycopg.OperationalError) else errors.DatabaseError
+    if sqlstate in _MISSING_OBJECT and _CATALOG_NAME.search(message):
+        return errors.NotInstalled
+    if ours := _BY_CONSTRAINT.get(error.diag.constraint_name or ""):
+        return ours
+    return _BY_SQLSTATE.get(sqlstate) or _BY_CLASS.get(sqlstate[:2], errors.DatabaseError)

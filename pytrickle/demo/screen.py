@@ -1,0 +1,109 @@
+"""What the demo shows while it runs: a live table on a terminal, a few plain lines elsewhere."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from pytrickle.catalog.model import Status, StreamTableStatus, WatermarkRow, WatermarkStatusRow
+from pytrickle.demo.checks import Tally
+from pytrickle.demo.reports import GROUP, MODES, SOURCES, report_name
+
+
+def live_view(status: Status, tallies: Mapping[str, Tally], left: timedelta) -> Group:
+    """Return everything there is to see at this moment, as one renderable."""
+    return Group(
+        Text(f"pytrickle demo: two loaders, three reports over the same join. {left.total_seconds():.0f} s to go."),
+        _sources(status),
+        _group_line(_group(status)),
+        _reports(status, tallies),
+    )
+
+
+def plain_lines(status: Status, tallies: Mapping[str, Tally], left: timedelta) -> tuple[str, ...]:
+    """Return the same as `live_view` says, in one short line for the group and one for each report."""
+    watermarks = ", ".join(f"{mark.source} {clock(mark.watermark)}" for mark in _watermarks(status))
+    tables = {table.stream_table: table for table in status.stream_tables}
+    return (
+        f"{left.total_seconds():3.0f} s to go. {watermarks or 'no watermark yet'}. {_group_line(_group(status))}",
+        *(_report_line(mode, tables[report_name(mode)], tallies[mode]) for mode in MODES),
+    )
+
+
+def summary(tallies: Mapping[str, Tally], refreshes: Mapping[str, int], verified: Mapping[str, bool]) -> Table:
+    """Return the closing table: what each report showed, how fresh it was, and whether it equals its query."""
+    table = Table(title="Orders shown without their lines, as seen by the demo's own checks")
+    for heading in ("watermark gating", "refreshes", "checks", "incomplete", "at worst", "mean age", "verify"):
+        table.add_column(heading, justify="left" if heading in ("watermark gating", "verify") else "right")
+    for mode, tally in tallies.items():
+        table.add_row(
+            mode,
+            str(refreshes.get(report_name(mode), 0)),
+            str(tally.looks),
+            str(tally.looks_incomplete),
+            f"{tally.worst} orders",
+            seconds(tally.mean_age),
+            "matches" if verified.get(mode) else "DIFFERS",
+        )
+    return table
+
+
+def clock(moment: datetime | None) -> str:
+    """Return a moment as local time of day, or a dash."""
+    return f"{moment.astimezone():%H:%M:%S}" if moment else "–"
+
+
+def seconds(duration: timedelta | None) -> str:
+    """Return a duration in seconds, or a dash."""
+    return f"{duration.total_seconds():.1f} s" if duration is not None else "–"
+
+
+def _watermarks(status: Status) -> tuple[WatermarkRow, ...]:
+    return tuple(row for row in status.watermarks if row.source in SOURCES)
+
+
+def _group(status: Status) -> WatermarkStatusRow:
+    return next(row for row in status.groups if row.group_name == GROUP)
+
+
+def _group_line(group: WatermarkStatusRow) -> str:
+    state = {True: "aligned", False: "misaligned", None: "not started"}[group.aligned]
+    reason = f": {group.reason}" if group.reason else ""
+    return f"{group.group_name} {state}, lag {seconds(group.lag)}{reason}"
+
+
+def _report_line(mode: str, table: StreamTableStatus, tally: Tally) -> str:
+    return (
+        f"      {mode:9} {table.decision:7} shows {tally.last.shown} orders, {tally.last.incomplete} of them without"
+        f" their lines; ever so in {tally.looks_incomplete} of {tally.looks} checks;"
+        f" effective watermark {clock(table.effective_watermark)}"
+    )
+
+
+def _sources(status: Status) -> Table:
+    table = Table("source", "watermark", "behind the clock", "advanced at")
+    for row in _watermarks(status):
+        table.add_row(row.source, clock(row.watermark), seconds(status.as_of - row.watermark), clock(row.advanced_at))
+    return table
+
+
+def _reports(status: Status, tallies: Mapping[str, Tally]) -> Table:
+    table = Table("report", "decision", "reason", "effective watermark")
+    for heading in ("orders", "without lines", "ever", "newest order"):
+        table.add_column(heading, justify="right")
+    tables = {row.stream_table: row for row in status.stream_tables}
+    for mode in MODES:
+        row, tally = tables[report_name(mode)], tallies[mode]
+        table.add_row(
+            mode,
+            row.decision,
+            row.reason or "",
+            clock(row.effective_watermark),
+            str(tally.last.shown),
+            Text(str(tally.last.incomplete), style="bold red" if tally.last.incomplete else "green"),
+            f"{tally.looks_incomplete} of {tally.looks}",
+            seconds(tally.last.age),
+        )
+    return table

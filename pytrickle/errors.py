@@ -1,0 +1,211 @@
+"""The error tree: every failure pytrickle can explain, grouped by what the reader should do about it.
+
+    PytrickleError
+    ├── ConfigError                  correct the settings or the machine
+    │   ├── JavaMissing
+    │   └── JdbcDriverMissing
+    ├── MigrationError               the catalog could not be installed or removed; nothing was changed
+    ├── CatalogError                 correct the call
+    │   ├── NotInstalled
+    │   ├── CatalogVersionMismatch
+    │   ├── UnknownStreamTable
+    │   ├── UnknownWatermarkGroup
+    │   ├── StreamTableExists
+    │   ├── WatermarkMovedBack
+    │   ├── InvalidArgument
+    │   ├── CycleDetected
+    │   └── InsufficientPrivilege
+    ├── PlanError                    correct the defining query or its refresh mode
+    │   ├── QueryRefused
+    │   └── NotDifferentiable
+    ├── RefreshError                 the stream table keeps its last contents
+    │   ├── RefreshConflict          (retryable)
+    │   ├── StagingFailed
+    │   ├── StreamTableDrifted
+    │   └── SparkFailed
+    └── DatabaseError                look at the server
+        ├── ConnectionLost           (retryable)
+        ├── SerializationFailure     (retryable)
+        └── DiskFull
+
+A gated stream table is an answer, not an error.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class PytrickleError(Exception):
+    """pytrickle could not do what was asked.
+
+    ``hint`` says what to do about it; ``retryable`` whether the same call may succeed later by itself, which is
+    what the scheduler obeys; ``sqlstate`` is PostgreSQL's code when the database raised the error.
+    """
+
+    default_hint: ClassVar[str | None] = None
+    default_retryable: ClassVar[bool] = False
+
+    def __init__(
+        self, message: str, hint: str | None = None, retryable: bool | None = None, *, sqlstate: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint or self.default_hint
+        self.retryable = self.default_retryable if retryable is None else retryable
+        self.sqlstate = sqlstate
+
+
+class ConfigError(PytrickleError):
+    """A setting, or something the machine must provide, is missing or wrong."""
+
+
+class JavaMissing(ConfigError):
+    """Spark needs a Java runtime, version 17 or later, and none was found."""
+
+    default_hint = "Install one (on Debian: apt-get install default-jre-headless) or set JAVA_HOME."
+
+
+class JdbcDriverMissing(ConfigError):
+    """Spark needs PostgreSQL's JDBC driver, and no jar was found."""
+
+    default_hint = "Install it (on Debian: apt-get install libpostgresql-jdbc-java) or set PYTRICKLE_JDBC_JAR."
+
+
+class MigrationError(PytrickleError):
+    """The catalog could not be installed or removed; the database was left as it was."""
+
+    default_hint = "Nothing was changed; pytrickle install --print shows the SQL."
+
+
+class CatalogError(PytrickleError):
+    """The catalog does not allow what was asked."""
+
+
+class NotInstalled(CatalogError):
+    """The database has no pytrickle catalog."""
+
+    default_hint = "Run pytrickle install against this database."
+
+
+class CatalogVersionMismatch(CatalogError):
+    """The catalog and this package are of different versions."""
+
+
+class UnknownStreamTable(CatalogError):
+    """No stream table has that name."""
+
+    default_hint = "pytrickle status lists the stream tables; a name outside the search path needs its schema."
+
+
+class UnknownWatermarkGroup(CatalogError):
+    """No watermark group has that name."""
+
+    default_hint = "pytrickle group list shows the watermark groups."
+
+
+class StreamTableExists(CatalogError):
+    """A relation of that name is already there."""
+
+    default_hint = "Choose another name, or drop the existing table first."
+
+
+class WatermarkMovedBack(CatalogError):
+    """A watermark never moves back; the source keeps the one it had."""
+
+    default_hint = "pytrickle watermark list shows where it stands."
+
+
+class InvalidArgument(CatalogError):
+    """An argument has a value that is not allowed."""
+
+    default_hint = "Check the names and values given; a name outside the search path needs its schema."
+
+
+class CycleDetected(CatalogError):
+    """The stream tables would depend on each other in a circle."""
+
+    default_hint = "Let one of them read the base tables instead."
+
+
+class InsufficientPrivilege(CatalogError):
+    """The role lacks a privilege."""
+
+    default_hint = "Ask the owner of the object or of the database for the privilege."
+
+
+class PlanError(PytrickleError):
+    """The defining query cannot be maintained as asked."""
+
+
+class QueryRefused(PlanError):
+    """The defining query cannot be accepted; ``construct`` names the part that is at fault, when known."""
+
+    default_hint = "Run the query in psql: PostgreSQL reports the same there."
+
+    def __init__(
+        self, message: str, construct: str = "", hint: str | None = None, *, sqlstate: str | None = None
+    ) -> None:
+        super().__init__(message, hint, sqlstate=sqlstate)
+        self.construct = construct
+
+
+class NotDifferentiable(PlanError):
+    """The defining query has no delta rule, and the stream table does not allow full refreshes."""
+
+    default_hint = "Use refresh_mode AUTO or FULL."
+
+
+class RefreshError(PytrickleError):
+    """A refresh failed; the stream table keeps its last contents."""
+
+
+class RefreshConflict(RefreshError):
+    """Another refresh of the same stream table committed first."""
+
+    default_hint = "Nothing was changed; the next tick takes the stream table up again."
+    default_retryable = True
+
+
+class StagingFailed(RefreshError):
+    """The delta could not be staged in the database."""
+
+    default_hint = "Nothing was changed; pytrickle doctor checks the connection and the rights."
+
+
+class StreamTableDrifted(RefreshError):
+    """The stream table or its state does not hold what its last refresh left there."""
+
+    default_hint = "pytrickle verify shows the difference; the next refresh rebuilds the table."
+
+
+class SparkFailed(RefreshError):
+    """Spark could not compute the delta."""
+
+    default_hint = "Nothing was changed; pytrickle doctor checks Java and the driver, Spark's log has the details."
+
+
+class DatabaseError(PytrickleError):
+    """PostgreSQL reported an error that pytrickle has no better word for."""
+
+    default_hint = "The server's log has the details."
+
+
+class ConnectionLost(DatabaseError):
+    """The server could not be reached, or went away."""
+
+    default_hint = "Check that the server runs and that --dsn or the PG* variables point to it."
+    default_retryable = True
+
+
+class SerializationFailure(DatabaseError):
+    """A concurrent transaction got in the way."""
+
+    default_hint = "Nothing was changed; the same call can simply be repeated."
+    default_retryable = True
+
+
+class DiskFull(DatabaseError):
+    """The server has no disk space left."""
+
+    default_hint = "Free space on the database server; nothing was changed."

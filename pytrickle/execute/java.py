@@ -1,0 +1,46 @@
+"""What Spark needs on the machine: a Java runtime and PostgreSQL's JDBC driver."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from pytrickle.errors import JavaMissing, JdbcDriverMissing
+
+MINIMUM_JAVA = 17
+SYSTEM_JARS = (
+    "/usr/share/java/postgresql.jar",
+    "/usr/share/java/postgresql-jdbc.jar",
+    "/usr/share/pgjdbc/postgresql.jar",
+)
+MAVEN_COORDINATE = "org.postgresql:postgresql:42.7.8"
+
+
+def find_java() -> str:
+    """Return the version line of the Java runtime that Spark will use; raise JavaMissing if there is none fit."""
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if program is None:
+        raise JavaMissing("No Java runtime was found.")
+    try:
+        shown = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=True).stderr
+    except (OSError, subprocess.SubprocessError) as error:
+        raise JavaMissing(f"{program} does not start.") from error
+    found = re.search(r'version "(?:1\.)?(\d+)', shown)
+    if found is None or int(found.group(1)) < MINIMUM_JAVA:
+        raise JavaMissing(f"Spark needs Java {MINIMUM_JAVA} or later, {program} is older.")
+    return shown.splitlines()[0]
+
+
+def find_jdbc_jar(setting: str | None = None) -> str | None:
+    """Return the path of the JDBC driver: the setting, PYTRICKLE_JDBC_JAR, or where systems keep it; else None.
+
+    Raise JdbcDriverMissing when an explicit path does not exist.
+    """
+    explicit = setting or os.environ.get("PYTRICKLE_JDBC_JAR")
+    if explicit:
+        if not Path(explicit).is_file():
+            raise JdbcDriverMissing(f"There is no JDBC driver at {explicit}.")
+        return explicit
+    return next((path for path in SYSTEM_JARS if Path(path).is_file()), None)

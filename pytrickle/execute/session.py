@@ -1,0 +1,53 @@
+"""The Spark session: built lazily to our needs, or brought by the user and left as it is."""
+
+from collections.abc import Sequence
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from pytrickle.config import Settings
+from pytrickle.errors import SparkFailed
+from pytrickle.execute.java import MAVEN_COORDINATE, find_java, find_jdbc_jar
+
+CONFIGURATION = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    "spark.log.level": "ERROR",
+}
+
+
+def configure_spark_with_pytrickle(
+    builder: SparkSession.Builder, jdbc_jar: str | None = None, extra_packages: Sequence[str] = ()
+) -> SparkSession.Builder:
+    """Add PostgreSQL's JDBC driver to a session builder and return it.
+
+    The driver is `jdbc_jar`, else PYTRICKLE_JDBC_JAR, else the system's jar, else fetched from Maven; only then, or
+    when `extra_packages` (Maven coordinates) are given, is spark.jars.packages set.
+    """
+    jar = find_jdbc_jar(jdbc_jar)
+    packages = list(extra_packages)
+    if jar:
+        builder = builder.config("spark.jars", jar).config("spark.driver.extraClassPath", jar)
+    else:
+        packages.append(MAVEN_COORDINATE)
+    return builder.config("spark.jars.packages", ",".join(packages)) if packages else builder
+
+
+def build_session(settings: Settings) -> SparkSession:
+    """Start a Spark session for refreshes; raise JavaMissing or SparkFailed."""
+    find_java()
+    builder = SparkSession.builder.appName("pytrickle").master(settings.spark_master)
+    for name, value in CONFIGURATION.items():
+        builder = builder.config(name, value)
+    try:
+        return configure_spark_with_pytrickle(builder, settings.jdbc_jar).getOrCreate()
+    except (PySparkException, RuntimeError, OSError) as error:
+        raise SparkFailed("The Spark session could not be started.", "Run pytrickle doctor.") from error

@@ -1,0 +1,37 @@
+"""Explaining a stream table: its gating decision and the plan of its next refresh, neither of which is executed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pytrickle.catalog import refresh as catalog
+from pytrickle.db import exported_snapshot, translate_errors
+from pytrickle.plan.explain import describe, render_text
+from pytrickle.refresh import Refresher
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """An explanation as text for people and as data for programs."""
+
+    text: str
+    data: dict[str, Any]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def explain(dsn: str, refresher: Refresher, pgt_id: int) -> Explanation:
+    """Plan the next refresh of one stream table and describe it."""
+    with exported_snapshot(dsn) as snapshot:
+        with translate_errors():
+            table = catalog.stream_table(snapshot.connection, pgt_id)
+        plan = refresher.plan(snapshot, table, table.decision.caps)
+    decision = table.decision
+    facts = describe(plan) | {
+        "gating": decision.gating,
+        "decision": decision.decision,
+        "gating_reason": decision.reason,
+        "waiting_for": decision.waiting_for,
+        "effective_watermark": decision.effective_watermark.isoformat() if decision.effective_watermark else None,
+    }
+    return Explanation(render_text(facts), facts)

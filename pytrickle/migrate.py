@@ -1,0 +1,185 @@
+"""Install, verify and remove the catalog: numbered migrations once each, functions whenever they changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+import psycopg
+
+from pytrickle.db.translate import translate_errors
+from pytrickle.errors import (
+    CatalogError,
+    CatalogVersionMismatch,
+    InsufficientPrivilege,
+    MigrationError,
+    NotInstalled,
+    PlanError,
+)
+
+OLDEST_SERVER = 15
+FUNCTIONS_VERSION = 0
+_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('pgtrickle.pgt_schema_version', 0))"
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A piece of the catalog's SQL; the functions together are one script, of version 0."""
+
+    version: int
+    name: str
+    text: str
+
+    @property
+    def checksum(self) -> str:
+        return sha256(self.text.encode()).hexdigest()
+
+    @property
+    def record(self) -> str:
+        """The statement that writes the script into pgt_schema_version."""
+        return (
+            "INSERT INTO pgtrickle.pgt_schema_version (version, name, checksum, applied_at)"
+            f" VALUES ({self.version}, '{self.name}', '{self.checksum}', clock_timestamp())\n"
+            "ON CONFLICT (version) DO UPDATE SET name = EXCLUDED.name, checksum = EXCLUDED.checksum,"
+            " applied_at = EXCLUDED.applied_at;\n"
+        )
+
+
+@cache
+def scripts() -> tuple[Script, ...]:
+    """Return the package's migrations in order, then its functions."""
+    root = _sql_directory()
+    migrations = tuple(
+        Script(int(path.name.partition("_")[0]), path.name.removesuffix(".sql"), path.read_text(encoding="utf-8"))
+        for path in _sorted_sql(root / "migrations")
+    )
+    functions = "\n".join(path.read_text(encoding="utf-8") for path in _sorted_sql(root / "functions"))
+    return (*migrations, Script(FUNCTIONS_VERSION, "functions", functions))
+
+
+def install(connection: psycopg.Connection) -> tuple[str, ...]:
+    """Bring the catalog to this package's version in one transaction; return the names of what was applied.
+
+    Nothing is applied when the catalog is up to date. Concurrent installs wait for each other.
+    Raises MigrationError when the server is too old, the pg_trickle extension is present, or an applied migration is
+    not the one of this package; CatalogVersionMismatch when the catalog is newer; InsufficientPrivilege.
+    """
+    _check_server(connection)
+    with _migration(connection):
+        connection.execute(_LOCK)
+        applied = _applied(connection)
+        _check_history(applied)
+        pending = tuple(script for script in scripts() if applied.get(script.version) != script.checksum)
+        for script in pending:
+            connection.execute(script.text.encode(), prepare=False)
+            connection.execute(script.record.encode(), prepare=False)
+    return tuple(script.name for script in pending)
+
+
+def render(installed: int = 0) -> str:
+    """Return what ``install`` would run on a catalog of version ``installed`` (0: none), for ``psql -1 -f``.
+
+    The text depends on the package's version alone.
+    """
+    pending = (script for script in scripts() if script.version == FUNCTIONS_VERSION or script.version > installed)
+    parts = (f"-- {script.name}\n{script.text.rstrip()}\n\n{script.record}" for script in pending)
+    return "\n".join((f"{_LOCK};\n", *parts))
+
+
+def verify(connection: psycopg.Connection) -> None:
+    """Check that the catalog is the one this package was written for.
+
+    Raises NotInstalled, or CatalogVersionMismatch with the remedy.
+    """
+    with translate_errors():
+        applied = _applied(connection)
+    if not applied:
+        raise NotInstalled("This database has no pytrickle catalog.")
+    _check_history(applied)
+    if any(applied.get(script.version) != script.checksum for script in scripts()):
+        raise CatalogVersionMismatch(
+            "The catalog in this database is of another version than this package.",
+            "Run pytrickle install to bring the catalog to this package's version.",
+        )
+
+
+def uninstall(connection: psycopg.Connection) -> None:
+    """Remove the catalog, capture and state in one transaction, as ``sql/uninstall.sql`` says.
+
+    Raises NotInstalled when there is none.
+    """
+    with _migration(connection):
+        connection.execute(_LOCK)
+        if not _applied(connection):
+            raise NotInstalled("This database has no pytrickle catalog.", "There is nothing to uninstall.")
+        connection.execute((_sql_directory() / "uninstall.sql").read_bytes(), prepare=False)
+
+
+def _sql_directory() -> Traversable:
+    """Return the SQL shipped in the wheel, or the live files beside an editable install."""
+    shipped = files("pytrickle") / "_sql"
+    return shipped if shipped.is_dir() else Path(__file__).parent.parent / "sql"
+
+
+def _sorted_sql(directory: Traversable) -> list[Traversable]:
+    return sorted((path for path in directory.iterdir() if path.name.endswith(".sql")), key=lambda path: path.name)
+
+
+def _check_server(connection: psycopg.Connection) -> None:
+    if connection.info.server_version < OLDEST_SERVER * 10_000:
+        raise MigrationError(
+            f"PostgreSQL {connection.info.server_version // 10_000} is too old.",
+            f"pytrickle needs PostgreSQL {OLDEST_SERVER} or later.",
+            sqlstate="0A000",
+        )
+
+
+@contextmanager
+def _migration(connection: psycopg.Connection) -> Iterator[None]:
+    """Run the block in one transaction; what the SQL objects to is a MigrationError here."""
+    try:
+        with translate_errors(), connection.transaction():
+            yield
+    except (NotInstalled, CatalogVersionMismatch, InsufficientPrivilege):
+        raise
+    except (CatalogError, PlanError) as error:
+        raise MigrationError(error.message, error.hint, sqlstate=error.sqlstate) from error
+
+
+def _applied(connection: psycopg.Connection) -> dict[int, str]:
+    """Return the checksum of each applied script by version; empty where there is no catalog."""
+    (installed, foreign), *_ = connection.execute(
+        "SELECT to_regclass('pgtrickle.pgt_schema_version') IS NOT NULL,"
+        " EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_trickle')"
+    ).fetchall()
+    if foreign:
+        raise MigrationError(
+            "The pg_trickle extension is installed in this database.",
+            "Use another database: both own the schema pgtrickle, so they cannot be installed side by side.",
+            sqlstate="55000",
+        )
+    if not installed:
+        return {}
+    return dict(connection.execute("SELECT version, checksum FROM pgtrickle.pgt_schema_version").fetchall())
+
+
+def _check_history(applied: dict[int, str]) -> None:
+    """Refuse a catalog that a newer package wrote, or whose migrations are not this package's."""
+    known = {script.version: script.checksum for script in scripts()}
+    if max(applied, default=0) > max(known):
+        raise CatalogVersionMismatch(
+            f"The catalog in this database is of version {max(applied)}, this package knows {max(known)}.",
+            "Upgrade the package pytrickle-postgres.",
+        )
+    for version, checksum in applied.items():
+        if version != FUNCTIONS_VERSION and known.get(version) != checksum:
+            raise MigrationError(
+                f"Migration {version} is not the one that was applied to this database.",
+                "Install the package version that created the catalog, then upgrade from there.",
+            )

@@ -1,0 +1,1 @@
+"""The health of a machine, a server and a catalog, as values."""

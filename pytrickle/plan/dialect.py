@@ -1,0 +1,42 @@
+"""PostgreSQL as pg_get_viewdef prints it, parsed without rewriting any function."""
+
+from typing import ClassVar
+
+from sqlglot import exp, parse_one
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.errors import SqlglotError
+
+from pytrickle.errors import NotDifferentiable
+
+AGGREGATES = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
+SPECIAL_SYNTAX = frozenset({"CAST", "EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION"})
+
+
+class Canonical(Postgres):
+    """Leave every function call as it stands: `date_part` must not become `EXTRACT`, nor `"left"` `"LEFT"`."""
+
+    NORMALIZE_FUNCTIONS = False
+
+    class Parser(Postgres.Parser):  # type: ignore[misc,valid-type]
+        FUNCTIONS: ClassVar = {name: build for name, build in Postgres.Parser.FUNCTIONS.items() if name in AGGREGATES}
+        FUNCTION_PARSERS: ClassVar = {
+            name: parse for name, parse in Postgres.Parser.FUNCTION_PARSERS.items() if name in SPECIAL_SYNTAX
+        }
+
+
+def parse_query(text: str) -> exp.Expr:
+    """Parse one canonical query; raise NotDifferentiable when the text is beyond the parser."""
+    try:
+        return parse_one(text, dialect=Canonical)
+    except SqlglotError as error:
+        raise NotDifferentiable("the query uses syntax that cannot be parsed") from error
+
+
+def render(node: exp.Expr) -> str:
+    """Write an expression as PostgreSQL text with every identifier quoted."""
+    return node.sql(dialect=Canonical, identify=True)
+
+
+def quote(name: str) -> str:
+    """Quote one identifier."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,90 @@
+"""The defining query at cuts, as plain SQL: time travel for constructs that have no delta rule."""
+
+from sqlglot import exp
+
+from pytrickle.catalog.definition import Definition, Source, Window
+from pytrickle.errors import NotDifferentiable, QueryRefused
+from pytrickle.plan.algebra import Version
+from pytrickle.plan.compile import WEIGHT, table_name
+from pytrickle.plan.cuts import condition
+from pytrickle.plan.dialect import parse_query, quote, render
+from pytrickle.plan.probe import Probe
+
+
+def query_at(definition: Definition, windows: dict[int, Window], probe: Probe) -> str:
+    """Write the defining query with every source read at its new frontier.
+
+    Where nothing lies beyond the frontiers this is the query itself. Raise QueryRefused when the query cannot be
+    rewritten, which happens only for syntax that the planner cannot reproduce.
+    """
+    rewound = {relid: window for relid, window in windows.items() if window.new is not None and window.future_rows}
+    body = definition.text.strip().rstrip(";")
+    if not rewound:
+        return body
+    try:
+        tree = _expand(parse_query(body), definition, frozenset(rewound), probe, body)
+    except NotDifferentiable as error:
+        raise QueryRefused(
+            f"{definition.qualified_name} cannot be read at a watermark: {error}.",
+            "Use watermark_gating => 'gate' or 'none' for this stream table.",
+        ) from error
+    tables = [
+        f"{_state_name(relid)} AS (\n{_multiset(definition.source(relid), window)}\n)"
+        for relid, window in rewound.items()
+    ]
+    return "WITH " + ",\n".join(tables) + f"\nSELECT * FROM (\n{render(tree)}\n) AS pgt_query"
+
+
+def _expand(tree: exp.Expr, definition: Definition, rewound: frozenset[int], probe: Probe, original: str) -> exp.Expr:
+    if not probe.same_query(original, render(tree)):
+        raise NotDifferentiable("it uses syntax that the planner cannot reproduce exactly")
+
+    def step(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Table) or not node.db:
+            return node
+        alias = exp.TableAlias(this=exp.to_identifier(node.alias_or_name, quoted=True))
+        for view in definition.views:
+            if (view.schema, view.name) == (node.db, node.name):
+                inner = _expand(parse_query(view.text), definition, rewound, probe, view.text)
+                return _replaced(node, exp.Subquery(this=inner, alias=alias))
+        for source in definition.sources:
+            if (source.schema, source.name) == (node.db, node.name) and source.relid in rewound:
+                table = exp.Table(this=exp.to_identifier(_state_name(source.relid), quoted=True), alias=alias)
+                return _replaced(node, table)
+        return node
+
+    return tree.transform(step)
+
+
+def _replaced(table: exp.Table, replacement: exp.Expr) -> exp.Expr:
+    if table.args.get("only") or table.args.get("sample") or table.alias_column_names:
+        raise NotDifferentiable("it uses ONLY, TABLESAMPLE or column aliases on a table")
+    replacement.set("joins", table.args.get("joins"))
+    return replacement
+
+
+def _state_name(relid: int) -> str:
+    return f"pgt_at_{relid}"
+
+
+def _multiset(source: Source, window: Window) -> str:
+    """R@new = R - FUTURE as rows: drop so many copies of what came later, add back what went later."""
+    columns = ", ".join(quote(name) for name in source.used)
+    listed = f"{columns}, " if columns else ""
+    image = f"CAST(ROW({columns}) AS text)"
+    changes = (
+        f"SELECT {listed}{WEIGHT}, {image} AS pgt_image FROM {source.buffer} WHERE {condition(Version.FUTURE, window)}"
+    )
+    net = (
+        f"SELECT pgt_image, sum({WEIGHT}) AS pgt_net FROM ({changes}) AS c GROUP BY pgt_image HAVING sum({WEIGHT}) <> 0"
+    )
+    numbered = (
+        f"SELECT {listed}pgt_image, row_number() OVER (PARTITION BY pgt_image) AS pgt_copy "
+        f"FROM (SELECT {listed}{image} AS pgt_image FROM {table_name(source)}) AS r"
+    )
+    return (
+        f"SELECT {columns} FROM ({numbered}) AS r LEFT JOIN ({net}) AS n USING (pgt_image) "
+        f"WHERE n.pgt_net IS NULL OR r.pgt_copy > n.pgt_net\nUNION ALL\n"
+        f"SELECT {columns} FROM (SELECT DISTINCT ON (pgt_image) {listed}pgt_image FROM ({changes}) AS c) AS g "
+        f"JOIN ({net}) AS n USING (pgt_image), generate_series(1, -n.pgt_net)"
+    )

@@ -1,0 +1,120 @@
+"""Where the terms of a delta run: driven by indexes in PostgreSQL, planned freely there, or joined in Spark."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pytrickle.catalog.definition import Definition, Source
+from pytrickle.plan.algebra import Join, Project, Relation, Scan, UnionAll, Version
+from pytrickle.plan.compile import table_name
+from pytrickle.plan.dialect import quote
+
+
+class Place(StrEnum):
+    """Where the joins of a refresh are computed."""
+
+    INDEX = "PostgreSQL, index lookups from the delta"
+    POSTGRES = "PostgreSQL, joins planned freely"
+    SPARK = "Spark, every source read once"
+
+
+SETTINGS = {
+    Place.INDEX: (
+        "SET LOCAL enable_seqscan = off",
+        "SET LOCAL enable_mergejoin = off",
+        "SET LOCAL random_page_cost = 1.1",
+        "SET LOCAL max_parallel_workers_per_gather = 0",
+    ),
+    Place.POSTGRES: ("SET LOCAL work_mem = '64MB'",),
+    Place.SPARK: (),
+}
+SEQUENTIAL = ("SET LOCAL max_parallel_workers_per_gather = 0", "SET LOCAL synchronize_seqscans = off")
+PLANNER = ("SET LOCAL jit = off", "SET LOCAL join_collapse_limit = 12", "SET LOCAL from_collapse_limit = 12")
+
+
+@dataclass(frozen=True, slots=True)
+class MissingIndex:
+    """A join column through which a delta cannot reach a source without reading all of it."""
+
+    table: str
+    column: str
+
+    @property
+    def statement(self) -> str:
+        """The statement that creates the index."""
+        return f"CREATE INDEX ON {self.table} ({quote(self.column)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The chosen place, why, and which indexes would allow index lookups."""
+
+    place: Place
+    reason: str
+    missing: tuple[MissingIndex, ...] = ()
+
+
+def blocks_of(node: Relation) -> tuple[Project, ...]:
+    """List the blocks of a relation in sum-of-products form."""
+    match node:
+        case UnionAll(inputs=inputs):
+            return tuple(block for child in inputs for block in blocks_of(child))
+        case Project():
+            return (node,)
+        case _:
+            raise TypeError(f"a {type(node).__name__} is not a sum of products")
+
+
+def choose(
+    parts: tuple[Relation, ...], definition: Definition, delta_rows: int, small: int, spark_can: bool
+) -> Placement:
+    """Choose where the unfolded parts of a delta run; the threshold `small` counts changed rows of all sources."""
+    blocks = [block for part in parts for block in blocks_of(part)]
+    if not any(scan.version is Version.CURRENT for block in blocks for scan in _leaves(block)):
+        return Placement(Place.INDEX, "only buffered changes are read")
+    missing = tuple(dict.fromkeys(index for block in blocks for index in missing_indexes(block, definition)))
+    if delta_rows <= small and not missing:
+        return Placement(Place.INDEX, f"{delta_rows} changed rows, at most {small}, and every join column is indexed")
+    why = f"{delta_rows} changed rows, more than {small}" if delta_rows > small else "a join column has no index"
+    if delta_rows > small and spark_can:
+        return Placement(Place.SPARK, why, missing)
+    return Placement(Place.POSTGRES, why, missing)
+
+
+def missing_indexes(block: Project, definition: Definition) -> tuple[MissingIndex, ...]:
+    """Follow equalities from the buffered scans of a block; name what keeps a plain table from being reached."""
+    leaves = _leaves(block)
+    reached = {scan.alias for scan in leaves if scan.version is not Version.CURRENT}
+    waiting = [scan for scan in leaves if scan.version is Version.CURRENT]
+    while True:
+        step = [scan for scan in waiting if _lookup(scan, block, reached, definition) == "indexed"]
+        if not step:
+            break
+        reached.update(scan.alias for scan in step)
+        waiting = [scan for scan in waiting if scan.alias not in reached]
+    return tuple(_advice(scan, block, reached, definition) for scan in waiting)
+
+
+def _leaves(block: Project) -> tuple[Scan, ...]:
+    join = block.input
+    assert isinstance(join, Join)
+    return tuple(child for child in join.inputs if isinstance(child, Scan))
+
+
+def _columns_joined(scan: Scan, block: Project, reached: set[str]) -> list[str]:
+    join = block.input
+    assert isinstance(join, Join)
+    pairs = [predicate.equality for predicate in join.predicates if predicate.equality]
+    sides = [(e.left, e.right) for e in pairs] + [(e.right, e.left) for e in pairs]
+    return [own[1] for own, other in sides if own[0] == scan.alias and other[0] in reached]
+
+
+def _lookup(scan: Scan, block: Project, reached: set[str], definition: Definition) -> str:
+    indexed = definition.source(scan.relid).indexed
+    return "indexed" if any(column in indexed for column in _columns_joined(scan, block, reached)) else "none"
+
+
+def _advice(scan: Scan, block: Project, reached: set[str], definition: Definition) -> MissingIndex:
+    source: Source = definition.source(scan.relid)
+    everything = {leaf.alias for leaf in _leaves(block)}
+    columns = _columns_joined(scan, block, reached) or _columns_joined(scan, block, everything)
+    return MissingIndex(table_name(source), columns[0] if columns else "")

@@ -1,0 +1,16 @@
+"""What the planner must ask a server."""
+
+from typing import Protocol
+
+
+class Probe(Protocol):
+    """Questions about SQL text that only a server can answer; neither runs the query."""
+
+    def column_types(self, query: str) -> tuple[str, ...]:
+        """Return the full type name of every column of a query."""
+
+    def same_query(self, first: str, second: str) -> bool:
+        """Tell whether PostgreSQL understands two texts as the same query."""
+
+    def hashable(self, types: tuple[str, ...]) -> tuple[bool, ...]:
+        """Tell for every type whether its values can be hashed."""

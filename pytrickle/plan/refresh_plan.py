@@ -1,0 +1,207 @@
+"""One refresh as data: what is read where, how it is staged, and how it is applied."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from pytrickle.catalog.definition import Definition, Window
+from pytrickle.plan.algebra import Query, Relation, UnionAll, Version
+from pytrickle.plan.compile import WEIGHT, compile_rows
+from pytrickle.plan.cuts import with_changes
+from pytrickle.plan.delta import at, differentiate, unfold
+from pytrickle.plan.grouped import Grouped
+from pytrickle.plan.keyed import keyed_query
+from pytrickle.plan.placement import PLANNER, SEQUENTIAL, SETTINGS, Place, Placement, choose
+from pytrickle.plan.spark_join import SparkTerm, spark_terms
+
+MAX_PARTS = 128
+
+
+class Action(StrEnum):
+    """What a refresh did."""
+
+    NO_DATA = "NO_DATA"
+    DIFFERENTIAL = "DIFFERENTIAL"
+    FULL = "FULL"
+    REINITIALIZE = "REINITIALIZE"
+    SKIP = "SKIP"
+    FAILED = "FAILED"
+
+
+class Stage(StrEnum):
+    """What the staged rows are.
+
+    CHANGES are weighted rows of the stream table, CONTENT its whole new content, INPUT weighted rows below the
+    aggregate, INCREMENTS the groups' increments, and STATE the whole new aggregate state.
+    """
+
+    CHANGES = "changes"
+    CONTENT = "content"
+    INPUT = "input"
+    INCREMENTS = "increments"
+    STATE = "state"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One JDBC read: a query whose columns are all text but the weight, and the planner settings for it."""
+
+    query: str
+    columns: tuple[str, ...]
+    weighted: bool
+    settings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is fixed about a stream table until its definition changes: its algebra, or why it has none."""
+
+    definition: Definition
+    query: Query | None
+    grouped: Grouped | None
+    full_reason: str | None
+    hashed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshPlan:
+    """A planned refresh. Exactly one of `read` and `join` is set, unless there is nothing to do."""
+
+    action: Action
+    reason: str
+    shape: Shape
+    windows: tuple[Window, ...]
+    stage: Stage = Stage.CHANGES
+    read: Reading | None = None
+    join: tuple[SparkTerm, ...] = ()
+    keyed: Reading | None = None
+    placement: Placement | None = None
+    terms: tuple[Relation, ...] = ()
+
+    @property
+    def delta_rows(self) -> int:
+        """The buffered changes that this refresh takes in."""
+        return sum(window.delta_rows for window in self.windows)
+
+    @property
+    def input_columns(self) -> tuple[str, ...]:
+        """The columns of weighted rows read by `join`."""
+        return self.shape.query.row_columns if self.shape.query else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Weighted rows as SQL: the entries of its WITH list, and the query over them."""
+
+    changes: tuple[str, ...]
+    rows: str
+
+    def within(self, query: str) -> str:
+        """Put the WITH list before a query over the rows."""
+        entries = ",\n".join(self.changes)
+        return f"WITH {entries}\n{query}" if entries else query
+
+
+def plan_differential(shape: Shape, windows: dict[int, Window], small: int, state: str) -> RefreshPlan:
+    """Plan the delta between two frontiers; `state` is the aggregate state table's name.
+
+    Up to `small` changed rows are joined by index lookups in PostgreSQL where indexes allow it.
+    """
+    query = _differentiable(shape)
+    terms = differentiate(query.rows, frozenset(relid for relid, window in windows.items() if window.delta_rows))
+    parts = _parts(terms, windows)
+    delta_rows = sum(window.delta_rows for window in windows.values())
+    joinable = spark_terms(terms, shape.definition, windows) if delta_rows > small else None
+    placement = choose(parts, shape.definition, delta_rows, small, joinable is not None)
+    delta = _compiled(parts, shape, windows)
+    plan = RefreshPlan(
+        Action.DIFFERENTIAL,
+        f"{delta_rows} changed rows",
+        shape,
+        tuple(windows.values()),
+        keyed=_keyed(shape, delta, windows, state),
+        placement=placement,
+        terms=terms,
+    )
+    if placement.place is Place.SPARK and joinable:
+        return replace(plan, stage=Stage.INPUT if shape.grouped else Stage.CHANGES, join=joinable)
+    return _pushed_down(plan, delta, query, PLANNER + SETTINGS[placement.place])
+
+
+def _pushed_down(plan: RefreshPlan, delta: Compiled, query: Query, settings: tuple[str, ...]) -> RefreshPlan:
+    grouped = plan.shape.grouped
+    if grouped is None:
+        return replace(plan, read=_reading(delta.within(delta.rows), query.row_columns, True, settings))
+    increments = delta.within(grouped.increments(delta.rows))
+    read = _reading(increments, _increment_columns(grouped), False, settings)
+    return replace(plan, stage=Stage.INCREMENTS, read=read)
+
+
+def plan_initial(shape: Shape, windows: dict[int, Window], action: Action, reason: str) -> RefreshPlan:
+    """Plan the first load, or the reinitialization, of a differentiable stream table at its new frontier."""
+    query = _differentiable(shape)
+    rows = _compiled(_parts((at(query.rows, Version.NEW),), windows), shape, windows)
+    settings = PLANNER + SETTINGS[Place.POSTGRES]
+    plan = RefreshPlan(action, reason, shape, tuple(windows.values()), Stage.CONTENT)
+    grouped = shape.grouped
+    if grouped is None:
+        return replace(plan, read=_reading(rows.within(rows.rows), query.row_columns, True, settings))
+    read = _reading(rows.within(grouped.increments(rows.rows)), _increment_columns(grouped), False, settings)
+    keyed = None
+    if len(grouped.values) > len(grouped.extrema):
+        keyed = _reading(rows.within(grouped.recomputed(rows.rows)), _value_columns(grouped), False, settings)
+    return replace(plan, stage=Stage.STATE, read=read, keyed=keyed)
+
+
+def plan_full(shape: Shape, query: str, windows: dict[int, Window], action: Action, reason: str) -> RefreshPlan:
+    """Plan the evaluation of `query`, the defining query at the new frontier, as a whole."""
+    names = [name for name, _ in shape.definition.columns]
+    aliases = ", ".join(f"r{i}" for i in range(len(names)))
+    text = f"SELECT * FROM (\n{query}\n) AS pgt_full({aliases})"
+    read = _reading(text, tuple(f"r{i}" for i in range(len(names))), False, PLANNER + SEQUENTIAL)
+    return RefreshPlan(action, reason, shape, tuple(windows.values()), Stage.CONTENT, read=read)
+
+
+def input_layout(shape: Shape) -> str:
+    """Compile the rows below the aggregate at the current state, for their column types."""
+    return compile_rows(at(_differentiable(shape).rows, Version.CURRENT), shape.definition)
+
+
+def _differentiable(shape: Shape) -> Query:
+    if shape.query is None:
+        raise TypeError("the stream table has no differential plan")
+    return shape.query
+
+
+def _parts(terms: tuple[Relation, ...], windows: dict[int, Window]) -> tuple[Relation, ...]:
+    past = frozenset(relid for relid, window in windows.items() if window.past_rows)
+    future = frozenset(relid for relid, window in windows.items() if window.future_rows)
+    parts = tuple(part for term in terms for part in unfold(term, past, future))
+    return parts if len(parts) <= MAX_PARTS else terms
+
+
+def _compiled(parts: tuple[Relation, ...], shape: Shape, windows: dict[int, Window]) -> Compiled:
+    node = UnionAll(parts)
+    return Compiled(with_changes(node, shape.definition, windows), compile_rows(node, shape.definition))
+
+
+def _keyed(shape: Shape, delta: Compiled, windows: dict[int, Window], state: str) -> Reading | None:
+    if shape.grouped is None or not shape.grouped.values or shape.query is None:
+        return None
+    new = _compiled(_parts((at(shape.query.rows, Version.NEW),), windows), shape, windows)
+    entries = "".join(f"{entry},\n" for entry in dict.fromkeys(delta.changes + new.changes))
+    text = f"WITH {entries}{keyed_query(shape.grouped, delta.rows, new.rows, state)}"
+    return _reading(text, _value_columns(shape.grouped), False, PLANNER + SETTINGS[Place.POSTGRES])
+
+
+def _increment_columns(grouped: Grouped) -> tuple[str, ...]:
+    return grouped.keys + tuple(column.name for column in grouped.merged)
+
+
+def _value_columns(grouped: Grouped) -> tuple[str, ...]:
+    return grouped.keys + tuple(column.name for column in grouped.values)
+
+
+def _reading(query: str, columns: tuple[str, ...], weighted: bool, settings: tuple[str, ...]) -> Reading:
+    items = [f"CAST(q.{column} AS text) AS {column}" for column in columns]
+    items += [f"q.{WEIGHT}"] if weighted else []
+    return Reading(f"SELECT {', '.join(items)}\nFROM (\n{query}\n) AS q", columns, weighted, settings)

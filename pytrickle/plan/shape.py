@@ -1,0 +1,44 @@
+"""A definition analysed once: its algebra and state layout, or the reason why it refreshes FULL."""
+
+from pytrickle.catalog.definition import Definition
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.accumulators import is_exact
+from pytrickle.plan.algebra import Aggregate, Query, Version
+from pytrickle.plan.compile import compile_rows
+from pytrickle.plan.delta import at
+from pytrickle.plan.grouped import Grouped
+from pytrickle.plan.parse import parse
+from pytrickle.plan.probe import Probe
+from pytrickle.plan.refresh_plan import Shape
+
+
+def analyse(definition: Definition, probe: Probe) -> Shape:
+    """Analyse a definition; a query without delta rules yields a shape with a reason instead of algebra."""
+    column_types = tuple(type_name for _, type_name in definition.columns)
+    hashed = tuple(name for (name, _), can in zip(definition.columns, probe.hashable(column_types), strict=True) if can)
+    try:
+        query = parse(definition, probe)
+        return Shape(definition, query, _grouped(query, definition, probe), None, hashed)
+    except NotDifferentiable as error:
+        return Shape(definition, None, None, str(error), hashed)
+
+
+def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | None:
+    if query.aggregate is None:
+        return None
+    rows = compile_rows(at(query.rows, Version.CURRENT), definition)
+    names = query.row_columns
+    types = probe.column_types(rows)[: len(names)]
+    _refuse_order_dependence(query.aggregate, rows, dict(zip(names, types, strict=True)), probe)
+    hashable = {name for name, can in zip(names, probe.hashable(types), strict=True) if can}
+    return Grouped.of(query.aggregate, dict(zip(names, types, strict=True)), frozenset(hashable))
+
+
+def _refuse_order_dependence(aggregate: Aggregate, rows: str, types: dict[str, str], probe: Probe) -> None:
+    """Adding floating-point numbers in another order gives other last digits, so no delta can be exact."""
+    for call in aggregate.calls:
+        if call.function not in {"sum", "avg"} or call.argument is None or is_exact(types[call.argument]):
+            continue
+        (result,) = probe.column_types(f"SELECT {call.function}(d.{call.argument}) FROM (\n{rows}\n) AS d")
+        if result in {"real", "double precision"}:
+            raise NotDifferentiable(f"{call.function}() over {result}, whose last digits depend on the order of rows")

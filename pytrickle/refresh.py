@@ -1,0 +1,159 @@
+"""One refresh, from the snapshot that is read to the transaction that is committed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from time import monotonic
+from typing import Protocol
+
+import psycopg
+
+from pytrickle.apply.accumulate import state_table
+from pytrickle.apply.commit import Commitment, Committed, commit
+from pytrickle.catalog import refresh as catalog
+from pytrickle.catalog.definition import Definition, Window
+from pytrickle.catalog.probe import server_probe
+from pytrickle.catalog.refresh import StreamTable
+from pytrickle.catalog.session import session_statements
+from pytrickle.cut import Cut
+from pytrickle.db import Snapshot, translate_errors
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.full import query_at
+from pytrickle.plan.refresh_plan import Action, RefreshPlan, Shape, plan_differential, plan_full, plan_initial
+from pytrickle.plan.shape import analyse
+from pytrickle.staged import Staged
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshResult:
+    """What one refresh did; `action` is NO_DATA, DIFFERENTIAL, FULL, REINITIALIZE, SKIP or, in a tick, FAILED."""
+
+    stream_table: str
+    action: str
+    reason: str
+    rows_inserted: int
+    rows_deleted: int
+    effective_watermark: datetime | None
+    duration: timedelta
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """How far to refresh: a target cut per source (None or absent: all that the snapshot shows), and on whose behalf.
+
+    `moment` is the time at which the base tables are read, which becomes the stream table's data_timestamp.
+    """
+
+    targets: Mapping[int, Cut | None]
+    moment: datetime
+    initiated_by: str
+
+
+class Engine(Protocol):
+    """Computes the rows of a plan in an exported snapshot: Spark, or what a test puts in its place."""
+
+    def compute(self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...]) -> Staged:
+        """Return the rows that the plan stages."""
+
+
+@dataclass(slots=True)
+class Refresher:
+    """Refreshes stream tables through one write connection; remembers analysed definitions."""
+
+    connection: psycopg.Connection
+    engine: Engine
+    small_delta_rows: int
+    shapes: dict[int, Shape] = field(default_factory=dict)
+
+    def shape(self, definition: Definition) -> Shape:
+        """Return the analysed definition, analysing it again only when it changed."""
+        known = self.shapes.get(definition.pgt_id)
+        if known is None or known.definition != definition:
+            with server_probe(self.connection) as probe:
+                known = analyse(definition, probe)
+            self.shapes[definition.pgt_id] = known
+        return known
+
+    def plan(self, snapshot: Snapshot, table: StreamTable, targets: Mapping[int, Cut | None]) -> RefreshPlan:
+        """Plan one refresh from the stream table's frontier to the targets; None is all that the snapshot shows."""
+        # A savepoint keeps the shared snapshot usable when reading for one stream table fails.
+        with translate_errors(), snapshot.connection.transaction():
+            definition = catalog.definition(snapshot.connection, table.pgt_id)
+            shape = self.shape(definition)
+            windows = catalog.windows(snapshot.connection, table, definition.sources, targets)
+            if shape.full_reason and table.refresh_mode == "DIFFERENTIAL":
+                raise NotDifferentiable(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
+            return self._plan(table, shape, windows)
+
+    def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
+        """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
+        started, clock, moment = datetime.now().astimezone(), monotonic(), goal.moment
+        plan = self.plan(snapshot, table, goal.targets)
+        with translate_errors():
+            if plan.action is Action.NO_DATA:
+                self._note_watermark(table, moment)
+                return _result(table, plan, None, clock), None
+            settings = session_statements(table)
+            staged = self.engine.compute(plan, snapshot.name, settings)
+            what = Commitment(
+                table.pgt_id,
+                table.frontier_version,
+                settings,
+                snapshot.cut,
+                moment,
+                table.decision.effective_watermark,
+                goal.initiated_by,
+                started,
+            )
+            done = commit(self.connection, plan, staged, what)
+        return _result(table, plan, done, clock), done
+
+    def _plan(self, table: StreamTable, shape: Shape, windows: dict[int, Window]) -> RefreshPlan:
+        changed = any(window.delta_rows for window in windows.values())
+        uncaptured = any(not source.captured for source in shape.definition.sources)
+        if not table.populated or table.reinitialize_reason:
+            action = Action.REINITIALIZE if table.populated else Action.FULL
+            reason = table.reinitialize_reason or "first load"
+            return self._whole(table, shape, windows, action, reason)
+        if not (changed or uncaptured or table.time_dependent):
+            return RefreshPlan(Action.NO_DATA, "no changes", shape, tuple(windows.values()))
+        if table.refresh_mode == "FULL":
+            return self._whole(table, shape, windows, Action.FULL, "refresh_mode is FULL")
+        if shape.full_reason:
+            return self._whole(table, shape, windows, Action.FULL, f"no delta rule: {shape.full_reason}")
+        return plan_differential(shape, windows, self.small_delta_rows, state_table(table.pgt_id))
+
+    def _whole(
+        self, table: StreamTable, shape: Shape, windows: dict[int, Window], action: Action, reason: str
+    ) -> RefreshPlan:
+        if shape.query is not None and table.refresh_mode != "FULL":
+            return plan_initial(shape, windows, action, reason)
+        with server_probe(self.connection) as probe:
+            query = query_at(shape.definition, windows, probe)
+        return plan_full(shape, query, windows, action, reason)
+
+    def _note_watermark(self, table: StreamTable, moment: datetime) -> None:
+        """Without new rows only a higher effective watermark is worth a write."""
+        watermark = table.decision.effective_watermark
+        if watermark is None or (table.effective_watermark and table.effective_watermark >= watermark):
+            return
+        self.connection.execute(
+            "UPDATE pgtrickle.pgt_stream_tables SET effective_watermark = greatest(effective_watermark, %s),"
+            " data_timestamp = %s, last_refresh_at = %s, last_skip_reason = NULL"
+            " WHERE pgt_id = %s AND frontier_version = %s",
+            (watermark, moment, moment, table.pgt_id, table.frontier_version),
+        )
+
+
+def _result(table: StreamTable, plan: RefreshPlan, done: Committed | None, clock: float) -> RefreshResult:
+    watermarks = [w for w in (table.effective_watermark, table.decision.effective_watermark) if w is not None]
+    return RefreshResult(
+        table.name,
+        plan.action.value,
+        plan.reason,
+        done.rows_inserted if done else 0,
+        done.rows_deleted if done else 0,
+        max(watermarks, default=None),
+        timedelta(seconds=monotonic() - clock),
+    )

@@ -1,0 +1,175 @@
+"""A tick: one deterministic pass over all that is due, at one cut of the base tables."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import psycopg
+
+from pytrickle.catalog import refresh as catalog
+from pytrickle.catalog.refresh import Dependency, StreamTable
+from pytrickle.cut import Cut
+from pytrickle.db import Snapshot, exported_snapshot, translate_errors
+from pytrickle.errors import PytrickleError
+from pytrickle.gating import blocks
+from pytrickle.refresh import Goal, Refresher, RefreshResult
+from pytrickle.scheduler.order import topological, with_upstream
+from pytrickle.scheduler.record import record_failure, record_skip
+
+END_OF_TRANSACTION = 2**63 - 1
+OnResult = Callable[[RefreshResult], None]
+
+
+@dataclass(slots=True)
+class Tick:
+    """One pass. `base` is the snapshot in which gating is decided and at which all base tables are read.
+
+    A stream table that reads another one refreshed in this pass is read in a later snapshot, rewound to `base` for
+    every source but the transactions of this pass: so all tables of a tick stand at the same cut.
+    """
+
+    dsn: str
+    refresher: Refresher
+    base: Snapshot
+    moment: datetime
+    unloaded: frozenset[int]
+    on_result: OnResult
+    written: dict[int, str] = field(default_factory=dict)
+    results: dict[int, RefreshResult] = field(default_factory=dict)
+    errors: dict[int, PytrickleError] = field(default_factory=dict)
+
+    @classmethod
+    def at(
+        cls, dsn: str, refresher: Refresher, base: Snapshot, tables: tuple[StreamTable, ...], on_result: OnResult
+    ) -> "Tick":
+        """Start a pass in a snapshot just exported."""
+        row = base.connection.execute("SELECT transaction_timestamp()").fetchone()
+        unloaded = frozenset(table.relid for table in tables if not table.populated)
+        return cls(dsn, refresher, base, row[0] if row else datetime.min, unloaded, on_result)
+
+    def run(self, tables: tuple[StreamTable, ...], initiated: dict[int, str], respect_gate: bool = True) -> None:
+        """Refresh the given stream tables in order; failures and skips are results."""
+        for table in tables:
+            result = self._one(table, initiated.get(table.pgt_id, "SCHEDULER"), respect_gate)
+            self.results[table.relid] = result
+            self.on_result(result)
+
+    def _one(self, table: StreamTable, initiated_by: str, respect_gate: bool) -> RefreshResult:
+        reason = self._obstacle(table, respect_gate)
+        connection = self.refresher.connection
+        if reason:
+            with translate_errors():
+                record_skip(connection, table, reason, initiated_by, self.moment)
+            return _unrefreshed(table, "SKIP", reason)
+        try:
+            return self._refresh(table, initiated_by)
+        except PytrickleError as error:
+            self.errors[table.relid] = error
+            with translate_errors():
+                record_failure(connection, table, error, initiated_by, self.moment)
+            return _unrefreshed(table, "FAILED", "the refresh failed", error)
+
+    def _obstacle(self, table: StreamTable, respect_gate: bool) -> str | None:
+        if blocks(table.decision, respect_gate):
+            return table.decision.reason
+        for upstream in (d for d in table.dependencies if d.kind == "STREAM_TABLE"):
+            result = self.results.get(upstream.relid)
+            if result is not None and result.action == "FAILED":
+                return f"{upstream.name} failed in this tick"
+            if upstream.relid in self.unloaded and upstream.relid not in self.written:
+                return f"{upstream.name} has not been loaded yet"
+            if table.decision.gating == "hold_back" and (result is None or result.action == "SKIP"):
+                return f"{upstream.name} was not refreshed in this tick, so it may stand at another watermark"
+        return None
+
+    def _refresh(self, table: StreamTable, initiated_by: str) -> RefreshResult:
+        with self._snapshot(table) as snapshot:
+            later = snapshot is not self.base
+            targets = {d.relid: self._target(table, d, later) for d in table.dependencies}
+            goal = Goal(targets, self.moment, initiated_by)
+            result, committed = self.refresher.refresh(snapshot, table, goal)
+        if committed:
+            self.written[table.relid] = committed.xid
+        return result
+
+    @contextmanager
+    def _snapshot(self, table: StreamTable) -> Iterator[Snapshot]:
+        if not any(d.relid in self.written for d in table.dependencies):
+            yield self.base
+            return
+        with exported_snapshot(self.dsn) as later:
+            yield later
+
+    def _target(self, table: StreamTable, dependency: Dependency, later: bool) -> Cut | None:
+        cap = table.decision.caps.get(dependency.relid)
+        if cap is not None or not later:
+            return cap
+        xid = self.written.get(dependency.relid)
+        return Cut(self.base.cut.snapshot, xid, END_OF_TRANSACTION if xid else None, self.base.cut.lsn)
+
+
+def tick(dsn: str, refresher: Refresher, on_result: OnResult) -> tuple[RefreshResult, ...]:
+    """Refresh all that is due, in dependency order; return one result per stream table considered."""
+    with translate_errors():
+        _prepare(refresher.connection)
+    with exported_snapshot(dsn) as base:
+        with translate_errors():
+            tables = topological(catalog.stream_tables(base.connection))
+            requests = _requests(base.connection)
+            run = Tick.at(dsn, refresher, base, tables, on_result)
+        initiated = dict.fromkeys(requests.values(), "REQUEST")
+        run.run(tuple(table for table in tables if table.due or table.pgt_id in initiated), initiated)
+    with translate_errors():
+        _finish(refresher.connection, tuple(requests), bool(run.written))
+    return tuple(run.results.values())
+
+
+def refresh_one(dsn: str, refresher: Refresher, pgt_id: int, respect_gate: bool) -> RefreshResult:
+    """Refresh one stream table now; under hold_back, those that it reads come first, so that all agree.
+
+    Raise what made the refresh fail, after it was recorded.
+    """
+    with translate_errors():
+        _prepare(refresher.connection)
+    with exported_snapshot(dsn) as base:
+        with translate_errors():
+            tables = topological(catalog.stream_tables(base.connection))
+            wanted = next(table for table in tables if table.pgt_id == pgt_id)
+            run = Tick.at(dsn, refresher, base, tables, lambda result: None)
+        chosen = frozenset({wanted.relid})
+        if wanted.decision.gating == "hold_back":
+            chosen = with_upstream(wanted, {table.relid: table for table in tables})
+        selected = tuple(table for table in tables if table.relid in chosen)
+        run.run(selected, {table.pgt_id: "MANUAL" for table in selected}, respect_gate)
+    with translate_errors():
+        _finish(refresher.connection, (), bool(run.written))
+    if wanted.relid in run.errors:
+        raise run.errors[wanted.relid]
+    return run.results[wanted.relid]
+
+
+def _prepare(connection: psycopg.Connection) -> None:
+    """Notice what makes frontiers void before they are used: another cluster, gaps in capture."""
+    connection.execute("SELECT pgtrickle.adopt_cluster()")
+    connection.execute(
+        "SELECT pgtrickle.repair_capture(source_relid) FROM pgtrickle.pgt_change_tracking"
+        " WHERE pgtrickle.capture_problem(source_relid) IS NOT NULL"
+    )
+
+
+def _requests(connection: psycopg.Connection) -> dict[int, int]:
+    rows = connection.execute("SELECT request_id, pgt_id FROM pgtrickle.pgt_refresh_requests").fetchall()
+    return dict(rows)
+
+
+def _finish(connection: psycopg.Connection, requests: tuple[int, ...], wrote: bool) -> None:
+    if requests:
+        connection.execute("DELETE FROM pgtrickle.pgt_refresh_requests WHERE request_id = ANY (%s)", (list(requests),))
+    if wrote:
+        connection.execute("SELECT pgtrickle.clean_change_buffers()")
+
+
+def _unrefreshed(table: StreamTable, action: str, reason: str, error: PytrickleError | None = None) -> RefreshResult:
+    sentence = str(error) if error else None
+    return RefreshResult(table.name, action, reason, 0, 0, table.effective_watermark, timedelta(0), sentence)

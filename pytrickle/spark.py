@@ -1,0 +1,35 @@
+"""The Spark engine, started when a refresh first needs it: most commands never do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from pytrickle.config import Settings
+from pytrickle.db import jdbc_target
+from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.staged import Staged
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(slots=True)
+class LazyEngine:
+    """Builds the session at the first plan, unless one was brought."""
+
+    settings: Settings
+    session: SparkSession | None
+    connection: Callable[[], psycopg.Connection]
+
+    def compute(self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...]) -> Staged:
+        """Compute a plan's rows on Spark; raise SparkFailed, JavaMissing or JdbcDriverMissing."""
+        from pytrickle.execute.run import SparkEngine
+        from pytrickle.execute.session import build_session
+
+        if self.session is None:
+            self.session = build_session(self.settings)
+        return SparkEngine(self.session, jdbc_target(self.connection())).compute(plan, snapshot, settings)

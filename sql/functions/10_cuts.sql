@@ -1,0 +1,48 @@
+-- Cuts: which changes a cut covers, and cuts taken now.
+
+-- Defaults to false for a NULL cut: nothing is covered before the first refresh, and NOT covers(...) must not be NULL.
+CREATE OR REPLACE FUNCTION pgtrickle.covers(c pgtrickle.cut, xid xid8, pos bigint) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN COALESCE(pg_catalog.pg_visible_in_snapshot(xid, (c).snapshot) OR (xid = (c).xid AND pos <= (c).pos), false);
+COMMENT ON FUNCTION pgtrickle.covers(pgtrickle.cut, xid8, bigint) IS
+    'Whether the cut covers a change of transaction xid at position pos. A NULL cut covers nothing.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.cut_covers(later pgtrickle.cut, earlier pgtrickle.cut) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT CASE
+        WHEN (earlier).snapshot IS NULL THEN true
+        WHEN (later).snapshot IS NULL THEN false
+        ELSE pg_snapshot_xmax((earlier).snapshot) <= pg_snapshot_xmax((later).snapshot)
+            AND NOT EXISTS (
+                SELECT FROM pg_snapshot_xip((later).snapshot) AS running
+                WHERE pg_visible_in_snapshot(running, (earlier).snapshot))
+            AND ((earlier).xid IS NULL OR covers(later, (earlier).xid, (earlier).pos))
+    END
+$$;
+COMMENT ON FUNCTION pgtrickle.cut_covers(pgtrickle.cut, pgtrickle.cut) IS
+    'Whether every change that the earlier cut covers is covered by the later one. May answer false when in doubt, never true.';
+
+-- Some platforms refuse the function; the position is informative only, so its absence must not break a loader.
+DO $probe$
+DECLARE
+    expression text := 'pg_current_wal_insert_lsn()';
+BEGIN
+    BEGIN
+        PERFORM pg_current_wal_insert_lsn();
+    EXCEPTION WHEN OTHERS THEN
+        expression := 'NULL::pg_lsn';
+    END;
+    EXECUTE format(
+        'CREATE OR REPLACE FUNCTION pgtrickle.current_lsn() RETURNS pg_lsn '
+        'LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp AS %L', 'SELECT ' || expression);
+END
+$probe$;
+COMMENT ON FUNCTION pgtrickle.current_lsn() IS 'The current WAL insert position, or NULL where the platform refuses it (probed at install).';
+
+CREATE OR REPLACE FUNCTION pgtrickle.current_cut() RETURNS pgtrickle.cut
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT ROW(pg_current_snapshot(), NULL, NULL, current_lsn())::cut
+$$;
+COMMENT ON FUNCTION pgtrickle.current_cut() IS 'The cut of the current snapshot: everything the current statement sees, its own writes excepted.';

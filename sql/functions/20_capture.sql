@@ -1,0 +1,131 @@
+-- What capturing a source takes: its relations, mode, columns, trigger functions and triggers.
+
+CREATE OR REPLACE FUNCTION pgtrickle.capture_relations(source regclass) RETURNS oid[]
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    WITH RECURSIVE relations(relid) AS (
+        SELECT source::oid UNION SELECT inhrelid FROM relations JOIN pg_inherits ON inhparent = relid)
+    SELECT array_agg(relid ORDER BY relid) FROM relations
+$$;
+COMMENT ON FUNCTION pgtrickle.capture_relations(regclass) IS 'The source and all its partitions or children, sorted.';
+
+-- A statement trigger sees only statements that name its own relation: DML through a parent passes by. The logical
+-- replication worker fires row triggers only.
+CREATE OR REPLACE FUNCTION pgtrickle.capture_mode(source regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT CASE
+        WHEN EXISTS (SELECT FROM pg_inherits WHERE inhrelid = source)
+            OR EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = ANY (capture_relations(source))) THEN 'row'
+        ELSE 'statement'
+    END
+$$;
+COMMENT ON FUNCTION pgtrickle.capture_mode(regclass) IS 'row for a partition, an inheritance child or a subscribed table, otherwise statement.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.capture_obstacle(source regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT CASE
+        WHEN n.nspname IN ('pg_catalog', 'information_schema', 'pgtrickle', 'pgtrickle_changes', 'pgtrickle_state')
+            THEN 'is a system table'
+        WHEN c.relkind = 'm' THEN 'is a materialized view'
+        WHEN c.relkind = 'f' THEN 'is a foreign table'
+        WHEN c.relkind NOT IN ('r', 'p') THEN 'is not a table'
+        WHEN c.relpersistence = 'u' THEN 'is unlogged, a crash would empty it unnoticed'
+        -- PostgreSQL refuses every write through a parent with transition tables and a foreign partition.
+        WHEN EXISTS (SELECT FROM pg_class AS part WHERE part.relkind = 'f' AND part.oid = ANY (capture_relations(source)))
+            THEN 'has a foreign table among its partitions or children'
+    END
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.oid = source
+$$;
+COMMENT ON FUNCTION pgtrickle.capture_obstacle(regclass) IS 'Why changes of the relation cannot be captured, or NULL.';
+
+-- A virtual generated column is empty in transition tables and in NEW and OLD, so its expression is repeated there.
+CREATE OR REPLACE FUNCTION pgtrickle.capture_columns(
+        source regclass, columns text[], OUT targets text, OUT expressions text, OUT plain text, OUT note text)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT COALESCE(string_agg(format(', %I', a.attname), '' ORDER BY a.attnum), ''),
+           COALESCE(string_agg(', ' || CASE a.attgenerated WHEN 'v' THEN format('(%s)', pg_get_expr(d.adbin, d.adrelid))
+                                                           ELSE format('n.%I', a.attname) END, '' ORDER BY a.attnum), ''),
+           COALESCE(string_agg(format(', n.%I', a.attname), '' ORDER BY a.attnum), ''),
+           COALESCE(string_agg(format(E'\n-- %s', md5(format('%I = %s', a.attname, pg_get_expr(d.adbin, d.adrelid)))), '' ORDER BY a.attnum)
+                    FILTER (WHERE a.attgenerated <> ''), '')
+    FROM pg_attribute AS a LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+    WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped AND a.attname = ANY (columns)
+$$;
+COMMENT ON FUNCTION pgtrickle.capture_columns(regclass, text[]) IS
+    'Column lists of the capture functions; the note changes when a generated column is defined anew.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.capture_functions(source regclass, buffer text, columns text[])
+    RETURNS TABLE (function_name text, body text)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    lists record := capture_columns(source, columns);
+    lsn CONSTANT text := CASE WHEN current_lsn() IS NULL THEN 'NULL' ELSE 'pg_current_wal_insert_lsn()' END;
+    head CONSTANT text := format('INSERT INTO %s (pgt_weight, pgt_xid, pgt_pos, pgt_lsn%s)', buffer, lists.targets);
+    item CONSTANT text := format('pg_current_xact_id(), pgt_pos, pgt_lsn%s', lists.expressions);
+    template CONSTANT text := $template$
+#variable_conflict use_column%6$s
+DECLARE
+    pgt_pos CONSTANT bigint := nextval('pgtrickle.change_pos');
+    pgt_lsn CONSTANT pg_lsn := %1$s;
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        %2$s SELECT 1, %3$s FROM %5$s AS n;
+    ELSIF TG_OP = 'DELETE' THEN
+        %2$s SELECT -1, %3$s FROM %4$s AS n;
+    ELSE
+        %2$s SELECT -1, %3$s FROM %4$s AS n UNION ALL SELECT 1, %3$s FROM %5$s AS n;
+    END IF;
+    RETURN NULL;
+END
+$template$;
+BEGIN
+    function_name := format('capture_%s', source::oid);
+    body := format(template, lsn, head, item, 'pgt_old', 'pgt_new', lists.note);
+    RETURN NEXT;
+    function_name := format('capture_row_%s', source::oid);
+    body := format(template, lsn, head, item, '(SELECT OLD.*)', '(SELECT NEW.*)', lists.note);
+    RETURN NEXT;
+    function_name := format('capture_truncate_%s', source::oid);
+    body := format($template$
+BEGIN
+    EXECUTE format(%L, TG_RELID::regclass) USING nextval('pgtrickle.change_pos'), %s;
+    -- TRUNCATE removes rows that an older snapshot does not see.
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        INSERT INTO pgtrickle.pgt_capture_gaps (source_relid, relation, reason)
+        VALUES (%s::oid, TG_RELID::regclass::text, 'was truncated under an older snapshot');
+    END IF;
+    RETURN NULL;
+END
+$template$,
+        replace(head, '%', '%%') || replace(format(' SELECT -1, pg_current_xact_id(), $1, $2%s FROM ONLY ', lists.plain), '%', '%%') || '%s AS n',
+        lsn, source::oid);
+    RETURN NEXT;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.capture_functions(regclass, text, text[]) IS
+    'Names and bodies of the trigger functions that log changes of these columns into the buffer.';
+
+-- Row triggers of a partitioned table are cloned onto its partitions by PostgreSQL itself.
+CREATE OR REPLACE FUNCTION pgtrickle.capture_triggers(source regclass, mode text)
+    RETURNS TABLE (relation oid, trigger_name text, definition text, function_name text, cloned boolean)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT c.oid, format('pgtrickle_%s_%s', t.event, source::oid), t.definition, t.function_name || source::oid,
+           t.event = 'row' AND c.oid <> source AND c.relispartition
+    FROM pg_class AS c CROSS JOIN (VALUES
+        ('statement', 'insert', 'AFTER INSERT', 'REFERENCING NEW TABLE AS pgt_new FOR EACH STATEMENT', 'capture_'),
+        ('statement', 'update', 'AFTER UPDATE', 'REFERENCING OLD TABLE AS pgt_old NEW TABLE AS pgt_new FOR EACH STATEMENT', 'capture_'),
+        ('statement', 'delete', 'AFTER DELETE', 'REFERENCING OLD TABLE AS pgt_old FOR EACH STATEMENT', 'capture_'),
+        ('row', 'row', 'AFTER INSERT OR UPDATE OR DELETE', 'FOR EACH ROW', 'capture_row_'),
+        (capture_triggers.mode, 'truncate', 'BEFORE TRUNCATE', 'FOR EACH STATEMENT', 'capture_truncate_')
+    ) AS e(mode, event, timing, clause, function_name)
+    CROSS JOIN LATERAL (SELECT e.event, e.function_name, format('%s ON %s %s', e.timing, c.oid::regclass, e.clause)) AS t(event, function_name, definition)
+    WHERE c.oid = ANY (capture_relations(source)) AND e.mode = capture_triggers.mode
+        AND (e.event <> 'truncate' OR c.relkind <> 'p')
+$$;
+COMMENT ON FUNCTION pgtrickle.capture_triggers(regclass, text) IS 'Triggers that capture needs, one row per relation and trigger.';

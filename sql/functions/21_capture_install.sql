@@ -1,0 +1,205 @@
+-- Installing, extending and removing capture.
+
+-- A subtransaction that fails gives its locks back. Waiting less than deadlock_timeout means that we, not a loader,
+-- give way when a loader takes the same locks in another order.
+CREATE OR REPLACE FUNCTION pgtrickle.try_lock(sources regclass[], lock_mode text, buffers text[]) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET lock_timeout = '400ms'
+AS $$
+DECLARE
+    relation text;
+BEGIN
+    FOREACH relation IN ARRAY sources::text[] LOOP
+        EXECUTE format('LOCK TABLE %s IN %s MODE', relation, lock_mode);
+    END LOOP;
+    FOREACH relation IN ARRAY buffers LOOP
+        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', relation);
+    END LOOP;
+    RETURN true;
+EXCEPTION
+    WHEN lock_not_available OR deadlock_detected THEN RETURN false;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.try_lock(regclass[], text, text[]) IS 'Locks all these sources and their change buffers, or none of them.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.lock_sources(sources regclass[], lock_mode text, buffers text[]) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    present regclass[] := ARRAY(SELECT c.oid::regclass FROM pg_class AS c WHERE c.oid = ANY (sources) ORDER BY c.oid);
+    patience interval := COALESCE(NULLIF(current_setting('lock_timeout')::interval, '0'), '5 minutes');
+    started CONSTANT timestamptz := clock_timestamp();
+BEGIN
+    WHILE NOT try_lock(present, lock_mode, buffers) LOOP
+        IF clock_timestamp() > started + patience THEN
+            RAISE EXCEPTION 'could not lock % within %', array_to_string(present, ', '), patience
+                USING ERRCODE = '55P03', CONSTRAINT = 'capture_lock',
+                      HINT = 'A long transaction is using one of these tables; end it, or try again later.';
+        END IF;
+        PERFORM pg_sleep(0.05);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.lock_sources(regclass[], text, text[]) IS
+    'Waits until no transaction holds a conflicting lock on the sources and buffers, then locks them all. Gives up after lock_timeout, or 5 minutes.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.buffers_to_extend(source regclass, columns text[]) RETURNS text[]
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT ARRAY(SELECT buffer FROM pgt_change_tracking WHERE source_relid = source AND NOT captured_columns ?& columns)
+$$;
+COMMENT ON FUNCTION pgtrickle.buffers_to_extend(regclass, text[]) IS 'The change buffer of the source if it lacks one of these columns.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.column_definition(relation regclass, column_name text) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
+        || COALESCE((SELECT format(' COLLATE %I.%I', n.nspname, c.collname)
+                     FROM pg_collation AS c JOIN pg_namespace AS n ON n.oid = c.collnamespace
+                     WHERE c.oid = a.attcollation), '')
+    FROM pg_attribute AS a
+    WHERE a.attrelid = relation AND a.attname = column_name AND NOT a.attisdropped
+$$;
+COMMENT ON FUNCTION pgtrickle.column_definition(regclass, text) IS 'Name, type and collation of a column, as CREATE TABLE takes them.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.create_buffer(source regclass) RETURNS text
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
+AS $$
+DECLARE
+    buffer CONSTANT text := format('pgtrickle_changes.changes_%s', source::oid);
+BEGIN
+    EXECUTE format('DROP TABLE IF EXISTS %s', buffer);
+    EXECUTE format(
+        'CREATE TABLE %s (pgt_weight smallint NOT NULL, pgt_xid xid8 NOT NULL, pgt_pos bigint NOT NULL, pgt_lsn pg_lsn)', buffer);
+    EXECUTE format('CREATE INDEX ON %s (pgt_xid)', buffer);
+    EXECUTE format('COMMENT ON TABLE %s IS %L', buffer, 'Change buffer of ' || qualified_name(source));
+    INSERT INTO pgt_change_tracking (source_relid, source_name, buffer, capture_mode, captured_columns, relations)
+    VALUES (source, qualified_name(source), buffer, capture_mode(source), '{}', capture_relations(source));
+    RETURN buffer;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.create_buffer(regclass) IS 'Creates an empty change buffer and its tracking row.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.write_capture(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    tracking pgt_change_tracking;
+    item record;
+BEGIN
+    UPDATE pgt_change_tracking
+    SET source_name = qualified_name(source), capture_mode = capture_mode(source), relations = capture_relations(source)
+    WHERE source_relid = source RETURNING * INTO tracking;
+    FOR item IN SELECT * FROM capture_functions(source, tracking.buffer, ARRAY(SELECT jsonb_object_keys(tracking.captured_columns))) LOOP
+        EXECUTE format('CREATE OR REPLACE FUNCTION pgtrickle_changes.%I() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER '
+                       'SET search_path = pg_catalog, pgtrickle, pg_temp AS %L', item.function_name, item.body);
+        EXECUTE format('COMMENT ON FUNCTION pgtrickle_changes.%I() IS %L', item.function_name, 'Captures changes of ' || tracking.source_name);
+        EXECUTE format('REVOKE ALL ON FUNCTION pgtrickle_changes.%I() FROM PUBLIC', item.function_name);
+    END LOOP;
+    FOR item IN SELECT * FROM capture_triggers(source, tracking.capture_mode) ORDER BY cloned LOOP
+        IF NOT item.cloned THEN
+            EXECUTE format('CREATE OR REPLACE TRIGGER %I %s EXECUTE FUNCTION pgtrickle_changes.%I()',
+                           item.trigger_name, item.definition, item.function_name);
+        END IF;
+        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', item.relation::regclass, item.trigger_name);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.write_capture(regclass) IS 'Creates the capture functions and triggers that the tracking row asks for.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.refuse_reserved_columns(source regclass) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    reserved text;
+BEGIN
+    SELECT attname INTO reserved FROM pg_attribute
+    WHERE attrelid = source AND attname IN ('pgt_weight', 'pgt_xid', 'pgt_pos', 'pgt_lsn') AND NOT attisdropped;
+    IF FOUND THEN
+        RAISE EXCEPTION 'column % of % has a name that change buffers need for themselves', quote_ident(reserved), source
+            USING ERRCODE = '42701', CONSTRAINT = 'query_refused', HINT = 'Rename the column: pgt_weight, pgt_xid, pgt_pos and pgt_lsn are reserved.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.refuse_reserved_columns(regclass) IS 'Error 42701 if a column of the source is named like a bookkeeping column.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.install_capture(source regclass, columns text[]) RETURNS xid8
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    captured jsonb;
+    buffer text;
+    added text;
+    since xid8;
+BEGIN
+    PERFORM refuse_reserved_columns(source);
+    PERFORM lock_sources(ARRAY[source], 'SHARE ROW EXCLUSIVE', buffers_to_extend(source, columns));
+    SELECT t.captured_columns, t.buffer INTO captured, buffer FROM pgt_change_tracking AS t WHERE source_relid = source FOR UPDATE;
+    IF NOT FOUND THEN
+        buffer := create_buffer(source);
+        captured := '{}';
+    END IF;
+    FOR added IN SELECT unnest(columns) EXCEPT SELECT jsonb_object_keys(captured) LOOP
+        EXECUTE format('ALTER TABLE %s ADD COLUMN %s', buffer, column_definition(source, added));
+        captured := captured || jsonb_build_object(added, pg_current_xact_id()::text);
+    END LOOP;
+    UPDATE pgt_change_tracking AS t SET captured_columns = captured WHERE source_relid = source;
+    PERFORM write_capture(source);
+    SELECT max(value::xid8) INTO since FROM jsonb_each_text(captured) WHERE key = ANY (columns);
+    -- Without columns any time since the installation will do; the earliest one known is that of a column.
+    RETURN COALESCE(since, (SELECT min(value::xid8) FROM jsonb_each_text(captured)), pg_current_xact_id());
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.install_capture(regclass, text[]) IS
+    'Captures these columns of the source from now on, beside those already captured. Returns the transaction since which all of them are.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.remove_capture(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
+AS $$
+DECLARE
+    capture_buffer text;
+    capture_function regprocedure;
+BEGIN
+    PERFORM lock_sources(ARRAY[source], 'ACCESS EXCLUSIVE', ARRAY(SELECT buffer FROM pgt_change_tracking WHERE source_relid = source));
+    -- CASCADE: the triggers go with their functions, on whatever relation they are.
+    FOR capture_function IN
+        SELECT oid FROM pg_proc WHERE pronamespace = 'pgtrickle_changes'::regnamespace
+            AND proname IN (format('capture_%s', source::oid), format('capture_row_%s', source::oid), format('capture_truncate_%s', source::oid))
+    LOOP
+        EXECUTE format('DROP FUNCTION %s CASCADE', capture_function);
+    END LOOP;
+    DELETE FROM pgt_capture_gaps WHERE source_relid = source;
+    DELETE FROM pgt_change_tracking WHERE source_relid = source RETURNING buffer INTO capture_buffer;
+    IF FOUND THEN
+        EXECUTE format('DROP TABLE IF EXISTS %s', capture_buffer);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.remove_capture(regclass) IS 'Drops the triggers, functions and change buffer of a source.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.trim_capture(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    tracking pgt_change_tracking;
+    surplus text;
+BEGIN
+    PERFORM lock_sources(ARRAY[source], 'SHARE ROW EXCLUSIVE', ARRAY(SELECT buffer FROM pgt_change_tracking WHERE source_relid = source));
+    SELECT * INTO tracking FROM pgt_change_tracking WHERE source_relid = source FOR UPDATE;
+    IF NOT EXISTS (SELECT FROM pgt_dependencies WHERE source_relid = source AND source_type <> 'UNCAPTURED')
+        OR NOT EXISTS (SELECT FROM pg_class WHERE oid = source)
+    THEN
+        PERFORM remove_capture(source);
+        RETURN;
+    END IF;
+    -- A captured column that nobody reads could be dropped by its owner, and then every write would fail.
+    FOR surplus IN
+        SELECT jsonb_object_keys(tracking.captured_columns) EXCEPT
+        SELECT unnest(columns_used) FROM pgt_dependencies WHERE source_relid = source
+    LOOP
+        EXECUTE format('ALTER TABLE %s DROP COLUMN %I', tracking.buffer, surplus);
+        UPDATE pgt_change_tracking SET captured_columns = captured_columns - surplus WHERE source_relid = source;
+    END LOOP;
+    PERFORM write_capture(source);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.trim_capture(regclass) IS 'Stops capturing what no stream table reads any more.';

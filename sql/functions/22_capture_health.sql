@@ -1,0 +1,93 @@
+-- Noticing that changes were missed, and starting over.
+
+CREATE OR REPLACE FUNCTION pgtrickle.capture_triggers_problem(source regclass, mode text) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT format('capture trigger %s on %s %s', expected.trigger_name, expected.relation::regclass,
+                  CASE WHEN t.oid IS NULL THEN 'is missing'
+                       WHEN t.tgenabled <> 'A' THEN 'was disabled'
+                       ELSE 'was replaced' END)
+    FROM capture_triggers(source, mode) AS expected
+    LEFT JOIN pg_trigger AS t ON t.tgrelid = expected.relation AND t.tgname = expected.trigger_name
+    WHERE t.oid IS NULL OR t.tgenabled <> 'A'
+        OR t.tgfoid IS DISTINCT FROM to_regproc(format('pgtrickle_changes.%I', expected.function_name))
+    ORDER BY 1 LIMIT 1
+$$;
+COMMENT ON FUNCTION pgtrickle.capture_triggers_problem(regclass, text) IS 'The first capture trigger that is not as installed, or NULL.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.capture_columns_problem(source regclass, buffer text, columns text[]) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT CASE
+        WHEN to_regclass(buffer) IS NULL THEN format('change buffer %s is missing', buffer)
+        ELSE (
+            SELECT format('captured column %I was dropped, renamed or has another type', name)
+            FROM unnest(columns) AS name
+            WHERE column_definition(source, name) IS DISTINCT FROM column_definition(to_regclass(buffer), name)
+            ORDER BY 1 LIMIT 1)
+    END
+$$;
+COMMENT ON FUNCTION pgtrickle.capture_columns_problem(regclass, text, text[]) IS
+    'The first captured column that the source no longer has as it was, or NULL.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.capture_problem(source regclass) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    tracking pgt_change_tracking;
+    columns text[];
+BEGIN
+    SELECT * INTO tracking FROM pgt_change_tracking WHERE source_relid = source;
+    IF NOT FOUND THEN
+        RETURN 'it is not captured';
+    ELSIF NOT EXISTS (SELECT FROM pg_class WHERE oid = source) THEN
+        RETURN 'it no longer exists';
+    END IF;
+    columns := ARRAY(SELECT jsonb_object_keys(tracking.captured_columns));
+    RETURN COALESCE(
+        (SELECT format('%s %s', relation, reason) FROM pgt_capture_gaps WHERE source_relid = source ORDER BY noted_at LIMIT 1),
+        'it ' || capture_obstacle(source),
+        CASE WHEN tracking.relations <> capture_relations(source) THEN 'partitions or children were attached or detached' END,
+        CASE WHEN tracking.capture_mode <> capture_mode(source) THEN 'it needs ' || capture_mode(source) || ' triggers now' END,
+        capture_columns_problem(source, tracking.buffer, columns),
+        capture_triggers_problem(source, tracking.capture_mode),
+        (SELECT format('capture function %s was changed', f.function_name)
+         FROM capture_functions(source, tracking.buffer, columns) AS f
+         LEFT JOIN pg_proc AS p ON p.proname = f.function_name AND p.pronamespace = 'pgtrickle_changes'::regnamespace
+         WHERE p.prosrc IS DISTINCT FROM f.body LIMIT 1));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.capture_problem(regclass) IS
+    'Why changes of the source may have been missed since capture was installed, or NULL. Then call pgtrickle.repair_capture().';
+
+CREATE OR REPLACE FUNCTION pgtrickle.mark_reinitialize(pgt_id integer, reason text) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    UPDATE pgt_stream_tables AS t SET reinitialize_reason = COALESCE(t.reinitialize_reason, reason)
+    WHERE t.pgt_id = mark_reinitialize.pgt_id AND t.status <> 'INITIALIZING'
+$$;
+COMMENT ON FUNCTION pgtrickle.mark_reinitialize(integer, text) IS 'Has the next refresh compute the stream table anew. The first reason given stays.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.repair_capture(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    reason CONSTANT text := format('changes of %s may have been missed: %s', qualified_name(source), COALESCE(capture_problem(source), 'repair was asked for'));
+    dependency record;
+BEGIN
+    PERFORM lock_sources(ARRAY[source], 'SHARE ROW EXCLUSIVE', ARRAY(SELECT buffer FROM pgt_change_tracking WHERE source_relid = source));
+    PERFORM remove_capture(source);
+    FOR dependency IN
+        SELECT d.pgt_id, q.* FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id)
+        LEFT JOIN LATERAL query_sources(t.view_relid) AS q USING (source_relid)
+        WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED' ORDER BY d.pgt_id
+    LOOP
+        IF dependency.source_type IS NOT NULL THEN
+            PERFORM record_source(dependency.pgt_id, source, dependency.source_type, dependency.columns_used);
+        END IF;
+        PERFORM mark_reinitialize(dependency.pgt_id, reason);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.repair_capture(regclass) IS
+    'Installs capture of the source anew with an empty buffer, and has every stream table that reads it reinitialized.';

@@ -1,0 +1,74 @@
+-- Keeping change buffers small, and what a frontier may be.
+
+CREATE OR REPLACE FUNCTION pgtrickle.cut_is_readable(c pgtrickle.cut, captured_xid xid8, cleaned_through pgtrickle.cut[]) RETURNS boolean
+    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT COALESCE(pg_visible_in_snapshot(captured_xid, (c).snapshot), false)
+        AND (cardinality(cleaned_through) = 0 OR EXISTS (SELECT FROM generate_subscripts(cleaned_through, 1) AS i WHERE cut_covers(c, cleaned_through[i])))
+$$;
+COMMENT ON FUNCTION pgtrickle.cut_is_readable(pgtrickle.cut, xid8, pgtrickle.cut[]) IS
+    'Whether the change buffer still holds every change beyond the cut.';
+
+-- A refresh that fills a stream table at an old cut races with the clean-up of what other consumers no longer need.
+-- Both lock the tracking row, so the one that comes second sees what the first has done.
+CREATE OR REPLACE FUNCTION pgtrickle.check_frontier() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    cleaned cut[];
+BEGIN
+    SELECT cleaned_through INTO cleaned FROM pgt_change_tracking WHERE source_relid = NEW.source_relid FOR SHARE;
+    IF FOUND AND NOT cut_is_readable(NEW.frontier, NEW.captured_xid, cleaned) THEN
+        RAISE EXCEPTION 'the change buffer of % no longer reaches back to this frontier', NEW.source_name
+            USING ERRCODE = '40001', CONSTRAINT = 'frontier_not_readable', HINT = 'Refresh again: another refresh cleaned the buffer, or capture was repaired.';
+    END IF;
+    RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.check_frontier() IS 'Refuses (40001) a frontier from which later changes could not be read any more.';
+
+CREATE OR REPLACE TRIGGER check_frontier BEFORE UPDATE OF frontier ON pgtrickle.pgt_dependencies
+    FOR EACH ROW WHEN (NEW.source_type <> 'UNCAPTURED' AND (NEW.frontier).snapshot IS NOT NULL AND NEW.frontier::text IS DISTINCT FROM OLD.frontier::text)
+    EXECUTE FUNCTION pgtrickle.check_frontier();
+
+CREATE OR REPLACE FUNCTION pgtrickle.clean_change_buffer(source regclass) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    change_buffer text;
+    frontiers cut[];
+    deleted bigint;
+BEGIN
+    -- Never waits: a refresh that holds this row is about to move its frontier, the next clean-up will do.
+    SELECT buffer INTO change_buffer FROM pgt_change_tracking WHERE source_relid = source FOR UPDATE SKIP LOCKED;
+    SELECT array_agg(DISTINCT frontier::text)::cut[] INTO frontiers FROM pgt_dependencies
+    WHERE source_relid = source AND source_type <> 'UNCAPTURED' AND (frontier).snapshot IS NOT NULL;
+    IF change_buffer IS NULL OR frontiers IS NULL THEN
+        RETURN 0;
+    END IF;
+    EXECUTE format('DELETE FROM %s WHERE %s', change_buffer,
+        (SELECT string_agg(format('pgtrickle.covers($1[%s], pgt_xid, pgt_pos)', i), ' AND ') FROM generate_subscripts(frontiers, 1) AS i))
+    USING frontiers;
+    GET DIAGNOSTICS deleted = ROW_COUNT;
+    IF deleted > 0 THEN
+        UPDATE pgt_change_tracking SET cleaned_through = frontiers WHERE source_relid = source;
+    END IF;
+    RETURN deleted;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.clean_change_buffer(regclass) IS 'Deletes the changes of one source that every filled consumer already shows; returns how many.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.clean_change_buffers() RETURNS bigint
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    -- An older snapshot would not see the frontier that a refresh stored meanwhile.
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'change buffers can be cleaned at READ COMMITTED only'
+            USING ERRCODE = '25001', CONSTRAINT = 'invalid_argument', HINT = 'Call it outside of the snapshot transaction.';
+    END IF;
+    RETURN (SELECT COALESCE(sum(clean_change_buffer(source_relid)), 0) FROM pgt_change_tracking);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.clean_change_buffers() IS
+    'Deletes the changes that every consumer already shows; returns how many. A frontier held back keeps what lies beyond it.';

@@ -1,0 +1,118 @@
+-- What a defining query reads and calls, from the parse tree PostgreSQL stored for the hidden view.
+
+-- pg_depend leaves out system objects and functions used through operators, so relations and functions come from the tree.
+CREATE OR REPLACE FUNCTION pgtrickle.query_trees(view regclass) RETURNS TABLE (rule oid, tree text)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    WITH RECURSIVE views(relid) AS (
+        SELECT view::oid
+        UNION
+        SELECT c.oid
+        FROM views
+        JOIN pg_rewrite AS r ON r.ev_class = views.relid AND r.rulename = '_RETURN'
+        CROSS JOIN LATERAL regexp_matches(r.ev_action::text, ':rtekind 0 :relid (\d+)', 'g') AS m
+        JOIN pg_class AS c ON c.oid = m[1]::oid AND c.relkind = 'v')
+    SELECT r.oid, r.ev_action::text
+    FROM views JOIN pg_rewrite AS r ON r.ev_class = views.relid AND r.rulename = '_RETURN'
+$$;
+COMMENT ON FUNCTION pgtrickle.query_trees(regclass) IS 'Parse trees of a view and of every view it reads, at any depth.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.query_relations(view regclass)
+    RETURNS TABLE (relid oid, relkind "char", whole_row boolean, only_itself boolean)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    WITH named AS (
+        -- PostgreSQL 15 puts :inh behind four other fields and lists the view itself as OLD and NEW.
+        SELECT t.rule, m[1]::oid AS relid, m[2] = 'false' AS only_itself
+        FROM query_trees(view) AS t
+        CROSS JOIN LATERAL regexp_matches(t.tree,
+            ':rtekind 0 :relid (\d+)(?: :relkind \w :rellockmode \d+ :tablesample <> :lateral \w+)? :inh (true|false)', 'g') AS m),
+    whole AS (
+        SELECT DISTINCT m[1]::oid AS rowtype
+        FROM query_trees(view) AS t CROSS JOIN LATERAL regexp_matches(t.tree, ':varattno 0 :vartype (\d+)', 'g') AS m)
+    SELECT c.oid, c.relkind, c.reltype IN (SELECT rowtype FROM whole), bool_or(named.only_itself)
+    FROM named JOIN pg_rewrite AS r ON r.oid = named.rule JOIN pg_class AS c ON c.oid = named.relid
+    WHERE c.oid <> r.ev_class
+    GROUP BY c.oid, c.relkind, c.reltype
+$$;
+COMMENT ON FUNCTION pgtrickle.query_relations(regclass) IS
+    'Relations a view names, itself or through other views: whether a whole row of it is used, and whether it is read without its children (ONLY).';
+
+CREATE OR REPLACE FUNCTION pgtrickle.columns_read(view regclass, source regclass, whole_row boolean) RETURNS text[]
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT ARRAY(
+        SELECT a.attname::text FROM pg_attribute AS a
+        WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped
+            AND (whole_row OR EXISTS (
+                SELECT FROM query_trees(view) AS t JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = t.rule
+                WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = source AND d.refobjsubid = a.attnum))
+        ORDER BY a.attnum)
+$$;
+COMMENT ON FUNCTION pgtrickle.columns_read(regclass, regclass, boolean) IS 'Columns of the source that a view reads, itself or through other views.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.source_obstacle(view regclass, source regclass, only_itself boolean) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT COALESCE(
+        capture_obstacle(source),
+        CASE WHEN only_itself AND cardinality(capture_relations(source)) > 1 THEN 'is read without its children (ONLY)' END,
+        (SELECT 'is read by a system column'
+         FROM query_trees(view) AS t JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = t.rule
+         WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = source AND d.refobjsubid < 0 LIMIT 1))
+$$;
+COMMENT ON FUNCTION pgtrickle.source_obstacle(regclass, regclass, boolean) IS 'Why what the view reads of this source cannot be captured, or NULL.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.query_sources(view regclass)
+    RETURNS TABLE (source_relid regclass, source_type text, columns_used text[], obstacle text)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT r.relid::regclass,
+           CASE WHEN o.obstacle IS NOT NULL THEN 'UNCAPTURED'
+                WHEN EXISTS (SELECT FROM pgt_stream_tables WHERE pgt_relid = r.relid) THEN 'STREAM_TABLE'
+                ELSE 'TABLE' END,
+           columns_read(view, r.relid, r.whole_row),
+           o.obstacle
+    FROM query_relations(view) AS r
+    CROSS JOIN LATERAL source_obstacle(view, r.relid, r.only_itself) AS o(obstacle)
+    WHERE r.relkind <> 'v'
+$$;
+COMMENT ON FUNCTION pgtrickle.query_sources(regclass) IS 'Direct sources of a hidden view after expansion of ordinary views.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.query_functions(view regclass) RETURNS SETOF regprocedure
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    WITH called AS (
+        SELECT DISTINCT m[1]::oid AS oid
+        FROM query_trees(view) AS t
+        CROSS JOIN LATERAL regexp_matches(t.tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS m)
+    SELECT oid::regprocedure FROM called WHERE oid <> 0
+    UNION
+    SELECT part::regprocedure
+    FROM called JOIN pg_aggregate AS a ON a.aggfnoid = called.oid
+    CROSS JOIN LATERAL unnest(ARRAY[a.aggtransfn, a.aggfinalfn]) AS part
+    WHERE part <> 0
+$$;
+COMMENT ON FUNCTION pgtrickle.query_functions(regclass) IS 'Functions a view calls, itself or through other views, operators and aggregates included.';
+
+-- Of the STABLE functions that come with PostgreSQL most depend only on settings that are pinned when the query is
+-- evaluated (time zone, date style); these depend on the clock, the session or the catalog.
+CREATE OR REPLACE FUNCTION pgtrickle.time_dependence(view regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT format('%s depends on when and by whom it is called', name)
+    FROM (
+        SELECT p.oid::regprocedure::text AS name
+        FROM query_functions(view) AS f JOIN pg_proc AS p ON p.oid = f
+        WHERE p.provolatile = 's' AND (
+            p.pronamespace <> 'pg_catalog'::regnamespace
+            OR p.proname ~ '^(now|(transaction|statement)_timestamp|current_.*|session_user|user|getpgusername|version|mxid_age|aclexplode|.*_description)$'
+            OR p.proname ~ '^(pg_|has_|txid_|inet_(client|server)|row_security|to_reg|reg|get_current_ts|format_type|(database|schema|table|cursor|query)_to_xml)'
+            OR p.proname = 'age' AND p.pronargs = 1
+            OR p.proname ~ '(_to_tsvector|^to_tsvector|to_tsquery|^ts_headline|^ts_debug|^ts_match_t)' AND p.proargtypes[0] <> 'regconfig'::regtype)
+        UNION ALL
+        SELECT 'CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_USER or the like' FROM query_trees(view) WHERE tree LIKE '%{SQLVALUEFUNCTION %'
+    ) AS found(name)
+    ORDER BY name LIMIT 1
+$$;
+COMMENT ON FUNCTION pgtrickle.time_dependence(regclass) IS 'Why the result of a view may change although no source does, or NULL.';

@@ -1,0 +1,97 @@
+-- Queries that cannot become a stream table.
+
+CREATE OR REPLACE FUNCTION pgtrickle.refuse_query(message text, hint text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RAISE EXCEPTION USING MESSAGE = message, ERRCODE = '0A000', CONSTRAINT = 'query_refused', HINT = hint;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.refuse_query(text, text) IS 'Error 0A000: the defining query cannot be kept up to date.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.refuse_volatile(view regclass) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    volatile_function text;
+BEGIN
+    SELECT p.oid::regprocedure::text INTO volatile_function
+    FROM query_functions(view) AS f JOIN pg_proc AS p ON p.oid = f WHERE p.provolatile = 'v' ORDER BY 1 LIMIT 1;
+    IF volatile_function IS NOT NULL THEN
+        PERFORM refuse_query(format('the defining query calls the volatile function %s', volatile_function),
+            'Compute the value when rows are written, or declare your own function STABLE or IMMUTABLE if it is.');
+    ELSIF EXISTS (SELECT FROM query_trees(view) WHERE tree LIKE '%:tablesample {%') THEN
+        PERFORM refuse_query('the defining query uses TABLESAMPLE, which gives other rows each time', 'Filter on a hash of a key instead.');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.refuse_volatile(regclass) IS 'Error 0A000 if a view gives another result each time it is read.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.refuse_temporary(query text, search_path text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
+AS $$
+DECLARE
+    statement CONSTANT text := format(E'CREATE TEMPORARY VIEW pgtrickle_probe AS (\n%s\n)', query);
+    temporary_table text;
+BEGIN
+    PERFORM set_config('search_path', search_path, true);
+    EXECUTE statement;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pg_temp', true);
+    SELECT c.relname INTO temporary_table
+    FROM query_relations('pg_temp.pgtrickle_probe') AS r JOIN pg_class AS c ON c.oid = r.relid AND c.relpersistence = 't' LIMIT 1;
+    PERFORM refuse_query(format('the defining query reads the temporary table %s', temporary_table),
+        'No other session sees a temporary table. Use an ordinary one.');
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.refuse_temporary(text, text) IS 'Error 0A000 naming the temporary table a query reads; the error of PostgreSQL if the query is wrong otherwise.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.check_source_rights(view regclass) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    refused text;
+BEGIN
+    SELECT r.relid::regclass::text INTO refused FROM query_relations(view) AS r
+    WHERE NOT has_table_privilege(r.relid, 'SELECT') AND NOT (
+        has_any_column_privilege(r.relid, 'SELECT')
+        AND (SELECT bool_and(has_column_privilege(r.relid, name, 'SELECT')) FROM unnest(columns_read(view, r.relid, r.whole_row)) AS name) IS NOT FALSE)
+    ORDER BY 1 LIMIT 1;
+    IF refused IS NOT NULL THEN
+        RAISE EXCEPTION 'permission denied for %', refused
+            USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege', HINT = format('GRANT SELECT ON %s TO %I.', refused, current_user);
+    END IF;
+    SELECT s.source_relid::text INTO refused FROM query_sources(view) AS s JOIN pg_class AS c ON c.oid = s.source_relid
+    WHERE s.source_type <> 'UNCAPTURED' AND NOT pg_has_role(c.relowner, 'USAGE') ORDER BY 1 LIMIT 1;
+    IF refused IS NOT NULL THEN
+        RAISE EXCEPTION 'only the owner of % can have its changes captured', refused
+            USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege', HINT = 'Create the stream table as a member of the role that owns its sources.';
+    END IF;
+    SELECT r.relid::regclass::text INTO refused FROM query_relations(view) AS r WHERE row_security_active(r.relid) ORDER BY 1 LIMIT 1;
+    IF refused IS NOT NULL THEN
+        PERFORM refuse_query(format('row-level security filters what %I sees of %s', current_user, refused),
+            'Create and refresh the stream table as a role that the policies do not apply to.');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.check_source_rights(regclass) IS
+    'Error 42501 unless the current role may read, and have captured, what a view reads; 0A000 where row-level security applies to it.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.check_cycle(pgt_id integer) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    IF EXISTS (
+        WITH RECURSIVE upstream(id) AS (
+            SELECT t.pgt_id FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t ON t.pgt_relid = d.source_relid
+            WHERE d.pgt_id = check_cycle.pgt_id
+            UNION
+            SELECT t.pgt_id FROM upstream JOIN pgt_dependencies AS d ON d.pgt_id = upstream.id
+            JOIN pgt_stream_tables AS t ON t.pgt_relid = d.source_relid)
+        SELECT FROM upstream WHERE id = check_cycle.pgt_id)
+    THEN
+        RAISE EXCEPTION 'stream table % would read itself', (SELECT pgt_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = check_cycle.pgt_id)
+            USING ERRCODE = '42P17', CONSTRAINT = 'cycle', HINT = 'Break the cycle: one of the stream tables or views in it must read something else.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.check_cycle(integer) IS 'Error 42P17 if a stream table reads itself, through whatever it reads.';

@@ -1,0 +1,184 @@
+-- Creating stream tables.
+
+CREATE OR REPLACE FUNCTION pgtrickle.refuse_value(parameter text, value text, hint text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RAISE EXCEPTION USING
+        MESSAGE = CASE WHEN value IS NULL THEN format('%s must not be NULL', parameter) ELSE format('%s is not a valid %s', quote_literal(value), parameter) END,
+        ERRCODE = CASE WHEN value IS NULL THEN '22004' ELSE '22023' END, CONSTRAINT = 'invalid_argument', HINT = hint;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.refuse_value(text, text, text) IS 'Error 22004 for a NULL argument, 22023 for any other value.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.check_options(schedule text, refresh_mode text, watermark_gating text, require_watermark boolean) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    schedule_hint CONSTANT text := 'Use ''calculated'' (refresh when a source changed) or an interval such as ''5 minutes''.';
+BEGIN
+    IF refresh_mode IS NULL OR refresh_mode NOT IN ('AUTO', 'DIFFERENTIAL', 'FULL') THEN
+        PERFORM refuse_value('refresh_mode', refresh_mode, 'Use AUTO, DIFFERENTIAL or FULL.');
+    ELSIF watermark_gating IS NULL OR watermark_gating NOT IN ('auto', 'none', 'gate', 'hold_back') THEN
+        PERFORM refuse_value('watermark_gating', watermark_gating, 'Use auto, none, gate or hold_back.');
+    ELSIF require_watermark IS NULL THEN
+        PERFORM refuse_value('require_watermark', NULL, 'Use true or false.');
+    ELSIF schedule IS NULL THEN
+        PERFORM refuse_value('schedule', NULL, schedule_hint);
+    ELSIF schedule <> 'calculated' THEN
+        BEGIN
+            IF schedule::interval > interval '0' THEN
+                RETURN;
+            END IF;
+        EXCEPTION WHEN data_exception THEN
+            NULL;
+        END;
+        PERFORM refuse_value('schedule', schedule, schedule_hint);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.check_options(text, text, text, boolean) IS 'Error 22023 or 22004 unless all options of a stream table are valid.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.creation_schema(search_path text) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    PERFORM set_config('search_path', search_path, true);
+    RETURN pg_catalog.current_schema();
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.creation_schema(text) IS 'The schema in which an unqualified new table is created under a search_path, or NULL.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.new_relation_name(name text, search_path text, OUT schema_name text, OUT table_name text)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    parts text[];
+BEGIN
+    IF name IS NULL THEN
+        PERFORM refuse_value('name', NULL, 'Give the stream table a name.');
+    END IF;
+    parts := parse_ident(name);
+    schema_name := CASE cardinality(parts) WHEN 1 THEN creation_schema(search_path) WHEN 2 THEN parts[1] END;
+    table_name := parts[cardinality(parts)];
+    IF cardinality(parts) > 2 OR schema_name ~ '^(pg_|pgtrickle$|pgtrickle_changes$|pgtrickle_state$|information_schema$)' OR length(table_name) > 63 THEN
+        PERFORM refuse_value('name', name, 'Use name or schema.name, in a schema of your own.');
+    ELSIF schema_name IS NULL OR to_regnamespace(quote_ident(schema_name)) IS NULL THEN
+        RAISE EXCEPTION 'schema % does not exist', COALESCE(quote_literal(schema_name), 'to create in')
+            USING ERRCODE = '3F000', CONSTRAINT = 'invalid_argument', HINT = 'Create the schema first, or qualify the name.';
+    ELSIF to_regclass(format('%I.%I', schema_name, table_name)) IS NOT NULL
+        OR EXISTS (SELECT FROM pgt_stream_tables WHERE pgt_schema = schema_name AND pgt_name = table_name)
+    THEN
+        RAISE EXCEPTION 'relation %.% already exists', quote_ident(schema_name), quote_ident(table_name)
+            USING ERRCODE = '42P07', CONSTRAINT = 'stream_table_exists',
+                  HINT = 'Choose another name, or drop the existing one with pgtrickle.drop_stream_table() if it is a stream table.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.new_relation_name(text, text) IS 'Schema and name a new stream table gets; error 42P07 if taken.';
+
+-- The parentheses keep a second statement out, the line breaks a trailing comment in.
+CREATE OR REPLACE FUNCTION pgtrickle.create_query_view(pgt_id integer, query text, search_path text) RETURNS regclass
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
+AS $$
+DECLARE
+    view_name CONSTANT text := format('pgtrickle_state.query_%s', pgt_id);
+    body CONSTANT text := regexp_replace(query, '[\s;]+$', '');
+    statement CONSTANT text := format(E'CREATE VIEW %s AS (\n%s\n)', view_name, body);
+BEGIN
+    BEGIN
+        PERFORM set_config('search_path', search_path, true);
+        EXECUTE statement;
+        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pg_temp', true);
+    EXCEPTION WHEN invalid_table_definition THEN
+        PERFORM refuse_temporary(body, search_path);
+    END;
+    EXECUTE format('COMMENT ON VIEW %s IS %L', view_name, 'Defining query of stream table number ' || pgt_id);
+    RETURN view_name::regclass;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.create_query_view(integer, text, text) IS 'Creates the hidden view of a stream table: PostgreSQL parses and checks the query under the caller''s search_path.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.guard_stream_table() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pgt_stream_tables WHERE pgt_relid = TG_RELID AND refresh_xid = pg_current_xact_id_if_assigned()) THEN
+        RAISE EXCEPTION '% is a stream table, only its refresh may change it', TG_RELID::regclass
+            USING ERRCODE = '55000', CONSTRAINT = 'stream_table_read_only', HINT = 'Change the tables its defining query reads.';
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.guard_stream_table() IS 'Refuses (55000) writes to a stream table other than by its refresh.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.create_storage(schema_name text, table_name text, view regclass) RETURNS regclass
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    storage CONSTANT text := format('%I.%I', schema_name, table_name);
+    columns text;
+BEGIN
+    SELECT string_agg(column_definition(view, attname), ', ' ORDER BY attnum) INTO columns
+    FROM pg_attribute WHERE attrelid = view AND attnum > 0;
+    EXECUTE format('CREATE TABLE %s (%s)', storage, columns);
+    EXECUTE format('COMMENT ON TABLE %s IS %L', storage, 'Stream table, kept up to date by pytrickle. Its rows cannot be changed directly.');
+    EXECUTE format('CREATE TRIGGER pgtrickle_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '
+                   'FOR EACH STATEMENT EXECUTE FUNCTION pgtrickle.guard_stream_table()', storage);
+    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgtrickle_guard', storage);
+    RETURN storage::regclass;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.create_storage(text, text, regclass) IS 'Creates the table that holds the rows: exactly the columns of the defining query, guarded against direct writes.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.session_settings() RETURNS jsonb
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT jsonb_build_object(
+        'TimeZone', current_setting('TimeZone'),
+        'DateStyle', 'ISO, ' || split_part(current_setting('DateStyle'), ', ', 2),
+        'IntervalStyle', current_setting('IntervalStyle'),
+        'extra_float_digits', current_setting('extra_float_digits'))
+$$;
+COMMENT ON FUNCTION pgtrickle.session_settings() IS 'Settings of this session that change what a query means.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.record_source(pgt_id integer, source regclass, source_type text, columns text[]) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    INSERT INTO pgt_dependencies AS d (pgt_id, source_relid, source_name, source_type, columns_used, captured_xid)
+    VALUES (pgt_id, source, qualified_name(source), source_type, columns,
+            CASE WHEN source_type <> 'UNCAPTURED' THEN install_capture(source, columns) END)
+    ON CONFLICT ON CONSTRAINT pgt_dependencies_pkey DO UPDATE
+    SET source_name = EXCLUDED.source_name, source_type = EXCLUDED.source_type, columns_used = EXCLUDED.columns_used, captured_xid = EXCLUDED.captured_xid
+$$;
+COMMENT ON FUNCTION pgtrickle.record_source(integer, regclass, text, text[]) IS 'Records a dependency and has its columns captured.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.record_sources(pgt_id integer) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    view CONSTANT regclass := (SELECT t.view_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = record_sources.pgt_id);
+    sources regclass[];
+    buffers text[];
+BEGIN
+    SELECT array_agg(s.source_relid), array_agg(b.buffer) FILTER (WHERE b.buffer IS NOT NULL) INTO sources, buffers
+    FROM query_sources(view) AS s LEFT JOIN LATERAL unnest(buffers_to_extend(s.source_relid, s.columns_used)) AS b(buffer) ON true
+    WHERE s.source_type <> 'UNCAPTURED';
+    PERFORM lock_sources(COALESCE(sources, '{}'), 'SHARE ROW EXCLUSIVE', COALESCE(buffers, '{}'));
+    PERFORM record_source(record_sources.pgt_id, s.source_relid, s.source_type, s.columns_used) FROM query_sources(view) AS s ORDER BY s.source_relid::oid;
+    PERFORM check_cycle(record_sources.pgt_id);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.record_sources(integer) IS 'Records the sources of a stream table and has them captured, all locked at once.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.refuse_differential(refresh_mode text, full_reason text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    IF refresh_mode = 'DIFFERENTIAL' AND full_reason IS NOT NULL THEN
+        RAISE EXCEPTION 'the stream table cannot be refreshed differentially: %', full_reason
+            USING ERRCODE = '0A000', CONSTRAINT = 'not_differentiable', HINT = 'Use refresh_mode => ''AUTO'' or ''FULL''.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.refuse_differential(text, text) IS 'Error 0A000 if DIFFERENTIAL is asked for where only FULL is possible.';

@@ -1,0 +1,121 @@
+-- create_, alter_ and drop_stream_table.
+
+CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table(
+        name text, query text, schedule text DEFAULT 'calculated', refresh_mode text DEFAULT 'AUTO',
+        watermark_gating text DEFAULT 'auto', require_watermark boolean DEFAULT false,
+        -- Evaluated in the caller's session: unqualified names mean what they mean there.
+        search_path text DEFAULT current_setting('search_path')) RETURNS integer
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    id CONSTANT integer := nextval(pg_get_serial_sequence('pgtrickle.pgt_stream_tables', 'pgt_id'));
+    target record;
+    view regclass;
+    dependence text;
+    reason text;
+BEGIN
+    PERFORM check_options(schedule, refresh_mode, watermark_gating, require_watermark);
+    IF query IS NULL THEN
+        PERFORM refuse_value('query', NULL, 'Give a SELECT statement.');
+    END IF;
+    target := new_relation_name(name, search_path);
+    view := create_query_view(id, query, search_path);
+    PERFORM refuse_volatile(view);
+    PERFORM check_source_rights(view);
+    dependence := time_dependence(view);
+    SELECT COALESCE(dependence, string_agg(format('%s %s', s.source_relid, s.obstacle), '; ' ORDER BY s.source_relid::text)) INTO reason
+    FROM query_sources(view) AS s WHERE s.obstacle IS NOT NULL;
+    PERFORM refuse_differential(refresh_mode, reason);
+    INSERT INTO pgt_stream_tables (pgt_id, pgt_relid, pgt_schema, pgt_name, defining_query, view_relid, schedule, refresh_mode, watermark_gating,
+                                   require_watermark, session_settings, full_reason, time_dependent, system_identifier)
+    OVERRIDING SYSTEM VALUE
+    VALUES (id, create_storage(target.schema_name, target.table_name, view), target.schema_name, target.table_name, query, view, schedule, refresh_mode,
+            watermark_gating, require_watermark, session_settings(), reason, dependence IS NOT NULL, (SELECT system_identifier FROM pg_control_system()));
+    PERFORM record_sources(id);
+    PERFORM check_hold_back();
+    PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);
+    RETURN id;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.create_stream_table(text, text, text, text, text, boolean, text) IS
+    'Creates a stream table from a query and has its sources captured; returns its number. It is filled by the next refresh. '
+    'schedule is ''calculated'' or an interval; refresh_mode AUTO, DIFFERENTIAL or FULL; watermark_gating auto, none, gate or hold_back.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.alter_stream_table(
+        name text, schedule text DEFAULT NULL, refresh_mode text DEFAULT NULL, watermark_gating text DEFAULT NULL,
+        require_watermark boolean DEFAULT NULL, search_path text DEFAULT current_setting('search_path')) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    id CONSTANT integer := stream_table_id(name, search_path);
+    was pgt_stream_tables;
+BEGIN
+    SELECT * INTO was FROM pgt_stream_tables WHERE pgt_id = id FOR UPDATE;
+    PERFORM check_options(COALESCE(schedule, was.schedule), COALESCE(refresh_mode, was.refresh_mode),
+                          COALESCE(watermark_gating, was.watermark_gating), COALESCE(require_watermark, was.require_watermark));
+    PERFORM refuse_differential(refresh_mode, was.full_reason);
+    UPDATE pgt_stream_tables AS t
+    SET schedule = COALESCE(alter_stream_table.schedule, t.schedule),
+        refresh_mode = COALESCE(alter_stream_table.refresh_mode, t.refresh_mode),
+        watermark_gating = COALESCE(alter_stream_table.watermark_gating, t.watermark_gating),
+        require_watermark = COALESCE(alter_stream_table.require_watermark, t.require_watermark)
+    WHERE t.pgt_id = id;
+    PERFORM check_hold_back();
+    PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.alter_stream_table(text, text, text, text, boolean, text) IS
+    'Changes options of a stream table; those left NULL stay. Acts at the next tick.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.drop_dependents(pgt_id integer, cascade boolean) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    dependents text[];
+    dependent text;
+BEGIN
+    SELECT array_agg(format('%I.%I', d.pgt_schema, d.pgt_name) ORDER BY d.pgt_id DESC) INTO dependents
+    FROM pgt_stream_tables AS t JOIN pgt_dependencies AS p ON p.source_relid = t.pgt_relid JOIN pgt_stream_tables AS d ON d.pgt_id = p.pgt_id
+    WHERE t.pgt_id = drop_dependents.pgt_id;
+    IF dependents IS NOT NULL AND NOT cascade THEN
+        RAISE EXCEPTION 'other stream tables read it: %', array_to_string(dependents, ', ')
+            USING ERRCODE = '2BP01', CONSTRAINT = 'dependents_exist', HINT = 'Drop them first, or pass cascade => true to drop them too.';
+    END IF;
+    FOREACH dependent IN ARRAY COALESCE(dependents, '{}') LOOP
+        -- A dependent may have gone together with another one.
+        IF EXISTS (SELECT FROM pgt_stream_tables AS t WHERE format('%I.%I', t.pgt_schema, t.pgt_name) = dependent) THEN
+            PERFORM drop_stream_table(dependent, true);
+        END IF;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.drop_dependents(integer, boolean) IS 'Drops the stream tables that read this one, or error 2BP01 without cascade.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.drop_stream_table(
+        name text, cascade boolean DEFAULT false, search_path text DEFAULT current_setting('search_path')) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
+    -- A refresh may use the hidden view and wait, in another session, for a row that is locked here.
+    SET lock_timeout = '30s'
+AS $$
+DECLARE
+    id CONSTANT integer := stream_table_id(name, search_path);
+    dropped pgt_stream_tables;
+    sources regclass[] := ARRAY(SELECT source_relid FROM pgt_dependencies WHERE pgt_id = id AND source_type <> 'UNCAPTURED');
+    relation record;
+BEGIN
+    PERFORM drop_dependents(id, cascade);
+    PERFORM lock_sources(sources || (SELECT pgt_relid FROM pgt_stream_tables WHERE pgt_id = id), 'ACCESS EXCLUSIVE', ARRAY(SELECT buffer FROM pgt_change_tracking WHERE source_relid = ANY (sources)));
+    DELETE FROM pgt_stream_tables WHERE pgt_id = id RETURNING * INTO dropped;
+    PERFORM trim_capture(source) FROM unnest(sources) AS source;
+    PERFORM remove_capture(dropped.pgt_relid);
+    FOR relation IN
+        SELECT CASE relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END AS kind, oid::regclass AS name FROM pg_class
+        WHERE oid IN (dropped.view_relid, dropped.pgt_relid, to_regclass(format('pgtrickle_state.state_%s', id)), to_regclass(format('pgtrickle_changes.staging_%s', id)))
+        ORDER BY relkind DESC
+    LOOP
+        EXECUTE format('DROP %s %s %s', relation.kind, relation.name, CASE WHEN cascade THEN 'CASCADE' ELSE 'RESTRICT' END);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.drop_stream_table(text, boolean, text) IS
+    'Drops a stream table with its rows, and the capture nobody else needs. With cascade also the stream tables and views that read it.';

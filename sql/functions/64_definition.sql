@@ -1,0 +1,147 @@
+-- What the planner reads: a stream table's definition, and the scales of numeric sums.
+
+CREATE OR REPLACE FUNCTION pgtrickle.views_below(p_view regclass)
+RETURNS SETOF oid
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+    WITH RECURSIVE below AS (
+        SELECT p_view::oid AS view
+        UNION
+        SELECT d.refobjid
+        FROM below AS b
+            JOIN pg_rewrite AS r ON r.ev_class = b.view
+            JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+                AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> b.view
+            JOIN pg_class AS c ON c.oid = d.refobjid AND c.relkind = 'v'
+    )
+    SELECT view FROM below
+$$;
+COMMENT ON FUNCTION pgtrickle.views_below(regclass) IS
+    'The view itself and all ordinary views that it reads, directly or through others.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.source_facts(p_source regclass)
+RETURNS jsonb
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT jsonb_build_object(
+        'relid', c.oid::bigint,
+        'schema', n.nspname,
+        'name', c.relname,
+        'pages', (
+            SELECT coalesce(sum(greatest(t.relpages, 0)), 0)
+            FROM pg_class AS t
+            WHERE t.oid = c.oid OR t.oid IN (SELECT p.relid FROM pg_partition_tree(c.oid) AS p WHERE p.isleaf)
+        ),
+        'rows', greatest(c.reltuples, 0)::bigint,
+        'columns', (
+            SELECT coalesce(jsonb_agg(jsonb_build_array(
+                a.attname, format_type(a.atttypid, a.atttypmod), t.typname, coalesce(l.collisdeterministic, true)
+            ) ORDER BY a.attnum), '[]')
+            FROM pg_attribute AS a
+                JOIN pg_type AS t ON t.oid = a.atttypid
+                LEFT JOIN pg_collation AS l ON l.oid = a.attcollation
+            WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+        ),
+        'indexed', (
+            SELECT coalesce(jsonb_agg(DISTINCT a.attname), '[]')
+            FROM pg_index AS i
+                JOIN pg_class AS x ON x.oid = i.indexrelid
+                JOIN pg_am AS m ON m.oid = x.relam AND m.amname = 'btree'
+                JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+            WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL
+        )
+    )
+    FROM pg_class AS c
+        JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.oid = p_source
+$$;
+COMMENT ON FUNCTION pgtrickle.source_facts(regclass) IS
+    'Name, columns (name, full type, base type, whether equality is bytewise), size and indexed leading columns of a source.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.stream_table_definition(p_pgt_id integer)
+RETURNS jsonb
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT jsonb_build_object(
+        'pgt_id', s.pgt_id,
+        'schema', n.nspname,
+        'name', c.relname,
+        'text', pg_get_viewdef(s.view_relid),
+        'full_reason', s.full_reason,
+        'columns', (
+            SELECT jsonb_agg(jsonb_build_array(a.attname, format_type(a.atttypid, a.atttypmod)) ORDER BY a.attnum)
+            FROM pg_attribute AS a
+            WHERE a.attrelid = s.pgt_relid AND a.attnum > 0 AND NOT a.attisdropped
+        ),
+        'views', (
+            SELECT coalesce(jsonb_agg(jsonb_build_object(
+                'schema', vn.nspname, 'name', vc.relname, 'text', pg_get_viewdef(vc.oid)) ORDER BY vc.oid), '[]')
+            FROM pgtrickle.views_below(s.view_relid) AS v(oid)
+                JOIN pg_class AS vc ON vc.oid = v.oid
+                JOIN pg_namespace AS vn ON vn.oid = vc.relnamespace
+            WHERE vc.oid <> s.view_relid
+        ),
+        'aggregates', (
+            SELECT coalesce(jsonb_agg(DISTINCT CASE WHEN p.pronamespace = 'pg_catalog'::regnamespace THEN p.proname::text
+                ELSE p.oid::regproc::text END), '[]')
+            FROM pgtrickle.views_below(s.view_relid) AS v(oid)
+                JOIN pg_rewrite AS r ON r.ev_class = v.oid,
+                regexp_matches(r.ev_action::text, ':aggfnoid (\d+)', 'g') AS m(found)
+                JOIN pg_proc AS p ON p.oid = m.found[1]::oid
+        ),
+        'returns_sets', (
+            SELECT coalesce(bool_or(r.ev_action::text ~ ':funcretset true'), false)
+            FROM pgtrickle.views_below(s.view_relid) AS v(oid)
+                JOIN pg_rewrite AS r ON r.ev_class = v.oid
+        ),
+        'sources', (
+            SELECT coalesce(jsonb_agg(
+                pgtrickle.source_facts(d.source_relid)
+                || jsonb_build_object('kind', d.source_type, 'used', to_jsonb(d.columns_used), 'buffer', t.buffer)
+                ORDER BY d.source_relid), '[]')
+            FROM pgtrickle.pgt_dependencies AS d
+                LEFT JOIN pgtrickle.pgt_change_tracking AS t USING (source_relid)
+            WHERE d.pgt_id = s.pgt_id
+        )
+    )
+    FROM pgtrickle.pgt_stream_tables AS s
+        JOIN pg_class AS c ON c.oid = s.pgt_relid
+        JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE s.pgt_id = p_pgt_id
+$$;
+COMMENT ON FUNCTION pgtrickle.stream_table_definition(integer) IS
+    'The defining query as PostgreSQL prints it, with its views, sources and columns: all that the planner needs.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.add_scales(p_state jsonb, p_increment jsonb)
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT jsonb_agg(jsonb_build_array(total.scale, total.count) ORDER BY total.scale)
+    FROM (
+        SELECT (pair ->> 0)::integer AS scale, sum((pair ->> 1)::bigint)::bigint AS count
+        FROM jsonb_array_elements(coalesce(p_state, '[]') || coalesce(p_increment, '[]')) AS pair
+        GROUP BY 1
+        HAVING sum((pair ->> 1)::bigint) <> 0
+    ) AS total
+$$;
+COMMENT ON FUNCTION pgtrickle.add_scales(jsonb, jsonb) IS
+    'Add two histograms of numeric scales, each an array of [scale, count] pairs or NULL.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.max_scale(p_scales jsonb)
+RETURNS integer
+LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT coalesce(max((pair ->> 0)::integer), 0)
+    FROM jsonb_array_elements(coalesce(p_scales, '[]')) AS pair
+$$;
+COMMENT ON FUNCTION pgtrickle.max_scale(jsonb) IS
+    'The widest scale in a histogram: the scale that PostgreSQL gives to the sum of those values.';
+
+REVOKE ALL ON FUNCTION pgtrickle.views_below(regclass), pgtrickle.source_facts(regclass),
+    pgtrickle.stream_table_definition(integer), pgtrickle.add_scales(jsonb, jsonb), pgtrickle.max_scale(jsonb)
+    FROM PUBLIC;

@@ -1,0 +1,90 @@
+-- Introspection. SECURITY DEFINER so that a monitor needs no rights on the catalog; what might show data of a stream
+-- table (errors) is kept from those who may not read it.
+
+CREATE OR REPLACE FUNCTION pgtrickle.caller_reads(relation regclass) RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT COALESCE(has_table_privilege(calling_role(), relation, 'SELECT'), false)
+$$;
+COMMENT ON FUNCTION pgtrickle.caller_reads(regclass) IS 'Whether the caller may read a relation.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.watermarks()
+    RETURNS TABLE (source text, watermark timestamptz, advanced_at timestamptz, last_seen_at timestamptz, advanced_by text, lsn pg_lsn)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT qualified_name(w.source_relid), w.watermark, w.advanced_at, w.last_seen_at, w.advanced_by, (w.cut).lsn FROM pgt_watermarks AS w ORDER BY 1
+$$;
+COMMENT ON FUNCTION pgtrickle.watermarks() IS 'The current watermark of each source, when it moved and when its loader was last seen.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.watermark_history(source regclass)
+    RETURNS TABLE (watermark timestamptz, advanced_at timestamptz, advanced_by text, lsn pg_lsn)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT h.watermark, h.advanced_at, h.advanced_by, (h.cut).lsn FROM pgt_watermark_history AS h WHERE h.source_relid = source ORDER BY h.watermark DESC
+$$;
+COMMENT ON FUNCTION pgtrickle.watermark_history(regclass) IS 'Every advance of a source, newest first.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.watermark_groups() RETURNS TABLE (group_name text, sources text[], tolerance interval, created_at timestamptz)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT g.group_name, ARRAY(SELECT qualified_name(s) FROM unnest(g.sources) AS s), g.tolerance, g.created_at FROM pgt_watermark_groups AS g ORDER BY 1
+$$;
+COMMENT ON FUNCTION pgtrickle.watermark_groups() IS 'The watermark groups.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.watermark_status()
+    RETURNS TABLE (group_name text, min_watermark timestamptz, max_watermark timestamptz, lag interval, tolerance interval, aligned boolean,
+                   effective_watermark timestamptz, waiting_for text, reason text)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
+AS $$
+    SELECT a.group_name, a.min_watermark, a.max_watermark, a.lag, a.tolerance, a.aligned,
+           (SELECT min(e.watermark) FROM agreed_entries(NULL, a.group_id) AS e WHERE a.aligned IS NOT NULL),
+           CASE WHEN a.aligned IS NULL THEN array_to_string(a.never_advanced, ', ') WHEN NOT a.aligned THEN a.slowest::text END,
+           CASE WHEN a.aligned IS NULL THEN format('%s never advanced', array_to_string(a.never_advanced, ', '))
+                WHEN a.aligned THEN format('aligned at %s', a.min_watermark)
+                ELSE format('%s is %s behind %s, tolerance %s', a.slowest, a.lag, a.fastest, a.tolerance) END
+    FROM group_alignment() AS a
+$$;
+COMMENT ON FUNCTION pgtrickle.watermark_status() IS
+    'How each watermark group stands; effective_watermark is the newest event time at which its sources agree.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.pgt_status()
+    RETURNS TABLE (pgt_id integer, stream_table text, status text, refresh_mode text, schedule text, watermark_gating text, decision text, reason text,
+                   effective_watermark timestamptz, data_timestamp timestamptz, last_refresh_at timestamptz, staleness interval, last_action text, last_error text)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT t.pgt_id, format('%I.%I', t.pgt_schema, t.pgt_name), t.status, t.refresh_mode, t.schedule, g.gating, g.decision, g.reason,
+           t.effective_watermark, t.data_timestamp, t.last_refresh_at, clock_timestamp() - t.data_timestamp,
+           (SELECT h.action FROM pgt_refresh_history AS h WHERE h.pgt_id = t.pgt_id ORDER BY h.refresh_id DESC LIMIT 1),
+           CASE WHEN caller_reads(t.pgt_relid) THEN t.last_error WHEN t.last_error IS NOT NULL THEN 'hidden: you may not read the stream table' END
+    FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_decision(t.pgt_id) AS g
+    ORDER BY 2
+$$;
+COMMENT ON FUNCTION pgtrickle.pgt_status() IS 'Every stream table: how fresh it is, and whether it may refresh now and why.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.refresh_history(name text DEFAULT NULL, max_rows integer DEFAULT 20, search_path text DEFAULT current_setting('search_path'))
+    RETURNS TABLE (refresh_id bigint, stream_table text, action text, status text, initiated_by text, reason text, started_at timestamptz, finished_at timestamptz,
+                   delta_rows bigint, rows_inserted bigint, rows_deleted bigint, effective_watermark timestamptz, data_timestamp timestamptz, error text)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT h.refresh_id, format('%I.%I', t.pgt_schema, t.pgt_name), h.action, h.status, h.initiated_by, h.reason, h.started_at, h.finished_at,
+           h.delta_rows, h.rows_inserted, h.rows_deleted, h.effective_watermark, h.data_timestamp,
+           CASE WHEN caller_reads(t.pgt_relid) THEN h.error WHEN h.error IS NOT NULL THEN 'hidden: you may not read the stream table' END
+    FROM pgt_refresh_history AS h JOIN pgt_stream_tables AS t USING (pgt_id)
+    WHERE name IS NULL OR h.pgt_id = stream_table_id(name, search_path)
+    ORDER BY h.refresh_id DESC LIMIT max_rows
+$$;
+COMMENT ON FUNCTION pgtrickle.refresh_history(text, integer, text) IS 'What refreshes did, newest first: of one stream table, or of all.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.dependency_tree() RETURNS TABLE (stream_table text, source text, source_type text, depth integer)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    WITH RECURSIVE tree AS (
+        SELECT d.pgt_id, d.source_relid, d.source_type, 1 AS depth FROM pgt_dependencies AS d
+        UNION
+        SELECT tree.pgt_id, d.source_relid, d.source_type, tree.depth + 1
+        FROM tree JOIN pgt_stream_tables AS t ON t.pgt_relid = tree.source_relid JOIN pgt_dependencies AS d ON d.pgt_id = t.pgt_id)
+    SELECT format('%I.%I', t.pgt_schema, t.pgt_name), qualified_name(tree.source_relid), tree.source_type, min(tree.depth)
+    FROM tree JOIN pgt_stream_tables AS t USING (pgt_id)
+    GROUP BY 1, 2, 3 ORDER BY 1, 4, 2
+$$;
+COMMENT ON FUNCTION pgtrickle.dependency_tree() IS 'What each stream table reads, directly (depth 1) and through other stream tables.';

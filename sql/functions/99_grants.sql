@@ -1,0 +1,12 @@
+-- Who may call what: loaders advance, anybody looks, the rest belongs to the installing role.
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pgtrickle FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    pgtrickle.advance_watermark(regclass, timestamptz),
+    pgtrickle.watermarks(),
+    pgtrickle.watermark_history(regclass),
+    pgtrickle.watermark_groups(),
+    pgtrickle.watermark_status(),
+    pgtrickle.pgt_status(),
+    pgtrickle.refresh_history(text, integer, text),
+    pgtrickle.dependency_tree()
+TO PUBLIC;

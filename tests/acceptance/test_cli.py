@@ -1,0 +1,256 @@
+"""The command line against a real server and, where rows are computed, a real Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+from typer.testing import CliRunner
+
+from pytrickle import migrate
+from pytrickle.cli import app
+from tests.conftest import Database
+
+MAIN = [sys.executable, "-c", "from pytrickle.cli import main; main()"]
+QUERY = "SELECT region, sum(amount) AS total FROM orders JOIN lines ON order_id = id GROUP BY region"
+
+Run = Callable[..., Any]
+
+
+def commands(dsn: str) -> Run:
+    """Return what runs a command on a database, in this process."""
+    return lambda *arguments: CliRunner().invoke(
+        app, ["--dsn", dsn, *arguments], prog_name="pytrickle", catch_exceptions=False
+    )
+
+
+@pytest.fixture
+def shop(db: Database) -> Database:
+    db.execute("CREATE TABLE orders (id int PRIMARY KEY, region text)")
+    db.execute("CREATE TABLE lines (order_id int, amount numeric)")
+    db.execute("INSERT INTO orders VALUES (1, 'north'), (2, 'south')")
+    db.execute("INSERT INTO lines VALUES (1, 10), (1, 2.5), (2, 7)")
+    return db
+
+
+@pytest.fixture
+def run(shop: Database) -> Run:
+    return commands(shop.dsn)
+
+
+@pytest.fixture
+def gated(run: Run) -> Run:
+    """A report over two sources whose watermarks are five minutes apart."""
+    for arguments in (
+        ("group", "create", "pipeline", "orders", "lines", "--tolerance", "30 seconds"),
+        ("create", "report", QUERY),
+        ("watermark", "advance", "orders", "2026-01-01T12:05:00Z"),
+        ("watermark", "advance", "lines", "2026-01-01T12:00:00Z"),
+    ):
+        assert run(*arguments).exit_code == 0, arguments
+    return run
+
+
+def test_install_says_what_it_applied_and_is_idempotent(every_empty_db: Database) -> None:
+    run = commands(every_empty_db.dsn)
+    first = run("install")
+    assert (first.exit_code, first.stdout.count("Applied ")) == (0, len(migrate.scripts()))
+    assert run("install").stdout == "The catalog is up to date.\n"
+    assert json.loads(run("install", "--json").stdout) == {"applied": []}
+
+
+def test_the_printed_sql_installs_the_same_catalog(empty_db: Database) -> None:
+    printed = commands("host=/nowhere")("install", "--print")
+    assert printed.exit_code == 0
+    with psycopg.connect(empty_db.dsn) as connection:
+        connection.execute(printed.stdout.encode(), prepare=False)
+    with empty_db.connect() as connection:
+        migrate.verify(connection)
+
+
+def test_uninstall_removes_the_catalog_and_leaves_the_tables(run: Run, shop: Database) -> None:
+    assert run("create", "report", QUERY).exit_code == 0
+    assert run("uninstall", "--yes").stdout == "Removed the catalog.\n"
+    assert shop.value("SELECT to_regnamespace('pgtrickle')") is None
+    shop.execute("INSERT INTO orders VALUES (3, 'east')")
+    assert shop.value("SELECT count(*) FROM orders") == 3
+    again = run("uninstall", "--yes", "--json")
+    assert (again.exit_code, json.loads(again.stderr)["type"]) == (1, "NotInstalled")
+
+
+def test_the_doctor_finds_an_installed_database_healthy(shop: Database) -> None:
+    result = commands(shop.dsn)("doctor", "--json")
+    problems = [check for check in json.loads(result.stdout) if not check["ok"]]
+    assert (result.exit_code, problems) == (0, [])
+
+
+def test_the_doctor_lets_spark_read_a_pinned_snapshot(run: Run) -> None:
+    result = run("doctor", "--spark")
+    assert result.exit_code == 0, result.stdout
+    assert "read the exported snapshot" in result.stdout
+
+
+def test_the_doctor_exits_with_3_and_a_remedy_where_nothing_is_installed(empty_db: Database) -> None:
+    result = commands(empty_db.dsn)("doctor")
+    assert result.exit_code == 3
+    assert "remedy: Run pytrickle install" in result.stdout
+
+
+def test_status_tells_who_waits_for_whom_and_can_fail_on_it(gated: Run) -> None:
+    screen = gated("status").stdout
+    for text in ("pipeline", "apart", "5 min", "public.lines", "public.report", "gated", "lines is 00:05:00 behind"):
+        assert text in screen, text
+    assert gated("status", "--fail-on", "gated").exit_code == 3
+    assert gated("status", "--fail-on", "error").exit_code == 0
+    document = json.loads(gated("status", "--json").stdout)
+    assert document["groups"][0]["lag"] == 300.0
+    assert document["stream_tables"][0]["decision"] == "gated"
+
+
+def test_watermarks_are_listed_with_their_history(gated: Run) -> None:
+    assert gated("watermark", "advance", "lines", "infinity").exit_code == 0
+    listed = json.loads(gated("watermark", "list", "--json").stdout)
+    assert [row["watermark"] for row in listed if row["source"] == "public.lines"] == ["infinity"]
+    assert "infinity" in gated("watermark", "list").stdout
+    history = json.loads(gated("watermark", "history", "lines", "--json").stdout)
+    assert len(history) == 2
+    assert len(json.loads(gated("watermark", "history", "lines", "--limit", "1", "--json").stdout)) == 1
+
+
+def test_groups_are_altered_listed_and_dropped(gated: Run) -> None:
+    assert gated("group", "alter", "pipeline", "--tolerance", "10m", "--source", "orders").exit_code == 0
+    (group,) = json.loads(gated("group", "list", "--json").stdout)
+    assert (group["sources"], group["tolerance"]) == (["public.orders"], 600.0)
+    assert gated("group", "drop", "pipeline").exit_code == 0
+    assert gated("group", "list").stdout == "No watermark group yet.\n"
+
+
+def test_a_stream_table_is_altered_and_dropped(gated: Run, shop: Database) -> None:
+    assert gated("alter", "report", "--watermark-gating", "none", "--schedule", "5m").exit_code == 0
+    (table,) = json.loads(gated("status", "--json").stdout)["stream_tables"]
+    assert (table["watermark_gating"], table["decision"], table["schedule"]) == ("none", "run", "5m")
+    assert gated("drop", "report").exit_code == 0
+    assert shop.value("SELECT to_regclass('report')") is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sqlstate"),
+    [
+        (("watermark", "advance", "nowhere", "2026-01-01T00:00Z"), "42P01"),
+        (("watermark", "advance", "orders", "2026-01-01T12:00Z"), "22000"),
+        (("group", "create", "pipeline", "orders"), "42710"),
+        (("group", "create", "twice", "orders", "orders"), "22023"),
+        (("group", "create", "negative", "orders", "--tolerance=-1s"), "22023"),
+        (("group", "drop", "nothing"), "42704"),
+        (("create", "report", "SELECT 1"), "42P07"),
+        (("create", "broken", "SELECT FROM WHERE"), "42601"),
+        (("create", "dice", "SELECT random() FROM orders"), "0A000"),
+        (("create", "later", "SELECT 1", "--schedule", "sometimes"), "22023"),
+        (("alter", "nothing", "--schedule", "5m"), "42704"),
+        (("drop", "nothing"), "42704"),
+        (("refresh", "nothing"), "42704"),
+        (("verify", "nothing"), "42704"),
+        (("explain", "nothing"), "42704"),
+    ],
+)
+def test_bad_input_is_a_typed_error_with_a_hint(gated: Run, arguments: tuple[str, ...], sqlstate: str) -> None:
+    result = gated("--json", *arguments)
+    assert (result.exit_code, result.stdout) == (1, "")
+    error = json.loads(result.stderr)
+    assert error["sqlstate"] == sqlstate
+    assert error["error"] and error["hint"]
+    plain = gated(*arguments)
+    assert plain.stderr.startswith("error: ")
+    assert "\nhint: " in plain.stderr and "Traceback" not in plain.output
+
+
+def test_a_missing_catalog_is_an_error_of_its_own(empty_db: Database) -> None:
+    result = commands(empty_db.dsn)("status", "--json")
+    assert (result.exit_code, json.loads(result.stderr)["type"]) == (1, "NotInstalled")
+
+
+def test_no_command_shows_a_password() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    run = commands(f"postgresql://someone:s3cret@127.0.0.1:{port}/shop")
+    for words in ("install", "uninstall --yes", "status", "doctor", "tick", "run --once", "history", "group list"):
+        result = run(*words.split())
+        assert result.exit_code in (1, 3), words
+        assert "s3cret" not in result.output, words
+
+
+def test_commands_that_compute_no_rows_load_no_spark(gated: Run, shop: Database) -> None:
+    script = (
+        "import sys\nfrom pytrickle.cli import main\n"
+        "try: main()\n"
+        "finally: assert not {'pyspark', 'py4j'} & set(sys.modules), 'Spark was loaded'\n"
+    )
+    for words in ("status", "history", "watermark list", "group list", "doctor", "verify", "explain report"):
+        command = [sys.executable, "-c", script, *words.split(), "--dsn", shop.dsn]
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert finished.returncode == 0, (words, finished.stderr)
+
+
+def test_a_refresh_is_shown_recorded_and_verified(gated: Run, shop: Database) -> None:
+    skipped = json.loads(gated("tick", "--json").stdout)
+    assert [row["action"] for row in skipped] == ["SKIP"]
+    refreshed = json.loads(gated("refresh", "report", "--json").stdout)
+    assert refreshed["rows_inserted"] == 2
+    shop.execute("INSERT INTO lines VALUES (2, 1)")
+    assert gated("watermark", "advance", "lines", "2026-01-01T12:05:00Z").exit_code == 0
+    ticked = gated("tick").stdout
+    assert "DIFFERENTIAL" in ticked and "through 2026-01-01 12:05:00+00:00" in ticked
+    assert "matches" in gated("verify").stdout
+    newest = json.loads(gated("history", "report", "--limit", "1", "--json").stdout)
+    assert [(row["action"], row["status"]) for row in newest] == [("DIFFERENTIAL", "COMPLETED")]
+    assert "gating" in json.loads(gated("explain", "report", "--json").stdout)
+
+
+def test_verify_exits_with_3_when_somebody_tampered_with_the_table(gated: Run, shop: Database) -> None:
+    assert gated("refresh", "report").exit_code == 0
+    shop.execute("ALTER TABLE report DISABLE TRIGGER ALL")
+    shop.execute("UPDATE report SET total = total + 1 WHERE region = 'north'")
+    result = gated("verify", "report", "--json")
+    assert result.exit_code == 3
+    assert json.loads(result.stdout) == [
+        {"stream_table": "public.report", "matches": False, "missing": 1, "unexpected": 1}
+    ]
+
+
+@contextmanager
+def daemon(dsn: str) -> Iterator[subprocess.Popen[str]]:
+    environment = {**os.environ, "PYTRICKLE_DSN": make_conninfo(dsn), "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        [*MAIN, "run", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_run_serves_until_it_is_told_to_stop(gated: Run, shop: Database, number: signal.Signals) -> None:
+    with daemon(shop.dsn) as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["action"] == "SKIP"
+        shop.execute("SELECT pgtrickle.advance_watermark('lines', '2026-01-01 12:05:00+00')")
+        results = iter(lambda: json.loads(process.stdout.readline()), None)
+        assert next(row for row in results if row["action"] != "SKIP")["rows_inserted"] == 2
+        process.send_signal(number)
+        _, messages = process.communicate(timeout=60)
+        assert process.returncode == 0, messages
+        assert "Stopping" in messages and "Traceback" not in messages

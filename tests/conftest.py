@@ -1,0 +1,137 @@
+"""Fixtures that every kind of test shares: PostgreSQL servers, fresh databases, one Spark session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from pytrickle import migrate
+from pytrickle.config import Settings
+from pytrickle.db.types import register_infinity
+from tests.servers import NEWEST, OLDEST, Server
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TEMPLATE = "pytrickle_template"
+
+
+@dataclass
+class Database:
+    """A database of one test: ``execute`` for single statements, ``connect`` where two sessions must interleave."""
+
+    dsn: str
+    version: int
+    _open: ExitStack = field(default_factory=ExitStack, repr=False)
+    _own: list[psycopg.Connection[Any]] = field(default_factory=list, repr=False)
+
+    def connect(self, **options: Any) -> psycopg.Connection[Any]:
+        """Open an autocommit connection that is closed when the test ends; ``options`` override the DSN."""
+        connection = psycopg.connect(self.dsn, **{"autocommit": True, **options})
+        register_infinity(connection)
+        self._open.callback(connection.close)
+        return connection
+
+    def execute(self, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """Run one statement in its own transaction; return its rows, or nothing where it has none."""
+        if not self._own or self._own[-1].closed:
+            self._own.append(self.connect())
+        cursor = self._own[-1].execute(query, parameters or None)
+        return cursor.fetchall() if cursor.description else []
+
+    def value(self, query: str, *parameters: Any) -> Any:
+        """Run one statement; return the first column of its only row."""
+        ((value, *_),) = self.execute(query, *parameters)
+        return value
+
+    def create_role(self, name: str) -> str:
+        """Create a login role that is dropped when the test ends, with everything it owns or was granted."""
+        role = sql.Identifier(name)
+        self.execute(sql.SQL("CREATE ROLE {} LOGIN").format(role).as_string())
+        self._open.callback(self._drop_role, role)
+        return name
+
+    def _drop_role(self, role: sql.Identifier) -> None:
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute(sql.SQL("DROP OWNED BY {} CASCADE").format(role))
+            connection.execute(sql.SQL("DROP ROLE {}").format(role))
+
+    def close(self) -> None:
+        self._open.close()
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Callable[[int], Server]]:
+    """Return the running server of a version; it is started when first asked for, with an installed template."""
+    running: dict[int, Server] = {}
+
+    def server(version: int) -> Server:
+        if version not in running:
+            running[version] = Server(version)
+            _create_template(running[version])
+        return running[version]
+
+    yield server
+    for started in running.values():
+        started.stop()
+
+
+def _create_template(server: Server) -> None:
+    with psycopg.connect(server.create(TEMPLATE), autocommit=True) as connection:
+        migrate.install(connection)
+    server.close(TEMPLATE)
+
+
+@contextmanager
+def _fresh(server: Server, template: str) -> Iterator[Database]:
+    with server.database(template) as dsn:
+        database = Database(dsn, server.version)
+        try:
+            yield database
+        finally:
+            database.close()
+
+
+@pytest.fixture
+def db(servers: Callable[[int], Server]) -> Iterator[Database]:
+    """A fresh database with pytrickle on the oldest supported PostgreSQL."""
+    with _fresh(servers(OLDEST), TEMPLATE) as database:
+        yield database
+
+
+@pytest.fixture(params=[OLDEST, NEWEST], ids=lambda version: f"pg{version}")
+def every_db(servers: Callable[[int], Server], request: pytest.FixtureRequest) -> Iterator[Database]:
+    """A fresh database with pytrickle, once on the oldest and once on the newest supported PostgreSQL."""
+    with _fresh(servers(request.param), TEMPLATE) as database:
+        yield database
+
+
+@pytest.fixture
+def empty_db(servers: Callable[[int], Server]) -> Iterator[Database]:
+    """A fresh database without pytrickle on the oldest supported PostgreSQL."""
+    with _fresh(servers(OLDEST), "template0") as database:
+        yield database
+
+
+@pytest.fixture(params=[OLDEST, NEWEST], ids=lambda version: f"pg{version}")
+def every_empty_db(servers: Callable[[int], Server], request: pytest.FixtureRequest) -> Iterator[Database]:
+    """A fresh database without pytrickle, once on the oldest and once on the newest supported PostgreSQL."""
+    with _fresh(servers(request.param), "template0") as database:
+        yield database
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one Spark session of the run, started when a test first asks for it."""
+    from pytrickle.execute.session import build_session
+
+    session = build_session(Settings(spark_master="local[2]"))
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    yield session
+    session.stop()

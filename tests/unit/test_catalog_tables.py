@@ -1,0 +1,25 @@
+"""The catalog as Python spells it is the catalog as it is installed."""
+
+from __future__ import annotations
+
+from sqlalchemy.dialects import postgresql
+
+from pytrickle.catalog import tables
+from tests.conftest import Database
+
+INSTALLED = """
+    SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull
+    FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+    WHERE c.relnamespace = 'pgtrickle'::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
+    ORDER BY c.relname, a.attnum
+"""
+
+
+def test_python_spells_every_table_column_type_and_nullability_as_installed(every_db: Database) -> None:
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    spelled = [
+        (table.name, column.name, column.type.compile(dialect=dialect).lower(), bool(column.nullable))
+        for table in sorted(tables.catalog.tables.values(), key=lambda table: table.name)
+        for column in table.columns
+    ]
+    assert spelled == every_db.execute(INSTALLED)

@@ -1,0 +1,104 @@
+"""Connections: one way to open them, and nothing secret in what goes wrong."""
+
+import traceback
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import psycopg
+import pytest
+import sqlalchemy
+from psycopg.conninfo import conninfo_to_dict
+
+from pytrickle.db import connect, engine
+from pytrickle.errors import ConfigError, ConnectionLost, PytrickleError
+from tests.conftest import Database
+
+
+def test_connection_is_autocommit_and_says_who_it_is(empty_db: Database) -> None:
+    with connect(empty_db.dsn, role="test") as connection:
+        assert connection.autocommit
+        assert connection.execute("SHOW application_name").fetchone() == ("pytrickle/test",)
+
+
+def test_empty_dsn_means_the_libpq_environment(empty_db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = conninfo_to_dict(empty_db.dsn)
+    for option, variable in {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE"}.items():
+        monkeypatch.setenv(variable, str(options[option]))
+    with connect() as connection:
+        assert connection.info.dbname == options["dbname"]
+
+
+def test_dates_are_iso_and_their_order_is_kept(empty_db: Database) -> None:
+    empty_db.execute(f'ALTER DATABASE "{conninfo_to_dict(empty_db.dsn)["dbname"]}" SET DateStyle TO German, DMY')
+    with connect(empty_db.dsn) as connection:
+        assert connection.execute("SHOW DateStyle").fetchone() == ("ISO, DMY",)
+        assert connection.execute("SELECT timestamptz '2024-02-01 00:00+00'").fetchone() == (
+            datetime(2024, 2, 1, tzinfo=UTC),
+        )
+
+
+@pytest.mark.parametrize(
+    ("kind", "greatest", "least"),
+    [
+        ("timestamptz", datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)),
+        ("timestamp", datetime.max, datetime.min),
+        ("date", date.max, date.min),
+    ],
+)
+def test_infinity_goes_both_ways(empty_db: Database, kind: str, greatest: object, least: object) -> None:
+    with connect(empty_db.dsn) as connection:
+        loaded = connection.execute(f"SELECT '-infinity'::{kind}, 'infinity'::{kind}".encode()).fetchone()
+        dumped = connection.execute(f"SELECT %s::{kind}::text, %s::{kind}::text".encode(), (least, greatest)).fetchone()
+    assert loaded == (least, greatest)
+    assert dumped == ("-infinity", "infinity")
+
+
+@pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=-5)), None])
+def test_finite_timestamps_are_untouched(empty_db: Database, zone: timezone | None) -> None:
+    moment = datetime(2024, 2, 29, 12, 30, 15, 123456, tzinfo=zone)
+    with connect(empty_db.dsn) as connection:
+        assert connection.execute("SELECT %s", (moment,)).fetchone() == (moment,)
+
+
+def test_engine_transacts_and_reads_infinity(empty_db: Database) -> None:
+    pool = engine(empty_db.dsn)
+    try:
+        with pool.connect() as connection:
+            connection.execute(sqlalchemy.text("CREATE TABLE t (a int)"))
+            connection.rollback()
+            row = connection.execute(sqlalchemy.text("SELECT to_regclass('t'), timestamptz 'infinity'")).one()
+    finally:
+        pool.dispose()
+    assert row == (None, datetime.max.replace(tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "postgresql://me:s3cr3t@127.0.0.1:1/db",
+        "postgresql://me:s3cr3t/x@127.0.0.1/db",
+        "postgresql://me:x@s3cr3t@127.0.0.1/db",
+        "postgresql://me:s3cr3t@127.0.0.1:port/db",
+        "postgresql//me:s3cr3t@127.0.0.1/db",
+        "postgresql://me:s3cr3t%@127.0.0.1/db",
+        "host=127.0.0.1 port=1 password='s3cr3t",
+        "host=127.0.0.1 port=1 pasword=s3cr3t",
+    ],
+)
+def test_failing_connection_never_shows_the_password(dsn: str) -> None:
+    with pytest.raises((ConfigError, ConnectionLost)) as failure:
+        connect(dsn)
+    assert failure.value.hint
+    shown = "".join(traceback.format_exception(failure.value)) + failure.value.hint
+    assert "s3cr3t" not in shown
+
+
+def test_unreachable_server_may_be_tried_again() -> None:
+    with pytest.raises(ConnectionLost) as failure:
+        connect("postgresql://me@127.0.0.1:1/db")
+    assert failure.value.retryable
+
+
+def test_unknown_database_is_a_matter_of_configuration(empty_db: Database) -> None:
+    with pytest.raises(ConfigError, match="nowhere") as failure:
+        connect(psycopg.conninfo.make_conninfo(empty_db.dsn, dbname="nowhere"))
+    assert isinstance(failure.value, PytrickleError) and not failure.value.retryable

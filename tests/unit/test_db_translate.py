@@ -1,0 +1,126 @@
+"""PostgreSQL's errors in our own words."""
+
+import psycopg
+import pytest
+import sqlalchemy
+
+from pytrickle import errors
+from pytrickle.db import connect, engine, translate_errors
+from tests.conftest import Database
+
+EXPECTED = {
+    "08006": errors.ConnectionLost,
+    "0A000": errors.QueryRefused,
+    "22000": errors.WatermarkMovedBack,
+    "22004": errors.InvalidArgument,
+    "22012": errors.DatabaseError,
+    "22023": errors.InvalidArgument,
+    "40001": errors.SerializationFailure,
+    "40P01": errors.SerializationFailure,
+    "42501": errors.InsufficientPrivilege,
+    "42601": errors.QueryRefused,
+    "42703": errors.QueryRefused,
+    "42704": errors.UnknownStreamTable,
+    "42710": errors.InvalidArgument,
+    "42P01": errors.InvalidArgument,
+    "42P07": errors.StreamTableExists,
+    "42P17": errors.CycleDetected,
+    "53100": errors.DiskFull,
+    "53300": errors.ConnectionLost,
+    "55000": errors.InvalidArgument,
+    "55P03": errors.SerializationFailure,
+    "57P01": errors.ConnectionLost,
+    "57P03": errors.ConnectionLost,
+    "P0001": errors.DatabaseError,
+}
+
+
+def _raise(database: Database, options: str) -> errors.PytrickleError:
+    with pytest.raises(errors.PytrickleError) as failure, translate_errors():
+        database.execute(f"DO $$ BEGIN RAISE 'the message' USING {options}; END $$")
+    return failure.value
+
+
+def test_sqlstate_decides_the_class(empty_db: Database) -> None:
+    raised = {sqlstate: _raise(empty_db, f"ERRCODE = '{sqlstate}'") for sqlstate in EXPECTED}
+    assert {sqlstate: type(error) for sqlstate, error in raised.items()} == EXPECTED
+    assert all(error.sqlstate == sqlstate for sqlstate, error in raised.items())
+    assert {str(error) for error in raised.values()} == {"the message"}
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "constraint", "expected"),
+    [
+        ("42704", "unknown_watermark_group", errors.UnknownWatermarkGroup),
+        ("42704", "unknown_stream_table", errors.UnknownStreamTable),
+        ("0A000", "not_differentiable", errors.NotDifferentiable),
+        ("0A000", "query_refused", errors.QueryRefused),
+        ("25001", "invalid_argument", errors.InvalidArgument),
+        ("40001", "frontier_not_readable", errors.RefreshConflict),
+        ("2BP01", "dependents_exist", errors.InvalidArgument),
+    ],
+)
+def test_constraint_says_more_than_the_sqlstate(
+    empty_db: Database, sqlstate: str, constraint: str, expected: type[errors.PytrickleError]
+) -> None:
+    error = _raise(empty_db, f"ERRCODE = '{sqlstate}', CONSTRAINT = '{constraint}'")
+    assert type(error) is expected
+
+
+def test_detail_and_hint_of_the_server_become_the_hint(empty_db: Database) -> None:
+    error = _raise(empty_db, "ERRCODE = '22023', DETAIL = 'It is -1.', HINT = 'Use 0 or more.'")
+    assert error.hint == "It is -1.\nUse 0 or more."
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT pgtrickle.current_cut()", "SELECT FROM pgtrickle.pgt_stream_tables", "SELECT NULL::pgtrickle.cut"],
+)
+def test_missing_catalog_is_named_as_such(empty_db: Database, query: str) -> None:
+    with pytest.raises(errors.NotInstalled) as failure, translate_errors():
+        empty_db.execute(query)
+    assert failure.value.hint == "Run pytrickle install against this database."
+
+
+def test_missing_table_of_the_user_is_not_a_missing_catalog(empty_db: Database) -> None:
+    with pytest.raises(errors.InvalidArgument), translate_errors():
+        empty_db.execute("SELECT FROM pgtrickle_orders")
+
+
+def test_killed_backend_is_a_lost_connection(empty_db: Database) -> None:
+    with connect(empty_db.dsn) as connection:
+        for _ in range(2):  # the first statement learns it from the server, the second from libpq
+            empty_db.execute("SELECT pg_terminate_backend(%s, 10000)", connection.info.backend_pid)
+            with pytest.raises(errors.ConnectionLost) as failure, translate_errors():
+                connection.execute("SELECT 1")
+            assert failure.value.retryable
+
+
+def test_lost_update_is_retryable(empty_db: Database) -> None:
+    empty_db.execute("CREATE TABLE t AS SELECT 1 AS a")
+    first, second = empty_db.connect(autocommit=False), empty_db.connect(autocommit=False)
+    second.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    second.execute("SELECT FROM t")
+    first.execute("UPDATE t SET a = 2")
+    first.commit()
+    with pytest.raises(errors.SerializationFailure) as failure, translate_errors():
+        second.execute("UPDATE t SET a = 3")
+    assert failure.value.retryable
+
+
+def test_errors_come_through_sqlalchemy_without_their_parameters(empty_db: Database) -> None:
+    pool = engine(empty_db.dsn)
+    try:
+        with pytest.raises(errors.QueryRefused) as failure, translate_errors(), pool.connect() as connection:
+            connection.execute(
+                sqlalchemy.text("SELECT nothing FROM pg_class WHERE relname = :name"), {"name": "s3cr3t"}
+            )
+    finally:
+        pool.dispose()
+    assert failure.value.sqlstate == "42703"
+    assert "s3cr3t" not in str(failure.value) + str(failure.value.hint)
+
+
+def test_other_errors_pass_unchanged() -> None:
+    with pytest.raises(KeyError), translate_errors():
+        raise KeyError("a")

@@ -1,0 +1,69 @@
+"""The demo's loaders: a load and the advance of its watermark are seen together, and a process of each does it."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from time import monotonic, sleep
+
+import psycopg
+import pytest
+
+from pytrickle.demo.loaders import load_order_lines, load_orders, running_loaders
+from pytrickle.demo.reports import TABLES
+from pytrickle.demo.shop import AMENDED_AFTER, Shop
+from pytrickle.errors import PytrickleError
+from tests.conftest import Database
+
+OPENED = datetime(2026, 3, 2, 12, tzinfo=UTC)
+WATERMARKS = "SELECT source, watermark FROM pgtrickle.watermarks() ORDER BY source"
+
+
+@pytest.fixture
+def connection(db: Database) -> Iterator[psycopg.Connection]:
+    connection = db.connect()
+    connection.execute(TABLES)
+    yield connection
+
+
+def test_equal_watermarks_mean_that_every_order_has_its_lines(connection: psycopg.Connection) -> None:
+    shop, middle, closed = Shop(OPENED), OPENED + timedelta(seconds=3), OPENED + 3 * AMENDED_AFTER
+    for after, through in ((OPENED, middle), (middle, closed)):
+        load_orders(connection, shop, after, through)
+    load_order_lines(connection, shop, OPENED, closed)
+    assert connection.execute(WATERMARKS).fetchall() == [
+        ("pytrickle_demo.order_lines", closed),
+        ("pytrickle_demo.orders", closed),
+    ]
+    compared = connection.execute(
+        "SELECT count(*), count(*) FILTER (WHERE total = (SELECT sum(quantity * price)"
+        " FROM pytrickle_demo.order_lines WHERE order_id = orders.id)) FROM pytrickle_demo.orders"
+    ).fetchone()
+    assert compared == (60, 60)
+
+
+def test_a_load_whose_advance_is_refused_loads_nothing(connection: psycopg.Connection) -> None:
+    shop, later = Shop(OPENED), OPENED + timedelta(seconds=6)
+    load_orders(connection, shop, OPENED, later)
+    with pytest.raises(psycopg.errors.DataException):
+        load_orders(connection, Shop(OPENED - timedelta(days=1)), OPENED, OPENED + timedelta(seconds=3))
+    assert connection.execute("SELECT count(*) FROM pytrickle_demo.orders").fetchone() == (30,)
+
+
+def test_both_processes_load_until_they_are_told_to_stop(db: Database, connection: psycopg.Connection) -> None:
+    # Opened ten seconds ago: the loaders have loads to catch up with, so nothing is waited for.
+    shop = Shop(datetime.now(UTC) - timedelta(seconds=10))
+    with running_loaders(db.dsn, shop) as check:
+        patience = monotonic() + 30
+        while len(connection.execute(WATERMARKS).fetchall()) < 2 and monotonic() < patience:
+            check()
+            sleep(0.05)
+    sources = [source for source, _ in connection.execute(WATERMARKS)]
+    assert sources == ["pytrickle_demo.order_lines", "pytrickle_demo.orders"]
+
+
+def test_a_loader_that_died_is_noticed(db: Database, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(PytrickleError, match="loader"), running_loaders(db.dsn, Shop(OPENED)) as check:
+        patience = monotonic() + 30  # the tables are missing: the first load of each fails
+        while monotonic() < patience:
+            check()
+            sleep(0.05)
+    assert "UndefinedTable" in capfd.readouterr().err

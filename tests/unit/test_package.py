@@ -1,0 +1,53 @@
+"""What is distributed is complete."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import pytrickle
+from pytrickle import migrate
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(directory)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (built,) = directory.glob("pytrickle_postgres-*.whl")
+    return built
+
+
+def test_wheel_has_all_modules_and_all_sql(wheel: Path) -> None:
+    modules = {f"pytrickle/{path.relative_to(ROOT / 'pytrickle')}" for path in (ROOT / "pytrickle").rglob("*.py")}
+    scripts = {f"pytrickle/_sql/{path.relative_to(ROOT / 'sql')}" for path in (ROOT / "sql").rglob("*.sql")}
+    assert scripts
+    with zipfile.ZipFile(wheel) as archive:
+        assert modules | scripts | {"pytrickle/py.typed"} <= set(archive.namelist())
+
+
+def test_unpacked_wheel_reads_its_own_sql(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    script = "from pytrickle import migrate; print(migrate.__file__); print(migrate.render(), end='')"
+    run = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True, text=True, encoding="utf-8"
+    )
+    location, _, rendered = run.stdout.partition("\n")
+    assert location == str(tmp_path / "pytrickle" / "migrate.py")
+    assert rendered == migrate.render()
+
+
+def test_checkout_reads_its_live_sql() -> None:
+    first, *_ = migrate.scripts()
+    assert first.text == (ROOT / "sql" / "migrations" / f"{first.name}.sql").read_text(encoding="utf-8")
+    assert not (ROOT / "pytrickle" / "_sql").exists()
+
+
+def test_exports_are_sorted_and_there() -> None:
+    assert pytrickle.__all__ == sorted(pytrickle.__all__, key=str)
+    assert all(getattr(pytrickle, name) is not None for name in pytrickle.__all__)
