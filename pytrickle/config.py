@@ -26,7 +26,7 @@ class Settings:
     spark_master: str = "local[*]"
     jdbc_jar: str | None = None
     poll_interval: timedelta = timedelta(seconds=1)
-    small_delta_rows: int = 20_000
+    small_delta_rows: int = 200_000
 
     def __post_init__(self) -> None:
         if self.poll_interval <= timedelta(0):

@@ -6,6 +6,7 @@ from typing import Any
 from pytrickle.catalog import refresh as catalog
 from pytrickle.db import exported_snapshot, translate_errors
 from pytrickle.plan.explain import describe, render_text
+from pytrickle.plan.refresh_plan import Action
 from pytrickle.refresh import Refresher
 
 
@@ -21,13 +22,20 @@ class Explanation:
 
 
 def explain(dsn: str, refresher: Refresher, pgt_id: int) -> Explanation:
-    """Plan the next refresh of one stream table and describe it."""
+    """Plan the next refresh of one stream table and describe it.
+
+    Where there is nothing to do, the plan is that for one change in every source, and says so.
+    """
     with exported_snapshot(dsn) as snapshot:
         with translate_errors():
             table = catalog.stream_table(snapshot.connection, pgt_id)
         plan = refresher.plan(snapshot, table, table.decision.caps)
+        supposed = plan.action is Action.NO_DATA
+        if supposed:
+            plan = refresher.plan_supposing_changes(snapshot, table)
     decision = table.decision
     facts = describe(plan) | {
+        "supposing_changes": supposed,
         "gating": decision.gating,
         "decision": decision.decision,
         "gating_reason": decision.reason,

@@ -1,7 +1,7 @@
 """One refresh, from the snapshot that is read to the transaction that is committed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Protocol
@@ -9,6 +9,7 @@ from typing import Protocol
 import psycopg
 
 from pytrickle.apply.accumulate import state_table
+from pytrickle.apply.bulk import create_staging
 from pytrickle.apply.commit import Commitment, Committed, commit
 from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.definition import Definition, Window
@@ -19,8 +20,8 @@ from pytrickle.cut import Cut
 from pytrickle.db import Snapshot, translate_errors
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.full import query_at
-from pytrickle.plan.refresh_plan import Action, RefreshPlan, Shape, plan_differential, plan_full, plan_initial
-from pytrickle.plan.shape import analyse
+from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_full, plan_initial
+from pytrickle.plan.shape import Shape, analyse
 from pytrickle.staged import Staged
 
 
@@ -53,8 +54,10 @@ class Goal:
 class Engine(Protocol):
     """Computes the rows of a plan in an exported snapshot: Spark, or what a test puts in its place."""
 
-    def compute(self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...]) -> Staged:
-        """Return the rows that the plan stages."""
+    def compute(
+        self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
+    ) -> Staged:
+        """Return the rows that the plan stages, or write them to the staging table."""
 
 
 @dataclass(slots=True)
@@ -86,6 +89,19 @@ class Refresher:
                 raise NotDifferentiable(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
             return self._plan(table, shape, windows)
 
+    def plan_supposing_changes(self, snapshot: Snapshot, table: StreamTable) -> RefreshPlan:
+        """Plan as if every captured source had one change: what a refresh would do, for a table with nothing to do."""
+        with translate_errors(), snapshot.connection.transaction():
+            definition = catalog.definition(snapshot.connection, table.pgt_id)
+            shape = self.shape(definition)
+            known = catalog.windows(snapshot.connection, table, definition.sources, table.decision.caps)
+            captured = {source.relid for source in definition.sources if source.captured}
+            windows = {
+                relid: replace(window, delta_rows=max(1, window.delta_rows)) if relid in captured else window
+                for relid, window in known.items()
+            }
+            return self._plan(table, shape, windows)
+
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
         """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
         started, clock, moment = datetime.now().astimezone(), monotonic(), goal.moment
@@ -95,7 +111,8 @@ class Refresher:
                 self._note_watermark(table, moment)
                 return _result(table, plan, None, clock), None
             settings = session_statements(table)
-            staged = self.engine.compute(plan, snapshot.name, settings)
+            staging = create_staging(self.connection, plan, table.pgt_id) if plan.bulk else None
+            staged = self.engine.compute(plan, snapshot.name, settings, staging)
             what = Commitment(
                 table.pgt_id,
                 table.frontier_version,

@@ -24,12 +24,16 @@ class LazyEngine:
     settings: Settings
     session: SparkSession | None
     connection: Callable[[], psycopg.Connection]
+    owned: bool = False
 
-    def compute(self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...]) -> Staged:
+    def compute(
+        self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
+    ) -> Staged:
         """Compute a plan's rows on Spark; raise SparkFailed, JavaMissing or JdbcDriverMissing."""
         from pytrickle.execute.run import SparkEngine
         from pytrickle.execute.session import build_session
 
         if self.session is None:
-            self.session = build_session(self.settings)
-        return SparkEngine(self.session, jdbc_target(self.connection())).compute(plan, snapshot, settings)
+            self.session, self.owned = build_session(self.settings), True
+        engine = SparkEngine(self.session, jdbc_target(self.connection()), self.owned)
+        return engine.compute(plan, snapshot, settings, staging)

@@ -7,10 +7,11 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """Rows to apply, as Arrow tables whose columns are text, but for the weight where rows have one.
+    """Rows to apply: an Arrow table whose columns are text, but for the weight where rows have one, or the name of
+    the staging table that Spark filled.
 
     `keyed` holds the recomputed values of groups that increments cannot maintain.
     """
 
-    rows: pa.Table
+    rows: pa.Table | str
     keyed: pa.Table | None

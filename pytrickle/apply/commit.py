@@ -7,7 +7,7 @@ import psycopg
 from psycopg import sql
 
 from pytrickle.apply.accumulate import accumulate, create_state, fill_state, stage_like_state
-from pytrickle.apply.staging import CONTENT, INCREMENTS, INPUT, KEYED, copy_rows, create_like, run
+from pytrickle.apply.staging import CHANGES, CONTENT, INCREMENTS, INPUT, KEYED, create_like, load_rows, run
 from pytrickle.apply.zset import Storage, apply_changes, create_changes, difference, index_rows, stage_changes
 from pytrickle.cut import Cut
 from pytrickle.errors import RefreshConflict
@@ -58,7 +58,7 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
         _stage(connection, plan, staged, what.pgt_id, storage)
         inserted, deleted = apply_changes(connection, storage)
         if plan.stage in {Stage.CONTENT, Stage.STATE}:
-            index_rows(connection, storage, what.pgt_id)
+            index_rows(connection, storage, what.pgt_id, plan.shape.key)
         _store(connection, plan, what)
         _record(connection, plan, what, (inserted, deleted))
     return Committed(inserted, deleted, xid)
@@ -84,8 +84,7 @@ def _stage(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, pg
     grouped = plan.shape.grouped
     match plan.stage:
         case Stage.CHANGES:
-            columns = [*(name for name, _ in plan.shape.definition.columns), WEIGHT]
-            copy_rows(connection, "pgt_changes", staged.rows.rename_columns(columns))
+            load_rows(connection, CHANGES, staged.rows, _column_names(plan))
         case Stage.CONTENT:
             _stage_content(connection, plan, staged, storage)
         case _ if grouped is not None:
@@ -95,14 +94,17 @@ def _stage(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, pg
 
 
 def _stage_content(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, storage: Storage) -> None:
-    rows, names = staged.rows, [name for name, _ in plan.shape.definition.columns]
-    weighted = WEIGHT in rows.column_names
+    weighted = plan.read is not None and plan.read.weighted
     weight = f", CAST(NULL AS bigint) AS {WEIGHT}" if weighted else ""
     create_like(connection, CONTENT, f"SELECT {storage.column_list()}{weight} FROM {storage.table}")
-    copy_rows(connection, CONTENT, rows.rename_columns([*names, WEIGHT] if weighted else names))
+    load_rows(connection, CONTENT, staged.rows, _column_names(plan))
     repeated = f", generate_series(1, {WEIGHT})" if weighted else ""
     after = f"SELECT {storage.column_list()} FROM pg_temp.{CONTENT}{repeated}"
     _stage_replacement(connection, storage, after)
+
+
+def _column_names(plan: RefreshPlan) -> dict[str, str]:
+    return {f"r{i}": name for i, (name, _) in enumerate(plan.shape.definition.columns)}
 
 
 def _stage_replacement(connection: psycopg.Connection, storage: Storage, after: str) -> None:
@@ -128,11 +130,11 @@ def _stage_grouped(
     if plan.stage is Stage.INPUT:
         _increments_from_input(connection, plan, grouped, staged)
     else:
-        copy_rows(connection, INCREMENTS, staged.rows)
+        load_rows(connection, INCREMENTS, staged.rows, {})
     keyed = staged.keyed is not None
     if staged.keyed is not None:
         stage_like_state(connection, pgt_id, KEYED)
-        copy_rows(connection, KEYED, staged.keyed)
+        load_rows(connection, KEYED, staged.keyed, {})
     if plan.stage is Stage.STATE:
         _stage_replacement(connection, storage, fill_state(connection, pgt_id, grouped, keyed))
     else:
@@ -141,7 +143,7 @@ def _stage_grouped(
 
 def _increments_from_input(connection: psycopg.Connection, plan: RefreshPlan, grouped: Grouped, staged: Staged) -> None:
     create_like(connection, INPUT, input_layout(plan.shape))
-    copy_rows(connection, INPUT, staged.rows)
+    load_rows(connection, INPUT, staged.rows, {})
     columns = ", ".join([*grouped.keys, *(column.name for column in grouped.merged)])
     increments = grouped.increments(f"SELECT * FROM pg_temp.{INPUT}")
     run(connection, f"INSERT INTO pg_temp.{INCREMENTS} ({columns})\n{increments}")

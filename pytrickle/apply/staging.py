@@ -1,6 +1,7 @@
 """Staging: the rows that Spark computed, loaded into typed temporary tables of the write transaction."""
 
 import io
+from collections.abc import Mapping
 
 import psycopg
 import pyarrow as pa
@@ -20,8 +21,30 @@ def create_like(connection: psycopg.Connection, name: str, query: str) -> None:
     connection.execute(statement.format(sql.Identifier(name), trusted(query)))
 
 
-def copy_rows(connection: psycopg.Connection, name: str, rows: pa.Table) -> None:
-    """Load an Arrow table of text into a temporary table, column by name; PostgreSQL parses the text."""
+def load_rows(connection: psycopg.Connection, name: str, rows: pa.Table | str, columns: Mapping[str, str]) -> None:
+    """Load staged rows into a temporary table, from Arrow or from the staging table.
+
+    `columns` maps the staged columns to those of the temporary table; others keep their names.
+    """
+    if isinstance(rows, str):
+        _move_rows(connection, name, rows, columns)
+    else:
+        _copy_rows(connection, name, rows.rename_columns([columns.get(column, column) for column in rows.column_names]))
+
+
+def _move_rows(connection: psycopg.Connection, name: str, staging: str, columns: Mapping[str, str]) -> None:
+    found = connection.execute(f"SELECT * FROM {staging} LIMIT 0".encode()).description or ()
+    staged = [column.name for column in found]
+    targets = sql.SQL(", ").join(sql.Identifier(columns.get(column, column)) for column in staged)
+    items = sql.SQL(", ").join(map(sql.Identifier, staged))
+    statement = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {}")
+    table = sql.Identifier(*staging.split("."))
+    connection.execute(statement.format(sql.Identifier("pg_temp", name), targets, items, table))
+    connection.execute(sql.SQL("DROP TABLE {}").format(table))
+
+
+def _copy_rows(connection: psycopg.Connection, name: str, rows: pa.Table) -> None:
+    """Load an Arrow table of text, column by name; PostgreSQL parses the text."""
     buffer = io.BytesIO()
     options = csv.WriteOptions(include_header=False, quoting_style="needed")
     csv.write_csv(rows, buffer, options)

@@ -9,7 +9,7 @@ from pytrickle.errors import StreamTableDrifted
 from pytrickle.plan.compile import WEIGHT
 from pytrickle.plan.dialect import quote
 from pytrickle.plan.grouped import row_hash
-from pytrickle.plan.refresh_plan import Shape
+from pytrickle.plan.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,18 @@ def apply_changes(connection: psycopg.Connection, storage: Storage) -> tuple[int
     return inserted, deleted
 
 
-def index_rows(connection: psycopg.Connection, storage: Storage, pgt_id: int) -> None:
-    """Create the index by which apply_changes finds rows by content."""
+def index_rows(connection: psycopg.Connection, storage: Storage, pgt_id: int, key: tuple[str, ...]) -> None:
+    """Create the index by which apply_changes finds rows by content, and a unique one on the derived key.
+
+    The key's index is for readers; two rows of one key would be a defect, which it turns into an error.
+    """
     if storage.hashed:
-        name = quote(f"pgt_row_{pgt_id}")
-        run(connection, f"CREATE INDEX IF NOT EXISTS {name} ON {storage.table} ({row_hash('', storage.hashed)})")
+        row = f"CREATE INDEX IF NOT EXISTS pgt_row_{pgt_id} ON {storage.table} ({row_hash('', storage.hashed)})"
+        run(connection, row)
+    if key:
+        columns = ", ".join(map(quote, key))
+        unique = f"CREATE UNIQUE INDEX IF NOT EXISTS pgt_key_{pgt_id} ON {storage.table} ({columns})"
+        run(connection, f"{unique} NULLS NOT DISTINCT")
 
 
 def _delete(storage: Storage) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.functions import col
+from pyspark.sql.functions import broadcast, col
 from pyspark.sql.functions import sum as total
 
 from pytrickle.execute.jdbc import PinnedReader, ctid_ranges
@@ -38,7 +38,8 @@ class Frames:
             self._leaf(leaf).select(*[col(name).alias(f"l{i}_{name}") for name in self._leaf(leaf).columns])
             for i, leaf in enumerate(term.leaves)
         ]
-        joined = leaves[0]
+        # The delta leads and is small next to the tables, which then need no shuffle.
+        joined = broadcast(leaves[0])
         for i, leaf in enumerate(leaves[1:], 1):
             condition = _condition(term.keys[i], i)
             joined = joined.join(leaf, condition, "inner") if condition is not None else joined.crossJoin(leaf)

@@ -10,39 +10,56 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from pytrickle.db import JdbcTarget
-from pytrickle.errors import SparkFailed
+from pytrickle.errors import JdbcDriverMissing, SparkFailed
 from pytrickle.execute.dataframes import Frames, consolidate
 from pytrickle.execute.jdbc import PinnedReader
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan
 from pytrickle.staged import Staged
 
+SESSION_HINT = "Build it with pytrickle.configure_spark_with_pytrickle(builder), or add the jar to spark.jars."
+
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
-    """A Spark session and the database it reads."""
+    """A Spark session and the database it reads; only an owned session has its settings tuned."""
 
     spark: SparkSession
     target: JdbcTarget
+    owned: bool = False
 
-    def compute(self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...]) -> Staged:
+    def compute(
+        self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
+    ) -> Staged:
         """Compute the rows that a plan stages, reading everything in one exported snapshot.
 
-        Raise SparkFailed, with the database's own sentence where the database refused.
+        With `staging`, Spark writes them to that table; without, they are returned. Raise SparkFailed, with the
+        database's own sentence where the database refused.
         """
+        if self.owned:
+            # Compiling a stage takes longer than moving a small delta through it.
+            self.spark.conf.set("spark.sql.codegen.wholeStage", "true" if plan.join else "false")
         reader = PinnedReader(self.spark, self.target, snapshot, settings)
         with translated():
             keyed = _collect(_read(reader, plan.keyed)) if plan.keyed else None
-            return Staged(_rows(reader, plan), keyed)
+            return Staged(self._rows(reader, plan, staging), keyed)
 
+    def _rows(self, reader: PinnedReader, plan: RefreshPlan, staging: str | None) -> pa.Table | str:
+        if plan.read is not None:
+            return self._deliver(_read(reader, plan.read), staging)
+        frames = Frames(reader, plan.join)
+        try:
+            return self._deliver(frames.rows(), staging)
+        finally:
+            frames.release()
 
-def _rows(reader: PinnedReader, plan: RefreshPlan) -> pa.Table:
-    if plan.read is not None:
-        return _collect(_read(reader, plan.read))
-    frames = Frames(reader, plan.join)
-    try:
-        return _collect(frames.rows())
-    finally:
-        frames.release()
+    def _deliver(self, frame: DataFrame, staging: str | None) -> pa.Table | str:
+        if staging is None:
+            return _collect(frame)
+        # Appends are not atomic across partitions, but nobody reads the staging table before all of them are done.
+        write_options = {**self.target.properties, "stringtype": "unspecified", "reWriteBatchedInserts": "true"}
+        writer = frame.write.format("jdbc").options(url=self.target.url, dbtable=staging, batchsize="5000")
+        writer.options(**write_options).mode("append").save()
+        return staging
 
 
 def _read(reader: PinnedReader, reading: Reading) -> DataFrame:
@@ -57,11 +74,14 @@ def _collect(frame: DataFrame) -> pa.Table:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn Spark's errors into SparkFailed."""
+    """Turn Spark's errors into SparkFailed, or JdbcDriverMissing where the session lacks the driver."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise SparkFailed(f"Spark could not compute the refresh: {_sentence(str(error))}") from error
+        message = str(error)
+        if "org.postgresql.Driver" in message and ("ClassNotFound" in message or "No suitable driver" in message):
+            raise JdbcDriverMissing("The Spark session has no JDBC driver for PostgreSQL.", SESSION_HINT) from error
+        raise SparkFailed(f"Spark could not compute the refresh: {_sentence(message)}") from error
 
 
 def _sentence(message: str) -> str:

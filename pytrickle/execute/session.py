@@ -1,6 +1,7 @@
 """The Spark session: built lazily to our needs, or brought by the user and left as it is."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -20,7 +21,6 @@ CONFIGURATION = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
-    "spark.log.level": "ERROR",
 }
 
 
@@ -45,6 +45,8 @@ def build_session(settings: Settings) -> SparkSession:
     """Start a Spark session for refreshes; raise JavaMissing or SparkFailed."""
     find_java()
     builder = SparkSession.builder.appName("pytrickle").master(settings.spark_master)
+    logging = Path(__file__).with_name("log4j2.properties").as_uri()
+    builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging}")
     for name, value in CONFIGURATION.items():
         builder = builder.config(name, value)
     try:

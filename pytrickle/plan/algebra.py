@@ -96,7 +96,8 @@ class Call:
 class Aggregate:
     """GROUP BY over `keys` (columns of the input), then HAVING and the final projection over keys and calls.
 
-    `grouped` is False for a query without GROUP BY, which has one row even over no input.
+    `grouped` is False for a query without GROUP BY, which has one row even over no input. `shown_keys` pairs keys with
+    output columns that show them unchanged.
     """
 
     input: Relation
@@ -105,6 +106,7 @@ class Aggregate:
     having: str | None
     output: tuple[tuple[str, str], ...]
     grouped: bool
+    shown_keys: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,16 +101,17 @@ class Reader:
     def _item(self, item: exp.Expr, ctes: Mapping[str, exp.Expr]) -> tuple[Block, ...]:
         if item.args.get("sample") or item.args.get("pivots") or item.args.get("laterals"):
             raise NotDifferentiable("TABLESAMPLE or LATERAL in FROM")
-        if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Table) and not item.alias:
-            return self._item(item.this, ctes)
-        if isinstance(item, exp.Subquery):
-            return self._named(self.derived(item.this, ctes), item)
-        if isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier):
+        if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Table | exp.Subquery) and not item.alias:
+            result = self._item(item.this, ctes)
+        elif isinstance(item, exp.Subquery):
+            result = self._named(self.derived(item.this, ctes), item)
+        elif isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier):
             result = self._table(item, ctes)
-            for join in item.args.get("joins") or ():
-                result = self._join(result, join, ctes)
-            return result
-        raise NotDifferentiable(f"{item.key.upper()} in FROM")
+        else:
+            raise NotDifferentiable(f"{item.key.upper()} in FROM")
+        for join in item.args.get("joins") or ():
+            result = self._join(result, join, ctes)
+        return result
 
     def _table(self, table: exp.Table, ctes: Mapping[str, exp.Expr]) -> tuple[Block, ...]:
         if table.args.get("only"):
@@ -249,9 +250,8 @@ def _cast(columns: Iterable[exp.Expr], types: tuple[str, ...]) -> list[exp.Expr]
 
 def cast_to(column: exp.Expr, type_name: str) -> exp.Expr:
     """Cast an expression to a type given as PostgreSQL prints it."""
-    result = parse_query(f"CAST(NULL AS {type_name})")
-    result.set("this", exp.Paren(this=column.copy()))
-    return result
+    # A Var is written as it is: PostgreSQL's type names are not all known to the parser.
+    return exp.Cast(this=exp.Paren(this=column.copy()), to=exp.Var(this=type_name))
 
 
 def _conjuncts(condition: exp.Expr) -> list[exp.Expr]:

@@ -23,6 +23,14 @@ class Canonical(Postgres):
             name: parse for name, parse in Postgres.Parser.FUNCTION_PARSERS.items() if name in SPECIAL_SYNTAX
         }
 
+        def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
+            """Keep `x IS NOT TRUE` apart from `NOT x IS TRUE`, as PostgreSQL prints them."""
+            result: exp.Expr | None = super()._parse_is(this)
+            if isinstance(result, exp.Not) and isinstance(result.this, exp.Is):
+                result.this.set("negate", True)
+                return result.this
+            return result
+
 
 def parse_query(text: str) -> exp.Expr:
     """Parse one canonical query; raise NotDifferentiable when the text is beyond the parser."""

@@ -42,7 +42,10 @@ def describe(plan: RefreshPlan) -> dict[str, Any]:
 
 def render_text(facts: dict[str, Any]) -> str:
     """Lay out a description for people."""
-    lines = [f"{facts['stream_table']}: {facts['action']} ({facts['reason']})"]
+    headline = f"{facts['action']} ({facts['reason']})"
+    if facts["supposing_changes"]:
+        headline = f"NO_DATA (no changes); with one change in every source: {facts['action']}"
+    lines = [f"{facts['stream_table']}: {headline}"]
     lines += [f"  gating: {facts['gating']}: {facts['decision']}. {facts['gating_reason']}".rstrip()]
     lines += [f"  differential: {'yes' if facts['differential'] else 'no, ' + str(facts['full_reason'])}"]
     for source in facts["sources"]:

@@ -39,24 +39,30 @@ def _expand(tree: exp.Expr, definition: Definition, rewound: frozenset[int], pro
     if not probe.same_query(original, render(tree)):
         raise NotDifferentiable("it uses syntax that the planner cannot reproduce exactly")
 
-    def step(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Table) or not node.db:
-            return node
-        alias = exp.TableAlias(this=exp.to_identifier(node.alias_or_name, quoted=True))
-        for view in definition.views:
-            if (view.schema, view.name) == (node.db, node.name):
-                inner = _expand(parse_query(view.text), definition, rewound, probe, view.text)
-                return _replaced(node, exp.Subquery(this=inner, alias=alias))
-        for source in definition.sources:
-            if (source.schema, source.name) == (node.db, node.name) and source.relid in rewound:
-                table = exp.Table(this=exp.to_identifier(_state_name(source.relid), quoted=True), alias=alias)
-                return _replaced(node, table)
-        return node
-
-    return tree.transform(step)
+    # Listed before anything is replaced: a table carries the joins of its parenthesis, whose tables are to be found too.
+    for table in list(tree.find_all(exp.Table)):
+        replacement = _replacement(table, definition, rewound, probe) if table.db else None
+        if replacement is not None:
+            table.replace(_replaced(table, replacement))
+    return tree
 
 
-def _replaced(table: exp.Table, replacement: exp.Expr) -> exp.Expr:
+def _replacement(
+    table: exp.Table, definition: Definition, rewound: frozenset[int], probe: Probe
+) -> exp.Table | exp.Subquery | None:
+    """A view is replaced by its text, a source by its state at the frontier, if it differs."""
+    alias = exp.TableAlias(this=exp.to_identifier(table.alias_or_name, quoted=True))
+    for view in definition.views:
+        if (view.schema, view.name) == (table.db, table.name):
+            inner = _expand(parse_query(view.text), definition, rewound, probe, view.text)
+            return exp.Subquery(this=inner, alias=alias)
+    for source in definition.sources:
+        if (source.schema, source.name) == (table.db, table.name) and source.relid in rewound:
+            return exp.Table(this=exp.to_identifier(_state_name(source.relid), quoted=True), alias=alias)
+    return None
+
+
+def _replaced(table: exp.Table, replacement: exp.Table | exp.Subquery) -> exp.Expr:
     if table.args.get("only") or table.args.get("sample") or table.alias_column_names:
         raise NotDifferentiable("it uses ONLY, TABLESAMPLE or column aliases on a table")
     replacement.set("joins", table.args.get("joins"))

@@ -98,6 +98,11 @@ class Grouping:
         return f"a{list(self.argument_texts).index(text)}"
 
 
+def is_key(lifted: exp.Expr) -> bool:
+    """Whether a lifted expression is nothing but a key."""
+    return isinstance(lifted, exp.Column) and lifted.table == GROUP and lifted.name.startswith("k")
+
+
 def _one() -> exp.Expr:
     return exp.Literal.number(1)
 

@@ -22,7 +22,7 @@ from pytrickle.plan.blocks import (
     unwrap,
 )
 from pytrickle.plan.dialect import AGGREGATES, parse_query, render
-from pytrickle.plan.grouping import Grouping
+from pytrickle.plan.grouping import Grouping, is_key
 from pytrickle.plan.probe import Probe
 
 Ctes = Mapping[str, exp.Expr]
@@ -107,17 +107,17 @@ def _rows(blocks: tuple[Block, ...], columns: list[list[exp.Expr]], definition: 
     if not distinct:
         return Query(rows, names, None)
     output = tuple((name, f'g."{key}"') for (name, _), key in zip(definition.columns, names, strict=True))
-    return Query(rows, names, Aggregate(rows, names, (), None, output, True))
+    shown = tuple((key, name) for (name, _), key in zip(definition.columns, names, strict=True))
+    return Query(rows, names, Aggregate(rows, names, (), None, output, True, shown))
 
 
 def _aggregate(query: exp.Select, ctes: Ctes, reader: Reader) -> Query:
     if query.args.get("distinct"):
         raise NotDifferentiable("DISTINCT over an aggregate")
     grouping = Grouping.of(query)
-    output = tuple(
-        (name, render(cast_to(grouping.lift(item.unalias()), type_name)))
-        for item, (name, type_name) in zip(query.selects, reader.definition.columns, strict=True)
-    )
+    columns = reader.definition.columns
+    lifted = [grouping.lift(item.unalias()) for item in query.selects]
+    output = tuple((name, render(cast_to(e, kind))) for e, (name, kind) in zip(lifted, columns, strict=True))
     having = query.args.get("having")
     condition = render(grouping.lift(having.this)) if having else None
     keys, arguments = grouping.keys, grouping.arguments
@@ -125,7 +125,8 @@ def _aggregate(query: exp.Select, ctes: Ctes, reader: Reader) -> Query:
     names = tuple(name for name, _ in projects[0].columns)
     rows = sum_of(projects)
     grouped = query.args.get("group") is not None
-    aggregate = Aggregate(rows, names[: len(keys)], grouping.calls, condition, output, grouped)
+    shown = tuple((e.name, name) for e, (name, _) in zip(lifted, columns, strict=True) if is_key(e))
+    aggregate = Aggregate(rows, names[: len(keys)], grouping.calls, condition, output, grouped, shown)
     return Query(rows, names, aggregate)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from pytrickle.catalog.definition import Definition, Window
+from pytrickle.catalog.definition import Window
 from pytrickle.plan.algebra import Query, Relation, UnionAll, Version
 from pytrickle.plan.compile import WEIGHT, compile_rows
 from pytrickle.plan.cuts import with_changes
@@ -11,9 +11,11 @@ from pytrickle.plan.delta import at, differentiate, unfold
 from pytrickle.plan.grouped import Grouped
 from pytrickle.plan.keyed import keyed_query
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL, SETTINGS, Place, Placement, choose
+from pytrickle.plan.shape import Shape
 from pytrickle.plan.spark_join import SparkTerm, spark_terms
 
 MAX_PARTS = 128
+BULK_ROWS = 1_000_000
 
 
 class Action(StrEnum):
@@ -52,17 +54,6 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """What is fixed about a stream table until its definition changes: its algebra, or why it has none."""
-
-    definition: Definition
-    query: Query | None
-    grouped: Grouped | None
-    full_reason: str | None
-    hashed: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class RefreshPlan:
     """A planned refresh. Exactly one of `read` and `join` is set, unless there is nothing to do."""
 
@@ -81,6 +72,14 @@ class RefreshPlan:
     def delta_rows(self) -> int:
         """The buffered changes that this refresh takes in."""
         return sum(window.delta_rows for window in self.windows)
+
+    @property
+    def bulk(self) -> bool:
+        """Whether the result may be too large for one process, so that Spark writes it to a staging table."""
+        read = self.delta_rows
+        if self.stage in {Stage.CONTENT, Stage.STATE}:
+            read += sum(source.estimated_rows for source in self.shape.definition.sources)
+        return read > BULK_ROWS
 
     @property
     def input_columns(self) -> tuple[str, ...]:
@@ -180,6 +179,9 @@ def _parts(terms: tuple[Relation, ...], windows: dict[int, Window]) -> tuple[Rel
 
 
 def _compiled(parts: tuple[Relation, ...], shape: Shape, windows: dict[int, Window]) -> Compiled:
+    if not parts:
+        # What changed is named only by an unused WITH entry.
+        return Compiled((), f"SELECT * FROM (\n{input_layout(shape)}\n) AS q WHERE false")
     node = UnionAll(parts)
     return Compiled(with_changes(node, shape.definition, windows), compile_rows(node, shape.definition))
 

@@ -1,5 +1,7 @@
 """A definition analysed once: its algebra and state layout, or the reason why it refreshes FULL."""
 
+from dataclasses import dataclass
+
 from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.accumulators import is_exact
@@ -9,7 +11,35 @@ from pytrickle.plan.delta import at
 from pytrickle.plan.grouped import Grouped
 from pytrickle.plan.parse import parse
 from pytrickle.plan.probe import Probe
-from pytrickle.plan.refresh_plan import Shape
+
+SHORT_TYPES = ("smallint", "integer", "bigint", "numeric", "date", "time", "uuid", "boolean", "interval", "oid", "inet")
+
+
+def is_short(type_name: str) -> bool:
+    """Whether every value of a type fits into a btree entry, which holds some 2,700 bytes."""
+    return type_name.startswith(SHORT_TYPES) and not type_name.endswith("]")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is fixed about a stream table until its definition changes: its algebra, or why it has none."""
+
+    definition: Definition
+    query: Query | None
+    grouped: Grouped | None
+    full_reason: str | None
+    hashed: tuple[str, ...]
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The stream table's columns that show all group keys, where their types are short enough for an index."""
+        if self.grouped is None or not self.grouped.keys:
+            return ()
+        shown = dict(self.grouped.aggregate.shown_keys)
+        types = dict(self.definition.columns)
+        names = [shown[key] for key in self.grouped.keys if key in shown]
+        complete = len(names) == len(self.grouped.keys) and all(is_short(types[name]) for name in names)
+        return tuple(names) if complete else ()
 
 
 def analyse(definition: Definition, probe: Probe) -> Shape:

@@ -7,6 +7,7 @@ import psycopg
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.errors import PytrickleError, StreamTableDrifted
 
+AFTER_FAILURE = "the differential refresh failed: "
 HISTORY = (
     "INSERT INTO pgtrickle.pgt_refresh_history"
     " (pgt_id, action, status, initiated_by, reason, started_at, finished_at, error)"
@@ -30,16 +31,30 @@ def record_skip(
 def record_failure(
     connection: psycopg.Connection, table: StreamTable, error: PytrickleError, initiated_by: str, started: datetime
 ) -> None:
-    """Write a failure to the history once per change of its sentence; a drifted table is to be reinitialized."""
+    """Write a failure to the history once per change of its sentence, and choose how the next refresh is tried."""
     message = str(error)
-    repair = message if isinstance(error, StreamTableDrifted) else None
-    if table.last_error == message and repair is None:
-        return
     with connection.transaction():
         connection.execute(
-            "UPDATE pgtrickle.pgt_stream_tables SET last_error = %s, status = 'ERROR',"
-            " reinitialize_reason = coalesce(%s, reinitialize_reason) WHERE pgt_id = %s",
-            (message, repair, table.pgt_id),
+            "UPDATE pgtrickle.pgt_stream_tables SET last_error = %s, status = 'ERROR', reinitialize_reason = %s"
+            " WHERE pgt_id = %s",
+            (message, _next_attempt(table, error), table.pgt_id),
         )
-        action = "REINITIALIZE" if table.reinitialize_reason else "DIFFERENTIAL" if table.populated else "FULL"
-        connection.execute(HISTORY, (table.pgt_id, action, "FAILED", initiated_by, None, started, message))
+        if table.last_error != message:
+            action = "REINITIALIZE" if table.reinitialize_reason else "DIFFERENTIAL" if table.populated else "FULL"
+            connection.execute(HISTORY, (table.pgt_id, action, "FAILED", initiated_by, None, started, message))
+
+
+def _next_attempt(table: StreamTable, error: PytrickleError) -> str | None:
+    """Why the next refresh must reinitialize, if it must.
+
+    A delta evaluates rows that came and went meanwhile; where one of them fails, the whole query may well succeed. So
+    differential and whole attempts alternate, but a reason that makes the frontiers void stays until it is mended.
+    """
+    known = table.reinitialize_reason
+    if isinstance(error, StreamTableDrifted):
+        return known or str(error)
+    if error.retryable or not table.populated:
+        return known
+    if known is None:
+        return f"{AFTER_FAILURE}{error}"
+    return None if known.startswith(AFTER_FAILURE) else known

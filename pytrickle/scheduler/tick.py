@@ -11,7 +11,7 @@ from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.refresh import Dependency, StreamTable
 from pytrickle.cut import Cut
 from pytrickle.db import Snapshot, exported_snapshot, translate_errors
-from pytrickle.errors import PytrickleError
+from pytrickle.errors import PytrickleError, RefreshConflict
 from pytrickle.gating import blocks
 from pytrickle.refresh import Goal, Refresher, RefreshResult
 from pytrickle.scheduler.order import topological, with_upstream
@@ -64,6 +64,8 @@ class Tick:
             return _unrefreshed(table, "SKIP", reason)
         try:
             return self._refresh(table, initiated_by)
+        except RefreshConflict as conflict:
+            return _unrefreshed(table, "SKIP", str(conflict))
         except PytrickleError as error:
             self.errors[table.relid] = error
             with translate_errors():

@@ -40,9 +40,28 @@ END
 $probe$;
 COMMENT ON FUNCTION pgtrickle.current_lsn() IS 'The current WAL insert position, or NULL where the platform refuses it (probed at install).';
 
-CREATE OR REPLACE FUNCTION pgtrickle.current_cut() RETURNS pgtrickle.cut
+-- PostgreSQL leaves the own transaction out of the list of running ones, so its xid looks visible in its own snapshot
+-- as soon as any younger transaction, be it an own savepoint that was rolled back, has ended.
+CREATE OR REPLACE FUNCTION pgtrickle.committed_snapshot() RETURNS pg_snapshot
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT ROW(pg_current_snapshot(), NULL, NULL, current_lsn())::cut
+    SELECT CASE WHEN pg_visible_in_snapshot(own, snapshot) THEN
+            (SELECT format('%s:%s:%s', pg_snapshot_xmin(snapshot), pg_snapshot_xmax(snapshot), string_agg(running::text, ',' ORDER BY running))
+             FROM (SELECT pg_snapshot_xip(snapshot) UNION ALL SELECT own) AS r(running))::pg_snapshot
+        ELSE snapshot END
+    FROM (SELECT pg_current_snapshot(), pg_current_xact_id_if_assigned()) AS now(snapshot, own)
+$$;
+COMMENT ON FUNCTION pgtrickle.committed_snapshot() IS 'The current snapshot with the own transaction among the running ones.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.current_cut() RETURNS pgtrickle.cut
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    now cut := ROW(committed_snapshot(), NULL, NULL, NULL)::cut;
+BEGIN
+    -- After the snapshot: no change that it shows may have a higher position.
+    now.lsn := current_lsn();
+    RETURN now;
+END
 $$;
 COMMENT ON FUNCTION pgtrickle.current_cut() IS 'The cut of the current snapshot: everything the current statement sees, its own writes excepted.';

@@ -26,10 +26,11 @@ CREATE OR REPLACE FUNCTION pgtrickle.lock_sources(sources regclass[], lock_mode 
 AS $$
 DECLARE
     present regclass[] := ARRAY(SELECT c.oid::regclass FROM pg_class AS c WHERE c.oid = ANY (sources) ORDER BY c.oid);
+    existing text[] := ARRAY(SELECT buffer FROM unnest(buffers) AS buffer WHERE to_regclass(buffer) IS NOT NULL ORDER BY buffer);
     patience interval := COALESCE(NULLIF(current_setting('lock_timeout')::interval, '0'), '5 minutes');
     started CONSTANT timestamptz := clock_timestamp();
 BEGIN
-    WHILE NOT try_lock(present, lock_mode, buffers) LOOP
+    WHILE NOT try_lock(present, lock_mode, existing) LOOP
         IF clock_timestamp() > started + patience THEN
             RAISE EXCEPTION 'could not lock % within %', array_to_string(present, ', '), patience
                 USING ERRCODE = '55P03', CONSTRAINT = 'capture_lock',

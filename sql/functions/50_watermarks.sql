@@ -48,6 +48,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermar
 AS $$
 DECLARE
     newest timestamptz;
+    reached cut;
 BEGIN
     PERFORM check_advance(source, watermark);
     newest := lock_watermark(source);
@@ -59,9 +60,11 @@ BEGIN
         RETURN;
     END IF;
     -- A statement of its own: its snapshot is taken with the lock held, so the cuts of a source form a chain.
+    reached := current_cut();
+    reached.xid := pg_current_xact_id();
+    reached.pos := nextval('pgtrickle.change_pos');
     UPDATE pgt_watermarks AS w
-    SET source_name = qualified_name(source), watermark = advance_watermark.watermark,
-        cut = ROW(pg_current_snapshot(), pg_current_xact_id(), nextval('pgtrickle.change_pos'), current_lsn())::cut,
+    SET source_name = qualified_name(source), watermark = advance_watermark.watermark, cut = reached,
         advanced_at = clock_timestamp(), last_seen_at = clock_timestamp(), advanced_by = session_user
     WHERE w.source_relid = source AND w.watermark < advance_watermark.watermark;
     INSERT INTO pgt_watermark_history (source_relid, watermark, cut, advanced_at, advanced_by)

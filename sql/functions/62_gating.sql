@@ -54,7 +54,7 @@ BEGIN
         -- A gate that is shut outweighs a wait, and both outweigh a group that is content.
         decision := CASE WHEN 'gated' IN (decision, verdict.decision) THEN 'gated' WHEN 'waiting' IN (decision, verdict.decision) THEN 'waiting' ELSE 'run' END;
         reason := concat_ws('; ', reason, verdict.reason);
-        waiting_for := concat_ws(', ', waiting_for, verdict.waiting_for);
+        waiting_for := concat_ws(', ', NULLIF(waiting_for, ''), verdict.waiting_for);
         effective_watermark := least(effective_watermark, verdict.effective_watermark);
         caps := lower_caps(caps, verdict.caps);
     END LOOP;

@@ -64,14 +64,19 @@ COMMENT ON FUNCTION pgtrickle.pgt_status() IS 'Every stream table: how fresh it 
 CREATE OR REPLACE FUNCTION pgtrickle.refresh_history(name text DEFAULT NULL, max_rows integer DEFAULT 20, search_path text DEFAULT current_setting('search_path'))
     RETURNS TABLE (refresh_id bigint, stream_table text, action text, status text, initiated_by text, reason text, started_at timestamptz, finished_at timestamptz,
                    delta_rows bigint, rows_inserted bigint, rows_deleted bigint, effective_watermark timestamptz, data_timestamp timestamptz, error text)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
+DECLARE
+    id CONSTANT integer := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
+BEGIN
+    RETURN QUERY
     SELECT h.refresh_id, format('%I.%I', t.pgt_schema, t.pgt_name), h.action, h.status, h.initiated_by, h.reason, h.started_at, h.finished_at,
            h.delta_rows, h.rows_inserted, h.rows_deleted, h.effective_watermark, h.data_timestamp,
            CASE WHEN caller_reads(t.pgt_relid) THEN h.error WHEN h.error IS NOT NULL THEN 'hidden: you may not read the stream table' END
     FROM pgt_refresh_history AS h JOIN pgt_stream_tables AS t USING (pgt_id)
-    WHERE name IS NULL OR h.pgt_id = stream_table_id(name, search_path)
-    ORDER BY h.refresh_id DESC LIMIT max_rows
+    WHERE id IS NULL OR h.pgt_id = id
+    ORDER BY h.refresh_id DESC LIMIT max_rows;
+END
 $$;
 COMMENT ON FUNCTION pgtrickle.refresh_history(text, integer, text) IS 'What refreshes did, newest first: of one stream table, or of all.';
 

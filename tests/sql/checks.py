@@ -1,5 +1,6 @@
 """What the SQL tests ask of a database: contents of change buffers, relations at a cut, refusals."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -32,15 +33,33 @@ def remember(db: Database, source: str) -> None:
     db.execute(f"CREATE TABLE remembered AS SELECT * FROM {source}")
 
 
-def assert_replays(db: Database, source: str, columns: str) -> None:
-    """The remembered rows plus the captured changes are the present rows, as multisets."""
-    difference = db.execute(
+def replay_difference(source: str, buffer: str, columns: str) -> str:
+    """Query for what the remembered rows plus the captured changes have more or less than the present rows."""
+    return (
         f"SELECT sum(w), {columns} FROM ("
         f"  SELECT 1 AS w, {columns} FROM remembered"
-        f"  UNION ALL SELECT pgt_weight, {columns} FROM {buffer_of(db, source)}"
+        f"  UNION ALL SELECT pgt_weight, {columns} FROM {buffer}"
         f"  UNION ALL SELECT -1, {columns} FROM {source}) AS z GROUP BY {columns} HAVING sum(w) <> 0"
     )
-    assert difference == []
+
+
+def assert_replays(db: Database, source: str, columns: str) -> None:
+    """The remembered rows plus the captured changes are the present rows, as multisets."""
+    assert db.execute(replay_difference(source, buffer_of(db, source), columns)) == []
+
+
+def replays_each(db: Database, source: str, columns: str, changes: dict[str, str]) -> dict[str, Rows]:
+    """Try each change by itself, rolled back; return those that do not replay to the present rows, with the difference."""
+    query = replay_difference(source, buffer_of(db, source), columns)
+    connection = db.connect(autocommit=False)
+    wrong = {}
+    for name, change in changes.items():
+        connection.execute(change)
+        difference = connection.execute(query).fetchall()
+        connection.rollback()
+        if difference:
+            wrong[name] = difference
+    return wrong
 
 
 def at_cut(db: Database, source: str, columns: str, watermark: str) -> Rows:
@@ -56,16 +75,53 @@ def at_cut(db: Database, source: str, columns: str, watermark: str) -> Rows:
     )
 
 
+def decide(db: Database, name: str) -> dict[str, Any]:
+    """The gating decision for a stream table, with the watermark that each cap belongs to in place of the cut."""
+    keys = ("gating", "decision", "reason", "waiting_for", "effective_watermark", "caps")
+    (row,) = db.execute(
+        "SELECT g.gating, g.decision, g.reason, g.waiting_for, to_char(g.effective_watermark AT TIME ZONE 'UTC', 'HH24:MI'), g.caps "
+        "FROM pgtrickle.pgt_stream_tables AS t, pgtrickle.gating_decision(t.pgt_id) AS g WHERE t.pgt_relid = %s::regclass",
+        name,
+    )
+    decision = dict(zip(keys, row, strict=True))
+    decision["caps"] = {
+        db.value("SELECT %s::oid::regclass::text", source): db.value(
+            "SELECT max(to_char(watermark AT TIME ZONE 'UTC', 'HH24:MI')) FROM pgtrickle.pgt_watermark_history "
+            "WHERE source_relid = %s::oid AND to_jsonb(cut) = %s::text::jsonb",
+            source,
+            json.dumps(cap),
+        )
+        for source, cap in decision["caps"].items()
+    }
+    return decision
+
+
+def pretend_refresh(db: Database, name: str) -> None:
+    """Store what a refresh under the present gating decision would store, without moving any row."""
+    db.execute(
+        "WITH t AS (SELECT t.pgt_id, g.caps, g.effective_watermark FROM pgtrickle.pgt_stream_tables AS t, "
+        "  pgtrickle.gating_decision(t.pgt_id) AS g WHERE t.pgt_relid = %s::regclass), "
+        "d AS (UPDATE pgtrickle.pgt_dependencies AS d SET frontier = CASE WHEN t.caps ? d.source_relid::oid::text "
+        "  THEN jsonb_populate_record(NULL::pgtrickle.cut, t.caps -> d.source_relid::oid::text) ELSE pgtrickle.current_cut() END "
+        "  FROM t WHERE t.pgt_id = d.pgt_id) "
+        "UPDATE pgtrickle.pgt_stream_tables AS s SET status = 'ACTIVE', "
+        "  effective_watermark = greatest(s.effective_watermark, t.effective_watermark) FROM t WHERE t.pgt_id = s.pgt_id",
+        name,
+    )
+
+
 @contextmanager
-def refused(sqlstate: str, hint: str = "", constraint: str | None = None) -> Iterator[None]:
-    """The block must raise this SQLSTATE with a hint that contains ``hint``."""
+def refused(sqlstate: str, hint: str = "", constraint: str | None = None, message: str = "") -> Iterator[None]:
+    """The block must raise this SQLSTATE with a hint; hint and message contain the given words."""
     with pytest.raises(psycopg.Error) as raised:
         yield
+    diagnostics = raised.value.diag
     assert raised.value.sqlstate == sqlstate, raised.value
-    assert raised.value.diag.message_hint, "an error without a hint"
-    assert hint in raised.value.diag.message_hint
+    assert diagnostics.message_hint, "an error without a hint"
+    assert hint in diagnostics.message_hint
+    assert message in (diagnostics.message_primary or "")
     if constraint is not None:
-        assert raised.value.diag.constraint_name == constraint
+        assert diagnostics.constraint_name == constraint
 
 
 def catalog_state(db: Database) -> Rows:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conftest import Database
-from tests.sql.checks import assert_replays, logged, remember
+from tests.sql.checks import assert_replays, logged, remember, replays_each
 
 PARTITIONED = """
 CREATE TABLE events (id integer, day integer, note text) PARTITION BY RANGE (day);
@@ -47,22 +47,20 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("script", [PARTITIONED, CHILDREN], ids=["partitions", "children"])
 @pytest.mark.parametrize("source", ["events", "events_low", "events_high"])
-def test_changes_replay_whatever_they_are_addressed_to(db: Database, script: str, source: str, change: str) -> None:
+def test_changes_replay_whatever_they_are_addressed_to(db: Database, script: str, source: str) -> None:
     build(db, script, source)
-    db.execute(change)
-    assert_replays(db, source, COLUMNS)
+    assert replays_each(db, source, COLUMNS, CHANGES) == {}
 
 
 @pytest.mark.parametrize("source", ["events", "events_deep", "events_deep_1"])
 def test_changes_below_a_sub_partitioned_table_replay(db: Database, source: str) -> None:
     build(db, PARTITIONED, source)
     db.execute("INSERT INTO events VALUES (1, 25), (2, 5)")
-    db.execute("INSERT INTO events_deep VALUES (3, 26)")
+    db.execute("INSERT INTO events_deep VALUES (103, 26)")
     db.execute("INSERT INTO events_deep_1 VALUES (4, 27)")
-    db.execute("UPDATE events SET day = day - 20 WHERE id = 3")
+    db.execute("UPDATE events SET day = day - 20 WHERE id = 103")
     db.execute("DELETE FROM events_deep WHERE day = 21")
     assert_replays(db, source, COLUMNS)
     db.execute("TRUNCATE events_deep")

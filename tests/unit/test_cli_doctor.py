@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import MagicMock, Mock
 
 import psycopg
 import pytest
@@ -159,6 +159,13 @@ def test_a_snapshot_that_another_connection_cannot_read_is_a_problem(
     elsewhere = psycopg.connect(empty_db.dsn, autocommit=True)
     monkeypatch.setattr(server, "connect", lambda dsn, role: elsewhere)
     assert not findings(db.dsn)["snapshot"].ok
+
+
+def test_another_snapshot_than_the_exported_one_is_a_problem(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = MagicMock(spec=psycopg.Connection)
+    other.__enter__.return_value.execute.return_value.fetchone.return_value = ("1:1:",)
+    monkeypatch.setattr(server, "connect", lambda dsn, role: other)
+    assert "another snapshot" in findings(db.dsn)["snapshot"].detail
 
 
 def test_the_extension_of_the_same_name_is_a_problem() -> None:

@@ -1,0 +1,79 @@
+"""Write docs/reference/cli.md to standard output, from the commands themselves."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args
+
+from typer.main import get_command
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from pytrickle.cli import app  # noqa: E402
+
+HEAD = """# Command line
+
+<!-- Written by scripts/cli_reference.py from the commands themselves; do not edit. -->
+
+Every command takes `--dsn` and `--json`, before or after its name. Without `--dsn` the database is that of
+`PYTRICKLE_DSN`, else of libpq's environment (`PGHOST`, `PGDATABASE`, `PGSERVICE`, …). Results go to standard output,
+errors and progress to standard error; a password is never printed.
+
+| exit code | |
+|---|---|
+| 0 | done |
+| 1 | an error; its sentence and a hint are on standard error |
+| 2 | wrong usage |
+| 3 | a check found something stale or unhealthy |
+"""
+COMMON = {"dsn", "as_json", "help"}
+
+
+def main() -> None:
+    """Print the reference."""
+    sys.stdout.write("\n".join([HEAD, *_commands(get_command(app), "pytrickle")]).rstrip("\n") + "\n")
+
+
+def _commands(group: Any, path: str) -> Iterator[str]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{path} {name}")
+        else:
+            yield from _command(command, f"{path} {name}")
+
+
+def _command(command: Any, path: str) -> Iterator[str]:
+    yield f"## {path}\n"
+    yield f"{command.help}\n"
+    rows = [_row(parameter) for parameter in command.params if parameter.name not in COMMON and not parameter.hidden]
+    if rows:
+        yield "\n".join(["| argument or option | |", "|---|---|", *rows]) + "\n"
+    yield f"{command.epilog.replace('Example: ', 'Example: `', 1)}`\n"
+
+
+def _row(parameter: Any) -> str:
+    names = ", ".join(f"`{name}`" for name in [*parameter.opts, *parameter.secondary_opts])
+    notes = ["required"] if parameter.required else []
+    notes.append(", ".join(f"`{choice}`" for choice in _choices(parameter)))
+    notes += ["may be repeated"] if parameter.multiple or parameter.nargs == -1 else []
+    shown = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
+    if shown is not None and not isinstance(shown, bool) and not parameter.required:
+        notes.append(f"default {shown}")
+    noted = "; ".join(filter(None, notes))
+    return f"| {names} | {parameter.help}{f' ({noted})' if noted else ''} |"
+
+
+def _choices(parameter: Any) -> list[str]:
+    """Return the values an option is limited to; Typer keeps them in another place since it left Click."""
+    annotation = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+    for part in (annotation, *get_args(annotation)):
+        if isinstance(part, type) and issubclass(part, Enum):
+            return [str(choice.value) for choice in part]
+    return [str(getattr(choice, "value", choice)) for choice in getattr(getattr(parameter, "type", None), "choices", ())]
+
+
+if __name__ == "__main__":
+    main()

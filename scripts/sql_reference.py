@@ -1,0 +1,135 @@
+"""Write docs/reference/sql.md to standard output, from the comments in an installed catalog.
+
+    scripts/sql_reference.py [DSN]
+
+Without a DSN a throw-away server is started, as the tests do.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from pytrickle import migrate  # noqa: E402
+
+HEAD = """# SQL
+
+<!-- Written by scripts/sql_reference.py from the comments in the catalog; do not edit. -->
+
+All of this is in the schema `pgtrickle`. Functions marked ● may be called by every role, the others by the role that
+installed the catalog and its members (see [permissions](../howto/permissions.md)). Parameters named `search_path` take
+the caller's own by default, so that unqualified names mean what they mean there. Errors have SQLSTATEs and hints, listed in
+[errors](errors.md).
+"""
+
+TAIL = """## Catalog
+
+Read it as you like; only pytrickle writes it. Functions in the schema that are not listed above are its inner parts and may
+change with any version.
+"""
+
+FUNCTIONS = {
+    "Stream tables": ("create_stream_table", "alter_stream_table", "drop_stream_table", "refresh_stream_table"),
+    "Watermarks": ("advance_watermark", "watermarks", "watermark_history"),
+    "Watermark groups": (
+        "create_watermark_group",
+        "alter_watermark_group",
+        "drop_watermark_group",
+        "watermark_groups",
+        "watermark_status",
+    ),
+    "Status": ("pgt_status", "refresh_history", "dependency_tree", "gating_decision"),
+    "Cuts": ("covers", "cut_covers", "current_cut"),
+    "Upkeep": ("capture_problem", "repair_capture", "clean_change_buffers", "adopt_cluster"),
+}
+
+FUNCTION = """
+SELECT pg_get_function_arguments(p.oid), pg_get_function_result(p.oid), obj_description(p.oid, 'pg_proc'),
+    EXISTS (SELECT FROM aclexplode(p.proacl) AS a WHERE a.grantee = 0 AND a.privilege_type = 'EXECUTE')
+FROM pg_proc AS p WHERE p.pronamespace = 'pgtrickle'::regnamespace AND p.proname = %s
+"""
+
+PUBLIC = """
+SELECT p.proname FROM pg_proc AS p, aclexplode(p.proacl) AS a
+WHERE p.pronamespace = 'pgtrickle'::regnamespace AND a.grantee = 0
+"""
+
+RELATIONS = """
+SELECT c.oid, c.relname, obj_description(c.oid, 'pg_class') FROM pg_class AS c
+WHERE c.relnamespace = 'pgtrickle'::regnamespace AND c.relkind IN ('r', 'c') ORDER BY c.relkind, c.relname
+"""
+
+TYPE_COMMENT = "SELECT obj_description(('pgtrickle.' || quote_ident(%s))::regtype, 'pg_type')"
+
+COLUMNS = """
+SELECT attname, format_type(atttypid, atttypmod), col_description(attrelid, attnum)
+FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped ORDER BY attnum
+"""
+
+
+def main() -> None:
+    """Print the reference."""
+    with _catalog() as connection:
+        listed = {name for names in FUNCTIONS.values() for name in names}
+        missing = {name for (name,) in connection.execute(PUBLIC)} - listed
+        if missing:
+            raise SystemExit(f"FUNCTIONS lacks what every role may call: {', '.join(sorted(missing))}")
+        parts = [HEAD, *_functions(connection), TAIL, *_relations(connection)]
+    sys.stdout.write("\n".join(parts).rstrip("\n") + "\n")
+
+
+@contextmanager
+def _catalog() -> Iterator[psycopg.Connection]:
+    if len(sys.argv) > 1:
+        with psycopg.connect(sys.argv[1], autocommit=True) as connection:
+            yield connection
+        return
+    from tests.servers import OLDEST, Server
+
+    server = Server(OLDEST)
+    try:
+        with psycopg.connect(server.dsn(), autocommit=True) as connection:
+            migrate.install(connection)
+            yield connection
+    finally:
+        server.stop()
+
+
+def _functions(connection: psycopg.Connection) -> Iterator[str]:
+    for section, names in FUNCTIONS.items():
+        yield f"## {section}\n"
+        for name in names:
+            ((arguments, result, comment, public),) = connection.execute(FUNCTION, (name,)).fetchall()
+            yield f"### {name}\n"
+            arguments = re.sub(r"(DEFAULT \S+?)::[a-z]+(\[\])?(?=,|$)", r"\1", arguments)
+            yield f"```text\n{_signature(name, arguments, result)}\n```\n"
+            yield f"{'● ' if public else ''}{comment}\n"
+
+
+def _signature(name: str, arguments: str, result: str) -> str:
+    """Lay a signature out in lines that fit a page."""
+    line = f"{name}({arguments}) → {result}"
+    if len(line) <= 110:
+        return line
+    returned = result.replace("TABLE(", "TABLE(\n    ").replace(", ", ",\n    ") if result.startswith("TABLE(") else result
+    inputs = arguments.replace(", ", ",\n    ")
+    return f"{name}(\n    {inputs}\n) → {returned}" if len(f"{name}({arguments})") > 110 else f"{name}({arguments}) → {returned}"
+
+
+def _relations(connection: psycopg.Connection) -> Iterator[str]:
+    for oid, name, comment in connection.execute(RELATIONS).fetchall():
+        said = comment or connection.execute(TYPE_COMMENT, (name,)).fetchall()[0][0]
+        yield f"### {name}\n\n{said}\n"
+        rows = [f"| `{column}` | {kind} | {text or ''} |" for column, kind, text in connection.execute(COLUMNS, (oid,))]
+        yield "\n".join(["| column | type | |", "|---|---|---|", *rows]) + "\n"
+
+
+if __name__ == "__main__":
+    main()

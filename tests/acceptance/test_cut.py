@@ -1,0 +1,323 @@
+"""What a held-back stream table shows is exactly what its cut covers, however transactions interleave."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+
+from tests.acceptance.conftest import Rows, Shop, advance
+from tests.waiting import wait_until_blocked
+
+TABLES = {
+    "totals": "SELECT customer, count(*) AS orders, sum(amount) AS amount FROM orders GROUP BY customer",
+    "named": "SELECT o.id, c.name, o.amount FROM orders o JOIN customers c ON c.id = o.customer",
+    "ranked": "SELECT id, customer, amount, row_number() OVER (ORDER BY id) AS rank FROM orders",
+}
+NAMES = {1: "Ada", 2: "Bob"}
+
+
+@pytest.fixture
+def held(shop: Shop) -> Shop:
+    """Three held-back tables over orders: an aggregate and a join, both differential, and a window, which is FULL."""
+    shop.pt.create_watermark_group("loads", ["orders"])
+    for name, query in TABLES.items():
+        shop.pt.create_stream_table(name, query, watermark_gating="hold_back", require_watermark=True)
+    return shop
+
+
+def assert_shows(shop: Shop, *orders: tuple[int, int, int]) -> None:
+    """Check all three tables, each in its own words, against the orders that the cut covers."""
+    assert shop.rows("totals") == _totals(orders)
+    assert shop.rows("named") == {(number, NAMES[customer], amount) for number, customer, amount in orders}
+    assert shop.rows("ranked") == {(*order, rank) for rank, order in enumerate(sorted(orders), 1)}
+    shop.assert_verified()
+
+
+def _totals(orders: tuple[tuple[int, int, int], ...]) -> Rows:
+    customers = {customer for _, customer, _ in orders}
+    amounts = {c: [amount for _, customer, amount in orders if customer == c] for c in customers}
+    return {(c, len(found), sum(found)) for c, found in amounts.items()}
+
+
+@pytest.mark.parametrize("isolation", ["READ COMMITTED", "REPEATABLE READ"])
+def test_late_commit_is_absent_at_its_cut_and_picked_up_once(held: Shop, isolation: str) -> None:
+    writer = held.db.connect(autocommit=False)
+    writer.execute(f"SET TRANSACTION ISOLATION LEVEL {isolation}")
+    writer.execute("INSERT INTO orders VALUES (1, 1, 10)")
+    held.load("orders", "12:00", (2, 1, 20))
+    held.tick()
+    assert_shows(held, (2, 1, 20))
+    writer.execute("INSERT INTO orders VALUES (3, 2, 30)")
+    writer.execute("UPDATE orders SET amount = 11 WHERE id = 1")
+    writer.commit()
+    held.db.execute("INSERT INTO orders VALUES (4, 2, 40)")
+    held.tick()
+    assert_shows(held, (2, 1, 20))
+    held.load("orders", "12:05", (5, 1, 50))
+    held.tick()
+    everything = ((1, 1, 11), (2, 1, 20), (3, 2, 30), (4, 2, 40), (5, 1, 50))
+    assert_shows(held, *everything)
+    held.load("orders", "12:10")
+    held.tick()
+    assert_shows(held, *everything)
+
+
+def test_prepared_transaction_is_absent_until_a_cut_after_its_commit(held: Shop) -> None:
+    writer = held.db.connect(autocommit=False)
+    writer.execute("INSERT INTO orders VALUES (1, 1, 10)")
+    writer.execute("PREPARE TRANSACTION 'late'")
+    held.load("orders", "12:00", (2, 1, 20))
+    held.tick()
+    held.db.execute("COMMIT PREPARED 'late'")
+    held.tick()
+    assert_shows(held, (2, 1, 20))
+    held.load("orders", "12:05")
+    held.tick()
+    assert_shows(held, (1, 1, 10), (2, 1, 20))
+
+
+def test_rows_inserted_after_the_advance_in_its_transaction_are_beyond_the_cut(held: Shop) -> None:
+    with held.db.connect() as loader, loader.transaction():
+        loader.execute("INSERT INTO orders VALUES (1, 1, 10)")
+        advance(loader, "orders", "12:00")
+        loader.execute("INSERT INTO orders VALUES (2, 1, 20)")
+        loader.execute("UPDATE orders SET amount = 11 WHERE id = 1")
+    held.tick()
+    assert_shows(held, (1, 1, 10))
+    held.tick()
+    assert_shows(held, (1, 1, 10))
+    held.load("orders", "12:05")
+    held.tick()
+    assert_shows(held, (1, 1, 11), (2, 1, 20))
+
+
+def test_two_advances_in_one_transaction_are_two_cuts(held: Shop) -> None:
+    held.load("orders", "11:55", (1, 1, 10))
+    held.pt.create_watermark_group("with lines", ["orders", "order_lines"])
+    held.load("order_lines", "12:00")
+    with held.db.connect() as loader, loader.transaction():
+        loader.execute("INSERT INTO orders VALUES (2, 1, 20)")
+        advance(loader, "orders", "12:00")
+        loader.execute("INSERT INTO orders VALUES (3, 2, 30)")
+        advance(loader, "orders", "12:05")
+        loader.execute("INSERT INTO orders VALUES (4, 2, 40)")
+    held.tick()
+    assert_shows(held, (1, 1, 10), (2, 1, 20))
+    held.load("order_lines", "12:05")
+    held.tick()
+    assert_shows(held, (1, 1, 10), (2, 1, 20), (3, 2, 30))
+
+
+def test_savepoints_count_as_the_transaction_they_are_part_of(held: Shop) -> None:
+    with held.db.connect() as loader, loader.transaction():
+        with loader.transaction():
+            loader.execute("INSERT INTO orders VALUES (1, 1, 10)")
+        with loader.transaction(force_rollback=True):
+            loader.execute("INSERT INTO orders VALUES (2, 1, 20)")
+        with loader.transaction(force_rollback=True):
+            advance(loader, "orders", "11:00")
+            loader.execute("INSERT INTO orders VALUES (3, 1, 30)")
+        with loader.transaction():
+            advance(loader, "orders", "12:00")
+        with loader.transaction():
+            loader.execute("INSERT INTO orders VALUES (4, 2, 40)")
+    assert [str(row.watermark) for row in held.pt.watermark_history("orders")] == ["2026-01-01 12:00:00+00:00"]
+    held.tick()
+    assert_shows(held, (1, 1, 10))
+    held.load("orders", "12:05")
+    held.tick()
+    assert_shows(held, (1, 1, 10), (4, 2, 40))
+
+
+def test_advance_that_is_rolled_back_never_happened(held: Shop) -> None:
+    held.load("orders", "12:00", (1, 1, 10))
+    with held.db.connect() as loader, loader.transaction(force_rollback=True):
+        loader.execute("INSERT INTO orders VALUES (2, 1, 20)")
+        advance(loader, "orders", "12:05")
+    held.tick()
+    assert_shows(held, (1, 1, 10))
+    assert [str(row.watermark) for row in held.pt.watermarks()] == ["2026-01-01 12:00:00+00:00"]
+    held.load("orders", "12:03", (3, 1, 30))
+    held.tick()
+    assert_shows(held, (1, 1, 10), (3, 1, 30))
+
+
+def test_loader_that_comes_second_with_an_older_watermark_is_refused_and_loses_nothing_of_the_first(
+    held: Shop,
+) -> None:
+    first, second = held.db.connect(autocommit=False), held.db.connect(autocommit=False)
+    first.execute("INSERT INTO orders VALUES (1, 1, 10)")
+    second.execute("INSERT INTO orders VALUES (2, 1, 20)")
+    advance(second, "orders", "12:10")
+    with ThreadPoolExecutor(1) as thread:
+        blocked = thread.submit(advance, first, "orders", "12:05")
+        wait_until_blocked(held.db, "advance_watermark")
+        second.commit()
+        with pytest.raises(psycopg.errors.DataException) as refused:
+            blocked.result(timeout=10)
+    assert refused.value.sqlstate == "22000"
+    first.rollback()
+    held.tick()
+    assert_shows(held, (2, 1, 20))
+    held.load("orders", "12:15", (1, 1, 10))
+    held.tick()
+    assert_shows(held, (1, 1, 10), (2, 1, 20))
+
+
+def test_loader_that_waited_for_another_covers_what_that_one_loaded(held: Shop) -> None:
+    first, second = held.db.connect(autocommit=False), held.db.connect(autocommit=False)
+    second.execute("INSERT INTO orders VALUES (2, 1, 20)")
+    first.execute("INSERT INTO orders VALUES (1, 1, 10)")
+    advance(first, "orders", "12:05")
+    with ThreadPoolExecutor(1) as thread:
+        blocked = thread.submit(advance, second, "orders", "12:10")
+        wait_until_blocked(held.db, "advance_watermark")
+        first.execute("INSERT INTO orders VALUES (3, 2, 30)")
+        first.commit()
+        blocked.result(timeout=10)
+    held.tick()
+    assert_shows(held, (1, 1, 10))
+    second.commit()
+    held.tick()
+    assert_shows(held, (1, 1, 10), (2, 1, 20), (3, 2, 30))
+
+
+def test_loader_under_an_older_snapshot_is_refused_rather_than_break_the_chain_of_cuts(held: Shop) -> None:
+    old = held.db.connect(autocommit=False)
+    old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    old.execute("SELECT 1 FROM orders")
+    held.load("orders", "12:00", (1, 1, 10))
+    old.execute("INSERT INTO orders VALUES (2, 1, 20)")
+    with pytest.raises(psycopg.errors.SerializationFailure):
+        advance(old, "orders", "12:05")
+    old.rollback()
+    held.tick()
+    assert_shows(held, (1, 1, 10))
+
+
+@pytest.mark.parametrize("tolerance", ["0", "5 minutes"])
+def test_interleaved_histories_give_the_newest_common_time(shop: Shop, tolerance: str) -> None:
+    shop.pt.create_watermark_group("pipeline", ["orders", "order_lines"], tolerance)
+    lines = "SELECT o.id, l.quantity FROM orders o JOIN order_lines l ON l.order_id = o.id"
+    both = "SELECT o.id, l.line FROM orders o FULL JOIN order_lines l ON l.order_id = o.id"
+    shop.pt.create_stream_table("joined", lines, watermark_gating="hold_back", require_watermark=True)
+    shop.pt.create_stream_table("outer_joined", both, watermark_gating="hold_back", require_watermark=True)
+    shop.load("orders", "11:55", (1, 1, 10))
+    assert {result.action for result in shop.tick().values()} == {"SKIP"}
+    seen: list[tuple[str, int, int]] = []
+    steps = [
+        ("order_lines", "11:55", (1, 1, 1)),
+        ("orders", "12:00", (2, 1, 20)),
+        ("orders", "12:05", (3, 1, 30)),
+        ("order_lines", "12:05", (2, 1, 2), (3, 1, 3)),
+    ]
+    for source, clock, *rows in steps:
+        shop.load(source, clock, *rows)
+        result = shop.tick()["outer_joined"]
+        shop.assert_verified()
+        orders = len({order for order, _ in shop.rows("outer_joined")})
+        seen.append((f"{result.effective_watermark:%H:%M}", orders, len(shop.rows("joined"))))
+    within = ("11:55", 2, 1) if tolerance != "0" else ("11:55", 1, 1)
+    assert seen == [("11:55", 1, 1), within, within, ("12:05", 3, 3)]
+
+
+def test_changes_beyond_the_cap_of_rows_already_shown_wait_for_their_watermark(held: Shop) -> None:
+    held.load("orders", "12:00", (1, 1, 10), (2, 1, 20), (3, 2, 30), (4, 2, 40))
+    held.tick()
+    shown = ((1, 1, 10), (2, 1, 20), (3, 2, 30), (4, 2, 40))
+    assert_shows(held, *shown)
+    for change in (
+        "UPDATE orders SET amount = 12 WHERE id = 1",
+        "DELETE FROM orders WHERE id = 2",
+        "UPDATE orders SET id = 33, customer = 1 WHERE id = 3",
+        "DELETE FROM orders WHERE id = 4",
+        "INSERT INTO orders VALUES (4, 1, 44)",
+        "UPDATE orders SET amount = 13 WHERE id = 1",
+    ):
+        held.db.execute(change)
+        held.tick()
+        assert_shows(held, *shown)
+    held.load("orders", "12:05")
+    held.tick()
+    assert_shows(held, (1, 1, 13), (33, 1, 30), (4, 1, 44))
+
+
+def test_truncate_beyond_the_cap_waits_for_its_watermark(held: Shop) -> None:
+    held.load("orders", "12:00", (1, 1, 10), (2, 2, 20))
+    held.tick()
+    held.db.execute("TRUNCATE orders")
+    held.tick()
+    assert_shows(held, (1, 1, 10), (2, 2, 20))
+    held.load("orders", "12:05", (1, 1, 10), (3, 2, 30))
+    held.db.execute("TRUNCATE orders")
+    held.tick()
+    assert_shows(held, (1, 1, 10), (3, 2, 30))
+    held.load("orders", "12:10")
+    held.tick()
+    assert_shows(held)
+
+
+def test_first_load_is_read_back_at_the_cut(held: Shop) -> None:
+    held.load("orders", "12:00", (1, 1, 10), (2, 2, 20))
+    held.db.execute("UPDATE orders SET amount = 99 WHERE id = 1")
+    held.db.execute("DELETE FROM orders WHERE id = 2")
+    held.db.execute("INSERT INTO orders VALUES (3, 2, 30)")
+    assert {result.action for result in held.tick().values()} == {"FULL"}
+    assert_shows(held, (1, 1, 10), (2, 2, 20))
+    held.load("orders", "12:05")
+    held.tick()
+    assert_shows(held, (1, 1, 99), (3, 2, 30))
+
+
+def test_the_same_watermark_selects_the_same_rows_whenever_it_is_read(held: Shop) -> None:
+    held.pt.create_stream_table("late", TABLES["ranked"], schedule="1 day", watermark_gating="hold_back")
+    held.load("orders", "12:00", (1, 1, 10))
+    held.tick()
+    held.pt.create_watermark_group("with lines", ["orders", "order_lines"])
+    held.load("order_lines", "12:05")
+    held.load("orders", "12:05", (2, 1, 20))
+    held.tick()
+    then = held.rows("ranked")
+    for change in ("DELETE FROM orders WHERE id = 1", "INSERT INTO orders VALUES (3, 1, 30)", "TRUNCATE orders"):
+        held.db.execute(change)
+        held.load("orders", f"12:1{len(held.pt.watermark_history('orders'))}", (7, 1, 70))
+        held.db.execute("DELETE FROM orders WHERE id = 7")
+        held.tick()
+    assert held.rows("late") == {(1, 1, 10, 1)}
+    assert held.pt.refresh("late").rows_inserted == 1
+    assert held.rows("late") == then == held.rows("ranked")
+
+
+def test_lsn_of_a_covered_row_is_never_above_that_of_its_cut_although_the_lsn_alone_is_no_cut(held: Shop) -> None:
+    late = held.db.connect(autocommit=False)
+    late.execute("INSERT INTO orders VALUES (1, 1, 10)")
+    with held.db.connect() as loader, loader.transaction():
+        loader.execute("INSERT INTO orders VALUES (2, 1, 20)")
+        advance(loader, "orders", "12:00")
+        loader.execute("INSERT INTO orders VALUES (3, 1, 30)")
+    late.commit()
+    held.load("orders", "12:05", (4, 1, 40))
+    buffer = held.db.value("SELECT buffer FROM pgtrickle.pgt_change_tracking WHERE source_relid = 'orders'::regclass")
+    pairs = held.db.execute(
+        f"SELECT to_char(h.watermark AT TIME ZONE 'UTC', 'HH24:MI'), c.id, pgtrickle.covers(h.cut, pgt_xid, pgt_pos),"
+        f" pgt_lsn <= (h.cut).lsn FROM pgtrickle.pgt_watermark_history AS h, {buffer} AS c"
+    )
+    covered = {(clock, row) for clock, row, is_covered, _ in pairs if is_covered}
+    assert covered == {("12:00", 2), *(("12:05", row) for row in (1, 2, 3, 4))}
+    assert all(not_above for _, _, is_covered, not_above in pairs if is_covered)
+    assert ("12:00", 1, False, True) in pairs
+
+
+def test_own_changes_after_the_advance_stay_beyond_the_cut_though_a_younger_transaction_has_ended(held: Shop) -> None:
+    with held.db.connect() as loader, loader.transaction():
+        loader.execute("INSERT INTO orders VALUES (1, 1, 10)")
+        held.db.execute("INSERT INTO orders VALUES (2, 2, 20)")
+        advance(loader, "orders", "12:00")
+        loader.execute("INSERT INTO orders VALUES (3, 1, 30)")
+    held.tick()
+    assert_shows(held, (1, 1, 10), (2, 2, 20))
+    held.load("orders", "12:05")
+    held.tick()
+    assert_shows(held, (1, 1, 10), (2, 2, 20), (3, 1, 30))

@@ -1,0 +1,83 @@
+"""Spark's reads are pinned to the exported snapshot, by an option whose absence nobody would notice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytrickle.db import Snapshot, exported_snapshot, jdbc_target
+from pytrickle.execute.jdbc import FETCH_SIZE, PinnedReader, ctid_ranges
+from pytrickle.plan.spark_join import CTID
+from tests.conftest import Database
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = "SELECT CAST(id AS text) AS id, ctid AS pgt_ctid FROM numbers"
+
+
+@pytest.fixture
+def numbers(db: Database) -> Database:
+    """A table of 1000 numbers on several pages."""
+    db.execute("CREATE TABLE numbers (id int PRIMARY KEY, filler text)")
+    db.execute("INSERT INTO numbers SELECT n, repeat('x', 100) FROM generate_series(1, 1000) AS n")
+    return db
+
+
+def _reader(spark: SparkSession, db: Database, snapshot: Snapshot, **options: Any) -> PinnedReader:
+    return PinnedReader(spark, jdbc_target(db.connect()), snapshot.name, (), **options)
+
+
+def _change(db: Database) -> None:
+    db.execute("INSERT INTO numbers SELECT n, '' FROM generate_series(1001, 1010) AS n")
+    db.execute("DELETE FROM numbers WHERE id <= 500")
+
+
+def _ids(frame: Any) -> set[int]:
+    return {int(row.id) for row in frame.collect()}
+
+
+@pytest.mark.parametrize(("fetch_size", "seen"), [(FETCH_SIZE, range(1, 1001)), ("0", range(501, 1011))])
+def test_read_sees_the_snapshot_and_only_because_of_the_fetch_size(
+    numbers: Database, spark: SparkSession, fetch_size: str, seen: range
+) -> None:
+    with exported_snapshot(numbers.dsn) as snapshot:
+        _change(numbers)
+        frame = _reader(spark, numbers, snapshot, fetch_size=fetch_size).read(f"SELECT id FROM ({ROWS}) AS r")
+        assert _ids(frame) == set(seen)
+
+
+def test_every_partition_of_a_parallel_read_sees_the_snapshot(numbers: Database, spark: SparkSession) -> None:
+    numbers.execute("VACUUM ANALYZE numbers")
+    pages = numbers.value("SELECT relpages FROM pg_class WHERE oid = 'numbers'::regclass")
+    ranges = ctid_ranges(pages, 4)
+    assert len(ranges) == 4
+    with exported_snapshot(numbers.dsn) as snapshot:
+        _change(numbers)
+        frame = _reader(spark, numbers, snapshot).read_ranges(ROWS, ranges)
+        assert frame.columns == ["id"]
+        assert CTID not in frame.columns
+        rows = [int(row.id) for row in frame.collect()]
+    assert sorted(rows) == list(range(1, 1001))
+
+
+def test_read_uses_the_settings_it_was_given(numbers: Database, spark: SparkSession) -> None:
+    with exported_snapshot(numbers.dsn) as snapshot:
+        reader = PinnedReader(
+            spark, jdbc_target(numbers.connect()), snapshot.name, ("SET LOCAL TimeZone = 'Asia/Kathmandu'",)
+        )
+        frame = reader.read(
+            "SELECT CAST(TIMESTAMPTZ '2026-01-01 00:00+00' AS text) AS moment, current_setting('enable_seqscan') AS seq",
+            ("SET LOCAL enable_seqscan = off",),
+        )
+        assert [tuple(row) for row in frame.collect()] == [("2026-01-01 05:45:00+05:45", "off")]
+
+
+def test_snapshot_is_gone_with_its_holder_and_the_read_fails_instead_of_reading_on(
+    numbers: Database, spark: SparkSession
+) -> None:
+    with exported_snapshot(numbers.dsn) as snapshot:
+        reader = _reader(spark, numbers, snapshot)
+    with pytest.raises(Exception, match="snapshot"):
+        reader.read("SELECT CAST(id AS text) AS id FROM numbers").collect()

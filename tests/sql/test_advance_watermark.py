@@ -1,0 +1,198 @@
+"""Advancing a watermark: never backwards, with the rights of a loader, and nothing else than it says."""
+
+import json
+import threading
+
+import pytest
+
+from tests.conftest import Database
+from tests.sql.checks import catalog_state, refused
+
+ADVANCE = "SELECT pgtrickle.advance_watermark('orders', %s)"
+T1, T2, T3 = "2026-03-01 11:00+00", "2026-03-01 12:00+00", "2026-03-01 13:00+00"
+CURRENT = "SELECT to_char(watermark AT TIME ZONE 'UTC', 'HH24:MI') FROM pgtrickle.pgt_watermarks WHERE source_relid = 'orders'::regclass"
+
+
+@pytest.mark.parametrize(
+    ("call", "sqlstate"),
+    [
+        ("SELECT pgtrickle.advance_watermark('orders', '2026-03-01 11:59+00')", "22000"),
+        ("SELECT pgtrickle.advance_watermark('orders', NULL)", "22004"),
+        ("SELECT pgtrickle.advance_watermark(NULL, '2026-03-01')", "22004"),
+        ("SELECT pgtrickle.advance_watermark('orders', '-infinity')", "22023"),
+        ("SELECT pgtrickle.advance_watermark(1::oid::regclass, '2026-03-01')", "42P01"),
+        ("SELECT pgtrickle.advance_watermark('report', '2027-03-01')", "42809"),
+        ("SELECT pgtrickle.advance_watermark('pg_stat_activity', '2027-03-01')", "42809"),
+    ],
+)
+def test_bad_advances_are_refused_and_change_nothing(shop: Database, call: str, sqlstate: str) -> None:
+    shop.execute(ADVANCE, T2)
+    before = catalog_state(shop)
+    with refused(sqlstate):
+        shop.execute(call)
+    assert catalog_state(shop) == before
+
+
+def test_an_unknown_table_is_refused_by_name(shop: Database) -> None:
+    with pytest.raises(Exception, match="orderz") as raised:
+        shop.execute("SELECT pgtrickle.advance_watermark('orderz', now())")
+    assert getattr(raised.value, "sqlstate", None) == "42P01"
+
+
+def test_an_equal_watermark_is_a_sign_of_life_only(shop: Database) -> None:
+    shop.execute(ADVANCE, T1)
+    columns = "watermark, cut::text, advanced_at, advanced_by"
+    before = shop.execute(f"SELECT {columns}, last_seen_at FROM pgtrickle.pgt_watermarks")[0]
+    listener = shop.connect()
+    listener.execute("LISTEN pgtrickle_watermark")
+    shop.execute(ADVANCE, T1)
+    after = shop.execute(f"SELECT {columns}, last_seen_at FROM pgtrickle.pgt_watermarks")[0]
+    assert after[:-1] == before[:-1] and after[-1] > before[-1]
+    assert shop.value("SELECT count(*) FROM pgtrickle.pgt_watermark_history") == 1
+    assert list(listener.notifies(timeout=0)) == []
+
+
+def test_an_advance_notifies_at_commit(shop: Database) -> None:
+    listener, loader = shop.connect(), shop.connect(autocommit=False)
+    listener.execute("LISTEN pgtrickle_watermark")
+    loader.execute(ADVANCE, (T1,))
+    listener.execute("SELECT 1")
+    assert list(listener.notifies(timeout=0)) == []
+    loader.commit()
+    (notification,) = listener.notifies(timeout=5, stop_after=1)
+    assert json.loads(notification.payload)["source"] == "public.orders"
+
+
+def test_advanced_at_is_the_time_of_the_call_not_of_the_transaction(shop: Database) -> None:
+    loader = shop.connect(autocommit=False)
+    (started,) = loader.execute("SELECT now() FROM pg_sleep(0.01)").fetchone() or ()
+    loader.execute(ADVANCE, (T1,))
+    loader.commit()
+    assert shop.value("SELECT advanced_at > %s FROM pgtrickle.pgt_watermarks", started)
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first ever", "later"])
+def test_a_blocked_older_advance_fails_and_never_moves_the_watermark_back(shop: Database, first: bool) -> None:
+    if not first:
+        shop.execute(ADVANCE, T1)
+    newer, older = shop.connect(autocommit=False), shop.connect(autocommit=False)
+    newer.execute(ADVANCE, (T3,))
+    failures: list[BaseException] = []
+
+    def advance() -> None:
+        try:
+            older.execute(ADVANCE, (T2,))
+        except Exception as error:
+            failures.append(error)
+
+    blocked = threading.Thread(target=advance)
+    blocked.start()
+    while not shop.value("SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = %s", older.info.backend_pid):
+        pass
+    newer.commit()
+    blocked.join(timeout=30)
+    assert [getattr(failure, "sqlstate", None) for failure in failures] == ["22000"]
+    assert shop.value(CURRENT) == "13:00"
+
+
+def test_a_blocked_advance_goes_on_when_the_first_one_rolls_back(shop: Database) -> None:
+    first, second = shop.connect(autocommit=False), shop.connect()
+    first.execute(ADVANCE, (T3,))
+    blocked = threading.Thread(target=lambda: second.execute(ADVANCE, (T2,)))
+    blocked.start()
+    while not shop.value("SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = %s", second.info.backend_pid):
+        pass
+    first.rollback()
+    blocked.join(timeout=30)
+    assert shop.value(CURRENT) == "12:00"
+
+
+def test_a_blocked_newer_advance_covers_what_the_first_one_loaded(shop: Database) -> None:
+    first, second = shop.connect(autocommit=False), shop.connect()
+    first.execute("INSERT INTO orders VALUES (1)")
+    first.execute(ADVANCE, (T1,))
+    blocked = threading.Thread(target=lambda: second.execute(ADVANCE, (T2,)))
+    blocked.start()
+    while not shop.value("SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = %s", second.info.backend_pid):
+        pass
+    first.commit()
+    blocked.join(timeout=30)
+    assert shop.value(
+        "SELECT pgtrickle.cut_covers(b.cut, a.cut) FROM pgtrickle.pgt_watermark_history AS a, pgtrickle.pgt_watermark_history AS b "
+        "WHERE a.watermark = %s AND b.watermark = %s",
+        T1,
+        T2,
+    )
+
+
+@pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
+@pytest.mark.parametrize("first", [True, False], ids=["first ever", "later"])
+def test_under_an_older_snapshot_a_concurrent_advance_is_a_serialization_failure(shop: Database, level: str, first: bool) -> None:
+    if not first:
+        shop.execute(ADVANCE, T1)
+    loader = shop.connect(autocommit=False)
+    loader.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
+    loader.execute("SELECT count(*) FROM orders")
+    shop.execute(ADVANCE, T2)
+    with pytest.raises(Exception, match="could not serialize") as raised:
+        loader.execute(ADVANCE, (T3,))
+    assert getattr(raised.value, "sqlstate", None) == "40001"
+    loader.rollback()
+    assert shop.value(CURRENT) == "12:00"
+
+
+def test_repeatable_read_covers_what_its_snapshot_shows(shop: Database) -> None:
+    loader = shop.connect(autocommit=False)
+    loader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    loader.execute("INSERT INTO orders VALUES (1)")
+    shop.execute("INSERT INTO orders VALUES (2)")
+    loader.execute(ADVANCE, (T1,))
+    loader.commit()
+    buffer = shop.value("SELECT buffer FROM pgtrickle.pgt_change_tracking WHERE source_relid = 'orders'::regclass")
+    assert shop.execute(f"SELECT id, pgtrickle.covers(w.cut, pgt_xid, pgt_pos) FROM {buffer}, pgtrickle.pgt_watermarks AS w ORDER BY id") == [
+        (1, True),
+        (2, False),
+    ]
+
+
+def test_an_exhausted_source_is_infinite_and_cannot_go_back(shop: Database) -> None:
+    shop.execute(ADVANCE, "infinity")
+    shop.execute(ADVANCE, "infinity")
+    with refused("22000"):
+        shop.execute(ADVANCE, T1)
+
+
+def test_a_loader_needs_insert_and_nothing_else(shop: Database) -> None:
+    shop.create_role("loader")
+    loader = shop.connect()
+    loader.execute("SET SESSION AUTHORIZATION loader")
+    with refused("42501", "GRANT INSERT ON public.orders TO loader"):
+        loader.execute(ADVANCE, (T1,))
+    shop.execute("GRANT INSERT (id) ON orders TO loader")
+    loader.execute("INSERT INTO orders (id) VALUES (1)")
+    loader.execute(ADVANCE, (T1,))
+    assert shop.execute("SELECT advanced_by FROM pgtrickle.pgt_watermarks") == [("loader",)]
+    for query in (
+        "INSERT INTO pgtrickle.pgt_watermarks SELECT * FROM pgtrickle.pgt_watermarks",
+        "SELECT * FROM pgtrickle.pgt_watermark_history",
+        "SELECT pgtrickle.lock_watermark('orders')",
+        "SELECT nextval('pgtrickle.change_pos')",
+    ):
+        with pytest.raises(Exception, match="permission denied"):
+            loader.execute(query)
+
+
+def test_the_role_set_for_the_transaction_decides(shop: Database) -> None:
+    shop.create_role("loader")
+    connection = shop.connect()
+    connection.execute("SET ROLE loader")
+    with refused("42501"):
+        connection.execute(ADVANCE, (T1,))
+
+
+def test_foreign_tables_may_have_watermarks(shop: Database) -> None:
+    shop.execute("CREATE FOREIGN DATA WRAPPER w")
+    shop.execute("CREATE SERVER s FOREIGN DATA WRAPPER w")
+    shop.execute("CREATE FOREIGN TABLE f (a integer) SERVER s")
+    shop.execute("SELECT pgtrickle.advance_watermark('f', now())")
+    assert shop.value("SELECT count(*) FROM pgtrickle.watermarks()") == 1

@@ -1,0 +1,107 @@
+"""Altering, dropping and asking for a refresh."""
+
+import json
+
+import pytest
+
+from tests.conftest import Database
+from tests.sql.checks import buffer_of, catalog_state, logged, refused
+
+
+@pytest.fixture
+def chain(db: Database) -> Database:
+    db.execute("CREATE TABLE t (a integer, b integer)")
+    db.execute("SELECT pgtrickle.create_stream_table('s1', 'SELECT a, b FROM t')")
+    db.execute("SELECT pgtrickle.create_stream_table('s2', 'SELECT a FROM s1')")
+    db.execute("SELECT pgtrickle.create_stream_table('s3', 'SELECT s1.a FROM s1, s2')")
+    return db
+
+
+def test_options_left_out_stay(chain: Database) -> None:
+    chain.execute("SELECT pgtrickle.alter_stream_table('s1', schedule => '5 minutes', require_watermark => true)")
+    chain.execute("SELECT pgtrickle.alter_stream_table('s1', refresh_mode => 'FULL', watermark_gating => 'none')")
+    assert chain.execute("SELECT schedule, refresh_mode, watermark_gating, require_watermark FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 's1'") == [
+        ("5 minutes", "FULL", "none", True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "sqlstate"),
+    [
+        ("alter_stream_table('nowhere', schedule => '1 minute')", "42704"),
+        ("alter_stream_table('t', schedule => '1 minute')", "42704"),
+        ("alter_stream_table(NULL)", "42704"),
+        ("alter_stream_table('s1', schedule => 'x')", "22023"),
+        ("alter_stream_table('s1', refresh_mode => 'x')", "22023"),
+        ("alter_stream_table('s1', watermark_gating => 'x')", "22023"),
+        ("alter_stream_table('clock', refresh_mode => 'DIFFERENTIAL')", "0A000"),
+        ("drop_stream_table('nowhere')", "42704"),
+        ("drop_stream_table('t')", "42704"),
+        ("drop_stream_table('s1')", "2BP01"),
+        ("refresh_stream_table('nowhere')", "42704"),
+        ("refresh_stream_table('t')", "42704"),
+    ],
+)
+def test_bad_calls_are_refused_and_change_nothing(chain: Database, call: str, sqlstate: str) -> None:
+    chain.execute("SELECT pgtrickle.create_stream_table('clock', 'SELECT now() AS at')")
+    before = catalog_state(chain)
+    with refused(sqlstate):
+        chain.execute(f"SELECT pgtrickle.{call}")
+    assert catalog_state(chain) == before
+
+
+def test_drop_with_cascade_takes_the_readers_and_all_capture_with_it(chain: Database) -> None:
+    chain.execute("CREATE VIEW on_top AS SELECT a FROM s3")
+    chain.execute("CREATE TABLE pgtrickle_state.state_1 (a integer)")
+    chain.execute("SELECT pgtrickle.drop_stream_table('s1', cascade => true)")
+    assert chain.execute("SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'v') AND relnamespace::regnamespace::text IN ('public', 'pgtrickle_state', 'pgtrickle_changes')") == [("t",)]
+    assert chain.execute("SELECT tgname FROM pg_trigger WHERE tgrelid = 't'::regclass") == []
+    assert chain.execute("SELECT proname FROM pg_proc WHERE pronamespace = 'pgtrickle_changes'::regnamespace") == []
+    chain.execute("INSERT INTO t VALUES (1)")
+
+
+def test_drop_leaves_capture_that_others_need(chain: Database) -> None:
+    chain.execute("SELECT pgtrickle.create_stream_table('other', 'SELECT a FROM t')")
+    chain.execute("SELECT pgtrickle.drop_stream_table('s1', cascade => true)")
+    chain.execute("INSERT INTO t VALUES (1, 2)")
+    assert logged(chain, "t", "a") == [(1, 1)]
+    assert chain.value("SELECT captured_columns ? 'b' FROM pgtrickle.pgt_change_tracking") is False
+
+
+def test_a_view_on_a_stream_table_keeps_it_from_being_dropped(chain: Database) -> None:
+    chain.execute("CREATE VIEW on_top AS SELECT a FROM s3")
+    with pytest.raises(Exception, match="on_top"):
+        chain.execute("SELECT pgtrickle.drop_stream_table('s3')")
+    assert chain.value("SELECT count(*) FROM pgtrickle.pgt_stream_tables") == 3
+
+
+def test_what_is_left_of_a_table_dropped_by_hand_can_be_dropped(chain: Database) -> None:
+    chain.execute("DROP TABLE s3")
+    chain.execute("SELECT pgtrickle.drop_stream_table('s3')")
+    assert chain.value("SELECT count(*) FROM pgtrickle.pgt_stream_tables") == 2
+
+
+def test_a_renamed_stream_table_is_found_by_its_new_name(chain: Database) -> None:
+    chain.execute("ALTER TABLE s3 RENAME TO s4")
+    chain.execute("SELECT pgtrickle.drop_stream_table('s4')")
+
+
+def test_a_request_is_filed_and_notified_at_commit(chain: Database) -> None:
+    listener, asker = chain.connect(), chain.connect(autocommit=False)
+    listener.execute("LISTEN pgtrickle_refresh")
+    (request,) = asker.execute("SELECT pgtrickle.refresh_stream_table('s2')").fetchone() or ()
+    listener.execute("SELECT 1")
+    assert list(listener.notifies(timeout=0)) == []
+    asker.commit()
+    (notification,) = listener.notifies(timeout=5, stop_after=1)
+    assert json.loads(notification.payload) == {"pgt_id": 2, "request_id": request}
+    assert chain.execute("SELECT request_id, pgt_id, requested_by FROM pgtrickle.pgt_refresh_requests") == [(request, 2, "postgres")]
+
+
+def test_writes_of_a_refresh_reach_the_buffer_of_the_stream_table(chain: Database) -> None:
+    connection = chain.connect(autocommit=False)
+    connection.execute("UPDATE pgtrickle.pgt_stream_tables SET refresh_xid = pg_current_xact_id() WHERE pgt_name = 's1'")
+    connection.execute("INSERT INTO s1 VALUES (1, 1), (1, 2)")
+    connection.commit()
+    assert logged(chain, "s1", "a") == [(2, 1)]
+    assert buffer_of(chain, "s1") != buffer_of(chain, "t")

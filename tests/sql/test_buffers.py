@@ -1,0 +1,103 @@
+"""Clean-up deletes what every reader shows and nothing else; a frontier must stay readable."""
+
+import pytest
+
+from tests.conftest import Database
+from tests.sql.checks import buffer_of, refused
+
+FRONTIER = "UPDATE pgtrickle.pgt_dependencies SET frontier = pgtrickle.current_cut() WHERE pgt_id = %s"
+CLEAN = "SELECT pgtrickle.clean_change_buffers()"
+
+
+@pytest.fixture
+def readers(db: Database) -> Database:
+    """Two stream tables over one table."""
+    db.execute("CREATE TABLE t (a integer)")
+    for name in ("s1", "s2"):
+        db.execute(f"SELECT pgtrickle.create_stream_table('{name}', 'SELECT a FROM t')")
+    db.execute("INSERT INTO t VALUES (1)")
+    return db
+
+
+def pending(db: Database) -> list[int]:
+    return [a for (a,) in db.execute(f"SELECT a FROM {buffer_of(db, 't')} ORDER BY a")]
+
+
+def test_before_anybody_was_filled_nothing_is_deleted(readers: Database) -> None:
+    assert readers.value(CLEAN) == 0
+    assert pending(readers) == [1]
+
+
+def test_the_reader_that_is_behind_keeps_its_changes(readers: Database) -> None:
+    readers.execute(FRONTIER, 1)
+    readers.execute("INSERT INTO t VALUES (2)")
+    readers.execute(FRONTIER, 2)
+    readers.execute("INSERT INTO t VALUES (3)")
+    assert readers.value(CLEAN) == 1
+    assert pending(readers) == [2, 3]
+    readers.execute(FRONTIER, 1)
+    assert readers.value(CLEAN) == 1
+    assert pending(readers) == [3]
+    assert readers.value(CLEAN) == 0
+
+
+def test_a_change_that_commits_late_survives_the_clean_up(readers: Database) -> None:
+    slow = readers.connect(autocommit=False)
+    slow.execute("INSERT INTO t VALUES (2)")
+    readers.execute("INSERT INTO t VALUES (3)")
+    readers.execute(FRONTIER, 1)
+    readers.execute(FRONTIER, 2)
+    slow.commit()
+    assert readers.value(CLEAN) == 2
+    assert pending(readers) == [2]
+
+
+def test_a_new_reader_cannot_use_a_cut_that_was_cleaned_away(readers: Database) -> None:
+    readers.execute("SELECT pgtrickle.advance_watermark('t', '2026-01-01')")
+    readers.execute("INSERT INTO t VALUES (2)")
+    readers.execute(FRONTIER, 1)
+    assert readers.value(CLEAN) == 2
+    cut = readers.value("SELECT cut::text FROM pgtrickle.pgt_watermarks")
+    with refused("40001", "Refresh again", "frontier_not_readable"):
+        readers.execute("UPDATE pgtrickle.pgt_dependencies SET frontier = %s::pgtrickle.cut WHERE pgt_id = 2", cut)
+    readers.execute(FRONTIER, 2)
+
+
+def test_a_refresh_that_races_with_the_clean_up_is_refused_not_lost(readers: Database) -> None:
+    """Filling s2 at an old cut was planned before the clean-up of what s1 shows, and commits after it."""
+    readers.execute("SELECT pgtrickle.advance_watermark('t', '2026-01-01')")
+    cut = readers.value("SELECT cut::text FROM pgtrickle.pgt_watermarks")
+    readers.execute("INSERT INTO t VALUES (2)")
+    readers.execute(FRONTIER, 1)
+    refresh, cleaner = readers.connect(autocommit=False), readers.connect(autocommit=False)
+    refresh.execute("UPDATE pgtrickle.pgt_dependencies SET frontier = %s::pgtrickle.cut WHERE pgt_id = 2", (cut,))
+    assert cleaner.execute(CLEAN).fetchone() == (0,), "the clean-up passes by a source that a refresh is working on"
+    cleaner.commit()
+    refresh.commit()
+    assert readers.value(CLEAN) == 1
+    assert pending(readers) == [2]
+
+
+def test_a_frontier_from_before_a_repair_is_refused(readers: Database) -> None:
+    cut = readers.value("SELECT pgtrickle.current_cut()::text")
+    readers.execute("SELECT pgtrickle.repair_capture('t')")
+    with refused("40001"):
+        readers.execute("UPDATE pgtrickle.pgt_dependencies SET frontier = %s::pgtrickle.cut WHERE pgt_id = 2", cut)
+
+
+def test_clean_up_under_an_older_snapshot_is_refused(readers: Database) -> None:
+    connection = readers.connect(autocommit=False)
+    connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    with refused("25001"):
+        connection.execute(CLEAN)
+
+
+def test_clean_up_does_not_wait_for_writers(readers: Database) -> None:
+    readers.execute(FRONTIER, 1)
+    readers.execute(FRONTIER, 2)
+    writer, cleaner = readers.connect(autocommit=False), readers.connect()
+    writer.execute("INSERT INTO t VALUES (2)")
+    cleaner.execute("SET lock_timeout = '2s'")
+    assert cleaner.execute(CLEAN).fetchone() == (1,)
+    writer.commit()
+    assert pending(readers) == [2]

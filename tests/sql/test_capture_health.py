@@ -1,0 +1,122 @@
+"""Whatever may have let changes slip by is noticed; repairing it has every reader reinitialized."""
+
+import pytest
+
+from tests.conftest import Database
+from tests.sql.checks import buffer_of, logged
+
+
+@pytest.fixture
+def t(db: Database) -> Database:
+    db.execute("CREATE TABLE t (a integer, b text, c integer, d integer GENERATED ALWAYS AS (a + c) STORED)")
+    db.execute("SELECT pgtrickle.create_stream_table('s1', 'SELECT a, d FROM t')")
+    db.execute("SELECT pgtrickle.create_stream_table('s2', 'SELECT a, b FROM t')")
+    db.execute("UPDATE pgtrickle.pgt_stream_tables SET status = 'ACTIVE'")
+    return db
+
+
+def capture_trigger(db: Database, event: str) -> str:
+    name = db.value("SELECT 'pgtrickle_' || %s || '_' || 't'::regclass::oid", event)
+    assert isinstance(name, str)
+    return name
+
+
+def test_healthy_capture_has_no_problem(t: Database) -> None:
+    t.execute("INSERT INTO t VALUES (1)")
+    t.execute("ALTER TABLE t ADD COLUMN e integer")
+    t.execute("VACUUM FULL t")
+    t.execute("ALTER TABLE t RENAME TO renamed")
+    t.execute("TRUNCATE renamed")
+    assert t.value("SELECT pgtrickle.capture_problem('renamed')") is None
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        ("ALTER TABLE t DISABLE TRIGGER {insert}", "was disabled"),
+        ("ALTER TABLE t DISABLE TRIGGER ALL; ALTER TABLE t ENABLE TRIGGER ALL", "was disabled"),
+        ("DROP TRIGGER {truncate} ON t", "is missing"),
+        ("ALTER TABLE t RENAME COLUMN a TO z", "was dropped, renamed or has another type"),
+        ("DROP TABLE {buffer}", "is missing"),
+        ("ALTER TABLE t SET UNLOGGED", "is unlogged"),
+        (
+            "CREATE OR REPLACE FUNCTION pgtrickle_changes.capture_{oid}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+            "was changed",
+        ),
+    ],
+)
+def test_damage_is_noticed_and_repaired(t: Database, damage: str, problem: str) -> None:
+    t.execute("INSERT INTO t VALUES (1)")
+    names = {event: capture_trigger(t, event) for event in ("insert", "truncate")}
+    t.execute(damage.format(**names, buffer=buffer_of(t, "t"), oid=t.value("SELECT 't'::regclass::oid")))
+    assert problem in t.value("SELECT pgtrickle.capture_problem('t')")
+    if "UNLOGGED" in damage:
+        return
+    t.execute("SELECT pgtrickle.repair_capture('t')")
+    assert t.value("SELECT pgtrickle.capture_problem('t')") is None
+    assert t.value(f"SELECT count(*) FROM {buffer_of(t, 't')}") == 0
+    reasons = [reason for (reason,) in t.execute("SELECT reinitialize_reason FROM pgtrickle.pgt_stream_tables")]
+    assert all("changes of public.t may have been missed" in reason and problem in reason for reason in reasons)
+    t.execute("INSERT INTO t VALUES (2)")
+    assert logged(t, "t", "d") == [(1, None)]
+
+
+def test_a_column_generated_otherwise_is_noticed(t: Database) -> None:
+    if t.version < 17:
+        pytest.skip("SET EXPRESSION came with PostgreSQL 17")
+    t.execute("ALTER TABLE t ALTER COLUMN d SET EXPRESSION AS (a * c)")
+    assert "was changed" in t.value("SELECT pgtrickle.capture_problem('t')")
+
+
+def test_repair_makes_older_cuts_unreadable(t: Database) -> None:
+    t.execute("SELECT pgtrickle.advance_watermark('t', '2026-01-01')")
+    readable = (
+        "SELECT bool_and(pgtrickle.cut_is_readable(w.cut, d.captured_xid, k.cleaned_through)) FROM pgtrickle.pgt_watermarks AS w "
+        "JOIN pgtrickle.pgt_dependencies AS d USING (source_relid) JOIN pgtrickle.pgt_change_tracking AS k USING (source_relid)"
+    )
+    assert t.value(readable) is True
+    t.execute("SELECT pgtrickle.repair_capture('t')")
+    assert t.value(readable) is False
+
+
+def test_repair_follows_a_renamed_column(t: Database) -> None:
+    t.execute("ALTER TABLE t RENAME COLUMN a TO z")
+    t.execute("SELECT pgtrickle.repair_capture('t')")
+    assert t.execute("SELECT columns_used FROM pgtrickle.pgt_dependencies ORDER BY pgt_id") == [(["z", "d"],), (["z", "b"],)]
+
+
+def test_a_column_nobody_reads_any_more_can_be_dropped_under_writers(t: Database) -> None:
+    t.execute("SELECT pgtrickle.drop_stream_table('s2')")
+    assert t.value("SELECT captured_columns ? 'b' FROM pgtrickle.pgt_change_tracking") is False
+    t.execute("ALTER TABLE t DROP COLUMN b")
+    t.execute("INSERT INTO t VALUES (1, 1)")
+    assert logged(t, "t", "a, d") == [(1, 1, 2)]
+    assert t.value("SELECT pgtrickle.capture_problem('t')") is None
+
+
+def test_a_dropped_source_is_reported(t: Database) -> None:
+    oid = t.value("SELECT 't'::regclass::oid")
+    t.execute("DROP TABLE t CASCADE")
+    assert t.value("SELECT pgtrickle.capture_problem(%s::oid::regclass)", oid) == "it no longer exists"
+    t.execute("SELECT pgtrickle.drop_stream_table('s1')")
+    t.execute("SELECT pgtrickle.drop_stream_table('s2')")
+    assert t.execute("SELECT buffer FROM pgtrickle.pgt_change_tracking") == []
+
+
+def test_a_restored_database_starts_over(t: Database) -> None:
+    t.execute("SELECT pgtrickle.advance_watermark('t', '2026-01-01')")
+    assert t.value("SELECT pgtrickle.adopt_cluster()") == 0
+    t.execute("UPDATE pgtrickle.pgt_stream_tables SET system_identifier = 1")
+    t.execute("UPDATE pgtrickle.pgt_dependencies SET frontier = pgtrickle.current_cut()")
+    t.execute("INSERT INTO t VALUES (1)")
+    assert t.value("SELECT pgtrickle.adopt_cluster()") == 2
+    assert t.value("SELECT pgtrickle.adopt_cluster()") == 0
+    assert t.value(f"SELECT count(*) FROM {buffer_of(t, 't')}") == 0
+    assert t.execute("SELECT DISTINCT frontier::text FROM pgtrickle.pgt_dependencies") == [(None,)]
+    assert t.execute("SELECT DISTINCT reinitialize_reason FROM pgtrickle.pgt_stream_tables") == [
+        ("the database was restored or copied from another cluster",)
+    ]
+    assert t.value("SELECT count(*) FROM pgtrickle.pgt_watermark_history") == 0
+    assert t.value("SELECT pgtrickle.covers(cut, '999', 0) FROM pgtrickle.pgt_watermarks") is False
+    t.execute("INSERT INTO t VALUES (2)")
+    assert logged(t, "t", "a") == [(1, 2)]

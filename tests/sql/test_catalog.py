@@ -1,0 +1,141 @@
+"""House rules of the catalog, rights of ordinary roles, installing and uninstalling."""
+
+from pathlib import Path
+
+import pytest
+
+from pytrickle import migrate
+from tests.conftest import Database
+from tests.sql.checks import refused
+
+SQL = Path(__file__).parents[2] / "sql"
+OURS = "('pgtrickle', 'pgtrickle_changes', 'pgtrickle_state')"
+PREFLIGHTS = ("migrations/0001_catalog.sql", "functions/00_preflight.sql")
+PUBLIC_FUNCTIONS = {
+    "advance_watermark", "watermarks", "watermark_history", "watermark_groups", "watermark_status", "pgt_status", "refresh_history", "dependency_tree",
+}  # fmt: skip
+
+
+def run(db: Database, file: str) -> None:
+    db.execute((SQL / file).read_text())
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT nspname FROM pg_namespace WHERE nspname IN {ours} AND obj_description(oid, 'pg_namespace') IS NULL",
+        "SELECT oid::regclass FROM pg_class WHERE relnamespace::regnamespace::text IN {ours} AND relkind IN ('r', 'v') "
+        "AND obj_description(oid, 'pg_class') IS NULL",
+        "SELECT attrelid::regclass, attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid WHERE relnamespace = 'pgtrickle'::regnamespace "
+        "AND relkind IN ('r', 'c') AND attnum > 0 AND col_description(attrelid, attnum) IS NULL",
+        "SELECT oid::regprocedure FROM pg_proc WHERE pronamespace::regnamespace::text IN {ours} AND obj_description(oid, 'pg_proc') IS NULL",
+        "SELECT oid::regtype FROM pg_type WHERE oid = 'pgtrickle.cut'::regtype AND obj_description(oid, 'pg_type') IS NULL",
+    ],
+    ids=["schemas", "relations", "columns", "functions", "types"],
+)
+def test_everything_has_a_comment(shop: Database, query: str) -> None:
+    assert shop.execute(query.format(ours=OURS)) == []
+
+
+def test_every_function_pins_its_search_path_except_the_inlinable_one(shop: Database) -> None:
+    unpinned = shop.execute(
+        f"SELECT proname::text, prosqlbody IS NOT NULL FROM pg_proc WHERE pronamespace::regnamespace::text IN {OURS} "
+        "AND prokind <> 'a' AND NOT COALESCE(array_to_string(proconfig, ';') ~ 'search_path=pg_catalog(, pgtrickle)?, pg_temp', false)"
+    )
+    assert unpinned == [("covers", True)], "names in a parsed body were resolved when it was created"
+
+
+def test_public_may_look_and_advance_and_nothing_else(shop: Database) -> None:
+    granted = shop.execute(f"SELECT proname::text FROM pg_proc WHERE pronamespace::regnamespace::text IN {OURS} AND has_function_privilege('public', oid, 'EXECUTE')")
+    assert {name for (name,) in granted} == PUBLIC_FUNCTIONS
+    tables = shop.execute(
+        f"SELECT oid::regclass FROM pg_class WHERE relnamespace::regnamespace::text IN {OURS} AND relkind IN ('r', 'v', 'S') "
+        "AND CASE relkind WHEN 'S' THEN has_sequence_privilege('public', oid, 'USAGE, SELECT, UPDATE') "
+        "ELSE has_table_privilege('public', oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER') END"
+    )
+    assert tables == []
+
+
+def test_a_monitor_sees_states_but_no_errors_of_tables_it_may_not_read(shop: Database) -> None:
+    shop.execute("UPDATE pgtrickle.pgt_stream_tables SET last_error = 'duplicate key (secret)'")
+    shop.execute(
+        "INSERT INTO pgtrickle.pgt_refresh_history (pgt_id, action, status, initiated_by, started_at, error) "
+        "VALUES (1, 'FULL', 'FAILED', 'MANUAL', now(), 'duplicate key (secret)')"
+    )
+    shop.create_role("monitor")
+    monitor = shop.connect()
+    monitor.execute("SET SESSION AUTHORIZATION monitor")
+    for function in sorted(PUBLIC_FUNCTIONS - {"advance_watermark", "watermark_history"}):
+        assert "secret" not in str(monitor.execute(f"SELECT * FROM pgtrickle.{function}()").fetchall())
+    assert monitor.execute("SELECT * FROM pgtrickle.watermark_history('orders')").fetchall() == []
+    assert monitor.execute("SELECT stream_table, decision FROM pgtrickle.pgt_status()").fetchall() == [("public.report", "run")]
+    shop.execute("GRANT SELECT ON report TO monitor")
+    assert monitor.execute("SELECT last_error FROM pgtrickle.pgt_status()").fetchone() == ("duplicate key (secret)",)
+    assert monitor.execute("SELECT error FROM pgtrickle.refresh_history('report')").fetchone() == ("duplicate key (secret)",)
+
+
+def test_a_hostile_search_path_gains_nothing_from_a_definer_function(shop: Database) -> None:
+    shop.create_role("mallory")
+    shop.execute("CREATE SCHEMA mallory AUTHORIZATION mallory")
+    mallory = shop.connect()
+    mallory.execute("SET SESSION AUTHORIZATION mallory")
+    mallory.execute("CREATE TABLE mallory.ran (as_user text)")
+    for name, result in (("to_regclass(text)", "regclass"), ("quote_ident(text)", "text"), ("parse_ident(text)", "text[]"), ("current_setting(text)", "text")):
+        mallory.execute(
+            f"CREATE FUNCTION mallory.{name} RETURNS {result} LANGUAGE plpgsql AS "
+            "'BEGIN INSERT INTO mallory.ran VALUES (current_user); RETURN NULL; END'"
+        )
+    mallory.execute("SET search_path = mallory, pg_catalog")
+    with refused("42704"):
+        mallory.execute("SELECT * FROM pgtrickle.refresh_history('nowhere', 10, 'mallory, pg_catalog')")
+    mallory.execute("SELECT * FROM pgtrickle.pgt_status()")
+    assert shop.execute("SELECT as_user FROM mallory.ran") == []
+
+
+def test_history_is_newest_first_and_limited(shop: Database) -> None:
+    shop.execute(
+        "INSERT INTO pgtrickle.pgt_refresh_history (pgt_id, action, status, initiated_by, started_at) "
+        "SELECT 1, 'NO_DATA', 'COMPLETED', 'SCHEDULER', now() FROM generate_series(1, 30)"
+    )
+    assert [i for (i,) in shop.execute("SELECT refresh_id FROM pgtrickle.refresh_history('report', 3)")] == [30, 29, 28]
+    assert shop.value("SELECT count(*) FROM pgtrickle.refresh_history()") == 20
+    with refused("42704"):
+        shop.execute("SELECT * FROM pgtrickle.refresh_history('orders')")
+
+
+@pytest.mark.parametrize("file", PREFLIGHTS)
+def test_installing_beside_pg_trickle_is_refused(every_empty_db: Database, file: str) -> None:
+    every_empty_db.execute(
+        "INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion) VALUES (99999, 'pg_trickle', 10, 11, false, '1')"
+    )
+    with refused("55000", "DROP EXTENSION pg_trickle", "pg_trickle_installed"):
+        run(every_empty_db, file)
+    assert every_empty_db.value("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'pgtrickle%%' AND %s", True) == 0
+
+
+@pytest.mark.parametrize("file", PREFLIGHTS)
+def test_an_older_server_is_refused(every_empty_db: Database, file: str) -> None:
+    """No such server at hand: the bound is raised instead of the server lowered."""
+    script = (SQL / file).read_text().replace("< 150000", "< 990000")
+    with refused("0A000", "Upgrade the server", "server_too_old"):
+        every_empty_db.execute(script)
+
+
+def test_functions_can_be_applied_again_at_any_time(shop: Database) -> None:
+    shop.execute("INSERT INTO orders VALUES (1)")
+    for path in sorted((SQL / "functions").glob("*.sql")):
+        shop.execute(path.read_text())
+    assert shop.value("SELECT pgtrickle.capture_problem('orders')") is None
+
+
+def test_uninstall_leaves_the_users_tables_and_nothing_of_ours(shop: Database) -> None:
+    shop.execute("INSERT INTO orders VALUES (1)")
+    shop.execute("UPDATE pgtrickle.pgt_stream_tables SET refresh_xid = NULL")
+    run(shop, "uninstall.sql")
+    assert shop.execute(f"SELECT nspname FROM pg_namespace WHERE nspname IN {OURS}") == []
+    assert shop.execute("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal") == []
+    shop.execute("INSERT INTO orders VALUES (2)")
+    shop.execute("INSERT INTO report VALUES (1, 'a stream table is a plain table now')")
+    run(shop, "uninstall.sql")
+    migrate.install(shop.connect())
+    assert shop.value("SELECT count(*) FROM orders") == 2

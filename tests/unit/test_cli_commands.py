@@ -1,0 +1,239 @@
+"""What commands print, in both forms, and the exit codes they end with."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from pytrickle.catalog.model import HistoryRow, Status, StreamTableStatus, WatermarkRow, WatermarkStatusRow
+from pytrickle.cli.console import console
+from pytrickle.errors import ConnectionLost, PytrickleError
+from tests.unit.cli_recorder import NOON, Explained, Recorder, Result, Verification, recording, run, table
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    return recording(monkeypatch)
+
+
+def test_a_refresh_is_one_line(client: Recorder) -> None:
+    client.answers["refresh"] = Result()
+    result = run("refresh", "report", "--respect-gate")
+    assert result.stdout == (
+        "shop.report  DIFFERENTIAL  +2 -1  through 2026-01-01 12:00:00+00:00  120 ms  2 changes in orders\n"
+    )
+    assert client.calls == [("refresh", ("report",), {"respect_gate": True})]
+
+
+def test_a_refresh_in_json_has_the_fields_of_the_result(client: Recorder) -> None:
+    client.answers["refresh"] = Result()
+    assert json.loads(run("--json", "refresh", "report").stdout) == {
+        "stream_table": "shop.report",
+        "action": "DIFFERENTIAL",
+        "reason": "2 changes in orders",
+        "rows_inserted": 2,
+        "rows_deleted": 1,
+        "effective_watermark": "2026-01-01T12:00:00+00:00",
+        "duration": 0.12,
+        "error": None,
+    }
+
+
+def test_a_tick_fails_if_a_table_failed_and_not_if_one_was_gated(client: Recorder) -> None:
+    client.answers["tick"] = lambda **_: (Result(action="SKIP", reason="pipeline: lines is 5 min behind orders"),)
+    assert run("tick").exit_code == 0
+    client.answers["tick"] = lambda **_: (Result(), Result(action="FAILED", error="disk full"))
+    result = run("tick")
+    assert result.exit_code == 1
+    assert "disk full" in result.stdout
+    client.answers["tick"] = ()
+    assert run("tick").stdout == "Nothing is due.\n"
+
+
+def test_run_prints_one_json_line_per_result(client: Recorder) -> None:
+    def serve(*, on_result: Callable[[Result], None], **_: Any) -> None:
+        on_result(Result())
+        on_result(Result(action="NO_DATA"))
+
+    client.answers["run"] = serve
+    result = run("run", "--once", "--json")
+    assert [json.loads(line)["action"] for line in result.stdout.splitlines()] == ["DIFFERENTIAL", "NO_DATA"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_run_lets_a_signal_stop_the_client_and_restores_the_handlers(client: Recorder, number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+
+    def serve(**_: Any) -> None:
+        os.kill(os.getpid(), number)
+
+    client.answers["run"] = serve
+    result = run("run")
+    assert result.exit_code == 0
+    assert [name for name, _, _ in client.calls] == ["run", "stop"]
+    assert signal.getsignal(number) is before
+
+
+def test_run_listens_for_signals_again_after_spark_replaced_the_handler(client: Recorder) -> None:
+    finished = []
+
+    def serve(*, on_result: Callable[[Result], None], **_: Any) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        on_result(Result())
+        os.kill(os.getpid(), signal.SIGINT)
+        finished.append("the refresh under way")
+
+    client.answers["run"] = serve
+    assert run("run").exit_code == 0
+    assert finished == ["the refresh under way"]
+    assert [name for name, _, _ in client.calls] == ["run", "stop"]
+
+
+def test_a_second_signal_ends_run_at_once(client: Recorder) -> None:
+    def serve(**_: Any) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGINT)
+        pytest.fail("the second signal was ignored")
+
+    client.answers["run"] = serve
+    assert run("run").exit_code == 0
+
+
+def test_run_reports_an_error_that_it_waits_out(client: Recorder) -> None:
+    def serve(*, on_error: Callable[[PytrickleError], None], **_: Any) -> None:
+        on_error(ConnectionLost("The server went away."))
+
+    client.answers["run"] = serve
+    result = run("run")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("error: The server went away.\nhint: ")
+
+
+def test_run_ends_well_when_spark_takes_the_interrupt(client: Recorder) -> None:
+    def serve(**_: Any) -> None:
+        raise KeyboardInterrupt
+
+    client.answers["run"] = serve
+    assert run("run").exit_code == 0
+
+
+def test_verify_exits_with_3_on_a_difference_and_takes_all_tables_by_default(client: Recorder) -> None:
+    client.answers["stream_tables"] = (table(), table(stream_table="shop.other"))
+    client.answers["verify"] = lambda name: Verification(name, matches=name != "shop.other", missing=1)
+    assert run("verify", "shop.report").exit_code == 0
+    result = run("verify", "--json")
+    assert result.exit_code == 3
+    assert [row["matches"] for row in json.loads(result.stdout)] == [True, False]
+
+
+def state(*tables: StreamTableStatus) -> Status:
+    source = WatermarkRow("shop.orders", NOON, NOON, NOON, "loader", "0/16B3748")
+    group = WatermarkStatusRow(
+        "pipeline", NOON, NOON, timedelta(0), timedelta(minutes=1), True, NOON, None, "all sources agree"
+    )
+    return Status(tables, (group,), (source,), datetime.now(UTC) - timedelta(seconds=90))
+
+
+def test_status_shows_three_blocks_and_the_age_of_the_snapshot(client: Recorder) -> None:
+    client.answers["status"] = state(table(decision="gated", reason="pipeline: shop.lines is 5 min [or so] behind"))
+    screen = run("status").stdout
+    for text in ("Watermark groups", "Sources", "Stream tables", "1 min 30 s ago", "gated", "5 min [or so] behind"):
+        assert text in screen
+
+
+def test_status_of_an_empty_catalog_says_so(client: Recorder) -> None:
+    client.answers["status"] = Status((), (), (), datetime.now(UTC))
+    assert run("status").stdout.count("none") == 3
+
+
+@pytest.mark.parametrize(
+    ("row", "trouble"),
+    [
+        (table(decision="gated"), "gated"),
+        (table(decision="waiting"), "gated"),
+        (table(status="ERROR"), "error"),
+        (table(last_error="disk full"), "error"),
+        (table(staleness=None), "stale"),
+        (table(schedule="1s"), "stale"),
+    ],
+)
+def test_status_fails_on_the_trouble_asked_about_and_on_no_other(
+    client: Recorder, row: StreamTableStatus, trouble: str
+) -> None:
+    client.answers["status"] = state(table(), row)
+    for asked in ("gated", "error", "stale"):
+        assert run("status", "--fail-on", asked).exit_code == (3 if asked == trouble else 0), asked
+    assert run("status").exit_code == 0
+
+
+def test_stale_is_what_is_older_than_the_age_asked_for(client: Recorder) -> None:
+    client.answers["status"] = state(table())
+    assert run("status", "--fail-on", "stale", "--max-age", "6s").exit_code == 0
+    assert run("status", "--fail-on", "stale", "--max-age", "4s").exit_code == 3
+
+
+def test_history_shows_the_error_of_a_failed_refresh(client: Recorder) -> None:
+    row = HistoryRow(
+        *(7, "shop.report", "DIFFERENTIAL", "FAILED", "SCHEDULER", "2 changes", NOON, NOON + timedelta(seconds=1)),
+        *(None, None, None, None, None, "disk full"),
+    )
+    client.answers["history"] = (row,)
+    screen = run("history").stdout
+    assert "failed" in screen and "disk full" in screen and "1 s" in screen
+
+
+def test_explain_prints_text_or_data(client: Recorder) -> None:
+    client.answers["explain"] = Explained()
+    assert run("explain", "report").stdout == "differential in PostgreSQL\n"
+    assert json.loads(run("explain", "report", "--json").stdout) == {"mode": "DIFFERENTIAL"}
+
+
+def test_a_pipe_gets_neither_colour_nor_cut_lines(client: Recorder) -> None:
+    reason = "a reason that is much longer than any terminal is wide " * 5
+    client.answers["status"] = state(table(decision="gated", reason=reason))
+    screen = run("status").stdout
+    assert "\x1b" not in screen
+    assert reason.strip() in screen
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("setting", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_a_terminal_gets_colour_unless_it_is_not_wanted(
+    monkeypatch: pytest.MonkeyPatch, setting: dict[str, str], coloured: bool
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in setting.items():
+        monkeypatch.setenv(name, value)
+    terminal = Terminal()
+    console(terminal).print("gated", style="yellow")
+    assert ("\x1b[33m" in terminal.getvalue()) is coloured
+
+
+@pytest.mark.parametrize(
+    ("option", "duration"), [((), timedelta(minutes=1)), (("--duration", "5s"), timedelta(seconds=5))]
+)
+def test_the_demo_decides_its_exit_code(
+    monkeypatch: pytest.MonkeyPatch, option: tuple[str, ...], duration: timedelta
+) -> None:
+    played = []
+
+    def play(*arguments: object) -> int:
+        played.append(arguments)
+        return 1
+
+    monkeypatch.setattr("pytrickle.demo.run_demo", play)
+    assert run("demo", "--json", *option).exit_code == 1
+    assert played == [(None, duration, True)]

@@ -1,0 +1,103 @@
+"""The documents as text: links lead somewhere, references are complete, nothing claims to be run that is not."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from pytrickle import errors
+from pytrickle.client import Client
+from pytrickle.config import Settings
+from tests.documents import ROOT, RUNNABLE, anchors, blocks, documents, links
+
+# What is in a fence but is not meant to be run: formulas and layouts.
+PLAIN = ("text",)
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", documents(), ids=name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for link in links(path):
+        if link.startswith(("https://", "mailto:")):
+            continue
+        place, _, anchor = link.partition("#")
+        target = (path.parent / place).resolve() if place else path
+        assert target.exists(), f"{name(path)} links to {link}"
+        assert not anchor or anchor in anchors(target), f"{name(path)} links to {link}"
+
+
+@pytest.mark.parametrize("path", documents(), ids=name)
+def test_every_block_is_run_or_excused(path: Path) -> None:
+    for block in blocks(path):
+        assert block.language in (*RUNNABLE, *PLAIN) or block.excuse, f"{name(path)}:{block.line}"
+        assert block.excuse is None or len(block.excuse) > 10, f"{name(path)}:{block.line} has no reason"
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 130
+
+
+def test_every_document_is_reached_from_the_readme() -> None:
+    seen, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        path = waiting.pop()
+        seen.add(path)
+        local = ((path.parent / link.partition("#")[0]).resolve() for link in links(path) if "://" not in link)
+        waiting += [target for target in local if target.suffix == ".md" and target.exists() and target not in seen]
+    assert set(documents()) <= seen
+
+
+def test_every_error_is_described() -> None:
+    text = (ROOT / "docs/reference/errors.md").read_text(encoding="utf-8")
+    classes = [cls for _, cls in inspect.getmembers(errors, inspect.isclass) if cls.__module__ == errors.__name__]
+    assert [cls.__name__ for cls in classes if f"`{cls.__name__}`" not in text] == []
+
+
+def test_every_setting_is_described_with_its_variable() -> None:
+    text = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
+    rows = [
+        f"| `{setting.name}` | `PYTRICKLE_{setting.name.upper()}` | {shown(setting.default)} |"
+        for setting in fields(Settings)
+    ]
+    assert [row for row in rows if row not in text] == []
+
+
+def shown(default: object) -> str:
+    match default:
+        case None:
+            return "none"
+        case "":
+            return "empty"
+        case timedelta():
+            return f"`{default.total_seconds():g}` (second)"
+        case _:
+            return f"`{default}`"
+
+
+def test_every_method_of_the_client_is_described() -> None:
+    text = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+    methods = [one for one, value in vars(Client).items() if inspect.isfunction(value) and not one.startswith("_")]
+    internal = {"verify_catalog"}
+    assert [one for one in methods if f"`{one}(" not in text and one not in internal] == []
+
+
+def test_the_reference_of_commands_is_up_to_date() -> None:
+    written = subprocess.run(
+        [sys.executable, str(ROOT / "scripts/cli_reference.py")], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    assert (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8") == written, "run scripts/cli_reference.py"
+
+
+def test_documents_speak_only_of_the_project() -> None:
+    private = re.compile(r"/tmp/\w|/root|/home/|/work/")
+    assert [name(path) for path in documents() if private.search(path.read_text(encoding="utf-8"))] == []
