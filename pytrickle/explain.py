@@ -1,13 +1,14 @@
 """Explaining a stream table: its gating decision and the plan of its next refresh, neither of which is executed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pytrickle.catalog import refresh as catalog
+from pytrickle.catalog.definition import Window
+from pytrickle.catalog.refresh import StreamTable
 from pytrickle.db import exported_snapshot, translate_errors
 from pytrickle.plan.explain import describe, render_text
-from pytrickle.plan.refresh_plan import Action
-from pytrickle.refresh import Refresher
+from pytrickle.refresh import Refresher, needs_refresh
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,9 @@ def explain(dsn: str, refresher: Refresher, pgt_id: int) -> Explanation:
     with exported_snapshot(dsn) as snapshot:
         with translate_errors():
             table = catalog.stream_table(snapshot.connection, pgt_id)
-        plan = refresher.plan(snapshot, table, table.decision.caps)
-        supposed = plan.action is Action.NO_DATA
-        if supposed:
-            plan = refresher.plan_supposing_changes(snapshot, table)
+        windows = refresher.windows(snapshot, table, table.decision.caps)
+        supposed = not needs_refresh(table, windows)
+        plan = refresher.plan(snapshot, table, _with_changes(table, windows) if supposed else windows)
     decision = table.decision
     facts = describe(plan) | {
         "supposing_changes": supposed,
@@ -43,3 +43,8 @@ def explain(dsn: str, refresher: Refresher, pgt_id: int) -> Explanation:
         "effective_watermark": decision.effective_watermark.isoformat() if decision.effective_watermark else None,
     }
     return Explanation(render_text(facts), facts)
+
+
+def _with_changes(table: StreamTable, windows: dict[int, Window]) -> dict[int, Window]:
+    captured = {dependency.relid for dependency in table.dependencies if dependency.buffer}
+    return {relid: replace(w, delta_rows=1) if relid in captured else w for relid, w in windows.items()}

@@ -1,7 +1,7 @@
 """One refresh, from the snapshot that is read to the transaction that is committed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Protocol
@@ -78,38 +78,30 @@ class Refresher:
             self.shapes[definition.pgt_id] = known
         return known
 
-    def plan(self, snapshot: Snapshot, table: StreamTable, targets: Mapping[int, Cut | None]) -> RefreshPlan:
-        """Plan one refresh from the stream table's frontier to the targets; None is all that the snapshot shows."""
+    def windows(self, snapshot: Snapshot, table: StreamTable, targets: Mapping[int, Cut | None]) -> dict[int, Window]:
+        """Count what lies between the stream table's frontier and the targets; None is all that the snapshot shows."""
         # A savepoint keeps the shared snapshot usable when reading for one stream table fails.
         with translate_errors(), snapshot.connection.transaction():
-            definition = catalog.definition(snapshot.connection, table.pgt_id)
-            shape = self.shape(definition)
-            windows = catalog.windows(snapshot.connection, table, definition.sources, targets)
+            return catalog.windows(snapshot.connection, table, targets)
+
+    def plan(self, snapshot: Snapshot, table: StreamTable, windows: dict[int, Window]) -> RefreshPlan:
+        """Plan one refresh between the frontiers of some windows."""
+        with translate_errors(), snapshot.connection.transaction():
+            shape = self.shape(catalog.definition(snapshot.connection, table.pgt_id))
             if shape.full_reason and table.refresh_mode == "DIFFERENTIAL":
                 raise NotDifferentiable(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
             return self._plan(table, shape, windows)
 
-    def plan_supposing_changes(self, snapshot: Snapshot, table: StreamTable) -> RefreshPlan:
-        """Plan as if every captured source had one change: what a refresh would do, for a table with nothing to do."""
-        with translate_errors(), snapshot.connection.transaction():
-            definition = catalog.definition(snapshot.connection, table.pgt_id)
-            shape = self.shape(definition)
-            known = catalog.windows(snapshot.connection, table, definition.sources, table.decision.caps)
-            captured = {source.relid for source in definition.sources if source.captured}
-            windows = {
-                relid: replace(window, delta_rows=max(1, window.delta_rows)) if relid in captured else window
-                for relid, window in known.items()
-            }
-            return self._plan(table, shape, windows)
-
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
         """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
-        started, clock, moment = datetime.now().astimezone(), monotonic(), goal.moment
-        plan = self.plan(snapshot, table, goal.targets)
+        started, clock = datetime.now().astimezone(), monotonic()
+        windows = self.windows(snapshot, table, goal.targets)
+        if not needs_refresh(table, windows):
+            with translate_errors():
+                self._note_watermark(table, goal.moment)
+            return _result(table, (Action.NO_DATA, "no changes"), None, clock), None
+        plan = self.plan(snapshot, table, windows)
         with translate_errors():
-            if plan.action is Action.NO_DATA:
-                self._note_watermark(table, moment)
-                return _result(table, plan, None, clock), None
             settings = session_statements(table)
             staging = create_staging(self.connection, plan, table.pgt_id) if plan.bulk else None
             staged = self.engine.compute(plan, snapshot.name, settings, staging)
@@ -118,23 +110,19 @@ class Refresher:
                 table.frontier_version,
                 settings,
                 snapshot.cut,
-                moment,
+                goal.moment,
                 table.decision.effective_watermark,
                 goal.initiated_by,
                 started,
             )
             done = commit(self.connection, plan, staged, what)
-        return _result(table, plan, done, clock), done
+        return _result(table, (plan.action, plan.reason), done, clock), done
 
     def _plan(self, table: StreamTable, shape: Shape, windows: dict[int, Window]) -> RefreshPlan:
-        changed = any(window.delta_rows for window in windows.values())
-        uncaptured = any(not source.captured for source in shape.definition.sources)
         if not table.populated or table.reinitialize_reason:
             action = Action.REINITIALIZE if table.populated else Action.FULL
             reason = table.reinitialize_reason or "first load"
             return self._whole(table, shape, windows, action, reason)
-        if not (changed or uncaptured or table.time_dependent):
-            return RefreshPlan(Action.NO_DATA, "no changes", shape, tuple(windows.values()))
         if table.refresh_mode == "FULL":
             return self._whole(table, shape, windows, Action.FULL, "refresh_mode is FULL")
         if shape.full_reason:
@@ -163,12 +151,20 @@ class Refresher:
         )
 
 
-def _result(table: StreamTable, plan: RefreshPlan, done: Committed | None, clock: float) -> RefreshResult:
+def needs_refresh(table: StreamTable, windows: Mapping[int, Window]) -> bool:
+    """Whether a refresh could change anything: the first load, a void frontier, changes, or what no buffer shows."""
+    changed = any(window.delta_rows for window in windows.values())
+    uncaptured = any(dependency.buffer is None for dependency in table.dependencies)
+    return not table.populated or bool(table.reinitialize_reason) or changed or uncaptured or table.time_dependent
+
+
+def _result(table: StreamTable, done_as: tuple[Action, str], done: Committed | None, clock: float) -> RefreshResult:
     watermarks = [w for w in (table.effective_watermark, table.decision.effective_watermark) if w is not None]
+    action, reason = done_as
     return RefreshResult(
         table.name,
-        plan.action.value,
-        plan.reason,
+        action.value,
+        reason,
         done.rows_inserted if done else 0,
         done.rows_deleted if done else 0,
         max(watermarks, default=None),

@@ -35,7 +35,7 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
         definition = catalog.definition(reading, pgt_id)
         frontiers = {dependency.relid: dependency.frontier for dependency in table.dependencies}
         unread = replace(table, dependencies=tuple(replace(d, frontier=None) for d in table.dependencies))
-        windows = catalog.windows(reading, unread, definition.sources, frontiers)
+        windows = catalog.windows(reading, unread, frontiers)
         with server_probe(connection) as probe:
             expected = query_at(definition, windows, probe)
             plain = probe.hashable(tuple(type_name for _, type_name in definition.columns))

@@ -17,12 +17,16 @@ from pytrickle.errors import UnknownStreamTable
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """One direct source of a stream table and how far it was read; `frontier` is None before the first load."""
+    """One direct source of a stream table and how far it was read; `frontier` is None before the first load.
+
+    `buffer` names its change buffer, None where changes cannot be captured.
+    """
 
     relid: int
     name: str
     kind: str
     frontier: Cut | None
+    buffer: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,9 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid, pgtrickle.qualified_name(s.p
     (
         SELECT coalesce(jsonb_agg(jsonb_build_object(
             'relid', d.source_relid::oid::bigint, 'name', d.source_name, 'kind', d.source_type,
-            'frontier', to_jsonb(d.frontier)) ORDER BY d.source_relid), '[]')
+            'frontier', to_jsonb(d.frontier), 'buffer', t.buffer) ORDER BY d.source_relid), '[]')
         FROM pgtrickle.pgt_dependencies AS d
+            LEFT JOIN pgtrickle.pgt_change_tracking AS t USING (source_relid)
         WHERE d.pgt_id = s.pgt_id
     ) AS dependencies,
     g.*
@@ -115,13 +120,10 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
     )
 
 
-def windows(
-    connection: psycopg.Connection, table: StreamTable, sources: tuple[Source, ...], targets: Mapping[int, Cut | None]
-) -> dict[int, Window]:
+def windows(connection: psycopg.Connection, table: StreamTable, targets: Mapping[int, Cut | None]) -> dict[int, Window]:
     """Count, for every source, the buffered changes between its frontier and its target, and beyond the target."""
-    frontiers = {dependency.relid: dependency.frontier for dependency in table.dependencies}
-    result = {s.relid: Window(s.relid, frontiers.get(s.relid), targets.get(s.relid)) for s in sources}
-    counts = [_count(source, result[source.relid]) for source in sources if source.buffer]
+    result = {d.relid: Window(d.relid, d.frontier, targets.get(d.relid)) for d in table.dependencies}
+    counts = [_count(d.buffer, result[d.relid]) for d in table.dependencies if d.buffer]
     if counts:
         for relid, delta, future in connection.execute(_text(" UNION ALL ".join(counts))):
             window = result[relid]
@@ -129,13 +131,13 @@ def windows(
     return result
 
 
-def _count(source: Source, window: Window) -> str:
+def _count(buffer: str, window: Window) -> str:
     past = window.old.beyond() if window.old else None
     later = f"NOT {window.new.covered()}" if window.new else "false"
     delta = f"count(*) FILTER (WHERE NOT ({later}))" if past else "0"
     where = past or (window.new.beyond() if window.new else "false")
     future = f"count(*) FILTER (WHERE {later})"
-    return f"SELECT CAST({source.relid} AS bigint), {delta}, {future} FROM {source.buffer} WHERE {where}"
+    return f"SELECT CAST({window.relid} AS bigint), {delta}, {future} FROM {buffer} WHERE {where}"
 
 
 def _text(query: str) -> sql.SQL:
@@ -146,7 +148,9 @@ def _stream_table(row: dict[str, Any]) -> StreamTable:
     decision = Decision.of({**row, "effective_watermark": row["decided_watermark"]})
     fields = {name: row[name] for name in StreamTable.__slots__ if name not in {"dependencies", "decision"}}
     dependencies = tuple(
-        Dependency(d["relid"], d["name"], d["kind"], Cut.from_json(d["frontier"]) if d["frontier"] else None)
+        Dependency(
+            d["relid"], d["name"], d["kind"], Cut.from_json(d["frontier"]) if d["frontier"] else None, d["buffer"]
+        )
         for d in row["dependencies"]
     )
     return StreamTable(dependencies=dependencies, decision=decision, **fields)

@@ -82,11 +82,18 @@ DECLARE
     missing regclass;
     frontiers CONSTANT jsonb := frontier_caps(p_pgt_id, watermark_group.sources);
     behind regclass;
+    overtaken boolean;
 BEGIN
     decision := 'run';
     caps := '{}';
-    SELECT s INTO missing FROM unnest(watermark_group.sources) AS s WHERE NOT EXISTS (SELECT FROM latest_entry(p_pgt_id, s, 'infinity')) LIMIT 1;
-    IF missing IS NOT NULL THEN
+    -- A cut that became unreadable because the buffer was cleaned lies behind what a filled stream table shows.
+    SELECT s, o.overtaken INTO missing, overtaken
+    FROM unnest(watermark_group.sources) AS s CROSS JOIN LATERAL (
+        SELECT frontiers ? s::oid::text AND EXISTS (
+            SELECT FROM pgt_dependencies AS d JOIN pgt_watermarks AS w USING (source_relid)
+            WHERE d.pgt_id = p_pgt_id AND d.source_relid = s AND pg_visible_in_snapshot(d.captured_xid, (w.cut).snapshot))) AS o(overtaken)
+    WHERE NOT EXISTS (SELECT FROM latest_entry(p_pgt_id, s, 'infinity')) ORDER BY o.overtaken LIMIT 1;
+    IF NOT overtaken THEN
         waiting_for := missing;
         reason := format('%s: %s %s', watermark_group.group_name, missing,
             CASE WHEN EXISTS (SELECT FROM pgt_watermarks WHERE source_relid = missing) THEN 'has not advanced since its changes are captured' ELSE 'never advanced' END);
@@ -98,6 +105,7 @@ BEGIN
     INTO effective_watermark, caps, behind
     FROM agreed_entries(p_pgt_id, p_group_id) AS e
     LEFT JOIN pgt_dependencies AS d ON d.pgt_id = p_pgt_id AND d.source_relid = e.source AND d.source_type = 'TABLE';
+    behind := COALESCE(missing, behind);
     reason := format('%s: agrees at %s', watermark_group.group_name, effective_watermark);
     IF effective_watermark IS NULL OR behind IS NOT NULL THEN
         effective_watermark := stream_table.effective_watermark;

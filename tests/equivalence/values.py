@@ -47,7 +47,7 @@ BYTEA = Type("bytea", ("\\x", "\\x00ff", "\\x5c2e"), ordered=False)
 UUID = Type(
     "uuid", ("00000000-0000-0000-0000-000000000000", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"), ordered=False
 )
-CHAR = Type("character(3)", ("a", "a  ", "ab", "", "A"))
+CHAR = Type("character(3)", ("a", "a  ", "ab", "", "A"), ambiguous=True)
 FLOAT = Type("double precision", ("0", "-0", "1.5", "NaN", "Infinity", "1e300", "0.1"), ambiguous=True)
 
 ALL = (

@@ -22,3 +22,13 @@ def shop(db: Database) -> Database:
         "'SELECT o.id, o.customer, o.amount, l.quantity FROM orders AS o JOIN order_lines AS l ON l.order_id = o.id')"
     )
     return db
+
+
+@pytest.fixture
+def tables(db: Database) -> Database:
+    """Two tables, a view on one and a view that joins that with the other."""
+    db.execute('CREATE TABLE t (a integer, b text, c numeric(10, 2), "D d" timestamptz)')
+    db.execute("CREATE TABLE u (a integer, x text)")
+    db.execute("CREATE VIEW v AS SELECT a, c FROM t WHERE b IS NOT NULL")
+    db.execute("CREATE VIEW vv AS SELECT v.c, u.x FROM v JOIN u USING (a)")
+    return db

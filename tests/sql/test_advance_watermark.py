@@ -10,7 +10,7 @@ from tests.sql.checks import catalog_state, refused
 
 ADVANCE = "SELECT pgtrickle.advance_watermark('orders', %s)"
 T1, T2, T3 = "2026-03-01 11:00+00", "2026-03-01 12:00+00", "2026-03-01 13:00+00"
-CURRENT = "SELECT to_char(watermark AT TIME ZONE 'UTC', 'HH24:MI') FROM pgtrickle.pgt_watermarks WHERE source_relid = 'orders'::regclass"
+CURRENT = ("SELECT to_char(watermark AT TIME ZONE 'UTC', 'HH24:MI') FROM " "pgtrickle.pgt_watermarks WHERE source_relid = 'orders'::regclass")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_blocked_newer_advance_covers_what_the_first_one_loaded(shop: Database
     first.commit()
     blocked.join(timeout=30)
     assert shop.value(
-        "SELECT pgtrickle.cut_covers(b.cut, a.cut) FROM pgtrickle.pgt_watermark_history AS a, pgtrickle.pgt_watermark_history AS b "
+        ("SELECT pgtrickle.cut_covers(b.cut, a.cut) FROM pgtrickle.pgt_watermark_history AS a, " "pgtrickle.pgt_watermark_history AS b ")
         "WHERE a.watermark = %s AND b.watermark = %s",
         T1,
         T2,
@@ -127,7 +127,9 @@ def test_a_blocked_newer_advance_covers_what_the_first_one_loaded(shop: Database
 
 @pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
 @pytest.mark.parametrize("first", [True, False], ids=["first ever", "later"])
-def test_under_an_older_snapshot_a_concurrent_advance_is_a_serialization_failure(shop: Database, level: str, first: bool) -> None:
+def test_under_an_older_snapshot_a_concurrent_advance_is_a_serialization_failure(
+    shop: Database, level: str, first: bool
+) -> None:
     if not first:
         shop.execute(ADVANCE, T1)
     loader = shop.connect(autocommit=False)
@@ -149,7 +151,9 @@ def test_repeatable_read_covers_what_its_snapshot_shows(shop: Database) -> None:
     loader.execute(ADVANCE, (T1,))
     loader.commit()
     buffer = shop.value("SELECT buffer FROM pgtrickle.pgt_change_tracking WHERE source_relid = 'orders'::regclass")
-    assert shop.execute(f"SELECT id, pgtrickle.covers(w.cut, pgt_xid, pgt_pos) FROM {buffer}, pgtrickle.pgt_watermarks AS w ORDER BY id") == [
+    assert shop.execute(
+        f"SELECT id, pgtrickle.covers(w.cut, pgt_xid, pgt_pos) FROM {buffer}, pgtrickle.pgt_watermarks AS w ORDER BY id"
+    ) == [
         (1, True),
         (2, False),
     ]

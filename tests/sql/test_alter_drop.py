@@ -20,9 +20,12 @@ def chain(db: Database) -> Database:
 def test_options_left_out_stay(chain: Database) -> None:
     chain.execute("SELECT pgtrickle.alter_stream_table('s1', schedule => '5 minutes', require_watermark => true)")
     chain.execute("SELECT pgtrickle.alter_stream_table('s1', refresh_mode => 'FULL', watermark_gating => 'none')")
-    assert chain.execute("SELECT schedule, refresh_mode, watermark_gating, require_watermark FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 's1'") == [
-        ("5 minutes", "FULL", "none", True)
-    ]
+    assert chain.execute(
+        (
+            "SELECT schedule, refresh_mode, watermark_gating, require_watermark FROM "
+            "pgtrickle.pgt_stream_tables WHERE pgt_name = 's1'"
+        )
+    ) == [("5 minutes", "FULL", "none", True)]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +57,13 @@ def test_drop_with_cascade_takes_the_readers_and_all_capture_with_it(chain: Data
     chain.execute("CREATE VIEW on_top AS SELECT a FROM s3")
     chain.execute("CREATE TABLE pgtrickle_state.state_1 (a integer)")
     chain.execute("SELECT pgtrickle.drop_stream_table('s1', cascade => true)")
-    assert chain.execute("SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'v') AND relnamespace::regnamespace::text IN ('public', 'pgtrickle_state', 'pgtrickle_changes')") == [("t",)]
+    assert chain.execute(
+        (
+            "SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'v') AND "
+            "relnamespace::regnamespace::text IN ('public', 'pgtrickle_state', "
+            "'pgtrickle_changes')"
+        )
+    ) == [("t",)]
     assert chain.execute("SELECT tgname FROM pg_trigger WHERE tgrelid = 't'::regclass") == []
     assert chain.execute("SELECT proname FROM pg_proc WHERE pronamespace = 'pgtrickle_changes'::regnamespace") == []
     chain.execute("INSERT INTO t VALUES (1)")
@@ -95,12 +104,16 @@ def test_a_request_is_filed_and_notified_at_commit(chain: Database) -> None:
     asker.commit()
     (notification,) = listener.notifies(timeout=5, stop_after=1)
     assert json.loads(notification.payload) == {"pgt_id": 2, "request_id": request}
-    assert chain.execute("SELECT request_id, pgt_id, requested_by FROM pgtrickle.pgt_refresh_requests") == [(request, 2, "postgres")]
+    assert chain.execute("SELECT request_id, pgt_id, requested_by FROM pgtrickle.pgt_refresh_requests") == [
+        (request, 2, "postgres")
+    ]
 
 
 def test_writes_of_a_refresh_reach_the_buffer_of_the_stream_table(chain: Database) -> None:
     connection = chain.connect(autocommit=False)
-    connection.execute("UPDATE pgtrickle.pgt_stream_tables SET refresh_xid = pg_current_xact_id() WHERE pgt_name = 's1'")
+    connection.execute(
+        "UPDATE pgtrickle.pgt_stream_tables SET refresh_xid = pg_current_xact_id() WHERE pgt_name = 's1'"
+    )
     connection.execute("INSERT INTO s1 VALUES (1, 1), (1, 2)")
     connection.commit()
     assert logged(chain, "s1", "a") == [(2, 1)]

@@ -50,7 +50,9 @@ CHANGES = {
         "WHEN MATCHED AND what = 'd' THEN DELETE WHEN MATCHED THEN UPDATE SET action = 77 "
         "WHEN NOT MATCHED THEN INSERT VALUES (s.id, NULL, what, 3)"
     ),
-    "writable cte": "WITH gone AS (DELETE FROM items WHERE id < 5 RETURNING *) INSERT INTO items SELECT id + 700, parent FROM gone",
+    "writable cte": (
+        "WITH gone AS (DELETE FROM items WHERE id < 5 RETURNING *) INSERT INTO items SELECT id + 700, parent FROM gone"
+    ),
     "update from": "UPDATE items SET parent = p.id FROM parents AS p WHERE p.id = items.id",
 }
 
@@ -198,7 +200,23 @@ def test_a_column_named_like_a_bookkeeping_column_is_refused(db: Database, name:
         db.execute("SELECT pgtrickle.create_stream_table('s', 'SELECT a FROM t')")
 
 
-NAMES = ("weight", "xid", "n", "action", "old", "tg_op", "pgt_new", "pgt_old", "pos", "select", 'a"b', "a%b", "é x", "$$", "found")
+NAMES = (
+    "weight",
+    "xid",
+    "n",
+    "action",
+    "old",
+    "tg_op",
+    "pgt_new",
+    "pgt_old",
+    "pos",
+    "select",
+    'a"b',
+    "a%b",
+    "é x",
+    "$$",
+    "found",
+)
 
 
 def test_any_other_column_name_is_captured(db: Database) -> None:

@@ -40,7 +40,10 @@ def test_healthy_capture_has_no_problem(t: Database) -> None:
         ("DROP TABLE {buffer}", "is missing"),
         ("ALTER TABLE t SET UNLOGGED", "is unlogged"),
         (
-            "CREATE OR REPLACE FUNCTION pgtrickle_changes.capture_{oid}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+            (
+                "CREATE OR REPLACE FUNCTION pgtrickle_changes.capture_{oid}() RETURNS trigger "
+                "LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
+            ),
             "was changed",
         ),
     ],
@@ -71,8 +74,11 @@ def test_a_column_generated_otherwise_is_noticed(t: Database) -> None:
 def test_repair_makes_older_cuts_unreadable(t: Database) -> None:
     t.execute("SELECT pgtrickle.advance_watermark('t', '2026-01-01')")
     readable = (
-        "SELECT bool_and(pgtrickle.cut_is_readable(w.cut, d.captured_xid, k.cleaned_through)) FROM pgtrickle.pgt_watermarks AS w "
-        "JOIN pgtrickle.pgt_dependencies AS d USING (source_relid) JOIN pgtrickle.pgt_change_tracking AS k USING (source_relid)"
+        "SELECT bool_and(pgtrickle.cut_is_readable(w.cut, d.captured_xid, k.cleaned_through)) "
+        "FROM pgtrickle.pgt_watermarks AS w "
+    )(
+        "JOIN pgtrickle.pgt_dependencies AS d USING (source_relid) JOIN "
+        "pgtrickle.pgt_change_tracking AS k USING (source_relid)"
     )
     assert t.value(readable) is True
     t.execute("SELECT pgtrickle.repair_capture('t')")
@@ -82,7 +88,10 @@ def test_repair_makes_older_cuts_unreadable(t: Database) -> None:
 def test_repair_follows_a_renamed_column(t: Database) -> None:
     t.execute("ALTER TABLE t RENAME COLUMN a TO z")
     t.execute("SELECT pgtrickle.repair_capture('t')")
-    assert t.execute("SELECT columns_used FROM pgtrickle.pgt_dependencies ORDER BY pgt_id") == [(["z", "d"],), (["z", "b"],)]
+    assert t.execute("SELECT columns_used FROM pgtrickle.pgt_dependencies ORDER BY pgt_id") == [
+        (["z", "d"],),
+        (["z", "b"],),
+    ]
 
 
 def test_a_column_nobody_reads_any_more_can_be_dropped_under_writers(t: Database) -> None:

@@ -26,10 +26,10 @@ def run(db: Database, file: str) -> None:
         "SELECT nspname FROM pg_namespace WHERE nspname IN {ours} AND obj_description(oid, 'pg_namespace') IS NULL",
         "SELECT oid::regclass FROM pg_class WHERE relnamespace::regnamespace::text IN {ours} AND relkind IN ('r', 'v') "
         "AND obj_description(oid, 'pg_class') IS NULL",
-        "SELECT attrelid::regclass, attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid WHERE relnamespace = 'pgtrickle'::regnamespace "
+        ("SELECT attrelid::regclass, attname FROM pg_attribute JOIN pg_class ON pg_class.oid = " "attrelid WHERE relnamespace = 'pgtrickle'::regnamespace ")
         "AND relkind IN ('r', 'c') AND attnum > 0 AND col_description(attrelid, attnum) IS NULL",
-        "SELECT oid::regprocedure FROM pg_proc WHERE pronamespace::regnamespace::text IN {ours} AND obj_description(oid, 'pg_proc') IS NULL",
-        "SELECT oid::regtype FROM pg_type WHERE oid = 'pgtrickle.cut'::regtype AND obj_description(oid, 'pg_type') IS NULL",
+        ("SELECT oid::regprocedure FROM pg_proc WHERE pronamespace::regnamespace::text IN " "{ours} AND obj_description(oid, 'pg_proc') IS NULL"),
+        ("SELECT oid::regtype FROM pg_type WHERE oid = 'pgtrickle.cut'::regtype AND " "obj_description(oid, 'pg_type') IS NULL"),
     ],
     ids=["schemas", "relations", "columns", "functions", "types"],
 )
@@ -40,16 +40,18 @@ def test_everything_has_a_comment(shop: Database, query: str) -> None:
 def test_every_function_pins_its_search_path_except_the_inlinable_one(shop: Database) -> None:
     unpinned = shop.execute(
         f"SELECT proname::text, prosqlbody IS NOT NULL FROM pg_proc WHERE pronamespace::regnamespace::text IN {OURS} "
-        "AND prokind <> 'a' AND NOT COALESCE(array_to_string(proconfig, ';') ~ 'search_path=pg_catalog(, pgtrickle)?, pg_temp', false)"
+        ("AND prokind <> 'a' AND NOT COALESCE(array_to_string(proconfig, ';') ~ " "'search_path=pg_catalog(, pgtrickle)?, pg_temp', false)")
     )
     assert unpinned == [("covers", True)], "names in a parsed body were resolved when it was created"
 
 
 def test_public_may_look_and_advance_and_nothing_else(shop: Database) -> None:
-    granted = shop.execute(f"SELECT proname::text FROM pg_proc WHERE pronamespace::regnamespace::text IN {OURS} AND has_function_privilege('public', oid, 'EXECUTE')")
+    granted = shop.execute(
+        (f"SELECT proname::text FROM pg_proc WHERE pronamespace::regnamespace::text IN {OURS} " f"AND has_function_privilege('public', oid, 'EXECUTE')")
+    )
     assert {name for (name,) in granted} == PUBLIC_FUNCTIONS
     tables = shop.execute(
-        f"SELECT oid::regclass FROM pg_class WHERE relnamespace::regnamespace::text IN {OURS} AND relkind IN ('r', 'v', 'S') "
+        (f"SELECT oid::regclass FROM pg_class WHERE relnamespace::regnamespace::text IN {OURS} " f"AND relkind IN ('r', 'v', 'S') ")
         "AND CASE relkind WHEN 'S' THEN has_sequence_privilege('public', oid, 'USAGE, SELECT, UPDATE') "
         "ELSE has_table_privilege('public', oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER') END"
     )
@@ -68,10 +70,14 @@ def test_a_monitor_sees_states_but_no_errors_of_tables_it_may_not_read(shop: Dat
     for function in sorted(PUBLIC_FUNCTIONS - {"advance_watermark", "watermark_history"}):
         assert "secret" not in str(monitor.execute(f"SELECT * FROM pgtrickle.{function}()").fetchall())
     assert monitor.execute("SELECT * FROM pgtrickle.watermark_history('orders')").fetchall() == []
-    assert monitor.execute("SELECT stream_table, decision FROM pgtrickle.pgt_status()").fetchall() == [("public.report", "run")]
+    assert monitor.execute("SELECT stream_table, decision FROM pgtrickle.pgt_status()").fetchall() == [
+        ("public.report", "run")
+    ]
     shop.execute("GRANT SELECT ON report TO monitor")
     assert monitor.execute("SELECT last_error FROM pgtrickle.pgt_status()").fetchone() == ("duplicate key (secret)",)
-    assert monitor.execute("SELECT error FROM pgtrickle.refresh_history('report')").fetchone() == ("duplicate key (secret)",)
+    assert monitor.execute("SELECT error FROM pgtrickle.refresh_history('report')").fetchone() == (
+        "duplicate key (secret)",
+    )
 
 
 def test_a_hostile_search_path_gains_nothing_from_a_definer_function(shop: Database) -> None:
@@ -80,7 +86,12 @@ def test_a_hostile_search_path_gains_nothing_from_a_definer_function(shop: Datab
     mallory = shop.connect()
     mallory.execute("SET SESSION AUTHORIZATION mallory")
     mallory.execute("CREATE TABLE mallory.ran (as_user text)")
-    for name, result in (("to_regclass(text)", "regclass"), ("quote_ident(text)", "text"), ("parse_ident(text)", "text[]"), ("current_setting(text)", "text")):
+    for name, result in (
+        ("to_regclass(text)", "regclass"),
+        ("quote_ident(text)", "text"),
+        ("parse_ident(text)", "text[]"),
+        ("current_setting(text)", "text"),
+    ):
         mallory.execute(
             f"CREATE FUNCTION mallory.{name} RETURNS {result} LANGUAGE plpgsql AS "
             "'BEGIN INSERT INTO mallory.ran VALUES (current_user); RETURN NULL; END'"
@@ -106,7 +117,7 @@ def test_history_is_newest_first_and_limited(shop: Database) -> None:
 @pytest.mark.parametrize("file", PREFLIGHTS)
 def test_installing_beside_pg_trickle_is_refused(every_empty_db: Database, file: str) -> None:
     every_empty_db.execute(
-        "INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion) VALUES (99999, 'pg_trickle', 10, 11, false, '1')"
+        ("INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, " "extversion) VALUES (99999, 'pg_trickle', 10, 11, false, '1')")
     )
     with refused("55000", "DROP EXTENSION pg_trickle", "pg_trickle_installed"):
         run(every_empty_db, file)

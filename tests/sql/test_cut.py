@@ -83,7 +83,9 @@ def test_own_rows_after_the_advance_stay_beyond_it_whoever_else_committed(shop: 
     order(shop.connect(), 2)
     loader.execute(ADVANCE, (T1,))
     order(loader, 3)
-    assert loader.execute("SELECT pg_visible_in_snapshot(pg_current_xact_id(), pg_current_snapshot())").fetchone() == (True,)
+    assert loader.execute("SELECT pg_visible_in_snapshot(pg_current_xact_id(), pg_current_snapshot())").fetchone() == (
+        True,
+    )
     loader.commit()
     assert orders_at(shop, T1) == [1, 2]
 
@@ -149,14 +151,20 @@ def test_the_same_watermark_selects_the_same_rows_for_ever(shop: Database) -> No
     # Later cuts show all that earlier ones show, and no covered change was written after its cut was taken.
     ordered = list(seen.values())
     assert all(set(earlier) <= set(later) for earlier, later in zip(ordered, ordered[1:], strict=False))
-    assert shop.execute(
-        f"SELECT h.watermark, b.id, b.pgt_lsn, (h.cut).lsn FROM pgtrickle.pgt_watermark_history AS h, {buffer_of(shop, 'orders')} AS b "
-        "WHERE pgtrickle.covers(h.cut, b.pgt_xid, b.pgt_pos) AND (b.pgt_lsn <= (h.cut).lsn) IS NOT TRUE"
-    ) == []
-    assert shop.execute(
-        "SELECT FROM pgtrickle.pgt_watermark_history AS a JOIN pgtrickle.pgt_watermark_history AS b ON a.watermark <= b.watermark "
-        "WHERE NOT pgtrickle.cut_covers(b.cut, a.cut)"
-    ) == []
+    assert (
+        shop.execute(
+            (f"SELECT h.watermark, b.id, b.pgt_lsn, (h.cut).lsn FROM " f"pgtrickle.pgt_watermark_history AS h, {buffer_of(shop, 'orders')} AS b ")
+            "WHERE pgtrickle.covers(h.cut, b.pgt_xid, b.pgt_pos) AND (b.pgt_lsn <= (h.cut).lsn) IS NOT TRUE"
+        )
+        == []
+    )
+    assert (
+        shop.execute(
+            ("SELECT FROM pgtrickle.pgt_watermark_history AS a JOIN " "pgtrickle.pgt_watermark_history AS b ON a.watermark <= b.watermark ")
+            "WHERE NOT pgtrickle.cut_covers(b.cut, a.cut)"
+        )
+        == []
+    )
 
 
 def test_lsn_invariant_can_fail(shop: Database) -> None:
@@ -182,7 +190,7 @@ def test_lsn_invariant_can_fail(shop: Database) -> None:
     ],
 )
 def test_cut_covers_compares_what_is_visible(db: Database, later: str, earlier: str, covers: bool) -> None:
-    query = "SELECT pgtrickle.cut_covers(ROW(%s, NULL, NULL, NULL)::pgtrickle.cut, ROW(%s, NULL, NULL, NULL)::pgtrickle.cut)"
+    query = ("SELECT pgtrickle.cut_covers(ROW(%s, NULL, NULL, NULL)::pgtrickle.cut, ROW(%s, NULL, " "NULL, NULL)::pgtrickle.cut)")
     assert db.value(query, later, earlier) is covers
 
 
@@ -206,14 +214,16 @@ def test_cut_covers_never_claims_too_much(db: Database) -> None:
 
 
 def test_a_cut_of_nothing_covers_nothing_and_is_never_unknown(db: Database) -> None:
-    assert db.execute("SELECT pgtrickle.covers(NULL, '5', 1), pgtrickle.covers(ROW('10:10:', NULL, NULL, NULL)::pgtrickle.cut, '12', 1)") == [
-        (False, False)
-    ]
+    assert db.execute(
+        ("SELECT pgtrickle.covers(NULL, '5', 1), pgtrickle.covers(ROW('10:10:', NULL, NULL, " "NULL)::pgtrickle.cut, '12', 1)")
+    ) == [(False, False)]
 
 
 def test_covers_is_inlined(db: Database) -> None:
     db.execute("CREATE TABLE t (x xid8, p bigint)")
-    plan = db.execute("EXPLAIN (VERBOSE, COSTS off) SELECT FROM t WHERE NOT pgtrickle.covers(ROW('10:12:11', '11', 1, NULL)::pgtrickle.cut, x, p)")
+    plan = db.execute(
+        ("EXPLAIN (VERBOSE, COSTS off) SELECT FROM t WHERE NOT " "pgtrickle.covers(ROW('10:12:11', '11', 1, NULL)::pgtrickle.cut, x, p)")
+    )
     assert "covers" not in str(plan)
 
 
@@ -223,7 +233,9 @@ def test_current_cut_is_what_the_session_sees(shop: Database) -> None:
     reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     (cut,) = reader.execute("SELECT pgtrickle.current_cut()::text").fetchone() or ()
     writer.commit()
-    assert (reader.execute("SELECT pgtrickle.current_cut()::text").fetchone() or ("",))[0].split(",")[0] == cut.split(",")[0]
+    assert (reader.execute("SELECT pgtrickle.current_cut()::text").fetchone() or ("",))[0].split(",")[0] == cut.split(
+        ","
+    )[0]
     covered = f"SELECT pgtrickle.covers(%s::pgtrickle.cut, pgt_xid, pgt_pos) FROM {buffer_of(shop, 'orders')}"
     assert shop.value(covered, cut) is False
     assert shop.value(covered, shop.value("SELECT pgtrickle.current_cut()::text")) is True

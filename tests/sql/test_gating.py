@@ -11,16 +11,27 @@ def dag(db: Database) -> Database:
     """The DAG of the design: a report over two summaries, each over one loaded table; one group over both tables."""
     for name in ("orders", "lines", "rates"):
         db.execute(f"CREATE TABLE {name} (id integer)")
-    db.execute("SELECT pgtrickle.create_stream_table('order_summary', 'SELECT id, count(*) AS n FROM orders GROUP BY id')")
-    db.execute("SELECT pgtrickle.create_stream_table('line_summary', 'SELECT id, count(*) AS n FROM lines GROUP BY id')")
-    db.execute("SELECT pgtrickle.create_stream_table('report', 'SELECT o.n AS a, l.n AS b FROM order_summary AS o JOIN line_summary AS l USING (id)')")
+    db.execute(
+        "SELECT pgtrickle.create_stream_table('order_summary', 'SELECT id, count(*) AS n FROM orders GROUP BY id')"
+    )
+    db.execute(
+        "SELECT pgtrickle.create_stream_table('line_summary', 'SELECT id, count(*) AS n FROM lines GROUP BY id')"
+    )
+    db.execute(
+        (
+            "SELECT pgtrickle.create_stream_table('report', 'SELECT o.n AS a, l.n AS b FROM "
+            "order_summary AS o JOIN line_summary AS l USING (id)')"
+        )
+    )
     db.execute("SELECT pgtrickle.create_watermark_group('pipeline', ARRAY['orders', 'lines'])")
     return db
 
 
 def advance(db: Database, **watermarks: str) -> None:
     for source, at in watermarks.items():
-        db.execute("SELECT pgtrickle.advance_watermark(%s, %s)", source, at if at == "infinity" else f"2026-03-01 {at}+00")
+        db.execute(
+            "SELECT pgtrickle.advance_watermark(%s, %s)", source, at if at == "infinity" else f"2026-03-01 {at}+00"
+        )
 
 
 def test_auto_gates_where_sources_of_a_group_meet_however_deep(dag: Database) -> None:
@@ -62,7 +73,11 @@ def test_without_a_group_nothing_is_gated(dag: Database) -> None:
 def test_a_source_that_never_advanced_does_not_gate_but_says_so(dag: Database) -> None:
     advance(dag, orders="12:05")
     decision = decide(dag, "report")
-    assert (decision["decision"], decision["waiting_for"], decision["effective_watermark"]) == ("run", "public.lines", None)
+    assert (decision["decision"], decision["waiting_for"], decision["effective_watermark"]) == (
+        "run",
+        "public.lines",
+        None,
+    )
     assert decision["reason"] == "pipeline: public.lines never advanced"
     dag.execute("SELECT pgtrickle.alter_stream_table('report', require_watermark => true)")
     assert decide(dag, "report")["decision"] == "waiting"
@@ -97,7 +112,10 @@ def test_every_group_must_agree(dag: Database) -> None:
     advance(dag, orders="12:00", lines="12:00", rates="10:00")
     decision = decide(dag, "wide")
     assert (decision["decision"], decision["waiting_for"]) == ("gated", "public.rates")
-    assert "pipeline: aligned" in decision["reason"] and "pricing: public.rates is 02:00:00 behind public.orders" in decision["reason"]
+    assert (
+        "pipeline: aligned" in decision["reason"]
+        and "pricing: public.rates is 02:00:00 behind public.orders" in decision["reason"]
+    )
     assert decision["effective_watermark"] == "10:00"
     assert decide(dag, "report")["decision"] == "run"
 
@@ -106,7 +124,10 @@ def test_the_decision_is_that_of_the_snapshot(dag: Database) -> None:
     advance(dag, orders="12:00", lines="12:00")
     reader = dag.connect(autocommit=False)
     reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-    query = "SELECT g.decision FROM pgtrickle.pgt_stream_tables AS t, pgtrickle.gating_decision(t.pgt_id) AS g WHERE pgt_name = 'report'"
+    query = (
+        "SELECT g.decision FROM pgtrickle.pgt_stream_tables AS t, "
+        "pgtrickle.gating_decision(t.pgt_id) AS g WHERE pgt_name = 'report'"
+    )
     assert reader.execute(query).fetchone() == ("run",)
     advance(dag, orders="12:05")
     assert reader.execute(query).fetchone() == ("run",)
@@ -116,7 +137,11 @@ def test_the_decision_is_that_of_the_snapshot(dag: Database) -> None:
 def test_status_agrees_with_the_decision(dag: Database) -> None:
     advance(dag, orders="12:05", lines="11:55")
     rows = dag.execute("SELECT stream_table, watermark_gating, decision FROM pgtrickle.pgt_status()")
-    assert rows == [("public.line_summary", "none", "run"), ("public.order_summary", "none", "run"), ("public.report", "gate", "gated")]
+    assert rows == [
+        ("public.line_summary", "none", "run"),
+        ("public.order_summary", "none", "run"),
+        ("public.report", "gate", "gated"),
+    ]
 
 
 def test_an_unknown_stream_table_is_an_error_not_a_pass(dag: Database) -> None:
@@ -128,7 +153,9 @@ def test_hold_back_over_a_table_that_shows_more_is_refused(dag: Database) -> Non
     with refused("55000", "set watermark_gating => 'hold_back' on public.order_summary too", "hold_back_upstream"):
         dag.execute("SELECT pgtrickle.alter_stream_table('report', watermark_gating => 'hold_back')")
     with refused("55000"):
-        dag.execute("SELECT pgtrickle.create_stream_table('r2', 'SELECT n FROM order_summary', watermark_gating => 'hold_back')")
+        dag.execute(
+            "SELECT pgtrickle.create_stream_table('r2', 'SELECT n FROM order_summary', watermark_gating => 'hold_back')"
+        )
     for name in ("order_summary", "line_summary", "report"):
         dag.execute("SELECT pgtrickle.alter_stream_table(%s, watermark_gating => 'hold_back')", name)
     with refused("55000"):

@@ -5,7 +5,10 @@ import pytest
 from tests.conftest import Database
 from tests.sql.checks import catalog_state, refused
 
-STATUS = "SELECT aligned, lag::text, waiting_for, reason, to_char(effective_watermark AT TIME ZONE 'UTC', 'HH24:MI') FROM pgtrickle.watermark_status()"
+STATUS = (
+    "SELECT aligned, lag::text, waiting_for, reason, to_char(effective_watermark AT TIME "
+    "ZONE 'UTC', 'HH24:MI') FROM pgtrickle.watermark_status()"
+)
 
 
 @pytest.fixture
@@ -85,7 +88,13 @@ def test_names_mean_what_they_mean_to_the_caller(sources: Database) -> None:
     ],
 )
 def test_alignment(
-    sources: Database, tolerance: str, watermarks: dict[str, str], aligned: bool | None, lag: str | None, waiting_for: str | None, effective: str | None
+    sources: Database,
+    tolerance: str,
+    watermarks: dict[str, str],
+    aligned: bool | None,
+    lag: str | None,
+    waiting_for: str | None,
+    effective: str | None,
 ) -> None:
     sources.execute("SELECT pgtrickle.create_watermark_group('g', ARRAY['a', 'b'], %s)", tolerance)
     advance(sources, **watermarks)

@@ -8,7 +8,9 @@ from tests.sql.checks import decide, pretend_refresh
 
 def advance(db: Database, source: str, *times: str) -> None:
     for at in times:
-        db.execute("SELECT pgtrickle.advance_watermark(%s, %s)", source, at if at == "infinity" else f"2026-03-01 {at}+00")
+        db.execute(
+            "SELECT pgtrickle.advance_watermark(%s, %s)", source, at if at == "infinity" else f"2026-03-01 {at}+00"
+        )
 
 
 def test_interleaved_histories_agree_at_the_newest_common_time(shop: Database) -> None:
@@ -37,7 +39,12 @@ def test_interleaved_histories_agree_at_the_newest_common_time(shop: Database) -
     ],
 )
 def test_the_newest_agreement_is_found(
-    shop: Database, tolerance: str, orders: tuple[str, ...], lines: tuple[str, ...], caps: tuple[str, str] | None, effective: str | None
+    shop: Database,
+    tolerance: str,
+    orders: tuple[str, ...],
+    lines: tuple[str, ...],
+    caps: tuple[str, str] | None,
+    effective: str | None,
 ) -> None:
     shop.execute("SELECT pgtrickle.alter_watermark_group('pipeline', tolerance => %s)", tolerance)
     advance(shop, "orders", *orders)
@@ -47,7 +54,9 @@ def test_the_newest_agreement_is_found(
         assert (decision["decision"], decision["caps"], decision["effective_watermark"]) == ("waiting", {}, None)
         assert "no event time at which its sources agree" in decision["reason"]
     else:
-        shown = {name: None if at == "infinity" else at for name, at in zip(("orders", "order_lines"), caps, strict=True)}
+        shown = {
+            name: None if at == "infinity" else at for name, at in zip(("orders", "order_lines"), caps, strict=True)
+        }
         assert (decision["decision"], decision["caps"]) == ("run", shown)
         assert decision["effective_watermark"] == (None if effective == "infinity" else effective)
 
@@ -87,7 +96,12 @@ def test_a_cut_from_before_capture_is_not_readable(db: Database) -> None:
     db.execute("SELECT pgtrickle.create_watermark_group('pipeline', ARRAY['orders', 'order_lines'])")
     advance(db, "orders", "11:00")
     advance(db, "order_lines", "11:00")
-    db.execute("SELECT pgtrickle.create_stream_table('report', 'SELECT id FROM orders JOIN order_lines USING (id)', watermark_gating => 'hold_back')")
+    db.execute(
+        (
+            "SELECT pgtrickle.create_stream_table('report', 'SELECT id FROM orders JOIN "
+            "order_lines USING (id)', watermark_gating => 'hold_back')"
+        )
+    )
     decision = decide(db, "report")
     assert (decision["decision"], decision["caps"]) == ("run", {})
     assert decision["waiting_for"] == "public.orders"
@@ -103,7 +117,9 @@ def test_a_source_read_only_through_others_needs_no_readable_cut(db: Database) -
         db.execute(f"CREATE TABLE {name} (id integer)")
     db.execute("SELECT pgtrickle.create_watermark_group('pipeline', ARRAY['orders', 'order_lines'])")
     advance(db, "order_lines", "12:00")
-    db.execute("SELECT pgtrickle.create_stream_table('summary', 'SELECT id FROM orders', watermark_gating => 'hold_back')")
+    db.execute(
+        "SELECT pgtrickle.create_stream_table('summary', 'SELECT id FROM orders', watermark_gating => 'hold_back')"
+    )
     advance(db, "orders", "12:00")
     assert decide(db, "summary")["caps"] == {"orders": "12:00"}
 
@@ -136,7 +152,11 @@ def test_where_nothing_agrees_a_filled_table_stays_and_an_empty_one_waits(shop: 
     advance(shop, "orders", "12:00")
     advance(shop, "order_lines", "12:30")
     decision = decide(shop, "report")
-    assert (decision["decision"], set(decision["caps"]), decision["effective_watermark"]) == ("run", {"orders", "order_lines"}, "11:00")
+    assert (decision["decision"], set(decision["caps"]), decision["effective_watermark"]) == (
+        "run",
+        {"orders", "order_lines"},
+        "11:00",
+    )
     shop.execute("UPDATE pgtrickle.pgt_dependencies SET frontier = NULL")
     shop.execute("UPDATE pgtrickle.pgt_stream_tables SET status = 'INITIALIZING'")
     assert decide(shop, "report")["decision"] == "waiting"
@@ -145,7 +165,10 @@ def test_where_nothing_agrees_a_filled_table_stays_and_an_empty_one_waits(shop: 
 def test_a_source_in_two_groups_is_read_at_the_lower_cut(shop: Database) -> None:
     shop.execute("CREATE TABLE rates (id integer)")
     shop.execute(
-        "SELECT pgtrickle.create_stream_table('wide', 'SELECT o.id FROM orders AS o, order_lines AS l, rates AS r', watermark_gating => 'hold_back')"
+        (
+            "SELECT pgtrickle.create_stream_table('wide', 'SELECT o.id FROM orders AS o, "
+            "order_lines AS l, rates AS r', watermark_gating => 'hold_back')"
+        )
     )
     shop.execute("SELECT pgtrickle.create_watermark_group('pricing', ARRAY['orders', 'rates'])")
     advance(shop, "orders", "11:00", "12:00")
@@ -159,7 +182,10 @@ def test_a_source_in_two_groups_is_read_at_the_lower_cut(shop: Database) -> None
 def test_sources_in_no_group_are_not_capped(shop: Database) -> None:
     shop.execute("CREATE TABLE notes (id integer)")
     shop.execute(
-        "SELECT pgtrickle.create_stream_table('noted', 'SELECT o.id FROM orders AS o, order_lines AS l, notes AS n', watermark_gating => 'hold_back')"
+        (
+            "SELECT pgtrickle.create_stream_table('noted', 'SELECT o.id FROM orders AS o, "
+            "order_lines AS l, notes AS n', watermark_gating => 'hold_back')"
+        )
     )
     advance(shop, "orders", "11:00")
     advance(shop, "order_lines", "11:00")
@@ -183,8 +209,18 @@ def test_held_back_tables_of_one_chain_choose_the_same_time(db: Database) -> Non
     for name in ("orders", "lines"):
         db.execute(f"CREATE TABLE {name} (id integer)")
     for name, source in (("a", "orders"), ("b", "lines")):
-        db.execute(f"SELECT pgtrickle.create_stream_table('{name}', 'SELECT id FROM {source}', watermark_gating => 'hold_back')")
-    db.execute("SELECT pgtrickle.create_stream_table('d', 'SELECT id FROM a JOIN b USING (id)', watermark_gating => 'hold_back')")
+        db.execute(
+            (
+                f"SELECT pgtrickle.create_stream_table('{name}', 'SELECT id FROM {source}', "
+                f"watermark_gating => 'hold_back')"
+            )
+        )
+    db.execute(
+        (
+            "SELECT pgtrickle.create_stream_table('d', 'SELECT id FROM a JOIN b USING (id)', "
+            "watermark_gating => 'hold_back')"
+        )
+    )
     db.execute("SELECT pgtrickle.create_watermark_group('g', ARRAY['orders', 'lines'])")
     advance(db, "orders", "11:00", "12:00", "13:00")
     advance(db, "lines", "11:00", "12:00")

@@ -1,0 +1,157 @@
+"""What cannot become a stream table is refused with a reason, and leaves no trace."""
+
+import pytest
+
+from tests.conftest import Database
+from tests.sql.checks import catalog_state, create, refused
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("SELECT random() AS r", "random()"),
+        ('SELECT a FROM t WHERE clock_timestamp() > "D d"', "clock_timestamp()"),
+        ("SELECT nextval('q') AS n", "nextval(regclass)"),
+        ("SELECT a FROM volatile_view", "mine(integer)"),
+        ("SELECT a FROM t ORDER BY gen_random_uuid()", "gen_random_uuid()"),
+        ("SELECT a FROM t WHERE a === 1", "mine_too(integer,integer)"),
+        ("SELECT noisy(a) AS n FROM t", "noisy_step"),
+        ("SELECT a FROM t TABLESAMPLE system (10)", "TABLESAMPLE"),
+    ],
+)
+def test_volatile_queries_are_refused_by_name(tables: Database, query: str, named: str) -> None:
+    tables.execute("CREATE SEQUENCE q")
+    tables.execute("CREATE FUNCTION mine(integer) RETURNS integer VOLATILE LANGUAGE sql AS 'SELECT 1'")
+    tables.execute("CREATE VIEW volatile_view AS SELECT mine(a) AS a FROM t")
+    tables.execute("CREATE FUNCTION mine_too(integer, integer) RETURNS boolean VOLATILE LANGUAGE sql AS 'SELECT true'")
+    tables.execute("CREATE OPERATOR === (LEFTARG = integer, RIGHTARG = integer, FUNCTION = mine_too)")
+    tables.execute("CREATE FUNCTION noisy_step(integer, integer) RETURNS integer VOLATILE LANGUAGE sql AS 'SELECT 1'")
+    tables.execute("CREATE AGGREGATE noisy (integer) (SFUNC = noisy_step, STYPE = integer)")
+    before = catalog_state(tables)
+    with refused("0A000", constraint="query_refused", message=named):
+        create(tables, query)
+    assert catalog_state(tables) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sqlstate"),
+    [
+        ("'s', 'SELECT a FRM t'", "42601"),
+        ("'s', 'SELECT a FROM t; DROP TABLE u'", "42601"),
+        ("'s', ''", "42601"),
+        ("'s', 'SELECT a FROM nowhere'", "42P01"),
+        ("'s', 'SELECT a FROM s'", "42P01"),
+        ("'s', 'SELECT z FROM t'", "42703"),
+        ("'s', 'SELECT a, a FROM t'", "42701"),
+        ("'s', 'SELECT $1 + a FROM t'", "42P02"),
+        ("'s', 'DELETE FROM t RETURNING a'", "42601"),
+        ("'s', 'WITH d AS (DELETE FROM t RETURNING a) SELECT a FROM d'", "0A000"),
+        ("'s', NULL", "22004"),
+        ("NULL, 'SELECT a FROM t'", "22004"),
+        ("'t', 'SELECT a FROM t'", "42P07"),
+        ("'v', 'SELECT a FROM t'", "42P07"),
+        ("'nowhere.s', 'SELECT a FROM t'", "3F000"),
+        ("'pg_catalog.s', 'SELECT a FROM t'", "22023"),
+        ("'pgtrickle.s', 'SELECT a FROM t'", "22023"),
+        ("'a.b.c', 'SELECT a FROM t'", "22023"),
+        ("'s', 'SELECT a FROM t', schedule => 'sometimes'", "22023"),
+        ("'s', 'SELECT a FROM t', schedule => '-1 minute'", "22023"),
+        ("'s', 'SELECT a FROM t', schedule => '0'", "22023"),
+        ("'s', 'SELECT a FROM t', schedule => NULL", "22004"),
+        ("'s', 'SELECT a FROM t', refresh_mode => 'differential'", "22023"),
+        ("'s', 'SELECT a FROM t', refresh_mode => NULL", "22004"),
+        ("'s', 'SELECT a FROM t', watermark_gating => 'closed'", "22023"),
+        ("'s', 'SELECT a FROM t', require_watermark => NULL", "22004"),
+        ("'s', 'SELECT a FROM t', refresh_mode => 'DIFFERENTIAL', search_path => 'nowhere'", "3F000"),
+        ("'public.s', 'SELECT a FROM t', search_path => 'nowhere'", "42P01"),
+    ],
+)
+def test_bad_arguments_are_refused_and_change_nothing(tables: Database, arguments: str, sqlstate: str) -> None:
+    before = catalog_state(tables)
+    with pytest.raises(Exception, match=".") as raised:
+        tables.execute(f"SELECT pgtrickle.create_stream_table({arguments})")
+    assert getattr(raised.value, "sqlstate", None) == sqlstate, raised.value
+    assert catalog_state(tables) == before
+
+
+def test_a_temporary_table_is_refused_by_name(tables: Database) -> None:
+    connection = tables.connect()
+    connection.execute("CREATE TEMPORARY TABLE passing (a integer)")
+    connection.execute("CREATE TEMPORARY VIEW passing_view AS SELECT a FROM t")
+    before = catalog_state(tables)
+    for source in ("passing", "passing_view"):
+        with refused("0A000", "No other session sees"):
+            connection.execute(f"SELECT pgtrickle.create_stream_table('s', 'SELECT a FROM {source}')")
+    assert catalog_state(tables) == before
+
+
+def test_missing_rights_are_refused(tables: Database) -> None:
+    tables.create_role("maker")
+    for grant in (
+        "GRANT ALL ON SCHEMA public, pgtrickle, pgtrickle_changes, pgtrickle_state TO maker",
+        "GRANT ALL ON ALL TABLES IN SCHEMA pgtrickle TO maker",
+        "GRANT ALL ON ALL SEQUENCES IN SCHEMA pgtrickle TO maker",
+        "GRANT ALL ON ALL FUNCTIONS IN SCHEMA pgtrickle TO maker",
+        "GRANT SELECT ON v TO maker",
+        "GRANT SELECT (a) ON t TO maker",
+    ):
+        tables.execute(grant)
+    maker = tables.connect()
+    maker.execute("SET SESSION AUTHORIZATION maker")
+    before = catalog_state(tables)
+    for query, hint in (
+        ("SELECT b FROM t", "GRANT SELECT ON public.t TO maker"),
+        ("SELECT a FROM v", "GRANT SELECT ON public.t"),
+        ("SELECT a FROM t", "role that owns"),
+    ):
+        with refused("42501", hint):
+            maker.execute("SELECT pgtrickle.create_stream_table('s', %s)", (query,))
+    assert catalog_state(tables) == before
+    maker.execute("CREATE TABLE own (a integer)")
+    maker.execute("SELECT pgtrickle.create_stream_table('s', 'SELECT a FROM own')")
+
+
+def test_somebody_else_may_not_create_at_all(tables: Database) -> None:
+    tables.create_role("guest")
+    guest = tables.connect()
+    guest.execute("SET SESSION AUTHORIZATION guest")
+    with pytest.raises(Exception, match="permission denied"):
+        guest.execute("SELECT pgtrickle.create_stream_table('s', 'SELECT 1 AS a')")
+
+
+def test_row_level_security_that_applies_is_refused(tables: Database) -> None:
+    tables.create_role("maker")
+    for statement in (
+        "GRANT maker TO CURRENT_USER",
+        "GRANT ALL ON SCHEMA public, pgtrickle, pgtrickle_changes, pgtrickle_state TO maker",
+        "GRANT ALL ON ALL TABLES IN SCHEMA pgtrickle TO maker",
+        "GRANT ALL ON ALL SEQUENCES IN SCHEMA pgtrickle TO maker",
+        "GRANT ALL ON ALL FUNCTIONS IN SCHEMA pgtrickle TO maker",
+        "ALTER TABLE t OWNER TO maker",
+        "ALTER TABLE t ENABLE ROW LEVEL SECURITY",
+    ):
+        tables.execute(statement)
+    maker = tables.connect()
+    maker.execute("SET SESSION AUTHORIZATION maker")
+    maker.execute("SELECT pgtrickle.create_stream_table('fine', 'SELECT a FROM t')")
+    maker.execute("ALTER TABLE t FORCE ROW LEVEL SECURITY")
+    with refused("0A000", "policies"):
+        maker.execute("SELECT pgtrickle.create_stream_table('s', 'SELECT a FROM t')")
+
+
+def test_a_cycle_through_a_replaced_view_is_refused(tables: Database) -> None:
+    number = create(tables, "SELECT c FROM v", "s")
+    tables.execute("CREATE OR REPLACE VIEW v AS SELECT 1 AS a, c FROM s")
+    with refused("42P17", "Break the cycle"):
+        tables.execute("SELECT pgtrickle.record_sources(%s)", number)
+
+
+def test_creation_gives_up_where_a_writer_never_ends(tables: Database) -> None:
+    writer, creator = tables.connect(autocommit=False), tables.connect()
+    writer.execute("INSERT INTO t VALUES (1)")
+    before = catalog_state(tables)
+    creator.execute("SET lock_timeout = '1ms'")
+    with refused("55P03", "long transaction", "capture_lock"):
+        creator.execute("SELECT pgtrickle.create_stream_table('s', 'SELECT a FROM t')")
+    writer.commit()
+    assert catalog_state(tables) == before
