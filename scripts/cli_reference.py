@@ -12,7 +12,7 @@ from typer.main import get_command
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from pytrickle.cli import app  # noqa: E402
+from pytrickle.cli import app
 
 HEAD = """# Command line
 
@@ -72,7 +72,8 @@ def _choices(parameter: Any) -> list[str]:
     for part in (annotation, *get_args(annotation)):
         if isinstance(part, type) and issubclass(part, Enum):
             return [str(choice.value) for choice in part]
-    return [str(getattr(choice, "value", choice)) for choice in getattr(getattr(parameter, "type", None), "choices", ())]
+    choices = getattr(getattr(parameter, "type", None), "choices", ())
+    return [str(getattr(choice, "value", choice)) for choice in choices]
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from pytrickle import migrate  # noqa: E402
+from pytrickle import migrate
 
 HEAD = """# SQL
 
@@ -25,14 +25,14 @@ HEAD = """# SQL
 
 All of this is in the schema `pgtrickle`. Functions marked ● may be called by every role, the others by the role that
 installed the catalog and its members (see [permissions](../howto/permissions.md)). Parameters named `search_path` take
-the caller's own by default, so that unqualified names mean what they mean there. Errors have SQLSTATEs and hints, listed in
+the caller's own by default, so that unqualified names mean what they mean there. The SQLSTATEs are listed in
 [errors](errors.md).
 """
 
 TAIL = """## Catalog
 
-Read it as you like; only pytrickle writes it. Functions in the schema that are not listed above are its inner parts and may
-change with any version.
+Read it as you like; only pytrickle writes it. Functions in the schema that are not listed above are its inner parts and
+may change with any version.
 """
 
 FUNCTIONS = {
@@ -118,9 +118,11 @@ def _signature(name: str, arguments: str, result: str) -> str:
     line = f"{name}({arguments}) → {result}"
     if len(line) <= 110:
         return line
-    returned = result.replace("TABLE(", "TABLE(\n    ").replace(", ", ",\n    ") if result.startswith("TABLE(") else result
-    inputs = arguments.replace(", ", ",\n    ")
-    return f"{name}(\n    {inputs}\n) → {returned}" if len(f"{name}({arguments})") > 110 else f"{name}({arguments}) → {returned}"
+    if result.startswith("TABLE("):
+        result = result.replace("TABLE(", "TABLE(\n    ").replace(", ", ",\n    ")
+    if len(f"{name}({arguments})") > 110:
+        arguments = "\n    " + arguments.replace(", ", ",\n    ") + "\n"
+    return f"{name}({arguments}) → {result}"
 
 
 def _relations(connection: psycopg.Connection) -> Iterator[str]:

@@ -26,7 +26,8 @@ class Tick:
     """One pass. `base` is the snapshot in which gating is decided and at which all base tables are read.
 
     A stream table that reads another one refreshed in this pass is read in a later snapshot, rewound to `base` for
-    every source but the transactions of this pass: so all tables of a tick stand at the same cut.
+    every source but the transactions of this pass: so all tables of a tick stand at the same cut. `stalled` names the
+    failure that keeps each of its direct and further dependents from being refreshed.
     """
 
     dsn: str
@@ -38,6 +39,7 @@ class Tick:
     written: dict[int, str] = field(default_factory=dict)
     results: dict[int, RefreshResult] = field(default_factory=dict)
     errors: dict[int, PytrickleError] = field(default_factory=dict)
+    stalled: dict[int, str] = field(default_factory=dict)
 
     @classmethod
     def at(
@@ -68,6 +70,7 @@ class Tick:
             return _unrefreshed(table, "SKIP", str(conflict))
         except PytrickleError as error:
             self.errors[table.relid] = error
+            self.stalled[table.relid] = table.name
             with translate_errors():
                 record_failure(connection, table, error, initiated_by, self.moment)
             return _unrefreshed(table, "FAILED", "the refresh failed", error)
@@ -77,8 +80,9 @@ class Tick:
             return table.decision.reason
         for upstream in (d for d in table.dependencies if d.kind == "STREAM_TABLE"):
             result = self.results.get(upstream.relid)
-            if result is not None and result.action == "FAILED":
-                return f"{upstream.name} failed in this tick"
+            if culprit := self.stalled.get(upstream.relid):
+                self.stalled[table.relid] = culprit
+                return f"{culprit} failed in this tick"
             if upstream.relid in self.unloaded and upstream.relid not in self.written:
                 return f"{upstream.name} has not been loaded yet"
             if table.decision.gating == "hold_back" and (result is None or result.action == "SKIP"):

@@ -131,6 +131,23 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_storage(text, text, regclass) IS 'Creates the table that holds the rows: exactly the columns of the defining query, guarded against direct writes.';
 
+-- Functions of the user may name things without a schema. pg_catalog stays first, where nothing can shadow it.
+CREATE OR REPLACE FUNCTION pgtrickle.resolved_search_path(search_path text) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    schemas name[];
+BEGIN
+    PERFORM set_config('search_path', search_path, true);
+    schemas := pg_catalog.current_schemas(false);
+    RETURN (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(schema), ', ' ORDER BY position)
+            FROM (SELECT 'pg_catalog'::pg_catalog.name, 0
+                  UNION ALL SELECT s.schema, s.position FROM unnest(schemas) WITH ORDINALITY AS s(schema, position)
+                  WHERE s.schema NOT IN ('pg_catalog', 'pg_temp')) AS path(schema, position));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.resolved_search_path(text) IS 'The schemas that a search_path means now, as a search_path that starts with pg_catalog.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.session_settings() RETURNS jsonb
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$

@@ -30,7 +30,7 @@ BEGIN
                                    require_watermark, session_settings, full_reason, time_dependent, system_identifier)
     OVERRIDING SYSTEM VALUE
     VALUES (id, create_storage(target.schema_name, target.table_name, view), target.schema_name, target.table_name, query, view, schedule, refresh_mode,
-            watermark_gating, require_watermark, session_settings(), reason, dependence IS NOT NULL, (SELECT system_identifier FROM pg_control_system()));
+            watermark_gating, require_watermark, session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)), reason, dependence IS NOT NULL, (SELECT system_identifier FROM pg_control_system()));
     PERFORM record_sources(id);
     PERFORM check_hold_back();
     PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);

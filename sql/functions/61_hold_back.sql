@@ -25,27 +25,22 @@ DECLARE
     exhausted CONSTANT regclass[] := ARRAY(
         SELECT e.source FROM unnest(watermark_group.sources) AS s CROSS JOIN LATERAL latest_entry(p_pgt_id, s, 'infinity') AS e WHERE e.watermark = 'infinity');
     loading CONSTANT regclass[] := ARRAY(SELECT s FROM unnest(watermark_group.sources) AS s WHERE s <> ALL (exhausted));
-    slowest timestamptz;
     candidate timestamptz := 'infinity';
     found record;
 BEGIN
-    SELECT min(e.watermark) INTO slowest FROM unnest(loading) AS s CROSS JOIN LATERAL latest_entry(p_pgt_id, s, 'infinity') AS e;
-    -- Whoever advanced at the candidate is the fastest there, so beyond this bound nothing can agree.
-    FOR candidate IN
-        SELECT DISTINCT h.watermark FROM pgt_watermark_history AS h
-        WHERE h.source_relid = ANY (loading) AND h.watermark <= slowest + watermark_group.tolerance AND h.watermark >= COALESCE(shown, '-infinity')
-        UNION SELECT 'infinity'::timestamptz WHERE loading = '{}'
-        ORDER BY 1 DESC
     LOOP
         SELECT count(*) AS present, min(e.watermark) AS low, max(e.watermark) AS high INTO found
         FROM unnest(loading) AS s CROSS JOIN LATERAL latest_entry(p_pgt_id, s, candidate) AS e;
-        EXIT WHEN found.present < cardinality(loading);
-        CONTINUE WHEN found.high > found.low + watermark_group.tolerance;
-        RETURN QUERY
-            SELECT e.* FROM unnest(loading) AS s CROSS JOIN LATERAL latest_entry(p_pgt_id, s, candidate) AS e
-            UNION ALL
-            SELECT e.* FROM unnest(exhausted) AS s CROSS JOIN LATERAL latest_entry(p_pgt_id, s, 'infinity') AS e;
-        RETURN;
+        EXIT WHEN found.present < cardinality(loading) OR found.high < shown;
+        IF loading = '{}' OR found.high <= found.low + watermark_group.tolerance THEN
+            RETURN QUERY
+                SELECT e.* FROM unnest(loading) AS s CROSS JOIN LATERAL latest_entry(p_pgt_id, s, candidate) AS e
+                UNION ALL
+                SELECT e.* FROM unnest(exhausted) AS s CROSS JOIN LATERAL latest_entry(p_pgt_id, s, 'infinity') AS e;
+            EXIT;
+        END IF;
+        -- At any earlier time the slowest source is no further than here, so beyond this bound nothing agrees with it.
+        candidate := found.low + watermark_group.tolerance;
     END LOOP;
 END
 $$;

@@ -29,8 +29,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CHECK = doctest.OutputChecker().check_output
-RUN = {path: [block for block in blocks(path) if block.language in RUNNABLE and not block.excuse] for path in documents()}
-EXAMPLES = {path: found for path, found in RUN.items() if found}
+
+
+def runnable(path: Path) -> list[Block]:
+    return [block for block in blocks(path) if block.language in RUNNABLE and not block.excuse]
+
+
+EXAMPLES = {path: runnable(path) for path in documents() if runnable(path)}
 
 
 def name(path: Path) -> str:

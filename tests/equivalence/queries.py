@@ -26,7 +26,7 @@ class Writer:
     rng: Random
     tables: tuple[Table, ...]
     names: "count[int]" = field(default_factory=lambda: count(1))
-    left: int = 6
+    left: int = 5
 
     def query(self) -> Query:
         """Write one query."""
@@ -60,7 +60,7 @@ class Writer:
         """Name a derived query in a WITH clause and read it, perhaps twice."""
         inner = self.plain()
         name = f"cte{next(self.names)}"
-        table = Table(name, inner.columns, width=max(1, (6 - self.left) // 2))
+        table = Table(name, inner.columns, width=max(1, (5 - self.left) // 2))
         outer = Writer(self.rng, (table, table, *self.tables[:1]), self.names)
         query = self.rng.choice((outer.plain, outer.grouped))()
         return replace(query, sql=f"WITH {name} AS ({inner.sql}) {query.sql}")

@@ -57,7 +57,7 @@ def assert_replays(db: Database, source: str, columns: str) -> None:
 
 
 def replays_each(db: Database, source: str, columns: str, changes: dict[str, str]) -> dict[str, Rows]:
-    """Try each change by itself, rolled back; return those that do not replay to the present rows, with the difference."""
+    """Try each change by itself, rolled back; return the differences of those that do not replay."""
     query = replay_difference(source, buffer_of(db, source), columns)
     connection = db.connect(autocommit=False)
     wrong = {}
@@ -76,7 +76,8 @@ def at_cut(db: Database, source: str, columns: str, watermark: str) -> Rows:
         f"SELECT {columns} FROM ("
         f"  SELECT 1 AS w, {columns} FROM {source} UNION ALL"
         f"  SELECT -b.pgt_weight, {columns} FROM {buffer_of(db, source)} AS b, pgtrickle.pgt_watermark_history AS h"
-        (f"  WHERE h.source_relid = %s::regclass AND h.watermark = %s AND NOT " f"pgtrickle.covers(h.cut, b.pgt_xid, b.pgt_pos)")
+        f"  WHERE h.source_relid = %s::regclass AND h.watermark = %s AND NOT "
+        f"pgtrickle.covers(h.cut, b.pgt_xid, b.pgt_pos)"
         f") AS z GROUP BY {columns} HAVING sum(w) <> 0 ORDER BY {columns}",
         source,
         watermark,
@@ -87,8 +88,10 @@ def decide(db: Database, name: str) -> dict[str, Any]:
     """The gating decision for a stream table, with the watermark that each cap belongs to in place of the cut."""
     keys = ("gating", "decision", "reason", "waiting_for", "effective_watermark", "caps")
     (row,) = db.execute(
-        ("SELECT g.gating, g.decision, g.reason, g.waiting_for, to_char(g.effective_watermark " "AT TIME ZONE 'UTC', 'HH24:MI'), g.caps ")
-        ("FROM pgtrickle.pgt_stream_tables AS t, pgtrickle.gating_decision(t.pgt_id) AS g " "WHERE t.pgt_relid = %s::regclass"),
+        "SELECT g.gating, g.decision, g.reason, g.waiting_for, to_char(g.effective_watermark "
+        "AT TIME ZONE 'UTC', 'HH24:MI'), g.caps "
+        "FROM pgtrickle.pgt_stream_tables AS t, pgtrickle.gating_decision(t.pgt_id) AS g "
+        "WHERE t.pgt_relid = %s::regclass",
         name,
     )
     decision = dict(zip(keys, row, strict=True))
@@ -110,10 +113,12 @@ def pretend_refresh(db: Database, name: str) -> None:
         "WITH t AS (SELECT t.pgt_id, g.caps, g.effective_watermark FROM pgtrickle.pgt_stream_tables AS t, "
         "  pgtrickle.gating_decision(t.pgt_id) AS g WHERE t.pgt_relid = %s::regclass), "
         "d AS (UPDATE pgtrickle.pgt_dependencies AS d SET frontier = CASE WHEN t.caps ? d.source_relid::oid::text "
-        ("  THEN jsonb_populate_record(NULL::pgtrickle.cut, t.caps -> " "d.source_relid::oid::text) ELSE pgtrickle.current_cut() END ")
+        "  THEN jsonb_populate_record(NULL::pgtrickle.cut, t.caps -> "
+        "d.source_relid::oid::text) ELSE pgtrickle.current_cut() END "
         "  FROM t WHERE t.pgt_id = d.pgt_id) "
         "UPDATE pgtrickle.pgt_stream_tables AS s SET status = 'ACTIVE', "
-        ("  effective_watermark = greatest(s.effective_watermark, t.effective_watermark) FROM " "t WHERE t.pgt_id = s.pgt_id"),
+        "  effective_watermark = greatest(s.effective_watermark, t.effective_watermark) FROM "
+        "t WHERE t.pgt_id = s.pgt_id",
         name,
     )
 

@@ -13,7 +13,7 @@ def db(every_db: Database) -> Database:
 
 @pytest.fixture
 def shop(db: Database) -> Database:
-    """The shop of the examples: orders and their lines, empty, in one watermark group, with a stream table over both."""
+    """Empty orders and order lines in one watermark group, with a stream table over both that holds back."""
     db.execute("CREATE TABLE orders (id integer PRIMARY KEY, customer text, amount numeric)")
     db.execute("CREATE TABLE order_lines (id integer PRIMARY KEY, order_id integer, quantity integer)")
     db.execute("SELECT pgtrickle.create_watermark_group('pipeline', ARRAY['orders', 'order_lines'])")

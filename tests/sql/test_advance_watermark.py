@@ -10,7 +10,10 @@ from tests.sql.checks import catalog_state, refused
 
 ADVANCE = "SELECT pgtrickle.advance_watermark('orders', %s)"
 T1, T2, T3 = "2026-03-01 11:00+00", "2026-03-01 12:00+00", "2026-03-01 13:00+00"
-CURRENT = ("SELECT to_char(watermark AT TIME ZONE 'UTC', 'HH24:MI') FROM " "pgtrickle.pgt_watermarks WHERE source_relid = 'orders'::regclass")
+CURRENT = (
+    "SELECT to_char(watermark AT TIME ZONE 'UTC', 'HH24:MI') FROM "
+    "pgtrickle.pgt_watermarks WHERE source_relid = 'orders'::regclass"
+)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +121,8 @@ def test_a_blocked_newer_advance_covers_what_the_first_one_loaded(shop: Database
     first.commit()
     blocked.join(timeout=30)
     assert shop.value(
-        ("SELECT pgtrickle.cut_covers(b.cut, a.cut) FROM pgtrickle.pgt_watermark_history AS a, " "pgtrickle.pgt_watermark_history AS b ")
+        "SELECT pgtrickle.cut_covers(b.cut, a.cut) FROM pgtrickle.pgt_watermark_history AS a, "
+        "pgtrickle.pgt_watermark_history AS b "
         "WHERE a.watermark = %s AND b.watermark = %s",
         T1,
         T2,

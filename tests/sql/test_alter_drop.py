@@ -21,10 +21,8 @@ def test_options_left_out_stay(chain: Database) -> None:
     chain.execute("SELECT pgtrickle.alter_stream_table('s1', schedule => '5 minutes', require_watermark => true)")
     chain.execute("SELECT pgtrickle.alter_stream_table('s1', refresh_mode => 'FULL', watermark_gating => 'none')")
     assert chain.execute(
-        (
-            "SELECT schedule, refresh_mode, watermark_gating, require_watermark FROM "
-            "pgtrickle.pgt_stream_tables WHERE pgt_name = 's1'"
-        )
+        "SELECT schedule, refresh_mode, watermark_gating, require_watermark FROM "
+        "pgtrickle.pgt_stream_tables WHERE pgt_name = 's1'"
     ) == [("5 minutes", "FULL", "none", True)]
 
 
@@ -58,11 +56,9 @@ def test_drop_with_cascade_takes_the_readers_and_all_capture_with_it(chain: Data
     chain.execute("CREATE TABLE pgtrickle_state.state_1 (a integer)")
     chain.execute("SELECT pgtrickle.drop_stream_table('s1', cascade => true)")
     assert chain.execute(
-        (
-            "SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'v') AND "
-            "relnamespace::regnamespace::text IN ('public', 'pgtrickle_state', "
-            "'pgtrickle_changes')"
-        )
+        "SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'v') AND "
+        "relnamespace::regnamespace::text IN ('public', 'pgtrickle_state', "
+        "'pgtrickle_changes')"
     ) == [("t",)]
     assert chain.execute("SELECT tgname FROM pg_trigger WHERE tgrelid = 't'::regclass") == []
     assert chain.execute("SELECT proname FROM pg_proc WHERE pronamespace = 'pgtrickle_changes'::regnamespace") == []

@@ -132,10 +132,8 @@ def test_a_subscribed_table_gets_row_triggers(db: Database) -> None:
         "CREATE SUBSCRIPTION s CONNECTION 'dbname=nowhere' PUBLICATION p WITH (connect = false, slot_name = NONE)"
     )
     db.execute(
-        (
-            "INSERT INTO pg_subscription_rel (srsubid, srrelid, srsubstate) SELECT oid, "
-            "'t'::regclass, 'r' FROM pg_subscription WHERE subname = 's'"
-        )
+        "INSERT INTO pg_subscription_rel (srsubid, srrelid, srsubstate) SELECT oid, "
+        "'t'::regclass, 'r' FROM pg_subscription WHERE subname = 's'"
     )
     db.execute("SELECT pgtrickle.create_stream_table('copied', 'SELECT id FROM t')")
     assert db.value("SELECT capture_mode FROM pgtrickle.pgt_change_tracking") == "row"

@@ -11,9 +11,11 @@ from tests.sql.checks import refused
 SQL = Path(__file__).parents[2] / "sql"
 OURS = "('pgtrickle', 'pgtrickle_changes', 'pgtrickle_state')"
 PREFLIGHTS = ("migrations/0001_catalog.sql", "functions/00_preflight.sql")
-PUBLIC_FUNCTIONS = {
-    "advance_watermark", "watermarks", "watermark_history", "watermark_groups", "watermark_status", "pgt_status", "refresh_history", "dependency_tree",
-}  # fmt: skip
+PUBLIC_FUNCTIONS = {"advance_watermark", "dependency_tree", "pgt_status", "refresh_history", "watermark_groups"} | {
+    "watermark_history",
+    "watermark_status",
+    "watermarks",
+}
 
 
 def run(db: Database, file: str) -> None:
@@ -26,10 +28,13 @@ def run(db: Database, file: str) -> None:
         "SELECT nspname FROM pg_namespace WHERE nspname IN {ours} AND obj_description(oid, 'pg_namespace') IS NULL",
         "SELECT oid::regclass FROM pg_class WHERE relnamespace::regnamespace::text IN {ours} AND relkind IN ('r', 'v') "
         "AND obj_description(oid, 'pg_class') IS NULL",
-        ("SELECT attrelid::regclass, attname FROM pg_attribute JOIN pg_class ON pg_class.oid = " "attrelid WHERE relnamespace = 'pgtrickle'::regnamespace ")
+        "SELECT attrelid::regclass, attname FROM pg_attribute JOIN pg_class ON pg_class.oid = "
+        "attrelid WHERE relnamespace = 'pgtrickle'::regnamespace "
         "AND relkind IN ('r', 'c') AND attnum > 0 AND col_description(attrelid, attnum) IS NULL",
-        ("SELECT oid::regprocedure FROM pg_proc WHERE pronamespace::regnamespace::text IN " "{ours} AND obj_description(oid, 'pg_proc') IS NULL"),
-        ("SELECT oid::regtype FROM pg_type WHERE oid = 'pgtrickle.cut'::regtype AND " "obj_description(oid, 'pg_type') IS NULL"),
+        "SELECT oid::regprocedure FROM pg_proc WHERE pronamespace::regnamespace::text IN "
+        "{ours} AND obj_description(oid, 'pg_proc') IS NULL",
+        "SELECT oid::regtype FROM pg_type WHERE oid = 'pgtrickle.cut'::regtype AND "
+        "obj_description(oid, 'pg_type') IS NULL",
     ],
     ids=["schemas", "relations", "columns", "functions", "types"],
 )
@@ -40,18 +45,21 @@ def test_everything_has_a_comment(shop: Database, query: str) -> None:
 def test_every_function_pins_its_search_path_except_the_inlinable_one(shop: Database) -> None:
     unpinned = shop.execute(
         f"SELECT proname::text, prosqlbody IS NOT NULL FROM pg_proc WHERE pronamespace::regnamespace::text IN {OURS} "
-        ("AND prokind <> 'a' AND NOT COALESCE(array_to_string(proconfig, ';') ~ " "'search_path=pg_catalog(, pgtrickle)?, pg_temp', false)")
+        "AND prokind <> 'a' AND NOT COALESCE(array_to_string(proconfig, ';') ~ "
+        "'search_path=pg_catalog(, pgtrickle)?, pg_temp', false)"
     )
     assert unpinned == [("covers", True)], "names in a parsed body were resolved when it was created"
 
 
 def test_public_may_look_and_advance_and_nothing_else(shop: Database) -> None:
     granted = shop.execute(
-        (f"SELECT proname::text FROM pg_proc WHERE pronamespace::regnamespace::text IN {OURS} " f"AND has_function_privilege('public', oid, 'EXECUTE')")
+        f"SELECT proname::text FROM pg_proc WHERE pronamespace::regnamespace::text IN {OURS} "
+        f"AND has_function_privilege('public', oid, 'EXECUTE')"
     )
     assert {name for (name,) in granted} == PUBLIC_FUNCTIONS
     tables = shop.execute(
-        (f"SELECT oid::regclass FROM pg_class WHERE relnamespace::regnamespace::text IN {OURS} " f"AND relkind IN ('r', 'v', 'S') ")
+        f"SELECT oid::regclass FROM pg_class WHERE relnamespace::regnamespace::text IN {OURS} "
+        f"AND relkind IN ('r', 'v', 'S') "
         "AND CASE relkind WHEN 'S' THEN has_sequence_privilege('public', oid, 'USAGE, SELECT, UPDATE') "
         "ELSE has_table_privilege('public', oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER') END"
     )
@@ -117,7 +125,8 @@ def test_history_is_newest_first_and_limited(shop: Database) -> None:
 @pytest.mark.parametrize("file", PREFLIGHTS)
 def test_installing_beside_pg_trickle_is_refused(every_empty_db: Database, file: str) -> None:
     every_empty_db.execute(
-        ("INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, " "extversion) VALUES (99999, 'pg_trickle', 10, 11, false, '1')")
+        "INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, "
+        "extversion) VALUES (99999, 'pg_trickle', 10, 11, false, '1')"
     )
     with refused("55000", "DROP EXTENSION pg_trickle", "pg_trickle_installed"):
         run(every_empty_db, file)

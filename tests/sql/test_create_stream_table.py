@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from tests.conftest import Database
-from tests.sql.checks import catalog_state, create, refused
+from tests.sql.checks import create, refused
 
 SOURCES = (
     "SELECT source_relid::regclass::text, source_type, columns_used FROM "
@@ -81,11 +81,24 @@ def test_only_without_children_is_captured(tables: Database) -> None:
 @pytest.mark.parametrize(
     "expression",
     [
-        "now()", "current_date", "CURRENT_TIMESTAMP", "localtime", "current_user", "session_user", "transaction_timestamp()", "statement_timestamp()",
-        "current_setting('TimeZone')", "age(\"D d\")", "current_schema()", "pg_backend_pid()", "stable_function()", "to_tsvector(b)",
-        "has_table_privilege('t', 'SELECT')", "b::regclass::text",
+        "now()",
+        "current_date",
+        "CURRENT_TIMESTAMP",
+        "localtime",
+        "current_user",
+        "session_user",
+        "transaction_timestamp()",
+        "statement_timestamp()",
+        "current_setting('TimeZone')",
+        'age("D d")',
+        "current_schema()",
+        "pg_backend_pid()",
+        "stable_function()",
+        "to_tsvector(b)",
+        "has_table_privilege('t', 'SELECT')",
+        "b::regclass::text",
     ],
-)  # fmt: skip
+)
 def test_what_depends_on_time_or_session_is_refreshed_in_full(tables: Database, expression: str) -> None:
     tables.execute("CREATE FUNCTION stable_function() RETURNS integer STABLE LANGUAGE sql AS 'SELECT 1'")
     create(tables, f"SELECT {expression} AS e FROM t")
@@ -102,9 +115,21 @@ def test_time_dependence_hides_in_views_and_operators(tables: Database) -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["date_trunc('day', \"D d\")", "to_char(\"D d\", 'YYYY')", "\"D d\"::date", "concat(a, b)", "a::text || b", "\"D d\" + interval '1 day'", "to_jsonb(c)",
-     "age(\"D d\", \"D d\")", "to_tsvector('simple', b)", "b LIKE 'x%'", "string_agg(b, ',') OVER ()", "\"D d\" > '2026-01-01'"],
-)  # fmt: skip
+    [
+        "date_trunc('day', \"D d\")",
+        "to_char(\"D d\", 'YYYY')",
+        '"D d"::date',
+        "concat(a, b)",
+        "a::text || b",
+        "\"D d\" + interval '1 day'",
+        "to_jsonb(c)",
+        'age("D d", "D d")',
+        "to_tsvector('simple', b)",
+        "b LIKE 'x%'",
+        "string_agg(b, ',') OVER ()",
+        "\"D d\" > '2026-01-01'",
+    ],
+)
 def test_what_depends_on_pinned_settings_only_is_not_forced_to_full(tables: Database, expression: str) -> None:
     create(tables, f"SELECT {expression} AS e FROM t")
     assert tables.execute("SELECT time_dependent, full_reason FROM pgtrickle.pgt_stream_tables") == [(False, None)]
@@ -132,10 +157,8 @@ def test_names_and_the_query_mean_what_they_mean_to_the_caller(tables: Database)
     connection = tables.connect()
     connection.execute("SET search_path = mine, public")
     connection.execute(
-        (
-            "SELECT pgtrickle.create_stream_table('\"My table\"', 'SELECT mine FROM t JOIN u ON "
-            "u.a = mine -- ends in a comment')"
-        )
+        "SELECT pgtrickle.create_stream_table('\"My table\"', 'SELECT mine FROM t JOIN u ON "
+        "u.a = mine -- ends in a comment')"
     )
     assert connection.execute("SHOW search_path").fetchone() == ("mine, public",)
     assert tables.execute("SELECT pgt_schema, pgt_name, defining_query FROM pgtrickle.pgt_stream_tables") == [
@@ -209,10 +232,8 @@ def test_a_second_reader_extends_capture_from_then_on(tables: Database) -> None:
     buffer = tables.value("SELECT buffer FROM pgtrickle.pgt_change_tracking")
     assert tables.execute(f"SELECT a, c::int FROM {buffer} ORDER BY a") == [(1, None), (2, 2)]
     assert tables.value(
-        (
-            "SELECT (SELECT captured_xid FROM pgtrickle.pgt_dependencies WHERE pgt_id = 2) > "
-            "captured_xid FROM pgtrickle.pgt_dependencies WHERE pgt_id = 1"
-        )
+        "SELECT (SELECT captured_xid FROM pgtrickle.pgt_dependencies WHERE pgt_id = 2) > "
+        "captured_xid FROM pgtrickle.pgt_dependencies WHERE pgt_id = 1"
     )
 
 

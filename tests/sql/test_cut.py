@@ -1,6 +1,7 @@
 """What a cut covers, for every interleaving of writers, savepoints, rollbacks and advances."""
 
 import random
+from itertools import pairwise
 
 import psycopg
 import pytest
@@ -150,17 +151,19 @@ def test_the_same_watermark_selects_the_same_rows_for_ever(shop: Database) -> No
     assert not any((beyond[watermark],) in rows for watermark, rows in seen.items())
     # Later cuts show all that earlier ones show, and no covered change was written after its cut was taken.
     ordered = list(seen.values())
-    assert all(set(earlier) <= set(later) for earlier, later in zip(ordered, ordered[1:], strict=False))
+    assert all(set(earlier) <= set(later) for earlier, later in pairwise(ordered))
     assert (
         shop.execute(
-            (f"SELECT h.watermark, b.id, b.pgt_lsn, (h.cut).lsn FROM " f"pgtrickle.pgt_watermark_history AS h, {buffer_of(shop, 'orders')} AS b ")
+            f"SELECT h.watermark, b.id, b.pgt_lsn, (h.cut).lsn FROM "
+            f"pgtrickle.pgt_watermark_history AS h, {buffer_of(shop, 'orders')} AS b "
             "WHERE pgtrickle.covers(h.cut, b.pgt_xid, b.pgt_pos) AND (b.pgt_lsn <= (h.cut).lsn) IS NOT TRUE"
         )
         == []
     )
     assert (
         shop.execute(
-            ("SELECT FROM pgtrickle.pgt_watermark_history AS a JOIN " "pgtrickle.pgt_watermark_history AS b ON a.watermark <= b.watermark ")
+            "SELECT FROM pgtrickle.pgt_watermark_history AS a JOIN "
+            "pgtrickle.pgt_watermark_history AS b ON a.watermark <= b.watermark "
             "WHERE NOT pgtrickle.cut_covers(b.cut, a.cut)"
         )
         == []
@@ -190,7 +193,10 @@ def test_lsn_invariant_can_fail(shop: Database) -> None:
     ],
 )
 def test_cut_covers_compares_what_is_visible(db: Database, later: str, earlier: str, covers: bool) -> None:
-    query = ("SELECT pgtrickle.cut_covers(ROW(%s, NULL, NULL, NULL)::pgtrickle.cut, ROW(%s, NULL, " "NULL, NULL)::pgtrickle.cut)")
+    query = (
+        "SELECT pgtrickle.cut_covers(ROW(%s, NULL, NULL, NULL)::pgtrickle.cut, ROW(%s, NULL, "
+        "NULL, NULL)::pgtrickle.cut)"
+    )
     assert db.value(query, later, earlier) is covers
 
 
@@ -199,10 +205,13 @@ def test_cut_covers_never_claims_too_much(db: Database) -> None:
     wrong = db.execute("""
         WITH snapshots AS (
             SELECT (lo || ':' || hi || ':' || array_to_string(ARRAY(
-                SELECT x FROM generate_series(lo, hi - 1) AS x WHERE (mask >> (x - 3)::int) & 1 = 1 ORDER BY x), ','))::pg_snapshot AS s
-            FROM generate_series(3, 6) AS lo, generate_series(3, 6) AS hi, generate_series(0, 7) AS mask WHERE lo <= hi),
+                SELECT x FROM generate_series(lo, hi - 1) AS x
+                WHERE (mask >> (x - 3)::int) & 1 = 1 ORDER BY x), ','))::pg_snapshot AS s
+            FROM generate_series(3, 6) AS lo, generate_series(3, 6) AS hi, generate_series(0, 7) AS mask
+            WHERE lo <= hi),
         cuts AS (
-            SELECT DISTINCT ROW(s, NULLIF(x, 2)::text::xid8, 1, NULL)::pgtrickle.cut::text AS c FROM snapshots, generate_series(2, 6) AS x
+            SELECT DISTINCT ROW(s, NULLIF(x, 2)::text::xid8, 1, NULL)::pgtrickle.cut::text AS c
+            FROM snapshots, generate_series(2, 6) AS x
             WHERE x = 2 OR NOT pg_visible_in_snapshot(x::text::xid8, s)),
         changes AS (SELECT x::text::xid8 AS xid, pos FROM generate_series(3, 7) AS x, generate_series(1, 2) AS pos)
         SELECT a.c, b.c FROM cuts AS a, cuts AS b
@@ -215,14 +224,33 @@ def test_cut_covers_never_claims_too_much(db: Database) -> None:
 
 def test_a_cut_of_nothing_covers_nothing_and_is_never_unknown(db: Database) -> None:
     assert db.execute(
-        ("SELECT pgtrickle.covers(NULL, '5', 1), pgtrickle.covers(ROW('10:10:', NULL, NULL, " "NULL)::pgtrickle.cut, '12', 1)")
+        "SELECT pgtrickle.covers(NULL, '5', 1), pgtrickle.covers(ROW('10:10:', NULL, NULL, "
+        "NULL)::pgtrickle.cut, '12', 1)"
     ) == [(False, False)]
+
+
+@pytest.mark.parametrize(
+    ("xid", "pos", "covered"),
+    [
+        ("9", 99, True),
+        ("10", 99, True),
+        ("11", 99, False),
+        ("12", 99, False),
+        ("13", 5, True),
+        ("13", 6, False),
+        ("14", 1, False),
+    ],
+)
+def test_covers_is_what_is_visible_or_own_up_to_the_position(db: Database, xid: str, pos: int, covered: bool) -> None:
+    cut = "ROW('10:12:11', '13', 5, NULL)::pgtrickle.cut"
+    assert db.value(f"SELECT pgtrickle.covers({cut}, %s::xid8, %s::bigint)", xid, pos) is covered
 
 
 def test_covers_is_inlined(db: Database) -> None:
     db.execute("CREATE TABLE t (x xid8, p bigint)")
     plan = db.execute(
-        ("EXPLAIN (VERBOSE, COSTS off) SELECT FROM t WHERE NOT " "pgtrickle.covers(ROW('10:12:11', '11', 1, NULL)::pgtrickle.cut, x, p)")
+        "EXPLAIN (VERBOSE, COSTS off) SELECT FROM t WHERE NOT "
+        "pgtrickle.covers(ROW('10:12:11', '11', 1, NULL)::pgtrickle.cut, x, p)"
     )
     assert "covers" not in str(plan)
 

@@ -18,10 +18,8 @@ def dag(db: Database) -> Database:
         "SELECT pgtrickle.create_stream_table('line_summary', 'SELECT id, count(*) AS n FROM lines GROUP BY id')"
     )
     db.execute(
-        (
-            "SELECT pgtrickle.create_stream_table('report', 'SELECT o.n AS a, l.n AS b FROM "
-            "order_summary AS o JOIN line_summary AS l USING (id)')"
-        )
+        "SELECT pgtrickle.create_stream_table('report', 'SELECT o.n AS a, l.n AS b FROM "
+        "order_summary AS o JOIN line_summary AS l USING (id)')"
     )
     db.execute("SELECT pgtrickle.create_watermark_group('pipeline', ARRAY['orders', 'lines'])")
     return db

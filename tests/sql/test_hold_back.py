@@ -97,10 +97,8 @@ def test_a_cut_from_before_capture_is_not_readable(db: Database) -> None:
     advance(db, "orders", "11:00")
     advance(db, "order_lines", "11:00")
     db.execute(
-        (
-            "SELECT pgtrickle.create_stream_table('report', 'SELECT id FROM orders JOIN "
-            "order_lines USING (id)', watermark_gating => 'hold_back')"
-        )
+        "SELECT pgtrickle.create_stream_table('report', 'SELECT id FROM orders JOIN "
+        "order_lines USING (id)', watermark_gating => 'hold_back')"
     )
     decision = decide(db, "report")
     assert (decision["decision"], decision["caps"]) == ("run", {})
@@ -165,10 +163,8 @@ def test_where_nothing_agrees_a_filled_table_stays_and_an_empty_one_waits(shop: 
 def test_a_source_in_two_groups_is_read_at_the_lower_cut(shop: Database) -> None:
     shop.execute("CREATE TABLE rates (id integer)")
     shop.execute(
-        (
-            "SELECT pgtrickle.create_stream_table('wide', 'SELECT o.id FROM orders AS o, "
-            "order_lines AS l, rates AS r', watermark_gating => 'hold_back')"
-        )
+        "SELECT pgtrickle.create_stream_table('wide', 'SELECT o.id FROM orders AS o, "
+        "order_lines AS l, rates AS r', watermark_gating => 'hold_back')"
     )
     shop.execute("SELECT pgtrickle.create_watermark_group('pricing', ARRAY['orders', 'rates'])")
     advance(shop, "orders", "11:00", "12:00")
@@ -182,10 +178,8 @@ def test_a_source_in_two_groups_is_read_at_the_lower_cut(shop: Database) -> None
 def test_sources_in_no_group_are_not_capped(shop: Database) -> None:
     shop.execute("CREATE TABLE notes (id integer)")
     shop.execute(
-        (
-            "SELECT pgtrickle.create_stream_table('noted', 'SELECT o.id FROM orders AS o, "
-            "order_lines AS l, notes AS n', watermark_gating => 'hold_back')"
-        )
+        "SELECT pgtrickle.create_stream_table('noted', 'SELECT o.id FROM orders AS o, "
+        "order_lines AS l, notes AS n', watermark_gating => 'hold_back')"
     )
     advance(shop, "orders", "11:00")
     advance(shop, "order_lines", "11:00")
@@ -210,16 +204,12 @@ def test_held_back_tables_of_one_chain_choose_the_same_time(db: Database) -> Non
         db.execute(f"CREATE TABLE {name} (id integer)")
     for name, source in (("a", "orders"), ("b", "lines")):
         db.execute(
-            (
-                f"SELECT pgtrickle.create_stream_table('{name}', 'SELECT id FROM {source}', "
-                f"watermark_gating => 'hold_back')"
-            )
+            f"SELECT pgtrickle.create_stream_table('{name}', 'SELECT id FROM {source}', "
+            f"watermark_gating => 'hold_back')"
         )
     db.execute(
-        (
-            "SELECT pgtrickle.create_stream_table('d', 'SELECT id FROM a JOIN b USING (id)', "
-            "watermark_gating => 'hold_back')"
-        )
+        "SELECT pgtrickle.create_stream_table('d', 'SELECT id FROM a JOIN b USING (id)', "
+        "watermark_gating => 'hold_back')"
     )
     db.execute("SELECT pgtrickle.create_watermark_group('g', ARRAY['orders', 'lines'])")
     advance(db, "orders", "11:00", "12:00", "13:00")

@@ -1,0 +1,155 @@
+"""Writers of every kind at work during many ticks: nothing is lost, nothing is applied twice."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event
+from typing import Any
+
+import psycopg
+import pytest
+
+import pytrickle
+from pytrickle.db.types import register_infinity
+from tests.acceptance.conftest import Shop
+
+TICKS = 50
+TABLES = {
+    "totals": "SELECT customer, count(*) AS n, sum(amount) AS amount, max(amount) AS top FROM orders GROUP BY customer",
+    "named": "SELECT o.id, c.name, o.amount FROM orders o JOIN customers c ON c.id = o.customer",
+    "over_totals": "SELECT c.name, t.n, t.amount FROM totals t JOIN customers c ON c.id = t.customer",
+    "ranked": "SELECT id, amount, row_number() OVER (ORDER BY amount, id) AS rank FROM orders WHERE amount > 90",
+}
+HELD = "SELECT o.id, count(l.line) AS lines FROM shipments o LEFT JOIN parcels l ON l.shipment = o.id GROUP BY o.id"
+
+Write = Callable[[psycopg.Connection[Any], random.Random], None]
+
+
+def insert(connection: psycopg.Connection[Any], chance: random.Random) -> None:
+    connection.execute(
+        "INSERT INTO orders SELECT n, %s, %s FROM generate_series(%s, %s) AS n ON CONFLICT (id) DO UPDATE"
+        " SET amount = orders.amount + 1",
+        (chance.randint(1, 4), chance.randint(1, 100), start := chance.randint(1, 300), start + chance.randint(0, 5)),
+    )
+
+
+def update(connection: psycopg.Connection[Any], chance: random.Random) -> None:
+    connection.execute(
+        "UPDATE orders SET amount = %s, customer = %s WHERE id = %s",
+        (chance.randint(1, 100), chance.randint(1, 4), chance.randint(1, 300)),
+    )
+
+
+def delete(connection: psycopg.Connection[Any], chance: random.Random) -> None:
+    start = chance.randint(1, 300)
+    connection.execute("DELETE FROM orders WHERE id BETWEEN %s AND %s", (start, start + 5))
+
+
+def rename(connection: psycopg.Connection[Any], chance: random.Random) -> None:
+    connection.execute(
+        "INSERT INTO customers VALUES (%s, %s) ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name",
+        (chance.randint(1, 4), chance.choice(("Ada", "Bob", "Cy"))),
+    )
+
+
+WRITES: tuple[Write, ...] = (insert, insert, update, update, delete, rename)
+
+
+def write(shop: Shop, seed: int, stop: Event) -> int:
+    """Run random transactions, some with savepoints, some rolled back, until told to stop; return how many committed."""
+    chance, committed = random.Random(seed), 0
+    with psycopg.connect(shop.db.dsn, autocommit=True) as connection:
+        while not stop.is_set():
+            rolls_back = chance.random() < 0.25
+            try:
+                with connection.transaction(force_rollback=rolls_back):
+                    for _ in range(chance.randint(1, 4)):
+                        with connection.transaction(force_rollback=chance.random() < 0.25):
+                            chance.choice(WRITES)(connection, chance)
+                        stop.wait(chance.random() * 0.02)
+                committed += not rolls_back
+            except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure):
+                continue
+    return committed
+
+
+def load(shop: Shop, stop: Event) -> int:
+    """Load shipments, and in a later transaction their parcels, each with its advance; return how many loads."""
+    loads = 0
+    with psycopg.connect(shop.db.dsn, autocommit=True) as connection:
+        register_infinity(connection)
+        while not stop.is_set():
+            loads += 1
+            moment = f"2026-01-01 00:00+00'::timestamptz + interval '{loads} seconds"
+            for statement in (
+                f"INSERT INTO shipments SELECT {loads} * 10 + n FROM generate_series(0, 2) AS n",
+                f"INSERT INTO parcels SELECT {loads} * 10 + n, p FROM generate_series(0, 2) AS n, generate_series(0, n) AS p",
+            ):
+                table = statement.split()[2]
+                with connection.transaction():
+                    connection.execute(statement.encode())
+                    connection.execute(f"SELECT pgtrickle.advance_watermark('{table}', '{moment}')".encode())
+                stop.wait(0.05)
+    return loads
+
+
+@contextmanager
+def at_work(*jobs: Callable[[Event], int]) -> Iterator[list[Future[int]]]:
+    """Run jobs in threads for the length of the block; a job that fails fails the test."""
+    stop = Event()
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        futures = [pool.submit(job, stop) for job in jobs]
+        try:
+            yield futures
+        finally:
+            stop.set()
+    assert all(future.result() > 0 for future in futures)
+
+
+@pytest.fixture
+def busy(shop: Shop) -> Shop:
+    """Stream tables over orders and customers that many write, and a held-back one over shipments and parcels."""
+    shop.db.execute("CREATE TABLE shipments (id int PRIMARY KEY)")
+    shop.db.execute("CREATE TABLE parcels (shipment int NOT NULL, line int NOT NULL, PRIMARY KEY (shipment, line))")
+    shop.pt.create_watermark_group("deliveries", ["shipments", "parcels"])
+    for name, query in TABLES.items():
+        shop.pt.create_stream_table(name, query)
+    shop.pt.create_stream_table("held", HELD, watermark_gating="hold_back", require_watermark=True)
+    return shop
+
+
+def test_tables_match_their_queries_at_every_tick_whatever_writers_do(busy: Shop) -> None:
+    seen = []
+    jobs = [lambda stop, seed=seed: write(busy, seed, stop) for seed in range(4)]
+    with at_work(*jobs, lambda stop: load(busy, stop)) as futures:
+        for _ in range(TICKS):
+            busy.tick()
+            busy.assert_verified()
+            shown = busy.rows("held")
+            assert all(lines == number % 10 + 1 for number, lines in shown)
+            seen.append(len(shown))
+            assert all(future.running() for future in futures)
+    assert seen == sorted(seen)
+    assert len(set(seen)) > 3
+    busy.tick()
+    for name, query in (*TABLES.items(), ("held", HELD)):
+        assert busy.rows(name) == set(busy.db.execute(query))
+
+
+def test_two_refreshers_at_once_apply_every_change_once(busy: Shop, connect: Callable[..., pytrickle.Client]) -> None:
+    def refresh(client: pytrickle.Client) -> list[pytrickle.RefreshResult]:
+        return [result for _ in range(8) for result in client.tick()]
+
+    busy.tick()
+    clients = [connect(), connect()]
+    with at_work(lambda stop: write(busy, 7, stop)), ThreadPoolExecutor(2) as pool:
+        results = [result for found in pool.map(refresh, clients) for result in found]
+        busy.assert_verified()
+    assert {result.error for result in results} == {None}
+    busy.tick()
+    busy.assert_verified()
+    for name, query in TABLES.items():
+        assert busy.rows(name) == set(busy.db.execute(query))

@@ -1,0 +1,64 @@
+"""The examples run as they are, and show what they promise."""
+
+import runpy
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+
+import pytrickle
+from tests.conftest import Database
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TICK = r"\! pytrickle tick"
+
+
+def test_the_python_example_holds_the_report_back(
+    db: Database, spark: "SparkSession", capsys: pytest.CaptureFixture[str]
+) -> None:
+    runpy.run_path(str(EXAMPLES / "order_pipeline.py"))["main"](db.dsn)
+    first, second, third = (part.splitlines() for part in capsys.readouterr().out.split("report, complete through ")[1:])
+    assert first == ["11:55:", "  order 1 of Ada: 2 lines, 9.60", "  order 2 of Boole: 1 lines, 4"]
+    assert second == first
+    assert third == ["12:05:", *first[1:], "  order 3 of Codd: 2 lines, 180"]
+
+
+def test_the_python_example_can_be_run_again(db: Database, spark: "SparkSession") -> None:
+    example = runpy.run_path(str(EXAMPLES / "order_pipeline.py"))
+    for _ in range(2):
+        example["main"](db.dsn)
+
+
+def test_the_sql_example_gates_the_report_through_its_intermediate_tables(db: Database, spark: "SparkSession") -> None:
+    parts = (EXAMPLES / "order_pipeline.sql").read_text().split(TICK)
+    shown = []
+    with db.connect() as connection, pytrickle.connect(db.dsn, spark=spark) as client:
+        run(connection, parts[0])
+        for part in parts[1:]:
+            client.tick()
+            shown.append(run(connection, part))
+    early = [("Ada", 1, 2, Decimal("9.60")), ("Boole", 1, 1, Decimal(4))]
+    assert [report for report, *_ in shown] == [early, early, [("Ada", 2, 4, Decimal("189.60")), early[1]]]
+    _, groups, tables = shown[1][:3]
+    assert [(name, aligned) for name, _, aligned, _ in groups] == [("shop_pipeline", False)]
+    assert {name: decision for name, decision, _ in tables} == {
+        "shop.line_summary": "run",
+        "shop.order_report": "gated",
+        "shop.order_summary": "run",
+    }
+
+
+def run(connection: psycopg.Connection[Any], statements: str) -> list[list[tuple[Any, ...]]]:
+    """Run a part of a script and return the rows of every query in it that returns more than nothing."""
+    cursor = connection.execute(statements.encode())
+    results = []
+    while True:
+        if cursor.description:
+            results.append(cursor.fetchall())
+        if not cursor.nextset():
+            return results
