@@ -1,7 +1,7 @@
 """What the demo checks for itself: orders shown without their lines, and how fresh each report is."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -74,9 +74,14 @@ class Observer:
             return dict(self._tallies)
 
 
-def broken_promises(tallies: Mapping[str, Tally], verified: Mapping[str, bool]) -> tuple[str, ...]:
-    """Return one sentence for each thing that should have held and did not; the demo succeeded iff there is none."""
-    broken = []
+def broken_promises(
+    tallies: Mapping[str, Tally], verified: Mapping[str, bool], failures: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return one sentence for each thing that should have held and did not; the demo succeeded iff there is none.
+
+    `failures` says of each failed refresh which it was and why.
+    """
+    broken = [f"the refresh of {failure}" for failure in failures]
     for mode, tally in tallies.items():
         if tally.last.shown == 0:
             broken.append(f"report_{mode} showed no order, so it proves nothing")

@@ -4,7 +4,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -36,11 +36,12 @@ class Outcome:
     tallies: Mapping[str, Tally]
     refreshes: Mapping[str, int]
     verified: Mapping[str, bool]
+    failures: Sequence[str]
 
     @property
     def broken(self) -> tuple[str, ...]:
         """Return one sentence for each guarantee that did not hold."""
-        return broken_promises(self.tallies, self.verified)
+        return broken_promises(self.tallies, self.verified, self.failures)
 
 
 def run_demo(dsn: str | None, duration: timedelta, json: bool) -> int:
@@ -88,19 +89,22 @@ def _play(dsn: str, duration: timedelta, progress: Console) -> Outcome:
         try:
             observer = Observer(connection)
             refreshes: Counter[str] = Counter()
+            failures: list[str] = []
 
             def count_and_look(result: RefreshResult) -> None:
-                if result.action not in ("NO_DATA", "SKIP"):
+                if result.error is not None:
+                    failures.append(f"{result.stream_table} failed: {result.error}")
+                elif result.action not in ("NO_DATA", "SKIP"):
                     refreshes[result.stream_table] += 1
-                observer.look()
+                    observer.look()
 
             with progress.status("Starting Spark …"):
-                client.tick()
+                client.refresh(report_name("none"))
             with _daemon(client, count_and_look) as check_daemon:
                 _load_and_show(dsn, duration, observer, check_daemon, progress)
             with progress.status("Verifying each report against its defining query …"):
                 verified = {mode: client.verify(report_name(mode)).matches for mode in MODES}
-            return Outcome(observer.tallies(), refreshes, verified)
+            return Outcome(observer.tallies(), refreshes, verified, failures)
         finally:
             drop_reports(connection, client)
 

@@ -35,8 +35,8 @@ def plain_lines(status: Status, tallies: Mapping[str, Tally], left: timedelta) -
 def summary(tallies: Mapping[str, Tally], refreshes: Mapping[str, int], verified: Mapping[str, bool]) -> Table:
     """Return the closing table: what each report showed, how fresh it was, and whether it equals its query."""
     table = Table(title="Orders shown without their lines, as seen by the demo's own checks")
-    for heading in ("watermark gating", "refreshes", "checks", "incomplete", "at worst", "mean age", "verify"):
-        table.add_column(heading, justify="left" if heading in ("watermark gating", "verify") else "right")
+    for heading in ("report", "refreshes", "checks", "incomplete", "at worst", "mean age", "verify"):
+        table.add_column(heading, justify="left" if heading in ("report", "verify") else "right", no_wrap=True)
     for mode, tally in tallies.items():
         table.add_row(
             mode,

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -79,9 +80,11 @@ def postgres_server(binaries: Path | None = None, settings: Mapping[str, str] | 
             dsn = make_conninfo(host="127.0.0.1", port=port, user="postgres", password=password, dbname="postgres")
             yield Server(dsn, _version(place), home)
         finally:
-            _stop(process)
+            with _undisturbed():
+                _stop(process)
     finally:
-        shutil.rmtree(home, ignore_errors=True)
+        with _undisturbed():
+            shutil.rmtree(home, ignore_errors=True)
 
 
 def embedded_binaries() -> Path:
@@ -194,6 +197,22 @@ def _is_ready(postmaster_pid: str) -> bool:
 def _version(place: _Place) -> str:
     output = subprocess.run([place.binaries / "postgres", "--version"], capture_output=True, text=True, check=True)
     return output.stdout.strip().removeprefix("postgres (PostgreSQL) ")
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ignore a second Ctrl-C, and the hang-up that follows a closed terminal, while cleaning up after the first."""
+    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's alone
+        yield
+        return
+    before = {
+        number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -3,7 +3,8 @@ DO $$
 BEGIN
     IF current_setting('server_version_num')::integer < 150000 THEN
         RAISE EXCEPTION 'pytrickle needs PostgreSQL 15 or newer, this server is %', current_setting('server_version')
-            USING ERRCODE = '0A000', CONSTRAINT = 'server_too_old', HINT = 'Upgrade the server, or install into a newer one.';
+            USING ERRCODE = '0A000', CONSTRAINT = 'server_too_old',
+                  HINT = 'Upgrade the server, or install into a newer one.';
     END IF;
     IF EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'pg_trickle') THEN
         RAISE EXCEPTION 'the extension pg_trickle is installed in this database and owns the same names'

@@ -38,7 +38,8 @@ BEGIN
         'LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp AS %L', 'SELECT ' || expression);
 END
 $probe$;
-COMMENT ON FUNCTION pgtrickle.current_lsn() IS 'The current WAL insert position, or NULL where the platform refuses it (probed at install).';
+COMMENT ON FUNCTION pgtrickle.current_lsn() IS
+    'The current WAL insert position, or NULL where the platform refuses it (probed at install).';
 
 -- PostgreSQL leaves the own transaction out of the list of running ones, so its xid looks visible in its own snapshot
 -- as soon as any younger transaction, be it an own savepoint that was rolled back, has ended.
@@ -51,7 +52,8 @@ AS $$
         ELSE snapshot END
     FROM (SELECT pg_current_snapshot(), pg_current_xact_id_if_assigned()) AS now(snapshot, own)
 $$;
-COMMENT ON FUNCTION pgtrickle.committed_snapshot() IS 'The current snapshot with the own transaction among the running ones.';
+COMMENT ON FUNCTION pgtrickle.committed_snapshot() IS
+    'The current snapshot with the own transaction among the running ones.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.current_cut() RETURNS pgtrickle.cut
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -64,4 +66,5 @@ BEGIN
     RETURN now;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.current_cut() IS 'The cut of the current snapshot: everything the current statement sees, its own writes excepted.';
+COMMENT ON FUNCTION pgtrickle.current_cut() IS
+    'The cut of the current snapshot: everything the current statement sees, its own writes excepted.';

@@ -6,7 +6,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.calling_role() RETURNS name
 AS $$
     SELECT CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role')::name END
 $$;
-COMMENT ON FUNCTION pgtrickle.calling_role() IS 'The role whose rights count in a SECURITY DEFINER function: the one set by SET ROLE, else the session user.';
+COMMENT ON FUNCTION pgtrickle.calling_role() IS
+    'The role whose rights count in a SECURITY DEFINER function: the one set by SET ROLE, else the session user.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.qualified_name(relation regclass) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -16,7 +17,8 @@ AS $$
          FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation),
         relation::text)
 $$;
-COMMENT ON FUNCTION pgtrickle.qualified_name(regclass) IS 'Schema and name of a relation, quoted as needed; its number if it no longer exists.';
+COMMENT ON FUNCTION pgtrickle.qualified_name(regclass) IS
+    'Schema and name of a relation, quoted as needed; its number if it no longer exists.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.relation_named(name text, search_path text) RETURNS regclass
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -47,9 +49,11 @@ BEGIN
     IF id IS NULL THEN
         RAISE EXCEPTION 'there is no stream table %', COALESCE(quote_literal(name), 'NULL')
             USING ERRCODE = '42704', CONSTRAINT = 'unknown_stream_table',
-                  HINT = 'SELECT stream_table FROM pgtrickle.pgt_status() lists those that exist; qualify the name if its schema is not in your search_path.';
+                  HINT = 'SELECT stream_table FROM pgtrickle.pgt_status() lists those that exist; '
+                         || 'qualify the name if its schema is not in your search_path.';
     END IF;
     RETURN id;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.stream_table_id(text, text) IS 'Number of the stream table a name means under a search_path; error 42704 if there is none.';
+COMMENT ON FUNCTION pgtrickle.stream_table_id(text, text) IS
+    'Number of the stream table a name means under a search_path; error 42704 if there is none.';

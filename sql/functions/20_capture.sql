@@ -20,7 +20,8 @@ AS $$
         ELSE 'statement'
     END
 $$;
-COMMENT ON FUNCTION pgtrickle.capture_mode(regclass) IS 'row for a partition, an inheritance child or a subscribed table, otherwise statement.';
+COMMENT ON FUNCTION pgtrickle.capture_mode(regclass) IS
+    'row for a partition, an inheritance child or a subscribed table, otherwise statement.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.capture_obstacle(source regclass) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -124,8 +125,11 @@ AS $$
         ('row', 'row', 'AFTER INSERT OR UPDATE OR DELETE', 'FOR EACH ROW', 'capture_row_'),
         (capture_triggers.mode, 'truncate', 'BEFORE TRUNCATE', 'FOR EACH STATEMENT', 'capture_truncate_')
     ) AS e(mode, event, timing, clause, function_name)
-    CROSS JOIN LATERAL (SELECT e.event, e.function_name, format('%s ON %s %s', e.timing, c.oid::regclass, e.clause)) AS t(event, function_name, definition)
+    CROSS JOIN LATERAL (
+        SELECT e.event, e.function_name, format('%s ON %s %s', e.timing, c.oid::regclass, e.clause)
+    ) AS t(event, function_name, definition)
     WHERE c.oid = ANY (capture_relations(source)) AND e.mode = capture_triggers.mode
         AND (e.event <> 'truncate' OR c.relkind <> 'p')
 $$;
-COMMENT ON FUNCTION pgtrickle.capture_triggers(regclass, text) IS 'Triggers that capture needs, one row per relation and trigger.';
+COMMENT ON FUNCTION pgtrickle.capture_triggers(regclass, text) IS
+    'Triggers that capture needs, one row per relation and trigger.';

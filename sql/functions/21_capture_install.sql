@@ -19,7 +19,8 @@ EXCEPTION
     WHEN lock_not_available OR deadlock_detected THEN RETURN false;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.try_lock(regclass[], text, text[]) IS 'Locks all these sources and their change buffers, or none of them.';
+COMMENT ON FUNCTION pgtrickle.try_lock(regclass[], text, text[]) IS
+    'Locks all these sources and their change buffers, or none of them.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.lock_sources(sources regclass[], lock_mode text, buffers text[]) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -48,7 +49,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.buffers_to_extend(source regclass, columns 
 AS $$
     SELECT ARRAY(SELECT buffer FROM pgt_change_tracking WHERE source_relid = source AND NOT captured_columns ?& columns)
 $$;
-COMMENT ON FUNCTION pgtrickle.buffers_to_extend(regclass, text[]) IS 'The change buffer of the source if it lacks one of these columns.';
+COMMENT ON FUNCTION pgtrickle.buffers_to_extend(regclass, text[]) IS
+    'The change buffer of the source if it lacks one of these columns.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.column_definition(relation regclass, column_name text) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -60,7 +62,8 @@ AS $$
     FROM pg_attribute AS a
     WHERE a.attrelid = relation AND a.attname = column_name AND NOT a.attisdropped
 $$;
-COMMENT ON FUNCTION pgtrickle.column_definition(regclass, text) IS 'Name, type and collation of a column, as CREATE TABLE takes them.';
+COMMENT ON FUNCTION pgtrickle.column_definition(regclass, text) IS
+    'Name, type and collation of a column, as CREATE TABLE takes them.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.create_buffer(source regclass) RETURNS text
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
@@ -105,7 +108,8 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.write_capture(regclass) IS 'Creates the capture functions and triggers that the tracking row asks for.';
+COMMENT ON FUNCTION pgtrickle.write_capture(regclass) IS
+    'Creates the capture functions and triggers that the tracking row asks for.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.refuse_reserved_columns(source regclass) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -117,11 +121,13 @@ BEGIN
     WHERE attrelid = source AND attname IN ('pgt_weight', 'pgt_xid', 'pgt_pos', 'pgt_lsn') AND NOT attisdropped;
     IF FOUND THEN
         RAISE EXCEPTION 'column % of % has a name that change buffers need for themselves', quote_ident(reserved), source
-            USING ERRCODE = '42701', CONSTRAINT = 'query_refused', HINT = 'Rename the column: pgt_weight, pgt_xid, pgt_pos and pgt_lsn are reserved.';
+            USING ERRCODE = '42701', CONSTRAINT = 'query_refused',
+                  HINT = 'Rename the column: pgt_weight, pgt_xid, pgt_pos and pgt_lsn are reserved.';
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_reserved_columns(regclass) IS 'Error 42701 if a column of the source is named like a bookkeeping column.';
+COMMENT ON FUNCTION pgtrickle.refuse_reserved_columns(regclass) IS
+    'Error 42701 if a column of the source is named like a bookkeeping column.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.install_capture(source regclass, columns text[]) RETURNS xid8
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -175,7 +181,8 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.remove_capture(regclass) IS 'Drops the triggers, functions and change buffer of a source.';
+COMMENT ON FUNCTION pgtrickle.remove_capture(regclass) IS
+    'Drops the triggers, functions and change buffer of a source.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.trim_capture(source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp

@@ -13,7 +13,8 @@ AS $$
         OR t.tgfoid IS DISTINCT FROM to_regproc(format('pgtrickle_changes.%I', expected.function_name))
     ORDER BY 1 LIMIT 1
 $$;
-COMMENT ON FUNCTION pgtrickle.capture_triggers_problem(regclass, text) IS 'The first capture trigger that is not as installed, or NULL.';
+COMMENT ON FUNCTION pgtrickle.capture_triggers_problem(regclass, text) IS
+    'The first capture trigger that is not as installed, or NULL.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.capture_columns_problem(source regclass, buffer text, columns text[]) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -66,13 +67,15 @@ AS $$
     UPDATE pgt_stream_tables AS t SET reinitialize_reason = COALESCE(t.reinitialize_reason, reason)
     WHERE t.pgt_id = mark_reinitialize.pgt_id AND t.status <> 'INITIALIZING'
 $$;
-COMMENT ON FUNCTION pgtrickle.mark_reinitialize(integer, text) IS 'Has the next refresh compute the stream table anew. The first reason given stays.';
+COMMENT ON FUNCTION pgtrickle.mark_reinitialize(integer, text) IS
+    'Has the next refresh compute the stream table anew. The first reason given stays.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.repair_capture(source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
-    reason CONSTANT text := format('changes of %s may have been missed: %s', qualified_name(source), COALESCE(capture_problem(source), 'repair was asked for'));
+    reason CONSTANT text := format(
+        'changes of %s may have been missed: %s', qualified_name(source), COALESCE(capture_problem(source), 'repair was asked for'));
     dependency record;
 BEGIN
     PERFORM lock_sources(ARRAY[source], 'SHARE ROW EXCLUSIVE', ARRAY(SELECT buffer FROM pgt_change_tracking WHERE source_relid = source));

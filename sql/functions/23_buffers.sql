@@ -4,7 +4,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.cut_is_readable(c pgtrickle.cut, captured_x
     LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     SELECT COALESCE(pg_visible_in_snapshot(captured_xid, (c).snapshot), false)
-        AND (cardinality(cleaned_through) = 0 OR EXISTS (SELECT FROM generate_subscripts(cleaned_through, 1) AS i WHERE cut_covers(c, cleaned_through[i])))
+        AND (cardinality(cleaned_through) = 0
+             OR EXISTS (SELECT FROM generate_subscripts(cleaned_through, 1) AS i WHERE cut_covers(c, cleaned_through[i])))
 $$;
 COMMENT ON FUNCTION pgtrickle.cut_is_readable(pgtrickle.cut, xid8, pgtrickle.cut[]) IS
     'Whether the change buffer still holds every change beyond the cut.';
@@ -20,15 +21,18 @@ BEGIN
     SELECT cleaned_through INTO cleaned FROM pgt_change_tracking WHERE source_relid = NEW.source_relid FOR SHARE;
     IF FOUND AND NOT cut_is_readable(NEW.frontier, NEW.captured_xid, cleaned) THEN
         RAISE EXCEPTION 'the change buffer of % no longer reaches back to this frontier', NEW.source_name
-            USING ERRCODE = '40001', CONSTRAINT = 'frontier_not_readable', HINT = 'Refresh again: another refresh cleaned the buffer, or capture was repaired.';
+            USING ERRCODE = '40001', CONSTRAINT = 'frontier_not_readable',
+                  HINT = 'Refresh again: another refresh cleaned the buffer, or capture was repaired.';
     END IF;
     RETURN NEW;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_frontier() IS 'Refuses (40001) a frontier from which later changes could not be read any more.';
+COMMENT ON FUNCTION pgtrickle.check_frontier() IS
+    'Refuses (40001) a frontier from which later changes could not be read any more.';
 
 CREATE OR REPLACE TRIGGER check_frontier BEFORE UPDATE OF frontier ON pgtrickle.pgt_dependencies
-    FOR EACH ROW WHEN (NEW.source_type <> 'UNCAPTURED' AND (NEW.frontier).snapshot IS NOT NULL AND NEW.frontier::text IS DISTINCT FROM OLD.frontier::text)
+    FOR EACH ROW WHEN (NEW.source_type <> 'UNCAPTURED' AND (NEW.frontier).snapshot IS NOT NULL
+                       AND NEW.frontier::text IS DISTINCT FROM OLD.frontier::text)
     EXECUTE FUNCTION pgtrickle.check_frontier();
 
 CREATE OR REPLACE FUNCTION pgtrickle.clean_change_buffer(source regclass) RETURNS bigint
@@ -56,7 +60,8 @@ BEGIN
     RETURN deleted;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.clean_change_buffer(regclass) IS 'Deletes the changes of one source that every filled consumer already shows; returns how many.';
+COMMENT ON FUNCTION pgtrickle.clean_change_buffer(regclass) IS
+    'Deletes the changes of one source that every filled consumer already shows; returns how many.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.clean_change_buffers() RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -65,7 +70,8 @@ BEGIN
     -- An older snapshot would not see the frontier that a refresh stored meanwhile.
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'change buffers can be cleaned at READ COMMITTED only'
-            USING ERRCODE = '25001', CONSTRAINT = 'invalid_argument', HINT = 'Call it outside of the snapshot transaction.';
+            USING ERRCODE = '25001', CONSTRAINT = 'invalid_argument',
+                  HINT = 'Call it outside of the snapshot transaction.';
     END IF;
     RETURN (SELECT COALESCE(sum(clean_change_buffer(source_relid)), 0) FROM pgt_change_tracking);
 END

@@ -15,7 +15,8 @@ AS $$
     SELECT r.oid, r.ev_action::text
     FROM views JOIN pg_rewrite AS r ON r.ev_class = views.relid AND r.rulename = '_RETURN'
 $$;
-COMMENT ON FUNCTION pgtrickle.query_trees(regclass) IS 'Parse trees of a view and of every view it reads, at any depth.';
+COMMENT ON FUNCTION pgtrickle.query_trees(regclass) IS
+    'Parse trees of a view and of every view it reads, at any depth.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.query_relations(view regclass)
     RETURNS TABLE (relid oid, relkind "char", whole_row boolean, only_itself boolean)
@@ -49,7 +50,8 @@ AS $$
                 WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = source AND d.refobjsubid = a.attnum))
         ORDER BY a.attnum)
 $$;
-COMMENT ON FUNCTION pgtrickle.columns_read(regclass, regclass, boolean) IS 'Columns of the source that a view reads, itself or through other views.';
+COMMENT ON FUNCTION pgtrickle.columns_read(regclass, regclass, boolean) IS
+    'Columns of the source that a view reads, itself or through other views.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.source_obstacle(view regclass, source regclass, only_itself boolean) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -61,7 +63,8 @@ AS $$
          FROM query_trees(view) AS t JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = t.rule
          WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = source AND d.refobjsubid < 0 LIMIT 1))
 $$;
-COMMENT ON FUNCTION pgtrickle.source_obstacle(regclass, regclass, boolean) IS 'Why what the view reads of this source cannot be captured, or NULL.';
+COMMENT ON FUNCTION pgtrickle.source_obstacle(regclass, regclass, boolean) IS
+    'Why what the view reads of this source cannot be captured, or NULL.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.query_sources(view regclass)
     RETURNS TABLE (source_relid regclass, source_type text, columns_used text[], obstacle text)
@@ -77,7 +80,8 @@ AS $$
     CROSS JOIN LATERAL source_obstacle(view, r.relid, r.only_itself) AS o(obstacle)
     WHERE r.relkind <> 'v'
 $$;
-COMMENT ON FUNCTION pgtrickle.query_sources(regclass) IS 'Direct sources of a hidden view after expansion of ordinary views.';
+COMMENT ON FUNCTION pgtrickle.query_sources(regclass) IS
+    'Direct sources of a hidden view after expansion of ordinary views.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.query_functions(view regclass) RETURNS SETOF regprocedure
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -93,7 +97,8 @@ AS $$
     CROSS JOIN LATERAL unnest(ARRAY[a.aggtransfn, a.aggfinalfn]) AS part
     WHERE part <> 0
 $$;
-COMMENT ON FUNCTION pgtrickle.query_functions(regclass) IS 'Functions a view calls, itself or through other views, operators and aggregates included.';
+COMMENT ON FUNCTION pgtrickle.query_functions(regclass) IS
+    'Functions a view calls, itself or through other views, operators and aggregates included.';
 
 -- Of the STABLE functions that come with PostgreSQL most depend only on settings that are pinned when the query is
 -- evaluated (time zone, date style); these depend on the clock, the session or the catalog.
@@ -115,4 +120,5 @@ AS $$
     ) AS found(name)
     ORDER BY name LIMIT 1
 $$;
-COMMENT ON FUNCTION pgtrickle.time_dependence(regclass) IS 'Why the result of a view may change although no source does, or NULL.';
+COMMENT ON FUNCTION pgtrickle.time_dependence(regclass) IS
+    'Why the result of a view may change although no source does, or NULL.';

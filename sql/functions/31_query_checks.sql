@@ -25,7 +25,8 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_volatile(regclass) IS 'Error 0A000 if a view gives another result each time it is read.';
+COMMENT ON FUNCTION pgtrickle.refuse_volatile(regclass) IS
+    'Error 0A000 if a view gives another result each time it is read.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.refuse_temporary(query text, search_path text) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
@@ -43,7 +44,8 @@ BEGIN
         'No other session sees a temporary table. Use an ordinary one.');
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_temporary(text, text) IS 'Error 0A000 naming the temporary table a query reads; the error of PostgreSQL if the query is wrong otherwise.';
+COMMENT ON FUNCTION pgtrickle.refuse_temporary(text, text) IS
+    'Error 0A000 naming the temporary table a query reads; the error of PostgreSQL if the query is wrong otherwise.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.check_source_rights(view regclass) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -54,17 +56,20 @@ BEGIN
     SELECT r.relid::regclass::text INTO refused FROM query_relations(view) AS r
     WHERE NOT has_table_privilege(r.relid, 'SELECT') AND NOT (
         has_any_column_privilege(r.relid, 'SELECT')
-        AND (SELECT bool_and(has_column_privilege(r.relid, name, 'SELECT')) FROM unnest(columns_read(view, r.relid, r.whole_row)) AS name) IS NOT FALSE)
+        AND (SELECT bool_and(has_column_privilege(r.relid, name, 'SELECT'))
+             FROM unnest(columns_read(view, r.relid, r.whole_row)) AS name) IS NOT FALSE)
     ORDER BY 1 LIMIT 1;
     IF refused IS NOT NULL THEN
         RAISE EXCEPTION 'permission denied for %', refused
-            USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege', HINT = format('GRANT SELECT ON %s TO %I.', refused, current_user);
+            USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
+                  HINT = format('GRANT SELECT ON %s TO %I.', refused, current_user);
     END IF;
     SELECT s.source_relid::text INTO refused FROM query_sources(view) AS s JOIN pg_class AS c ON c.oid = s.source_relid
     WHERE s.source_type <> 'UNCAPTURED' AND NOT pg_has_role(c.relowner, 'USAGE') ORDER BY 1 LIMIT 1;
     IF refused IS NOT NULL THEN
         RAISE EXCEPTION 'only the owner of % can have its changes captured', refused
-            USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege', HINT = 'Create the stream table as a member of the role that owns its sources.';
+            USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
+                  HINT = 'Create the stream table as a member of the role that owns its sources.';
     END IF;
     SELECT r.relid::regclass::text INTO refused FROM query_relations(view) AS r WHERE row_security_active(r.relid) ORDER BY 1 LIMIT 1;
     IF refused IS NOT NULL THEN
@@ -90,8 +95,10 @@ BEGIN
         SELECT FROM upstream WHERE id = check_cycle.pgt_id)
     THEN
         RAISE EXCEPTION 'stream table % would read itself', (SELECT pgt_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = check_cycle.pgt_id)
-            USING ERRCODE = '42P17', CONSTRAINT = 'cycle', HINT = 'Break the cycle: one of the stream tables or views in it must read something else.';
+            USING ERRCODE = '42P17', CONSTRAINT = 'cycle',
+                  HINT = 'Break the cycle: one of the stream tables or views in it must read something else.';
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_cycle(integer) IS 'Error 42P17 if a stream table reads itself, through whatever it reads.';
+COMMENT ON FUNCTION pgtrickle.check_cycle(integer) IS
+    'Error 42P17 if a stream table reads itself, through whatever it reads.';

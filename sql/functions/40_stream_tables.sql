@@ -5,11 +5,13 @@ CREATE OR REPLACE FUNCTION pgtrickle.refuse_value(parameter text, value text, hi
 AS $$
 BEGIN
     RAISE EXCEPTION USING
-        MESSAGE = CASE WHEN value IS NULL THEN format('%s must not be NULL', parameter) ELSE format('%s is not a valid %s', quote_literal(value), parameter) END,
+        MESSAGE = CASE WHEN value IS NULL THEN format('%s must not be NULL', parameter)
+                       ELSE format('%s is not a valid %s', quote_literal(value), parameter) END,
         ERRCODE = CASE WHEN value IS NULL THEN '22004' ELSE '22023' END, CONSTRAINT = 'invalid_argument', HINT = hint;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_value(text, text, text) IS 'Error 22004 for a NULL argument, 22023 for any other value.';
+COMMENT ON FUNCTION pgtrickle.refuse_value(text, text, text) IS
+    'Error 22004 for a NULL argument, 22023 for any other value.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.check_options(schedule text, refresh_mode text, watermark_gating text, require_watermark boolean) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -37,7 +39,8 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_options(text, text, text, boolean) IS 'Error 22023 or 22004 unless all options of a stream table are valid.';
+COMMENT ON FUNCTION pgtrickle.check_options(text, text, text, boolean) IS
+    'Error 22023 or 22004 unless all options of a stream table are valid.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.creation_schema(search_path text) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -47,7 +50,8 @@ BEGIN
     RETURN pg_catalog.current_schema();
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.creation_schema(text) IS 'The schema in which an unqualified new table is created under a search_path, or NULL.';
+COMMENT ON FUNCTION pgtrickle.creation_schema(text) IS
+    'The schema in which an unqualified new table is created under a search_path, or NULL.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.new_relation_name(name text, search_path text, OUT schema_name text, OUT table_name text)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -61,11 +65,14 @@ BEGIN
     parts := parse_ident(name);
     schema_name := CASE cardinality(parts) WHEN 1 THEN creation_schema(search_path) WHEN 2 THEN parts[1] END;
     table_name := parts[cardinality(parts)];
-    IF cardinality(parts) > 2 OR schema_name ~ '^(pg_|pgtrickle$|pgtrickle_changes$|pgtrickle_state$|information_schema$)' OR length(table_name) > 63 THEN
+    IF cardinality(parts) > 2 OR length(table_name) > 63
+        OR schema_name ~ '^(pg_|pgtrickle$|pgtrickle_changes$|pgtrickle_state$|information_schema$)'
+    THEN
         PERFORM refuse_value('name', name, 'Use name or schema.name, in a schema of your own.');
     ELSIF schema_name IS NULL OR to_regnamespace(quote_ident(schema_name)) IS NULL THEN
         RAISE EXCEPTION 'schema % does not exist', COALESCE(quote_literal(schema_name), 'to create in')
-            USING ERRCODE = '3F000', CONSTRAINT = 'invalid_argument', HINT = 'Create the schema first, or qualify the name.';
+            USING ERRCODE = '3F000', CONSTRAINT = 'invalid_argument',
+                  HINT = 'Create the schema first, or qualify the name.';
     ELSIF to_regclass(format('%I.%I', schema_name, table_name)) IS NOT NULL
         OR EXISTS (SELECT FROM pgt_stream_tables WHERE pgt_schema = schema_name AND pgt_name = table_name)
     THEN
@@ -75,7 +82,8 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.new_relation_name(text, text) IS 'Schema and name a new stream table gets; error 42P07 if taken.';
+COMMENT ON FUNCTION pgtrickle.new_relation_name(text, text) IS
+    'Schema and name a new stream table gets; error 42P07 if taken.';
 
 -- The parentheses keep a second statement out, the line breaks a trailing comment in.
 CREATE OR REPLACE FUNCTION pgtrickle.create_query_view(pgt_id integer, query text, search_path text) RETURNS regclass
@@ -97,7 +105,8 @@ BEGIN
     RETURN view_name::regclass;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.create_query_view(integer, text, text) IS 'Creates the hidden view of a stream table: PostgreSQL parses and checks the query under the caller''s search_path.';
+COMMENT ON FUNCTION pgtrickle.create_query_view(integer, text, text) IS
+    'Creates the hidden view of a stream table: PostgreSQL parses and checks the query under the caller''s search_path.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.guard_stream_table() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -105,12 +114,14 @@ AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pgt_stream_tables WHERE pgt_relid = TG_RELID AND refresh_xid = pg_current_xact_id_if_assigned()) THEN
         RAISE EXCEPTION '% is a stream table, only its refresh may change it', TG_RELID::regclass
-            USING ERRCODE = '55000', CONSTRAINT = 'stream_table_read_only', HINT = 'Change the tables its defining query reads.';
+            USING ERRCODE = '55000', CONSTRAINT = 'stream_table_read_only',
+                  HINT = 'Change the tables its defining query reads.';
     END IF;
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.guard_stream_table() IS 'Refuses (55000) writes to a stream table other than by its refresh.';
+COMMENT ON FUNCTION pgtrickle.guard_stream_table() IS
+    'Refuses (55000) writes to a stream table other than by its refresh.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.create_storage(schema_name text, table_name text, view regclass) RETURNS regclass
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -129,7 +140,8 @@ BEGIN
     RETURN storage::regclass;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.create_storage(text, text, regclass) IS 'Creates the table that holds the rows: exactly the columns of the defining query, guarded against direct writes.';
+COMMENT ON FUNCTION pgtrickle.create_storage(text, text, regclass) IS
+    'Creates the table that holds the rows: exactly the columns of the defining query, guarded against direct writes.';
 
 -- Functions of the user may name things without a schema. pg_catalog stays first, where nothing can shadow it.
 CREATE OR REPLACE FUNCTION pgtrickle.resolved_search_path(search_path text) RETURNS text
@@ -146,7 +158,8 @@ BEGIN
                   WHERE s.schema NOT IN ('pg_catalog', 'pg_temp')) AS path(schema, position));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.resolved_search_path(text) IS 'The schemas that a search_path means now, as a search_path that starts with pg_catalog.';
+COMMENT ON FUNCTION pgtrickle.resolved_search_path(text) IS
+    'The schemas that a search_path means now, as a search_path that starts with pg_catalog.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.session_settings() RETURNS jsonb
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -166,9 +179,11 @@ AS $$
     VALUES (pgt_id, source, qualified_name(source), source_type, columns,
             CASE WHEN source_type <> 'UNCAPTURED' THEN install_capture(source, columns) END)
     ON CONFLICT ON CONSTRAINT pgt_dependencies_pkey DO UPDATE
-    SET source_name = EXCLUDED.source_name, source_type = EXCLUDED.source_type, columns_used = EXCLUDED.columns_used, captured_xid = EXCLUDED.captured_xid
+    SET source_name = EXCLUDED.source_name, source_type = EXCLUDED.source_type,
+        columns_used = EXCLUDED.columns_used, captured_xid = EXCLUDED.captured_xid
 $$;
-COMMENT ON FUNCTION pgtrickle.record_source(integer, regclass, text, text[]) IS 'Records a dependency and has its columns captured.';
+COMMENT ON FUNCTION pgtrickle.record_source(integer, regclass, text, text[]) IS
+    'Records a dependency and has its columns captured.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.record_sources(pgt_id integer) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -182,11 +197,13 @@ BEGIN
     FROM query_sources(view) AS s LEFT JOIN LATERAL unnest(buffers_to_extend(s.source_relid, s.columns_used)) AS b(buffer) ON true
     WHERE s.source_type <> 'UNCAPTURED';
     PERFORM lock_sources(COALESCE(sources, '{}'), 'SHARE ROW EXCLUSIVE', COALESCE(buffers, '{}'));
-    PERFORM record_source(record_sources.pgt_id, s.source_relid, s.source_type, s.columns_used) FROM query_sources(view) AS s ORDER BY s.source_relid::oid;
+    PERFORM record_source(record_sources.pgt_id, s.source_relid, s.source_type, s.columns_used)
+    FROM query_sources(view) AS s ORDER BY s.source_relid::oid;
     PERFORM check_cycle(record_sources.pgt_id);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.record_sources(integer) IS 'Records the sources of a stream table and has them captured, all locked at once.';
+COMMENT ON FUNCTION pgtrickle.record_sources(integer) IS
+    'Records the sources of a stream table and has them captured, all locked at once.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.refuse_differential(refresh_mode text, full_reason text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -194,8 +211,10 @@ AS $$
 BEGIN
     IF refresh_mode = 'DIFFERENTIAL' AND full_reason IS NOT NULL THEN
         RAISE EXCEPTION 'the stream table cannot be refreshed differentially: %', full_reason
-            USING ERRCODE = '0A000', CONSTRAINT = 'not_differentiable', HINT = 'Use refresh_mode => ''AUTO'' or ''FULL''.';
+            USING ERRCODE = '0A000', CONSTRAINT = 'not_differentiable',
+                  HINT = 'Use refresh_mode => ''AUTO'' or ''FULL''.';
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_differential(text, text) IS 'Error 0A000 if DIFFERENTIAL is asked for where only FULL is possible.';
+COMMENT ON FUNCTION pgtrickle.refuse_differential(text, text) IS
+    'Error 0A000 if DIFFERENTIAL is asked for where only FULL is possible.';

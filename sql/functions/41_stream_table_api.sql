@@ -26,11 +26,14 @@ BEGIN
     SELECT COALESCE(dependence, string_agg(format('%s %s', s.source_relid, s.obstacle), '; ' ORDER BY s.source_relid::text)) INTO reason
     FROM query_sources(view) AS s WHERE s.obstacle IS NOT NULL;
     PERFORM refuse_differential(refresh_mode, reason);
-    INSERT INTO pgt_stream_tables (pgt_id, pgt_relid, pgt_schema, pgt_name, defining_query, view_relid, schedule, refresh_mode, watermark_gating,
-                                   require_watermark, session_settings, full_reason, time_dependent, system_identifier)
+    INSERT INTO pgt_stream_tables (
+        pgt_id, pgt_relid, pgt_schema, pgt_name, defining_query, view_relid, schedule, refresh_mode,
+        watermark_gating, require_watermark, session_settings, full_reason, time_dependent, system_identifier)
     OVERRIDING SYSTEM VALUE
-    VALUES (id, create_storage(target.schema_name, target.table_name, view), target.schema_name, target.table_name, query, view, schedule, refresh_mode,
-            watermark_gating, require_watermark, session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)), reason, dependence IS NOT NULL, (SELECT system_identifier FROM pg_control_system()));
+    VALUES (id, create_storage(target.schema_name, target.table_name, view), target.schema_name, target.table_name,
+            query, view, schedule, refresh_mode, watermark_gating, require_watermark,
+            session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
+            reason, dependence IS NOT NULL, (SELECT system_identifier FROM pg_control_system()));
     PERFORM record_sources(id);
     PERFORM check_hold_back();
     PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);
@@ -79,7 +82,8 @@ BEGIN
     WHERE t.pgt_id = drop_dependents.pgt_id;
     IF dependents IS NOT NULL AND NOT cascade THEN
         RAISE EXCEPTION 'other stream tables read it: %', array_to_string(dependents, ', ')
-            USING ERRCODE = '2BP01', CONSTRAINT = 'dependents_exist', HINT = 'Drop them first, or pass cascade => true to drop them too.';
+            USING ERRCODE = '2BP01', CONSTRAINT = 'dependents_exist',
+                  HINT = 'Drop them first, or pass cascade => true to drop them too.';
     END IF;
     FOREACH dependent IN ARRAY COALESCE(dependents, '{}') LOOP
         -- A dependent may have gone together with another one.
@@ -89,7 +93,8 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.drop_dependents(integer, boolean) IS 'Drops the stream tables that read this one, or error 2BP01 without cascade.';
+COMMENT ON FUNCTION pgtrickle.drop_dependents(integer, boolean) IS
+    'Drops the stream tables that read this one, or error 2BP01 without cascade.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.drop_stream_table(
         name text, cascade boolean DEFAULT false, search_path text DEFAULT current_setting('search_path')) RETURNS void
@@ -104,13 +109,16 @@ DECLARE
     relation record;
 BEGIN
     PERFORM drop_dependents(id, cascade);
-    PERFORM lock_sources(sources || (SELECT pgt_relid FROM pgt_stream_tables WHERE pgt_id = id), 'ACCESS EXCLUSIVE', ARRAY(SELECT buffer FROM pgt_change_tracking WHERE source_relid = ANY (sources)));
+    PERFORM lock_sources(
+        sources || (SELECT pgt_relid FROM pgt_stream_tables WHERE pgt_id = id), 'ACCESS EXCLUSIVE',
+        ARRAY(SELECT buffer FROM pgt_change_tracking WHERE source_relid = ANY (sources)));
     DELETE FROM pgt_stream_tables WHERE pgt_id = id RETURNING * INTO dropped;
     PERFORM trim_capture(source) FROM unnest(sources) AS source;
     PERFORM remove_capture(dropped.pgt_relid);
     FOR relation IN
         SELECT CASE relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END AS kind, oid::regclass AS name FROM pg_class
-        WHERE oid IN (dropped.view_relid, dropped.pgt_relid, to_regclass(format('pgtrickle_state.state_%s', id)), to_regclass(format('pgtrickle_changes.staging_%s', id)))
+        WHERE oid IN (dropped.view_relid, dropped.pgt_relid,
+                      to_regclass(format('pgtrickle_state.state_%s', id)), to_regclass(format('pgtrickle_changes.staging_%s', id)))
         ORDER BY relkind DESC
     LOOP
         EXECUTE format('DROP %s %s %s', relation.kind, relation.name, CASE WHEN cascade THEN 'CASCADE' ELSE 'RESTRICT' END);

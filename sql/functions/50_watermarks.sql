@@ -7,22 +7,27 @@ DECLARE
     kind "char" := (SELECT relkind FROM pg_class WHERE oid = source);
 BEGIN
     IF source IS NULL OR watermark IS NULL THEN
-        PERFORM refuse_value(CASE WHEN source IS NULL THEN 'source' ELSE 'watermark' END, NULL, 'Give a table and the event time through which it is complete.');
+        PERFORM refuse_value(CASE WHEN source IS NULL THEN 'source' ELSE 'watermark' END, NULL,
+                             'Give a table and the event time through which it is complete.');
     ELSIF kind IS NULL THEN
         RAISE EXCEPTION 'there is no relation with OID %', source::oid
-            USING ERRCODE = '42P01', CONSTRAINT = 'unknown_table', HINT = 'Name the table: advance_watermark(''orders'', ...).';
+            USING ERRCODE = '42P01', CONSTRAINT = 'unknown_table',
+                  HINT = 'Name the table: advance_watermark(''orders'', ...).';
     ELSIF kind NOT IN ('r', 'p', 'f') OR EXISTS (SELECT FROM pgt_stream_tables WHERE pgt_relid = source) THEN
         RAISE EXCEPTION '% is not a table that a loader fills', source
-            USING ERRCODE = '42809', CONSTRAINT = 'invalid_argument', HINT = 'Advance the watermarks of the tables that it reads.';
+            USING ERRCODE = '42809', CONSTRAINT = 'invalid_argument',
+                  HINT = 'Advance the watermarks of the tables that it reads.';
     ELSIF NOT (has_table_privilege(calling_role(), source, 'INSERT') OR has_any_column_privilege(calling_role(), source, 'INSERT')) THEN
         RAISE EXCEPTION 'permission denied to advance the watermark of %', source
-            USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege', HINT = format('GRANT INSERT ON %s TO %I.', qualified_name(source), calling_role());
+            USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
+                  HINT = format('GRANT INSERT ON %s TO %I.', qualified_name(source), calling_role());
     ELSIF watermark = '-infinity' THEN
         PERFORM refuse_value('watermark', '-infinity', 'Use a timestamp, or ''infinity'' for a source that will get no more data.');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_advance(regclass, timestamptz) IS 'Refuses an advance with bad arguments, or by a role that may not insert into the source.';
+COMMENT ON FUNCTION pgtrickle.check_advance(regclass, timestamptz) IS
+    'Refuses an advance with bad arguments, or by a role that may not insert into the source.';
 
 -- The first advance leaves a row behind to lock; -infinity is below everything and never committed.
 CREATE OR REPLACE FUNCTION pgtrickle.lock_watermark(source regclass) RETURNS timestamptz
@@ -41,7 +46,8 @@ BEGIN
     RETURN newest;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.lock_watermark(regclass) IS 'Locks the watermark of a source until the transaction ends, and returns it.';
+COMMENT ON FUNCTION pgtrickle.lock_watermark(regclass) IS
+    'Locks the watermark of a source until the transaction ends, and returns it.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermark timestamptz) RETURNS void
     LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -54,7 +60,8 @@ BEGIN
     newest := lock_watermark(source);
     IF watermark < newest THEN
         RAISE EXCEPTION 'the watermark of % cannot move back from % to %', source, newest, watermark
-            USING ERRCODE = '22000', CONSTRAINT = 'watermark_moved_back', HINT = 'Nothing was changed. Another loader may have advanced it meanwhile.';
+            USING ERRCODE = '22000', CONSTRAINT = 'watermark_moved_back',
+                  HINT = 'Nothing was changed. Another loader may have advanced it meanwhile.';
     ELSIF watermark = newest THEN
         UPDATE pgt_watermarks AS w SET last_seen_at = clock_timestamp() WHERE w.source_relid = source;
         RETURN;

@@ -17,7 +17,8 @@ BEGIN
         relation := relation_named(source, search_path);
         IF relation IS NULL THEN
             RAISE EXCEPTION 'relation % does not exist', quote_literal(source)
-                USING ERRCODE = '42P01', CONSTRAINT = 'unknown_table', HINT = 'Qualify the name if its schema is not in your search_path.';
+                USING ERRCODE = '42P01', CONSTRAINT = 'unknown_table',
+                      HINT = 'Qualify the name if its schema is not in your search_path.';
         ELSIF relation = ANY (relations) THEN
             RAISE EXCEPTION 'source % appears twice in the group', relation
                 USING ERRCODE = '22023', CONSTRAINT = 'invalid_argument', HINT = 'Name each source once.';
@@ -61,7 +62,8 @@ BEGIN
     ON CONFLICT ON CONSTRAINT pgt_watermark_groups_group_name_key DO NOTHING RETURNING g.group_id INTO id;
     IF id IS NULL THEN
         RAISE EXCEPTION 'watermark group % already exists', quote_literal(group_name)
-            USING ERRCODE = '42710', CONSTRAINT = 'watermark_group_exists', HINT = 'Use pgtrickle.alter_watermark_group() to change it.';
+            USING ERRCODE = '42710', CONSTRAINT = 'watermark_group_exists',
+                  HINT = 'Use pgtrickle.alter_watermark_group() to change it.';
     END IF;
     PERFORM check_hold_back();
     RETURN id;
@@ -75,13 +77,15 @@ CREATE OR REPLACE FUNCTION pgtrickle.refuse_unknown_group(group_name text) RETUR
 AS $$
 BEGIN
     RAISE EXCEPTION 'there is no watermark group %', COALESCE(quote_literal(group_name), 'NULL')
-        USING ERRCODE = '42704', CONSTRAINT = 'unknown_watermark_group', HINT = 'SELECT group_name FROM pgtrickle.watermark_groups() lists those that exist.';
+        USING ERRCODE = '42704', CONSTRAINT = 'unknown_watermark_group',
+              HINT = 'SELECT group_name FROM pgtrickle.watermark_groups() lists those that exist.';
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.refuse_unknown_group(text) IS 'Error 42704: no watermark group has this name.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.alter_watermark_group(
-        group_name text, sources text[] DEFAULT NULL, tolerance interval DEFAULT NULL, search_path text DEFAULT current_setting('search_path')) RETURNS void
+        group_name text, sources text[] DEFAULT NULL, tolerance interval DEFAULT NULL,
+        search_path text DEFAULT current_setting('search_path')) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
@@ -97,7 +101,8 @@ BEGIN
     PERFORM check_hold_back();
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.alter_watermark_group(text, text[], interval, text) IS 'Changes the sources or the tolerance of a group; acts at the next tick.';
+COMMENT ON FUNCTION pgtrickle.alter_watermark_group(text, text[], interval, text) IS
+    'Changes the sources or the tolerance of a group; acts at the next tick.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.drop_watermark_group(group_name text) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -109,7 +114,8 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.drop_watermark_group(text) IS 'Drops a watermark group; its sources keep their watermarks.';
+COMMENT ON FUNCTION pgtrickle.drop_watermark_group(text) IS
+    'Drops a watermark group; its sources keep their watermarks.';
 
 -- An infinite watermark says that nothing more will come and agrees with every other.
 CREATE OR REPLACE FUNCTION pgtrickle.group_alignment()
@@ -124,10 +130,10 @@ AS $$
     FROM pgt_watermark_groups AS g CROSS JOIN LATERAL (
         SELECT min(w.watermark) AS low,
                COALESCE(max(w.watermark) FILTER (WHERE isfinite(w.watermark)), max(w.watermark)) AS high,
-               COALESCE(array_agg(s.source) FILTER (WHERE w.watermark IS NULL), '{}') AS never_advanced,
+               COALESCE(array_agg(s.source ORDER BY s.place) FILTER (WHERE w.watermark IS NULL), '{}') AS never_advanced,
                array_agg(s.source ORDER BY w.watermark, s.source::oid) FILTER (WHERE w.watermark IS NOT NULL) AS by_watermark,
                array_agg(s.source ORDER BY w.watermark DESC, s.source::oid) FILTER (WHERE isfinite(w.watermark)) AS finite_by_watermark
-        FROM unnest(g.sources) AS s(source) LEFT JOIN pgt_watermarks AS w ON w.source_relid = s.source) AS a
+        FROM unnest(g.sources) WITH ORDINALITY AS s(source, place) LEFT JOIN pgt_watermarks AS w ON w.source_relid = s.source) AS a
     ORDER BY g.group_name
 $$;
 COMMENT ON FUNCTION pgtrickle.group_alignment() IS

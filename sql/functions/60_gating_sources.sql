@@ -6,10 +6,12 @@ AS $$
     WITH RECURSIVE upstream(id) AS (
         SELECT p_pgt_id
         UNION
-        SELECT t.pgt_id FROM upstream JOIN pgt_dependencies AS d ON d.pgt_id = upstream.id JOIN pgt_stream_tables AS t ON t.pgt_relid = d.source_relid)
+        SELECT t.pgt_id FROM upstream JOIN pgt_dependencies AS d ON d.pgt_id = upstream.id
+        JOIN pgt_stream_tables AS t ON t.pgt_relid = d.source_relid)
     SELECT id FROM upstream
 $$;
-COMMENT ON FUNCTION pgtrickle.upstream_tables(integer) IS 'The stream table and all stream tables it reads, at any depth.';
+COMMENT ON FUNCTION pgtrickle.upstream_tables(integer) IS
+    'The stream table and all stream tables it reads, at any depth.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.base_sources(p_pgt_id integer) RETURNS TABLE (source regclass)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -24,7 +26,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.overlapping_groups(p_pgt_id integer) RETURN
 AS $$
     SELECT g.group_id, count(*) FROM base_sources(p_pgt_id) AS b JOIN pgt_watermark_groups AS g ON b.source = ANY (g.sources) GROUP BY g.group_id
 $$;
-COMMENT ON FUNCTION pgtrickle.overlapping_groups(integer) IS 'Groups with a source the stream table is made of, and how many such sources.';
+COMMENT ON FUNCTION pgtrickle.overlapping_groups(integer) IS
+    'Groups with a source the stream table is made of, and how many such sources.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.gating_mode(p_pgt_id integer) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -34,7 +37,8 @@ AS $$
                 ELSE 'none' END
     FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle.gating_mode(integer) IS 'none, gate or hold_back: what watermark_gating amounts to. auto gates where two sources of one group meet.';
+COMMENT ON FUNCTION pgtrickle.gating_mode(integer) IS
+    'none, gate or hold_back: what watermark_gating amounts to. auto gates where two sources of one group meet.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.gating_groups(p_pgt_id integer) RETURNS TABLE (group_id integer)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -58,8 +62,10 @@ BEGIN
     ORDER BY d.pgt_id, u.pgt_id LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION '% cannot hold back: it reads %, which shows more', conflict.dependent, conflict.upstream
-            USING ERRCODE = '55000', CONSTRAINT = 'hold_back_upstream', HINT = format('set watermark_gating => ''hold_back'' on %s too', conflict.upstream);
+            USING ERRCODE = '55000', CONSTRAINT = 'hold_back_upstream',
+                  HINT = format('set watermark_gating => ''hold_back'' on %s too', conflict.upstream);
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_hold_back() IS 'Error 55000 if a hold_back stream table reads one that may show rows beyond its cut.';
+COMMENT ON FUNCTION pgtrickle.check_hold_back() IS
+    'Error 55000 if a hold_back stream table reads one that may show rows beyond its cut.';

@@ -23,7 +23,8 @@ DECLARE
     watermark_group CONSTANT pgt_watermark_groups := (SELECT g FROM pgt_watermark_groups AS g WHERE g.group_id = p_group_id);
     shown CONSTANT timestamptz := (SELECT t.effective_watermark FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id);
     exhausted CONSTANT regclass[] := ARRAY(
-        SELECT e.source FROM unnest(watermark_group.sources) AS s CROSS JOIN LATERAL latest_entry(p_pgt_id, s, 'infinity') AS e WHERE e.watermark = 'infinity');
+        SELECT e.source FROM unnest(watermark_group.sources) AS s CROSS JOIN LATERAL latest_entry(p_pgt_id, s, 'infinity') AS e
+        WHERE e.watermark = 'infinity');
     loading CONSTANT regclass[] := ARRAY(SELECT s FROM unnest(watermark_group.sources) AS s WHERE s <> ALL (exhausted));
     candidate timestamptz := 'infinity';
     found record;
@@ -56,7 +57,8 @@ AS $$
     WHERE d.pgt_id = p_pgt_id AND d.source_relid = ANY (sources) AND d.source_type = 'TABLE'
         AND pg_visible_in_snapshot(d.captured_xid, (d.frontier).snapshot)
 $$;
-COMMENT ON FUNCTION pgtrickle.frontier_caps(integer, regclass[]) IS 'Caps that keep the stream table where it is on these sources.';
+COMMENT ON FUNCTION pgtrickle.frontier_caps(integer, regclass[]) IS
+    'Caps that keep the stream table where it is on these sources.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.lower_caps(a jsonb, b jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -68,7 +70,8 @@ $$;
 COMMENT ON FUNCTION pgtrickle.lower_caps(jsonb, jsonb) IS 'Both sets of caps; the lower cut where a source is in both.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.hold_back_group(
-        p_pgt_id integer, p_group_id integer, OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb)
+        p_pgt_id integer, p_group_id integer,
+        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp SET TimeZone = 'UTC' SET DateStyle = 'ISO'
 AS $$
 DECLARE
@@ -87,11 +90,12 @@ BEGIN
         SELECT frontiers ? s::oid::text AND EXISTS (
             SELECT FROM pgt_dependencies AS d JOIN pgt_watermarks AS w USING (source_relid)
             WHERE d.pgt_id = p_pgt_id AND d.source_relid = s AND pg_visible_in_snapshot(d.captured_xid, (w.cut).snapshot))) AS o(overtaken)
-    WHERE NOT EXISTS (SELECT FROM latest_entry(p_pgt_id, s, 'infinity')) ORDER BY o.overtaken LIMIT 1;
+    WHERE NOT EXISTS (SELECT FROM latest_entry(p_pgt_id, s, 'infinity')) ORDER BY o.overtaken, array_position(watermark_group.sources, s) LIMIT 1;
     IF NOT overtaken THEN
         waiting_for := missing;
         reason := format('%s: %s %s', watermark_group.group_name, missing,
-            CASE WHEN EXISTS (SELECT FROM pgt_watermarks WHERE source_relid = missing) THEN 'has not advanced since its changes are captured' ELSE 'never advanced' END);
+            CASE WHEN EXISTS (SELECT FROM pgt_watermarks WHERE source_relid = missing)
+                 THEN 'has not advanced since its changes are captured' ELSE 'never advanced' END);
         decision := CASE WHEN stream_table.require_watermark THEN 'waiting' ELSE 'run' END;
         RETURN;
     END IF;
@@ -113,4 +117,5 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.hold_back_group(integer, integer) IS 'What one group asks of a hold_back stream table: at which cut to read each source.';
+COMMENT ON FUNCTION pgtrickle.hold_back_group(integer, integer) IS
+    'What one group asks of a hold_back stream table: at which cut to read each source.';

@@ -1,8 +1,10 @@
 -- The gating decision: the only one, for the refresher, the status functions and explain.
 
 CREATE OR REPLACE FUNCTION pgtrickle.gate_group(
-        p_pgt_id integer, p_group_id integer, OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
+        p_pgt_id integer, p_group_id integer,
+        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
 AS $$
 DECLARE
     alignment record;
@@ -23,14 +25,17 @@ BEGIN
     IF NOT alignment.aligned THEN
         decision := 'gated';
         waiting_for := alignment.slowest;
-        reason := format('%s: %s is %s behind %s, tolerance %s', alignment.group_name, alignment.slowest, alignment.lag, alignment.fastest, alignment.tolerance);
+        reason := format('%s: %s is %s behind %s, tolerance %s',
+                         alignment.group_name, alignment.slowest, alignment.lag, alignment.fastest, alignment.tolerance);
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.gate_group(integer, integer) IS 'What one group asks of a gated stream table: whether it may refresh.';
+COMMENT ON FUNCTION pgtrickle.gate_group(integer, integer) IS
+    'What one group asks of a gated stream table: whether it may refresh.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.gating_decision(
-        p_pgt_id integer, OUT gating text, OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb)
+        p_pgt_id integer,
+        OUT gating text, OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
@@ -52,7 +57,8 @@ BEGIN
         ORDER BY w.group_name
     LOOP
         -- A gate that is shut outweighs a wait, and both outweigh a group that is content.
-        decision := CASE WHEN 'gated' IN (decision, verdict.decision) THEN 'gated' WHEN 'waiting' IN (decision, verdict.decision) THEN 'waiting' ELSE 'run' END;
+        decision := CASE WHEN 'gated' IN (decision, verdict.decision) THEN 'gated'
+                         WHEN 'waiting' IN (decision, verdict.decision) THEN 'waiting' ELSE 'run' END;
         reason := concat_ws('; ', reason, verdict.reason);
         waiting_for := concat_ws(', ', NULLIF(waiting_for, ''), verdict.waiting_for);
         effective_watermark := least(effective_watermark, verdict.effective_watermark);

@@ -43,4 +43,5 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.drop_foreign_capture() IS 'Drops capture functions, with their triggers, whose names carry numbers of another cluster.';
+COMMENT ON FUNCTION pgtrickle.drop_foreign_capture() IS
+    'Drops capture functions, with their triggers, whose names carry numbers of another cluster.';

@@ -14,7 +14,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.watermarks()
 AS $$
     SELECT qualified_name(w.source_relid), w.watermark, w.advanced_at, w.last_seen_at, w.advanced_by, (w.cut).lsn FROM pgt_watermarks AS w ORDER BY 1
 $$;
-COMMENT ON FUNCTION pgtrickle.watermarks() IS 'The current watermark of each source, when it moved and when its loader was last seen.';
+COMMENT ON FUNCTION pgtrickle.watermarks() IS
+    'The current watermark of each source, when it moved and when its loader was last seen.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.watermark_history(source regclass)
     RETURNS TABLE (watermark timestamptz, advanced_at timestamptz, advanced_by text, lsn pg_lsn)
@@ -34,7 +35,8 @@ COMMENT ON FUNCTION pgtrickle.watermark_groups() IS 'The watermark groups.';
 CREATE OR REPLACE FUNCTION pgtrickle.watermark_status()
     RETURNS TABLE (group_name text, min_watermark timestamptz, max_watermark timestamptz, lag interval, tolerance interval, aligned boolean,
                    effective_watermark timestamptz, waiting_for text, reason text)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
 AS $$
     SELECT a.group_name, a.min_watermark, a.max_watermark, a.lag, a.tolerance, a.aligned,
            (SELECT min(e.watermark) FROM agreed_entries(NULL, a.group_id) AS e WHERE a.aligned IS NOT NULL),
@@ -49,7 +51,8 @@ COMMENT ON FUNCTION pgtrickle.watermark_status() IS
 
 CREATE OR REPLACE FUNCTION pgtrickle.pgt_status()
     RETURNS TABLE (pgt_id integer, stream_table text, status text, refresh_mode text, schedule text, watermark_gating text, decision text, reason text,
-                   effective_watermark timestamptz, data_timestamp timestamptz, last_refresh_at timestamptz, staleness interval, last_action text, last_error text)
+                   effective_watermark timestamptz, data_timestamp timestamptz, last_refresh_at timestamptz, staleness interval,
+                   last_action text, last_error text)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     SELECT t.pgt_id, format('%I.%I', t.pgt_schema, t.pgt_name), t.status, t.refresh_mode, t.schedule, g.gating, g.decision, g.reason,
@@ -59,11 +62,14 @@ AS $$
     FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_decision(t.pgt_id) AS g
     ORDER BY 2
 $$;
-COMMENT ON FUNCTION pgtrickle.pgt_status() IS 'Every stream table: how fresh it is, and whether it may refresh now and why.';
+COMMENT ON FUNCTION pgtrickle.pgt_status() IS
+    'Every stream table: how fresh it is, and whether it may refresh now and why.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.refresh_history(name text DEFAULT NULL, max_rows integer DEFAULT 20, search_path text DEFAULT current_setting('search_path'))
-    RETURNS TABLE (refresh_id bigint, stream_table text, action text, status text, initiated_by text, reason text, started_at timestamptz, finished_at timestamptz,
-                   delta_rows bigint, rows_inserted bigint, rows_deleted bigint, effective_watermark timestamptz, data_timestamp timestamptz, error text)
+CREATE OR REPLACE FUNCTION pgtrickle.refresh_history(
+        name text DEFAULT NULL, max_rows integer DEFAULT 20, search_path text DEFAULT current_setting('search_path'))
+    RETURNS TABLE (refresh_id bigint, stream_table text, action text, status text, initiated_by text, reason text,
+                   started_at timestamptz, finished_at timestamptz, delta_rows bigint,
+                   rows_inserted bigint, rows_deleted bigint, effective_watermark timestamptz, data_timestamp timestamptz, error text)
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
@@ -78,7 +84,8 @@ BEGIN
     ORDER BY h.refresh_id DESC LIMIT max_rows;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refresh_history(text, integer, text) IS 'What refreshes did, newest first: of one stream table, or of all.';
+COMMENT ON FUNCTION pgtrickle.refresh_history(text, integer, text) IS
+    'What refreshes did, newest first: of one stream table, or of all.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.dependency_tree() RETURNS TABLE (stream_table text, source text, source_type text, depth integer)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -92,4 +99,5 @@ AS $$
     FROM tree JOIN pgt_stream_tables AS t USING (pgt_id)
     GROUP BY 1, 2, 3 ORDER BY 1, 4, 2
 $$;
-COMMENT ON FUNCTION pgtrickle.dependency_tree() IS 'What each stream table reads, directly (depth 1) and through other stream tables.';
+COMMENT ON FUNCTION pgtrickle.dependency_tree() IS
+    'What each stream table reads, directly (depth 1) and through other stream tables.';

@@ -30,7 +30,7 @@ Write = Callable[[psycopg.Connection[Any], random.Random], None]
 
 def insert(connection: psycopg.Connection[Any], chance: random.Random) -> None:
     connection.execute(
-        "INSERT INTO orders SELECT n, %s, %s FROM generate_series(%s, %s) AS n ON CONFLICT (id) DO UPDATE"
+        "INSERT INTO orders SELECT n, %s, %s FROM generate_series(%s::int, %s::int) AS n ON CONFLICT (id) DO UPDATE"
         " SET amount = orders.amount + 1",
         (chance.randint(1, 4), chance.randint(1, 100), start := chance.randint(1, 300), start + chance.randint(0, 5)),
     )

@@ -22,7 +22,9 @@ def test_the_python_example_holds_the_report_back(
     db: Database, spark: "SparkSession", capsys: pytest.CaptureFixture[str]
 ) -> None:
     runpy.run_path(str(EXAMPLES / "order_pipeline.py"))["main"](db.dsn)
-    first, second, third = (part.splitlines() for part in capsys.readouterr().out.split("report, complete through ")[1:])
+    first, second, third = (
+        part.splitlines() for part in capsys.readouterr().out.split("report, complete through ")[1:]
+    )
     assert first == ["11:55:", "  order 1 of Ada: 2 lines, 9.60", "  order 2 of Boole: 1 lines, 4"]
     assert second == first
     assert third == ["12:05:", *first[1:], "  order 3 of Codd: 2 lines, 180"]
@@ -54,7 +56,7 @@ def test_the_sql_example_gates_the_report_through_its_intermediate_tables(db: Da
 
 
 def run(connection: psycopg.Connection[Any], statements: str) -> list[list[tuple[Any, ...]]]:
-    """Run a part of a script and return the rows of every query in it that returns more than nothing."""
+    """Run a part of a script and return the rows of every statement in it that returns rows."""
     cursor = connection.execute(statements.encode())
     results = []
     while True:

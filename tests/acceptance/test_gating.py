@@ -190,7 +190,8 @@ def test_require_watermark_waits_for_a_source_that_never_advanced(pipeline: Shop
     assert results["eager"].effective_watermark is None
     assert pipeline.pt.refresh("patient").action == "SKIP"
     assert pipeline.rows("patient") == set()
-    pipeline.load("order_lines", "12:00")
+    pipeline.load("order_lines", "12:05")
+    pipeline.load("orders", "12:05")
     results = pipeline.tick()
     assert results["patient"].action == "FULL"
     assert pipeline.rows("patient") == pipeline.rows("eager") == {(1, 1, 1)}

@@ -51,7 +51,6 @@ def refresher(shop: Shop) -> Iterator[subprocess.Popen[bytes]]:
         [sys.executable, "-W", "ignore", "-c", REFRESHER, shop.db.dsn],
         env={**os.environ, "PYTHONPATH": os.getcwd()},
         start_new_session=True,
-        stderr=subprocess.DEVNULL,
     )
     try:
         yield process
@@ -113,7 +112,7 @@ def test_killed_refresher_leaves_nothing_half_done_and_nothing_is_applied_twice(
     locker = totals.db.connect(autocommit=False)
     locker.execute(obstacle.format(buffer=buffer).encode())
     with refresher(totals) as process:
-        wait_until_blocked(totals.db, waits_in)
+        wait_until_blocked(totals.db, waits_in, lambda: process.poll() is None)
         kill(process)
         assert (totals.rows("totals") != before) == (frontier(totals) != was) == applied
         locker.rollback()

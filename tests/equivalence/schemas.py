@@ -106,9 +106,9 @@ def _truncate(rng: Random, table: Table) -> list[str]:
 
 
 def _empty_and_refill(rng: Random, table: Table) -> list[str]:
-    copy = '"pg_temp"."copy"'
+    copy = f"copy{rng.randrange(10**9)}"
     return [
-        f"CREATE TEMP TABLE copy ON COMMIT DROP AS SELECT * FROM {table.name}",
+        f"CREATE TEMP TABLE {copy} ON COMMIT DROP AS SELECT * FROM {table.name}",
         f"DELETE FROM {table.name}",
         f"INSERT INTO {table.name} SELECT * FROM {copy}",
     ]

@@ -76,7 +76,6 @@ def test_repair_makes_older_cuts_unreadable(t: Database) -> None:
     readable = (
         "SELECT bool_and(pgtrickle.cut_is_readable(w.cut, d.captured_xid, k.cleaned_through)) "
         "FROM pgtrickle.pgt_watermarks AS w "
-    )(
         "JOIN pgtrickle.pgt_dependencies AS d USING (source_relid) JOIN "
         "pgtrickle.pgt_change_tracking AS k USING (source_relid)"
     )

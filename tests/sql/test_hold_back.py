@@ -218,3 +218,7 @@ def test_held_back_tables_of_one_chain_choose_the_same_time(db: Database) -> Non
     assert decide(db, "b")["caps"] == {"lines": "12:00"}
     assert decide(db, "d")["caps"] == {}
     assert {decide(db, name)["effective_watermark"] for name in "abd"} == {"12:00"}
+    db.execute("UPDATE pgtrickle.pgt_stream_tables SET effective_watermark = '2026-03-01 12:30+00', status = 'ACTIVE'")
+    decision = decide(db, "d")
+    assert (decision["decision"], decision["effective_watermark"]) == ("run", "12:30"), "it never moves back"
+    assert "no event time at which its sources agree" in decision["reason"]

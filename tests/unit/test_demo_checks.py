@@ -30,6 +30,12 @@ def test_a_report_that_differs_from_its_query_breaks_a_guarantee(mode: str) -> N
     assert f"report_{mode} differs" in sentence
 
 
+def test_a_failed_refresh_breaks_a_guarantee() -> None:
+    assert broken_promises(GOOD, MATCHES, ["report_none failed: no space"]) == (
+        "the refresh of report_none failed: no space",
+    )
+
+
 def test_a_demo_without_a_single_incomplete_order_proves_nothing() -> None:
     (sentence,) = broken_promises({**GOOD, "none": COMPLETE}, MATCHES)
     assert "prove nothing" in sentence

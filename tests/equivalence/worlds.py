@@ -1,0 +1,91 @@
+"""A random database with stream tables over it, and the script that made it."""
+
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import psycopg
+
+from pytrickle.client import Client
+from pytrickle.errors import PytrickleError
+from tests.conftest import Database
+from tests.equivalence.local_engine import LocalEngine
+from tests.equivalence.oracle import differences
+from tests.equivalence.queries import Query, Writer
+from tests.equivalence.schemas import Column, Table, creation, insertion, mutation, random_tables
+from tests.equivalence.values import quote
+
+
+@dataclass
+class World:
+    """Tables, views and stream tables of one seed, and the script that made them, for whoever must reproduce it."""
+
+    db: Database
+    client: Client
+    engine: LocalEngine
+    rng: Random
+    tables: tuple[Table, ...] = ()
+    sources: list[Table] = field(default_factory=list)
+    views: dict[str, str] = field(default_factory=dict)
+    queries: dict[str, Query] = field(default_factory=dict)
+    script: list[str] = field(default_factory=list)
+
+    def run(self, *statements: str) -> None:
+        connection = self.db.connect()
+        with connection, connection.transaction():
+            for statement in statements:
+                self.script.append(statement)
+                connection.execute(statement.encode())
+
+    def create_tables(self) -> None:
+        self.tables = random_tables(self.rng)
+        for table in self.tables:
+            rows = [insertion(self.rng, table, self.rng.randint(0, 9))] if self.rng.random() < 0.9 else []
+            self.run(*creation(self.rng, table), *(row for row in rows if "VALUES  ON" not in row))
+        self.sources = [*self.tables, *self.tables]
+        for number in range(2):
+            writer = Writer(self.rng, self.tables, left=3)
+            query = writer.plain()
+            self.views[f"view{number}"] = query.sql
+            self.run(f"CREATE VIEW view{number} AS {query.sql}")
+            self.sources.append(Table(f"view{number}", query.columns, width=3 - writer.left))
+
+    def create_stream_tables(self, number_of_them: int, **options: Any) -> None:
+        for number in range(number_of_them):
+            query, name = Writer(self.rng, tuple(self.sources)).query(), f"st{number}"
+            self.script.append(f"-- {name}: {query.sql}")
+            try:
+                self.client.create_stream_table(name, query.sql, **options)
+            except PytrickleError as error:
+                raise AssertionError(str(self)) from error
+            self.queries[name] = query
+            if self.rng.random() < 0.3:
+                self.sources.append(Table(name, tuple(Column(c.name, c.type) for c in query.columns)))
+
+    def mutate(self) -> None:
+        for _ in range(self.rng.randint(1, 4)):
+            table = self.rng.choice(self.tables)
+            try:
+                self.run(*mutation(self.rng, table))
+            except psycopg.errors.UniqueViolation:
+                self.script.append("-- refused")
+
+    def tick(self, allowed: frozenset[str]) -> None:
+        for result in self.client.tick():
+            told = f"{result.stream_table}: {result.action}, {result.error or result.reason}\n{self}"
+            assert result.action in allowed, told
+        self.script.append("-- tick")
+
+    def check(self) -> None:
+        with self.db.connect() as connection:
+            for name, query in self.queries.items():
+                wrong = differences(connection, quote(name), query.sql, query.exact)
+                assert not wrong, f"{name} differs: {wrong}\n{query.sql}\n{self}"
+
+    def verify(self) -> None:
+        for name in self.queries:
+            result = self.client.verify(name)
+            assert result.matches, f"{result}\n{self}"
+
+    def __str__(self) -> str:
+        return ";\n".join(self.script)
