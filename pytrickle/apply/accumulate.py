@@ -2,7 +2,7 @@
 
 import psycopg
 
-from pytrickle.apply.staging import INCREMENTS, KEYED, create_like, run
+from pytrickle.apply.staging import INCREMENTS, KEYED, create_like, index_lookups, run
 from pytrickle.apply.zset import Storage, difference, stage_changes
 from pytrickle.errors import StreamTableDrifted
 from pytrickle.plan.accumulators import Merge
@@ -10,6 +10,7 @@ from pytrickle.plan.dialect import quote
 from pytrickle.plan.grouped import Grouped, row_hash
 
 BEFORE = "pgt_before"
+AFTER = "pgt_after"
 
 
 def state_table(pgt_id: int) -> str:
@@ -47,13 +48,17 @@ def accumulate(connection: psycopg.Connection, pgt_id: int, grouped: Grouped, st
     )
     final = grouped.final(touched)
     create_like(connection, BEFORE, final)
-    run(connection, f"INSERT INTO pg_temp.{BEFORE}\n{final}")
-    _merge(connection, pgt_id, grouped)
-    _insert_new(connection, pgt_id, grouped)
-    if keyed:
-        run(connection, _take_recomputed(pgt_id, grouped))
-    _drop_empty(connection, pgt_id, grouped)
-    stage_changes(connection, storage, difference(storage, final, f"SELECT * FROM pg_temp.{BEFORE}"))
+    create_like(connection, AFTER, final)
+    with index_lookups(connection):
+        run(connection, f"INSERT INTO pg_temp.{BEFORE}\n{final}")
+        _merge(connection, pgt_id, grouped)
+        _insert_new(connection, pgt_id, grouped)
+        if keyed:
+            run(connection, _take_recomputed(pgt_id, grouped))
+        _drop_empty(connection, pgt_id, grouped)
+        run(connection, f"INSERT INTO pg_temp.{AFTER}\n{final}")
+    both = (f"SELECT * FROM pg_temp.{AFTER}", f"SELECT * FROM pg_temp.{BEFORE}")
+    stage_changes(connection, storage, difference(storage, *both))
 
 
 def _merge(connection: psycopg.Connection, pgt_id: int, grouped: Grouped) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from pytrickle.apply.staging import CHANGES, create_like, run
+from pytrickle.apply.staging import CHANGES, create_like, index_lookups, run
 from pytrickle.errors import StreamTableDrifted
 from pytrickle.plan.compile import WEIGHT
 from pytrickle.plan.dialect import quote
@@ -71,7 +71,8 @@ def apply_changes(connection: psycopg.Connection, storage: Storage) -> tuple[int
     expected = connection.execute(
         f"SELECT CAST(coalesce(sum(-{WEIGHT}), 0) AS bigint) FROM pg_temp.{CHANGES} WHERE {WEIGHT} < 0"
     ).fetchone()
-    deleted = run(connection, _delete(storage)) if expected and expected[0] else 0
+    with index_lookups(connection):
+        deleted = run(connection, _delete(storage)) if expected and expected[0] else 0
     if expected and deleted != expected[0]:
         raise StreamTableDrifted(
             f"{storage.name} lacks {expected[0] - deleted} of the {expected[0]} rows that should be deleted."
@@ -85,7 +86,7 @@ def apply_changes(connection: psycopg.Connection, storage: Storage) -> tuple[int
 
 
 def index_rows(connection: psycopg.Connection, storage: Storage, pgt_id: int, key: tuple[str, ...]) -> None:
-    """Create the index by which apply_changes finds rows by content, and a unique one on the derived key.
+    """Create the index by which apply_changes finds rows by content, and a unique one on the derived key; analyze.
 
     The key's index is for readers; two rows of one key would be a defect, which it turns into an error.
     """
@@ -96,6 +97,7 @@ def index_rows(connection: psycopg.Connection, storage: Storage, pgt_id: int, ke
         columns = ", ".join(map(quote, key))
         unique = f"CREATE UNIQUE INDEX IF NOT EXISTS pgt_key_{pgt_id} ON {storage.table} ({columns})"
         run(connection, f"{unique} NULLS NOT DISTINCT")
+    run(connection, f"ANALYZE {storage.table}")
 
 
 def _delete(storage: Storage) -> str:
