@@ -18,11 +18,13 @@ from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.session import session_statements
 from pytrickle.cut import Cut
 from pytrickle.db import Snapshot, translate_errors
-from pytrickle.errors import NotDifferentiable
+from pytrickle.errors import NotDifferentiable, UnknownStreamTable
 from pytrickle.plan.full import query_at
 from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_full, plan_initial
 from pytrickle.plan.shape import Shape, analyse
 from pytrickle.staged import Staged
+
+ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +97,12 @@ class Refresher:
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
         """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
         started, clock = datetime.now().astimezone(), monotonic()
+        if not table.exists:
+            raise UnknownStreamTable(f"The table of {table.name} was dropped.", ORPHAN_HINT)
         windows = self.windows(snapshot, table, goal.targets)
         if not needs_refresh(table, windows):
             with translate_errors():
-                self._note_watermark(table, goal.moment)
+                self._settle(table, goal.moment)
             return _result(table, (Action.NO_DATA, "no changes"), None, clock), None
         plan = self.plan(snapshot, table, windows)
         with translate_errors():
@@ -138,14 +142,15 @@ class Refresher:
             query = query_at(shape.definition, windows, probe)
         return plan_full(shape, query, windows, action, reason)
 
-    def _note_watermark(self, table: StreamTable, moment: datetime) -> None:
-        """Without new rows only a higher effective watermark is worth a write."""
+    def _settle(self, table: StreamTable, moment: datetime) -> None:
+        """Without new rows only a higher effective watermark, or the end of a skip or an error, is worth a write."""
         watermark = table.decision.effective_watermark
-        if watermark is None or (table.effective_watermark and table.effective_watermark >= watermark):
+        higher = watermark is not None and (table.effective_watermark is None or watermark > table.effective_watermark)
+        if not (higher or table.last_skip_reason or table.last_error):
             return
         self.connection.execute(
             "UPDATE pgtrickle.pgt_stream_tables SET effective_watermark = greatest(effective_watermark, %s),"
-            " data_timestamp = %s, last_refresh_at = %s, last_skip_reason = NULL"
+            " data_timestamp = %s, last_refresh_at = %s, last_skip_reason = NULL, last_error = NULL, status = 'ACTIVE'"
             " WHERE pgt_id = %s AND frontier_version = %s",
             (watermark, moment, moment, table.pgt_id, table.frontier_version),
         )

@@ -12,7 +12,7 @@ from psycopg.rows import dict_row
 from pytrickle.catalog.decision import Decision
 from pytrickle.catalog.definition import Definition, Source, SourceColumn, View, Window
 from pytrickle.cut import Cut
-from pytrickle.errors import UnknownStreamTable
+from pytrickle.errors import CatalogError, UnknownStreamTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class StreamTable:
 
     pgt_id: int
     relid: int
+    exists: bool
     name: str
     refresh_mode: str
     status: str
@@ -56,7 +57,10 @@ class StreamTable:
 
 
 STREAM_TABLES = """
-SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid, pgtrickle.qualified_name(s.pgt_relid) AS name, s.refresh_mode,
+SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
+    EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.pgt_relid) AS exists,
+    format('%%I.%%I', s.pgt_schema, s.pgt_name) AS stored_name,
+    pgtrickle.qualified_name(s.pgt_relid) AS name, s.refresh_mode,
     s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.reinitialize_reason,
     s.last_skip_reason, s.last_error,
     s.schedule = 'calculated' OR s.last_refresh_at IS NULL
@@ -106,6 +110,11 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
     if row is None or row[0] is None:
         raise UnknownStreamTable("The stream table was dropped meanwhile.")
     found = row[0]
+    if found["text"] is None or None in found["sources"]:
+        raise CatalogError(
+            f"{found['schema']}.{found['name']} has lost its defining query or one of its sources.",
+            "It was dropped with CASCADE: drop the stream table with pgtrickle.drop_stream_table() and create it anew.",
+        )
     return Definition(
         found["pgt_id"],
         found["schema"],
@@ -145,6 +154,7 @@ def _text(query: str) -> sql.SQL:
 
 
 def _stream_table(row: dict[str, Any]) -> StreamTable:
+    row["name"] = row["name"] if row["exists"] else row["stored_name"]
     decision = Decision.of({**row, "effective_watermark": row["decided_watermark"]})
     fields = {name: row[name] for name in StreamTable.__slots__ if name not in {"dependencies", "decision"}}
     dependencies = tuple(

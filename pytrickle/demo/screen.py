@@ -76,9 +76,9 @@ def _group_line(group: WatermarkStatusRow) -> str:
 
 def _report_line(mode: str, table: StreamTableStatus, tally: Tally) -> str:
     return (
-        f"      {mode:9} {table.decision:7} shows {tally.last.shown} orders, {tally.last.incomplete} of them without"
-        f" their lines; ever so in {tally.looks_incomplete} of {tally.looks} checks;"
-        f" effective watermark {clock(table.effective_watermark)}"
+        f"      {mode:9} {table.decision:7} shows {tally.last.shown:3} orders, {tally.last.incomplete:2} without their lines"
+        f" (some in {tally.looks_incomplete} of {tally.looks} checks), effective watermark"
+        f" {clock(table.effective_watermark)}"
     )
 
 
@@ -91,7 +91,7 @@ def _sources(status: Status) -> Table:
 
 def _reports(status: Status, tallies: Mapping[str, Tally]) -> Table:
     table = Table("report", "decision", "reason", "effective watermark")
-    for heading in ("orders", "without lines", "ever", "newest order"):
+    for heading in ("orders", "without lines", "in checks", "newest order"):
         table.add_column(heading, justify="right")
     tables = {row.stream_table: row for row in status.stream_tables}
     for mode in MODES:

@@ -203,7 +203,8 @@ def is_aggregate(select: exp.Select) -> bool:
     """Whether a SELECT groups: GROUP BY, HAVING or an aggregate call in its own list."""
     if select.args.get("group") or select.args.get("having"):
         return True
-    return any(item.find(exp.AggFunc) for item in select.selects)
+    nodes = (node for item in select.selects for node in item.walk(prune=lambda node: isinstance(node, exp.Query)))
+    return any(isinstance(node, exp.AggFunc) for node in nodes)
 
 
 def refuse_clauses(query: exp.Expr) -> None:

@@ -39,12 +39,33 @@ def _expand(tree: exp.Expr, definition: Definition, rewound: frozenset[int], pro
     if not probe.same_query(original, render(tree)):
         raise NotDifferentiable("it uses syntax that the planner cannot reproduce exactly")
 
-    # Listed before anything is replaced: a table carries the joins of its parenthesis, whose tables are to be found too.
+    # Listed before anything is replaced: a table carries the joins of its parenthesis, whose tables count too.
     for table in list(tree.find_all(exp.Table)):
         replacement = _replacement(table, definition, rewound, probe) if table.db else None
         if replacement is not None:
             table.replace(_replaced(table, replacement))
+    for select in tree.find_all(exp.Select):
+        _spell_out_keys(select)
     return tree
+
+
+def _spell_out_keys(select: exp.Select) -> None:
+    """Group by columns that depend on a grouped primary key: a source's state at a cut has no primary key."""
+    group = select.args.get("group")
+    if group is None:
+        return
+    keys = [key.unnest() for key in group.expressions]
+    if not keys or any(isinstance(key, exp.GroupingSets | exp.Rollup | exp.Cube | exp.Tuple) for key in keys):
+        return
+
+    def settled(node: exp.Expr) -> bool:
+        return isinstance(node, exp.AggFunc | exp.Filter | exp.Query) or node.unnest() in keys
+
+    having = select.args.get("having")
+    nodes = (node for item in (*select.selects, *([having] if having else [])) for node in item.walk(prune=settled))
+    dependent = [node for node in nodes if isinstance(node, exp.Column) and node not in keys]
+    for column in dict.fromkeys(dependent):
+        group.append("expressions", column.copy())
 
 
 def _replacement(

@@ -29,7 +29,7 @@ class Grouping:
         group = select.args.get("group")
         if group is None:
             return cls(closed=True)
-        if any(group.args.get(kind) for kind in ("grouping_sets", "cube", "rollup", "all", "totals")):
+        if any(isinstance(key, exp.GroupingSets | exp.Rollup | exp.Cube | exp.Tuple) for key in group.expressions):
             raise NotDifferentiable("GROUPING SETS, ROLLUP or CUBE")
         return cls([key.unnest() for key in group.expressions])
 

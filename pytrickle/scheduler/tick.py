@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import psycopg
@@ -27,7 +27,7 @@ class Tick:
 
     A stream table that reads another one refreshed in this pass is read in a later snapshot, rewound to `base` for
     every source but the transactions of this pass: so all tables of a tick stand at the same cut. `stalled` names the
-    failure that keeps each of its direct and further dependents from being refreshed.
+    failure that keeps each of its direct and further dependents from being refreshed, `current` the tables brought to that cut.
     """
 
     dsn: str
@@ -39,6 +39,7 @@ class Tick:
     written: dict[int, str] = field(default_factory=dict)
     results: dict[int, RefreshResult] = field(default_factory=dict)
     errors: dict[int, PytrickleError] = field(default_factory=dict)
+    current: set[int] = field(default_factory=set)
     stalled: dict[int, str] = field(default_factory=dict)
 
     @classmethod
@@ -79,13 +80,12 @@ class Tick:
         if blocks(table.decision, respect_gate):
             return table.decision.reason
         for upstream in (d for d in table.dependencies if d.kind == "STREAM_TABLE"):
-            result = self.results.get(upstream.relid)
             if culprit := self.stalled.get(upstream.relid):
                 self.stalled[table.relid] = culprit
                 return f"{culprit} failed in this tick"
             if upstream.relid in self.unloaded and upstream.relid not in self.written:
                 return f"{upstream.name} has not been loaded yet"
-            if table.decision.gating == "hold_back" and (result is None or result.action == "SKIP"):
+            if table.decision.gating == "hold_back" and upstream.relid not in self.current:
                 return f"{upstream.name} was not refreshed in this tick, so it may stand at another watermark"
         return None
 
@@ -94,9 +94,13 @@ class Tick:
             later = snapshot is not self.base
             targets = {d.relid: self._target(table, d, later) for d in table.dependencies}
             goal = Goal(targets, self.moment, initiated_by)
-            result, committed = self.refresher.refresh(snapshot, table, goal)
+            reads_current = all(d.relid in self.current for d in table.dependencies if d.kind == "STREAM_TABLE")
+            claimed = table if reads_current else _without_claim(table)
+            result, committed = self.refresher.refresh(snapshot, claimed, goal)
         if committed:
             self.written[table.relid] = committed.xid
+        if reads_current:
+            self.current.add(table.relid)
         return result
 
     @contextmanager
@@ -174,6 +178,11 @@ def _finish(connection: psycopg.Connection, requests: tuple[int, ...], wrote: bo
         connection.execute("DELETE FROM pgtrickle.pgt_refresh_requests WHERE request_id = ANY (%s)", (list(requests),))
     if wrote:
         connection.execute("SELECT pgtrickle.clean_change_buffers()")
+
+
+def _without_claim(table: StreamTable) -> StreamTable:
+    """What reads a stream table that this pass did not bring up to date cannot claim the sources' new watermark."""
+    return replace(table, decision=replace(table.decision, effective_watermark=None))
 
 
 def _unrefreshed(table: StreamTable, action: str, reason: str, error: PytrickleError | None = None) -> RefreshResult:

@@ -167,8 +167,7 @@ AS $$
     SELECT jsonb_build_object(
         'TimeZone', current_setting('TimeZone'),
         'DateStyle', 'ISO, ' || split_part(current_setting('DateStyle'), ', ', 2),
-        'IntervalStyle', current_setting('IntervalStyle'),
-        'extra_float_digits', current_setting('extra_float_digits'))
+        'IntervalStyle', current_setting('IntervalStyle'))
 $$;
 COMMENT ON FUNCTION pgtrickle.session_settings() IS 'Settings of this session that change what a query means.';
 

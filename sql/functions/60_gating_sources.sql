@@ -63,7 +63,7 @@ BEGIN
     IF FOUND THEN
         RAISE EXCEPTION '% cannot hold back: it reads %, which shows more', conflict.dependent, conflict.upstream
             USING ERRCODE = '55000', CONSTRAINT = 'hold_back_upstream',
-                  HINT = format('set watermark_gating => ''hold_back'' on %s too', conflict.upstream);
+                  HINT = format('Set watermark_gating => ''hold_back'' on %s too.', conflict.upstream);
     END IF;
 END
 $$;

@@ -10,3 +10,5 @@ GRANT EXECUTE ON FUNCTION
     pgtrickle.refresh_history(text, integer, text),
     pgtrickle.dependency_tree()
 TO PUBLIC;
+-- Whoever calls these through the Python client has the versions compared first.
+GRANT SELECT ON pgtrickle.pgt_schema_version TO PUBLIC;

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SHOP = """
 CREATE TABLE customers (id int PRIMARY KEY, name text NOT NULL);
 CREATE TABLE orders (id int PRIMARY KEY, customer int NOT NULL, amount int NOT NULL);
-CREATE TABLE order_lines (order_id int NOT NULL, line int NOT NULL, quantity int NOT NULL, PRIMARY KEY (order_id, line));
+CREATE TABLE order_lines (order_id int, line int, quantity int NOT NULL, PRIMARY KEY (order_id, line));
 CREATE INDEX ON orders (customer);
 INSERT INTO customers VALUES (1, 'Ada'), (2, 'Bob');
 """

@@ -13,7 +13,6 @@ import psycopg
 import pytest
 
 import pytrickle
-from pytrickle.db.types import register_infinity
 from tests.acceptance.conftest import Shop
 
 TICKS = 50
@@ -59,7 +58,7 @@ WRITES: tuple[Write, ...] = (insert, insert, update, update, delete, rename)
 
 
 def write(shop: Shop, seed: int, stop: Event) -> int:
-    """Run random transactions, some with savepoints, some rolled back, until told to stop; return how many committed."""
+    """Run random transactions, some with savepoints, some rolled back, until told to stop; count those committed."""
     chance, committed = random.Random(seed), 0
     with psycopg.connect(shop.db.dsn, autocommit=True) as connection:
         while not stop.is_set():
@@ -78,15 +77,14 @@ def write(shop: Shop, seed: int, stop: Event) -> int:
 
 def load(shop: Shop, stop: Event) -> int:
     """Load shipments, and in a later transaction their parcels, each with its advance; return how many loads."""
-    loads = 0
+    loads, three = 0, "generate_series(0, 2) AS n"
     with psycopg.connect(shop.db.dsn, autocommit=True) as connection:
-        register_infinity(connection)
         while not stop.is_set():
             loads += 1
             moment = f"2026-01-01 00:00+00'::timestamptz + interval '{loads} seconds"
             for statement in (
-                f"INSERT INTO shipments SELECT {loads} * 10 + n FROM generate_series(0, 2) AS n",
-                f"INSERT INTO parcels SELECT {loads} * 10 + n, p FROM generate_series(0, 2) AS n, generate_series(0, n) AS p",
+                f"INSERT INTO shipments SELECT {loads} * 10 + n FROM {three}",
+                f"INSERT INTO parcels SELECT {loads} * 10 + n, p FROM {three}, generate_series(0, n) AS p",
             ):
                 table = statement.split()[2]
                 with connection.transaction():

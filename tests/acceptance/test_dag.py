@@ -17,7 +17,8 @@ ORDER_REPORT = "SELECT o.id, o.amount, l.lines FROM order_summary o JOIN line_su
 def create_report(shop: Shop, gating: str = "auto") -> None:
     """Create the DAG: order_report over order_summary and line_summary, whose sources form a watermark group."""
     shop.pt.create_watermark_group("pipeline", ["orders", "order_lines"])
-    for name, query in (("order_summary", ORDER_SUMMARY), ("line_summary", LINE_SUMMARY), ("order_report", ORDER_REPORT)):
+    tables = {"order_summary": ORDER_SUMMARY, "line_summary": LINE_SUMMARY, "order_report": ORDER_REPORT}
+    for name, query in tables.items():
         shop.pt.create_stream_table(name, query, watermark_gating=gating)
 
 
@@ -80,7 +81,7 @@ def test_manual_refresh_of_a_held_back_table_takes_along_what_it_reads(shop: Sho
 
 def create_chain(shop: Shop) -> None:
     shop.pt.create_stream_table("deep_1", "SELECT id, customer, amount * 2 AS amount FROM orders WHERE amount > 0")
-    shop.pt.create_stream_table("deep_2", "SELECT customer, count(*) AS n, sum(amount) AS amount FROM deep_1 GROUP BY customer")
+    shop.pt.create_stream_table("deep_2", "SELECT customer, sum(amount) AS amount FROM deep_1 GROUP BY customer")
     shop.pt.create_stream_table("deep_3", "SELECT c.name, d.amount FROM deep_2 d JOIN customers c ON c.id = d.customer")
     shop.pt.create_stream_table("deep_4", "SELECT count(*) AS customers, sum(amount) AS amount FROM deep_3")
 
@@ -174,7 +175,7 @@ def test_table_joined_with_its_own_base_counts_every_change_once(shop: Shop) -> 
 
 @pytest.fixture
 def poisoned(shop: Shop) -> Shop:
-    """A failing table with dependents of two depths, an arm of a diamond over it, and tables that have no part in it."""
+    """A failing table with dependents of two depths, one of them a diamond, and tables that have no part in it."""
     shop.db.execute("INSERT INTO orders VALUES (1, 1, 10)")
     shop.pt.create_stream_table("poison", "SELECT id, customer, 100 / amount AS share FROM orders")
     shop.pt.create_stream_table("below", "SELECT id, share FROM poison")

@@ -48,7 +48,7 @@ def test_verify_counts_what_is_missing_and_what_is_too_much(
 
 
 def test_verify_compares_at_the_frontier_of_the_table_not_at_the_present(filled: Shop) -> None:
-    filled.db.execute("DELETE FROM orders WHERE id = 1; UPDATE orders SET amount = 5; INSERT INTO orders VALUES (9, 9, 9)")
+    filled.db.execute("DELETE FROM orders WHERE id = 1; UPDATE orders SET amount = 5")
     filled.assert_verified()
     tamper(filled, "amounts", "DELETE FROM amounts WHERE amount = 20")
     assert filled.pt.verify("amounts").missing == 1

@@ -184,7 +184,6 @@ def test_settings_that_change_the_meaning_are_recorded(tables: Database) -> None
         "TimeZone": "Asia/Tokyo",
         "DateStyle": "ISO, DMY",
         "IntervalStyle": "iso_8601",
-        "extra_float_digits": "0",
         "search_path": "pg_catalog, public",
     }
 

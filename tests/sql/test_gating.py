@@ -148,7 +148,7 @@ def test_an_unknown_stream_table_is_an_error_not_a_pass(dag: Database) -> None:
 
 
 def test_hold_back_over_a_table_that_shows_more_is_refused(dag: Database) -> None:
-    with refused("55000", "set watermark_gating => 'hold_back' on public.order_summary too", "hold_back_upstream"):
+    with refused("55000", "Set watermark_gating => 'hold_back' on public.order_summary too.", "hold_back_upstream"):
         dag.execute("SELECT pgtrickle.alter_stream_table('report', watermark_gating => 'hold_back')")
     with refused("55000"):
         dag.execute(
