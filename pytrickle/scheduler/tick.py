@@ -27,7 +27,8 @@ class Tick:
 
     A stream table that reads another one refreshed in this pass is read in a later snapshot, rewound to `base` for
     every source but the transactions of this pass: so all tables of a tick stand at the same cut. `stalled` names the
-    failure that keeps each of its direct and further dependents from being refreshed, `current` the tables brought to that cut.
+    failure that keeps each of its direct and further dependents from being refreshed, `current` the tables that reached the
+    cut.
     """
 
     dsn: str

@@ -13,6 +13,8 @@ import psycopg
 import pytest
 
 import pytrickle
+from pytrickle.plan import refresh_plan
+from pytrickle.spark import LazyEngine
 from tests.acceptance.conftest import Shop
 
 TICKS = 50
@@ -151,3 +153,37 @@ def test_two_refreshers_at_once_apply_every_change_once(busy: Shop, connect: Cal
     busy.assert_verified()
     for name, query in TABLES.items():
         assert busy.rows(name) == set(busy.db.execute(query))
+
+
+def test_two_refreshers_with_large_deltas_do_not_mix_what_they_staged(
+    shop: Shop, connect: Callable[..., pytrickle.Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refresh_plan, "BULK_ROWS", 0)
+    shop.pt.create_stream_table("plain", "SELECT id, amount FROM orders")
+    shop.db.execute("INSERT INTO orders VALUES (1, 1, 10)")
+    shop.tick()
+    first, second = connect(), connect()
+    staged = {id(client._engine): Event() for client in (first, second)}
+    compute = LazyEngine.compute
+
+    def compute_and_wait(engine: LazyEngine, *arguments: Any) -> Any:
+        """Let the second refresher stage its delta before the first applies its own, unless something keeps it away."""
+        rows = compute(engine, *arguments)
+        staged[id(engine)].set()
+        if engine is first._engine:
+            staged[id(second._engine)].wait(5)
+        return rows
+
+    monkeypatch.setattr(LazyEngine, "compute", compute_and_wait)
+    shop.db.execute("INSERT INTO orders VALUES (2, 1, 20)")
+    with ThreadPoolExecutor(2) as pool:
+        ticks = [pool.submit(first.tick)]
+        assert staged[id(first._engine)].wait(30)
+        shop.db.execute("INSERT INTO orders VALUES (3, 1, 30)")
+        ticks.append(pool.submit(second.tick))
+        assert not [result for tick in ticks for result in tick.result(60) if result.error]
+    monkeypatch.undo()
+    shop.assert_verified()
+    shop.tick()
+    assert shop.rows("plain") == {(1, 10), (2, 20), (3, 30)}
+    shop.assert_verified()

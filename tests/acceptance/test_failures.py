@@ -73,7 +73,11 @@ REFUSED: dict[str, tuple[type[PytrickleError], str | None, Call]] = {
     "two statements": (errors.QueryRefused, "42601", create("SELECT 1; DROP TABLE orders")),
     "not a query": (errors.QueryRefused, "42601", create("DELETE FROM orders")),
     "volatile function": (errors.QueryRefused, "0A000", create("SELECT id, random() AS r FROM orders")),
-    "system table": (errors.NotDifferentiable, "0A000", create("SELECT relname FROM pg_class", refresh_mode="DIFFERENTIAL")),
+    "system table": (
+        errors.NotDifferentiable,
+        "0A000",
+        create("SELECT relname FROM pg_class", refresh_mode="DIFFERENTIAL"),
+    ),
     "no delta rule": (
         errors.NotDifferentiable,
         None,
@@ -127,7 +131,11 @@ REFUSED: dict[str, tuple[type[PytrickleError], str | None, Call]] = {
         lambda pt: pt.alter_watermark_group("pipeline", tolerance="-1 second"),
     ),
     "duplicate group": (errors.InvalidArgument, "42710", lambda pt: pt.create_watermark_group("pipeline", ["orders"])),
-    "unknown group": (errors.UnknownWatermarkGroup, "42704", lambda pt: pt.alter_watermark_group("nothing", ["orders"])),
+    "unknown group": (
+        errors.UnknownWatermarkGroup,
+        "42704",
+        lambda pt: pt.alter_watermark_group("nothing", ["orders"]),
+    ),
     "dropped unknown group": (errors.UnknownWatermarkGroup, "42704", lambda pt: pt.drop_watermark_group("nothing")),
     "repeated source in a group": (
         errors.InvalidArgument,
@@ -242,9 +250,9 @@ def test_loader_needs_insert_on_its_table_and_nothing_on_the_catalog(filled: Sho
     with psycopg.connect(filled.db.dsn, user=loader) as connection:
         connection.execute("INSERT INTO orders VALUES (2, 1, 20)")
         advance(connection, "orders", "12:05")
-    assert filled.tick()["report"].rows_inserted == 1
-        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege), connection.transaction():
             connection.execute("UPDATE pgtrickle.pgt_watermarks SET watermark = 'infinity'")
+    assert filled.tick()["report"].rows_inserted == 1
     with pytrickle.connect(f"{filled.db.dsn}?user={loader}") as pt:
         pt.advance_watermark("orders", NOON + timedelta(minutes=10))
         assert [row.advanced_by for row in pt.watermarks()] == ["loader"]
@@ -412,10 +420,12 @@ def small_disk(spark: SparkSession) -> Iterator[Shop]:
 
 def test_full_disk_in_staging_is_named_and_nothing_is_half_applied(small_disk: Shop) -> None:
     small_disk.db.execute("CREATE TABLE documents (id int PRIMARY KEY, body text)")
-    small_disk.pt.create_stream_table("twice", "SELECT id, body FROM documents UNION ALL SELECT -id, body FROM documents")
+    small_disk.pt.create_stream_table(
+        "twice", "SELECT id, body FROM documents UNION ALL SELECT -id, body FROM documents"
+    )
     small_disk.tick()
     words = "SELECT string_agg(md5(random()::text || n || d), '') FROM generate_series(1, 32768) AS n"
-    small_disk.db.execute(f"INSERT INTO documents SELECT d, ({words}) FROM generate_series(1, 15) AS d")
+    small_disk.db.execute(f"INSERT INTO documents SELECT d, ({words}) FROM generate_series(1, 13) AS d")
     with pytest.raises(errors.DatabaseError) as full:
         small_disk.pt.refresh("twice")
     # Later servers report a file that may not grow under another SQLSTATE than a disk that is full.

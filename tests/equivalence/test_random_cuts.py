@@ -95,8 +95,8 @@ class History:
 @pytest.mark.parametrize("seed", range(6))
 def test_held_back_tables_show_exactly_what_their_cuts_cover(db: Database, seed: int) -> None:
     rng = Random(1000 + seed)
-    with local_client(db.dsn, small_delta_rows=rng.choice((0, 20_000))) as (client, engine):
-        world = World(db, client, engine, rng)
+    with local_client(db.dsn, small_delta_rows=rng.choice((0, 20_000))) as (client, _):
+        world = World(db, client, rng)
         history = History(world, tolerance=rng.choice((0, 0, 1, 3)))
         world.create_tables()
         world.run("CREATE SCHEMA copies")

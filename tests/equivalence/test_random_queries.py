@@ -14,8 +14,8 @@ QUERIES, BATCHES = 12, 5
 @pytest.mark.parametrize("seed", range(8))
 def test_random_stream_tables_equal_their_queries_after_every_batch(db: Database, seed: int) -> None:
     rng = Random(seed)
-    with local_client(db.dsn, small_delta_rows=rng.choice((0, 20_000))) as (client, engine):
-        world = World(db, client, engine, rng)
+    with local_client(db.dsn, small_delta_rows=rng.choice((0, 20_000))) as (client, _):
+        world = World(db, client, rng)
         world.create_tables()
         world.create_stream_tables(QUERIES)
         world.tick(frozenset({"FULL"}))

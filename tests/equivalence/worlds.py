@@ -1,5 +1,6 @@
 """A random database with stream tables over it, and the script that made it."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -9,7 +10,6 @@ import psycopg
 from pytrickle.client import Client
 from pytrickle.errors import PytrickleError
 from tests.conftest import Database
-from tests.equivalence.local_engine import LocalEngine
 from tests.equivalence.oracle import differences
 from tests.equivalence.queries import Query, Writer
 from tests.equivalence.schemas import Column, Table, creation, insertion, mutation, random_tables
@@ -22,7 +22,6 @@ class World:
 
     db: Database
     client: Client
-    engine: LocalEngine
     rng: Random
     tables: tuple[Table, ...] = ()
     sources: list[Table] = field(default_factory=list)
@@ -50,9 +49,11 @@ class World:
             self.run(f"CREATE VIEW view{number} AS {query.sql}")
             self.sources.append(Table(f"view{number}", query.columns, width=3 - writer.left))
 
-    def create_stream_tables(self, number_of_them: int, **options: Any) -> None:
+    def create_stream_tables(
+        self, number_of_them: int, kinds: Sequence[Callable[[Writer], Query]] = (Writer.query,), **options: Any
+    ) -> None:
         for number in range(number_of_them):
-            query, name = Writer(self.rng, tuple(self.sources)).query(), f"st{number}"
+            query, name = kinds[number % len(kinds)](Writer(self.rng, tuple(self.sources))), f"st{number}"
             self.script.append(f"-- {name}: {query.sql}")
             try:
                 self.client.create_stream_table(name, query.sql, **options)

@@ -1,0 +1,41 @@
+"""Refreshes one stream table of each placement through Spark Connect; run as a program, because a process that has
+a classic session cannot start one of the other kind."""
+
+import os
+import sys
+
+import psycopg
+from pyspark.sql import SparkSession
+
+import pytrickle
+from pytrickle.execute.java import find_jdbc_jar
+
+os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-class-path {find_jdbc_jar()} --conf spark.ui.enabled=false pyspark-shell"
+
+DEFINITIONS = {
+    "by_name": "SELECT u.name, count(*) AS n FROM t JOIN u USING (k) GROUP BY u.name",
+    "joined": "SELECT u.name, t.v FROM t JOIN u USING (k)",
+}
+
+
+def main(dsn: str) -> None:
+    """Print a line per refresh and verification."""
+    session = SparkSession.builder.remote("local[1]").getOrCreate()
+    for small in (1000, 0):
+        with psycopg.connect(dsn, autocommit=True) as shop, pytrickle.connect(
+            dsn, spark=session, small_delta_rows=small
+        ) as client:
+            if small:
+                for name, query in DEFINITIONS.items():
+                    client.create_stream_table(name, query)
+                client.tick()
+            shop.execute("INSERT INTO t VALUES (1, 10), (2, 20), (NULL, 5)")
+            shop.execute("UPDATE u SET name = name || '!' WHERE k = 1")
+            for result in client.tick():
+                placed = "spark" if small == 0 else "postgresql"
+                print(placed, result.stream_table, result.action, client.verify(result.stream_table).matches)
+    print(type(session).__module__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

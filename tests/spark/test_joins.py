@@ -1,0 +1,204 @@
+"""Joins that Spark computes: every key type, old and new states at cuts, and each source read once."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pytrickle
+from pytrickle.client import Client
+from pytrickle.execute import dataframes
+from pytrickle.execute.jdbc import PinnedReader
+from tests.conftest import Database
+from tests.equivalence.oracle import differences
+from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KEYS = {
+    "integers": ("integer", "bigint", "1", "2", "3", "-1"),
+    "small": ("smallint", "integer", "1", "2", "3", "-1"),
+    "texts": ("text", "text", "''", "'a'", "'A'", "E'a\\x1eb\\n'"),
+    "varchars": ("varchar(5)", "varchar(9)", "''", "'a'", "'a '", "'é'"),
+    "numerics": ("numeric", "numeric", "'NaN'", "1.0", "1.00", "'Infinity'"),
+    "scales": ("numeric(8,2)", "numeric(8,4)", "1", "'NaN'", "2.5", "-0.01"),
+    "uuids": ("uuid", "uuid", "md5('1')::uuid", "md5('2')::uuid", "md5('3')::uuid", "md5('4')::uuid"),
+    "dates": ("date", "date", "'infinity'", "'-infinity'", "'2024-02-29'", "'0044-03-15 BC'"),
+    "moments": ("timestamptz", "timestamptz", "'infinity'", "'-infinity'", "'2024-03-31 01:30Z'", "'2024-03-31 03:30+02'"),
+    "times": ("timestamp", "timestamp", "'infinity'", "'2024-03-31 02:30'", "'2024-03-31 02:30:00.000001'", "'1900-01-01'"),
+    "flags": ("boolean", "boolean", "true", "false", "true", "false"),
+    "bytes": ("bytea", "bytea", "'\\x'", "'\\x00'", "'\\x0000'", "'\\xff'"),
+}  # fmt: skip
+
+
+@contextmanager
+def spark_client(db: Database, spark: "SparkSession") -> Iterator[Client]:
+    """Open a client that leaves every join it can to Spark."""
+    with pytrickle.connect(db.dsn, spark, small_delta_rows=0) as client:
+        yield client
+
+
+def tick(client: Client, *allowed: str) -> None:
+    for result in client.tick():
+        assert result.action in allowed, f"{result.stream_table}: {result.action}, {result.error or result.reason}"
+
+
+def compare(db: Database, queries: dict[str, str]) -> None:
+    with db.connect() as connection:
+        for name, query in queries.items():
+            wrong = differences(connection, name, query, True)
+            assert not wrong, f"{name}: {query} differs by {wrong}"
+
+
+def joins_in_spark(client: Client, name: str) -> bool:
+    return bool(client.explain(name).data["spark_reads"])
+
+
+@pytest.fixture
+def keyed(db: Database) -> dict[str, str]:
+    """Two tables for every key type, with NULL keys, twins and keys that one side lacks; return a join of each."""
+    for name, (left, right, *keys) in KEYS.items():
+        db.execute(f"CREATE TABLE {name}_l (k {left}, x int)")
+        db.execute(f"CREATE TABLE {name}_r (k {right}, y text)")
+        for side in ("l", "r"):
+            rows = ", ".join(f"({key}, 1), ({key}, 1)" for key in ["NULL", *keys[:3]])
+            db.execute(f"INSERT INTO {name}_{side} VALUES {rows}")
+    return {name: f"SELECT l.k AS lk, r.k AS rk, x, y FROM {name}_l l JOIN {name}_r r ON r.k = l.k" for name in KEYS}
+
+
+def test_every_key_type_joins_in_spark_as_in_postgres(
+    db: Database, spark: "SparkSession", keyed: dict[str, str]
+) -> None:
+    with spark_client(db, spark) as client:
+        for name, query in keyed.items():
+            client.create_stream_table(name, query)
+        tick(client, "FULL")
+        for step in range(3):
+            for name, (_, _, *keys) in KEYS.items():
+                db.execute(f"INSERT INTO {name}_l VALUES ({keys[3]}, {step}), (NULL, 9), ({keys[step]}, {step})")
+                db.execute(f"UPDATE {name}_r SET k = {keys[step]}, y = 'y{step}' WHERE k = {keys[(step + 1) % 4]}")
+                db.execute(f"DELETE FROM {name}_l WHERE ctid = (SELECT min(ctid) FROM {name}_l WHERE k = {keys[step]})")
+            if step == 0:
+                assert [name for name in keyed if not joins_in_spark(client, name)] == []
+            tick(client, "DIFFERENTIAL")
+            compare(db, keyed)
+
+
+CHAIN = {
+    "chain": "SELECT a.x, b.x AS y, c.x AS z FROM a JOIN b ON a.k = b.k JOIN c ON b.j = c.k",
+    "itself": "SELECT p.x, q.x AS y FROM a p JOIN a q ON p.k = q.j",
+    "totals": "SELECT b.j, count(*) AS n, sum(a.x) AS s, max(c.x) AS m FROM a JOIN b ON a.k = b.k JOIN c ON b.j = c.k GROUP BY b.j",
+    "twice": "SELECT DISTINCT a.k, c.x FROM a JOIN b USING (k) CROSS JOIN c WHERE c.x > 2",
+    "union_of_joins": "SELECT a.x FROM a JOIN b ON a.k = b.k UNION ALL SELECT c.x FROM c JOIN a ON a.j = c.k",
+}
+
+
+@pytest.fixture
+def chain(db: Database) -> Database:
+    """Three tables of some hundred rows on many pages, with NULLs and duplicates."""
+    for number, table in enumerate("abc"):
+        db.execute(f"CREATE TABLE {table} (k int, j int, x int, filler text)")
+        db.execute(
+            f"INSERT INTO {table} SELECT NULLIF(n % 7, {number}), n % 5, n % 11, repeat('x', 500)"
+            " FROM generate_series(1, 60) AS n"
+        )
+        db.execute(f"ANALYZE {table}")
+    return db
+
+
+def change(db: Database, table: str, step: int) -> None:
+    db.execute(f"INSERT INTO {table} SELECT n % 7, NULLIF(n % 5, {step}), n, 'y' FROM generate_series(1, 9) AS n")
+    db.execute(f"UPDATE {table} SET k = j, x = x + 1 WHERE x = {step}")
+    db.execute(f"DELETE FROM {table} WHERE x = {step + 3} AND j = {step}")
+
+
+def test_chains_and_self_joins_in_ranges_of_pages(
+    chain: Database, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dataframes, "PAGES_PER_RANGE", 2)
+    ranges: list[int] = []
+    read_ranges = PinnedReader.read_ranges
+
+    def counted(reader: PinnedReader, query: str, predicates: Any) -> Any:
+        ranges.append(len(predicates))
+        return read_ranges(reader, query, predicates)
+
+    monkeypatch.setattr(PinnedReader, "read_ranges", counted)
+    with spark_client(chain, spark) as client:
+        for name, query in CHAIN.items():
+            client.create_stream_table(name, query)
+        tick(client, "FULL")
+        for step in range(3):
+            for table in "abc":
+                change(chain, table, step)
+            if step == 0:
+                assert all(joins_in_spark(client, name) for name in CHAIN)
+            tick(client, "DIFFERENTIAL")
+            compare(chain, CHAIN)
+    assert max(ranges) > 1
+
+
+def test_joins_at_cuts_correct_old_and_new_states(chain: Database, spark: "SparkSession") -> None:
+    advance = "SELECT pgtrickle.advance_watermark(%s, '2024-01-01Z'::timestamptz + %s * interval '1 hour')"
+    with spark_client(chain, spark) as client:
+        client.create_watermark_group("all", list("abc"))
+        for name, query in CHAIN.items():
+            client.create_stream_table(name, query, watermark_gating="hold_back")
+        for table in "abc":
+            chain.execute(advance, table, 0)
+        tick(client, "FULL")
+        for step in range(1, 4):
+            for table in "abc":
+                change(chain, table, step)
+                chain.execute(f"CREATE TABLE {table}_{step} AS TABLE {table}")
+                chain.execute(advance, table, step)
+                change(chain, table, step + 1)
+            tick(client, "DIFFERENTIAL")
+            chain.execute(f"CREATE SCHEMA at_{step}")
+            for table in "abc":
+                chain.execute(f"CREATE VIEW at_{step}.{table} AS TABLE {table}_{step}")
+            with chain.connect(options=f"-c search_path=at_{step}") as connection:
+                for name, query in CHAIN.items():
+                    wrong = differences(connection, f"public.{name}", query, True)
+                    assert not wrong, f"{name} at cut {step} differs by {wrong}"
+
+
+def test_each_source_is_read_once_however_many_terms_use_it(
+    chain: Database, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: Counter[str] = Counter()
+    read = PinnedReader.read
+
+    def counted(reader: PinnedReader, query: str, planner: Any = ()) -> Any:
+        reads[query] += 1
+        return read(reader, query, planner)
+
+    monkeypatch.setattr(PinnedReader, "read", counted)
+    query = "SELECT a.x, b.x AS y, c.x AS z FROM a JOIN b ON a.k = b.k JOIN c ON b.j = c.k"
+    with spark_client(chain, spark) as client:
+        client.create_stream_table("chain", query)
+        tick(client, "FULL")
+        for table in "abc":
+            change(chain, table, 1)
+        settle(chain)
+        before, reads = scanned(chain), Counter()
+        tick(client, "DIFFERENTIAL")
+        settle(chain)
+        after = scanned(chain)
+    assert reads
+    assert max(reads.values()) == 1, reads
+    assert {table: after[table] - before[table] for table in "abc"} == dict.fromkeys("abc", 1)
+
+
+def settle(db: Database) -> None:
+    """A session reports what it scanned at the latest when it ends."""
+    others = "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE application_name LIKE '%JDBC%')"
+    wait_for(lambda: db.value(others), "Spark's connections to close")
+
+
+def scanned(db: Database) -> dict[str, int]:
+    db.execute("SELECT pg_stat_clear_snapshot()")
+    return dict(db.execute("SELECT relname::text, seq_scan FROM pg_stat_user_tables WHERE relname IN ('a', 'b', 'c')"))
