@@ -15,9 +15,9 @@ from pytrickle import migrate
 from pytrickle.catalog import introspection, model
 from pytrickle.catalog import refresh as catalog
 from pytrickle.config import Settings
+from pytrickle.db import Snapshots, translate_errors
 from pytrickle.db import connect as open_connection
 from pytrickle.db import engine as open_engine
-from pytrickle.db import translate_errors
 from pytrickle.errors import NotDifferentiable, PytrickleError
 from pytrickle.explain import Explanation, explain
 from pytrickle.refresh import Refresher, RefreshResult
@@ -63,11 +63,13 @@ class Client:
         self._engine = LazyEngine(settings, spark, self._connection)
         self._refresher: Refresher | None = None
         self._pool: sqlalchemy.Engine = open_engine(settings.dsn)
+        self._snapshots = Snapshots(settings.dsn)
         self._stop = Event()
 
     def close(self) -> None:
         """Close the connections; the Spark session stays, since other clients may use it."""
         self._pool.dispose()
+        self._snapshots.close()
         if self._refresher is not None:
             self._refresher.connection.close()
 
@@ -168,11 +170,11 @@ class Client:
         """
         with translate_errors():
             pgt_id = catalog.resolve_name(self._connection(), name)
-        return refresh_one(self.settings.dsn, self._refreshing(), pgt_id, respect_gate)
+        return refresh_one(self._refreshing(), pgt_id, respect_gate)
 
     def tick(self, on_result: OnResult | None = None) -> tuple[RefreshResult, ...]:
         """Refresh all that is due, once, in dependency order; failures are results, not exceptions."""
-        return tick(self.settings.dsn, self._refreshing(), on_result or (lambda result: None))
+        return tick(self._refreshing(), on_result or (lambda result: None))
 
     def run(
         self,
@@ -199,7 +201,7 @@ class Client:
         """Explain what the next refresh of a stream table would do, and where each part would run."""
         with translate_errors():
             pgt_id = catalog.resolve_name(self._connection(), name)
-        return explain(self.settings.dsn, self._refreshing(), pgt_id)
+        return explain(self._refreshing(), pgt_id)
 
     def verify(self, name: str) -> VerifyResult:
         """Compare a stream table with its defining query at the table's own frontier."""
@@ -263,12 +265,11 @@ class Client:
         if known is not None and not (known.connection.closed or known.connection.broken):
             return known
         connection = open_connection(self.settings.dsn, role="refresher")
-        shapes = known.shapes if known else {}
-        self._refresher = Refresher(connection, self._engine, self.settings.small_delta_rows, shapes)
+        small, shapes = self.settings.small_delta_rows, known.shapes if known else {}
+        self._refresher = Refresher(connection, self._engine, small, self._snapshots, shapes)
         return self._refresher
 
     def _require_differential(self, pgt_id: int) -> None:
-        definition = catalog.definition(self._connection(), pgt_id)
-        reason = self._refreshing().shape(definition).full_reason
+        reason = self._refreshing().shape(self._connection(), pgt_id).full_reason
         if reason:
             raise NotDifferentiable(f"The query cannot be refreshed differentially: {reason}.")

@@ -6,7 +6,7 @@ from typing import Any
 from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.definition import Window
 from pytrickle.catalog.refresh import StreamTable
-from pytrickle.db import exported_snapshot, translate_errors
+from pytrickle.db import translate_errors
 from pytrickle.plan.explain import describe, render_text
 from pytrickle.refresh import Refresher, needs_refresh
 
@@ -22,12 +22,12 @@ class Explanation:
         return self.text
 
 
-def explain(dsn: str, refresher: Refresher, pgt_id: int) -> Explanation:
+def explain(refresher: Refresher, pgt_id: int) -> Explanation:
     """Plan the next refresh of one stream table and describe it.
 
     Where there is nothing to do, the plan is that for one change in every source, and says so.
     """
-    with exported_snapshot(dsn) as snapshot:
+    with refresher.snapshots.export() as snapshot:
         with translate_errors():
             table = catalog.stream_table(snapshot.connection, pgt_id)
         windows = refresher.windows(snapshot, table, table.decision.caps)

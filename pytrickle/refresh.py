@@ -9,15 +9,16 @@ from typing import Protocol
 import psycopg
 
 from pytrickle.apply.accumulate import state_table
-from pytrickle.apply.bulk import create_staging
+from pytrickle.apply.bulk import staging_table
 from pytrickle.apply.commit import Commitment, Committed, commit
 from pytrickle.catalog import refresh as catalog
-from pytrickle.catalog.definition import Definition, Window
+from pytrickle.catalog.definition import Window
 from pytrickle.catalog.probe import server_probe
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.session import session_statements
+from pytrickle.catalog.stamp import definition_stamp
 from pytrickle.cut import Cut
-from pytrickle.db import Snapshot, translate_errors
+from pytrickle.db import Snapshot, Snapshots, translate_errors
 from pytrickle.errors import NotDifferentiable, UnknownStreamTable
 from pytrickle.plan.full import query_at
 from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_full, plan_initial
@@ -69,16 +70,20 @@ class Refresher:
     connection: psycopg.Connection
     engine: Engine
     small_delta_rows: int
-    shapes: dict[int, Shape] = field(default_factory=dict)
+    snapshots: Snapshots
+    shapes: dict[int, tuple[str, Shape]] = field(default_factory=dict)
 
-    def shape(self, definition: Definition) -> Shape:
-        """Return the analysed definition, analysing it again only when it changed."""
-        known = self.shapes.get(definition.pgt_id)
-        if known is None or known.definition != definition:
-            with server_probe(self.connection) as probe:
-                known = analyse(definition, probe)
-            self.shapes[definition.pgt_id] = known
-        return known
+    def shape(self, reading: psycopg.Connection, pgt_id: int) -> Shape:
+        """Return the analysed definition of a stream table, read and analysed again only when its stamp changed."""
+        stamp = definition_stamp(reading, pgt_id)
+        known = self.shapes.get(pgt_id)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        definition = catalog.definition(reading, pgt_id)
+        with server_probe(self.connection) as probe:
+            shape = analyse(definition, probe)
+        self.shapes[pgt_id] = (stamp, shape)
+        return shape
 
     def windows(self, snapshot: Snapshot, table: StreamTable, targets: Mapping[int, Cut | None]) -> dict[int, Window]:
         """Count what lies between the stream table's frontier and the targets; None is all that the snapshot shows."""
@@ -89,7 +94,7 @@ class Refresher:
     def plan(self, snapshot: Snapshot, table: StreamTable, windows: dict[int, Window]) -> RefreshPlan:
         """Plan one refresh between the frontiers of some windows."""
         with translate_errors(), snapshot.connection.transaction():
-            shape = self.shape(catalog.definition(snapshot.connection, table.pgt_id))
+            shape = self.shape(snapshot.connection, table.pgt_id)
             if shape.full_reason and table.refresh_mode == "DIFFERENTIAL":
                 raise NotDifferentiable(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
             return self._plan(table, shape, windows)
@@ -105,9 +110,8 @@ class Refresher:
                 self._settle(table, goal.moment)
             return _result(table, (Action.NO_DATA, "no changes"), None, clock), None
         plan = self.plan(snapshot, table, windows)
-        with translate_errors():
-            settings = session_statements(table)
-            staging = create_staging(self.connection, plan, table.pgt_id) if plan.bulk else None
+        settings = session_statements(table)
+        with translate_errors(), staging_table(self.connection, plan, table.pgt_id) as staging:
             staged = self.engine.compute(plan, snapshot.name, settings, staging)
             what = Commitment(
                 table.pgt_id,

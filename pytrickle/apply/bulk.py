@@ -1,11 +1,36 @@
 """The staging table: where Spark writes what is too large to pass through this process."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
 import psycopg
 
 from pytrickle.apply.staging import run
+from pytrickle.errors import RefreshConflict
 from pytrickle.plan.compile import WEIGHT
 from pytrickle.plan.dialect import quote
 from pytrickle.plan.refresh_plan import RefreshPlan, Stage, input_layout
+
+STAGING_LOCK = 0x70677473
+
+
+@contextmanager
+def staging_table(connection: psycopg.Connection, plan: RefreshPlan, pgt_id: int) -> Iterator[str | None]:
+    """Hold the staging table of a stream table, if its plan needs one, until the staged rows are applied.
+
+    Raise RefreshConflict when another refresher holds it: it would find its own rows replaced by these.
+    """
+    if not plan.bulk:
+        yield None
+        return
+    row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (STAGING_LOCK, pgt_id)).fetchone()
+    if row is None or not row[0]:
+        raise RefreshConflict("Another refresher is staging rows for the same stream table.")
+    try:
+        yield create_staging(connection, plan, pgt_id)
+    finally:
+        with suppress(psycopg.OperationalError):
+            connection.execute("SELECT pg_advisory_unlock(%s, %s)", (STAGING_LOCK, pgt_id))
 
 
 def create_staging(connection: psycopg.Connection, plan: RefreshPlan, pgt_id: int) -> str:

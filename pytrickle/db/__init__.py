@@ -3,7 +3,16 @@
 from pytrickle.db.connect import connect
 from pytrickle.db.engine import engine
 from pytrickle.db.jdbc import JdbcTarget, jdbc_target
-from pytrickle.db.snapshot import Snapshot, exported_snapshot
+from pytrickle.db.snapshot import Snapshot, Snapshots, exported_snapshot
 from pytrickle.db.translate import translate_errors
 
-__all__ = ["JdbcTarget", "Snapshot", "connect", "engine", "exported_snapshot", "jdbc_target", "translate_errors"]
+__all__ = [
+    "JdbcTarget",
+    "Snapshot",
+    "Snapshots",
+    "connect",
+    "engine",
+    "exported_snapshot",
+    "jdbc_target",
+    "translate_errors",
+]

@@ -47,6 +47,10 @@ def jdbc_target(connection: psycopg.Connection) -> JdbcTarget:
         del properties["sslrootcert"]
         properties["sslfactory"] = "org.postgresql.ssl.DefaultJavaSSLFactory"
     properties |= {"user": info.user, "ApplicationName": "pytrickle/spark", "driver": "org.postgresql.Driver"}
+    if not connection.pgconn.ssl_in_use:
+        # libpq has settled what the driver would have to ask the server again at every connection.
+        properties |= {"sslmode": "disable", "gssEncMode": "disable"}
+    properties["assumeMinServerVersion"] = "15"
     if info.password:
         properties["password"] = info.password
     return JdbcTarget(url, properties)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Self
 
 import psycopg
 
@@ -33,13 +34,57 @@ def exported_snapshot(dsn: str = "") -> Iterator[Snapshot]:
     Raises NotInstalled when the database has no catalog. Statements on ``connection`` inside the block raise
     psycopg's errors unless they are wrapped in ``translate_errors``.
     """
-    connection = connect(dsn, role="snapshot")
-    try:
-        with translate_errors():
-            snapshot = _export(connection)
+    with Snapshots(dsn) as snapshots, snapshots.export() as snapshot:
         yield snapshot
-    finally:
-        connection.close()
+
+
+@dataclass(slots=True)
+class Snapshots:
+    """Exports snapshots on connections that are kept: a fresh one starts with cold catalog caches.
+
+    Readers may SET LOCAL only, which ends with their snapshot.
+    """
+
+    dsn: str
+    idle: list[psycopg.Connection] = field(default_factory=list)
+
+    @contextmanager
+    def export(self) -> Iterator[Snapshot]:
+        """Hold a read-only snapshot, as ``exported_snapshot`` does, on a connection of its own meanwhile."""
+        connection = self._take()
+        try:
+            with translate_errors():
+                snapshot = _export(connection)
+            yield snapshot
+        finally:
+            self._give_back(connection)
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        while self.idle:
+            self.idle.pop().close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _take(self) -> psycopg.Connection:
+        while self.idle:
+            connection = self.idle.pop()
+            with suppress(psycopg.Error):
+                connection.execute("SELECT")
+                return connection
+            connection.close()
+        return connect(self.dsn, role="snapshot")
+
+    def _give_back(self, connection: psycopg.Connection) -> None:
+        try:
+            connection.rollback()
+            self.idle.append(connection)
+        except psycopg.Error:
+            connection.close()
 
 
 def _export(connection: psycopg.Connection) -> Snapshot:

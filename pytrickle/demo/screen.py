@@ -76,7 +76,7 @@ def _group_line(group: WatermarkStatusRow) -> str:
 
 def _report_line(mode: str, table: StreamTableStatus, tally: Tally) -> str:
     return (
-        f"      {mode:9} {table.decision:7} shows {tally.last.shown:3} orders, {tally.last.incomplete:2} without their lines"
+        f"      {mode:9} {table.decision:7} shows {tally.last.shown:3} orders, {tally.last.incomplete:2} without lines"
         f" (some in {tally.looks_incomplete} of {tally.looks} checks), effective watermark"
         f" {clock(table.effective_watermark)}"
     )

@@ -32,10 +32,14 @@ class Expr:
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """A join predicate `left = right` between two plain columns, each an (alias, column) pair."""
+    """A join predicate `left = right` between two plain columns, each an (alias, column) pair.
+
+    `as_text` says that a side is cast to text, as PostgreSQL does with varchar, for which that changes nothing.
+    """
 
     left: tuple[str, str]
     right: tuple[str, str]
+    as_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -269,7 +269,13 @@ def _predicate(condition: exp.Expr) -> Predicate:
 def _equality(condition: exp.Expr) -> Equality | None:
     if not isinstance(condition, exp.EQ):
         return None
-    left, right = condition.this.unnest(), condition.expression.unnest()
+    sides = condition.this.unnest(), condition.expression.unnest()
+    left, right = (side.this.unnest() if _is_text_cast(side) else side for side in sides)
     if isinstance(left, exp.Column) and isinstance(right, exp.Column) and left.table != right.table:
-        return Equality((left.table, left.name), (right.table, right.name))
+        as_text = any(_is_text_cast(side) for side in sides)
+        return Equality((left.table, left.name), (right.table, right.name), as_text)
     return None
+
+
+def _is_text_cast(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Cast) and node.to.sql(dialect="postgres") == "TEXT"

@@ -8,6 +8,8 @@ from pytrickle.plan.algebra import Join, Project, Relation, Scan, UnionAll, Vers
 from pytrickle.plan.compile import table_name
 from pytrickle.plan.dialect import quote
 
+TEXTUAL = frozenset({"text", "varchar"})
+
 
 class Place(StrEnum):
     """Where the joins of a refresh are computed."""
@@ -100,21 +102,32 @@ def _leaves(block: Project) -> tuple[Scan, ...]:
     return tuple(child for child in join.inputs if isinstance(child, Scan))
 
 
-def _columns_joined(scan: Scan, block: Project, reached: set[str]) -> list[str]:
+def _columns_joined(scan: Scan, block: Project, reached: set[str], definition: Definition) -> list[str]:
     join = block.input
     assert isinstance(join, Join)
     pairs = [predicate.equality for predicate in join.predicates if predicate.equality]
-    sides = [(e.left, e.right) for e in pairs] + [(e.right, e.left) for e in pairs]
-    return [own[1] for own, other in sides if own[0] == scan.alias and other[0] in reached]
+    sides = [(e.left, e.right, e) for e in pairs] + [(e.right, e.left, e) for e in pairs]
+    found = [(own[1], e) for own, other, e in sides if own[0] == scan.alias and other[0] in reached]
+    source = definition.source(scan.relid)
+    return [name for name, e in found if not e.as_text or is_textual(source, name)]
+
+
+def is_textual(source: Source, column: str) -> bool:
+    """Whether a cast of the column to text changes nothing, so that an index on it still serves."""
+    found = source.column(column)
+    return found is not None and found.base_type in TEXTUAL
 
 
 def _lookup(scan: Scan, block: Project, reached: set[str], definition: Definition) -> str:
     indexed = definition.source(scan.relid).indexed
-    return "indexed" if any(column in indexed for column in _columns_joined(scan, block, reached)) else "none"
+    return (
+        "indexed" if any(column in indexed for column in _columns_joined(scan, block, reached, definition)) else "none"
+    )
 
 
 def _advice(scan: Scan, block: Project, reached: set[str], definition: Definition) -> MissingIndex:
     source: Source = definition.source(scan.relid)
     everything = {leaf.alias for leaf in _leaves(block)}
-    columns = _columns_joined(scan, block, reached) or _columns_joined(scan, block, everything)
+    columns = _columns_joined(scan, block, reached, definition)
+    columns = columns or _columns_joined(scan, block, everything, definition)
     return MissingIndex(table_name(source), columns[0] if columns else "")

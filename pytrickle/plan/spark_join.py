@@ -7,10 +7,9 @@ from pytrickle.plan.algebra import Expr, Join, Predicate, Project, Relation, Sca
 from pytrickle.plan.compile import WEIGHT, table_name
 from pytrickle.plan.cuts import changes_query
 from pytrickle.plan.dialect import quote
-from pytrickle.plan.placement import blocks_of
+from pytrickle.plan.placement import TEXTUAL, blocks_of
 
 INTEGER = frozenset({"int2", "int4", "int8"})
-TEXTUAL = frozenset({"text", "varchar"})
 CANONICAL = frozenset({"uuid", "date", "timestamp", "timestamptz", "bool", "bytea"})
 CTID = "pgt_ctid"
 
@@ -80,7 +79,19 @@ class _Translation:
             if len(expr.tables) > 1:
                 return None
             self.outputs.append((name, next(iter(expr.tables), home), expr))
+        self.scans = self._connected()
         return self._term()
+
+    def _connected(self) -> list[Scan]:
+        """Order the scans so that each but the first has a key to an earlier one wherever the query gives one."""
+        ordered, waiting = self.scans[:1], self.scans[1:]
+        while waiting:
+            reached = {scan.alias for scan in ordered}
+            linked = {b[0] for a, b in self.keys if a[0] in reached} | {a[0] for a, b in self.keys if b[0] in reached}
+            following = next((scan for scan in waiting if scan.alias in linked), waiting[0])
+            ordered.append(following)
+            waiting.remove(following)
+        return ordered
 
     def _take(self, predicate: Predicate, home: str) -> bool:
         if len(predicate.expr.tables) <= 1:
@@ -88,6 +99,8 @@ class _Translation:
             return True
         equality = predicate.equality
         if equality is None or self._carrier(equality.left, equality.right) is None:
+            return False
+        if equality.as_text and not {self._base_type(side)[0] for side in (equality.left, equality.right)} <= TEXTUAL:
             return False
         self.keys.append((equality.left, equality.right))
         return True

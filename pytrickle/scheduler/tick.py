@@ -10,7 +10,7 @@ import psycopg
 from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.refresh import Dependency, StreamTable
 from pytrickle.cut import Cut
-from pytrickle.db import Snapshot, exported_snapshot, translate_errors
+from pytrickle.db import Snapshot, translate_errors
 from pytrickle.errors import PytrickleError, RefreshConflict
 from pytrickle.gating import blocks
 from pytrickle.refresh import Goal, Refresher, RefreshResult
@@ -26,12 +26,10 @@ class Tick:
     """One pass. `base` is the snapshot in which gating is decided and at which all base tables are read.
 
     A stream table that reads another one refreshed in this pass is read in a later snapshot, rewound to `base` for
-    every source but the transactions of this pass: so all tables of a tick stand at the same cut. `stalled` names the
-    failure that keeps each of its direct and further dependents from being refreshed, `current` the tables that reached the
-    cut.
+    every source but the transactions of this pass: so all tables of a tick stand at the same cut. `current` are the
+    tables that reached it; `stalled` names the failure that keeps direct and further dependents from being refreshed.
     """
 
-    dsn: str
     refresher: Refresher
     base: Snapshot
     moment: datetime
@@ -44,13 +42,11 @@ class Tick:
     stalled: dict[int, str] = field(default_factory=dict)
 
     @classmethod
-    def at(
-        cls, dsn: str, refresher: Refresher, base: Snapshot, tables: tuple[StreamTable, ...], on_result: OnResult
-    ) -> "Tick":
+    def at(cls, refresher: Refresher, base: Snapshot, tables: tuple[StreamTable, ...], on_result: OnResult) -> "Tick":
         """Start a pass in a snapshot just exported."""
         row = base.connection.execute("SELECT transaction_timestamp()").fetchone()
         unloaded = frozenset(table.relid for table in tables if not table.populated)
-        return cls(dsn, refresher, base, row[0] if row else datetime.min, unloaded, on_result)
+        return cls(refresher, base, row[0] if row else datetime.min, unloaded, on_result)
 
     def run(self, tables: tuple[StreamTable, ...], initiated: dict[int, str], respect_gate: bool = True) -> None:
         """Refresh the given stream tables in order; failures and skips are results."""
@@ -109,7 +105,7 @@ class Tick:
         if not any(d.relid in self.written for d in table.dependencies):
             yield self.base
             return
-        with exported_snapshot(self.dsn) as later:
+        with self.refresher.snapshots.export() as later:
             yield later
 
     def _target(self, table: StreamTable, dependency: Dependency, later: bool) -> Cut | None:
@@ -120,15 +116,15 @@ class Tick:
         return Cut(self.base.cut.snapshot, xid, END_OF_TRANSACTION if xid else None, self.base.cut.lsn)
 
 
-def tick(dsn: str, refresher: Refresher, on_result: OnResult) -> tuple[RefreshResult, ...]:
+def tick(refresher: Refresher, on_result: OnResult) -> tuple[RefreshResult, ...]:
     """Refresh all that is due, in dependency order; return one result per stream table considered."""
     with translate_errors():
         _prepare(refresher.connection)
-    with exported_snapshot(dsn) as base:
+    with refresher.snapshots.export() as base:
         with translate_errors():
             tables = topological(catalog.stream_tables(base.connection))
             requests = _requests(base.connection)
-            run = Tick.at(dsn, refresher, base, tables, on_result)
+            run = Tick.at(refresher, base, tables, on_result)
         initiated = dict.fromkeys(requests.values(), "REQUEST")
         run.run(tuple(table for table in tables if table.due or table.pgt_id in initiated), initiated)
     with translate_errors():
@@ -136,18 +132,18 @@ def tick(dsn: str, refresher: Refresher, on_result: OnResult) -> tuple[RefreshRe
     return tuple(run.results.values())
 
 
-def refresh_one(dsn: str, refresher: Refresher, pgt_id: int, respect_gate: bool) -> RefreshResult:
+def refresh_one(refresher: Refresher, pgt_id: int, respect_gate: bool) -> RefreshResult:
     """Refresh one stream table now; under hold_back, those that it reads come first, so that all agree.
 
     Raise what made the refresh fail, after it was recorded.
     """
     with translate_errors():
         _prepare(refresher.connection)
-    with exported_snapshot(dsn) as base:
+    with refresher.snapshots.export() as base:
         with translate_errors():
             tables = topological(catalog.stream_tables(base.connection))
             wanted = next(table for table in tables if table.pgt_id == pgt_id)
-            run = Tick.at(dsn, refresher, base, tables, lambda result: None)
+            run = Tick.at(refresher, base, tables, lambda result: None)
         chosen = frozenset({wanted.relid})
         if wanted.decision.gating == "hold_back":
             chosen = with_upstream(wanted, {table.relid: table for table in tables})

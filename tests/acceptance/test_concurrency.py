@@ -16,6 +16,7 @@ import pytrickle
 from pytrickle.plan import refresh_plan
 from pytrickle.spark import LazyEngine
 from tests.acceptance.conftest import Shop
+from tests.waiting import wait_for
 
 TICKS = 50
 TABLES = {
@@ -165,19 +166,22 @@ def test_two_refreshers_with_large_deltas_do_not_mix_what_they_staged(
     first, second = connect(), connect()
     staged = {id(client._engine): Event() for client in (first, second)}
     compute = LazyEngine.compute
+    ticks: list[Future[tuple[pytrickle.RefreshResult, ...]]] = []
 
     def compute_and_wait(engine: LazyEngine, *arguments: Any) -> Any:
         """Let the second refresher stage its delta before the first applies its own, unless something keeps it away."""
         rows = compute(engine, *arguments)
         staged[id(engine)].set()
         if engine is first._engine:
-            staged[id(second._engine)].wait(5)
+            wait_for(
+                lambda: staged[id(second._engine)].is_set() or (ticks[1:] and ticks[1].done()), "the second refresher"
+            )
         return rows
 
     monkeypatch.setattr(LazyEngine, "compute", compute_and_wait)
     shop.db.execute("INSERT INTO orders VALUES (2, 1, 20)")
     with ThreadPoolExecutor(2) as pool:
-        ticks = [pool.submit(first.tick)]
+        ticks.append(pool.submit(first.tick))
         assert staged[id(first._engine)].wait(30)
         shop.db.execute("INSERT INTO orders VALUES (3, 1, 30)")
         ticks.append(pool.submit(second.tick))

@@ -21,7 +21,10 @@ Row = dict[str, Any]
 
 @dataclass(slots=True)
 class LocalEngine:
-    """Computes plans as SparkEngine does, but never writes staging tables; `plans` keeps what was asked for, `reads` how often each text was read."""
+    """Computes plans as SparkEngine does, but never writes staging tables.
+
+    `plans` keeps what was asked for, `reads` how often each text was read.
+    """
 
     dsn: str
     plans: list[RefreshPlan] = field(default_factory=list)

@@ -45,7 +45,7 @@ class Writer:
         return self._certain(self._select("SELECT DISTINCT", source, scope, True))
 
     def union(self) -> Query:
-        """Combine queries whose columns have equal types; mixed widths of integers and numerics are cast by PostgreSQL."""
+        """Combine queries whose columns have equal types."""
         types = [self.rng.choice(self._types()) for _ in range(self.rng.randint(1, 3))]
         distinct = self.rng.random() < 0.35
         arms = [self._arm(types) for _ in range(self.rng.randint(2, 3))]
@@ -91,7 +91,11 @@ class Writer:
             text += f" FILTER (WHERE {self.condition(scope)})"
         wrap = self.rng.random()
         if wrap < 0.12 and result.family in {"int", "numeric"}:
-            return f"(coalesce({text}, 0) * 2 + 1)", replace(result, name="numeric", family="numeric", ambiguous=True), exact
+            return (
+                f"(coalesce({text}, 0) * 2 + 1)",
+                replace(result, name="numeric", family="numeric", ambiguous=True),
+                exact,
+            )
         if wrap < 0.2:
             return f"CASE WHEN count(*) > 1 THEN {text} END", result, exact
         return text, result, exact
@@ -99,7 +103,7 @@ class Writer:
     def _bare_call(self, scope: Scope) -> tuple[str, Type, bool]:
         function = self.rng.choice(("count", "count", "sum", "sum", "avg", "min", "max"))
         usable = [column for column in scope if _fits(function, column.type)]
-        if function == "count" and self.rng.random() < 0.5 or not usable:
+        if (function == "count" and self.rng.random() < 0.5) or not usable:
             return "count(*)", BIGINT, True
         column = self.rng.choice(usable)
         argument = self.value(scope, column.type) if self.rng.random() < 0.4 else column.name
@@ -159,7 +163,9 @@ class Writer:
         if self.rng.random() < 0.3:
             types = [self.rng.choice(self._types()) for _ in range(self.rng.randint(1, 3))]
             arms = f"{self._arm(types)} UNION ALL {self._arm(types)}"
-            return f"({arms}) AS {alias}", _qualified(alias, tuple(Column(quote(f"u{i}"), t) for i, t in enumerate(types)))
+            return f"({arms}) AS {alias}", _qualified(
+                alias, tuple(Column(quote(f"u{i}"), t) for i, t in enumerate(types))
+            )
         source, scope = self.source(depth - 1)
         inner = self._select("SELECT", source, scope, True)
         return f"({inner.sql}) AS {alias}", _qualified(alias, inner.columns)
@@ -264,4 +270,3 @@ def _columns(columns: list[tuple[str, str, Type]]) -> tuple[Column, ...]:
 
 def _qualified(alias: str, columns: tuple[Column, ...]) -> Scope:
     return tuple(Column(f"{alias}.{column.name}", column.type) for column in columns)
-

@@ -93,7 +93,10 @@ def _move_key(rng: Random, table: Table) -> list[str]:
     """Move every integer key past all others in one statement; the first column is always an integer."""
     name = table.columns[0].name
     distance = f"(SELECT coalesce(max({name}), 0) + 20 FROM {table.name})"
-    return [f"UPDATE {table.name} SET {name} = {name} + {distance}", f"UPDATE {table.name} SET {name} = {name} % 20 {_none(table)}"]
+    return [
+        f"UPDATE {table.name} SET {name} = {name} + {distance}",
+        f"UPDATE {table.name} SET {name} = {name} % 20 {_none(table)}",
+    ]
 
 
 def _none(table: Table) -> str:

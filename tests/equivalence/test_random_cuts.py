@@ -35,7 +35,7 @@ class History:
         )
         copy = f"copies.c{len(self.copies.get(table.name, {}))}_{abs(hash(table.name)) % 10**6}_{minute}"
         advance = [
-            f"SELECT pgtrickle.advance_watermark('{table.name}', '2024-01-01 00:00Z'::timestamptz + interval '{minute} min')",
+            f"SELECT pgtrickle.advance_watermark('{table.name}', '2024-01-01Z'::timestamptz + interval '{minute} min')",
             f"CREATE TABLE {copy} AS SELECT * FROM {table.name}",
         ]
         if self._run([*before, *advance, *after]):
@@ -92,7 +92,7 @@ class History:
         self.world.script.append(f"-- tick at {chosen}")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(5))
 def test_held_back_tables_show_exactly_what_their_cuts_cover(db: Database, seed: int) -> None:
     rng = Random(1000 + seed)
     with local_client(db.dsn, small_delta_rows=rng.choice((0, 20_000))) as (client, _):
@@ -116,8 +116,11 @@ def test_held_back_tables_show_exactly_what_their_cuts_cover(db: Database, seed:
                     history._run(mutation(rng, table))
             if rng.random() < 0.6:
                 history.end_writer()
-            world.tick(frozenset({"DIFFERENTIAL", "NO_DATA", "FULL"}) if number == 0 or mode == "FULL" else
-                       frozenset({"DIFFERENTIAL", "NO_DATA"}))
+            world.tick(
+                frozenset({"DIFFERENTIAL", "NO_DATA", "FULL"})
+                if number == 0 or mode == "FULL"
+                else frozenset({"DIFFERENTIAL", "NO_DATA"})
+            )
             history.check(number)
         world.verify()
         history.end_writer()

@@ -23,7 +23,7 @@ KINDS: tuple[Callable[[Writer], Query], ...] = (
 
 
 @pytest.mark.parametrize("small_delta_rows", [0, 20_000])
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(seed=st.integers(0, 2**32))
 def test_random_stream_tables_equal_their_queries_through_spark(
     servers: Callable[[int], Server], spark: "SparkSession", small_delta_rows: int, seed: int

@@ -30,7 +30,13 @@ NUMERIC = Type(
     ambiguous=True,
 )
 # Without NaN and infinities, which swallow what else is summed.
-FINITE = Type("numeric", ("0", "1", "1.0", "1.000", "-2.5", "0.125", "-1", "12345678901234567890.5"), "numeric", summed=True, ambiguous=True)
+FINITE = Type(
+    "numeric",
+    ("0", "1", "1.0", "1.000", "-2.5", "0.125", "-1", "12345678901234567890.5"),
+    "numeric",
+    summed=True,
+    ambiguous=True,
+)
 MONEY = Type("numeric(10,2)", ("0", "1", "1.50", "-2.25", "99.99", "NaN"), "numeric", summed=True, ambiguous=True)
 TEXT = Type("text", ("", "a", "A", "b c", "\\.", "x\ny", 'q"u,o', "é", "NULL", "\\N", "a\x1eb"), "text")
 VARCHAR = Type("character varying(6)", ("", "a", "A", "ab"), "text")
@@ -42,11 +48,11 @@ TIMESTAMPTZ = Type(
 )
 TIMESTAMP = Type("timestamp without time zone", ("2024-03-31 02:30:00", "infinity", "2024-03-31 00:00:00"), "time")
 BOOL = Type("boolean", ("true", "false"), "bool", ordered=False)
-INTERVAL = Type("interval", ("1 day", "24:00", "1 mon", "30 days", "-1 day", "0", "00:00:00.5"), summed=True, ambiguous=True)
-BYTEA = Type("bytea", ("\\x", "\\x00ff", "\\x5c2e"), ordered=False)
-UUID = Type(
-    "uuid", ("00000000-0000-0000-0000-000000000000", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"), ordered=False
+INTERVAL = Type(
+    "interval", ("1 day", "24:00", "1 mon", "30 days", "-1 day", "0", "00:00:00.5"), summed=True, ambiguous=True
 )
+BYTEA = Type("bytea", ("\\x", "\\x00ff", "\\x5c2e"), ordered=False)
+UUID = Type("uuid", ("00000000-0000-0000-0000-000000000000", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"), ordered=False)
 CHAR = Type("character(3)", ("a", "a  ", "ab", "", "A"), ambiguous=True)
 FLOAT = Type("double precision", ("0", "-0", "1.5", "NaN", "Infinity", "1e300", "0.1"), ambiguous=True)
 

@@ -87,7 +87,9 @@ def evaluate(node: Relation, database: dict[int, State]) -> ZSet:
     match node:
         case Scan(alias=alias, relid=relid, version=version, negated=negated):
             bag = database[relid].versions[version]
-            named = {tuple(((alias, name), value) for name, value in zip(COLUMNS, row, strict=True)): row for row in bag}
+            named = {
+                tuple(((alias, name), value) for name, value in zip(COLUMNS, row, strict=True)): row for row in bag
+            }
             return Counter({key: -bag[row] if negated else bag[row] for key, row in named.items()})
         case UnionAll(inputs=inputs):
             return _sum(*(evaluate(child, database) for child in inputs))
@@ -134,18 +136,14 @@ def _negated(bag: Counter[Any]) -> Counter[Any]:
 
 
 def _moved(database: dict[int, State], *versions: Version) -> frozenset[int]:
-    return frozenset(
-        relid for relid, state in database.items() if any(state.versions[version] for version in versions)
-    )
+    return frozenset(relid for relid, state in database.items() if any(state.versions[version] for version in versions))
 
 
 @settings(max_examples=700, deadline=None)
 @given(relations(), databases)
 def test_the_terms_of_a_delta_add_up_to_new_minus_old(node: Relation, database: dict[int, State]) -> None:
     terms = differentiate(node, _moved(database, Version.DELTA))
-    expected = _sum(
-        evaluate(at(node, Version.NEW), database), _negated(evaluate(at(node, Version.OLD), database))
-    )
+    expected = _sum(evaluate(at(node, Version.NEW), database), _negated(evaluate(at(node, Version.OLD), database)))
     assert _sum(*(evaluate(term, database) for term in terms)) == expected
 
 
@@ -178,9 +176,7 @@ def test_a_source_without_changes_adds_no_terms(node: Relation, database: dict[i
 
 @settings(max_examples=300, deadline=None)
 @given(relations(), databases)
-def test_one_batch_equals_its_parts_in_turn(
-    node: Relation, database: dict[int, State]
-) -> None:
+def test_one_batch_equals_its_parts_in_turn(node: Relation, database: dict[int, State]) -> None:
     """Moving to the new frontier and from there to all that is visible adds up to one move."""
     first = differentiate(node, frozenset(SOURCES))
     second_step = {

@@ -1,0 +1,169 @@
+-- using
+SELECT k, a.t FROM a JOIN keyless USING (k);
+
+-- using_of_two_types
+SELECT k, count(*) FROM a JOIN b USING (k) GROUP BY k;
+
+-- using_chain
+SELECT a.k, b.v FROM a JOIN b USING (k) JOIN keyless USING (k);
+
+-- natural
+SELECT a.t, keyless.c FROM a NATURAL JOIN keyless;
+
+-- comma
+SELECT a.t, b.v FROM a, b, keyless WHERE a.k = b.k AND keyless.k = a.k;
+
+-- condition_reversed
+SELECT a.t FROM a JOIN b ON b.k = a.k;
+
+-- theta
+SELECT a.id, b.id AS other FROM a JOIN b ON a.v < b.v;
+
+-- null_safe
+SELECT a.id FROM a JOIN b ON a.k IS NOT DISTINCT FROM b.k;
+
+-- self_join
+SELECT x.id, y.id AS other FROM a x JOIN a y ON x.k = y.k AND x.id < y.id;
+
+-- right_nested
+SELECT a.id FROM a JOIN (b JOIN keyless ON b.k = keyless.k) ON a.k = b.k;
+
+-- five_joins
+SELECT count(*) FROM a JOIN b ON a.k = b.k JOIN keyless c ON c.k = a.k JOIN a d ON d.k = b.k JOIN b e ON e.k = d.k;
+
+-- view
+SELECT id, v FROM simple WHERE k > 0;
+
+-- view_twice
+SELECT x.id, y.v FROM simple x JOIN simple y ON x.k = y.k;
+
+-- cte_twice
+WITH c AS (SELECT k, v FROM a) SELECT x.v, y.v AS w FROM c x JOIN c y USING (k);
+
+-- cte_unused
+WITH c AS (SELECT k FROM b) SELECT t FROM a;
+
+-- cte_unused_scalar
+WITH c AS (SELECT k FROM b) SELECT count(*) FROM a;
+
+-- cte_of_cte
+WITH c AS (SELECT k, v FROM a), d AS (SELECT k FROM c WHERE v > 0) SELECT k, count(*) FROM d GROUP BY k;
+
+-- no_from_column
+SELECT 1 AS one FROM keyless;
+
+-- constant_key
+SELECT 'x'::text AS x, count(*) FROM a GROUP BY 'x'::text;
+
+-- expression_key
+SELECT k % 2 AS parity, sum(v) FROM a GROUP BY k % 2;
+
+-- key_not_shown
+SELECT sum(b) FROM a GROUP BY k;
+
+-- dependent_column
+SELECT a.id, a.t, upper(a.t) AS up, count(*) FROM a JOIN b ON a.k = b.k GROUP BY a.id;
+
+-- aggregate_expression
+SELECT k, 100 * sum(w) / NULLIF(sum(b), 0) AS share FROM a GROUP BY k;
+
+-- sums
+SELECT sum(id) c1, sum(s) c2, sum(b) c3, sum(v) c4, sum(w) c5, avg(id) c6, avg(s) c7, avg(b) c8, avg(v) c9,
+    avg(w) c10 FROM a;
+
+-- sums_by_key
+SELECT k, sum(v) c1, avg(v) c2, sum(w * 2) c3, avg(w) c4, sum(v + w) c5, sum(-v) c6 FROM a GROUP BY k;
+
+-- sum_over_join
+SELECT a.k, sum(a.v * b.v), avg(a.w + b.v) FROM a JOIN b ON a.k = b.k GROUP BY a.k;
+
+-- sum_of_intervals
+SELECT k, sum(i), avg(i), count(i) FROM b GROUP BY k;
+
+-- extrema
+SELECT k, min("select") c1, max("select") c2, min(t) c3, max(v) c4, min(b) c5 FROM a GROUP BY k;
+
+-- extrema_alone
+SELECT min(t), max(id) FROM a;
+
+-- count_of_expression
+SELECT count(v) c1, count(*) c2, count(v + w) c3, count(1) c4, count(NULLIF(id, 3)) c5 FROM a;
+
+-- filters
+SELECT k, count(*) FILTER (WHERE v > 0), sum(v) FILTER (WHERE t IS NOT NULL), max(v) FILTER (WHERE flag) FROM
+    a JOIN keyless USING (k) GROUP BY k;
+
+-- case_in_sum
+SELECT sum(CASE WHEN v > 1 THEN w ELSE 0 END) FROM a;
+
+-- having
+SELECT k FROM a GROUP BY k HAVING count(*) > 1 AND max(v) > 0;
+
+-- having_without_group
+SELECT count(*) FROM a HAVING count(*) > 3;
+
+-- having_alone
+SELECT 1 AS one FROM a HAVING sum(id) > 10;
+
+-- group_without_aggregate
+SELECT k FROM a GROUP BY k;
+
+-- distinct
+SELECT DISTINCT k, v FROM a;
+
+-- distinct_join
+SELECT DISTINCT b.i FROM a JOIN b ON a.k = b.k;
+
+-- union
+SELECT k FROM a UNION SELECT k FROM b;
+
+-- union_all
+SELECT id, v FROM a UNION ALL SELECT k, w FROM a UNION ALL SELECT 1, 2.50;
+
+-- union_all_then_union
+SELECT k FROM a UNION ALL SELECT k FROM keyless UNION SELECT 7;
+
+-- union_in_from
+SELECT u.k, count(*), sum(u.v) FROM (SELECT k, v FROM a UNION ALL SELECT k, v FROM b) u GROUP BY u.k;
+
+-- union_joined
+SELECT u.k, b.v FROM (SELECT k FROM a UNION ALL SELECT k FROM keyless) u JOIN b ON b.k = u.k;
+
+-- union_of_literals
+SELECT k, 'x' AS src FROM a UNION ALL SELECT k, NULL FROM keyless;
+
+-- order_by
+SELECT id, t FROM a ORDER BY t DESC NULLS LAST, id;
+
+-- cross
+SELECT a.id, keyless.c FROM a CROSS JOIN keyless;
+
+-- char_key
+SELECT c, count(*) FROM keyless GROUP BY c;
+
+-- float_key
+SELECT f, count(*), min(f), max(f) FROM keyless GROUP BY f;
+
+-- bool_and_uuid_keys
+SELECT flag, u, count(*) FROM keyless GROUP BY flag, u;
+
+-- is_not_true
+SELECT k FROM keyless WHERE flag IS NOT TRUE OR flag IS FALSE;
+
+-- case_and_in
+SELECT CASE k WHEN 1 THEN 'one' ELSE 'other' END AS word, t LIKE 'a%' AS a, k IN (1, 2) AS small FROM a;
+
+-- extract
+SELECT EXTRACT(year FROM "select") AS y, date_trunc('month', "select") AS m FROM a;
+
+-- precedence
+SELECT id, w * (1 - w) - (w - (w - 1)) AS x, -(-k) AS y, NOT (k = 1 OR v > 1) AS z FROM a;
+
+-- partitioned
+SELECT region, count(*), sum(k) FROM parent GROUP BY region;
+
+-- partitioned_join
+SELECT p.region, a.t FROM parent p JOIN a ON a.k = p.k;
+
+-- view_in_union
+SELECT k, v FROM simple UNION ALL SELECT k, v FROM b;

@@ -1,0 +1,117 @@
+"""Delta terms translated to Spark joins: the order of the leaves, carriers, and what stays in PostgreSQL."""
+
+from itertools import pairwise
+
+import pytest
+
+from pytrickle.catalog.definition import Definition, Source, SourceColumn, Window
+from pytrickle.plan.algebra import Equality, Expr, Join, Predicate, Project, Scan, Version
+from pytrickle.plan.delta import differentiate
+from pytrickle.plan.placement import missing_indexes
+from pytrickle.plan.spark_join import spark_terms
+
+CHAIN = "abcd"
+
+
+def definition(
+    base_type: str = "int4", deterministic: bool = True, indexed: frozenset[str] = frozenset()
+) -> Definition:
+    """Four tables `a` to `d` with columns k, j and x."""
+    columns = tuple(SourceColumn(name, base_type, base_type, deterministic) for name in "kjx")
+    sources = tuple(
+        Source(
+            number,
+            "public",
+            name,
+            "TABLE",
+            columns,
+            tuple("kjx"),
+            f"pgtrickle_changes.changes_{number}",
+            indexed,
+            10,
+            100,
+        )
+        for number, name in enumerate(CHAIN, 1)
+    )
+    return Definition(1, "public", "st", "", (), sources, (("x", "integer"),), frozenset(), False, None)
+
+
+def equal(left: tuple[str, str], right: tuple[str, str], as_text: bool = False) -> Predicate:
+    return Predicate(Expr("...", frozenset({left[0], right[0]})), Equality(left, right, as_text))
+
+
+def chain(*predicates: Predicate) -> Project:
+    """Join all four tables, by default each to the next: a.j = b.k and so on."""
+    links = tuple(equal((one, "j"), (other, "k")) for one, other in pairwise(CHAIN))
+    scans = tuple(Scan(name, number, tuple("kjx")) for number, name in enumerate(CHAIN, 1))
+    return Project(Join(scans, predicates or links), (("r0", Expr('"a"."x"', frozenset({"a"}))),))
+
+
+def windows(changed: int) -> dict[int, Window]:
+    return {number: Window(number, None, None, int(number == changed), 0) for number in range(1, 5)}
+
+
+@pytest.mark.parametrize("changed", [1, 2, 3, 4])
+def test_every_leaf_but_the_delta_has_a_key_to_an_earlier_one(changed: int) -> None:
+    """Without one Spark would multiply the delta by a whole table."""
+    terms = differentiate(chain(), frozenset({changed}))
+    (term,) = spark_terms(terms, definition(), windows(changed)) or ()
+    assert f"changes_{changed}" in term.leaves[0].frames[0].sql
+    assert [bool(keys) for keys in term.keys] == [False, True, True, True]
+
+
+def test_a_leaf_without_any_key_comes_as_a_cross_join() -> None:
+    terms = differentiate(chain(equal(("a", "j"), ("b", "k"))), frozenset({1}))
+    (term,) = spark_terms(terms, definition(), windows(1)) or ()
+    assert sorted(bool(keys) for keys in term.keys) == [False, False, False, True]
+
+
+def test_terms_share_the_text_of_every_table_they_both_read() -> None:
+    terms = spark_terms(differentiate(chain(), frozenset({1, 2, 3, 4})), definition(), windows(1)) or ()
+    whole = {frame.sql for term in terms for leaf in term.leaves for frame in leaf.frames if frame.pages is not None}
+    assert len(terms) == 4
+    assert len(whole) == 4
+
+
+@pytest.mark.parametrize(
+    ("base_type", "as_text", "deterministic", "possible"),
+    [
+        ("int8", False, True, True),
+        ("numeric", False, True, True),
+        ("varchar", True, True, True),
+        ("text", True, False, False),
+        ("numeric", True, True, False),  # '1.0' and '1.00' are equal numbers but different texts
+        ("float8", False, True, False),
+        ("bpchar", False, True, False),
+        ("interval", False, True, False),
+        ("mood", False, True, False),
+    ],
+)
+def test_only_keys_with_a_carrier_are_joined_in_spark(
+    base_type: str, as_text: bool, deterministic: bool, possible: bool
+) -> None:
+    links = [equal((one, "j"), (other, "k"), as_text) for one, other in pairwise(CHAIN)]
+    terms = differentiate(chain(*links), frozenset({1}))
+    assert (spark_terms(terms, definition(base_type, deterministic), windows(1)) is not None) == possible
+
+
+def test_expressions_that_mix_sources_stay_in_postgres() -> None:
+    mixed = Project(chain().input, (("r0", Expr('"a"."x" + "b"."x"', frozenset({"a", "b"}))),))
+    assert spark_terms(differentiate(mixed, frozenset({1})), definition(), windows(1)) is None
+    theta = Predicate(Expr('"a"."x" < "b"."x"', frozenset({"a", "b"})))
+    assert spark_terms(differentiate(chain(theta), frozenset({1})), definition(), windows(1)) is None
+
+
+@pytest.mark.parametrize(("base_type", "missing"), [("varchar", 0), ("text", 0), ("int4", 3)])
+def test_an_index_serves_a_join_on_text_only_where_the_column_is_text(base_type: str, missing: int) -> None:
+    links = [equal((one, "j"), (other, "k"), True) for one, other in pairwise(CHAIN)]
+    block = chain(*links)
+    join = block.input
+    assert isinstance(join, Join)
+    scans = [
+        Scan(s.alias, s.relid, s.columns, Version.DELTA if s.alias == "a" else Version.CURRENT)
+        for s in join.inputs
+        if isinstance(s, Scan)
+    ]
+    indexed = definition(base_type, indexed=frozenset("k"))
+    assert len(missing_indexes(Project(Join(tuple(scans), join.predicates), block.columns), indexed)) == missing
