@@ -1,6 +1,7 @@
 """Run the benchmark: `python -m benchmarks [--scale small] [--output DIRECTORY] [--binaries DIRECTORY]`."""
 
 import argparse
+import os
 from pathlib import Path
 
 import psycopg
@@ -56,6 +57,7 @@ def _debian_binaries() -> Path | None:
 
 
 def _measure(connection: psycopg.Connection, client: Client, scale: Scale) -> Results:
+    load = os.getloadavg()[0]
     # Capture first: as long as Spark has not started, nothing else uses the machine.
     console.print("Measuring the cost of capture …")
     capture = measure_capture(connection, scale)
@@ -70,7 +72,7 @@ def _measure(connection: psycopg.Connection, client: Client, scale: Scale) -> Re
     pair = _compare(connection, client, fewer, more, scale)
     spark = _recompute(connection, more, scale)
     verified = all(client.verify(stream_table(orders)).matches for orders in (more, fewer))
-    stated = conditions(connection, SparkSession.builder.getOrCreate())
+    stated = conditions(connection, SparkSession.builder.getOrCreate(), load)
     return Results(scale, stated, tuple(refreshes), spark, *pair, initial, capture, verified)
 
 

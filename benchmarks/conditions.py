@@ -43,13 +43,14 @@ def server_settings(scale: Scale) -> dict[str, str]:
     }
 
 
-def conditions(connection: psycopg.Connection, spark: SparkSession) -> dict[str, str]:
+def conditions(connection: psycopg.Connection, spark: SparkSession, load: float) -> dict[str, str]:
     """Return everything a reader needs to judge the figures, in the order it is printed."""
     settings = {name: _setting(connection, name) for name in REPORTED_SETTINGS}
     return {
         "Date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "Machine": f"{os.cpu_count()} cores ({_processor()}), {_memory_gib():.0f} GiB of memory, {platform.system()}"
         f" {platform.release()}; PostgreSQL, Spark and the benchmark share it",
+        "Other load": f"a load average of {load:.1f} over the minute before the run",
         "PostgreSQL": f"{_setting(connection, 'server_version')}, "
         + ", ".join(f"`{name} = {value}`" for name, value in settings.items()),
         "Spark": f"{spark.version}, `{spark.conf.get('spark.master')}`, Java {_java_version()}",

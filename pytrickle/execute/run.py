@@ -36,12 +36,16 @@ class SparkEngine:
         database's own sentence where the database refused.
         """
         if self.owned:
-            # Compiling a stage takes longer than moving a small delta through it.
-            self.spark.conf.set("spark.sql.codegen.wholeStage", "true" if plan.join else "false")
+            self._tune(plan)
         reader = PinnedReader(self.spark, self.target, snapshot, settings)
         with translated():
             keyed = _collect(_read(reader, plan.keyed)) if plan.keyed else None
             return Staged(self._rows(reader, plan, staging), keyed)
+
+    def _tune(self, plan: RefreshPlan) -> None:
+        """Compiling a stage and replanning it take longer than moving one small result through it."""
+        for setting in ("spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled"):
+            self.spark.conf.set(setting, "true" if plan.join else "false")
 
     def _rows(self, reader: PinnedReader, plan: RefreshPlan, staging: str | None) -> pa.Table | str:
         if plan.read is not None:

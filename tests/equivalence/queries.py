@@ -125,7 +125,7 @@ class Writer:
         """Write FROM and WHERE; return them with the columns that are visible."""
         text, scope = self._item(depth)
         crossed, listed, where = False, self.rng.random() < 0.2, []
-        for _ in range(self.rng.choice((0, 0, 0, 1, 1, 1, 2, 2, 3, 4))):
+        for _ in range(self.rng.choice((0, 0, 0, 1, 1, 1, 1, 2, 2, 3))):
             if self.left <= 0:
                 break
             item, columns = self._item(depth - 1)
@@ -138,7 +138,7 @@ class Writer:
             text += self._joined(item, condition, listed)
             where += [condition] if condition and listed else []
             scope = (*scope, *columns)
-        if self.rng.random() < 0.5:
+        if self.rng.random() < 0.35:
             where.append(self.condition(scope))
         return f" FROM {text}" + (f" WHERE {' AND '.join(where)}" if where else ""), scope
 
@@ -149,8 +149,10 @@ class Writer:
         return f" JOIN {item} ON {condition}" if condition else f" CROSS JOIN {item}"
 
     def _join_condition(self, pairs: list[tuple[Column, Column]], scope: Scope) -> str:
-        equal = [f"{a.name} = {b.name}" for a, b in self.rng.sample(pairs, min(len(pairs), self.rng.choice((1, 1, 2))))]
-        if self.rng.random() < 0.2:
+        equal = [
+            f"{a.name} = {b.name}" for a, b in self.rng.sample(pairs, min(len(pairs), self.rng.choice((1, 1, 1, 2))))
+        ]
+        if self.rng.random() < 0.12:
             equal.append(self.condition(scope))
         return " AND ".join(equal)
 

@@ -59,7 +59,7 @@ def insertion(rng: Random, table: Table, rows: int) -> str:
 def _value(rng: Random, table: Table, column: Column) -> str:
     if column.name in table.key:
         return str(rng.randint(1, 12)) if column.type is INT else rng.choice(column.type.literals())
-    return "NULL" if rng.random() < 0.25 else rng.choice(column.type.literals())
+    return "NULL" if rng.random() < 0.2 else rng.choice(column.type.literals())
 
 
 def mutation(rng: Random, table: Table) -> list[str]:
@@ -68,7 +68,7 @@ def mutation(rng: Random, table: Table) -> list[str]:
 
 
 def _insert(rng: Random, table: Table) -> list[str]:
-    return [insertion(rng, table, rng.randint(1, 4))]
+    return [insertion(rng, table, rng.randint(2, 6))]
 
 
 def _delete(rng: Random, table: Table) -> list[str]:
@@ -90,22 +90,19 @@ def _update_nothing(rng: Random, table: Table) -> list[str]:
 
 
 def _move_key(rng: Random, table: Table) -> list[str]:
-    """Move every integer key past all others in one statement; the first column is always an integer."""
+    """Move every integer key past all others and back; the first column is always an integer."""
     name = table.columns[0].name
-    distance = f"(SELECT coalesce(max({name}), 0) + 20 FROM {table.name})"
-    return [
-        f"UPDATE {table.name} SET {name} = {name} + {distance}",
-        f"UPDATE {table.name} SET {name} = {name} % 20 {_none(table)}",
-    ]
-
-
-def _none(table: Table) -> str:
-    return "WHERE false" if table.key else ""
+    largest = f"(SELECT coalesce(max({name}), 0) + 1 FROM {table.name})"
+    there = f"UPDATE {table.name} SET {name} = {name} + {largest}"
+    if rng.random() < 0.3:
+        return [there]
+    back = f"UPDATE {table.name} SET {name} = {name} - (SELECT min({name}) FROM {table.name})"
+    return [there, back]
 
 
 def _truncate(rng: Random, table: Table) -> list[str]:
     statements = [f"TRUNCATE {table.name}"]
-    return statements + _insert(rng, table) if rng.random() < 0.7 else statements
+    return [*statements, insertion(rng, table, 8)] if rng.random() < 0.8 else statements
 
 
 def _empty_and_refill(rng: Random, table: Table) -> list[str]:
@@ -134,12 +131,13 @@ def _some(rng: Random, table: Table) -> str:
             f"WHERE {column.name} = {rng.choice(column.type.literals())}",
             f"WHERE ctid = (SELECT min(ctid) FROM {table.name})",
             f"WHERE ctid = ANY (ARRAY(SELECT ctid FROM {table.name} ORDER BY ctid DESC LIMIT 2))",
-            "",
+            f"WHERE {column.name} = (SELECT mode() WITHIN GROUP (ORDER BY {column.name}) FROM {table.name})",
+            "" if rng.random() < 0.3 else f"WHERE {column.name} IS NOT NULL",
         )
     )
 
 
 _MUTATIONS: tuple[Callable[[Random, Table], list[str]], ...] = (
-    _insert, _insert, _insert, _delete, _delete, _update, _update, _update, _update_nothing, _move_key, _truncate,
-    _empty_and_refill, _duplicate, _rolled_back,
-)  # fmt: skip
+    *(_insert, _insert, _insert, _insert, _delete, _delete, _update, _update, _update, _update, _update_nothing),
+    *(_move_key, _truncate, _empty_and_refill, _duplicate, _rolled_back),
+)

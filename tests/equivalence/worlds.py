@@ -39,8 +39,8 @@ class World:
     def create_tables(self) -> None:
         self.tables = random_tables(self.rng)
         for table in self.tables:
-            rows = [insertion(self.rng, table, self.rng.randint(0, 9))] if self.rng.random() < 0.9 else []
-            self.run(*creation(self.rng, table), *(row for row in rows if "VALUES  ON" not in row))
+            rows = [insertion(self.rng, table, self.rng.randint(4, 12))] if self.rng.random() < 0.85 else []
+            self.run(*creation(self.rng, table), *rows)
         self.sources = [*self.tables, *self.tables]
         for number in range(2):
             writer = Writer(self.rng, self.tables, left=3)
@@ -64,7 +64,7 @@ class World:
                 self.sources.append(Table(name, tuple(Column(c.name, c.type) for c in query.columns)))
 
     def mutate(self) -> None:
-        for _ in range(self.rng.randint(1, 4)):
+        for _ in range(self.rng.randint(2, 5)):
             table = self.rng.choice(self.tables)
             try:
                 self.run(*mutation(self.rng, table))
