@@ -19,12 +19,13 @@ DEFINITIONS = {
 
 
 def main(dsn: str) -> None:
-    """Print a line per refresh and verification."""
+    """Write a line per refresh and verification."""
     session = SparkSession.builder.remote("local[1]").getOrCreate()
     for small in (1000, 0):
-        with psycopg.connect(dsn, autocommit=True) as shop, pytrickle.connect(
-            dsn, spark=session, small_delta_rows=small
-        ) as client:
+        with (
+            psycopg.connect(dsn, autocommit=True) as shop,
+            pytrickle.connect(dsn, spark=session, small_delta_rows=small) as client,
+        ):
             if small:
                 for name, query in DEFINITIONS.items():
                     client.create_stream_table(name, query)
@@ -33,8 +34,9 @@ def main(dsn: str) -> None:
             shop.execute("UPDATE u SET name = name || '!' WHERE k = 1")
             for result in client.tick():
                 placed = "spark" if small == 0 else "postgresql"
-                print(placed, result.stream_table, result.action, client.verify(result.stream_table).matches)
-    print(type(session).__module__)
+                matches = client.verify(result.stream_table).matches
+                sys.stdout.write(f"{placed} {result.stream_table} {result.action} {matches}\n")
+    sys.stdout.write(f"{type(session).__module__}\n")
 
 
 if __name__ == "__main__":
