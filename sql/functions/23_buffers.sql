@@ -40,13 +40,22 @@ CREATE OR REPLACE FUNCTION pgtrickle.clean_change_buffer(source regclass) RETURN
 AS $$
 DECLARE
     change_buffer text;
+    cleaned cut[];
     frontiers cut[];
     deleted bigint;
 BEGIN
     -- Never waits: a refresh that holds this row is about to move its frontier, the next clean-up will do.
-    SELECT buffer INTO change_buffer FROM pgt_change_tracking WHERE source_relid = source FOR UPDATE SKIP LOCKED;
-    SELECT array_agg(DISTINCT frontier::text)::cut[] INTO frontiers FROM pgt_dependencies
-    WHERE source_relid = source AND source_type <> 'UNCAPTURED' AND (frontier).snapshot IS NOT NULL;
+    SELECT buffer, cleaned_through INTO change_buffer, cleaned FROM pgt_change_tracking WHERE source_relid = source FOR UPDATE SKIP LOCKED;
+    -- A held-back consumer that is not filled yet will start from a cut of the past: it pins the oldest that it can read.
+    SELECT array_agg(DISTINCT pin::text)::cut[] INTO frontiers
+    FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id) CROSS JOIN LATERAL (
+        SELECT d.frontier AS pin WHERE (d.frontier).snapshot IS NOT NULL
+        UNION ALL
+        (SELECT h.cut FROM pgt_watermark_history AS h
+         WHERE (d.frontier).snapshot IS NULL AND t.watermark_gating = 'hold_back' AND h.source_relid = d.source_relid
+             AND cut_is_readable(h.cut, d.captured_xid, COALESCE(cleaned, '{}'))
+         ORDER BY h.history_id LIMIT 1)) AS p
+    WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED';
     IF change_buffer IS NULL OR frontiers IS NULL THEN
         RETURN 0;
     END IF;

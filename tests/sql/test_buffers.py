@@ -101,3 +101,16 @@ def test_clean_up_does_not_wait_for_writers(readers: Database) -> None:
     assert cleaner.execute(CLEAN).fetchone() == (1,)
     writer.commit()
     assert pending(readers) == [2]
+
+
+def test_an_unfilled_stream_table_that_holds_back_keeps_the_cuts_it_will_start_from(db: Database) -> None:
+    db.execute("CREATE TABLE t (a integer)")
+    db.execute("SELECT pgtrickle.create_watermark_group('g', ARRAY['t'])")
+    db.execute("SELECT pgtrickle.create_stream_table('fast', 'SELECT a FROM t', watermark_gating => 'none')")
+    db.execute("SELECT pgtrickle.create_stream_table('held', 'SELECT a FROM t', watermark_gating => 'hold_back')")
+    db.execute("INSERT INTO t VALUES (1); SELECT pgtrickle.advance_watermark('t', '2026-01-01')")
+    db.execute("INSERT INTO t VALUES (2)")
+    db.execute(FRONTIER, 1)
+    assert db.value(CLEAN) == 1, "what the oldest cut covers is not needed"
+    assert pending(db) == [2], "what lies beyond it is"
+    assert db.value("SELECT decision || ' ' || (caps <> '{}') FROM pgtrickle.gating_decision(2)") == "run true"
