@@ -4,9 +4,9 @@
 demo: env
 	.venv/bin/pytrickle demo
 
-# Run the whole test suite; PYTEST_ARGS narrows it.
+# Run the whole test suite, two files at a time; PYTEST_ARGS narrows it.
 test: env
-	.venv/bin/python -m pytest $(PYTEST_ARGS)
+	.venv/bin/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 lint: env
 	.venv/bin/ruff check .

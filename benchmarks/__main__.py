@@ -65,6 +65,7 @@ def _measure(connection: psycopg.Connection, client: Client, scale: Scale) -> Re
     console.print("Loading both stream tables …")
     initial = stopwatch(client.refresh, stream_table(more))
     client.refresh(stream_table(fewer))
+    _warm_up(connection, client, fewer, scale)
     refreshes = []
     for rows, rounds in scale.rounds.items():
         console.print(f"Refreshing after {rows:,} changes …")
@@ -85,6 +86,14 @@ def _tables(connection: psycopg.Connection, client: Client, scale: Scale) -> tup
         create_baselines(connection, orders)
         client.create_stream_table(stream_table(orders), orders.query, refresh_mode="DIFFERENTIAL")
     return tables["more"], tables["fewer"]
+
+
+def _warm_up(connection: psycopg.Connection, client: Client, orders: Orders, scale: Scale) -> None:
+    """Bring the process to where one that has run for some minutes is: the JVM has compiled what it uses."""
+    console.print(f"Warming up with {scale.warm_up_refreshes} refreshes …")
+    for _ in range(scale.warm_up_refreshes):
+        orders.change(connection, 100)
+        client.refresh(stream_table(orders))
 
 
 def _compare(

@@ -20,6 +20,7 @@ def write_report(results: Results, chart: str, path: Path) -> None:
     """Write the Markdown file, which shows the chart of that file name."""
     scale, cost = results.scale, results.capture
     sizes = {name: getattr(scale, name) for name in ("orders", "fewer_orders", "customers", "regions", "copied_rows")}
+    sizes["warm_up"] = scale.warm_up_refreshes
     path.write_text(
         TEMPLATE.read_text().format(
             **sizes,

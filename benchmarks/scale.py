@@ -12,6 +12,7 @@ class Scale:
     regions: int
     orders: int
     fewer_orders: int
+    warm_up_refreshes: int
     rounds: dict[int, int]
     compared_changes: int
     compared_rounds: int
@@ -28,6 +29,7 @@ FULL = Scale(
     regions=250,
     orders=5_000_000,
     fewer_orders=500_000,
+    warm_up_refreshes=60,
     rounds={100: 7, 5_000: 7, 50_000: 5, 500_000: 3},
     compared_changes=5_000,
     compared_rounds=7,
@@ -44,6 +46,7 @@ SMALL = Scale(
     regions=50,
     orders=50_000,
     fewer_orders=5_000,
+    warm_up_refreshes=2,
     rounds={100: 2, 1_000: 2},
     compared_changes=1_000,
     compared_rounds=2,
