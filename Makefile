@@ -1,4 +1,4 @@
-.PHONY: demo test lint format bench env
+.PHONY: demo test lint format bench docs env
 
 # Play the e-commerce case on an embedded PostgreSQL and Spark.
 demo: env
@@ -18,8 +18,16 @@ format: env
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 
+# Write the references that are generated: SQL from the comments in the catalog, commands from the command line.
+docs: env
+	.venv/bin/python scripts/sql_reference.py >docs/reference/sql.md.new
+	mv docs/reference/sql.md.new docs/reference/sql.md
+	.venv/bin/python scripts/cli_reference.py >docs/reference/cli.md.new
+	mv docs/reference/cli.md.new docs/reference/cli.md
+
 # Measure differential refresh against full recomputation; writes its results to docs/.
 bench: env
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[embedded,dev,bench]"
 	.venv/bin/python -m benchmarks
 
 # Make .venv, and install by apt what the machine lacks.

@@ -69,6 +69,7 @@ stream_tables = Table(
     Column("reinitialize_reason", Text),
     Column("refresh_xid", XID8),
     Column("system_identifier", BigInteger, nullable=False),
+    Column("view_stamp", Text),
     Column("created_at", TIMESTAMP, nullable=False),
     Column("created_by", Text, nullable=False),
 )

@@ -157,8 +157,9 @@ def refresh_one(refresher: Refresher, pgt_id: int, respect_gate: bool) -> Refres
 
 
 def _prepare(connection: psycopg.Connection) -> None:
-    """Notice what makes frontiers void before they are used: another cluster, gaps in capture."""
+    """Notice what makes frontiers void before they are used: another cluster, replaced views, gaps in capture."""
     connection.execute("SELECT pgtrickle.adopt_cluster()")
+    connection.execute("SELECT pgtrickle.adopt_replaced_views()")
     connection.execute(
         "SELECT pgtrickle.repair_capture(source_relid) FROM pgtrickle.pgt_change_tracking"
         " WHERE pgtrickle.capture_problem(source_relid) IS NOT NULL"

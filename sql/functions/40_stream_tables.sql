@@ -171,6 +171,29 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle.session_settings() IS 'Settings of this session that change what a query means.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.full_reason(view regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT COALESCE(time_dependence(view), string_agg(format('%s %s', s.source_relid, s.obstacle), '; ' ORDER BY s.source_relid::text))
+    FROM query_sources(view) AS s WHERE s.obstacle IS NOT NULL
+$$;
+COMMENT ON FUNCTION pgtrickle.full_reason(regclass) IS 'Why the stream table over a hidden view can only be refreshed as a whole, as far as the database knows, or NULL.';
+
+-- A rule carries the transaction that wrote it: CREATE OR REPLACE VIEW writes it anew.
+CREATE OR REPLACE FUNCTION pgtrickle.view_stamp(view regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    WITH RECURSIVE below AS (
+        SELECT view::oid AS relid
+        UNION
+        SELECT d.refobjid
+        FROM below AS b JOIN pg_rewrite AS r ON r.ev_class = b.relid
+        JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> b.relid
+        JOIN pg_class AS c ON c.oid = d.refobjid AND c.relkind = 'v')
+    SELECT md5(string_agg(format('%s %s', r.oid, r.xmin), ',' ORDER BY r.oid)) FROM below AS b JOIN pg_rewrite AS r ON r.ev_class = b.relid
+$$;
+COMMENT ON FUNCTION pgtrickle.view_stamp(regclass) IS 'A text that changes when the view, or a view that it reads, is replaced.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.record_source(pgt_id integer, source regclass, source_type text, columns text[]) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
@@ -199,6 +222,7 @@ BEGIN
     PERFORM record_source(record_sources.pgt_id, s.source_relid, s.source_type, s.columns_used)
     FROM query_sources(view) AS s ORDER BY s.source_relid::oid;
     PERFORM check_cycle(record_sources.pgt_id);
+    UPDATE pgt_stream_tables AS t SET view_stamp = pgtrickle.view_stamp(view) WHERE t.pgt_id = record_sources.pgt_id;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.record_sources(integer) IS

@@ -23,8 +23,7 @@ BEGIN
     PERFORM refuse_volatile(view);
     PERFORM check_source_rights(view);
     dependence := time_dependence(view);
-    SELECT COALESCE(dependence, string_agg(format('%s %s', s.source_relid, s.obstacle), '; ' ORDER BY s.source_relid::text)) INTO reason
-    FROM query_sources(view) AS s WHERE s.obstacle IS NOT NULL;
+    reason := full_reason(view);
     PERFORM refuse_differential(refresh_mode, reason);
     INSERT INTO pgt_stream_tables (
         pgt_id, pgt_relid, pgt_schema, pgt_name, defining_query, view_relid, schedule, refresh_mode,
