@@ -75,13 +75,11 @@ class _Joins:
     def _term(self, term: SparkTerm) -> Iterator[tuple[Any, ...]]:
         partial: list[tuple[Row, ...]] = [()]
         for leaf, keys in zip(term.leaves, term.keys, strict=True):
-            rows = self._leaf(leaf)
-            partial = [
-                (*left, right)
-                for left in partial
-                for right in rows
-                if all(right[own] is not None and right[own] == left[at][other] for own, at, other in keys)
-            ]
+            found: dict[tuple[Any, ...], list[Row]] = {}
+            for row in self._leaf(leaf):
+                found.setdefault(tuple(row[own] for own, _, _ in keys), []).append(row)
+            wanted = [(left, tuple(left[at][other] for _, at, other in keys)) for left in partial]
+            partial = [(*left, row) for left, key in wanted if None not in key for row in found.get(key, ())]
         for joined in partial:
             weight = 1
             for row in joined:

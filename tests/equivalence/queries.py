@@ -8,6 +8,7 @@ from tests.equivalence.schemas import Column, Table
 from tests.equivalence.values import BIGINT, BOOL, NAMES, NUMERIC, TEXT, Type, quote
 
 Scope = tuple[Column, ...]
+WIDEST = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class Writer:
     rng: Random
     tables: tuple[Table, ...]
     names: "count[int]" = field(default_factory=lambda: count(1))
-    left: int = 5
+    left: int = WIDEST
+    crossed: bool = False
 
     def query(self) -> Query:
         """Write one query."""
@@ -60,8 +62,8 @@ class Writer:
         """Name a derived query in a WITH clause and read it, perhaps twice."""
         inner = self.plain()
         name = f"cte{next(self.names)}"
-        table = Table(name, inner.columns, width=max(1, (5 - self.left) // 2))
-        outer = Writer(self.rng, (table, table, *self.tables[:1]), self.names)
+        table = Table(name, inner.columns, width=WIDEST - self.left)
+        outer = Writer(self.rng, (table, table, *self.tables[:1]), self.names, crossed=True)
         query = self.rng.choice((outer.plain, outer.grouped))()
         return replace(query, sql=f"WITH {name} AS ({inner.sql}) {query.sql}")
 
@@ -124,16 +126,16 @@ class Writer:
     def source(self, depth: int) -> tuple[str, Scope]:
         """Write FROM and WHERE; return them with the columns that are visible."""
         text, scope = self._item(depth)
-        crossed, listed, where = False, self.rng.random() < 0.2, []
+        listed, where = self.rng.random() < 0.2, []
         for _ in range(self.rng.choice((0, 0, 0, 1, 1, 1, 1, 2, 2, 3))):
             if self.left <= 0:
                 break
             item, columns = self._item(depth - 1)
             pairs = [(a, b) for a in scope for b in columns if a.type == b.type]
-            equal = bool(pairs) and (crossed or self.rng.random() < 0.85)
-            if not (equal or not crossed):
+            equal = bool(pairs) and (self.crossed or self.rng.random() < 0.85)
+            if self.crossed and not equal:
                 continue
-            crossed |= not equal
+            self.crossed |= not equal
             condition = self._join_condition(pairs, (*scope, *columns)) if equal else None
             text += self._joined(item, condition, listed)
             where += [condition] if condition and listed else []
@@ -159,7 +161,7 @@ class Writer:
     def _item(self, depth: int) -> tuple[str, Scope]:
         alias = f"f{next(self.names)}"
         if depth <= 1 or self.rng.random() < 0.7:
-            table = self.rng.choice(self.tables)
+            table = self.rng.choice([table for table in self.tables if table.width <= max(self.left, 1)] or self.tables)
             self.left -= table.width
             return f"{table.name} AS {alias}", _qualified(alias, table.columns)
         if self.rng.random() < 0.3:
