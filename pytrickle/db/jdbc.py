@@ -47,8 +47,10 @@ def jdbc_target(connection: psycopg.Connection) -> JdbcTarget:
         del properties["sslrootcert"]
         properties["sslfactory"] = "org.postgresql.ssl.DefaultJavaSSLFactory"
     properties |= {"user": info.user, "ApplicationName": "pytrickle/spark", "driver": "org.postgresql.Driver"}
-    if not connection.pgconn.ssl_in_use:
-        # libpq has settled what the driver would have to ask the server again at every connection.
+    local = _host(info.host) in {"localhost", "127.0.0.1", "[::1]"}
+    if local and properties.get("sslmode") == "prefer" and not connection.pgconn.ssl_in_use:
+        # libpq has settled what the driver would ask the server again at every connection. Executors elsewhere may
+        # find another answer, so this holds for a server on this machine only.
         properties |= {"sslmode": "disable", "gssEncMode": "disable"}
     properties["assumeMinServerVersion"] = "15"
     if info.password:
