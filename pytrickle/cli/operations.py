@@ -21,7 +21,7 @@ from pytrickle.monitor.doctor import Probes, examine
 
 app = typer.Typer()
 
-DEMO_DURATION = timedelta(seconds=60)
+DEMO_DURATION = timedelta(seconds=45)
 
 
 class Trouble(StrEnum):

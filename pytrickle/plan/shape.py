@@ -12,6 +12,11 @@ from pytrickle.plan.grouped import Grouped
 from pytrickle.plan.parse import parse
 from pytrickle.plan.probe import Probe
 
+# Types whose equal values are the same value, so that it does not matter which of them a group keeps.
+EXACT_TYPES = (
+    "smallint", "integer", "bigint", "numeric(", "boolean", "date", "timestamp", "time without", "uuid", "bytea", "oid",
+)  # fmt: skip
+TEXT_TYPES = ("text", "character varying", "name")
 SHORT_TYPES = ("smallint", "integer", "bigint", "numeric", "date", "time", "uuid", "boolean", "interval", "oid", "inet")
 
 
@@ -60,6 +65,7 @@ def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | No
     names = query.row_columns
     types = probe.column_types(rows)[: len(names)]
     _refuse_order_dependence(query.aggregate, rows, dict(zip(names, types, strict=True)), probe)
+    _refuse_hidden_differences(query.aggregate, dict(zip(names, types, strict=True)), definition)
     hashable = {name for name, can in zip(names, probe.hashable(types), strict=True) if can}
     return Grouped.of(query.aggregate, dict(zip(names, types, strict=True)), frozenset(hashable))
 
@@ -72,3 +78,18 @@ def _refuse_order_dependence(aggregate: Aggregate, rows: str, types: dict[str, s
         (result,) = probe.column_types(f"SELECT {call.function}(d.{call.argument}) FROM (\n{rows}\n) AS d")
         if result in {"real", "double precision"}:
             raise NotDifferentiable(f"{call.function}() over {result}, whose last digits depend on the order of rows")
+
+
+def _refuse_hidden_differences(aggregate: Aggregate, types: dict[str, str], definition: Definition) -> None:
+    """A group keeps one of its equal keys, 1.0 or 1.00, and that row may go: an expression would tell them apart."""
+    bytewise = all(column.deterministic for source in definition.sources for column in source.columns)
+    exact = EXACT_TYPES + (TEXT_TYPES if bytewise else ())
+    for key in aggregate.keys:
+        if types[key].startswith(exact) and not types[key].endswith("]"):
+            continue
+        reference = f'"g"."{key}"'
+        inside = [sql for name, sql in aggregate.output if reference in sql and (key, name) not in aggregate.shown_keys]
+        if inside or reference in (aggregate.having or ""):
+            raise NotDifferentiable(
+                f"an expression over a group key of type {types[key]}, whose equal values may differ"
+            )

@@ -27,7 +27,7 @@ KEYS = {
     "scales": ("numeric(8,2)", "numeric(8,4)", "1", "'NaN'", "2.5", "-0.01"),
     "uuids": ("uuid", "uuid", "md5('1')::uuid", "md5('2')::uuid", "md5('3')::uuid", "md5('4')::uuid"),
     "dates": ("date", "date", "'infinity'", "'-infinity'", "'2024-02-29'", "'0044-03-15 BC'"),
-    "moments": ("timestamptz", "timestamptz", "'infinity'", "'-infinity'", "'2024-03-31 01:30Z'", "'2024-03-31 3:30+2'"),
+    "moments": ("timestamptz", "timestamptz", "'infinity'", "'-infinity'", "'2024-03-31 1:30Z'", "'2024-03-31 3:30+2'"),
     "times": ("timestamp", "timestamp", "'infinity'", "'2024-03-31 02:30'", "'2024-03-31 02:30:00.1'", "'1900-01-01'"),
     "flags": ("boolean", "boolean", "true", "false", "true", "false"),
     "bytes": ("bytea", "bytea", "'\\x'", "'\\x00'", "'\\x0000'", "'\\xff'"),
