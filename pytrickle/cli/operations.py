@@ -111,7 +111,9 @@ def demo(
     invocation: Invocation,
     duration: Annotated[
         timedelta | None,
-        typer.Option(parser=values.duration, metavar="DURATION", help="How long the loaders run; a minute without it."),
+        typer.Option(
+            parser=values.duration, metavar="DURATION", help="How long the loaders run (default: 45 seconds)."
+        ),
     ] = None,
 ) -> None:
     """Watch gate and hold_back at work. A web shop's order lines arrive later than its orders.
