@@ -81,11 +81,6 @@ class RefreshPlan:
             read += sum(source.estimated_rows for source in self.shape.definition.sources)
         return read > BULK_ROWS
 
-    @property
-    def input_columns(self) -> tuple[str, ...]:
-        """The columns of weighted rows read by `join`."""
-        return self.shape.query.row_columns if self.shape.query else ()
-
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
