@@ -223,7 +223,7 @@ def test_a_terminal_gets_colour_unless_it_is_not_wanted(
 
 
 @pytest.mark.parametrize(
-    ("option", "duration"), [((), timedelta(minutes=1)), (("--duration", "5s"), timedelta(seconds=5))]
+    ("option", "duration"), [((), timedelta(seconds=45)), (("--duration", "5s"), timedelta(seconds=5))]
 )
 def test_the_demo_decides_its_exit_code(
     monkeypatch: pytest.MonkeyPatch, option: tuple[str, ...], duration: timedelta
