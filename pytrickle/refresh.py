@@ -30,7 +30,10 @@ ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(nam
 
 @dataclass(frozen=True, slots=True)
 class RefreshResult:
-    """What one refresh did; `action` is NO_DATA, DIFFERENTIAL, FULL, REINITIALIZE, SKIP or, in a tick, FAILED."""
+    """What one refresh did; `action` is NO_DATA, DIFFERENTIAL, FULL, REINITIALIZE, SKIP or, in a tick, FAILED.
+
+    `duration` runs from the snapshot, or the end of the refresh before it in the same tick, to the commit.
+    """
 
     stream_table: str
     action: str
@@ -46,12 +49,14 @@ class RefreshResult:
 class Goal:
     """How far to refresh: a target cut per source (None or absent: all that the snapshot shows), and on whose behalf.
 
-    `moment` is the time at which the base tables are read, which becomes the stream table's data_timestamp.
+    `moment` is the time at which the base tables are read, which becomes the stream table's data_timestamp; `since` is
+    the reading of the monotonic clock from which the refresh is timed.
     """
 
     targets: Mapping[int, Cut | None]
     moment: datetime
     initiated_by: str
+    since: float
 
 
 class Engine(Protocol):
@@ -101,14 +106,14 @@ class Refresher:
 
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
         """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
-        started, clock = datetime.now().astimezone(), monotonic()
+        started = datetime.now().astimezone()
         if not table.exists:
             raise UnknownStreamTable(f"The table of {table.name} was dropped.", ORPHAN_HINT)
         windows = self.windows(snapshot, table, goal.targets)
         if not needs_refresh(table, windows):
             with translate_errors():
                 self._settle(table, goal.moment)
-            return _result(table, (Action.NO_DATA, "no changes"), None, clock), None
+            return _result(table, (Action.NO_DATA, "no changes"), None, goal.since), None
         plan = self.plan(snapshot, table, windows)
         settings = session_statements(table)
         with translate_errors(), staging_table(self.connection, plan, table.pgt_id) as staging:
@@ -124,7 +129,7 @@ class Refresher:
                 started,
             )
             done = commit(self.connection, plan, staged, what)
-        return _result(table, (plan.action, plan.reason), done, clock), done
+        return _result(table, (plan.action, plan.reason), done, goal.since), done
 
     def _plan(self, table: StreamTable, shape: Shape, windows: dict[int, Window]) -> RefreshPlan:
         if not table.populated or table.reinitialize_reason:
@@ -167,7 +172,7 @@ def needs_refresh(table: StreamTable, windows: Mapping[int, Window]) -> bool:
     return not table.populated or bool(table.reinitialize_reason) or changed or uncaptured or table.time_dependent
 
 
-def _result(table: StreamTable, done_as: tuple[Action, str], done: Committed | None, clock: float) -> RefreshResult:
+def _result(table: StreamTable, done_as: tuple[Action, str], done: Committed | None, since: float) -> RefreshResult:
     watermarks = [w for w in (table.effective_watermark, table.decision.effective_watermark) if w is not None]
     action, reason = done_as
     return RefreshResult(
@@ -177,5 +182,5 @@ def _result(table: StreamTable, done_as: tuple[Action, str], done: Committed | N
         done.rows_inserted if done else 0,
         done.rows_deleted if done else 0,
         max(watermarks, default=None),
-        timedelta(seconds=monotonic() - clock),
+        timedelta(seconds=monotonic() - since),
     )

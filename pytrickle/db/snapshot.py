@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Self
 
 import psycopg
@@ -19,12 +20,13 @@ from pytrickle.errors import DatabaseError
 class Snapshot:
     """A moment held open: ``connection`` reads it, others join it by ``SET TRANSACTION SNAPSHOT '<name>'``.
 
-    ``cut`` is the frontier that a reader of this snapshot reaches.
+    ``cut`` is the frontier that a reader of this snapshot reaches; ``taken`` is the monotonic clock just before it.
     """
 
     connection: psycopg.Connection
     name: str
     cut: Cut
+    taken: float
 
 
 @contextmanager
@@ -88,6 +90,7 @@ class Snapshots:
 
 
 def _export(connection: psycopg.Connection) -> Snapshot:
+    taken = monotonic()
     # The transaction idles while Spark computes: a server-side time-out must not take the snapshot away.
     connection.execute(
         "SELECT set_config(name, '0', false) FROM pg_settings"
@@ -101,4 +104,4 @@ def _export(connection: psycopg.Connection) -> Snapshot:
     if row is None:
         raise DatabaseError("The server exported no snapshot.")
     name, *cut = row
-    return Snapshot(connection, name, Cut(*cut))
+    return Snapshot(connection, name, Cut(*cut), taken)

@@ -67,9 +67,9 @@ class SparkEngine:
 
 
 def _read(reader: PinnedReader, reading: Reading) -> DataFrame:
-    # One partition needs no shuffle, so netting stays within the task that reads.
-    frame = reader.read(reading.query, reading.settings).coalesce(1)
-    return consolidate(frame) if reading.weighted else frame
+    frame = reader.read(reading.query, reading.settings)
+    # Declared as one partition it needs no shuffle, so netting stays within the task that reads.
+    return consolidate(frame.coalesce(1)) if reading.weighted else frame
 
 
 def _collect(frame: DataFrame) -> pa.Table:

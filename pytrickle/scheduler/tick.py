@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from time import monotonic
 
 import psycopg
 
@@ -35,6 +36,7 @@ class Tick:
     moment: datetime
     unloaded: frozenset[int]
     on_result: OnResult
+    since: float
     written: dict[int, str] = field(default_factory=dict)
     results: dict[int, RefreshResult] = field(default_factory=dict)
     errors: dict[int, PytrickleError] = field(default_factory=dict)
@@ -46,12 +48,13 @@ class Tick:
         """Start a pass in a snapshot just exported."""
         row = base.connection.execute("SELECT transaction_timestamp()").fetchone()
         unloaded = frozenset(table.relid for table in tables if not table.populated)
-        return cls(refresher, base, row[0] if row else datetime.min, unloaded, on_result)
+        return cls(refresher, base, row[0] if row else datetime.min, unloaded, on_result, base.taken)
 
     def run(self, tables: tuple[StreamTable, ...], initiated: dict[int, str], respect_gate: bool = True) -> None:
         """Refresh the given stream tables in order; failures and skips are results."""
         for table in tables:
             result = self._one(table, initiated.get(table.pgt_id, "SCHEDULER"), respect_gate)
+            self.since = monotonic()
             self.results[table.relid] = result
             self.on_result(result)
 
@@ -90,7 +93,7 @@ class Tick:
         with self._snapshot(table) as snapshot:
             later = snapshot is not self.base
             targets = {d.relid: self._target(table, d, later) for d in table.dependencies}
-            goal = Goal(targets, self.moment, initiated_by)
+            goal = Goal(targets, self.moment, initiated_by, self.since)
             reads_current = all(d.relid in self.current for d in table.dependencies if d.kind == "STREAM_TABLE")
             claimed = table if reads_current else _without_claim(table)
             result, committed = self.refresher.refresh(snapshot, claimed, goal)
