@@ -7,9 +7,9 @@ import psycopg
 
 from pytrickle.apply.staging import run
 from pytrickle.errors import RefreshConflict
-from pytrickle.plan.compile import WEIGHT
 from pytrickle.plan.dialect import quote
 from pytrickle.plan.refresh_plan import RefreshPlan, Stage, input_layout
+from pytrickle.plan.zset import WEIGHT
 
 STAGING_LOCK = 0x70677473
 

@@ -8,12 +8,13 @@ from psycopg import sql
 
 from pytrickle.apply.accumulate import accumulate, create_state, fill_state, stage_like_state
 from pytrickle.apply.staging import CHANGES, CONTENT, INCREMENTS, INPUT, KEYED, create_like, load_rows, run
+from pytrickle.apply.top import body_table, create_body, show_top
 from pytrickle.apply.zset import Storage, apply_changes, create_changes, difference, index_rows, stage_changes
 from pytrickle.cut import Cut
 from pytrickle.errors import RefreshConflict
-from pytrickle.plan.compile import WEIGHT
 from pytrickle.plan.grouped import Grouped
 from pytrickle.plan.refresh_plan import RefreshPlan, Stage, input_layout
+from pytrickle.plan.zset import WEIGHT
 from pytrickle.staged import Staged
 
 LOCK_CLASS = 0x70677472
@@ -53,12 +54,17 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
         for statement in (*what.settings, "SET LOCAL jit = off"):
             run(connection, statement)
         xid = _claim(connection, what)
-        storage = Storage.of(plan.shape)
+        storage = Storage.of(plan.shape, body_table(what.pgt_id) if plan.top else None)
+        whole = plan.stage in {Stage.CONTENT, Stage.STATE}
+        if plan.top and whole:
+            create_body(connection, plan.shape, storage)
         create_changes(connection, storage)
         _stage(connection, plan, staged, what.pgt_id, storage)
         inserted, deleted = apply_changes(connection, storage)
-        if plan.stage in {Stage.CONTENT, Stage.STATE}:
+        if whole:
             index_rows(connection, storage, what.pgt_id, plan.shape.key)
+        if plan.top:
+            inserted, deleted = show_top(connection, plan.shape, plan.top, storage)
         _store(connection, plan, what)
         _record(connection, plan, what, (inserted, deleted))
     return Committed(inserted, deleted, xid)

@@ -6,10 +6,10 @@ import psycopg
 
 from pytrickle.apply.staging import CHANGES, create_like, index_lookups, run
 from pytrickle.errors import StreamTableDrifted
-from pytrickle.plan.compile import WEIGHT
 from pytrickle.plan.dialect import quote
 from pytrickle.plan.grouped import row_hash
 from pytrickle.plan.shape import Shape
+from pytrickle.plan.zset import WEIGHT
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,12 @@ class Storage:
     hashed: tuple[str, ...]
 
     @classmethod
-    def of(cls, shape: Shape) -> "Storage":
-        """Describe a stream table's storage."""
+    def of(cls, shape: Shape, table: str | None = None) -> "Storage":
+        """Describe a stream table's storage, or another table with the same columns."""
         definition = shape.definition
-        table = f"{quote(definition.schema)}.{quote(definition.name)}"
+        own = f"{quote(definition.schema)}.{quote(definition.name)}"
         columns = tuple(quote(name) for name, _ in definition.columns)
-        return cls(definition.qualified_name, table, columns, tuple(quote(name) for name in shape.hashed))
+        return cls(definition.qualified_name, table or own, columns, tuple(quote(name) for name in shape.hashed))
 
     def column_list(self, alias: str = "") -> str:
         """Write the columns, qualified by an alias if there is one."""

@@ -7,12 +7,13 @@ from pytrickle.cut import Cut
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
-    """A column of a source: its name, full type name, base type and whether equality is bytewise."""
+    """A column of a source: its name and types, whether equality is bytewise, and whether it may be NULL."""
 
     name: str
     type_name: str
     base_type: str
     deterministic: bool
+    nullable: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from pyspark.sql.functions import broadcast, col
 from pyspark.sql.functions import sum as total
 
 from pytrickle.execute.jdbc import PinnedReader, ctid_ranges
-from pytrickle.plan.compile import WEIGHT
 from pytrickle.plan.spark_join import Frame, Leaf, SparkTerm
+from pytrickle.plan.zset import WEIGHT
 
 PAGES_PER_RANGE = 8192
 MAX_RANGES = 16

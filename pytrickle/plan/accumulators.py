@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pytrickle.plan.algebra import Call
-from pytrickle.plan.compile import WEIGHT
+from pytrickle.plan.zset import WEIGHT
 
 INTEGERS = frozenset({"smallint", "integer", "bigint"})
 SCALED = re.compile(r"numeric\((\d+),(-?\d+)\)")

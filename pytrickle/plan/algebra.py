@@ -62,11 +62,54 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
+class Operation:
+    """A construct computed from whole partitions of its input: rows that agree in `keys`, apart from all others.
+
+    `head` and `tail` enclose a relation with the input's `arguments` in PostgreSQL text, which yields `columns`.
+    `exact` says that equal values of every argument are the same text; `ordered` that the result may depend on the
+    order of the rows, which are then sorted by `keys`, the expressions `ordering` and their whole content.
+    """
+
+    name: str
+    input: "Relation"
+    arguments: tuple[str, ...]
+    keys: tuple[str, ...]
+    head: str
+    tail: str
+    columns: tuple[str, ...]
+    exact: bool = True
+    ordered: bool = False
+    ordering: tuple[str, ...] = ()
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """The result of an operation under an alias, at one version; its rows are distinct or counted one by one."""
+
+    alias: str
+    operation: Operation
+    version: Version = Version.NEW
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A FROM item computed from the row to its left or from nothing: a set-returning function or VALUES."""
+
+    alias: str
+    sql: str
+    tables: frozenset[str]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Join:
-    """Inner join of any number of relations; weights multiply. One input makes it a filter."""
+    """Inner join of any number of relations; weights multiply, and change sign if it is `negated`."""
 
     inputs: tuple["Relation", ...]
     predicates: tuple[Predicate, ...] = ()
+    negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +127,8 @@ class UnionAll:
     inputs: tuple["Relation", ...]
 
 
-Relation = Scan | Join | Project | UnionAll
+Leaf = Scan | Derived | Function
+Relation = Leaf | Join | Project | UnionAll
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,20 +158,60 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
+class Top:
+    """Which rows of a body are shown: ORDER BY items over its columns, and LIMIT and OFFSET, all as text.
+
+    `indexed` are the items if an index can have them; otherwise every refresh sorts the body.
+    """
+
+    ordering: tuple[str, ...]
+    bounds: str
+    with_ties: bool
+    indexed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
-    """A differentiable defining query: rows, and the aggregate over them if there is one."""
+    """A differentiable defining query: rows, the aggregate over them if there is one, and what LIMIT shows of that."""
 
     rows: Relation
     row_columns: tuple[str, ...]
     aggregate: Aggregate | None
+    top: Top | None = None
+
+
+def leaves(node: Relation) -> tuple[Leaf, ...]:
+    """List the leaves of a relation from left to right; what is below an operation is not among them."""
+    match node:
+        case Join(inputs=inputs) | UnionAll(inputs=inputs):
+            return tuple(leaf for child in inputs for leaf in leaves(child))
+        case Project(input=child):
+            return leaves(child)
+        case _:
+            return (node,)
 
 
 def scans(node: Relation) -> tuple[Scan, ...]:
-    """List the leaves of a relation from left to right."""
-    match node:
-        case Scan():
-            return (node,)
-        case Join(inputs=inputs) | UnionAll(inputs=inputs):
-            return tuple(leaf for child in inputs for leaf in scans(child))
-        case Project(input=child):
-            return scans(child)
+    """List the scans among the leaves."""
+    return tuple(leaf for leaf in leaves(node) if isinstance(leaf, Scan))
+
+
+def relids(node: Relation) -> frozenset[int]:
+    """Return the sources that a relation reads, at any depth."""
+    found: frozenset[int] = frozenset()
+    for leaf in leaves(node):
+        match leaf:
+            case Scan(relid=relid):
+                found |= {relid}
+            case Derived(operation=operation):
+                found |= relids(operation.input)
+    return found
+
+
+def operations(node: Relation) -> tuple[Operation, ...]:
+    """List the operations of a relation, at any depth, each once."""
+    found: dict[Operation, None] = {}
+    for leaf in leaves(node):
+        if isinstance(leaf, Derived):
+            found |= dict.fromkeys(operations(leaf.operation.input)) | {leaf.operation: None}
+    return tuple(found)

@@ -1,27 +1,177 @@
 """Relations compiled to PostgreSQL: a query with the relation's columns and its weight, `pgt_weight`."""
 
-from pytrickle.catalog.definition import Definition, Source
-from pytrickle.plan.algebra import BUFFERED, Join, Project, Relation, Scan, UnionAll, Version
-from pytrickle.plan.dialect import quote
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-WEIGHT = "pgt_weight"
+from pytrickle.catalog.definition import Definition, Source, Window
+from pytrickle.plan.algebra import (
+    BUFFERED,
+    Derived,
+    Function,
+    Join,
+    Leaf,
+    Operation,
+    Project,
+    Relation,
+    Scan,
+    UnionAll,
+    Version,
+    leaves,
+)
+from pytrickle.plan.changes import changes_name, changes_query
+from pytrickle.plan.delta import at, differentiate, unfold
+from pytrickle.plan.dialect import quote
+from pytrickle.plan.zset import WEIGHT, bag, netted, result
+
+MAX_PARTS = 64
+
+
+@dataclass(slots=True)
+class Compiler:
+    """Compiles relations that share one WITH list, whose entries come in the order in which they build on each other.
+
+    Without windows everything is read as the snapshot shows it.
+    """
+
+    definition: Definition
+    windows: Mapping[int, Window] = field(default_factory=dict)
+    entries: dict[str, str] = field(default_factory=dict)
+
+    def rows(self, node: Relation, driven: bool = False) -> str:
+        """Compile a relation to weighted rows; in a `driven` one few rows are asked for, by keys or by changes."""
+        match node:
+            case UnionAll(inputs=inputs):
+                return "\nUNION ALL\n".join(self.rows(child, driven) for child in inputs)
+            case Project(input=Join() as join, columns=columns):
+                items = [f"{expr.sql} AS {quote(name)}" for name, expr in columns]
+                return self._select([*items, f"{_weight(join)} AS {WEIGHT}"], join, driven)
+            case _:
+                raise TypeError(f"a {type(node).__name__} is not compiled alone")
+
+    def within(self, query: str) -> str:
+        """Put the WITH list before a query over compiled rows."""
+        entries = ",\n".join(f"{name} AS MATERIALIZED (\n{text}\n)" for name, text in self.entries.items())
+        return f"WITH {entries}\n{query}" if entries else query
+
+    def parts(self, node: Relation) -> tuple[Relation, ...]:
+        """Multiply out what corrects the current state; give up where that makes too many parts."""
+        return unfolded((node,), self.windows)
+
+    def _select(self, items: list[str], join: Join, driven: bool) -> str:
+        text = "SELECT " + ", ".join(items)
+        ordered = _ordered(join)
+        driven = driven or any(isinstance(leaf, Scan | Derived) and leaf.version in BUFFERED for leaf in ordered)
+        if ordered:
+            known: list[Leaf] = []
+            texts = []
+            for leaf in ordered:
+                texts.append(self._from_item(leaf, join, known if driven else []))
+                known.append(leaf)
+            text += "\nFROM " + ", ".join(texts)
+        if join.predicates:
+            text += "\nWHERE " + " AND ".join(f"({predicate.expr.sql})" for predicate in join.predicates)
+        return text
+
+    def _from_item(self, leaf: Leaf, join: Join, known: list[Leaf]) -> str:
+        alias = quote(leaf.alias)
+        match leaf:
+            case Function(sql=sql, columns=columns):
+                return f"LATERAL {sql} AS {alias}({', '.join(map(quote, columns))})"
+            case Scan(version=version, relid=relid) if version in BUFFERED:
+                return f"{self._changes(version, relid)} AS {alias}"
+            case Scan(version=Version.CURRENT, relid=relid):
+                return f"{table_name(self.definition.source(relid))} AS {alias}"
+            case Scan():
+                return _fenced(self._corrected(leaf), leaf, join, known)
+            case Derived(version=Version.DELTA):
+                return f"{self._delta(leaf)} AS {alias}"
+            case Derived(operation=operation, version=version):
+                return _fenced(self.state(operation, version, bool(known)), leaf, join, known)
+
+    def _changes(self, version: Version, relid: int) -> str:
+        name = changes_name(version, relid)
+        self.entries.setdefault(name, changes_query(self.definition.source(relid), version, self.windows[relid]))
+        return name
+
+    def _corrected(self, scan: Scan) -> str:
+        """OLD = CURRENT - PAST and NEW = CURRENT - FUTURE, as one subquery."""
+        columns = "".join(f"{quote(name)}, " for name in scan.columns)
+        changes = self._changes(Version.PAST if scan.version is Version.OLD else Version.FUTURE, scan.relid)
+        return (
+            f"SELECT {columns}1 AS {WEIGHT} FROM {table_name(self.definition.source(scan.relid))} "
+            f"UNION ALL SELECT {columns}-{WEIGHT} FROM {changes}"
+        )
+
+    def state(self, operation: Operation, version: Version, driven: bool) -> str:
+        """Compute an operation at the current state or at the new frontier."""
+        driven = driven and bool(operation.keys)
+        rows, plain = self._input(operation, version, driven)
+        return result(operation, bag(rows, operation.arguments, operation.exact, plain))
+
+    def _input(self, operation: Operation, version: Version, driven: bool) -> tuple[str, bool]:
+        parts = self.parts(at(operation.input, version))
+        plain = all(_is_plain(block) for part in parts for block in blocks_of(part))
+        return self.rows(UnionAll(parts), driven), plain
+
+    def _delta(self, derived: Derived) -> str:
+        """The keyed rule: op(NEW|K) - op(OLD|K) for the keys K that the input's delta touches, OLD = NEW - DELTA."""
+        operation, alias = derived.operation, derived.alias
+        name = f"pgt_delta_{alias}"
+        if name in self.entries:
+            return name
+        arguments, exact = operation.arguments, operation.exact
+        changed, now = f"pgt_changed_{alias}", f"pgt_now_{alias}"
+        self.entries[changed] = netted(self._input_delta(operation), arguments, exact)
+        self.entries[f"pgt_keys_{alias}"] = _touched(operation, changed)
+        rows, plain = self._input(operation, Version.NEW, bool(operation.keys))
+        self.entries[now] = _restricted(rows, operation, f"pgt_keys_{alias}")
+        listed = "".join(f"{column}, " for column in arguments)
+        before = f"SELECT {listed}{WEIGHT} FROM {now} UNION ALL SELECT {listed}-{WEIGHT} FROM {changed}"
+        new = result(operation, bag(f"SELECT * FROM {now}", arguments, exact, plain))
+        old = result(operation, bag(before, arguments, exact, False))
+        both = f"SELECT *, 1 AS {WEIGHT} FROM (\n{new}\n) AS n\nUNION ALL\nSELECT *, -1 FROM (\n{old}\n) AS o"
+        self.entries[name] = netted(both, operation.columns, False)
+        return name
+
+    def _input_delta(self, operation: Operation) -> str:
+        changed = frozenset(relid for relid, window in self.windows.items() if window.delta_rows)
+        parts = unfolded(differentiate(operation.input, changed), self.windows)
+        if not parts:
+            layout = compile_rows(at(operation.input, Version.CURRENT), self.definition)
+            return f"SELECT * FROM (\n{layout}\n) AS d WHERE false"
+        return self.rows(UnionAll(parts))
+
+
+def unfolded(nodes: tuple[Relation, ...], windows: Mapping[int, Window]) -> tuple[Relation, ...]:
+    """Unfold relations over what the old and the new frontier leave out, each unless that makes too many parts."""
+    past = frozenset(relid for relid, window in windows.items() if window.past_rows)
+    future = frozenset(relid for relid, window in windows.items() if window.future_rows)
+    result: list[Relation] = []
+    for node in nodes:
+        parts = unfold(node, past, future)
+        result += parts if len(parts) <= MAX_PARTS else [_current_where_possible(node, past, future)]
+    return tuple(result)
 
 
 def compile_rows(node: Relation, definition: Definition) -> str:
-    """Compile a relation; buffered scans read the common table expressions of `changes_name`."""
+    """Compile a relation all of whose leaves are read as the snapshot shows them."""
+    return Compiler(definition).rows(node)
+
+
+def compile_state(operation: Operation, definition: Definition) -> str:
+    """Compile an operation whose leaves are read as the snapshot shows them."""
+    return Compiler(definition).state(operation, Version.CURRENT, False)
+
+
+def blocks_of(node: Relation) -> tuple[Project, ...]:
+    """List the blocks of a relation in sum-of-products form."""
     match node:
         case UnionAll(inputs=inputs):
-            return "\nUNION ALL\n".join(compile_rows(child, definition) for child in inputs)
-        case Project(input=Join() as join, columns=columns):
-            items = [f"{expr.sql} AS {quote(name)}" for name, expr in columns]
-            return _select([*items, f"{_weight(join)} AS {WEIGHT}"], join, definition)
+            return tuple(block for child in inputs for block in blocks_of(child))
+        case Project():
+            return (node,)
         case _:
-            raise TypeError(f"a {type(node).__name__} is not compiled alone")
-
-
-def changes_name(version: Version, relid: int) -> str:
-    """Name the common table expression that holds one source's buffered changes of one version."""
-    return f"pgt_{version.value}_{relid}"
+            raise TypeError(f"a {type(node).__name__} is not a sum of products")
 
 
 def table_name(source: Source) -> str:
@@ -29,37 +179,115 @@ def table_name(source: Source) -> str:
     return f"{quote(source.schema)}.{quote(source.name)}"
 
 
-def _select(items: list[str], join: Join, definition: Definition) -> str:
-    text = "SELECT " + ", ".join(items)
-    if join.inputs:
-        text += "\nFROM " + ", ".join(_from_item(child, definition) for child in join.inputs)
-    if join.predicates:
-        text += "\nWHERE " + " AND ".join(f"({predicate.expr.sql})" for predicate in join.predicates)
-    return text
-
-
-def _from_item(scan: Relation, definition: Definition) -> str:
-    if not isinstance(scan, Scan):
-        raise TypeError("joins are flattened to scans before they are compiled")
-    if scan.version in BUFFERED:
-        return f"{changes_name(scan.version, scan.relid)} AS {quote(scan.alias)}"
-    if scan.version is Version.CURRENT:
-        return f"{table_name(definition.source(scan.relid))} AS {quote(scan.alias)}"
-    return f"({_corrected(scan, definition)}) AS {quote(scan.alias)}"
-
-
-def _corrected(scan: Scan, definition: Definition) -> str:
-    """OLD = CURRENT - PAST and NEW = CURRENT - FUTURE, as one subquery."""
-    columns = "".join(f"{quote(name)}, " for name in scan.columns)
-    changes = changes_name(Version.PAST if scan.version is Version.OLD else Version.FUTURE, scan.relid)
-    return (
-        f"SELECT {columns}1 AS {WEIGHT} FROM {table_name(definition.source(scan.relid))} "
-        f"UNION ALL SELECT {columns}-{WEIGHT} FROM {changes}"
-    )
-
-
 def _weight(join: Join) -> str:
-    leaves = [child for child in join.inputs if isinstance(child, Scan)]
-    sign = -1 if sum(leaf.negated for leaf in leaves) % 2 else 1
-    factors = [f"{quote(leaf.alias)}.{WEIGHT}" for leaf in leaves if leaf.version is not Version.CURRENT]
+    weighted = [leaf for leaf in leaves(join) if _has_weight(leaf)]
+    sign = -1 if (sum(_is_negated(leaf) for leaf in weighted) + join.negated) % 2 else 1
+    factors = [f"{quote(leaf.alias)}.{WEIGHT}" for leaf in weighted]
     return "CAST(" + " * ".join([str(sign), *factors]) + " AS bigint)"
+
+
+def _has_weight(leaf: Leaf) -> bool:
+    match leaf:
+        case Scan(version=version):
+            return version is not Version.CURRENT
+        case Derived(version=version):
+            return version is Version.DELTA
+        case Function():
+            return False
+
+
+def _is_negated(leaf: Leaf) -> bool:
+    return isinstance(leaf, Scan | Derived) and leaf.negated
+
+
+def _is_plain(block: Project) -> bool:
+    """Whether every row of a block has weight one."""
+    join = block.input
+    return isinstance(join, Join) and not join.negated and not any(map(_has_weight, leaves(join)))
+
+
+def _ordered(join: Join) -> list[Leaf]:
+    """Order the leaves so that what is computed for a row comes after what it is computed from: changes first."""
+    ready = [leaf for leaf in leaves(join) if _stands_alone(leaf)]
+    ready.sort(key=lambda leaf: not _has_weight(leaf))
+    waiting = [leaf for leaf in leaves(join) if not _stands_alone(leaf)]
+    while waiting:
+        known = {leaf.alias for leaf in ready}
+        possible = [leaf for leaf in waiting if not isinstance(leaf, Function) or leaf.tables <= known]
+        linked = [leaf for leaf in possible if isinstance(leaf, Function) or _links(leaf, join, known)]
+        following = (linked or possible or waiting)[0]
+        ready.append(following)
+        waiting.remove(following)
+    return ready
+
+
+def _stands_alone(leaf: Leaf) -> bool:
+    match leaf:
+        case Scan(version=version):
+            return version in BUFFERED or version is Version.CURRENT
+        case Derived(version=version):
+            return version is Version.DELTA
+        case Function():
+            return False
+
+
+def _links(leaf: Leaf, join: Join, known: set[str]) -> list[str]:
+    """List the predicates between a leaf and those already known."""
+    return [
+        predicate.expr.sql
+        for predicate in join.predicates
+        if leaf.alias in predicate.expr.tables and predicate.expr.tables <= known | {leaf.alias}
+    ]
+
+
+def _fenced(text: str, leaf: Leaf, join: Join, known: list[Leaf]) -> str:
+    """Ask a subquery for what joins a row to its left; PostgreSQL takes the conditions down to where indexes are."""
+    alias = quote(leaf.alias)
+    links = _links(leaf, join, {other.alias for other in known}) if known else []
+    if not links:
+        return f"(\n{text}\n) AS {alias}"
+    where = " AND ".join(f"({link})" for link in links)
+    return f"LATERAL (SELECT * FROM (\n{text}\n) AS {alias} WHERE {where} OFFSET 0) AS {alias}"
+
+
+def _touched(operation: Operation, changed: str) -> str:
+    if not operation.keys:
+        return f"SELECT 1 AS pgt_one WHERE EXISTS (SELECT FROM {changed})"
+    return f"SELECT DISTINCT {', '.join(operation.keys)} FROM {changed}"
+
+
+def _restricted(rows: str, operation: Operation, touched: str) -> str:
+    """Restrict rows to the touched keys; plain equality can use indexes, NULL keys come one by one."""
+    if not operation.keys:
+        return f"SELECT * FROM (\n{rows}\n) AS n WHERE EXISTS (SELECT FROM {touched})"
+    equal = " AND ".join(f"n.{key} = k.{key}" for key in operation.keys)
+    same = " AND ".join(f"n.{key} IS NOT DISTINCT FROM k.{key}" for key in operation.keys)
+    some_null = " OR ".join(f"k.{key} IS NULL" for key in operation.keys)
+
+    def fenced(condition: str) -> str:
+        return (
+            f"SELECT n.* FROM {touched} AS k, LATERAL (SELECT * FROM (\n{rows}\n) AS n WHERE {condition} OFFSET 0) AS n"
+        )
+
+    simple = len(leaves(operation.input)) == sum(isinstance(leaf, Scan) for leaf in leaves(operation.input))
+    text = fenced(equal)
+    if simple and isinstance(operation.input, Project):
+        text = f"SELECT n.* FROM {touched} AS k JOIN (\n{rows}\n) AS n ON {equal}"
+    if not operation.nullable:
+        return text
+    return f"{text}\nUNION ALL\n{fenced(same)} WHERE {some_null}"
+
+
+def _current_where_possible(node: Relation, past: frozenset[int], future: frozenset[int]) -> Relation:
+    match node:
+        case Scan(relid=relid, version=version):
+            needed = past if version is Version.OLD else future if version is Version.NEW else frozenset({relid})
+            return node if relid in needed else at(node, Version.CURRENT)
+        case Project(input=child):
+            return replace(node, input=_current_where_possible(child, past, future))
+        case Join(inputs=inputs):
+            return replace(node, inputs=tuple(_current_where_possible(each, past, future) for each in inputs))
+        case UnionAll(inputs=inputs):
+            return UnionAll(tuple(_current_where_possible(each, past, future) for each in inputs))
+        case _:
+            return node

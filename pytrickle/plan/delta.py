@@ -3,14 +3,16 @@
 from dataclasses import replace
 from itertools import product
 
-from pytrickle.plan.algebra import Join, Project, Relation, Scan, UnionAll, Version
+from pytrickle.plan.algebra import Derived, Function, Join, Project, Relation, Scan, UnionAll, Version, relids
 
 
 def at(node: Relation, version: Version) -> Relation:
     """Read every leaf of a relation at one version."""
     match node:
-        case Scan():
+        case Scan() | Derived():
             return replace(node, version=version)
+        case Function():
+            return node
         case Join(inputs=inputs):
             return replace(node, inputs=tuple(at(child, version) for child in inputs))
         case UnionAll(inputs=inputs):
@@ -34,6 +36,10 @@ def differentiate(node: Relation, changed: frozenset[int]) -> tuple[Relation, ..
     match node:
         case Scan(relid=relid):
             return (replace(node, version=Version.DELTA),) if relid in changed else ()
+        case Derived(operation=operation):
+            return (replace(node, version=Version.DELTA),) if relids(operation.input) & changed else ()
+        case Function():
+            return ()
         case UnionAll(inputs=inputs):
             return tuple(term for child in inputs for term in differentiate(child, changed))
         case Project(input=child):
@@ -62,6 +68,10 @@ def unfold(node: Relation, past: frozenset[int], future: frozenset[int]) -> tupl
     match node:
         case Scan():
             return _unfold_scan(node, past, future)
+        case Derived():
+            return _unfold_derived(node, past)
+        case Function():
+            return (node,)
         case UnionAll(inputs=inputs):
             return tuple(part for child in inputs for part in unfold(child, past, future))
         case Project(input=child):
@@ -82,3 +92,13 @@ def _unfold_scan(node: Scan, past: frozenset[int], future: frozenset[int]) -> tu
         case _:
             return (node,)
     return (current, replace(node, version=correction, negated=True)) if pending else (current,)
+
+
+def _unfold_derived(node: Derived, past: frozenset[int]) -> tuple[Derived, ...]:
+    """The new state of a derived relation is computed as it is; its old one is OLD = NEW - DELTA."""
+    if node.version is not Version.OLD:
+        return (node,)
+    new = replace(node, version=Version.NEW)
+    if not relids(node.operation.input) & past:
+        return (new,)
+    return (new, replace(node, version=Version.DELTA, negated=not node.negated))

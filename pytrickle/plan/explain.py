@@ -3,8 +3,8 @@
 from typing import Any
 
 from pytrickle.catalog.definition import Definition
-from pytrickle.plan.algebra import Join, Project, Relation, Scan, UnionAll, Version
-from pytrickle.plan.placement import blocks_of
+from pytrickle.plan.algebra import Derived, Function, Join, Project, Relation, Scan, UnionAll, Version
+from pytrickle.plan.compile import blocks_of
 from pytrickle.plan.refresh_plan import RefreshPlan
 
 SYMBOLS = {Version.DELTA: "Δ", Version.OLD: "old ", Version.NEW: "new "}
@@ -74,3 +74,7 @@ def _term(node: Relation, definition: Definition) -> str:
             return " ⋈ ".join(_term(child, definition) for child in inputs)
         case Project(input=child):
             return _term(child, definition)
+        case Derived(version=version, operation=operation):
+            return f"{SYMBOLS.get(version, '')}{operation.name}"
+        case Function(alias=alias):
+            return alias

@@ -5,10 +5,11 @@ from sqlglot import exp
 from pytrickle.catalog.definition import Definition, Source, Window
 from pytrickle.errors import NotDifferentiable, QueryRefused
 from pytrickle.plan.algebra import Version
-from pytrickle.plan.compile import WEIGHT, table_name
-from pytrickle.plan.cuts import condition
+from pytrickle.plan.changes import condition
+from pytrickle.plan.compile import table_name
 from pytrickle.plan.dialect import parse_query, quote, render
 from pytrickle.plan.probe import Probe
+from pytrickle.plan.zset import WEIGHT
 
 
 def query_at(definition: Definition, windows: dict[int, Window], probe: Probe) -> str:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from pytrickle.plan.accumulators import Merge, StateColumn, result, state_columns
 from pytrickle.plan.algebra import Aggregate
-from pytrickle.plan.compile import WEIGHT
 from pytrickle.plan.dialect import quote
+from pytrickle.plan.zset import WEIGHT, netted
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Grouped:
         Rows that cancel out are netted first where a minimum or maximum would otherwise see them. Sums over numeric
         without a declared scale are taken per scale first, because the scale of a sum is that of its widest addend.
         """
-        source = consolidated(rows, self.keys + self.arguments) if self.extrema else rows
+        source = netted(rows, self.keys + self.arguments) if self.extrema else rows
         direct = [column for column in self.merged if column.merge is not Merge.SCALES]
         scales = [column.name.removesuffix("s") for column in self.merged if column.merge is Merge.SCALES]
         items = [f"{column.increment} AS {column.name}" for column in direct]
@@ -65,8 +65,8 @@ class Grouped:
 
     def recomputed(self, rows: str) -> str:
         """Compile the values of all groups that weighted rows show; a weight counts as so many rows."""
-        netted = consolidated(rows, self.keys + self.arguments)
-        repeated = f"SELECT d.* FROM (\n{netted}\n) AS d, generate_series(1, {WEIGHT})"
+        net = netted(rows, self.keys + self.arguments)
+        repeated = f"SELECT d.* FROM (\n{net}\n) AS d, generate_series(1, {WEIGHT})"
         return self._select([f"{column.value} AS {column.name}" for column in self.values], repeated)
 
     def layout(self, rows: str) -> str:
@@ -90,15 +90,6 @@ class Grouped:
         keys = ", ".join([*self.keys, *further_keys])
         group = f"\nGROUP BY {keys}" if keys else ""
         return f"SELECT {', '.join([*self.keys, *items])}\nFROM (\n{rows}\n) AS d{group}"
-
-
-def consolidated(rows: str, columns: tuple[str, ...]) -> str:
-    """Net weighted rows by content and drop what cancels out."""
-    names = ", ".join(columns)
-    items = f"{names}, " if names else ""
-    group = f" GROUP BY {names}" if names else ""
-    net = f"SELECT {items}CAST(sum({WEIGHT}) AS bigint) AS {WEIGHT}"
-    return f"{net} FROM (\n{rows}\n) AS d{group} HAVING sum({WEIGHT}) <> 0"
 
 
 def row_hash(alias: str, columns: tuple[str, ...]) -> str:

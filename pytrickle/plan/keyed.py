@@ -1,19 +1,19 @@
 """The keyed rule: groups whose stored value a delta cannot merge are recomputed from the sources' new state."""
 
 from pytrickle.plan.accumulators import Merge
-from pytrickle.plan.compile import WEIGHT
-from pytrickle.plan.grouped import Grouped, consolidated
+from pytrickle.plan.grouped import Grouped
+from pytrickle.plan.zset import WEIGHT, netted
 
 
-def keyed_query(grouped: Grouped, delta: str, new: str, state: str) -> str:
+def keyed_query(grouped: Grouped, delta: str, new: str, state: str) -> tuple[dict[str, str], str]:
     """Compile op(NEW|K) for the touched keys K that need it: every key for order-dependent sums, and for a minimum or
-    maximum the keys that lost a row at least as extreme as the stored one. The text starts inside a WITH list.
+    maximum the keys that lost a row at least as extreme as the stored one. Return further entries of the WITH list
+    and the query over them.
     """
     keys = grouped.keys
-    touched = f"pgt_touched AS MATERIALIZED (\n{consolidated(delta, keys + grouped.arguments)}\n)"
-    needed = f"pgt_keys AS MATERIALIZED (\n{_needed(grouped, state)}\n)"
+    entries = {"pgt_touched": netted(delta, keys + grouped.arguments), "pgt_keys": _needed(grouped, state)}
     only_if_needed = "" if keys else "\nHAVING EXISTS (SELECT FROM pgt_keys)"
-    return f"{touched},\n{needed}\n{grouped.recomputed(_restricted(keys, new))}{only_if_needed}"
+    return entries, f"{grouped.recomputed(_restricted(keys, new))}{only_if_needed}"
 
 
 def _needed(grouped: Grouped, state: str) -> str:

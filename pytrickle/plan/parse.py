@@ -1,62 +1,51 @@
 """The defining query as algebra: what can be maintained differentially, or the reason why it cannot."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from itertools import chain
 
 from sqlglot import exp
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra import Aggregate, Project, Query
-from pytrickle.plan.blocks import (
-    Block,
-    Reader,
-    cast_to,
-    is_aggregate,
-    project,
-    refuse_clauses,
-    resolve,
-    sum_of,
-    union_arms,
-    unwrap,
-)
+from pytrickle.plan.block import Block, cast_to, project, sum_of
 from pytrickle.plan.dialect import AGGREGATES, parse_query, render
 from pytrickle.plan.grouping import Grouping, is_key
+from pytrickle.plan.grouping_sets import is_simple
 from pytrickle.plan.probe import Probe
+from pytrickle.plan.reader import Reader
+from pytrickle.plan.scope import Ctes, resolve
+from pytrickle.plan.select import is_grouped, own_nodes
+from pytrickle.plan.sublinks import Context, expanded
+from pytrickle.plan.top import cut_off
 
-Ctes = Mapping[str, exp.Expr]
 Expressions = tuple[exp.Expr, ...]
+Blocks = tuple[Block, ...]
 
 
 def parse(definition: Definition, probe: Probe) -> Query:
     """Read a defining query as algebra; raise NotDifferentiable with the construct that has no delta rule."""
-    _refuse_known(definition)
-    tree = parse_query(definition.text)
-    _check_survival(definition, tree, probe)
-    query, ctes = unwrap(tree, {})
-    refuse_clauses(query)
-    reader = Reader(definition, probe)
-    if isinstance(query, exp.SetOperation):
-        return _union(query, ctes, reader)
-    if not isinstance(query, exp.Select):
-        raise NotDifferentiable(f"a {query.key.upper()} query")
-    if is_aggregate(query):
-        return _aggregate(query, ctes, reader)
-    blocks = reader.blocks(query, ctes)
-    items = [item.unalias() for item in query.selects]
-    resolved = [[resolve(item, block.names) for item in items] for block in blocks]
-    return _rows(blocks, resolved, definition, _is_distinct(query))
-
-
-def _refuse_known(definition: Definition) -> None:
     if definition.full_reason:
         raise NotDifferentiable(definition.full_reason)
     if definition.returns_sets:
-        raise NotDifferentiable("a set-returning function")
-    unknown = sorted(definition.aggregates - {name.lower() for name in AGGREGATES})
-    if unknown:
-        raise NotDifferentiable(f"the aggregate {unknown[0]}()")
+        raise NotDifferentiable("a set-returning function in a select list")
+    tree = parse_query(definition.text)
+    _check_survival(definition, tree, probe)
+    reader = Reader(definition, probe)
+    query, ctes = reader.unwrapped(tree, {})
+    body, top = cut_off(query, tuple(name for name, _ in definition.columns))
+    return replace(_body(body, ctes, reader), top=top)
+
+
+def _body(query: exp.Expr, ctes: Ctes, reader: Reader) -> Query:
+    definition = reader.definition
+    if isinstance(query, exp.Select) and _accumulates(query, reader):
+        return _aggregate(query, ctes, reader)
+    if isinstance(query, exp.Select) and _is_distinct_only(query, reader):
+        return _distinct(query, ctes, reader)
+    if isinstance(query, exp.Union) and query.args.get("distinct"):
+        arms = [block for arm in _arms(query) for block in reader.derived(arm, ctes, {})]
+        return _rows(tuple(arms), definition, True)
+    return _rows(reader.derived(query, ctes, {}), definition, False)
 
 
 def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> None:
@@ -67,37 +56,52 @@ def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> Non
             raise NotDifferentiable("the query uses syntax that the planner cannot reproduce exactly")
 
 
-def _union(query: exp.Expr, ctes: Ctes, reader: Reader) -> Query:
-    distinct = any(node.args.get("distinct") for node in _set_operations(query))
-    types = tuple(type_name for _, type_name in reader.definition.columns)
-    if distinct and not query.args.get("distinct"):
-        raise NotDifferentiable("UNION without ALL below the top of the query")
-    arms = union_arms(query, all_only=not distinct)
-    blocks = tuple(chain.from_iterable(reader.derived(arm, ctes) for arm in arms))
-    columns = [list(block.names[""].values()) for block in blocks]
-    if any(len(each) != len(types) for each in columns):
-        raise NotDifferentiable("a union whose arms name a column twice")
-    return _rows(blocks, columns, reader.definition, distinct)
+def _accumulates(select: exp.Select, reader: Reader) -> bool:
+    """Whether increments can maintain a grouped SELECT: plain groups and calls, nothing above them but expressions."""
+    if not is_grouped(reader, select) or select.args.get("distinct") or not is_simple(select):
+        return False
+    having = select.args.get("having")
+    above = [*select.selects, *([having.this] if having else [])]
+    nodes = [node for item in above for node in own_nodes(item)]
+    if any(isinstance(node, exp.Query | exp.Window | exp.Distinct | exp.WithinGroup) for node in nodes):
+        return False
+    plain = {name.lower() for name in AGGREGATES}
+    called = {str(node.this).lower() for node in nodes if isinstance(node, exp.Anonymous)}
+    return not called & (reader.definition.aggregates - plain)
 
 
-def _set_operations(query: exp.Expr) -> list[exp.Expr]:
-    while isinstance(query, exp.Subquery) and not query.alias:
-        query = query.this
-    if not isinstance(query, exp.SetOperation):
-        return []
-    return [query, *_set_operations(query.this), *_set_operations(query.expression)]
-
-
-def _is_distinct(select: exp.Select) -> bool:
+def _is_distinct_only(select: exp.Select, reader: Reader) -> bool:
     clause = select.args.get("distinct")
-    if clause is not None and clause.args.get("on"):
-        raise NotDifferentiable("DISTINCT ON")
-    return clause is not None
+    windows = any(isinstance(node, exp.Window) for item in select.selects for node in own_nodes(item))
+    return clause is not None and not clause.args.get("on") and not is_grouped(reader, select) and not windows
 
 
-def _rows(blocks: tuple[Block, ...], columns: list[list[exp.Expr]], definition: Definition, distinct: bool) -> Query:
+def _distinct(select: exp.Select, ctes: Ctes, reader: Reader) -> Query:
+    names = [name for name, _ in reader.definition.columns]
+    items = [item.unalias() for item in select.selects]
+    cases = [
+        case for block in reader.blocks(select, ctes, {}) for case in expanded(reader, block, items, Context(ctes, {}))
+    ]
+    blocks = tuple(block.named({"": dict(zip(names, columns, strict=True))}) for block, columns in cases)
+    return _rows(blocks, reader.definition, True)
+
+
+def _arms(query: exp.Expr) -> list[exp.Expr]:
+    """Flatten a tree of UNIONs whose top removes duplicates anyway."""
+    bare = query
+    while isinstance(bare, exp.Subquery) and not bare.alias:
+        bare = bare.this
+    if isinstance(bare, exp.Union) and not any(bare.args.get(clause) for clause in ("limit", "offset", "with_")):
+        return [*_arms(bare.this), *_arms(bare.expression)]
+    return [query]
+
+
+def _rows(blocks: Blocks, definition: Definition, distinct: bool) -> Query:
     prefix = "k" if distinct else "r"
     types = [type_name for _, type_name in definition.columns]
+    columns = [list(block.names[""].values()) for block in blocks]
+    if not blocks or any(len(each) != len(types) for each in columns):
+        raise NotDifferentiable("a query that has no rows, or a set operation whose arms name a column twice")
     projects = tuple(
         project(block, tuple(cast_to(c, t) for c, t in zip(items, types, strict=True)), prefix)
         for block, items in zip(blocks, columns, strict=True)
@@ -112,8 +116,6 @@ def _rows(blocks: tuple[Block, ...], columns: list[list[exp.Expr]], definition: 
 
 
 def _aggregate(query: exp.Select, ctes: Ctes, reader: Reader) -> Query:
-    if query.args.get("distinct"):
-        raise NotDifferentiable("DISTINCT over an aggregate")
     grouping = Grouping.of(query)
     columns = reader.definition.columns
     lifted = [grouping.lift(item.unalias()) for item in query.selects]
@@ -121,7 +123,9 @@ def _aggregate(query: exp.Select, ctes: Ctes, reader: Reader) -> Query:
     having = query.args.get("having")
     condition = render(grouping.lift(having.this)) if having else None
     keys, arguments = grouping.keys, grouping.arguments
-    projects = tuple(_grouped(block, keys, arguments) for block in reader.blocks(query, ctes))
+    projects = tuple(_grouped(block, keys, arguments) for block in reader.blocks(query, ctes, {}))
+    if not projects:
+        raise NotDifferentiable("a condition that is never true")
     names = tuple(name for name, _ in projects[0].columns)
     rows = sum_of(projects)
     grouped = query.args.get("group") is not None
@@ -133,4 +137,4 @@ def _aggregate(query: exp.Select, ctes: Ctes, reader: Reader) -> Query:
 def _grouped(block: Block, keys: Expressions, arguments: Expressions) -> Project:
     as_keys = project(block, tuple(resolve(key, block.names) for key in keys), "k")
     as_arguments = project(block, tuple(resolve(argument, block.names) for argument in arguments), "a")
-    return replace(as_keys, columns=as_keys.columns + as_arguments.columns)
+    return Project(as_keys.input, as_keys.columns + as_arguments.columns)

@@ -4,8 +4,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pytrickle.catalog.definition import Definition, Source
-from pytrickle.plan.algebra import Join, Project, Relation, Scan, UnionAll, Version
-from pytrickle.plan.compile import table_name
+from pytrickle.plan.algebra import (
+    Function,
+    Join,
+    Leaf,
+    Operation,
+    Project,
+    Relation,
+    Scan,
+    UnionAll,
+    Version,
+    leaves,
+    operations,
+)
+from pytrickle.plan.compile import blocks_of, table_name
+from pytrickle.plan.delta import at
 from pytrickle.plan.dialect import quote
 
 TEXTUAL = frozenset({"text", "varchar"})
@@ -55,25 +68,16 @@ class Placement:
     missing: tuple[MissingIndex, ...] = ()
 
 
-def blocks_of(node: Relation) -> tuple[Project, ...]:
-    """List the blocks of a relation in sum-of-products form."""
-    match node:
-        case UnionAll(inputs=inputs):
-            return tuple(block for child in inputs for block in blocks_of(child))
-        case Project():
-            return (node,)
-        case _:
-            raise TypeError(f"a {type(node).__name__} is not a sum of products")
-
-
 def choose(
     parts: tuple[Relation, ...], definition: Definition, delta_rows: int, small: int, spark_can: bool
 ) -> Placement:
     """Choose where the unfolded parts of a delta run; the threshold `small` counts changed rows of all sources."""
     blocks = [block for part in parts for block in blocks_of(part)]
-    if not any(scan.version is Version.CURRENT for block in blocks for scan in _leaves(block)):
+    if not any(not isinstance(leaf, Scan) or _is_table(leaf) for block in blocks for leaf in leaves(block)):
         return Placement(Place.INDEX, "only buffered changes are read")
-    missing = tuple(dict.fromkeys(index for block in blocks for index in missing_indexes(block, definition)))
+    direct = [index for block in blocks for index in missing_indexes(block, definition)]
+    below = [index for operation in operations(UnionAll(parts)) for index in missing_below(operation, definition)]
+    missing = tuple(dict.fromkeys(direct + below))
     if delta_rows <= small and not missing:
         return Placement(Place.INDEX, f"{delta_rows} changed rows, at most {small}, and every join column is indexed")
     why = f"{delta_rows} changed rows, more than {small}" if delta_rows > small else "a join column has no index"
@@ -84,22 +88,43 @@ def choose(
 
 def missing_indexes(block: Project, definition: Definition) -> tuple[MissingIndex, ...]:
     """Follow equalities from the buffered scans of a block; name what keeps a plain table from being reached."""
-    leaves = _leaves(block)
-    reached = {scan.alias for scan in leaves if scan.version is not Version.CURRENT}
-    waiting = [scan for scan in leaves if scan.version is Version.CURRENT]
+    reached = {leaf.alias for leaf in leaves(block) if not _is_table(leaf) and not isinstance(leaf, Function)}
+    return _unreached(block, reached, definition)
+
+
+def missing_below(operation: Operation, definition: Definition) -> tuple[MissingIndex, ...]:
+    """Name what keeps the touched keys of an operation from reaching the tables that it reads."""
+    if not operation.keys:
+        return ()
+    found: list[MissingIndex] = []
+    for block in blocks_of(operation.input):
+        keys = {expr.sql for name, expr in block.columns if name in operation.keys}
+        reached = {
+            leaf.alias for leaf in leaves(block) if not isinstance(leaf, Scan) or _reached_by(leaf, keys, definition)
+        }
+        block = Project(at(block.input, Version.CURRENT), block.columns)
+        found += _unreached(block, reached, definition)
+    return tuple(found)
+
+
+def _reached_by(scan: Scan, keys: set[str], definition: Definition) -> bool:
+    indexed = definition.source(scan.relid).indexed
+    return any(f"{quote(scan.alias)}.{quote(column)}" in keys for column in indexed)
+
+
+def _unreached(block: Project, reached: set[str], definition: Definition) -> tuple[MissingIndex, ...]:
+    waiting = [leaf for leaf in leaves(block) if isinstance(leaf, Scan) and leaf.alias not in reached]
     while True:
         step = [scan for scan in waiting if _lookup(scan, block, reached, definition) == "indexed"]
         if not step:
             break
-        reached.update(scan.alias for scan in step)
+        reached = reached | {scan.alias for scan in step}
         waiting = [scan for scan in waiting if scan.alias not in reached]
     return tuple(_advice(scan, block, reached, definition) for scan in waiting)
 
 
-def _leaves(block: Project) -> tuple[Scan, ...]:
-    join = block.input
-    assert isinstance(join, Join)
-    return tuple(child for child in join.inputs if isinstance(child, Scan))
+def _is_table(leaf: Leaf) -> bool:
+    return isinstance(leaf, Scan) and leaf.version is Version.CURRENT
 
 
 def _columns_joined(scan: Scan, block: Project, reached: set[str], definition: Definition) -> list[str]:
@@ -127,7 +152,7 @@ def _lookup(scan: Scan, block: Project, reached: set[str], definition: Definitio
 
 def _advice(scan: Scan, block: Project, reached: set[str], definition: Definition) -> MissingIndex:
     source: Source = definition.source(scan.relid)
-    everything = {leaf.alias for leaf in _leaves(block)}
+    everything = {leaf.alias for leaf in leaves(block)}
     columns = _columns_joined(scan, block, reached, definition)
     columns = columns or _columns_joined(scan, block, everything, definition)
     return MissingIndex(table_name(source), columns[0] if columns else "")

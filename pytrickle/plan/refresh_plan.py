@@ -4,17 +4,16 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pytrickle.catalog.definition import Window
-from pytrickle.plan.algebra import Query, Relation, UnionAll, Version
-from pytrickle.plan.compile import WEIGHT, compile_rows
-from pytrickle.plan.cuts import with_changes
-from pytrickle.plan.delta import at, differentiate, unfold
+from pytrickle.plan.algebra import Query, Relation, Top, UnionAll, Version
+from pytrickle.plan.compile import Compiler, compile_rows, unfolded
+from pytrickle.plan.delta import at, differentiate
 from pytrickle.plan.grouped import Grouped
 from pytrickle.plan.keyed import keyed_query
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL, SETTINGS, Place, Placement, choose
 from pytrickle.plan.shape import Shape
 from pytrickle.plan.spark_join import SparkTerm, spark_terms
+from pytrickle.plan.zset import WEIGHT
 
-MAX_PARTS = 128
 BULK_ROWS = 1_000_000
 
 
@@ -55,7 +54,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class RefreshPlan:
-    """A planned refresh. Exactly one of `read` and `join` is set, unless there is nothing to do."""
+    """A planned refresh. Exactly one of `read` and `join` is set, unless there is nothing to do.
+
+    With `top`, what is staged is the body that LIMIT shows the first rows of.
+    """
 
     action: Action
     reason: str
@@ -67,6 +69,7 @@ class RefreshPlan:
     keyed: Reading | None = None
     placement: Placement | None = None
     terms: tuple[Relation, ...] = ()
+    top: Top | None = None
 
     @property
     def delta_rows(self) -> int:
@@ -82,19 +85,6 @@ class RefreshPlan:
         return read > BULK_ROWS
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """Weighted rows as SQL: the entries of its WITH list, and the query over them."""
-
-    changes: tuple[str, ...]
-    rows: str
-
-    def within(self, query: str) -> str:
-        """Put the WITH list before a query over the rows."""
-        entries = ",\n".join(self.changes)
-        return f"WITH {entries}\n{query}" if entries else query
-
-
 def plan_differential(shape: Shape, windows: dict[int, Window], small: int, state: str) -> RefreshPlan:
     """Plan the delta between two frontiers; `state` is the aggregate state table's name.
 
@@ -102,47 +92,46 @@ def plan_differential(shape: Shape, windows: dict[int, Window], small: int, stat
     """
     query = _differentiable(shape)
     terms = differentiate(query.rows, frozenset(relid for relid, window in windows.items() if window.delta_rows))
-    parts = _parts(terms, windows)
+    parts = unfolded(terms, windows)
     delta_rows = sum(window.delta_rows for window in windows.values())
     joinable = spark_terms(terms, shape.definition, windows) if delta_rows > small else None
     placement = choose(parts, shape.definition, delta_rows, small, joinable is not None)
-    delta = _compiled(parts, shape, windows)
+    compiler = Compiler(shape.definition, windows)
+    delta = _rows(compiler, parts, shape)
     plan = RefreshPlan(
         Action.DIFFERENTIAL,
         f"{delta_rows} changed rows",
         shape,
         tuple(windows.values()),
-        keyed=_keyed(shape, delta, windows, state),
+        keyed=_keyed(shape, compiler, delta, state),
         placement=placement,
         terms=terms,
+        top=query.top,
     )
     if placement.place is Place.SPARK and joinable:
         return replace(plan, stage=Stage.INPUT if shape.grouped else Stage.CHANGES, join=joinable)
-    return _pushed_down(plan, delta, query, PLANNER + SETTINGS[placement.place])
-
-
-def _pushed_down(plan: RefreshPlan, delta: Compiled, query: Query, settings: tuple[str, ...]) -> RefreshPlan:
-    grouped = plan.shape.grouped
-    if grouped is None:
-        return replace(plan, read=_reading(delta.within(delta.rows), query.row_columns, True, settings))
-    increments = delta.within(grouped.increments(delta.rows))
-    read = _reading(increments, _increment_columns(grouped), False, settings)
+    settings = PLANNER + SETTINGS[placement.place]
+    if shape.grouped is None:
+        return replace(plan, read=_reading(compiler.within(delta), query.row_columns, True, settings))
+    increments = compiler.within(shape.grouped.increments(delta))
+    read = _reading(increments, _increment_columns(shape.grouped), False, settings)
     return replace(plan, stage=Stage.INCREMENTS, read=read)
 
 
 def plan_initial(shape: Shape, windows: dict[int, Window], action: Action, reason: str) -> RefreshPlan:
     """Plan the first load, or the reinitialization, of a differentiable stream table at its new frontier."""
     query = _differentiable(shape)
-    rows = _compiled(_parts((at(query.rows, Version.NEW),), windows), shape, windows)
+    compiler = Compiler(shape.definition, windows)
+    rows = _rows(compiler, unfolded((at(query.rows, Version.NEW),), windows), shape)
     settings = PLANNER + SETTINGS[Place.POSTGRES]
-    plan = RefreshPlan(action, reason, shape, tuple(windows.values()), Stage.CONTENT)
+    plan = RefreshPlan(action, reason, shape, tuple(windows.values()), Stage.CONTENT, top=query.top)
     grouped = shape.grouped
     if grouped is None:
-        return replace(plan, read=_reading(rows.within(rows.rows), query.row_columns, True, settings))
-    read = _reading(rows.within(grouped.increments(rows.rows)), _increment_columns(grouped), False, settings)
+        return replace(plan, read=_reading(compiler.within(rows), query.row_columns, True, settings))
+    read = _reading(compiler.within(grouped.increments(rows)), _increment_columns(grouped), False, settings)
     keyed = None
     if len(grouped.values) > len(grouped.extrema):
-        keyed = _reading(rows.within(grouped.recomputed(rows.rows)), _value_columns(grouped), False, settings)
+        keyed = _reading(compiler.within(grouped.recomputed(rows)), _value_columns(grouped), False, settings)
     return replace(plan, stage=Stage.STATE, read=read, keyed=keyed)
 
 
@@ -166,28 +155,23 @@ def _differentiable(shape: Shape) -> Query:
     return shape.query
 
 
-def _parts(terms: tuple[Relation, ...], windows: dict[int, Window]) -> tuple[Relation, ...]:
-    past = frozenset(relid for relid, window in windows.items() if window.past_rows)
-    future = frozenset(relid for relid, window in windows.items() if window.future_rows)
-    parts = tuple(part for term in terms for part in unfold(term, past, future))
-    return parts if len(parts) <= MAX_PARTS else terms
-
-
-def _compiled(parts: tuple[Relation, ...], shape: Shape, windows: dict[int, Window]) -> Compiled:
+def _rows(compiler: Compiler, parts: tuple[Relation, ...], shape: Shape) -> str:
     if not parts:
         # What changed is named only by an unused WITH entry.
-        return Compiled((), f"SELECT * FROM (\n{input_layout(shape)}\n) AS q WHERE false")
-    node = UnionAll(parts)
-    return Compiled(with_changes(node, shape.definition, windows), compile_rows(node, shape.definition))
+        return f"SELECT * FROM (\n{input_layout(shape)}\n) AS q WHERE false"
+    return compiler.rows(UnionAll(parts))
 
 
-def _keyed(shape: Shape, delta: Compiled, windows: dict[int, Window], state: str) -> Reading | None:
+def _keyed(shape: Shape, compiler: Compiler, delta: str, state: str) -> Reading | None:
     if shape.grouped is None or not shape.grouped.values or shape.query is None:
         return None
-    new = _compiled(_parts((at(shape.query.rows, Version.NEW),), windows), shape, windows)
-    entries = "".join(f"{entry},\n" for entry in dict.fromkeys(delta.changes + new.changes))
-    text = f"WITH {entries}{keyed_query(shape.grouped, delta.rows, new.rows, state)}"
-    return _reading(text, _value_columns(shape.grouped), False, PLANNER + SETTINGS[Place.POSTGRES])
+    keyed = Compiler(compiler.definition, compiler.windows, dict(compiler.entries))
+    parts = unfolded((at(shape.query.rows, Version.NEW),), compiler.windows)
+    entries, query = keyed_query(
+        shape.grouped, delta, keyed.rows(UnionAll(parts), driven=bool(shape.grouped.keys)), state
+    )
+    keyed.entries.update(entries)
+    return _reading(keyed.within(query), _value_columns(shape.grouped), False, PLANNER + SETTINGS[Place.POSTGRES])
 
 
 def _increment_columns(grouped: Grouped) -> tuple[str, ...]:

@@ -4,25 +4,14 @@ from dataclasses import dataclass
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.accumulators import is_exact
+from pytrickle.plan.accumulators import is_exact as adds_exactly
 from pytrickle.plan.algebra import Aggregate, Query, Version
 from pytrickle.plan.compile import compile_rows
 from pytrickle.plan.delta import at
 from pytrickle.plan.grouped import Grouped
 from pytrickle.plan.parse import parse
 from pytrickle.plan.probe import Probe
-
-# Types whose equal values are the same value, so that it does not matter which of them a group keeps.
-EXACT_TYPES = (
-    "smallint", "integer", "bigint", "numeric(", "boolean", "date", "timestamp", "time without", "uuid", "bytea", "oid",
-)  # fmt: skip
-TEXT_TYPES = ("text", "character varying", "name")
-SHORT_TYPES = ("smallint", "integer", "bigint", "numeric", "date", "time", "uuid", "boolean", "interval", "oid", "inet")
-
-
-def is_short(type_name: str) -> bool:
-    """Whether every value of a type fits into a btree entry, which holds some 2,700 bytes."""
-    return type_name.startswith(SHORT_TYPES) and not type_name.endswith("]")
+from pytrickle.plan.types import is_exact, is_short
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +62,7 @@ def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | No
 def _refuse_order_dependence(aggregate: Aggregate, rows: str, types: dict[str, str], probe: Probe) -> None:
     """Adding floating-point numbers in another order gives other last digits, so no delta can be exact."""
     for call in aggregate.calls:
-        if call.function not in {"sum", "avg"} or call.argument is None or is_exact(types[call.argument]):
+        if call.function not in {"sum", "avg"} or call.argument is None or adds_exactly(types[call.argument]):
             continue
         (result,) = probe.column_types(f"SELECT {call.function}(d.{call.argument}) FROM (\n{rows}\n) AS d")
         if result in {"real", "double precision"}:
@@ -82,10 +71,8 @@ def _refuse_order_dependence(aggregate: Aggregate, rows: str, types: dict[str, s
 
 def _refuse_hidden_differences(aggregate: Aggregate, types: dict[str, str], definition: Definition) -> None:
     """A group keeps one of its equal keys, 1.0 or 1.00, and that row may go: an expression would tell them apart."""
-    bytewise = all(column.deterministic for source in definition.sources for column in source.columns)
-    exact = EXACT_TYPES + (TEXT_TYPES if bytewise else ())
     for key in aggregate.keys:
-        if types[key].startswith(exact) and not types[key].endswith("]"):
+        if is_exact(types[key], definition):
             continue
         reference = f'"g"."{key}"'
         inside = [sql for name, sql in aggregate.output if reference in sql and (key, name) not in aggregate.shown_keys]

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from pytrickle.catalog.definition import Definition, Window
 from pytrickle.plan.algebra import Expr, Join, Predicate, Project, Relation, Scan, Version
-from pytrickle.plan.compile import WEIGHT, table_name
-from pytrickle.plan.cuts import changes_query
+from pytrickle.plan.changes import changes_query
+from pytrickle.plan.compile import blocks_of, table_name
 from pytrickle.plan.dialect import quote
-from pytrickle.plan.placement import TEXTUAL, blocks_of
+from pytrickle.plan.placement import TEXTUAL
+from pytrickle.plan.zset import WEIGHT
 
 INTEGER = frozenset({"int2", "int4", "int8"})
 CANONICAL = frozenset({"uuid", "date", "timestamp", "timestamptz", "bool", "bytea"})
@@ -49,11 +50,18 @@ def spark_terms(
     """Translate the terms of a delta, or return None when an expression mixes sources or a key has no carrier."""
     result = []
     for block in (block for term in terms for block in blocks_of(term)):
+        if not _joins_scans_only(block):
+            return None
         term = _Translation.of(block, definition, windows)
         if term is None:
             return None
         result.append(term)
     return tuple(result)
+
+
+def _joins_scans_only(block: Project) -> bool:
+    join = block.input
+    return isinstance(join, Join) and not join.negated and all(isinstance(leaf, Scan) for leaf in join.inputs)
 
 
 @dataclass(slots=True)

@@ -60,7 +60,10 @@ BEGIN
     SET schedule = COALESCE(alter_stream_table.schedule, t.schedule),
         refresh_mode = COALESCE(alter_stream_table.refresh_mode, t.refresh_mode),
         watermark_gating = COALESCE(alter_stream_table.watermark_gating, t.watermark_gating),
-        require_watermark = COALESCE(alter_stream_table.require_watermark, t.require_watermark)
+        require_watermark = COALESCE(alter_stream_table.require_watermark, t.require_watermark),
+        -- What a refresh in mode FULL writes leaves the state of increments behind.
+        reinitialize_reason = CASE WHEN t.refresh_mode = 'FULL' AND alter_stream_table.refresh_mode <> 'FULL' AND t.frontier_version > 0
+            THEN COALESCE(t.reinitialize_reason, 'refresh_mode was FULL') ELSE t.reinitialize_reason END
     WHERE t.pgt_id = id;
     PERFORM check_hold_back();
     PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);
@@ -117,7 +120,8 @@ BEGIN
     FOR relation IN
         SELECT CASE relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END AS kind, oid::regclass AS name FROM pg_class
         WHERE oid IN (dropped.view_relid, dropped.pgt_relid,
-                      to_regclass(format('pgtrickle_state.state_%s', id)), to_regclass(format('pgtrickle_changes.staging_%s', id)))
+                      to_regclass(format('pgtrickle_state.state_%s', id)), to_regclass(format('pgtrickle_state.body_%s', id)),
+                      to_regclass(format('pgtrickle_changes.staging_%s', id)))
         ORDER BY relkind DESC
     LOOP
         EXECUTE format('DROP %s %s %s', relation.kind, relation.name, CASE WHEN cascade THEN 'CASCADE' ELSE 'RESTRICT' END);

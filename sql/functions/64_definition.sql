@@ -37,7 +37,8 @@ AS $$
         'rows', greatest(c.reltuples, 0)::bigint,
         'columns', (
             SELECT coalesce(jsonb_agg(jsonb_build_array(
-                a.attname, format_type(a.atttypid, a.atttypmod), t.typname, coalesce(l.collisdeterministic, true)
+                a.attname, format_type(a.atttypid, a.atttypmod), t.typname, coalesce(l.collisdeterministic, true),
+                NOT a.attnotnull
             ) ORDER BY a.attnum), '[]')
             FROM pg_attribute AS a
                 JOIN pg_type AS t ON t.oid = a.atttypid
@@ -58,7 +59,7 @@ AS $$
     WHERE c.oid = p_source
 $$;
 COMMENT ON FUNCTION pgtrickle.source_facts(regclass) IS
-    'Name, columns (name, full type, base type, whether equality is bytewise), size and indexed leading columns of a source.';
+    'Name, columns (name, full type, base type, whether equality is bytewise, whether it may be NULL), size and indexed leading columns of a source.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.stream_table_definition(p_pgt_id integer)
 RETURNS jsonb
@@ -93,7 +94,7 @@ AS $$
                 JOIN pg_proc AS p ON p.oid = m.found[1]::oid
         ),
         'returns_sets', (
-            SELECT coalesce(bool_or(r.ev_action::text ~ ':funcretset true'), false)
+            SELECT coalesce(bool_or(r.ev_action::text ~ ':hasTargetSRFs true'), false)
             FROM pgtrickle.views_below(s.view_relid) AS v(oid)
                 JOIN pg_rewrite AS r ON r.ev_class = v.oid
         ),
@@ -114,6 +115,21 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle.stream_table_definition(integer) IS
     'The defining query as PostgreSQL prints it, with its views, sources and columns: all that the planner needs.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.only_one(value anyelement, rows bigint)
+RETURNS anyelement
+LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    IF rows > 1 THEN
+        RAISE EXCEPTION 'more than one row returned by a subquery used as an expression' USING ERRCODE = '21000';
+    END IF;
+    RETURN value;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.only_one(anyelement, bigint) IS
+    'The value of a scalar subquery that has so many rows; error 21000 if that is more than one.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.add_scales(p_state jsonb, p_increment jsonb)
 RETURNS jsonb
@@ -143,5 +159,5 @@ COMMENT ON FUNCTION pgtrickle.max_scale(jsonb) IS
     'The widest scale in a histogram: the scale that PostgreSQL gives to the sum of those values.';
 
 REVOKE ALL ON FUNCTION pgtrickle.views_below(regclass), pgtrickle.source_facts(regclass),
-    pgtrickle.stream_table_definition(integer), pgtrickle.add_scales(jsonb, jsonb), pgtrickle.max_scale(jsonb)
+    pgtrickle.stream_table_definition(integer), pgtrickle.only_one(anyelement, bigint), pgtrickle.add_scales(jsonb, jsonb), pgtrickle.max_scale(jsonb)
     FROM PUBLIC;

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from pytrickle.client import Client
 from pytrickle.config import Settings
-from pytrickle.plan.compile import WEIGHT
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan
 from pytrickle.plan.spark_join import Frame, Leaf, SparkTerm
+from pytrickle.plan.zset import WEIGHT
 from pytrickle.staged import Staged
 
 Row = dict[str, Any]

@@ -167,3 +167,63 @@ SELECT p.region, a.t FROM parent p JOIN a ON a.k = p.k;
 
 -- view_in_union
 SELECT k, v FROM simple UNION ALL SELECT k, v FROM b;
+
+-- left_join
+SELECT a.id, b.v FROM a LEFT JOIN b ON a.k = b.k;
+
+-- full_join
+SELECT a.id, b.v FROM a FULL JOIN b ON a.k = b.k;
+
+-- window
+SELECT id, row_number() OVER (ORDER BY id) AS n FROM a;
+
+-- limit
+SELECT id FROM a ORDER BY id LIMIT 2;
+
+-- offset
+SELECT id FROM a ORDER BY id OFFSET 2;
+
+-- exists
+SELECT id FROM a WHERE EXISTS (SELECT FROM b WHERE b.k = a.k);
+
+-- in_subquery
+SELECT id FROM a WHERE k IN (SELECT k FROM b);
+
+-- scalar_subquery
+SELECT id, (SELECT max(v) FROM b) AS m FROM a;
+
+-- except
+SELECT id FROM a EXCEPT SELECT k FROM b;
+
+-- intersect
+SELECT k FROM a INTERSECT ALL SELECT k FROM b;
+
+-- distinct_on
+SELECT DISTINCT ON (k) k, id FROM a ORDER BY k, id;
+
+-- distinct_aggregate
+SELECT count(DISTINCT k) FROM a;
+
+-- ordered_aggregate
+SELECT string_agg(t, ',' ORDER BY id) FROM a;
+
+-- group_of_nothing
+SELECT count(*) FROM a GROUP BY ();
+
+-- rollup
+SELECT k, count(*) FROM a GROUP BY ROLLUP (k);
+
+-- aggregate_below
+SELECT max(n) FROM (SELECT k, count(*) AS n FROM a GROUP BY k) g;
+
+-- aggregate_view
+SELECT n FROM nested;
+
+-- distinct_below
+SELECT count(*) FROM (SELECT DISTINCT k FROM a) g;
+
+-- lateral
+SELECT a.id, l.v FROM a, LATERAL (SELECT v FROM b WHERE b.k = a.k) l;
+
+-- values
+SELECT a.id FROM a JOIN (VALUES (1), (2)) v(k) ON v.k = a.k;

@@ -1,0 +1,109 @@
+"""Grouped SELECTs and window functions below other parts of a query, as operations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.block import Block, own_column
+from pytrickle.plan.correlate import Loose, loosen_all
+from pytrickle.plan.lift import GROUP, WINDOW, GroupLift, WindowLift, function_name
+from pytrickle.plan.operation import ROW, Form, Rows, columns_of, derive, text
+from pytrickle.plan.scope import Names, resolve
+
+if TYPE_CHECKING:
+    from pytrickle.plan.reader import Reader
+
+Blocks = tuple[Block, ...]
+FLOATING = frozenset({"real", "double precision"})
+ROUNDING = ("sum", "avg", "stddev", "var", "corr", "covar", "regr")
+
+
+def group(reader: Reader, lift: GroupLift, blocks: Blocks, outer: Names) -> tuple[Block, Loose]:
+    """Build the groups of blocks; return them as one block, and what ties them to the rows around.
+
+    The ties' inner sides are further keys, which the block's conditions equate with the outer sides.
+    """
+    loose = loosen_all(blocks)
+    if loose is None:
+        raise NotDifferentiable("an aggregate tied to the rows around it by more than equalities")
+    ties = len(loose[0].pairs)
+    keys = tuple(f"k{i}" for i in range(len(lift.keys) + ties))
+    arguments = (*keys, *lift.arguments.names)
+    rows: Rows = tuple((each.block, _columns(lift, each, outer)) for each in loose)
+    calls = [f"{call} AS c{i}" for i, call in enumerate(lift.calls)]
+    listed = [f"{ROW}.{key}" for key in keys]
+    grouped = f" GROUP BY {', '.join(listed)}" if keys else ""
+    columns = (*keys, *(f"c{i}" for i in range(len(calls))))
+    form = Form("aggregate", f"SELECT {', '.join([*listed, *calls])} FROM", f"AS {ROW}{grouped}", columns)
+    leaf = derive(reader, rows, arguments, keys, form)
+    _refuse_rounding(lift, reader.types_of(leaf.operation)[len(keys) :])
+    equal = [
+        exp.EQ(this=pair[0].copy(), expression=own_column(leaf.alias, f"k{len(lift.keys) + i}"))
+        for i, pair in enumerate(loose[0].pairs)
+    ]
+    block = Block((leaf,), (*loose[0].guards, *equal), _visible(lift, columns_of(leaf)))
+    return block, loose[0]
+
+
+def window(reader: Reader, lift: WindowLift, blocks: Blocks, outer: Names) -> Block:
+    """Add window functions to the rows of blocks; names are WINDOW's a<i> and w<i>."""
+    parts = lift.common_keys()
+    ordering = tuple(text(each) for each in _orders(lift))
+    keys = tuple(f"k{i}" for i in range(len(parts)))
+    arguments = (*keys, *lift.arguments.names)
+    rows: Rows = tuple(
+        (block, (*(resolve(key, block.names, outer) for key in parts), *lift.arguments.resolved(block.names, outer)))
+        for block in blocks
+    )
+    refuse_ties(rows, "a window function")
+    functions = [f"{written} AS w{i}" for i, written in enumerate(lift.windows)]
+    columns = (*lift.arguments.names, *(f"w{i}" for i in range(len(functions))))
+    listed = [f"{ROW}.{name}" for name in lift.arguments.names]
+    head = f"SELECT {', '.join([*listed, *functions])} FROM"
+    leaf = derive(reader, rows, arguments, keys, Form("window", head, f"AS {ROW}", columns, True, ordering))
+    return Block((leaf,), (), {WINDOW: columns_of(leaf)})
+
+
+def _columns(lift: GroupLift, loose: Loose, outer: Names) -> tuple[exp.Expr, ...]:
+    names = loose.block.names
+    keys = [resolve(key, names, outer) for key in lift.keys]
+    result = (*keys, *(inner for _, inner in loose.pairs), *lift.arguments.resolved(names, outer))
+    if any(column.table not in loose.block.aliases for each in result for column in each.find_all(exp.Column)):
+        raise NotDifferentiable("an aggregate over a column of the query around it")
+    return result
+
+
+def refuse_ties(rows: Rows, what: str) -> None:
+    """Refuse an operation whose rows refer to the rows around it."""
+    for block, columns in rows:
+        expressions = (*columns, *block.predicates)
+        if any(column.table not in block.aliases for each in expressions for column in each.find_all(exp.Column)):
+            raise NotDifferentiable(f"{what} in a correlated subquery")
+
+
+def _visible(lift: GroupLift, columns: dict[str, exp.Expr]) -> Names:
+    """Keys that are plain columns stay visible under their own names, for subqueries above the grouping."""
+    names: dict[str, dict[str, exp.Expr]] = {GROUP: columns}
+    for position, key in enumerate(lift.keys):
+        if isinstance(key, exp.Column) and key.table:
+            names.setdefault(key.table, {})[key.name] = columns[f"k{position}"]
+    return names
+
+
+def _refuse_rounding(lift: GroupLift, types: tuple[str, ...]) -> None:
+    for call, type_name in zip(lift.calls.values(), types, strict=True):
+        while isinstance(call, exp.Filter | exp.WithinGroup):
+            call = call.this
+        if type_name in FLOATING and function_name(call).startswith(ROUNDING):
+            reason = f"{function_name(call)}() over {type_name}, whose last digits depend on the order of rows"
+            raise NotDifferentiable(reason)
+
+
+def _orders(lift: WindowLift) -> list[exp.Expr]:
+    """List what the first window orders by, over the operation's rows."""
+    first = next(iter(lift.windows.values()))
+    order = first.args.get("order")
+    return [lift.arguments.take(each) for each in order.expressions] if order else []

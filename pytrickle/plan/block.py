@@ -1,0 +1,118 @@
+"""One product of a query's sum of products: leaves, conjuncts, and what every visible name stands for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra import Equality, Expr, Join, Leaf, Predicate, Project, Relation, UnionAll
+from pytrickle.plan.dialect import render
+from pytrickle.plan.logic import conjuncts, decided
+from pytrickle.plan.scope import MERGED, Names, tables_of
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Leaves and conjuncts over them; the rows of a `negated` one are taken away. `names` maps alias -> column."""
+
+    leaves: tuple[Leaf, ...]
+    predicates: tuple[exp.Expr, ...]
+    names: Names
+    negated: bool = False
+
+    @property
+    def aliases(self) -> frozenset[str]:
+        """The aliases of the leaves."""
+        return frozenset(leaf.alias for leaf in self.leaves)
+
+    def times(self, other: "Block") -> "Block":
+        """Cross join two blocks."""
+        if (self.names.keys() & other.names.keys()) - {MERGED}:
+            raise NotDifferentiable("the same alias is used twice in one FROM clause")
+        merged = {**self.names.get(MERGED, {}), **other.names.get(MERGED, {})}
+        names = {**self.names, **other.names, **({MERGED: merged} if merged else {})}
+        return self.joined(other).named(names)
+
+    def joined(self, other: "Block") -> "Block":
+        """Cross join two blocks, of which only the names of the first stay visible."""
+        return replace(
+            self,
+            leaves=self.leaves + other.leaves,
+            predicates=self.predicates + other.predicates,
+            negated=self.negated != other.negated,
+        )
+
+    def where(self, *conditions: exp.Expr) -> "Block | None":
+        """Add resolved conditions; None when one of them is never true."""
+        kept = []
+        for condition in (each for whole in conditions for each in conjuncts(whole)):
+            verdict = decided(condition)
+            if verdict == "open":
+                kept.append(condition)
+            elif verdict is not True:
+                return None
+        return replace(self, predicates=self.predicates + tuple(kept))
+
+    def named(self, names: Names) -> "Block":
+        """Replace the visible names."""
+        return replace(self, names=names)
+
+    def mapped(self, change: Callable[[exp.Expr], exp.Expr]) -> "Block":
+        """Change what every visible name stands for."""
+        return self.named({a: {c: change(e) for c, e in columns.items()} for a, columns in self.names.items()})
+
+    def minus(self) -> "Block":
+        """Take these rows away instead."""
+        return replace(self, negated=not self.negated)
+
+
+def project(block: Block, columns: tuple[exp.Expr, ...], prefix: str = "r") -> Project:
+    """Turn a block and output expressions into algebra; columns are named prefix + position."""
+    join = Join(block.leaves, tuple(_predicate(each) for each in block.predicates), block.negated)
+    return Project(join, tuple((f"{prefix}{i}", to_expr(column)) for i, column in enumerate(columns)))
+
+
+def to_expr(expression: exp.Expr) -> Expr:
+    """Freeze a resolved expression."""
+    return Expr(render(expression), tables_of(expression))
+
+
+def sum_of(projects: tuple[Project, ...]) -> Relation:
+    """Union blocks that have the same columns."""
+    return projects[0] if len(projects) == 1 else UnionAll(projects)
+
+
+def cast_to(column: exp.Expr, type_name: str) -> exp.Expr:
+    """Cast an expression to a type given as PostgreSQL prints it."""
+    # A Var is written as it is: PostgreSQL's type names are not all known to the parser.
+    return exp.Cast(this=exp.Paren(this=column.copy()), to=exp.Var(this=type_name))
+
+
+def null_of(type_name: str) -> exp.Expr:
+    """Write NULL of a type."""
+    return exp.Cast(this=exp.Null(), to=exp.Var(this=type_name))
+
+
+def own_column(alias: str, name: str) -> exp.Column:
+    """Refer to a column of a leaf."""
+    return exp.column(name, table=alias, quoted=True)
+
+
+def _predicate(condition: exp.Expr) -> Predicate:
+    return Predicate(to_expr(condition), _equality(condition))
+
+
+def _equality(condition: exp.Expr) -> Equality | None:
+    if not isinstance(condition, exp.EQ):
+        return None
+    sides = condition.this.unnest(), condition.expression.unnest()
+    left, right = (side.this.unnest() if _is_text_cast(side) else side for side in sides)
+    if isinstance(left, exp.Column) and isinstance(right, exp.Column) and left.table != right.table:
+        as_text = any(_is_text_cast(side) for side in sides)
+        return Equality((left.table, left.name), (right.table, right.name), as_text)
+    return None
+
+
+def _is_text_cast(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Cast) and node.to.sql(dialect="postgres") == "TEXT"

@@ -1,0 +1,137 @@
+"""Subqueries cut loose from the rows around them: what they are asked for becomes a key to join by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra import Derived, Function
+from pytrickle.plan.block import Block, own_column, to_expr
+from pytrickle.plan.operation import distinct, exists
+from pytrickle.plan.scope import tables_of
+
+if TYPE_CHECKING:
+    from pytrickle.plan.reader import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Loose:
+    """A block without references to the rows around it, and what tied it to them.
+
+    `pairs` are (outer, inner) expressions that must be equal, `guards` conditions on the outer row alone.
+    """
+
+    block: Block
+    pairs: tuple[tuple[exp.Expr, exp.Expr], ...]
+    guards: tuple[exp.Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A leaf to join, and the conditions under which a row of it belongs to a row of the query around it."""
+
+    leaf: Derived
+    conditions: tuple[exp.Expr, ...]
+
+    def within(self, block: Block) -> Block | None:
+        """Join a block; None if no row can match."""
+        return replace(block, leaves=(*block.leaves, self.leaf)).where(*self.conditions)
+
+    def outside(self, block: Block) -> tuple[Block, ...]:
+        """Keep the rows of a block that have no match: all, minus those that have one."""
+        matched = self.within(block)
+        return (block,) if matched is None else (block, matched.minus())
+
+
+def loosen(block: Block) -> Loose | None:
+    """Separate a block from the rows around it, if equalities alone tie it to them."""
+    own = block.aliases
+    if any(isinstance(leaf, Function) and not leaf.tables <= own for leaf in block.leaves):
+        return None
+    local, pairs, guards = [], [], []
+    for predicate in block.predicates:
+        tables = tables_of(predicate)
+        pair = _pair(predicate, own)
+        if tables <= own:
+            local.append(predicate)
+        elif not tables & own:
+            guards.append(predicate)
+        elif pair is not None:
+            pairs.append(pair)
+        else:
+            return None
+    return Loose(replace(block, predicates=tuple(local)), tuple(pairs), tuple(guards))
+
+
+def loosen_all(blocks: tuple[Block, ...]) -> tuple[Loose, ...] | None:
+    """Separate blocks that are tied to the rows around them in the same way."""
+    found = [loosen(block) for block in blocks]
+    loose = tuple(each for each in found if each is not None)
+    ties = {
+        (tuple(to_expr(o).sql for o, _ in each.pairs), tuple(to_expr(g).sql for g in each.guards)) for each in loose
+    }
+    return loose if len(loose) == len(blocks) and len(ties) == 1 else None
+
+
+def indicator(reader: Reader, outer: Block, inner: tuple[Block, ...]) -> Match:
+    """Tell whether inner blocks have a row for a row of the outer block.
+
+    Where more than equalities tie them, the inner blocks are joined with the outer rows that ask.
+    """
+    loose = loosen_all(inner)
+    if loose is not None:
+        return _by_keys(reader, loose)
+    free = free_columns(inner)
+    if not tables_of_all(free) <= outer.aliases:
+        raise NotDifferentiable("a subquery tied to rows two levels up by more than an equality")
+    asked = tuple(replace(outer, negated=False).joined(block) for block in inner)
+    leaf = distinct(reader, tuple((block, free) for block in asked), "exists")
+    pairs = [(column, own_column(leaf.alias, f"k{i}")) for i, column in enumerate(free)]
+    return Match(leaf, tuple(same(reader, outer, column, key) for column, key in pairs))
+
+
+def free_columns(blocks: tuple[Block, ...]) -> tuple[exp.Expr, ...]:
+    """List the columns of the rows around that blocks refer to."""
+    found: dict[exp.Expr, None] = {}
+    for block in blocks:
+        if any(isinstance(leaf, Function) and not leaf.tables <= block.aliases for leaf in block.leaves):
+            raise NotDifferentiable("a function of the rows around a subquery")
+        for predicate in block.predicates:
+            columns = (column for column in predicate.find_all(exp.Column) if column.table not in block.aliases)
+            found |= dict.fromkeys(column.copy() for column in columns)
+    return tuple(found)
+
+
+def tables_of_all(expressions: tuple[exp.Expr, ...]) -> frozenset[str]:
+    """Return the aliases that some expressions read."""
+    return frozenset(table for expression in expressions for table in tables_of(expression))
+
+
+def same(reader: Reader, block: Block, column: exp.Expr, key: exp.Expr) -> exp.Expr:
+    """Equate a column with a key that holds its value, NULL included; plain equality can use an index."""
+    kind = exp.EQ if reader.never_null(column, block) else exp.NullSafeEQ
+    return kind(this=column.copy(), expression=key)
+
+
+def _by_keys(reader: Reader, loose: tuple[Loose, ...]) -> Match:
+    pairs, guards = loose[0].pairs, loose[0].guards
+    if not pairs:
+        return Match(exists(reader, tuple(each.block for each in loose)), guards)
+    leaf = distinct(reader, tuple((each.block, tuple(key for _, key in each.pairs)) for each in loose), "exists")
+    equal = [
+        exp.EQ(this=outer.copy(), expression=own_column(leaf.alias, f"k{i}")) for i, (outer, _) in enumerate(pairs)
+    ]
+    return Match(leaf, (*guards, *equal))
+
+
+def _pair(predicate: exp.Expr, own: frozenset[str]) -> tuple[exp.Expr, exp.Expr] | None:
+    if not isinstance(predicate, exp.EQ):
+        return None
+    sides = (predicate.this, predicate.expression)
+    for outer, inner in (sides, sides[::-1]):
+        if tables_of(inner) and tables_of(inner) <= own and tables_of(outer) and not tables_of(outer) & own:
+            return outer, inner
+    return None

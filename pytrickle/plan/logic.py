@@ -1,0 +1,54 @@
+"""Three-valued logic over conditions whose parts became constants."""
+
+from typing import Literal
+
+from sqlglot import exp
+
+COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+Truth = bool | None | Literal["open"]
+
+
+def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
+    """Split a condition at its topmost ANDs."""
+    condition = condition.unnest()
+    if isinstance(condition, exp.And):
+        return [*conjuncts(condition.this), *conjuncts(condition.expression)]
+    return [condition]
+
+
+def decided(condition: exp.Expr) -> Truth:
+    """Return what a condition always is: True, False, None for NULL, or "open" if that depends on the row."""
+    node = condition.unnest()
+    match node:
+        case exp.Boolean():
+            return bool(node.this)
+        case exp.Not():
+            inner = decided(node.this)
+            return inner if inner in {None, "open"} else not inner
+        case exp.And() | exp.Or():
+            return _junction(decided(node.this), decided(node.expression), isinstance(node, exp.Or))
+        case exp.Is() if isinstance(node.expression, exp.Null) and is_null(node.this):
+            return not node.args.get("negate")
+        case _ if isinstance(node, COMPARISONS) and (is_null(node.this) or is_null(node.expression)):
+            return None
+        case _:
+            return None if is_null(node) else "open"
+
+
+def is_null(expression: exp.Expr) -> bool:
+    """Whether an expression is NULL, or NULL of some type."""
+    node = expression.unnest()
+    return isinstance(node, exp.Null) or (isinstance(node, exp.Cast) and is_null(node.this))
+
+
+def truth(value: bool | None) -> exp.Expr:
+    """Write a constant."""
+    return exp.Null() if value is None else exp.Boolean(this=value)
+
+
+def _junction(left: Truth, right: Truth, is_or: bool) -> Truth:
+    if left is is_or or right is is_or:
+        return is_or
+    if "open" in (left, right):
+        return "open"
+    return None if None in (left, right) else not is_or

@@ -1,0 +1,248 @@
+"""Queries read as sums of products: what stands in FROM, the joins between it, and the conditions on it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from sqlglot import exp
+
+from pytrickle.catalog.definition import Definition, Source
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan import outer as outer_joins
+from pytrickle.plan.algebra import Derived, Function, Operation, Relation, Scan, UnionAll, Version
+from pytrickle.plan.block import Block, cast_to, own_column, project, sum_of
+from pytrickle.plan.compile import compile_rows, compile_state
+from pytrickle.plan.delta import at
+from pytrickle.plan.dialect import parse_query, render
+from pytrickle.plan.logic import is_null
+from pytrickle.plan.probe import Probe
+from pytrickle.plan.scope import Ctes, Names, columns_named, renamed, resolve, tables_of
+from pytrickle.plan.select import Selection, is_grouped, is_plain_aggregate
+from pytrickle.plan.selection import set_operation
+from pytrickle.plan.sublinks import Context, filtered
+from pytrickle.plan.types import all_exact
+
+Blocks = tuple[Block, ...]
+MAX_BLOCKS = 64
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads queries; hands out aliases of leaves that are unique within one defining query."""
+
+    definition: Definition
+    probe: Probe
+    aliases: Iterator[int] = field(default_factory=lambda: count(1))
+    known_types: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def alias(self) -> str:
+        """Return a fresh alias."""
+        return f"t{next(self.aliases)}"
+
+    def blocks(self, select: exp.Select, ctes: Ctes, outer: Names) -> Blocks:
+        """Return the blocks of a SELECT's FROM and WHERE."""
+        source = select.args.get("from_")
+        result: Blocks = (Block((), (), {}),)
+        if source:
+            result = self._item(source.this, ctes, outer)
+        for join in select.args.get("joins") or ():
+            result = self._join(result, join, ctes, outer)
+        where = select.args.get("where")
+        condition = where.this if where else None
+        context = Context(ctes, outer)
+        return _few(tuple(kept for block in result for kept in filtered(self, block, condition, context)))
+
+    def rows(self, query: exp.Expr, ctes: Ctes, outer: Names) -> Blocks:
+        """Return blocks that have a row exactly where a subquery has one; their names do not matter."""
+        query, inner = self.unwrapped(query, ctes)
+        limit = query.args.get("limit")
+        trivial = limit is None or (isinstance(limit.expression, exp.Literal) and limit.expression.name != "0")
+        if isinstance(query, exp.Select) and not is_grouped(self, query) and trivial and not query.args.get("offset"):
+            return self.blocks(query, inner, outer)
+        return self.derived(query, inner, outer)
+
+    def derived(self, query: exp.Expr, ctes: Ctes, outer: Names) -> Blocks:
+        """Return the blocks of a subquery; their names are {'': output column -> expression}."""
+        query, ctes = self.unwrapped(query, ctes)
+        for clause in ("limit", "offset", "fetch", "qualify", "locks"):
+            if query.args.get(clause):
+                raise NotDifferentiable(f"{clause.upper()} below the top of the query")
+        if isinstance(query, exp.SetOperation):
+            return self.union(query, ctes, outer, None)
+        if isinstance(query, exp.Select):
+            return _few(Selection(self, query, Context(ctes, outer)).blocks())
+        raise NotDifferentiable(f"{query.key.upper()} in FROM")
+
+    def union(self, query: exp.SetOperation, ctes: Ctes, outer: Names, types: tuple[str, ...] | None) -> Blocks:
+        """Return the blocks of a set operation, each column cast to its type, so that an arm may stand alone."""
+        arms = [self.derived(arm, ctes, outer) for arm in (query.this, query.expression)]
+        names = tuple(arms[0][0].names[""])
+        if any(len(block.names[""]) != len(names) for arm in arms for block in arm):
+            raise NotDifferentiable("a set operation whose arms name a column twice")
+        if types is None:
+            both = [project(arm[0], tuple(arm[0].names[""].values())) for arm in arms]
+            types = self.types_of(UnionAll(tuple(both)))
+        rows = tuple(tuple((block, _cast(block, types)) for block in arm) for arm in arms)
+        if isinstance(query, exp.Union) and not query.args.get("distinct"):
+            return tuple(
+                block.named({"": dict(zip(names, columns, strict=True))}) for arm in rows for block, columns in arm
+            )
+        return (set_operation(self, query, (rows[0], rows[1]), names),)
+
+    def unwrapped(self, query: exp.Expr, ctes: Ctes) -> tuple[exp.Expr, Ctes]:
+        """Strip parentheses and take in the WITH clause; later names see earlier ones."""
+        while isinstance(query, exp.Subquery) and not query.alias:
+            query = query.this
+        clause = query.args.get("with_")
+        if clause is None:
+            return query, ctes
+        if clause.args.get("recursive"):
+            raise NotDifferentiable("WITH RECURSIVE")
+        if any(cte.alias_column_names for cte in clause.expressions):
+            raise NotDifferentiable("column aliases on WITH")
+        return query, {**ctes, **{cte.alias: cte.this for cte in clause.expressions}}
+
+    def is_plain_aggregate(self, query: exp.Select) -> bool:
+        """Whether a SELECT has aggregates but neither GROUP BY nor HAVING, so that it always has one row."""
+        return is_plain_aggregate(self, query)
+
+    def is_grouped(self, query: exp.Select) -> bool:
+        """Whether a SELECT groups: GROUP BY, HAVING or an aggregate call in its own list."""
+        return is_grouped(self, query)
+
+    def types_of(self, node: Relation | Operation) -> tuple[str, ...]:
+        """Ask for the types of a relation's columns, or of an operation's."""
+        if isinstance(node, Operation):
+            text = compile_state(node, self.definition)
+            return self._types(text)
+        return self._types(compile_rows(at(node, Version.CURRENT), self.definition))[:-1]
+
+    def types_of_leaf(self, block: Block) -> dict[str, str]:
+        """Return the types of the columns of a block's first leaf, an operation."""
+        leaf = block.leaves[0]
+        assert isinstance(leaf, Derived)
+        operation = leaf.operation
+        return dict(zip(operation.columns, self.types_of(operation), strict=True))
+
+    def types_of_names(self, blocks: Blocks) -> dict[str, dict[str, str]]:
+        """Return the type of every visible column of some blocks that have the same names."""
+        visible = columns_named(blocks[0].names)
+        free = [replace(block, predicates=()) for block in blocks]
+        rows = [project(block, tuple(block.names[a][c] for a, c in visible)) for block in free]
+        types = self.types_of(sum_of(tuple(rows)))
+        result: dict[str, dict[str, str]] = {alias: {} for alias in blocks[0].names}
+        for (alias, column), type_name in zip(visible, types, strict=True):
+            result[alias][column] = type_name
+        return result
+
+    def is_exact(self, relation: Relation) -> bool:
+        """Whether equal values of every column are the same text."""
+        return all_exact(self.types_of(relation), self.definition)
+
+    def never_null(self, expression: exp.Expr, block: Block) -> bool:
+        """Whether an expression cannot be NULL: a literal, or a column declared NOT NULL of a scan in the block."""
+        node = expression.unnest()
+        if isinstance(node, exp.Cast):
+            return not is_null(node) and self.never_null(node.this, block)
+        if isinstance(node, exp.Literal | exp.Boolean):
+            return True
+        if not isinstance(node, exp.Column):
+            return False
+        scan = next((leaf for leaf in block.leaves if leaf.alias == node.table), None)
+        if not isinstance(scan, Scan):
+            return False
+        found = self.definition.source(scan.relid).column(node.name)
+        return found is not None and not found.nullable
+
+    def _types(self, text: str) -> tuple[str, ...]:
+        if text not in self.known_types:
+            self.known_types[text] = self.probe.column_types(text)
+        return self.known_types[text]
+
+    def _join(self, left: Blocks, join: exp.Join, ctes: Ctes, outer: Names) -> Blocks:
+        kind = (join.kind or "INNER").upper()
+        if kind not in {"INNER", "CROSS", "OUTER"} or join.args.get("method"):
+            raise NotDifferentiable(f"{join.method or kind} JOIN")
+        around = {**outer, **left[0].names} if left else outer
+        right = self._item(join.this, ctes, around)
+        if not left or not right:
+            raise NotDifferentiable("a join with nothing")
+        return _few(outer_joins.join(self, left, right, join, outer))
+
+    def _item(self, item: exp.Expr, ctes: Ctes, outer: Names) -> Blocks:
+        if item.args.get("sample") or item.args.get("pivots") or item.args.get("laterals"):
+            raise NotDifferentiable("TABLESAMPLE in FROM")
+        result = self._source(item, ctes, outer)
+        for join in item.args.get("joins") or ():
+            result = self._join(result, join, ctes, outer)
+        return result
+
+    def _source(self, item: exp.Expr, ctes: Ctes, outer: Names) -> Blocks:
+        match item:
+            case exp.Lateral(this=exp.Subquery() as query):
+                return _named(self.derived(query, ctes, outer), item)
+            case exp.Lateral() | exp.Unnest() | exp.Values():
+                return (self._function(item, outer),)
+            case exp.Subquery(this=exp.Table() | exp.Subquery() as inner) if not item.alias:
+                return self._item(inner, ctes, outer)
+            case exp.Subquery():
+                return _named(self.derived(item.this, ctes, {}), item)
+            case exp.Table(this=exp.Identifier()):
+                return self._table(item, ctes)
+            case exp.Table():
+                return (self._function(item, outer),)
+            case _:
+                raise NotDifferentiable(f"{item.key.upper()} in FROM")
+
+    def _table(self, table: exp.Table, ctes: Ctes) -> Blocks:
+        if table.args.get("only"):
+            raise NotDifferentiable("FROM ONLY")
+        if not table.db and table.name in ctes:
+            outer = {name: query for name, query in ctes.items() if name != table.name}
+            return _named(self.derived(ctes[table.name], outer, {}), table)
+        for view in self.definition.views:
+            if (view.schema, view.name) == (table.db, table.name):
+                return _named(self.derived(parse_query(view.text), {}, {}), table)
+        for source in self.definition.sources:
+            if (source.schema, source.name) == (table.db, table.name):
+                return (self._scan(table, source),)
+        raise NotDifferentiable(f"{table.sql()} in FROM is not a table")
+
+    def _scan(self, table: exp.Table, source: Source) -> Block:
+        if table.alias_column_names:
+            raise NotDifferentiable("column aliases on a table")
+        alias = self.alias()
+        columns: Mapping[str, exp.Expr] = {name: own_column(alias, name) for name in source.used}
+        return Block((Scan(alias, source.relid, source.used),), (), {table.alias_or_name: columns})
+
+    def _function(self, item: exp.Expr, outer: Names) -> Block:
+        """A set-returning function or VALUES: computed for each row of what stands to its left."""
+        names, alias = item.alias_column_names, self.alias()
+        ordinality = item.args.get("offset")
+        if isinstance(ordinality, exp.Identifier):
+            names = [*names, ordinality.name]
+        if not names or not item.alias:
+            raise NotDifferentiable(f"{item.key.upper()} in FROM without column names")
+        bare = item.copy()
+        for part in ("alias", "joins"):
+            bare.set(part, None)
+        written = resolve(bare.this if isinstance(bare, exp.Lateral) else bare, {}, outer)
+        text = f"({render(written)})" if isinstance(item, exp.Values) else render(written)
+        columns: Mapping[str, exp.Expr] = {name: own_column(alias, name) for name in names}
+        return Block((Function(alias, text, tables_of(written), tuple(names)),), (), {item.alias: columns})
+
+
+def _few(blocks: Blocks) -> Blocks:
+    if len(blocks) > MAX_BLOCKS:
+        raise NotDifferentiable(f"joins and subqueries that multiply out to over {MAX_BLOCKS} blocks")
+    return blocks
+
+
+def _named(blocks: Blocks, item: exp.Expr) -> Blocks:
+    aliases = item.alias_column_names
+    return tuple(block.named({item.alias_or_name: renamed(block.names[""], aliases)}) for block in blocks)
+
+
+def _cast(block: Block, types: tuple[str, ...]) -> tuple[exp.Expr, ...]:
+    columns = block.names[""].values()
+    return tuple(cast_to(column, name) for column, name in zip(columns, types, strict=True))

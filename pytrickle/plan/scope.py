@@ -1,0 +1,72 @@
+"""Names: the expression over leaves that every visible column of a FROM clause stands for."""
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from pytrickle.errors import NotDifferentiable
+
+Names = Mapping[str, Mapping[str, exp.Expr]]
+Ctes = Mapping[str, exp.Expr]
+
+# The alias of what no FROM item names: the merged columns of a FULL JOIN ... USING, and sublinks taken out.
+MERGED = "\x00merged"
+SUBLINK = "\x00sublink"
+
+
+def resolve(expression: exp.Expr, names: Names, outer: Names | None = None) -> exp.Expr:
+    """Replace every visible name by what it stands for; names of the query around it come second."""
+
+    def step(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Query | exp.Exists):
+            raise NotDifferentiable("a subquery in this place")
+        if isinstance(node, exp.Window):
+            raise NotDifferentiable("a window function in this place")
+        if not isinstance(node, exp.Column) or node.table == SUBLINK:
+            return node
+        return lookup(node, names, outer or {}).copy()
+
+    return expression.copy().transform(step)
+
+
+def lookup(column: exp.Column, names: Names, outer: Names) -> exp.Expr:
+    """Find what a column reference stands for; expressions come in parentheses."""
+    if isinstance(column.this, exp.Star) or column.args.get("db"):
+        raise NotDifferentiable("a whole-row reference")
+    for scope in (names, outer):
+        found = _find(column, scope)
+        if found is not None:
+            return found if isinstance(found, exp.Column) else exp.Paren(this=found.copy())
+    raise NotDifferentiable(f"the reference {column.sql()}")
+
+
+def columns_named(names: Names) -> list[tuple[str, str]]:
+    """List all visible columns as (alias, column)."""
+    return [(alias, column) for alias, columns in names.items() for column in columns]
+
+
+def tables_of(expression: exp.Expr) -> frozenset[str]:
+    """Return the aliases of the leaves that a resolved expression reads."""
+    return frozenset(column.table for column in expression.find_all(exp.Column))
+
+
+def renamed(columns: Mapping[str, exp.Expr], aliases: list[str]) -> dict[str, exp.Expr]:
+    """Give the first columns the names of an alias list."""
+    return dict(zip([*aliases, *list(columns)[len(aliases) :]], columns.values(), strict=True))
+
+
+def first_named(names: Names, column: str) -> exp.Expr:
+    """Find the column of a USING clause on one side of the join."""
+    for scope in (names.get(MERGED, {}), *(columns for alias, columns in names.items() if alias != MERGED)):
+        if column in scope:
+            return scope[column]
+    raise NotDifferentiable(f"USING ({column})")
+
+
+def _find(column: exp.Column, names: Names) -> exp.Expr | None:
+    if column.table:
+        return names.get(column.table, {}).get(column.name)
+    if column.name in names.get(MERGED, {}):
+        return names[MERGED][column.name]
+    # PostgreSQL 16 and later print the columns of a single source without its alias.
+    return next(iter(names.values())).get(column.name) if len(names) == 1 else None

@@ -1,0 +1,116 @@
+"""One SELECT below or at the top of a query: FROM and WHERE, groups, windows, output columns and DISTINCT, in turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.aggregation import group, window
+from pytrickle.plan.block import Block, project, sum_of
+from pytrickle.plan.grouping_sets import grouping_sets
+from pytrickle.plan.lift import GroupLift, WindowLift, is_call
+from pytrickle.plan.operation import columns_of, distinct
+from pytrickle.plan.scope import resolve
+from pytrickle.plan.selection import distinct_on
+from pytrickle.plan.sublinks import Context, expanded, filtered
+
+if TYPE_CHECKING:
+    from pytrickle.plan.reader import Reader
+
+Blocks = tuple[Block, ...]
+Items = list[tuple[str, exp.Expr]]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Reads one SELECT step by step; items are (output column, expression over the names of the step before)."""
+
+    reader: Reader
+    select: exp.Select
+    context: Context
+
+    def blocks(self) -> Blocks:
+        """Return the SELECT's blocks; their names are {'': output column -> expression}."""
+        items = [(item.alias_or_name, item.unalias()) for item in self.select.selects]
+        if len({name for name, _ in items}) != len(items):
+            items = [(f"{name}\x00{i}", item) for i, (name, item) in enumerate(items)]
+        blocks = self.reader.blocks(self.select, self.context.ctes, self.context.outer)
+        if not blocks:
+            raise NotDifferentiable("a condition that is never true")
+        if is_grouped(self.reader, self.select):
+            return tuple(done for keys in grouping_sets(self.select) for done in self._grouped(blocks, items, keys))
+        return self._finished(blocks, items)
+
+    def _grouped(self, blocks: Blocks, items: Items, keys: tuple[exp.Expr, ...]) -> Blocks:
+        others = [key for each in grouping_sets(self.select) for key in each if key not in keys]
+        absent = dict(zip(others, self._types(blocks, others), strict=True))
+        simple = self.select.args.get("group") is not None and not absent and bool(keys)
+        lift = GroupLift(list(keys), blocks[0].names, self.reader.definition.aggregates, simple, absent)
+        lifted = [(name, lift.lift(item)) for name, item in items]
+        having = self.select.args.get("having")
+        condition = lift.lift(having.this) if having else None
+        block, loose = group(self.reader, lift, blocks, self.context.outer)
+        if not keys and loose.pairs:
+            raise NotDifferentiable("an aggregate without GROUP BY that is tied to the rows around it")
+        kept = filtered(self.reader, block, condition, self.context)
+        return self._finished(kept, lifted)
+
+    def _types(self, blocks: Blocks, keys: list[exp.Expr]) -> tuple[str, ...]:
+        rows = [project(b, tuple(resolve(key, b.names, self.context.outer) for key in keys)) for b in blocks]
+        return self.reader.types_of(sum_of(tuple(rows))) if keys else ()
+
+    def _finished(self, blocks: Blocks, items: Items) -> Blocks:
+        """Compute windows, output columns and DISTINCT over blocks."""
+        if any(isinstance(node, exp.Window) for _, item in items for node in own_nodes(item)):
+            blocks, items = self._windowed(blocks, items)
+        clause = self.select.args.get("distinct")
+        if clause is not None and clause.args.get("on"):
+            return (distinct_on(self.reader, blocks, items, self.select, self.context.outer),)
+        names = [name for name, _ in items]
+        rows = tuple(
+            (case, tuple(columns))
+            for block in blocks
+            for case, columns in expanded(self.reader, block, [item for _, item in items], self.context)
+        )
+        if clause is None:
+            return tuple(block.named({"": dict(zip(names, columns, strict=True))}) for block, columns in rows)
+        leaf = distinct(self.reader, rows)
+        return (Block((leaf,), (), {"": dict(zip(names, columns_of(leaf).values(), strict=True))}),)
+
+    def _windowed(self, blocks: Blocks, items: Items) -> tuple[Blocks, Items]:
+        named = {each.name: each for each in self.select.args.get("windows") or ()}
+        lift = WindowLift(named)
+        lifted = [(name, lift.lift(item)) for name, item in items]
+        return (window(self.reader, lift, blocks, self.context.outer),), lifted
+
+
+def own_nodes(item: exp.Expr) -> list[exp.Expr]:
+    """List the nodes of an expression without those of its subqueries."""
+    return list(item.walk(prune=lambda node: isinstance(node, exp.Query)))
+
+
+def has_calls(reader: Reader, select: exp.Select) -> bool:
+    """Whether the select list calls an aggregate that is no window function."""
+    aggregates = reader.definition.aggregates
+    return any(
+        is_call(node, aggregates) and not isinstance(node.parent, exp.Window)
+        and not (isinstance(node.parent, exp.Filter) and isinstance(node.parent.parent, exp.Window))
+        for item in select.selects
+        for node in own_nodes(item)
+    )  # fmt: skip
+
+
+def is_grouped(reader: Reader, select: exp.Select) -> bool:
+    """Whether a SELECT groups: GROUP BY, HAVING or an aggregate call in its own list."""
+    return bool(select.args.get("group") or select.args.get("having")) or has_calls(reader, select)
+
+
+def is_plain_aggregate(reader: Reader, select: exp.Select) -> bool:
+    """Whether a SELECT has aggregates and nothing else above FROM and WHERE, so that it always has one row."""
+    clauses = ("group", "having", "distinct", "limit", "offset", "windows")
+    windows = any(isinstance(node, exp.Window) for item in select.selects for node in own_nodes(item))
+    sublinks = any(isinstance(node, exp.Query) for item in select.selects for node in item.walk())
+    return not any(select.args.get(c) for c in clauses) and has_calls(reader, select) and not windows and not sublinks

@@ -1,0 +1,193 @@
+"""Subqueries in expressions as joins: each becomes cases of blocks in which it has a known value.
+
+EXISTS, IN and the like hold for the rows that match an indicator of distinct keys, and not for all others; a scalar
+subquery is a grouped or single row to join, and NULL for the rows without one (shared rules, sections 1.4 and 1.8).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.block import Block
+from pytrickle.plan.correlate import indicator
+from pytrickle.plan.logic import COMPARISONS, conjuncts, truth
+from pytrickle.plan.scalar import scalar_cases
+from pytrickle.plan.scope import SUBLINK, Ctes, Names, resolve
+
+if TYPE_CHECKING:
+    from pytrickle.plan.reader import Reader
+
+Case = tuple[Block, exp.Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where an expression stands: the names around its query, and the WITH clause in force."""
+
+    ctes: Ctes
+    outer: Names
+
+
+def filtered(reader: Reader, block: Block, condition: exp.Expr | None, context: Context) -> tuple[Block, ...]:
+    """Keep the rows for which a condition is true."""
+    if condition is None:
+        return (block,)
+    result: tuple[Block | None, ...] = (block,)
+    for conjunct in conjuncts(condition):
+        cases = (case for one in result if one for case in _cases(reader, one, [conjunct], context, True))
+        result = tuple(one.where(*expressions) for one, expressions in cases)
+    return tuple(one for one in result if one is not None)
+
+
+def expanded(
+    reader: Reader, block: Block, expressions: list[exp.Expr], context: Context
+) -> list[tuple[Block, list[exp.Expr]]]:
+    """Resolve expressions over a block; every case gives each subquery in them a value."""
+    return _cases(reader, block, expressions, context, False)
+
+
+def _cases(
+    reader: Reader, block: Block, expressions: list[exp.Expr], context: Context, wanted: bool
+) -> list[tuple[Block, list[exp.Expr]]]:
+    found: list[exp.Expr] = []
+    taken = [_take(expression, found) for expression in expressions]
+    cases = [(block, [resolve(each, block.names, context.outer) for each in taken])]
+    for number, node in enumerate(found):
+        direct = wanted and _is_marker(taken[0].unnest(), number)
+        cases = [
+            (after, [_put(each, number, value) for each in resolved])
+            for before, resolved in cases
+            for after, value in _sublink(reader, before, node, context, direct)
+        ]
+    return cases
+
+
+def _take(expression: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
+    """Take the topmost subqueries out of an expression; numbered columns stand in for them."""
+
+    def step(node: exp.Expr) -> exp.Expr:
+        if not is_sublink(node):
+            return node
+        if node not in found:
+            found.append(node.copy())
+        return exp.column(f"s{found.index(node)}", table=SUBLINK)
+
+    return expression.copy().transform(step)
+
+
+def is_sublink(node: exp.Expr) -> bool:
+    """Whether a node is a subquery with what belongs to it."""
+    if isinstance(node, exp.In):
+        return node.args.get("query") is not None
+    if isinstance(node, COMPARISONS) and isinstance(node.expression, exp.Any | exp.All):
+        return isinstance(node.expression.this.unnest(), exp.Query)
+    return isinstance(node, exp.Exists | exp.Query)
+
+
+def _is_marker(node: exp.Expr, number: int) -> bool:
+    return isinstance(node, exp.Column) and node.table == SUBLINK and node.name == f"s{number}"
+
+
+def _put(expression: exp.Expr, number: int, value: exp.Expr) -> exp.Expr:
+    return expression.transform(lambda node: value.copy() if _is_marker(node, number) else node)
+
+
+def _sublink(reader: Reader, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
+    """List the cases of one subquery; `direct` says that only the rows for which it is true count."""
+    scope = {**context.outer, **block.names}
+    match node:
+        case exp.Exists():
+            return _present(reader, block, reader.rows(node.this, context.ctes, scope))
+        case exp.In():
+            return _in(reader, block, node, Context(context.ctes, scope), direct)
+        case exp.Query():
+            return scalar_cases(reader, block, node, context.ctes, scope)
+        case _:
+            return _quantified(reader, block, node, Context(context.ctes, scope), direct)
+
+
+def _present(reader: Reader, block: Block, inner: tuple[Block, ...], negated: bool = False) -> list[Case]:
+    if not inner:
+        return [(block, truth(negated))]
+    match = indicator(reader, block, inner)
+    matched = match.within(block)
+    found = [(matched, truth(not negated))] if matched else []
+    return found + [(each, truth(negated)) for each in match.outside(block)]
+
+
+def _in(reader: Reader, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
+    items = [resolve(each, context.outer) for each in _row(node.this)]
+    inner = reader.derived(node.args["query"], context.ctes, context.outer)
+    values = [list(each.names[""].values()) for each in inner]
+    if any(len(each) != len(items) for each in values):
+        raise NotDifferentiable("IN over a subquery that names a column twice")
+    pairs = [
+        [exp.EQ(this=item.copy(), expression=value.copy()) for item, value in zip(items, each, strict=True)]
+        for each in values
+    ]
+    equal = tuple(one for each, tests in zip(inner, pairs, strict=True) if (one := each.where(*tests)))
+    item_null = not all(reader.never_null(item, block) for item in items)
+    value_null = not all(reader.never_null(v, each) for each, vs in zip(inner, values, strict=True) for v in vs)
+    if direct or not (item_null or value_null):
+        return _present(reader, block, equal)
+    if len(items) > 1:
+        raise NotDifferentiable("NOT IN over several columns that may be NULL")
+    return _three_valued(reader, block, (inner, equal), items[0], value_null)
+
+
+def _three_valued(
+    reader: Reader,
+    block: Block,
+    inner: tuple[tuple[Block, ...], tuple[Block, ...]],
+    item: exp.Expr,
+    value_null: bool,
+) -> list[Case]:
+    """IN is true with a match, NULL without one where either side is NULL and there are rows, else false."""
+    everything, equal = inner
+    cases: list[Case] = []
+    for case, value in _present(reader, block, equal):
+        cases += [(case, value)] if value == truth(True) else _unmatched(reader, case, everything, item, value_null)
+    return cases
+
+
+def _unmatched(reader: Reader, block: Block, inner: tuple[Block, ...], item: exp.Expr, value_null: bool) -> list[Case]:
+    nulls = [each.where(exp.Is(this=_only(each), expression=exp.Null())) for each in inner] if value_null else []
+    cases: list[Case] = []
+    for case, found in _present(reader, block, tuple(each for each in nulls if each)):
+        if found == truth(True):
+            cases.append((case, truth(None)))
+            continue
+        known = case.where(exp.Is(this=item.copy(), expression=exp.Null(), negate=True))
+        cases += [(known, truth(False))] if known else []
+        unknown = case.where(exp.Is(this=item.copy(), expression=exp.Null()))
+        for one, present in _present(reader, unknown, inner) if unknown else []:
+            cases.append((one, truth(None) if present == truth(True) else truth(False)))
+    return cases
+
+
+def _only(block: Block) -> exp.Expr:
+    return next(iter(block.names[""].values())).copy()
+
+
+def _quantified(reader: Reader, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
+    """ANY holds where some row compares true; ALL where none compares false or NULL."""
+    if not direct:
+        raise NotDifferentiable("a comparison with ANY or ALL of a subquery that is not a condition by itself")
+    item = resolve(node.this, context.outer)
+    inner = reader.derived(node.expression.this, context.ctes, context.outer)
+    tests = [type(node)(this=item.copy(), expression=_only(each)) for each in inner]
+    if isinstance(node.expression, exp.All):
+        tests = [exp.Is(this=exp.Paren(this=test), expression=exp.Boolean(this=True), negate=True) for test in tests]
+    found = tuple(one for each, test in zip(inner, tests, strict=True) if (one := each.where(test)))
+    return _present(reader, block, found, negated=isinstance(node.expression, exp.All))
+
+
+def _row(node: exp.Expr) -> list[exp.Expr]:
+    node = node.unnest()
+    if isinstance(node, exp.Tuple) or (isinstance(node, exp.Anonymous) and str(node.this).upper() == "ROW"):
+        return list(node.expressions)
+    return [node]

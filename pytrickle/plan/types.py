@@ -1,0 +1,26 @@
+"""Which types' equal values are the same value, and which fit into an index."""
+
+from pytrickle.catalog.definition import Definition
+
+EXACT = (
+    "smallint", "integer", "bigint", "numeric(", "boolean", "date", "timestamp", "time without", "uuid", "bytea", "oid",
+)  # fmt: skip
+TEXTUAL = ("text", "character varying", "name")
+SHORT = ("smallint", "integer", "bigint", "numeric", "date", "time", "uuid", "boolean", "interval", "oid", "inet")
+
+
+def is_exact(type_name: str, definition: Definition) -> bool:
+    """Whether equal values of a type are the same text, so that it does not matter which of them a group keeps."""
+    bytewise = all(column.deterministic for source in definition.sources for column in source.columns)
+    exact = EXACT + (TEXTUAL if bytewise else ())
+    return type_name.startswith(exact) and not type_name.endswith("]")
+
+
+def all_exact(types: tuple[str, ...], definition: Definition) -> bool:
+    """Whether that holds for all of some types."""
+    return all(is_exact(type_name, definition) for type_name in types)
+
+
+def is_short(type_name: str) -> bool:
+    """Whether every value of a type fits into a btree entry, which holds some 2,700 bytes."""
+    return type_name.startswith(SHORT) and not type_name.endswith("]")
