@@ -87,8 +87,8 @@ class Shop:
             self._insert(name, drawn)
         self.connection.execute("ANALYZE")
 
-    def change(self) -> None:
-        """Delete from, update and insert into every table, in one transaction."""
+    def change(self, number: int) -> None:
+        """Delete from, update and insert into every table, in one transaction; all rounds are alike."""
         with self.connection.transaction():
             back = {name: list(self.gone[name]) for name in ("region", "nation")}
             for name, table in TABLES.items():
