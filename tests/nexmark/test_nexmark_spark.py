@@ -1,0 +1,15 @@
+"""Nexmark's queries equal their stream tables when Spark joins what it can."""
+
+from typing import TYPE_CHECKING
+
+import pytrickle
+from tests.conftest import Database
+from tests.nexmark.rounds import check_rounds
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_every_query_equals_its_stream_table_through_spark(db: Database, spark: "SparkSession") -> None:
+    with pytrickle.connect(db.dsn, spark, small_delta_rows=0) as client:
+        check_rounds(db, client, 1)
