@@ -1,6 +1,6 @@
 """One product of a query's sum of products: leaves, conjuncts, and what every visible name stands for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -61,6 +61,18 @@ class Block:
     def mapped(self, change: Callable[[exp.Expr], exp.Expr]) -> "Block":
         """Change what every visible name stands for."""
         return self.named({a: {c: change(e) for c, e in columns.items()} for a, columns in self.names.items()})
+
+    def realiased(self, aliases: Mapping[str, str]) -> "Block":
+        """Give the leaves other aliases."""
+
+        def step(node: exp.Expr) -> exp.Expr:
+            if isinstance(node, exp.Column) and node.table in aliases:
+                return own_column(aliases[node.table], node.name)
+            return node
+
+        leaves = tuple(replace(leaf, alias=aliases[leaf.alias]) for leaf in self.leaves)
+        predicates = tuple(predicate.transform(step) for predicate in self.predicates)
+        return replace(self.mapped(lambda e: e.transform(step)), leaves=leaves, predicates=predicates)
 
     def minus(self) -> "Block":
         """Take these rows away instead."""

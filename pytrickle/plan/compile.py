@@ -36,6 +36,7 @@ class Compiler:
     definition: Definition
     windows: Mapping[int, Window] = field(default_factory=dict)
     entries: dict[str, str] = field(default_factory=dict)
+    deltas: dict[Operation, str] = field(default_factory=dict)
 
     def rows(self, node: Relation, driven: bool = False) -> str:
         """Compile a relation to weighted rows; in a `driven` one few rows are asked for, by keys or by changes."""
@@ -115,10 +116,11 @@ class Compiler:
 
     def _delta(self, derived: Derived) -> str:
         """The keyed rule: op(NEW|K) - op(OLD|K) for the keys K that the input's delta touches, OLD = NEW - DELTA."""
-        operation, alias = derived.operation, derived.alias
-        name = f"pgt_delta_{alias}"
-        if name in self.entries:
-            return name
+        operation = derived.operation
+        if operation in self.deltas:
+            return self.deltas[operation]
+        alias = derived.alias
+        name = self.deltas[operation] = f"pgt_delta_{alias}"
         arguments, exact = operation.arguments, operation.exact
         changed, now = f"pgt_changed_{alias}", f"pgt_now_{alias}"
         self.entries[changed] = netted(self._input_delta(operation), arguments, exact)

@@ -34,6 +34,7 @@ class Reader:
     probe: Probe
     aliases: Iterator[int] = field(default_factory=lambda: count(1))
     known_types: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    known_blocks: dict[exp.Expr, Blocks] = field(default_factory=dict)
 
     def alias(self) -> str:
         """Return a fresh alias."""
@@ -98,9 +99,7 @@ class Reader:
             return query, ctes
         if clause.args.get("recursive"):
             raise NotDifferentiable("WITH RECURSIVE")
-        if any(cte.alias_column_names for cte in clause.expressions):
-            raise NotDifferentiable("column aliases on WITH")
-        return query, {**ctes, **{cte.alias: cte.this for cte in clause.expressions}}
+        return query, {**ctes, **{cte.alias: cte for cte in clause.expressions}}
 
     def is_plain_aggregate(self, query: exp.Select) -> bool:
         """Whether a SELECT has aggregates but neither GROUP BY nor HAVING, so that it always has one row."""
@@ -198,15 +197,25 @@ class Reader:
         if table.args.get("only"):
             raise NotDifferentiable("FROM ONLY")
         if not table.db and table.name in ctes:
+            cte = ctes[table.name]
             outer = {name: query for name, query in ctes.items() if name != table.name}
-            return _named(self.derived(ctes[table.name], outer, {}), table)
+            return _named(_renamed(self._shared(cte.this, outer), cte.alias_column_names), table)
         for view in self.definition.views:
             if (view.schema, view.name) == (table.db, table.name):
-                return _named(self.derived(parse_query(view.text), {}, {}), table)
+                return _named(self._shared(parse_query(view.text), {}), table)
         for source in self.definition.sources:
             if (source.schema, source.name) == (table.db, table.name):
                 return (self._scan(table, source),)
         raise NotDifferentiable(f"{table.sql()} in FROM is not a table")
+
+    def _shared(self, query: exp.Expr, ctes: Ctes) -> Blocks:
+        """Read what has a name once: further references share its operations, under aliases of their own."""
+        known = self.known_blocks.get(query)
+        if known is None:
+            known = self.known_blocks[query] = self.derived(query, ctes, {})
+        if any(isinstance(leaf, Function) for block in known for leaf in block.leaves):
+            return self.derived(query, ctes, {})
+        return tuple(block.realiased({leaf.alias: self.alias() for leaf in block.leaves}) for block in known)
 
     def _scan(self, table: exp.Table, source: Source) -> Block:
         if table.alias_column_names:
@@ -241,6 +250,10 @@ def _few(blocks: Blocks) -> Blocks:
 def _named(blocks: Blocks, item: exp.Expr) -> Blocks:
     aliases = item.alias_column_names
     return tuple(block.named({item.alias_or_name: renamed(block.names[""], aliases)}) for block in blocks)
+
+
+def _renamed(blocks: Blocks, aliases: list[str]) -> Blocks:
+    return tuple(block.named({"": renamed(block.names[""], aliases)}) for block in blocks)
 
 
 def _cast(block: Block, types: tuple[str, ...]) -> tuple[exp.Expr, ...]:

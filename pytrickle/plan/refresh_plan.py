@@ -165,7 +165,7 @@ def _rows(compiler: Compiler, parts: tuple[Relation, ...], shape: Shape) -> str:
 def _keyed(shape: Shape, compiler: Compiler, delta: str, state: str) -> Reading | None:
     if shape.grouped is None or not shape.grouped.values or shape.query is None:
         return None
-    keyed = Compiler(compiler.definition, compiler.windows, dict(compiler.entries))
+    keyed = Compiler(compiler.definition, compiler.windows, dict(compiler.entries), dict(compiler.deltas))
     parts = unfolded((at(shape.query.rows, Version.NEW),), compiler.windows)
     entries, query = keyed_query(
         shape.grouped, delta, keyed.rows(UnionAll(parts), driven=bool(shape.grouped.keys)), state
