@@ -19,7 +19,8 @@ WITH sizes AS (
 ), past AS (
     SELECT action, delta_rows, extract(epoch FROM finished_at - started_at)::float8 AS seconds, refresh_id
     FROM (
-        SELECT * FROM pgtrickle.pgt_refresh_history WHERE pgt_id = %(pgt_id)s ORDER BY refresh_id DESC LIMIT %(scanned)s
+        SELECT refresh_id, action, status, delta_rows, started_at, finished_at FROM pgtrickle.pgt_refresh_history
+        WHERE pgt_id = %(pgt_id)s ORDER BY refresh_id DESC LIMIT %(scanned)s
     ) AS h
     WHERE status = 'COMPLETED' AND action IN ('DIFFERENTIAL', 'FULL') AND delta_rows >= %(least)s
     ORDER BY refresh_id DESC LIMIT %(kept)s
