@@ -18,12 +18,15 @@ format: env
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 
-# Write the references that are generated: SQL from the comments in the catalog, commands from the command line.
+# Write the references that are generated: SQL from the comments in the catalog, commands from the command line,
+# supported constructs from the planner's answers.
 docs: env
 	.venv/bin/python scripts/sql_reference.py >docs/reference/sql.md.new
 	mv docs/reference/sql.md.new docs/reference/sql.md
 	.venv/bin/python scripts/cli_reference.py >docs/reference/cli.md.new
 	mv docs/reference/cli.md.new docs/reference/cli.md
+	.venv/bin/python scripts/support_table.py >docs/reference/support.md.new
+	mv docs/reference/support.md.new docs/reference/support.md
 
 # Measure differential refresh against full recomputation; writes its results to docs/.
 bench: env

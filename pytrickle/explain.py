@@ -3,11 +3,17 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+import psycopg
+from psycopg import sql
+
 from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.definition import Window
+from pytrickle.catalog.evidence import evidence
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.db import translate_errors
+from pytrickle.plan.choice import WORTH_ASKING, expected
 from pytrickle.plan.explain import describe, render_text
+from pytrickle.plan.refresh_plan import Reading, RefreshPlan
 from pytrickle.refresh import Refresher, needs_refresh
 
 
@@ -33,8 +39,12 @@ def explain(refresher: Refresher, pgt_id: int) -> Explanation:
         windows = refresher.windows(snapshot, table, table.decision.caps)
         supposed = not needs_refresh(table, windows)
         plan = refresher.plan(snapshot, table, _with_changes(table, windows) if supposed else windows)
+        with translate_errors():
+            estimates = _estimates(snapshot.connection, plan)
+            whole_from_rows = _whole_from_rows(snapshot.connection, table, plan)
     decision = table.decision
-    facts = describe(plan) | {
+    facts = describe(plan, estimates) | {
+        "whole_from_rows": whole_from_rows,
         "supposing_changes": supposed,
         "gating": decision.gating,
         "decision": decision.decision,
@@ -48,3 +58,29 @@ def explain(refresher: Refresher, pgt_id: int) -> Explanation:
 def _with_changes(table: StreamTable, windows: dict[int, Window]) -> dict[int, Window]:
     captured = {dependency.relid for dependency in table.dependencies if dependency.buffer}
     return {relid: replace(w, delta_rows=1) if relid in captured else w for relid, w in windows.items()}
+
+
+def _whole_from_rows(connection: psycopg.Connection, table: StreamTable, plan: RefreshPlan) -> int | None:
+    """The number of changed rows from which AUTO would refresh as a whole, if it has a choice."""
+    if table.refresh_mode != "AUTO" or plan.shape.full_reason:
+        return None
+    return expected(evidence(connection, table, WORTH_ASKING), plan.shape.grouped is not None).switch_rows
+
+
+def _estimates(connection: psycopg.Connection, plan: RefreshPlan) -> dict[str, int]:
+    """Ask PostgreSQL how many rows it expects of the queries that it will run."""
+    readings = [reading for reading in (plan.read, plan.keyed) if reading]
+    found = {reading.query: _estimate(connection, reading) for reading in readings}
+    return {query: rows for query, rows in found.items() if rows is not None}
+
+
+def _estimate(connection: psycopg.Connection, reading: Reading) -> int | None:
+    # What PostgreSQL refuses to plan is still worth explaining: the refresh itself will say why it was refused.
+    try:
+        with connection.transaction(force_rollback=True):
+            for statement in reading.settings:
+                connection.execute(sql.SQL(statement))
+            row = connection.execute(sql.SQL(f"EXPLAIN (FORMAT JSON) {reading.query}")).fetchone()
+    except psycopg.Error:
+        return None
+    return int(row[0][0]["Plan"]["Plan Rows"]) if row else None

@@ -1,7 +1,7 @@
 """One refresh, from the snapshot that is read to the transaction that is committed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Protocol
@@ -13,6 +13,7 @@ from pytrickle.apply.bulk import staging_table
 from pytrickle.apply.commit import Commitment, Committed, commit
 from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.definition import Window
+from pytrickle.catalog.evidence import evidence
 from pytrickle.catalog.probe import server_probe
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.session import session_statements
@@ -20,6 +21,7 @@ from pytrickle.catalog.stamp import definition_stamp
 from pytrickle.cut import Cut
 from pytrickle.db import Snapshot, Snapshots, translate_errors
 from pytrickle.errors import NotDifferentiable, UnknownStreamTable
+from pytrickle.plan.choice import WORTH_ASKING, Choice, choose_action
 from pytrickle.plan.full import query_at
 from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_full, plan_initial
 from pytrickle.plan.shape import Shape, analyse
@@ -102,11 +104,11 @@ class Refresher:
             shape = self.shape(snapshot.connection, table.pgt_id)
             if shape.full_reason and table.refresh_mode == "DIFFERENTIAL":
                 raise NotDifferentiable(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
-            return self._plan(table, shape, windows)
+            return self._plan(table, shape, windows, _choice(snapshot.connection, table, shape, windows))
 
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
         """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
-        started = datetime.now().astimezone()
+        started = monotonic()
         if not table.exists:
             raise UnknownStreamTable(f"The table of {table.name} was dropped.", ORPHAN_HINT)
         windows = self.windows(snapshot, table, goal.targets)
@@ -131,7 +133,7 @@ class Refresher:
             done = commit(self.connection, plan, staged, what)
         return _result(table, (plan.action, plan.reason), done, goal.since), done
 
-    def _plan(self, table: StreamTable, shape: Shape, windows: dict[int, Window]) -> RefreshPlan:
+    def _plan(self, table: StreamTable, shape: Shape, windows: dict[int, Window], choice: Choice | None) -> RefreshPlan:
         if not table.populated or table.reinitialize_reason:
             action = Action.REINITIALIZE if table.populated else Action.FULL
             reason = table.reinitialize_reason or "first load"
@@ -140,7 +142,10 @@ class Refresher:
             return self._whole(table, shape, windows, Action.FULL, "refresh_mode is FULL")
         if shape.full_reason:
             return self._whole(table, shape, windows, Action.FULL, f"no delta rule: {shape.full_reason}")
-        return plan_differential(shape, windows, self.small_delta_rows, state_table(table.pgt_id))
+        if choice is not None and choice.action is Action.FULL:
+            return self._whole(table, shape, windows, Action.FULL, choice.reason)
+        plan = plan_differential(shape, windows, self.small_delta_rows, state_table(table.pgt_id))
+        return plan if choice is None else replace(plan, reason=choice.reason)
 
     def _whole(
         self, table: StreamTable, shape: Shape, windows: dict[int, Window], action: Action, reason: str
@@ -163,6 +168,14 @@ class Refresher:
             " WHERE pgt_id = %s AND frontier_version = %s",
             (watermark, moment, moment, table.pgt_id, table.frontier_version),
         )
+
+
+def _choice(reading: psycopg.Connection, table: StreamTable, shape: Shape, windows: dict[int, Window]) -> Choice | None:
+    """AUTO's choice where there is one to make; after few changes none is worth another query."""
+    delta_rows = sum(window.delta_rows for window in windows.values())
+    if table.refresh_mode != "AUTO" or shape.full_reason or delta_rows < WORTH_ASKING:
+        return None
+    return choose_action(delta_rows, evidence(reading, table, WORTH_ASKING), shape.grouped is not None)
 
 
 def needs_refresh(table: StreamTable, windows: Mapping[int, Window]) -> bool:

@@ -1,7 +1,8 @@
 """The write transaction of a refresh: lock, compare frontiers, merge, store frontiers and history, commit."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from time import monotonic
 
 import psycopg
 from psycopg import sql
@@ -22,7 +23,7 @@ LOCK_CLASS = 0x70677472
 
 @dataclass(frozen=True, slots=True)
 class Commitment:
-    """What the write transaction stores beside the rows."""
+    """What the write transaction stores beside the rows; `since` is the reading of the monotonic clock at the start."""
 
     pgt_id: int
     frontier_version: int
@@ -31,7 +32,7 @@ class Commitment:
     data_timestamp: datetime
     effective_watermark: datetime | None
     initiated_by: str
-    started_at: datetime
+    since: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,16 +170,17 @@ def _store(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) 
 
 
 def _record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, rows: tuple[int, int]) -> None:
+    """Write the history by the server's clock alone: durations, from which AUTO learns, must not mix two clocks."""
     connection.execute(
         "INSERT INTO pgtrickle.pgt_refresh_history (pgt_id, action, status, initiated_by, reason, started_at,"
         " finished_at, delta_rows, rows_inserted, rows_deleted, effective_watermark, data_timestamp)"
-        " VALUES (%s, %s, 'COMPLETED', %s, %s, %s, clock_timestamp(), %s, %s, %s, %s, %s)",
+        " VALUES (%s, %s, 'COMPLETED', %s, %s, clock_timestamp() - %s, clock_timestamp(), %s, %s, %s, %s, %s)",
         (
             what.pgt_id,
             plan.action,
             what.initiated_by,
             plan.reason,
-            what.started_at,
+            timedelta(seconds=monotonic() - what.since),
             plan.delta_rows,
             *rows,
             what.effective_watermark,

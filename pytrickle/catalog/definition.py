@@ -97,3 +97,24 @@ class Window:
     def past_rows(self) -> int:
         """Buffered changes that the old frontier does not cover."""
         return self.delta_rows + self.future_rows
+
+
+@dataclass(frozen=True, slots=True)
+class PastRefresh:
+    """A completed refresh after many changes: whether it computed the whole table, and how many seconds it took."""
+
+    whole: bool
+    delta_rows: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a stream table's size and past; `refreshes` are newest first.
+
+    The sizes are PostgreSQL's estimates, by the size of the files where a table was never analyzed.
+    """
+
+    source_rows: int
+    stored_rows: int
+    refreshes: tuple[PastRefresh, ...] = ()

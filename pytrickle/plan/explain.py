@@ -1,17 +1,28 @@
 """A refresh plan explained: the same data that is executed, as text and as a dictionary."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pytrickle.catalog.definition import Definition
-from pytrickle.plan.algebra import Derived, Function, Join, Project, Relation, Scan, UnionAll, Version
-from pytrickle.plan.compile import blocks_of
-from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.plan.algebra import Relation, Scan, UnionAll, Version
+from pytrickle.plan.delta import at
+from pytrickle.plan.refresh_plan import Reading, RefreshPlan, Stage
+from pytrickle.plan.tree import Part, RelationTree, inputs_of, symbol
 
-SYMBOLS = {Version.DELTA: "Δ", Version.OLD: "old ", Version.NEW: "new "}
+APPLIED = {
+    Stage.CHANGES: "delete and insert rows by their weights",
+    Stage.CONTENT: "write the rows that differ",
+    Stage.INPUT: "group the rows, add them to the groups' state, write the groups' rows that differ",
+    Stage.INCREMENTS: "add the increments to the groups' state, write the groups' rows that differ",
+    Stage.STATE: "replace the groups' state, write the rows that differ",
+}
 
 
-def describe(plan: RefreshPlan) -> dict[str, Any]:
-    """Describe a plan as data: action, reason, delta terms, place, indexes that are missing, and the SQL to run."""
+def describe(plan: RefreshPlan, estimates: Mapping[str, int]) -> dict[str, Any]:
+    """Describe a plan as data: action, reason, delta terms, place, indexes that are missing, and the SQL to run.
+
+    `estimates` are the rows that PostgreSQL expects of the queries that it will run.
+    """
     placement = plan.placement
     definition = plan.shape.definition
     return {
@@ -37,7 +48,44 @@ def describe(plan: RefreshPlan) -> dict[str, Any]:
         "sql": plan.read.query if plan.read else None,
         "spark_reads": sorted({f.sql for term in plan.join for leaf in term.leaves for f in leaf.frames}),
         "recomputation_sql": plan.keyed.query if plan.keyed else None,
+        "tree": draw(plan, estimates).data(),
     }
+
+
+def draw(plan: RefreshPlan, estimates: Mapping[str, int]) -> Part:
+    """Draw a plan from its end: what is applied, what Spark does before, and what PostgreSQL reads first."""
+    reads = [_read(plan, plan.read, estimates)] if plan.read else _joins(plan)
+    if plan.keyed:
+        rows = estimates.get(plan.keyed.query)
+        reads.append(Part("compute touched groups anew where increments do not do", rows, "PostgreSQL"))
+    moved = "net" if plan.join or (plan.read and plan.read.weighted) else "hand on"
+    label = f"{'join and ' if plan.join else ''}{moved} rows{', by way of a staging table' if plan.bulk else ''}"
+    spark = Part(label, reads[0].rows if plan.read else sum(part.rows or 0 for part in reads), "Spark", tuple(reads))
+    target = plan.shape.definition.qualified_name
+    return Part(f"apply to {target}: {APPLIED[plan.stage]}", None, "PostgreSQL, one transaction", (spark,))
+
+
+def _read(plan: RefreshPlan, reading: Reading, estimates: Mapping[str, int]) -> Part:
+    labels = {Stage.INCREMENTS: "increments of every touched group", Stage.STATE: "every group"}
+    label = labels.get(plan.stage, "changed rows" if plan.terms else "all rows")
+    place = plan.placement.place.value if plan.placement else "PostgreSQL"
+    tree = RelationTree(plan.shape.definition, {window.relid: window for window in plan.windows})
+    return Part(label, estimates.get(reading.query), place, tuple(tree.part(node) for node in _relations(plan)))
+
+
+def _joins(plan: RefreshPlan) -> list[Part]:
+    windows = {window.relid: window for window in plan.windows}
+    tree = RelationTree(plan.shape.definition, windows, "PostgreSQL scan")
+    return [tree.part(node) for node in _relations(plan)]
+
+
+def _relations(plan: RefreshPlan) -> tuple[Relation, ...]:
+    """Return what is read: the terms of the delta, the rows at the new frontier, or the sources as they are."""
+    if plan.placement is not None:
+        return plan.terms
+    if plan.shape.query is not None:
+        return (at(plan.shape.query.rows, Version.NEW),)
+    return tuple(Scan(str(w.relid), w.relid, (), Version.NEW) for w in plan.windows)
 
 
 def render_text(facts: dict[str, Any]) -> str:
@@ -48,6 +96,8 @@ def render_text(facts: dict[str, Any]) -> str:
     lines = [f"{facts['stream_table']}: {headline}"]
     lines += [f"  gating: {facts['gating']}: {facts['decision']}. {facts['gating_reason']}".rstrip()]
     lines += [f"  differential: {'yes' if facts['differential'] else 'no, ' + str(facts['full_reason'])}"]
+    if facts["whole_from_rows"]:
+        lines.append(f"  whole refresh expected to pay from: {facts['whole_from_rows']:,} changed rows")
     for source in facts["sources"]:
         cut = f", read at a cut, {source['rows_beyond_cut']} changes beyond it" if source["capped"] else ""
         lines.append(f"  source {source['source']}: {source['delta_rows']} changes{cut}")
@@ -55,26 +105,26 @@ def render_text(facts: dict[str, Any]) -> str:
     if facts["place"]:
         lines.append(f"  runs in: {facts['place']} ({facts['placement_reason']})")
     lines += [f"  missing index: {statement};" for statement in facts["missing_indexes"]]
-    for title in ("sql", "recomputation_sql"):
-        if facts[title]:
-            lines += [f"  {title.replace('_', ' ')}:", *(f"    {line}" for line in facts[title].splitlines())]
-    lines += [f"  spark reads: {sql}" for sql in facts["spark_reads"]]
-    return "\n".join(lines)
+    lines += ["  plan:", *(f"    {line}" for line in Part.of(facts["tree"]).lines())]
+    return "\n".join([*lines, *_queries(facts)])
 
 
-def _terms(node: Relation, definition: Definition) -> list[str]:
-    return [_term(block, definition) for block in blocks_of(node)]
+def _queries(facts: dict[str, Any]) -> list[str]:
+    titled = [(title.replace("_", " "), facts[title]) for title in ("sql", "recomputation_sql") if facts[title]]
+    titled += [("spark read", sql) for sql in facts["spark_reads"]]
+    return [line for title, sql in titled for line in (f"  {title}:", *(f"    {each}" for each in sql.splitlines()))]
 
 
-def _term(node: Relation, definition: Definition) -> str:
-    match node:
-        case Scan(version=version, relid=relid):
-            return f"{SYMBOLS.get(version, '')}{definition.source(relid).name}"
-        case Join(inputs=inputs) | UnionAll(inputs=inputs):
-            return " ⋈ ".join(_term(child, definition) for child in inputs)
-        case Project(input=child):
-            return _term(child, definition)
-        case Derived(version=version, operation=operation):
-            return f"{SYMBOLS.get(version, '')}{operation.name}"
-        case Function(alias=alias):
-            return alias
+def _terms(node: Any, definition: Definition) -> list[str]:
+    if isinstance(node, UnionAll):
+        return [term for child in node.inputs for term in _terms(child, definition)]
+    return [" ⋈ ".join(_factors(node, definition))]
+
+
+def _factors(node: Any, definition: Definition) -> list[str]:
+    """Name the leaves of a term, and what it has of other classes, each with its version."""
+    if isinstance(node, Scan):
+        return [f"{symbol(node)}{definition.source(node.relid).name}"]
+    below = [factor for child in inputs_of(node) for factor in _factors(child, definition)]
+    operation = getattr(node, "operation", None)
+    return below if operation is None else [f"{symbol(node)}{operation.name}({', '.join(below)})"]

@@ -22,11 +22,13 @@ BEGIN
             'Compute the value when rows are written, or declare your own function STABLE or IMMUTABLE if it is.');
     ELSIF EXISTS (SELECT FROM query_trees(view) WHERE tree LIKE '%:tablesample {%') THEN
         PERFORM refuse_query('the defining query uses TABLESAMPLE, which gives other rows each time', 'Filter on a hash of a key instead.');
+    ELSIF EXISTS (SELECT FROM query_trees(view) WHERE tree LIKE '%{ROWMARKCLAUSE %') THEN
+        PERFORM refuse_query('the defining query locks rows', 'Leave FOR UPDATE, FOR SHARE and the like out: a refresh only reads.');
     END IF;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.refuse_volatile(regclass) IS
-    'Error 0A000 if a view gives another result each time it is read.';
+    'Error 0A000 if a view gives another result each time it is read, or locks what it reads.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.refuse_temporary(query text, search_path text) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning

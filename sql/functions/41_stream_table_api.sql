@@ -61,9 +61,11 @@ BEGIN
         refresh_mode = COALESCE(alter_stream_table.refresh_mode, t.refresh_mode),
         watermark_gating = COALESCE(alter_stream_table.watermark_gating, t.watermark_gating),
         require_watermark = COALESCE(alter_stream_table.require_watermark, t.require_watermark),
-        -- What a refresh in mode FULL writes leaves the state of increments behind.
-        reinitialize_reason = CASE WHEN t.refresh_mode = 'FULL' AND alter_stream_table.refresh_mode <> 'FULL' AND t.frontier_version > 0
-            THEN COALESCE(t.reinitialize_reason, 'refresh_mode was FULL') ELSE t.reinitialize_reason END
+        -- Mode FULL does not keep the aggregate state, on which a differential refresh would build.
+        reinitialize_reason = CASE
+            WHEN was.refresh_mode = 'FULL' AND alter_stream_table.refresh_mode <> 'FULL' AND was.frontier_version > 0
+            THEN COALESCE(t.reinitialize_reason, 'refresh_mode was FULL')
+            ELSE t.reinitialize_reason END
     WHERE t.pgt_id = id;
     PERFORM check_hold_back();
     PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);

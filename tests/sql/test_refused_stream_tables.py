@@ -17,6 +17,8 @@ from tests.sql.checks import catalog_state, create, refused
         ("SELECT a FROM t WHERE a === 1", "mine_too(integer,integer)"),
         ("SELECT noisy(a) AS n FROM t", "noisy_step"),
         ("SELECT a FROM t TABLESAMPLE system (10)", "TABLESAMPLE"),
+        ("SELECT a FROM t FOR UPDATE", "locks rows"),
+        ("SELECT a FROM (SELECT a FROM t FOR NO KEY UPDATE SKIP LOCKED) AS q", "locks rows"),
     ],
 )
 def test_volatile_queries_are_refused_by_name(tables: Database, query: str, named: str) -> None:

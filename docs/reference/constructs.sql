@@ -1,0 +1,315 @@
+-- What scripts/support_table.py asks the planner about. "-- ## section", then "-- construct" above each query.
+
+CREATE TABLE orders (id int PRIMARY KEY, customer int, amount numeric(10, 2), note text, placed date, express boolean);
+CREATE TABLE customers (id int PRIMARY KEY, name text NOT NULL, region text, parent int);
+CREATE TABLE returns (id int, customer int, amount numeric(10, 2));
+CREATE TABLE readings (sensor int, value double precision, tags text[], data jsonb);
+CREATE SEQUENCE numbers;
+CREATE INDEX ON orders (customer);
+CREATE VIEW named_orders AS SELECT o.id, c.name, o.amount FROM orders o JOIN customers c ON c.id = o.customer;
+CREATE VIEW totals AS SELECT customer, sum(amount) AS total FROM orders GROUP BY customer;
+CREATE MATERIALIZED VIEW snapshot AS SELECT id, amount FROM orders;
+CREATE TEMPORARY TABLE scratch (id int);
+CREATE UNLOGGED TABLE cache (id int);
+CREATE FOREIGN DATA WRAPPER elsewhere;
+CREATE SERVER elsewhere FOREIGN DATA WRAPPER elsewhere;
+CREATE FOREIGN TABLE remote (id int) SERVER elsewhere;
+CREATE FUNCTION vat(numeric) RETURNS numeric LANGUAGE sql IMMUTABLE AS 'SELECT $1 * 0.19';
+CREATE FUNCTION rate(int) RETURNS numeric LANGUAGE sql STABLE AS 'SELECT max(amount) FROM public.orders WHERE id = $1';
+
+-- ## Rows
+-- filter and projection
+SELECT id, upper(note) AS note FROM orders WHERE amount > 10 AND note LIKE 'a%';
+-- CASE, COALESCE, casts
+SELECT id, CASE WHEN express THEN 'fast' ELSE coalesce(note, 'none') END AS kind, amount::int AS whole FROM orders;
+-- IS DISTINCT FROM
+SELECT id FROM orders WHERE customer IS DISTINCT FROM 7;
+-- row comparison
+SELECT id FROM orders WHERE (customer, amount) > (1, 10);
+-- row equality
+SELECT id FROM orders WHERE (customer, note) = (1, 'a');
+-- IN with a list
+SELECT id FROM orders WHERE customer IN (1, 2, NULL);
+-- = ANY of an array
+SELECT id FROM orders WHERE customer = ANY (ARRAY[1, 2]);
+-- arrays and jsonb
+SELECT sensor, tags[1] AS tag, data ->> 'unit' AS unit FROM readings;
+-- your own IMMUTABLE function
+SELECT id, vat(amount) AS vat FROM orders;
+-- ordinary view
+SELECT id, name FROM named_orders WHERE amount > 10;
+-- ORDER BY
+SELECT id, amount FROM orders ORDER BY amount DESC;
+-- VALUES
+VALUES (1, 'a'), (2, 'b');
+-- no table at all
+SELECT 1 AS one;
+-- whole-row reference
+SELECT o::text AS line FROM orders o;
+
+-- ## Joins
+-- inner join
+SELECT o.id, c.name FROM orders o JOIN customers c ON c.id = o.customer;
+-- inner join on an inequality
+SELECT o.id, r.id AS other FROM orders o JOIN returns r ON r.amount > o.amount;
+-- comma and WHERE
+SELECT o.id, c.name FROM orders o, customers c WHERE c.id = o.customer;
+-- self join
+SELECT a.id, b.id AS other FROM orders a JOIN orders b ON a.customer = b.customer AND a.id < b.id;
+-- USING
+SELECT customer, o.amount, r.amount AS returned FROM orders o JOIN returns r USING (customer);
+-- NATURAL
+SELECT customer FROM orders NATURAL JOIN returns;
+-- IS NOT DISTINCT FROM as the condition
+SELECT o.id FROM orders o JOIN returns r ON r.customer IS NOT DISTINCT FROM o.customer;
+-- CROSS JOIN
+SELECT o.id, c.name FROM orders o CROSS JOIN customers c;
+-- LEFT JOIN
+SELECT o.id, c.name FROM orders o LEFT JOIN customers c ON c.id = o.customer;
+-- LEFT JOIN with a further condition
+SELECT o.id, c.name FROM orders o LEFT JOIN customers c ON c.id = o.customer AND o.amount > 10 AND c.region = 'x';
+-- RIGHT JOIN
+SELECT o.id, c.name FROM orders o RIGHT JOIN customers c ON c.id = o.customer AND o.express;
+-- FULL JOIN
+SELECT o.id, r.id AS returned FROM orders o FULL JOIN returns r ON r.customer = o.customer;
+-- LEFT JOIN without equality
+SELECT o.id, r.id AS other FROM orders o LEFT JOIN returns r ON r.amount > o.amount;
+-- nested outer joins
+SELECT c.id, o.id AS o, r.id AS r FROM customers c LEFT JOIN (orders o JOIN returns r USING (customer)) ON customer = c.id;
+
+-- ## EXISTS and IN
+-- EXISTS
+SELECT id FROM customers c WHERE EXISTS (SELECT FROM orders o WHERE o.customer = c.id);
+-- NOT EXISTS
+SELECT id FROM customers c WHERE NOT EXISTS (SELECT FROM orders o WHERE o.customer = c.id);
+-- EXISTS with a further condition
+SELECT id FROM customers c WHERE EXISTS (SELECT FROM orders o WHERE o.customer = c.id AND o.note <> c.name);
+-- EXISTS of an uncorrelated query
+SELECT id FROM customers WHERE EXISTS (SELECT FROM returns WHERE amount > 100);
+-- IN
+SELECT id FROM customers WHERE id IN (SELECT customer FROM orders);
+-- IN, correlated
+SELECT id FROM customers c WHERE name IN (SELECT note FROM orders o WHERE o.customer = c.id);
+-- IN, several columns
+SELECT id FROM orders WHERE (customer, amount) IN (SELECT customer, amount FROM returns);
+-- NOT IN, with NULLs
+SELECT id FROM customers WHERE id NOT IN (SELECT customer FROM orders);
+-- NOT IN, several columns
+SELECT id FROM orders WHERE (customer, amount) NOT IN (SELECT customer, amount FROM returns);
+-- EXISTS under AND
+SELECT id FROM customers c WHERE region = 'x' AND EXISTS (SELECT FROM orders o WHERE o.customer = c.id);
+-- EXISTS under OR
+SELECT id FROM customers c WHERE region = 'x' OR EXISTS (SELECT FROM orders o WHERE o.customer = c.id);
+-- nested EXISTS
+SELECT id FROM customers c WHERE EXISTS
+    (SELECT FROM orders o WHERE o.customer = c.id AND NOT EXISTS (SELECT FROM returns r WHERE r.customer = o.customer));
+-- EXISTS in the select list
+SELECT id, EXISTS (SELECT FROM orders o WHERE o.customer = c.id) AS buys FROM customers c;
+-- > ALL
+SELECT id FROM orders WHERE amount > ALL (SELECT amount FROM returns);
+
+-- ## Scalar subqueries
+-- uncorrelated, in the select list
+SELECT id, amount - (SELECT avg(amount) FROM orders) AS above FROM orders;
+-- uncorrelated, in WHERE
+SELECT id FROM orders WHERE amount = (SELECT max(amount) FROM orders);
+-- correlated aggregate
+SELECT id, (SELECT count(*) FROM orders o WHERE o.customer = c.id) AS orders FROM customers c;
+-- correlated single row
+SELECT id, (SELECT name FROM customers c WHERE c.id = o.customer) AS name FROM orders o;
+-- correlated aggregate in WHERE
+SELECT id FROM orders o WHERE amount > (SELECT avg(amount) FROM orders i WHERE i.customer = o.customer);
+-- ARRAY(subquery)
+SELECT id, ARRAY(SELECT o.id FROM orders o WHERE o.customer = c.id ORDER BY 1) AS orders FROM customers c;
+
+-- ## Derived tables and WITH
+-- derived table
+SELECT d.id FROM (SELECT id, amount * 2 AS twice FROM orders) d WHERE d.twice > 10;
+-- CTE, read once
+WITH big AS (SELECT id, customer FROM orders WHERE amount > 10) SELECT b.id, c.name FROM big b JOIN customers c ON c.id = b.customer;
+-- CTE, read twice
+WITH big AS (SELECT id, customer FROM orders WHERE amount > 10) SELECT a.id, b.id AS other FROM big a JOIN big b USING (customer);
+-- CTE with column names
+WITH big (a, b) AS (SELECT id, customer FROM orders) SELECT a FROM big;
+-- MATERIALIZED CTE
+WITH big AS MATERIALIZED (SELECT id FROM orders WHERE amount > 10) SELECT id FROM big;
+-- recursive CTE
+WITH RECURSIVE below AS (SELECT id FROM customers WHERE parent IS NULL UNION ALL SELECT c.id FROM customers c JOIN below b ON c.parent = b.id) SELECT id FROM below;
+-- aggregate in a derived table
+SELECT c.name, t.n FROM (SELECT customer, count(*) AS n FROM orders GROUP BY customer) t JOIN customers c ON c.id = t.customer;
+-- view with an aggregate
+SELECT customer FROM totals WHERE total > 100;
+-- DISTINCT in a derived table
+SELECT count(*) AS n FROM (SELECT DISTINCT customer FROM orders) d;
+
+-- ## Aggregates
+-- count, sum, avg, min, max
+SELECT customer, count(*) AS n, sum(amount) AS s, avg(amount) AS a, min(placed) AS lo, max(placed) AS hi FROM orders GROUP BY customer;
+-- without GROUP BY
+SELECT count(*) AS n, sum(amount) AS s FROM orders;
+-- GROUP BY an expression
+SELECT date_trunc('month', placed) AS month, sum(amount) AS s FROM orders GROUP BY 1;
+-- over a join
+SELECT c.region, sum(o.amount) AS s FROM orders o JOIN customers c ON c.id = o.customer GROUP BY c.region;
+-- GROUP BY a primary key
+SELECT c.id, c.name, count(*) AS n FROM customers c JOIN orders o ON o.customer = c.id GROUP BY c.id;
+-- HAVING
+SELECT customer FROM orders GROUP BY customer HAVING count(*) > 3 AND sum(amount) > 10;
+-- HAVING with a subquery
+SELECT customer FROM orders GROUP BY customer HAVING sum(amount) > (SELECT avg(amount) FROM returns);
+-- FILTER
+SELECT customer, count(*) FILTER (WHERE express) AS fast, sum(amount) FILTER (WHERE note IS NULL) AS s FROM orders GROUP BY customer;
+-- expression over aggregates
+SELECT customer, sum(amount) / nullif(count(*), 0) AS mean FROM orders GROUP BY customer;
+-- aggregate over an aggregate
+SELECT max(n) AS most FROM (SELECT customer, count(*) AS n FROM orders GROUP BY customer) t;
+-- count(DISTINCT …)
+SELECT customer, count(DISTINCT note) AS notes FROM orders GROUP BY customer;
+-- sum(DISTINCT …)
+SELECT sum(DISTINCT amount) AS s FROM orders;
+-- stddev, variance
+SELECT customer, stddev(amount) AS d, var_pop(amount) AS v FROM orders GROUP BY customer;
+-- corr, regr_slope
+SELECT corr(amount, id) AS c, regr_slope(amount, id) AS r FROM orders;
+-- bool_and, bool_or, every
+SELECT customer, bool_and(express) AS a, bool_or(express) AS o, every(express) AS e FROM orders GROUP BY customer;
+-- bit_and, bit_or
+SELECT bit_and(id) AS a, bit_or(id) AS o FROM orders;
+-- string_agg with ORDER BY
+SELECT customer, string_agg(note, ', ' ORDER BY id) AS notes FROM orders GROUP BY customer;
+-- string_agg without ORDER BY
+SELECT customer, string_agg(note, ', ') AS notes FROM orders GROUP BY customer;
+-- array_agg with ORDER BY
+SELECT customer, array_agg(id ORDER BY id) AS ids FROM orders GROUP BY customer;
+-- array_agg without ORDER BY
+SELECT customer, array_agg(id) AS ids FROM orders GROUP BY customer;
+-- jsonb_agg with ORDER BY
+SELECT customer, jsonb_agg(note ORDER BY id) AS notes FROM orders GROUP BY customer;
+-- jsonb_agg without ORDER BY
+SELECT customer, jsonb_agg(note) AS notes FROM orders GROUP BY customer;
+-- jsonb_object_agg
+SELECT jsonb_object_agg(id, note) AS notes FROM orders;
+-- percentile_cont, percentile_disc
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY amount) AS c, percentile_disc(0.5) WITHIN GROUP (ORDER BY amount) AS d FROM orders;
+-- mode
+SELECT mode() WITHIN GROUP (ORDER BY note) AS common FROM orders;
+-- rank of a hypothetical row
+SELECT rank(10) WITHIN GROUP (ORDER BY amount) AS r FROM orders;
+-- GROUPING SETS
+SELECT customer, express, sum(amount) AS s FROM orders GROUP BY GROUPING SETS ((customer), (express), ());
+-- ROLLUP
+SELECT customer, express, sum(amount) AS s FROM orders GROUP BY ROLLUP (customer, express);
+-- CUBE
+SELECT customer, express, sum(amount) AS s, grouping(customer) AS g FROM orders GROUP BY CUBE (customer, express);
+-- sum and avg of double precision
+SELECT sensor, sum(value) AS s, avg(value) AS a FROM readings GROUP BY sensor;
+-- min and max of double precision
+SELECT sensor, min(value) AS lo, max(value) AS hi FROM readings GROUP BY sensor;
+
+-- ## Duplicates and sets
+-- DISTINCT
+SELECT DISTINCT customer, express FROM orders;
+-- DISTINCT over an aggregate
+SELECT DISTINCT sum(amount) AS s FROM orders GROUP BY customer;
+-- DISTINCT ON
+SELECT DISTINCT ON (customer) customer, id, amount FROM orders ORDER BY customer, amount DESC, id;
+-- UNION ALL
+SELECT id, customer FROM orders UNION ALL SELECT id, customer FROM returns;
+-- UNION
+SELECT customer FROM orders UNION SELECT customer FROM returns;
+-- UNION below the top
+SELECT count(*) AS n FROM (SELECT customer FROM orders UNION SELECT customer FROM returns) u;
+-- INTERSECT
+SELECT customer FROM orders INTERSECT SELECT customer FROM returns;
+-- INTERSECT ALL
+SELECT customer FROM orders INTERSECT ALL SELECT customer FROM returns;
+-- EXCEPT
+SELECT customer FROM orders EXCEPT SELECT customer FROM returns;
+-- EXCEPT ALL
+SELECT customer FROM orders EXCEPT ALL SELECT customer FROM returns;
+-- UNION ALL of aggregates
+SELECT sum(amount) AS s FROM orders UNION ALL SELECT sum(amount) FROM returns;
+
+-- ## Windows
+-- row_number, rank, dense_rank
+SELECT id, row_number() OVER w AS n, rank() OVER w AS r, dense_rank() OVER w AS d FROM orders WINDOW w AS (PARTITION BY customer ORDER BY amount, id);
+-- lag, lead
+SELECT id, lag(amount) OVER w AS before, lead(amount) OVER w AS after FROM orders WINDOW w AS (PARTITION BY customer ORDER BY id);
+-- running sum with a frame
+SELECT id, sum(amount) OVER (PARTITION BY customer ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS s FROM orders;
+-- several windows
+SELECT id, rank() OVER (PARTITION BY customer ORDER BY id) AS r, sum(amount) OVER (PARTITION BY express) AS s FROM orders;
+-- without PARTITION BY
+SELECT id, rank() OVER (ORDER BY amount, id) AS r FROM orders;
+-- over an aggregate
+SELECT customer, rank() OVER (ORDER BY sum(amount)) AS r FROM orders GROUP BY customer;
+-- the first rows of every partition
+SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY customer ORDER BY amount, id) AS n FROM orders) q WHERE n <= 3;
+
+-- ## Functions and LATERAL
+-- LATERAL subquery
+SELECT c.id, l.amount FROM customers c, LATERAL (SELECT amount FROM orders o WHERE o.customer = c.id) l;
+-- LATERAL with LIMIT
+SELECT c.id, l.amount FROM customers c CROSS JOIN LATERAL (SELECT amount FROM orders o WHERE o.customer = c.id ORDER BY amount DESC, id LIMIT 3) l;
+-- LEFT JOIN LATERAL
+SELECT c.id, l.n FROM customers c LEFT JOIN LATERAL (SELECT count(*) AS n FROM orders o WHERE o.customer = c.id) l ON true;
+-- unnest in FROM
+SELECT r.sensor, t.tag FROM readings r, unnest(r.tags) AS t (tag);
+-- unnest in the select list
+SELECT sensor, unnest(tags) AS tag FROM readings;
+-- jsonb_array_elements
+SELECT r.sensor, e.value FROM readings r, jsonb_array_elements(r.data -> 'parts') e;
+-- generate_series over a column
+SELECT o.id, g.n FROM orders o, generate_series(1, o.customer) AS g (n);
+-- generate_series of constants
+SELECT o.id, g.n FROM orders o CROSS JOIN generate_series(1, 3) AS g (n);
+-- join with VALUES
+SELECT o.id, v.label FROM orders o JOIN (VALUES (1, 'one'), (2, 'two')) v (k, label) ON v.k = o.customer;
+
+-- ## LIMIT
+-- ORDER BY … LIMIT
+SELECT id, amount FROM orders ORDER BY amount DESC, id LIMIT 10;
+-- ORDER BY … LIMIT … OFFSET
+SELECT id, amount FROM orders ORDER BY amount DESC, id LIMIT 10 OFFSET 5;
+-- FETCH FIRST … WITH TIES
+SELECT id, amount FROM orders ORDER BY amount DESC FETCH FIRST 10 ROWS WITH TIES;
+-- LIMIT without ORDER BY
+SELECT id FROM orders LIMIT 10;
+
+-- ## The clock, the session, chance
+-- now()
+SELECT id FROM orders WHERE placed > now() - interval '30 days';
+-- current_date
+SELECT id, current_date - placed AS age FROM orders;
+-- current_user
+SELECT id, current_user AS reader FROM orders;
+-- your own STABLE function
+SELECT id, rate(id) AS rate FROM orders;
+-- random()
+SELECT id, random() AS r FROM orders;
+-- clock_timestamp()
+SELECT id, clock_timestamp() AS at FROM orders;
+-- nextval()
+SELECT nextval('numbers') AS n FROM orders;
+-- TABLESAMPLE
+SELECT id FROM orders TABLESAMPLE BERNOULLI (10);
+-- TABLESAMPLE … REPEATABLE
+SELECT id FROM orders TABLESAMPLE BERNOULLI (10) REPEATABLE (1);
+
+-- ## Sources
+-- materialized view
+SELECT id FROM snapshot;
+-- foreign table
+SELECT id FROM remote;
+-- temporary table
+SELECT id FROM scratch;
+-- unlogged table
+SELECT id FROM cache;
+-- system catalog
+SELECT relname FROM pg_class;
+-- ONLY
+SELECT id FROM ONLY orders;
+-- system column
+SELECT id, xmin AS x FROM orders;
+-- FOR UPDATE
+SELECT id FROM orders FOR UPDATE;

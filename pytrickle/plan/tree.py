@@ -1,0 +1,157 @@
+"""The tree that `explain` draws: what is done, where, and on about how many rows."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import singledispatchmethod
+from math import prod
+from typing import Any
+
+from pytrickle.catalog.definition import Definition, Window
+from pytrickle.plan.algebra import Join, Project, Scan, UnionAll, Version
+
+SYMBOLS = {Version.DELTA: "Δ", Version.OLD: "old ", Version.NEW: "new "}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a refresh: what is done, on how many rows (None: unknown), and where, if not where its result goes.
+
+    `counted` says that the rows were counted, not estimated.
+    """
+
+    label: str
+    rows: int | None = None
+    place: str | None = None
+    parts: tuple["Part", ...] = ()
+    counted: bool = False
+
+    def data(self) -> dict[str, Any]:
+        """Return the tree as nested dictionaries."""
+        return {
+            "part": self.label,
+            "rows": self.rows,
+            "counted": self.counted,
+            "place": self.place,
+            "parts": [part.data() for part in self.parts],
+        }
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> "Part":
+        """Read a tree back from its description."""
+        parts = tuple(cls.of(each) for each in data["parts"])
+        return cls(data["part"], data["rows"], data["place"], parts, data["counted"])
+
+    def lines(self) -> Iterator[str]:
+        """Draw the tree, one line for each part.
+
+        >>> print(*Part("join", 2, "Spark", (Part("a", 1, counted=True), Part("b", 2000))).lines(), sep="\\n")
+        join, about 2 rows [Spark]
+        ├─ a, 1 row
+        └─ b, about 2,000 rows
+        """
+        about = "" if self.counted else "about "
+        rows = "" if self.rows is None else f", {about}{self.rows:,} row{'' if self.rows == 1 else 's'}"
+        yield f"{self.label}{rows}" + (f" [{self.place}]" if self.place else "")
+        for part in self.parts:
+            first, further = ("└─ ", "   ") if part is self.parts[-1] else ("├─ ", "│  ")
+            for number, line in enumerate(part.lines()):
+                yield (further if number else first) + line
+
+
+def symbol(node: Any) -> str:
+    """Write the version at which a node is read."""
+    version = getattr(node, "version", None)
+    return SYMBOLS.get(version, "") if isinstance(version, Version) else ""
+
+
+def inputs_of(node: Any) -> tuple[Any, ...]:
+    """Return what a node of the algebra reads, whatever its class: its `inputs`, its `input`, or its operation's."""
+    if (inputs := getattr(node, "inputs", None)) is not None:
+        return tuple(inputs)
+    if (child := getattr(node, "input", None)) is not None:
+        return (child,)
+    operation = getattr(node, "operation", None)
+    return () if operation is None else inputs_of(operation)
+
+
+@dataclass(frozen=True, slots=True)
+class RelationTree:
+    """Draws relations: `place` is where their leaves are read."""
+
+    definition: Definition
+    windows: dict[int, Window]
+    leaf_place: str | None = None
+
+    @singledispatchmethod
+    def part(self, node: Any) -> Part:
+        """Draw a node; one of an unknown class by its name, its version and its inputs."""
+        operation = getattr(node, "operation", node)
+        name = getattr(operation, "name", type(operation).__name__.lower())
+        parts = tuple(self.part(child) for child in inputs_of(node))
+        return Part(f"{symbol(node)}{name}", _most(parts), None, parts)
+
+    @part.register
+    def _(self, node: Scan) -> Part:
+        source, window = self.definition.source(node.relid), self.windows[node.relid]
+        buffered = {
+            Version.DELTA: window.delta_rows,
+            Version.PAST: window.past_rows,
+            Version.FUTURE: window.future_rows,
+        }
+        rows = buffered.get(node.version, source.estimated_rows)
+        rewound = {Version.OLD: window.past_rows, Version.NEW: window.future_rows}.get(node.version, 0)
+        note = f" less {rewound:,} buffered changes" if rewound else ""
+        label = f"{symbol(node)}{source.schema}.{source.name}{note}"
+        return Part(label, rows, self.leaf_place, counted=node.version in buffered)
+
+    @part.register
+    def _(self, node: Project) -> Part:
+        return self.part(node.input)
+
+    @part.register
+    def _(self, node: UnionAll) -> Part:
+        parts = tuple(self.part(child) for child in node.inputs)
+        return Part("union", sum(part.rows or 0 for part in parts), None, parts)
+
+    @part.register
+    def _(self, node: Join) -> Part:
+        parts = tuple(self.part(child) for child in node.inputs)
+        if len(parts) == 1 and not node.predicates:
+            return parts[0]
+        pairs = [predicate.equality for predicate in node.predicates if predicate.equality]
+        names = {leaf.alias: self.name(leaf) for leaf in leaves(node)}
+        shown = [
+            " = ".join(f"{names.get(alias, alias)}.{column}" for alias, column in (pair.left, pair.right))
+            for pair in pairs
+        ]
+        others = len(node.predicates) - len(pairs)
+        shown += [f"{others} condition{'' if others == 1 else 's'}"] if others else []
+        label = ("join" if len(parts) > 1 else "filter") + (f" on {' and '.join(shown)}" if shown else "")
+        return Part(label, self._joined(node, parts), None, parts)
+
+    def name(self, leaf: Any) -> str:
+        """Name a leaf as a condition would: its table, or the operation below it."""
+        return self.definition.source(leaf.relid).name if isinstance(leaf, Scan) else str(leaf.alias)
+
+    def _joined(self, node: Join, parts: tuple[Part, ...]) -> int | None:
+        """Expect one partner on the larger side of every pair of relations that an equality connects."""
+        if any(part.rows is None for part in parts):
+            return None
+        rows = {leaf.alias: self.part(leaf).rows or 0 for child in node.inputs for leaf in leaves(child)}
+        pairs = {
+            frozenset((pair.left[0], pair.right[0])) for predicate in node.predicates if (pair := predicate.equality)
+        }
+        divisor = prod(max(1, *(rows.get(alias, 1) for alias in pair)) for pair in pairs)
+        product = prod(part.rows or 0 for part in parts)
+        return max(product // divisor, min(1, product))
+
+
+def leaves(node: Any) -> tuple[Any, ...]:
+    """List the nodes below that conditions name by an alias."""
+    if getattr(node, "alias", None) is not None:
+        return (node,)
+    return tuple(leaf for child in inputs_of(node) for leaf in leaves(child))
+
+
+def _most(parts: tuple[Part, ...]) -> int | None:
+    return max((part.rows for part in parts if part.rows is not None), default=None)

@@ -1,0 +1,199 @@
+"""AUTO after many changes: whole and differential refreshes of one table in turns, exact and as a difference."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+import pytrickle.refresh
+from pytrickle.client import Client
+from tests.conftest import Database
+from tests.equivalence.local_engine import LocalEngine, local_client
+from tests.equivalence.oracle import differences
+
+ROWS = 20_000
+TABLES = f"""
+CREATE TABLE a (id int PRIMARY KEY, k int, v numeric);
+CREATE TABLE b (k int PRIMARY KEY, name text);
+INSERT INTO a SELECT i, i % 50, i % 7 FROM generate_series(1, {ROWS}) AS i;
+INSERT INTO b SELECT i, 'name ' || i FROM generate_series(0, 49) AS i;
+"""
+QUERIES = {
+    "grouped": "SELECT k, count(*) AS n, sum(v) AS s, avg(v) AS mean, min(v) AS low FROM a GROUP BY k"
+    " HAVING count(*) > 3",
+    "scalar": "SELECT count(*) AS n, max(v) AS high FROM a",
+    "joined": "SELECT a.id, a.v, b.name FROM a JOIN b USING (k)",
+    "names": "SELECT DISTINCT b.name, a.v FROM a JOIN b USING (k)",
+}
+MANY = f"UPDATE a SET v = v + 1 WHERE id <= {ROWS}"
+FEW = (
+    "UPDATE a SET v = -1 WHERE id IN (7, 8)",
+    "DELETE FROM a WHERE k = 3 AND id % 2 = 0",
+    "INSERT INTO a VALUES (-1, 3, 9.5), (-2, 99, 1)",
+)
+
+
+@dataclass(frozen=True)
+class World:
+    """A database with the tables, and a client on the engine's double."""
+
+    db: Database
+    pt: Client
+    engine: LocalEngine
+
+    def tick(self) -> dict[str, str]:
+        """Tick; return the actions by unqualified name."""
+        results = self.pt.tick()
+        assert not [result.error for result in results if result.error]
+        return {result.stream_table.partition(".")[2]: result.action for result in results}
+
+    def forget(self) -> None:
+        """Drop the history, so that the choice does not depend on how fast this machine is."""
+        self.db.execute("DELETE FROM pgtrickle.pgt_refresh_history")
+
+    def assert_exact(self, names: tuple[str, ...] = tuple(QUERIES)) -> None:
+        with self.db.connect() as connection:
+            wrong = {name: differences(connection, name, QUERIES[name], True) for name in names}
+        assert wrong == {name: [] for name in names}
+
+
+@pytest.fixture
+def world(db: Database) -> Iterator[World]:
+    """The tables, analyzed; no stream table yet."""
+    with db.connect() as connection:
+        connection.execute(TABLES)
+        connection.execute("ANALYZE")
+    with local_client(db.dsn) as (client, engine):
+        yield World(db, client, engine)
+
+
+def create(world: World, names: tuple[str, ...] = tuple(QUERIES), **options: str) -> None:
+    for name in names:
+        world.pt.create_stream_table(name, QUERIES[name], **options)
+    world.tick()
+
+
+def test_contents_are_the_same_whichever_way_is_chosen(world: World) -> None:
+    create(world)
+    for _ in range(2):
+        world.forget()
+        world.db.execute(MANY)
+        assert world.tick() == dict.fromkeys(QUERIES, "FULL")
+        world.assert_exact()
+        for statement in FEW:
+            world.db.execute(statement)
+            assert set(world.tick().values()) <= {"DIFFERENTIAL", "NO_DATA"}
+            world.assert_exact()
+        world.db.execute("DELETE FROM a WHERE id < 0")
+        world.db.execute("INSERT INTO a SELECT i, 3, i FROM generate_series(2, 20000) AS i ON CONFLICT DO NOTHING")
+        world.tick()
+    assert all(world.pt.verify(name).matches for name in QUERIES)
+
+
+def test_dependents_of_a_whole_refresh_see_only_what_changed(world: World) -> None:
+    create(world, ("grouped", "joined"))
+    world.pt.create_stream_table("sums", "SELECT sum(n) AS rows, sum(s) AS s FROM grouped")
+    world.pt.create_stream_table("copies", "SELECT id, v, name FROM joined")
+    world.tick()
+    world.db.execute(f"UPDATE a SET v = v + CASE WHEN id = 1 THEN 1000 ELSE 0 END WHERE id <= {ROWS}")
+    assert world.tick() == {"grouped": "FULL", "joined": "FULL", "sums": "DIFFERENTIAL", "copies": "DIFFERENTIAL"}
+    history = {row.stream_table.partition(".")[2]: row for row in reversed(world.pt.history())}
+    for name in ("grouped", "joined"):
+        assert (history[name].rows_inserted, history[name].rows_deleted) == (1, 1)
+    plans = {plan.shape.definition.name: plan for plan in world.engine.plans}
+    assert {name: plans[name].delta_rows for name in ("sums", "copies")} == {"sums": 2, "copies": 2}
+    world.assert_exact(("grouped", "joined"))
+
+
+def test_a_chosen_whole_refresh_stops_at_the_cut(world: World) -> None:
+    world.db.execute("SELECT pgtrickle.create_watermark_group('loads', ARRAY['a'])")
+    create(world, ("grouped", "scalar", "joined"), watermark_gating="hold_back")
+    world.db.execute("SELECT pgtrickle.advance_watermark('a', '2026-01-01')")
+    world.tick()
+    with world.db.connect() as loader, loader.transaction():
+        loader.execute(MANY.encode())
+        loader.execute("SELECT pgtrickle.advance_watermark('a', '2026-01-02')")
+    names = ("grouped", "scalar", "joined")
+    expected = {name: sorted(world.db.execute(QUERIES[name])) for name in names}
+    world.db.execute("UPDATE a SET v = v * 2, k = k + 1")
+    world.db.execute("DELETE FROM a WHERE id % 3 = 0")
+    assert world.tick() == dict.fromkeys(names, "FULL")
+    assert {name: sorted(world.db.execute(f"TABLE {name}")) for name in names} == expected
+    assert all(world.pt.verify(name).matches for name in names)
+    world.db.execute("SELECT pgtrickle.advance_watermark('a', '2026-01-03')")
+    world.forget()
+    assert world.tick() == dict.fromkeys(names, "FULL")
+    world.assert_exact(names)
+
+
+@pytest.mark.parametrize("mode", ["DIFFERENTIAL", "FULL"])
+def test_other_modes_leave_nothing_to_choose(world: World, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pytrickle.refresh, "evidence", _never)
+    create(world, refresh_mode=mode)
+    for statement in (MANY, FEW[0]):
+        world.db.execute(statement)
+        assert world.tick() == dict.fromkeys(QUERIES, mode)
+        world.assert_exact()
+
+
+def test_few_changes_pay_no_query_for_the_choice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    create(world)
+    monkeypatch.setattr(pytrickle.refresh, "evidence", _never)
+    for statement in FEW:
+        world.db.execute(statement)
+        world.tick()
+    world.assert_exact()
+
+
+def _never(*_: object) -> None:
+    raise AssertionError("asked for evidence")
+
+
+def test_explain_and_the_history_say_why(world: World) -> None:
+    create(world, ("scalar",))
+    explained = world.pt.explain("scalar")
+    assert f"whole refresh expected to pay from: {explained.data['whole_from_rows']:,} changed rows" in explained.text
+    world.db.execute(MANY)
+    explained = world.pt.explain("scalar")
+    assert (explained.data["action"], explained.data["terms"]) == ("FULL", [])
+    assert "40000 changed rows: a whole refresh is expected to take" in explained.text
+    world.tick()
+    ((newest, *_),) = [world.pt.history("scalar")]
+    assert (newest.action, newest.reason) == ("FULL", explained.data["reason"])
+    assert newest.finished_at is not None and newest.finished_at > newest.started_at
+
+
+def test_the_past_decides(world: World) -> None:
+    """Whole refreshes that took long are in the history: the same changes are then taken in differentially."""
+    create(world, ("scalar",))
+    world.db.execute(MANY)
+    assert world.tick() == {"scalar": "FULL"}
+    world.db.execute("UPDATE pgtrickle.pgt_refresh_history SET started_at = finished_at - interval '1 hour'")
+    world.db.execute(MANY)
+    assert world.tick() == {"scalar": "DIFFERENTIAL"}
+    newest = world.pt.history("scalar")[0]
+    assert "a whole one 3600.0 s" in (newest.reason or "")
+    world.assert_exact(("scalar",))
+
+
+def test_a_table_that_was_never_analyzed_is_not_taken_for_an_empty_one(world: World) -> None:
+    world.db.execute("CREATE TABLE c (id int, v numeric) WITH (autovacuum_enabled = off)")
+    world.pt.create_stream_table("of_c", "SELECT id, v FROM c WHERE v >= 0")
+    world.db.execute("INSERT INTO c SELECT i, i FROM generate_series(1, 150000) AS i")
+    world.tick()
+    world.db.execute("UPDATE c SET v = v + 1 WHERE id <= 6000")
+    assert world.tick() == {"of_c": "DIFFERENTIAL"}
+
+
+def test_the_state_is_right_after_a_time_in_mode_full(world: World) -> None:
+    create(world, ("grouped", "scalar"))
+    for name in ("grouped", "scalar"):
+        world.pt.alter_stream_table(name, refresh_mode="FULL")
+    world.db.execute("UPDATE a SET v = v + 1, k = k + 25 WHERE id <= 500")
+    world.tick()
+    for name in ("grouped", "scalar"):
+        world.pt.alter_stream_table(name, refresh_mode="AUTO")
+    for statement in FEW:
+        world.db.execute(statement)
+        world.tick()
+        world.assert_exact(("grouped", "scalar"))

@@ -1,0 +1,96 @@
+"""AUTO's choice between a differential and a whole refresh: bounded by the measured past, and steady."""
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytrickle.catalog.definition import Evidence, PastRefresh
+from pytrickle.plan.choice import MARGIN, WORTH_ASKING, choose_action, expected
+from pytrickle.plan.refresh_plan import Action
+
+seconds = st.floats(0.0, 10_000.0)
+pasts = st.builds(PastRefresh, st.booleans(), st.integers(WORTH_ASKING, 10**9), seconds)
+evidences = st.builds(Evidence, st.integers(0, 10**10), st.integers(0, 10**9), st.lists(pasts, max_size=12).map(tuple))
+sizes = st.integers(0, 10**9)
+
+
+@given(evidences, sizes, sizes, st.booleans())
+def test_more_changes_never_turn_full_into_differential(
+    evidence: Evidence, one: int, other: int, grouped: bool
+) -> None:
+    fewer, more = sorted((one, other))
+    if choose_action(fewer, evidence, grouped).action is Action.FULL:
+        assert choose_action(more, evidence, grouped).action is Action.FULL
+
+
+@given(evidences, st.integers(0, WORTH_ASKING - 1), st.booleans())
+def test_few_changes_are_always_differential(evidence: Evidence, delta_rows: int, grouped: bool) -> None:
+    assert choose_action(delta_rows, evidence, grouped).action is Action.DIFFERENTIAL
+
+
+@given(evidences, st.booleans())
+def test_the_choice_switches_exactly_where_it_says(evidence: Evidence, grouped: bool) -> None:
+    rows = expected(evidence, grouped).switch_rows
+    assert choose_action(rows, evidence, grouped).action is Action.FULL
+    assert rows == WORTH_ASKING or choose_action(rows - 1, evidence, grouped).action is Action.DIFFERENTIAL
+
+
+@given(evidences, st.integers(WORTH_ASKING, 10**8), st.booleans())
+def test_what_was_done_last_is_done_again_for_as_many_changes(evidence: Evidence, rows: int, grouped: bool) -> None:
+    """Hysteresis: whatever the past, having refreshed one way never makes the other way likelier."""
+    after = {
+        whole: choose_action(rows, Evidence(evidence.source_rows, evidence.stored_rows, steered), grouped).action
+        for whole in (False, True)
+        if (steered := _ended(evidence, whole))
+    }
+    if after.get(False) is Action.FULL and True in after:
+        assert after[True] is Action.FULL
+
+
+def _ended(evidence: Evidence, whole: bool) -> tuple[PastRefresh, ...]:
+    """Move the newest refresh of one kind to the front, which changes the order of the kinds only."""
+    first = next((past for past in evidence.refreshes if past.whole is whole), None)
+    return () if first is None else (first, *(past for past in evidence.refreshes if past is not first))
+
+
+@given(st.integers(0, 2**32), st.floats(1e-6, 1e-4), st.floats(0.2, 60.0), st.floats(1.0, 1.12))
+def test_sizes_that_alternate_around_the_break_even_do_not_make_it_flip_flop(
+    seed: int, per_change: float, whole: float, spread: float
+) -> None:
+    """A world whose refreshes take what they take, give or take a tenth, in turns a bit below and above break-even."""
+    rng = Random(seed)
+    break_even = max(int((whole - 0.1) / per_change), WORTH_ASKING * 2)
+    refreshes: tuple[PastRefresh, ...] = ()
+    for number in range(60):
+        rows = int(break_even * spread if number % 2 else break_even / spread)
+        evidence = Evidence(1_000_000, 250, refreshes)
+        chosen = choose_action(rows, evidence, True).action is Action.FULL
+        taken = (whole if chosen else 0.1 + per_change * rows) * rng.uniform(0.95, 1.05)
+        refreshes = (PastRefresh(chosen, rows, taken), *refreshes)
+    turns = sum(one.whole is not other.whole for one, other in pairwise(refreshes))
+    assert turns <= 3, [past.whole for past in reversed(refreshes)]
+
+
+def test_one_slow_refresh_changes_nothing_and_two_do() -> None:
+    slow = PastRefresh(False, 50_000, 60.0)
+    sizes = (5_000_000, 250)
+    assert choose_action(50_000, Evidence(*sizes, (slow,)), True).action is Action.DIFFERENTIAL
+    assert choose_action(50_000, Evidence(*sizes, (slow, slow)), True).action is Action.FULL
+
+
+def test_a_whole_refresh_that_took_long_is_not_chosen_again() -> None:
+    long = PastRefresh(True, 1_000_000, 100.0)
+    assert choose_action(1_000_000, Evidence(5_000_000, 250), True).action is Action.FULL
+    chosen = choose_action(1_000_000, Evidence(5_000_000, 250, (long,)), True)
+    assert chosen.action is Action.DIFFERENTIAL
+    assert (
+        chosen.reason == "1000000 changed rows: a differential refresh is expected to take 4.1 s, a whole one 100.0 s"
+    )
+
+
+@pytest.mark.parametrize(("last_was_whole", "factor"), [(True, 1 / MARGIN), (False, MARGIN)])
+def test_the_margin_favours_the_way_of_the_last_large_refresh(last_was_whole: bool, factor: float) -> None:
+    assert expected(Evidence(1, 1, (PastRefresh(last_was_whole, WORTH_ASKING, 1.0),)), False).factor == factor
