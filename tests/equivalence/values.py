@@ -1,11 +1,15 @@
 """Types and their awkward values: NULL-heavy, few, and with everything that equality treats specially."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A column type; `ambiguous` values may be equal without being identical, such as 1.0 and 1.00."""
+    """A column type; `ambiguous` values may be equal without being identical, such as 1.0 and 1.00.
+
+    `ordered` says whether min() and max() take it, `summed` whether sum() and avg() do. A `blurred` column holds values
+    of an ambiguous type that something chose among equal ones, so that its text is not determined.
+    """
 
     name: str
     texts: tuple[str, ...]
@@ -13,6 +17,11 @@ class Type:
     ordered: bool = True
     summed: bool = False
     ambiguous: bool = False
+    blurred: bool = False
+
+    def chosen(self) -> "Type":
+        """The type of a value that was chosen among equal ones."""
+        return replace(self, blurred=True) if self.ambiguous else self
 
     def literals(self) -> tuple[str, ...]:
         """Write the type's values as SQL."""
@@ -60,6 +69,23 @@ ALL = (
     INT, SMALLINT, BIGINT, NUMERIC, FINITE, MONEY, TEXT, VARCHAR, DATE, TIMESTAMPTZ, TIMESTAMP, BOOL, INTERVAL, BYTEA,
     UUID, CHAR, FLOAT,
 )  # fmt: skip
+# What only the whole grammar uses: not all of it refreshes differentially under the core grammar.
+INTS = Type("integer[]", ("{}", "{1}", "{1,2}", "{2,NULL,1}", "{7,7}"), "ints")
+ENUM = Type("mood", ("sad", "ok", "glad"), "enum")
+DOMAIN = Type("amount", ("0", "1", "2"), "domain")
+JSONB = Type("jsonb", ("1", "1.0", "null", '{"a": 1}', "[1, 2]", '"a"'), ordered=False, ambiguous=True)
+RANGE = Type("int4range", ("empty", "[1,3)", "[1,2]", "(,1)", "[2,)"), ordered=False)
+FOLDED = Type("text COLLATE nocase", ("a", "A", "b", "B", ""), "folded", ambiguous=True)
+ENGLISH = Type('text COLLATE "en-x-icu"', ("a", "B", "b", "Ab", "ä", ""), "english")
+TIME = Type("time without time zone", ("00:00:00", "24:00:00", "12:30:00.5"))
+REAL = Type("real", ("0", "-0", "1.5", "NaN", "0.1", "-Infinity"), ambiguous=True)
+
+WHOLE = (*ALL, INT, TEXT, INTS, INTS, ENUM, DOMAIN, JSONB, RANGE, FOLDED, ENGLISH, TIME, REAL)
+PREAMBLE = (
+    "CREATE TYPE mood AS ENUM ('sad', 'ok', 'glad')",
+    "CREATE DOMAIN amount AS integer CHECK (VALUE BETWEEN -1000 AND 1000)",
+    "CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+)
 NAMES = ("id", "k", "action", "select", 'wei"rd', "Übung", "left", "a b", "pgt", "date", "user", "from")
 
 

@@ -1,0 +1,48 @@
+"""One run of a seed: a random database, stream tables over it, and batches of changes, compared after every refresh."""
+
+from dataclasses import dataclass
+from random import Random
+
+from pytrickle.client import Client
+from tests.conftest import Database
+from tests.equivalence.grammar import CORE, Grammar
+from tests.equivalence.worlds import ANY_ACTION, World
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much a run does."""
+
+    queries: int = 12
+    batches: int = 5
+
+
+def small_delta_rows(seed: int) -> int:
+    """Whether PostgreSQL computes the deltas of this seed or, with 0, the engine joins them."""
+    return (0, 20_000)[seed % 2]
+
+
+def disable_jit(db: Database) -> None:
+    """Keep PostgreSQL from compiling queries over a few rows: without statistics it takes their tables for large.
+
+    For sessions that begin later; so it comes before the client.
+    """
+    db.execute("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET jit = off', current_database()); END $$")
+
+
+def play(db: Database, client: Client, seed: int, grammar: Grammar = CORE, size: Size | None = None) -> World:
+    """Create stream tables, change their sources, refresh and compare, batch after batch.
+
+    Raise AssertionError, with the script that made the database, where a stream table differs from its query.
+    """
+    size = size or Size()
+    world = World(db, client, Random(seed), grammar)
+    world.create_tables()
+    world.create_stream_tables(size.queries)
+    world.tick(frozenset({"FULL"}))
+    world.check()
+    for _ in range(size.batches):
+        world.mutate()
+        world.tick(ANY_ACTION - {"FULL"} if grammar is CORE else ANY_ACTION)
+        world.check()
+    return world
