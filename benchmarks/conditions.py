@@ -10,8 +10,6 @@ from pathlib import Path
 import psycopg
 from pyspark.sql import SparkSession
 
-from benchmarks.scale import Scale
-
 REPORTED_SETTINGS = (
     "shared_buffers",
     "fsync",
@@ -28,19 +26,6 @@ REPORTED_SETTINGS = (
     "jit",
     "autovacuum",
 )
-
-
-def server_settings(scale: Scale) -> dict[str, str]:
-    """Return settings as a production server of this size would have them: durable, with memory to work in."""
-    return {
-        "shared_buffers": scale.shared_buffers,
-        "effective_cache_size": "8GB",
-        "work_mem": "64MB",
-        "maintenance_work_mem": "512MB",
-        "max_wal_size": "16GB",
-        "checkpoint_timeout": "15min",
-        "random_page_cost": "1.1",
-    }
 
 
 def conditions(connection: psycopg.Connection, spark: SparkSession, load: float) -> dict[str, str]:

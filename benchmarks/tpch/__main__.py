@@ -1,0 +1,87 @@
+"""Run the benchmark: `python -m benchmarks.tpch [--orders N] [--rounds N] [--queries q01,q05] [--output DIRECTORY]`."""
+
+import argparse
+import os
+from pathlib import Path
+
+import psycopg
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+import pytrickle
+from benchmarks.conditions import conditions
+from benchmarks.server import debian_binaries, server_settings
+from benchmarks.tpch.chart import draw_chart
+from benchmarks.tpch.database import Database
+from benchmarks.tpch.measure import Measurement
+from benchmarks.tpch.queries import read_queries
+from benchmarks.tpch.report import write_report
+from benchmarks.tpch.results import Results
+from pytrickle.client import Client
+from pytrickle.db import connect
+from pytrickle.demo.server import postgres_server
+
+DEFAULT_ORDERS = 300_000
+LARGE = 100_000
+PERCENTS = (0.1, 1.0)
+
+console = Console(stderr=True)
+
+
+def main() -> None:
+    """Measure the queries on a server started for the purpose, and write the report and the chart."""
+    options = _options()
+    buffers = "2GB" if options.orders >= LARGE else "256MB"
+    with postgres_server(options.binaries, server_settings(buffers)) as server:
+        console.print(f"PostgreSQL {server.version} started.")
+        pytrickle.install(server.dsn)
+        with connect(server.dsn, role="benchmark") as connection, pytrickle.connect(server.dsn) as client:
+            results = _measure(connection, client, options)
+    options.output.mkdir(parents=True, exist_ok=True)
+    draw_chart(results, options.output / "benchmarks-tpch.png")
+    write_report(results, "benchmarks-tpch.png", options.output / "benchmarks-tpch.md")
+    console.print(f"Wrote {options.output / 'benchmarks-tpch.md'} and the chart beside it.")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tpch", description="Measure TPC-H's queries.")
+    parser.add_argument("--orders", type=int, default=DEFAULT_ORDERS, help="size (1,500,000 is scale factor 1)")
+    parser.add_argument("--rounds", type=int, default=3, help="repetitions at each rate of change")
+    parser.add_argument("--queries", type=_queries, default=read_queries(), help="names by comma (default: all)")
+    parser.add_argument("--timeout", type=int, default=300, help="seconds that one statement may take")
+    parser.add_argument("--output", type=Path, help="where the report goes (default: docs; build for fewer orders)")
+    parser.add_argument("--binaries", type=Path, default=debian_binaries(), help="directory of postgres and initdb")
+    options = parser.parse_args()
+    options.output = options.output or Path("docs" if options.orders >= DEFAULT_ORDERS else "build")
+    return options
+
+
+def _queries(names: str) -> object:
+    return read_queries(names.split(","))
+
+
+def _measure(connection: psycopg.Connection, client: Client, options: argparse.Namespace) -> Results:
+    load = os.getloadavg()[0]
+    database = Database(connection, options.orders)
+    console.print(f"Making {options.orders:,} orders …")
+    database.create()
+    sizes = database.sizes()
+    measurement = Measurement(database, client, options.queries, options.timeout, console.print)
+    measurement.create()
+    for percent in PERCENTS:
+        measurement.measure(percent, options.rounds)
+    return Results(
+        conditions(connection, SparkSession.builder.getOrCreate(), load),
+        sizes,
+        options.rounds,
+        options.timeout,
+        {query.name: query.title for query in options.queries},
+        measurement.figures,
+        measurement.changed,
+        measurement.failures,
+        frozenset(measurement.unequal),
+    )
+
+
+if __name__ == "__main__":
+    main()
