@@ -69,7 +69,8 @@ class Measurement:
         try:
             yield
         except (PytrickleError, psycopg.Error) as error:
-            self.failures[query.name] = str(error).splitlines()[0]
+            side = "stream table" if isinstance(error, PytrickleError) else "materialized view"
+            self.failures[query.name] = f"{side}: {str(error).splitlines()[0]}"
             self.report(f"{query.title} failed: {self.failures[query.name]}")
             query.drop(connection, self.client)
         finally:

@@ -39,7 +39,7 @@ class Query:
     def drop(self, connection: psycopg.Connection, client: Client) -> None:
         """Drop both, or what there is of them."""
         connection.execute(sql.SQL("DROP MATERIALIZED VIEW IF EXISTS {}").format(self.materialized_view))
-        if any(table.name.endswith(self.name) for table in client.stream_tables()):
+        if any(table.stream_table == f"public.{self.name}" for table in client.stream_tables()):
             client.drop_stream_table(self.name)
 
     def refresh(self, client: Client) -> RefreshResult:

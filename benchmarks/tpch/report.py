@@ -24,8 +24,8 @@ def write_report(results: Results, chart: str, path: Path) -> None:
             rounds=results.rounds,
             chart=chart,
             expectations="\n".join(_expectations(results)),
-            heads="".join(f" differential at {rate} | view at {rate} | faster |" for rate in rates),
-            rules="---:|---:|---:|" * len(rates),
+            heads="".join(f" action at {rate} | stream table | view | faster |" for rate in rates),
+            rules="---|---:|---:|---:|" * len(rates),
             rows="\n".join(_row(results, name) for name in results.titles),
             failures="".join(_failures(results)),
         )
@@ -40,7 +40,11 @@ def _expectations(results: Results) -> Iterator[str]:
         faster = sum(ratio > 1 for ratio in ratios.values())
         expected = percent == min(results.changed) and whole
         verdict = f" (at least {FASTER_QUERIES} expected: {_met(faster >= FASTER_QUERIES)})" if expected else ""
-        yield f"- At {percent:g} %, {faster} of {len(results.titles)} queries were faster than the view{verdict}."
+        differential = sum("DIFFERENTIAL" in results.figures[percent, name].actions for name in ratios)
+        yield (
+            f"- At {percent:g} %, {faster} of {len(results.titles)} queries were faster than the view{verdict};"
+            f" {differential} were refreshed by DIFFERENTIAL."
+        )
     measured = {
         (percent, name): ratio for percent in results.changed for name, ratio in results.ratios(percent).items()
     }
@@ -54,16 +58,22 @@ def _expectations(results: Results) -> Iterator[str]:
 
 
 def _row(results: Results, name: str) -> str:
-    if name in results.failures:
-        return f"| {results.titles[name]} | failed |" + " – |" * (3 * len(results.changed) + 1)
-    found = [results.figures.get((percent, name)) for percent in results.changed]
-    actions = sorted({action for figures in found if figures for action in figures.actions})
-    cells = [results.titles[name], ", ".join(actions)]
-    for figures in found:
+    cells = [results.titles[name]]
+    for percent in results.changed:
+        figures = results.figures.get((percent, name))
         timings = figures.timings if figures else None
-        cells += [*map(_span, timings), f"{figures.ratio:.1f} x"] if figures and timings else ["–"] * 3
-    cells.append("**no**" if name in results.unequal else "yes")
+        if figures and timings:
+            cells += [", ".join(sorted(figures.actions)), *map(_span, timings), _times(figures.ratio or 0)]
+        else:
+            cells += ["failed", "–", "–", "–"]
+    cells.append(_verdict(results, name))
     return f"| {' | '.join(cells)} |"
+
+
+def _verdict(results: Results, name: str) -> str:
+    if name in results.unequal:
+        return "**no**"
+    return "–" if name in results.failures else "yes"
 
 
 def _failures(results: Results) -> Iterator[str]:
@@ -77,6 +87,10 @@ def _failures(results: Results) -> Iterator[str]:
 
 def _met(met: bool) -> str:
     return "met" if met else "**missed**"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.0f} x" if ratio >= 10 else f"{ratio:.1f} x" if ratio >= 1 else f"{ratio:.2f} x"
 
 
 def _span(timing: Timing) -> str:

@@ -96,8 +96,11 @@ class Shop:
             for name, table in TABLES.items():
                 self._update(name, table.updates)
             for name, table in TABLES.items():
-                for key in back.get(name) or [None] * max(1, table.updates // 2):
-                    self._insert(name, [self._draw(name, key or self._new_key(name))])
+                returning = back.get(name, [])
+                for key in returning:
+                    self._insert(name, [self._draw(name, key)])
+                for _ in range(0 if returning else max(1, table.updates // 2)):
+                    self._insert(name, [self._draw(name, self._new_key(name))])
 
     def _initial(self) -> Iterator[tuple[str, list[Row]]]:
         """Draw the first rows of one table after the other; what is drawn later refers to what is stored."""
