@@ -47,8 +47,8 @@ def extremum(writer: Writer, scope: Scope) -> Item:
 
 
 def total(type_: Type) -> Type:
-    """The type of a sum: its scale is that of what it adds."""
-    return replace(NUMERIC, blurred=type_.blurred) if type_.family in {"int", "numeric"} else type_
+    """The type of a sum: a number has the scale of what it adds, an interval may keep the text of an equal one."""
+    return replace(NUMERIC, blurred=type_.blurred) if type_.family in {"int", "numeric"} else type_.chosen()
 
 
 def _argument(writer: Writer, scope: Scope, usable: list[Column]) -> Item:
