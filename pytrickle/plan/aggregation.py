@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.block import Block, own_column
-from pytrickle.plan.correlate import Loose, loosen_all
+from pytrickle.plan.block import Block
+from pytrickle.plan.correlate import Loose, loosen_by_asking
 from pytrickle.plan.lift import GROUP, WINDOW, GroupLift, WindowLift, function_name
 from pytrickle.plan.operation import ROW, Form, Rows, columns_of, derive, text
 from pytrickle.plan.scope import Names, resolve
@@ -21,14 +21,15 @@ FLOATING = frozenset({"real", "double precision"})
 ROUNDING = ("sum", "avg", "stddev", "var", "corr", "covar", "regr")
 
 
-def group(reader: Reader, lift: GroupLift, blocks: Blocks, outer: Names) -> tuple[Block, Loose]:
+def group(
+    reader: Reader, lift: GroupLift, blocks: Blocks, outer: Names, asking: Block | None = None
+) -> tuple[Block, Loose]:
     """Build the groups of blocks; return them as one block, and what ties them to the rows around.
 
-    The ties' inner sides are further keys, which the block's conditions equate with the outer sides.
+    The ties' inner sides are further keys, which the block's conditions equate with the outer sides; `asking` is the
+    block around, where there is one.
     """
-    loose = loosen_all(blocks)
-    if loose is None:
-        raise NotDifferentiable("an aggregate tied to the rows around it by more than equalities")
+    loose = loosen_by_asking(reader, asking, blocks, "an aggregate")
     ties = len(loose[0].pairs)
     keys = tuple(f"k{i}" for i in range(len(lift.keys) + ties))
     arguments = (*keys, *lift.arguments.names)
@@ -40,11 +41,7 @@ def group(reader: Reader, lift: GroupLift, blocks: Blocks, outer: Names) -> tupl
     form = Form("aggregate", f"SELECT {', '.join([*listed, *calls])} FROM", f"AS {ROW}{grouped}", columns)
     leaf = derive(reader, rows, arguments, keys, form)
     _refuse_rounding(lift, reader.types_of(leaf.operation)[len(keys) :])
-    equal = [
-        exp.EQ(this=pair[0].copy(), expression=own_column(leaf.alias, f"k{len(lift.keys) + i}"))
-        for i, pair in enumerate(loose[0].pairs)
-    ]
-    block = Block((leaf,), (*loose[0].guards, *equal), _visible(lift, columns_of(leaf)))
+    block = Block((leaf,), loose[0].ties(leaf.alias, len(lift.keys)), _visible(lift, columns_of(leaf)))
     return block, loose[0]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra import Derived, Function
+from pytrickle.plan.algebra import Function, Leaf
 from pytrickle.plan.block import Block, own_column, to_expr
 from pytrickle.plan.operation import distinct, exists
 from pytrickle.plan.scope import tables_of
@@ -21,19 +21,30 @@ if TYPE_CHECKING:
 class Loose:
     """A block without references to the rows around it, and what tied it to them.
 
-    `pairs` are (outer, inner) expressions that must be equal, `guards` conditions on the outer row alone.
+    `pairs` are (outer, inner) expressions that must be equal, NULL included if `null_safe`; `guards` are conditions on
+    the outer row alone.
     """
 
     block: Block
     pairs: tuple[tuple[exp.Expr, exp.Expr], ...]
     guards: tuple[exp.Expr, ...]
+    null_safe: bool = False
+
+    def ties(self, alias: str, first: int = 0) -> tuple[exp.Expr, ...]:
+        """Equate the outer expressions with the keys k<first> and following of a leaf."""
+        kind = exp.NullSafeEQ if self.null_safe else exp.EQ
+        equal = (
+            kind(this=outer.copy(), expression=own_column(alias, f"k{first + i}"))
+            for i, (outer, _) in enumerate(self.pairs)
+        )
+        return (*self.guards, *equal)
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
     """A leaf to join, and the conditions under which a row of it belongs to a row of the query around it."""
 
-    leaf: Derived
+    leaf: Leaf
     conditions: tuple[exp.Expr, ...]
 
     def within(self, block: Block) -> Block | None:
@@ -74,6 +85,37 @@ def loosen_all(blocks: tuple[Block, ...]) -> tuple[Loose, ...] | None:
         (tuple(to_expr(o).sql for o, _ in each.pairs), tuple(to_expr(g).sql for g in each.guards)) for each in loose
     }
     return loose if len(loose) == len(blocks) and len(ties) == 1 else None
+
+
+def loosen_by_asking(reader: Reader, outer: Block | None, inner: tuple[Block, ...], what: str) -> tuple[Loose, ...]:
+    """Separate blocks by equalities, or else by joining them with the distinct values that the outer rows ask for."""
+    loose = loosen_all(inner)
+    if loose is not None:
+        return loose
+    free = free_columns(inner)
+    if outer is None or not tables_of_all(free) <= outer.aliases:
+        raise NotDifferentiable(f"{what} tied to the rows around it by more than equalities")
+    asked = distinct(reader, ((replace(outer, negated=False), free),), "asked")
+    keys = {column: own_column(asked.alias, f"k{i}") for i, column in enumerate(free)}
+
+    def step(node: exp.Expr) -> exp.Expr:
+        return keys[node].copy() if node in keys else node
+
+    pairs = tuple(keys.items())
+    null_safe = not all(reader.never_null(column, outer) for column in free)
+    return tuple(
+        Loose(
+            replace(
+                block.mapped(lambda e: e.transform(step)),
+                leaves=(asked, *block.leaves),
+                predicates=tuple(predicate.transform(step) for predicate in block.predicates),
+            ),
+            pairs,
+            (),
+            null_safe,
+        )
+        for block in inner
+    )
 
 
 def indicator(reader: Reader, outer: Block, inner: tuple[Block, ...]) -> Match:
@@ -121,10 +163,7 @@ def _by_keys(reader: Reader, loose: tuple[Loose, ...]) -> Match:
     if not pairs:
         return Match(exists(reader, tuple(each.block for each in loose)), guards)
     leaf = distinct(reader, tuple((each.block, tuple(key for _, key in each.pairs)) for each in loose), "exists")
-    equal = [
-        exp.EQ(this=outer.copy(), expression=own_column(leaf.alias, f"k{i}")) for i, (outer, _) in enumerate(pairs)
-    ]
-    return Match(leaf, (*guards, *equal))
+    return Match(leaf, loose[0].ties(leaf.alias))
 
 
 def _pair(predicate: exp.Expr, own: frozenset[str]) -> tuple[exp.Expr, exp.Expr] | None:

@@ -35,9 +35,13 @@ class Canonical(Postgres):
 def parse_query(text: str) -> exp.Expr:
     """Parse one canonical query; raise NotDifferentiable when the text is beyond the parser."""
     try:
-        return parse_one(text, dialect=Canonical)
+        tree = parse_one(text, dialect=Canonical)
     except SqlglotError as error:
         raise NotDifferentiable("the query uses syntax that cannot be parsed") from error
+    for node in list(tree.find_all(exp.Collate)):
+        # A collation's name is no reference to a column.
+        node.set("expression", exp.Var(this=render(node.expression)))
+    return tree
 
 
 def render(node: exp.Expr) -> str:

@@ -13,6 +13,7 @@ from sqlglot import exp
 from pytrickle.plan.block import Block, null_of
 from pytrickle.plan.correlate import indicator
 from pytrickle.plan.scope import MERGED, Names, first_named, resolve
+from pytrickle.plan.sublinks import Context, filtered
 
 if TYPE_CHECKING:
     from pytrickle.plan.reader import Reader
@@ -20,23 +21,17 @@ if TYPE_CHECKING:
 Blocks = tuple[Block, ...]
 
 
-def join(reader: Reader, left: Blocks, right: Blocks, clause: exp.Join, outer: Names) -> Blocks:
+def join(reader: Reader, left: Blocks, right: Blocks, clause: exp.Join, context: Context) -> Blocks:
     """Join two sums of blocks as a JOIN clause says; keep what has no match on the side or sides that it names."""
     side = (clause.side or "").upper()
     result: list[Block] = []
-    for one in left:
-        matched = (_where(one.times(other), clause, outer) for other in right)
-        result += [block for block in matched if block is not None]
+    for both in (one.times(other) for one in left for other in right):
+        result += filtered(reader, both, _condition(clause, both.names), context)
     if side in {"LEFT", "FULL"}:
-        result += _unmatched(reader, left, right, clause, outer)
+        result += _unmatched(reader, left, right, clause, context.outer)
     if side in {"RIGHT", "FULL"}:
-        result += _unmatched(reader, right, left, clause, outer)
+        result += _unmatched(reader, right, left, clause, context.outer)
     return tuple(_with_merged(block, clause, side, left[0].names, right[0].names) for block in result)
-
-
-def _where(both: Block, clause: exp.Join, outer: Names) -> Block | None:
-    condition = _condition(clause, both.names)
-    return both if condition is None else both.where(resolve(condition, both.names, outer))
 
 
 def _condition(clause: exp.Join, names: Names) -> exp.Expr | None:

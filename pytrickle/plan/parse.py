@@ -13,7 +13,7 @@ from pytrickle.plan.grouping import Grouping, is_key
 from pytrickle.plan.grouping_sets import is_simple
 from pytrickle.plan.probe import Probe
 from pytrickle.plan.reader import Reader
-from pytrickle.plan.scope import Ctes, resolve
+from pytrickle.plan.scope import resolve
 from pytrickle.plan.select import is_grouped, own_nodes
 from pytrickle.plan.sublinks import Context, expanded
 from pytrickle.plan.top import cut_off
@@ -31,21 +31,21 @@ def parse(definition: Definition, probe: Probe) -> Query:
     tree = parse_query(definition.text)
     _check_survival(definition, tree, probe)
     reader = Reader(definition, probe)
-    query, ctes = reader.unwrapped(tree, {})
+    query, context = reader.unwrapped(tree, Context({}, {}))
     body, top = cut_off(query, tuple(name for name, _ in definition.columns))
-    return replace(_body(body, ctes, reader), top=top)
+    return replace(_body(body, context, reader), top=top)
 
 
-def _body(query: exp.Expr, ctes: Ctes, reader: Reader) -> Query:
+def _body(query: exp.Expr, context: Context, reader: Reader) -> Query:
     definition = reader.definition
     if isinstance(query, exp.Select) and _accumulates(query, reader):
-        return _aggregate(query, ctes, reader)
+        return _aggregate(query, context, reader)
     if isinstance(query, exp.Select) and _is_distinct_only(query, reader):
-        return _distinct(query, ctes, reader)
+        return _distinct(query, context, reader)
     if isinstance(query, exp.Union) and query.args.get("distinct"):
-        arms = [block for arm in _arms(query) for block in reader.derived(arm, ctes, {})]
+        arms = [block for arm in _arms(query) for block in reader.derived(arm, context)]
         return _rows(tuple(arms), definition, True)
-    return _rows(reader.derived(query, ctes, {}), definition, False)
+    return _rows(reader.derived(query, context), definition, False)
 
 
 def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> None:
@@ -76,12 +76,10 @@ def _is_distinct_only(select: exp.Select, reader: Reader) -> bool:
     return clause is not None and not clause.args.get("on") and not is_grouped(reader, select) and not windows
 
 
-def _distinct(select: exp.Select, ctes: Ctes, reader: Reader) -> Query:
+def _distinct(select: exp.Select, context: Context, reader: Reader) -> Query:
     names = [name for name, _ in reader.definition.columns]
     items = [item.unalias() for item in select.selects]
-    cases = [
-        case for block in reader.blocks(select, ctes, {}) for case in expanded(reader, block, items, Context(ctes, {}))
-    ]
+    cases = [case for block in reader.blocks(select, context) for case in expanded(reader, block, items, context)]
     blocks = tuple(block.named({"": dict(zip(names, columns, strict=True))}) for block, columns in cases)
     return _rows(blocks, reader.definition, True)
 
@@ -115,7 +113,7 @@ def _rows(blocks: Blocks, definition: Definition, distinct: bool) -> Query:
     return Query(rows, names, Aggregate(rows, names, (), None, output, True, shown))
 
 
-def _aggregate(query: exp.Select, ctes: Ctes, reader: Reader) -> Query:
+def _aggregate(query: exp.Select, context: Context, reader: Reader) -> Query:
     grouping = Grouping.of(query)
     columns = reader.definition.columns
     lifted = [grouping.lift(item.unalias()) for item in query.selects]
@@ -123,7 +121,7 @@ def _aggregate(query: exp.Select, ctes: Ctes, reader: Reader) -> Query:
     having = query.args.get("having")
     condition = render(grouping.lift(having.this)) if having else None
     keys, arguments = grouping.keys, grouping.arguments
-    projects = tuple(_grouped(block, keys, arguments) for block in reader.blocks(query, ctes, {}))
+    projects = tuple(_grouped(block, keys, arguments) for block in reader.blocks(query, context))
     if not projects:
         raise NotDifferentiable("a condition that is never true")
     names = tuple(name for name, _ in projects[0].columns)

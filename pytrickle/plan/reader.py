@@ -16,6 +16,7 @@ from pytrickle.plan.delta import at
 from pytrickle.plan.dialect import parse_query, render
 from pytrickle.plan.logic import is_null
 from pytrickle.plan.probe import Probe
+from pytrickle.plan.scalar import lateral_aggregate
 from pytrickle.plan.scope import Ctes, Names, columns_named, renamed, resolve, tables_of
 from pytrickle.plan.select import Selection, is_grouped, is_plain_aggregate
 from pytrickle.plan.selection import set_operation
@@ -40,43 +41,46 @@ class Reader:
         """Return a fresh alias."""
         return f"t{next(self.aliases)}"
 
-    def blocks(self, select: exp.Select, ctes: Ctes, outer: Names) -> Blocks:
+    def blocks(self, select: exp.Select, context: Context) -> Blocks:
         """Return the blocks of a SELECT's FROM and WHERE."""
         source = select.args.get("from_")
         result: Blocks = (Block((), (), {}),)
         if source:
-            result = self._item(source.this, ctes, outer)
+            result = self._item(source.this, context)
         for join in select.args.get("joins") or ():
-            result = self._join(result, join, ctes, outer)
+            result = self._join(result, join, context)
         where = select.args.get("where")
         condition = where.this if where else None
-        context = Context(ctes, outer)
         return _few(tuple(kept for block in result for kept in filtered(self, block, condition, context)))
 
-    def rows(self, query: exp.Expr, ctes: Ctes, outer: Names) -> Blocks:
+    def rows(self, query: exp.Expr, context: Context) -> Blocks:
         """Return blocks that have a row exactly where a subquery has one; their names do not matter."""
-        query, inner = self.unwrapped(query, ctes)
+        query, context = self.unwrapped(query, context)
         limit = query.args.get("limit")
         trivial = limit is None or (isinstance(limit.expression, exp.Literal) and limit.expression.name != "0")
         if isinstance(query, exp.Select) and not is_grouped(self, query) and trivial and not query.args.get("offset"):
-            return self.blocks(query, inner, outer)
-        return self.derived(query, inner, outer)
+            return self.blocks(query, context)
+        return self.derived(query, context)
 
-    def derived(self, query: exp.Expr, ctes: Ctes, outer: Names) -> Blocks:
+    def derived(self, query: exp.Expr, context: Context) -> Blocks:
         """Return the blocks of a subquery; their names are {'': output column -> expression}."""
-        query, ctes = self.unwrapped(query, ctes)
-        for clause in ("limit", "offset", "fetch", "qualify", "locks"):
-            if query.args.get(clause):
-                raise NotDifferentiable(f"{clause.upper()} below the top of the query")
-        if isinstance(query, exp.SetOperation):
-            return self.union(query, ctes, outer, None)
+        query, context = self.unwrapped(query, context)
+        if query.args.get("locks"):
+            raise NotDifferentiable("FOR UPDATE")
         if isinstance(query, exp.Select):
-            return _few(Selection(self, query, Context(ctes, outer)).blocks())
+            return _few(Selection(self, query, context).limited())
+        if any(query.args.get(clause) for clause in ("limit", "offset", "fetch")):
+            raise NotDifferentiable("LIMIT of a set operation below the top of the query")
+        if isinstance(query, exp.SetOperation):
+            return self.union(query, context, None)
+        if isinstance(query, exp.Values):
+            block = self._function(query, context.outer)
+            return (block.named({"": next(iter(block.names.values()))}),)
         raise NotDifferentiable(f"{query.key.upper()} in FROM")
 
-    def union(self, query: exp.SetOperation, ctes: Ctes, outer: Names, types: tuple[str, ...] | None) -> Blocks:
+    def union(self, query: exp.SetOperation, context: Context, types: tuple[str, ...] | None) -> Blocks:
         """Return the blocks of a set operation, each column cast to its type, so that an arm may stand alone."""
-        arms = [self.derived(arm, ctes, outer) for arm in (query.this, query.expression)]
+        arms = [self.derived(arm, context) for arm in (query.this, query.expression)]
         names = tuple(arms[0][0].names[""])
         if any(len(block.names[""]) != len(names) for arm in arms for block in arm):
             raise NotDifferentiable("a set operation whose arms name a column twice")
@@ -90,16 +94,16 @@ class Reader:
             )
         return (set_operation(self, query, (rows[0], rows[1]), names),)
 
-    def unwrapped(self, query: exp.Expr, ctes: Ctes) -> tuple[exp.Expr, Ctes]:
+    def unwrapped(self, query: exp.Expr, context: Context) -> tuple[exp.Expr, Context]:
         """Strip parentheses and take in the WITH clause; later names see earlier ones."""
         while isinstance(query, exp.Subquery) and not query.alias:
             query = query.this
         clause = query.args.get("with_")
         if clause is None:
-            return query, ctes
+            return query, context
         if clause.args.get("recursive"):
             raise NotDifferentiable("WITH RECURSIVE")
-        return query, {**ctes, **{cte.alias: cte for cte in clause.expressions}}
+        return query, replace(context, ctes={**context.ctes, **{cte.alias: cte for cte in clause.expressions}})
 
     def is_plain_aggregate(self, query: exp.Select) -> bool:
         """Whether a SELECT has aggregates but neither GROUP BY nor HAVING, so that it always has one row."""
@@ -158,38 +162,43 @@ class Reader:
             self.known_types[text] = self.probe.column_types(text)
         return self.known_types[text]
 
-    def _join(self, left: Blocks, join: exp.Join, ctes: Ctes, outer: Names) -> Blocks:
+    def _join(self, left: Blocks, join: exp.Join, context: Context) -> Blocks:
         kind = (join.kind or "INNER").upper()
         if kind not in {"INNER", "CROSS", "OUTER"} or join.args.get("method"):
             raise NotDifferentiable(f"{join.method or kind} JOIN")
-        around = {**outer, **left[0].names} if left else outer
-        right = self._item(join.this, ctes, around)
-        if not left or not right:
+        if not left:
             raise NotDifferentiable("a join with nothing")
-        return _few(outer_joins.join(self, left, right, join, outer))
+        lateral = lateral_aggregate(self, left, join, context)
+        if lateral is not None:
+            return _few(lateral)
+        asking = left[0] if len(left) == 1 else None
+        right = self._item(join.this, Context(context.ctes, {**context.outer, **left[0].names}, asking))
+        if not right:
+            raise NotDifferentiable("a join with nothing")
+        return _few(outer_joins.join(self, left, right, join, context))
 
-    def _item(self, item: exp.Expr, ctes: Ctes, outer: Names) -> Blocks:
+    def _item(self, item: exp.Expr, context: Context) -> Blocks:
         if item.args.get("sample") or item.args.get("pivots") or item.args.get("laterals"):
             raise NotDifferentiable("TABLESAMPLE in FROM")
-        result = self._source(item, ctes, outer)
+        result = self._source(item, context)
         for join in item.args.get("joins") or ():
-            result = self._join(result, join, ctes, outer)
+            result = self._join(result, join, context)
         return result
 
-    def _source(self, item: exp.Expr, ctes: Ctes, outer: Names) -> Blocks:
+    def _source(self, item: exp.Expr, context: Context) -> Blocks:
         match item:
             case exp.Lateral(this=exp.Subquery() as query):
-                return _named(self.derived(query, ctes, outer), item)
+                return _named(self.derived(query, context), item)
             case exp.Lateral() | exp.Unnest() | exp.Values():
-                return (self._function(item, outer),)
+                return (self._function(item, context.outer),)
             case exp.Subquery(this=exp.Table() | exp.Subquery() as inner) if not item.alias:
-                return self._item(inner, ctes, outer)
+                return self._item(inner, context)
             case exp.Subquery():
-                return _named(self.derived(item.this, ctes, {}), item)
+                return _named(self.derived(item.this, Context(context.ctes, {})), item)
             case exp.Table(this=exp.Identifier()):
-                return self._table(item, ctes)
+                return self._table(item, context.ctes)
             case exp.Table():
-                return (self._function(item, outer),)
+                return (self._function(item, context.outer),)
             case _:
                 raise NotDifferentiable(f"{item.key.upper()} in FROM")
 
@@ -212,9 +221,9 @@ class Reader:
         """Read what has a name once: further references share its operations, under aliases of their own."""
         known = self.known_blocks.get(query)
         if known is None:
-            known = self.known_blocks[query] = self.derived(query, ctes, {})
+            known = self.known_blocks[query] = self.derived(query, Context(ctes, {}))
         if any(isinstance(leaf, Function) for block in known for leaf in block.leaves):
-            return self.derived(query, ctes, {})
+            return self.derived(query, Context(ctes, {}))
         return tuple(block.realiased({leaf.alias: self.alias() for leaf in block.leaves}) for block in known)
 
     def _scan(self, table: exp.Table, source: Source) -> Block:
@@ -227,10 +236,13 @@ class Reader:
     def _function(self, item: exp.Expr, outer: Names) -> Block:
         """A set-returning function or VALUES: computed for each row of what stands to its left."""
         names, alias = item.alias_column_names, self.alias()
+        if isinstance(item, exp.Values):
+            width = len(item.expressions[0].expressions)
+            names = [*names, *(f"column{i + 1}" for i in range(len(names), width))]
         ordinality = item.args.get("offset")
         if isinstance(ordinality, exp.Identifier):
             names = [*names, ordinality.name]
-        if not names or not item.alias:
+        if not names or not (item.alias or isinstance(item, exp.Values)):
             raise NotDifferentiable(f"{item.key.upper()} in FROM without column names")
         bare = item.copy()
         for part in ("alias", "joins"):

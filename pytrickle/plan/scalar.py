@@ -1,7 +1,8 @@
-"""Scalar subqueries: an aggregate over the rows that belong to a row, or the one row that there may be."""
+"""Subqueries with one row: an aggregate over the rows that belong to a row, or the one row that there may be."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -9,84 +10,78 @@ from sqlglot import exp
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.aggregation import group
 from pytrickle.plan.block import Block, null_of
-from pytrickle.plan.correlate import Match, loosen_all
+from pytrickle.plan.correlate import Match, loosen_by_asking
 from pytrickle.plan.lift import GROUP, GroupLift, function_name
-from pytrickle.plan.scope import Ctes, Names, resolve
+from pytrickle.plan.scope import resolve
 from pytrickle.plan.selection import VALUE, single
 
 if TYPE_CHECKING:
     from pytrickle.plan.reader import Reader
+    from pytrickle.plan.sublinks import Context
 
+Blocks = tuple[Block, ...]
 Case = tuple[Block, exp.Expr]
+Cases = list[tuple[Block, list[exp.Expr]]]
 
 
-def scalar_cases(reader: Reader, block: Block, query: exp.Expr, ctes: Ctes, scope: Names) -> list[Case]:
+def scalar_cases(reader: Reader, block: Block, query: exp.Expr, context: Context) -> list[Case]:
     """List the cases of a scalar subquery's value: where it has a row, and where it has none."""
-    query, ctes = reader.unwrapped(query, ctes)
+    query, context = reader.unwrapped(query, context)
     if isinstance(query, exp.Select) and reader.is_plain_aggregate(query):
-        return _aggregate(reader, block, query, ctes, scope)
-    return _single(reader, block, query, ctes, scope)
+        return [(case, values[0]) for case, values in aggregate_cases(reader, block, query, context)]
+    inner = reader.derived(query, context)
+    values = [next(iter(each.names[""].values())) for each in inner]
+    named = tuple(each.named({VALUE: {"v": value}}) for each, value in zip(inner, values, strict=True))
+    found, value = single(reader, loosen_by_asking(reader, block, named, "a scalar subquery"))
+    types = reader.types_of_leaf(found)
+    return [
+        (case, [value, null_of(types["v"])][missing]) for case, missing in _with_or_without(block, found, always=False)
+    ]
 
 
-def _aggregate(reader: Reader, block: Block, query: exp.Select, ctes: Ctes, scope: Names) -> list[Case]:
-    inner = reader.blocks(query, ctes, scope)
-    lift = GroupLift([], inner[0].names if inner else {}, reader.definition.aggregates, False)
-    lifted = lift.lift(query.selects[0].unalias())
+def aggregate_cases(reader: Reader, block: Block, query: exp.Select, context: Context) -> Cases:
+    """List the cases of a SELECT of aggregates, which has one row whatever it finds, beside the rows of a block."""
+    inner = reader.blocks(query, context)
     if not inner:
-        raise NotDifferentiable("a subquery over nothing")
-    found, loose = group(reader, lift, inner, scope)
-    value = resolve(lifted, found.names, scope)
-    if not loose.pairs and not loose.guards:
-        return [(block.joined(found), value)]
+        raise NotDifferentiable("an aggregate over a condition that is never true")
+    lift = GroupLift([], inner[0].names, reader.definition.aggregates, False)
+    lifted = [lift.lift(item.unalias()) for item in query.selects]
+    found, loose = group(reader, lift, inner, context.outer, block)
+    values = [resolve(item, found.names, context.outer) for item in lifted]
     types = reader.types_of_leaf(found)
     empty = {f"c{i}": _of_nothing(call, types[f"c{i}"]) for i, call in enumerate(lift.calls.values())}
-    without = resolve(lifted, {GROUP: empty}, scope)
-    return _with_or_without(block, found, value, without)
+    without = [resolve(item, {GROUP: empty}, context.outer) for item in lifted]
+    tied = bool(loose.pairs or loose.guards)
+    return [(case, [values, without][missing]) for case, missing in _with_or_without(block, found, always=not tied)]
 
 
-def _single(reader: Reader, block: Block, query: exp.Expr, ctes: Ctes, scope: Names) -> list[Case]:
-    limit, order = query.args.get("limit"), query.args.get("order")
-    first = None
-    if limit is not None:
-        if query.args.get("offset") or limit.expression.name != "1":
-            raise NotDifferentiable("a scalar subquery with LIMIT other than 1")
-        first = list(order.expressions) if order else None
-        if first is None:
-            raise NotDifferentiable("a scalar subquery with LIMIT 1 but no ORDER BY")
-        return _first(reader, block, query, (ctes, scope), first)
-    inner = reader.derived(query, ctes, scope)
-    return _joined(reader, block, inner, [next(iter(each.names[""].values())) for each in inner], None)
+def lateral_aggregate(reader: Reader, left: Blocks, join: exp.Join, context: Context) -> Blocks | None:
+    """Join LATERAL (SELECT aggregates): every row has a partner, also where the subquery finds nothing."""
+    item = join.this
+    if not isinstance(item, exp.Lateral) or not isinstance(item.this, exp.Subquery):
+        return None
+    query, inner = reader.unwrapped(item.this, context)
+    condition = join.args.get("on")
+    always = condition is None or condition == exp.Boolean(this=True)
+    if not (isinstance(query, exp.Select) and reader.is_plain_aggregate(query) and always):
+        return None
+    names = [*item.alias_column_names, *[each.alias_or_name for each in query.selects][len(item.alias_column_names) :]]
+    result: list[Block] = []
+    for block in left:
+        around = replace(inner, outer={**inner.outer, **block.names}, asking=block)
+        for case, values in aggregate_cases(reader, block, query, around):
+            shown = dict(zip(names, values, strict=True))
+            result.append(case.named({**block.names, item.alias: shown}))
+    return tuple(result)
 
 
-def _first(
-    reader: Reader, block: Block, query: exp.Expr, where: tuple[Ctes, Names], first: list[exp.Expr]
-) -> list[Case]:
-    ctes, scope = where
-    if not isinstance(query, exp.Select) or reader.is_grouped(query) or query.args.get("distinct"):
-        raise NotDifferentiable("a scalar subquery with LIMIT over groups")
-    inner = reader.blocks(query, ctes, scope)
-    values = [resolve(query.selects[0].unalias(), each.names, scope) for each in inner]
-    return _joined(reader, block, inner, values, first)
-
-
-def _joined(
-    reader: Reader, block: Block, inner: tuple[Block, ...], values: list[exp.Expr], first: list[exp.Expr] | None
-) -> list[Case]:
-    named = tuple(each.named({**each.names, VALUE: {"v": value}}) for each, value in zip(inner, values, strict=True))
-    loose = loosen_all(named)
-    if loose is None:
-        raise NotDifferentiable("a scalar subquery tied to the rows around it by more than equalities")
-    found, value = single(reader, loose, first)
-    types = reader.types_of_leaf(found)
-    return _with_or_without(block, found, value, null_of(types["v"]))
-
-
-def _with_or_without(block: Block, found: Block, value: exp.Expr, without: exp.Expr) -> list[Case]:
-    (leaf,) = found.leaves
-    match = Match(leaf, found.predicates)  # type: ignore[arg-type]
+def _with_or_without(block: Block, found: Block, always: bool) -> list[tuple[Block, bool]]:
+    """Pair a block's rows that have a partner with False, those that have none with True."""
+    if always:
+        return [(block.joined(found), False)]
+    match = Match(found.leaves[0], found.predicates)
     matched = match.within(block)
-    cases = [(matched, value)] if matched else []
-    return cases + [(each, without) for each in match.outside(block)]
+    return [(each, False) for each in [matched] if each] + [(each, True) for each in match.outside(block)]
 
 
 def _of_nothing(call: exp.Expr, type_name: str) -> exp.Expr:

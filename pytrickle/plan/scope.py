@@ -12,6 +12,8 @@ Ctes = Mapping[str, exp.Expr]
 # The alias of what no FROM item names: the merged columns of a FULL JOIN ... USING, and sublinks taken out.
 MERGED = "\x00merged"
 SUBLINK = "\x00sublink"
+# Subqueries that were computed before a grouping or window functions.
+HOISTED = "\x00hoisted"
 
 
 def resolve(expression: exp.Expr, names: Names, outer: Names | None = None) -> exp.Expr:
@@ -69,4 +71,5 @@ def _find(column: exp.Column, names: Names) -> exp.Expr | None:
     if column.name in names.get(MERGED, {}):
         return names[MERGED][column.name]
     # PostgreSQL 16 and later print the columns of a single source without its alias.
-    return next(iter(names.values())).get(column.name) if len(names) == 1 else None
+    sources = [columns for alias, columns in names.items() if not alias.startswith("\x00")]
+    return sources[0].get(column.name) if len(sources) == 1 else None

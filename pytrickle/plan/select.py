@@ -10,12 +10,13 @@ from sqlglot import exp
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.aggregation import group, window
 from pytrickle.plan.block import Block, project, sum_of
+from pytrickle.plan.correlate import loosen_by_asking
 from pytrickle.plan.grouping_sets import grouping_sets
 from pytrickle.plan.lift import GroupLift, WindowLift, is_call
 from pytrickle.plan.operation import columns_of, distinct
 from pytrickle.plan.scope import resolve
-from pytrickle.plan.selection import distinct_on
-from pytrickle.plan.sublinks import Context, expanded, filtered
+from pytrickle.plan.selection import Bounds, distinct_on, first_rows
+from pytrickle.plan.sublinks import Context, expanded, filtered, hoisted, taken
 
 if TYPE_CHECKING:
     from pytrickle.plan.reader import Reader
@@ -32,17 +33,61 @@ class Selection:
     select: exp.Select
     context: Context
 
+    def limited(self) -> Blocks:
+        """Return the SELECT's blocks, of whose rows LIMIT and OFFSET keep the first."""
+        if not any(self.select.args.get(clause) for clause in ("limit", "offset", "fetch")):
+            return self.blocks()
+        order = self.select.args.get("order")
+        if order is None or self.select.args.get("distinct"):
+            raise NotDifferentiable("LIMIT below the top of the query, without ORDER BY or with DISTINCT")
+        query = self.select.copy()
+        orders = [each.copy() for each in order.expressions]
+        for clause in ("limit", "offset", "fetch", "order"):
+            query.set(clause, None)
+        added = [exp.alias_(each.this.copy(), f"\x00order{i}", quoted=True) for i, each in enumerate(orders)]
+        query.set("expressions", [*added, *query.expressions])
+        blocks = Selection(self.reader, query, self.context).blocks()
+        items = [(name, column) for name, column in blocks[0].names[""].items()]
+        loose = loosen_by_asking(self.reader, self.context.asking, blocks, "LIMIT")
+        return (first_rows(self.reader, loose, items, orders, Bounds.of(self.select)),)
+
     def blocks(self) -> Blocks:
         """Return the SELECT's blocks; their names are {'': output column -> expression}."""
+        blocks = self.reader.blocks(self.select, self.context)
+        if not blocks:
+            raise NotDifferentiable("a condition that is never true")
+        select, found = self._without_inner_subqueries()
+        blocks = hoisted(self.reader, blocks, found, self.context)
+        return Selection(self.reader, select, self.context)._over(blocks)
+
+    def _over(self, blocks: Blocks) -> Blocks:
         items = [(item.alias_or_name, item.unalias()) for item in self.select.selects]
         if len({name for name, _ in items}) != len(items):
             items = [(f"{name}\x00{i}", item) for i, (name, item) in enumerate(items)]
-        blocks = self.reader.blocks(self.select, self.context.ctes, self.context.outer)
-        if not blocks:
-            raise NotDifferentiable("a condition that is never true")
         if is_grouped(self.reader, self.select):
             return tuple(done for keys in grouping_sets(self.select) for done in self._grouped(blocks, items, keys))
         return self._finished(blocks, items)
+
+    def _without_inner_subqueries(self) -> tuple[exp.Select, list[exp.Expr]]:
+        """Take out the subqueries that must be computed before groups, windows or DISTINCT ON."""
+        found: list[exp.Expr] = []
+        select = self.select.copy()
+        grouped = is_grouped(self.reader, select)
+        clauses = [select.args.get(clause) for clause in ("group", "having", "distinct", "order")]
+        for node in [*select.selects, *(clause for clause in clauses if clause is not None)]:
+            if grouped and not isinstance(node, exp.Group):
+                node.replace(self._calls_taken(node, found))
+            elif grouped or has_windows(select) or is_distinct_on(select):
+                node.replace(taken(node, found))
+        return select, found
+
+    def _calls_taken(self, node: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
+        def step(each: exp.Expr) -> exp.Expr:
+            if isinstance(each, exp.Query):
+                return each.copy()
+            return taken(each, found) if is_call(each, self.reader.definition.aggregates) else each
+
+        return node.copy().transform(step)
 
     def _grouped(self, blocks: Blocks, items: Items, keys: tuple[exp.Expr, ...]) -> Blocks:
         others = [key for each in grouping_sets(self.select) for key in each if key not in keys]
@@ -52,7 +97,7 @@ class Selection:
         lifted = [(name, lift.lift(item)) for name, item in items]
         having = self.select.args.get("having")
         condition = lift.lift(having.this) if having else None
-        block, loose = group(self.reader, lift, blocks, self.context.outer)
+        block, loose = group(self.reader, lift, blocks, self.context.outer, self.context.asking)
         if not keys and loose.pairs:
             raise NotDifferentiable("an aggregate without GROUP BY that is tied to the rows around it")
         kept = filtered(self.reader, block, condition, self.context)
@@ -67,7 +112,7 @@ class Selection:
         if any(isinstance(node, exp.Window) for _, item in items for node in own_nodes(item)):
             blocks, items = self._windowed(blocks, items)
         clause = self.select.args.get("distinct")
-        if clause is not None and clause.args.get("on"):
+        if is_distinct_on(self.select):
             return (distinct_on(self.reader, blocks, items, self.select, self.context.outer),)
         names = [name for name, _ in items]
         rows = tuple(
@@ -83,6 +128,9 @@ class Selection:
     def _windowed(self, blocks: Blocks, items: Items) -> tuple[Blocks, Items]:
         named = {each.name: each for each in self.select.args.get("windows") or ()}
         lift = WindowLift(named)
+        found: list[exp.Expr] = []
+        items = [(name, taken(item, found)) for name, item in items]
+        blocks = hoisted(self.reader, blocks, found, self.context)
         lifted = [(name, lift.lift(item)) for name, item in items]
         return (window(self.reader, lift, blocks, self.context.outer),), lifted
 
@@ -108,9 +156,24 @@ def is_grouped(reader: Reader, select: exp.Select) -> bool:
     return bool(select.args.get("group") or select.args.get("having")) or has_calls(reader, select)
 
 
+def has_windows(select: exp.Select) -> bool:
+    """Whether the select list has window functions."""
+    return any(isinstance(node, exp.Window) for item in select.selects for node in own_nodes(item))
+
+
+def is_distinct_on(select: exp.Select) -> bool:
+    """Whether a SELECT is DISTINCT ON something."""
+    clause = select.args.get("distinct")
+    return clause is not None and bool(clause.args.get("on"))
+
+
 def is_plain_aggregate(reader: Reader, select: exp.Select) -> bool:
     """Whether a SELECT has aggregates and nothing else above FROM and WHERE, so that it always has one row."""
     clauses = ("group", "having", "distinct", "limit", "offset", "windows")
-    windows = any(isinstance(node, exp.Window) for item in select.selects for node in own_nodes(item))
     sublinks = any(isinstance(node, exp.Query) for item in select.selects for node in item.walk())
-    return not any(select.args.get(c) for c in clauses) and has_calls(reader, select) and not windows and not sublinks
+    return (
+        not any(select.args.get(c) for c in clauses)
+        and has_calls(reader, select)
+        and not has_windows(select)
+        and not sublinks
+    )

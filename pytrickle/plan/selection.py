@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -10,6 +11,7 @@ from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.aggregation import refuse_ties
 from pytrickle.plan.block import Block, own_column
 from pytrickle.plan.correlate import Loose
+from pytrickle.plan.dialect import render
 from pytrickle.plan.operation import ROW, Form, Rows, columns_of, derive, text
 from pytrickle.plan.scope import Names, resolve
 from pytrickle.plan.zset import image
@@ -18,6 +20,42 @@ if TYPE_CHECKING:
     from pytrickle.plan.reader import Reader
 
 Blocks = tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """LIMIT (None: no limit), OFFSET, and whether ties with the last row are shown too."""
+
+    limit: int | None
+    offset: int
+    with_ties: bool
+
+    @classmethod
+    def of(cls, query: exp.Expr) -> Bounds:
+        """Read the bounds of a query."""
+        fetch = query.args.get("fetch")
+        ties = fetch is not None and "WITH TIES" in render(fetch).upper()
+        limit = fetch.args.get("count") if fetch is not None else _value(query.args.get("limit"))
+        offset = _number(_value(query.args.get("offset")))
+        return cls(_number(limit), offset or 0, ties)
+
+
+def _value(clause: exp.Expr | None) -> exp.Expr | None:
+    found: exp.Expr | None = clause.expression if clause is not None else None
+    return found
+
+
+def _number(node: exp.Expr | None) -> int | None:
+    if node is None or isinstance(node.unnest(), exp.Null):
+        return None
+    bare = node.unnest()
+    while isinstance(bare, exp.Cast):
+        bare = bare.this.unnest()
+    if not (isinstance(bare, exp.Literal) and str(bare.this).isdecimal()):
+        raise NotDifferentiable("LIMIT by an expression")
+    return int(bare.this)
+
+
 Items = list[tuple[str, exp.Expr]]
 
 
@@ -77,41 +115,52 @@ def set_operation(reader: Reader, query: exp.SetOperation, arms: tuple[Rows, Row
     return Block((leaf,), (), {"": dict(zip(names, (columns[key] for key in keys), strict=True))})
 
 
-def single(reader: Reader, loose: tuple[Loose, ...], first: list[exp.Expr] | None) -> tuple[Block, exp.Expr]:
+def single(reader: Reader, loose: tuple[Loose, ...]) -> tuple[Block, exp.Expr]:
     """Build the one row of a scalar subquery for every key; more than one is an error where the value is used.
 
-    With `first`, the query's ORDER BY under LIMIT 1, it is the first one. Return the block to join, and the value.
+    Return the block to join, and the value.
     """
     keys = tuple(f"k{i}" for i in range(len(loose[0].pairs)))
-    orders = first or []
-    sorts = tuple(f"o{i}" for i in range(len(orders)))
-    rows: Rows = tuple((each.block, _single_columns(each, orders)) for each in loose)
+    rows: Rows = tuple(
+        (each.block, (*(inner for _, inner in each.pairs), each.block.names[VALUE]["v"].copy())) for each in loose
+    )
     refuse_ties(rows, "a scalar subquery")
     listed = [f"{ROW}.{key}" for key in keys]
     partition = f"PARTITION BY {', '.join(listed)}" if keys else ""
     on = f"DISTINCT ON ({', '.join(listed)}) " if keys else ""
-    count = "1" if first is not None else f"count(*) OVER ({partition})"
-    head = f"SELECT {on}{', '.join([*listed, f'{ROW}.v AS v', f'CAST({count} AS bigint) AS n'])} FROM"
-    arguments = (*keys, *sorts, "v")
-    order = [*listed, *(_sorted_by(each, name) for each, name in zip(orders, sorts, strict=True)), image(arguments)]
-    tail = f"AS {ROW} ORDER BY {', '.join(order)}{'' if keys else ' LIMIT 1'}"
+    arguments = (*keys, "v")
+    head = f"SELECT {on}{', '.join([*listed, f'{ROW}.v', f'count(*) OVER ({partition}) AS n'])} FROM"
+    tail = f"AS {ROW} ORDER BY {', '.join([*listed, image(arguments)])}{'' if keys else ' LIMIT 1'}"
     leaf = derive(reader, rows, arguments, keys, Form("scalar", head, tail, (*keys, "v", "n")))
-    equal = [
-        exp.EQ(this=pair[0].copy(), expression=own_column(leaf.alias, f"k{i}")) for i, pair in enumerate(loose[0].pairs)
-    ]
     checked = exp.Anonymous(this="only_one", expressions=[own_column(leaf.alias, "v"), own_column(leaf.alias, "n")])
-    read = (
-        own_column(leaf.alias, "v")
-        if first is not None
-        else exp.Dot(this=exp.to_identifier("pgtrickle"), expression=checked)
+    called = exp.Dot(this=exp.to_identifier("pgtrickle"), expression=checked)
+    return Block((leaf,), loose[0].ties(leaf.alias), {}), called
+
+
+def first_rows(reader: Reader, loose: tuple[Loose, ...], items: Items, orders: list[exp.Expr], bounds: Bounds) -> Block:
+    """Keep the first rows for every key that ties them to the rows around; `items` begin with what sorts them."""
+    keys = tuple(f"k{i}" for i in range(len(loose[0].pairs)))
+    sorts = tuple(f"o{i}" for i in range(len(orders)))
+    shown = tuple(f"a{i}" for i in range(len(items) - len(orders)))
+    arguments = (*keys, *sorts, *shown)
+    rows: Rows = tuple(
+        (each.block, (*(inner for _, inner in each.pairs), *(each.block.names[""][name].copy() for name, _ in items)))
+        for each in loose
     )
-    return Block((leaf,), (*loose[0].guards, *equal), {}), read
-
-
-def _single_columns(loose: Loose, orders: list[exp.Expr]) -> tuple[exp.Expr, ...]:
-    names = loose.block.names
-    sorts = tuple(resolve(each.this, names) for each in orders)
-    return (*(inner for _, inner in loose.pairs), *sorts, names[VALUE]["v"].copy())
+    refuse_ties(rows, "LIMIT")
+    partition = f"PARTITION BY {', '.join(f'{ROW}.{key}' for key in keys)} " if keys else ""
+    order = [_sorted_by(each, name) for each, name in zip(orders, sorts, strict=True)]
+    place = "rank()" if bounds.with_ties else "row_number()"
+    settled = order if bounds.with_ties else [*order, image(tuple(f"{ROW}.{name}" for name in arguments))]
+    number = f"{place} OVER ({partition}ORDER BY {', '.join(settled)}) AS pgt_place"
+    columns = (*keys, *shown)
+    head = f"SELECT {', '.join(f'e.{name}' for name in columns)} FROM (SELECT {ROW}.*, {number} FROM"
+    last = f" AND e.pgt_place <= {bounds.offset + bounds.limit}" if bounds.limit is not None else ""
+    tail = f"AS {ROW}) AS e WHERE e.pgt_place > {bounds.offset}{last}"
+    leaf = derive(reader, rows, arguments, keys, Form("limit", head, tail, columns))
+    found = columns_of(leaf)
+    names = {name: found[f"a{i}"] for i, (name, _) in enumerate(items[len(orders) :])}
+    return Block((leaf,), loose[0].ties(leaf.alias), {"": names})
 
 
 def _sorted_by(order: exp.Expr, name: str) -> str:

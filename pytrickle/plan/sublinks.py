@@ -16,7 +16,7 @@ from pytrickle.plan.block import Block
 from pytrickle.plan.correlate import indicator
 from pytrickle.plan.logic import COMPARISONS, conjuncts, truth
 from pytrickle.plan.scalar import scalar_cases
-from pytrickle.plan.scope import SUBLINK, Ctes, Names, resolve
+from pytrickle.plan.scope import HOISTED, SUBLINK, Ctes, Names, resolve
 
 if TYPE_CHECKING:
     from pytrickle.plan.reader import Reader
@@ -26,10 +26,11 @@ Case = tuple[Block, exp.Expr]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where an expression stands: the names around its query, and the WITH clause in force."""
+    """Where an expression stands: the WITH clause in force, the names around its query, and the block they are of."""
 
     ctes: Ctes
     outer: Names
+    asking: Block | None = None
 
 
 def filtered(reader: Reader, block: Block, condition: exp.Expr | None, context: Context) -> tuple[Block, ...]:
@@ -50,14 +51,30 @@ def expanded(
     return _cases(reader, block, expressions, context, False)
 
 
+def taken(expression: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
+    """Take the subqueries out of an expression whose rows are hoisted; columns of HOISTED stand in for them."""
+    return _take(expression, found, HOISTED)
+
+
+def hoisted(reader: Reader, blocks: tuple[Block, ...], found: list[exp.Expr], context: Context) -> tuple[Block, ...]:
+    """Give blocks the values of subqueries that were taken out, as names of HOISTED."""
+    for number, node in enumerate(found):
+        cases = [case for block in blocks for case in _sublink(reader, block, node, context, False)]
+        blocks = tuple(
+            block.named({**block.names, HOISTED: {**block.names.get(HOISTED, {}), f"s{number}": value}})
+            for block, value in cases
+        )
+    return blocks
+
+
 def _cases(
     reader: Reader, block: Block, expressions: list[exp.Expr], context: Context, wanted: bool
 ) -> list[tuple[Block, list[exp.Expr]]]:
     found: list[exp.Expr] = []
-    taken = [_take(expression, found) for expression in expressions]
-    cases = [(block, [resolve(each, block.names, context.outer) for each in taken])]
+    without = [_take(expression, found, SUBLINK) for expression in expressions]
+    cases = [(block, [resolve(each, block.names, context.outer) for each in without])]
     for number, node in enumerate(found):
-        direct = wanted and _is_marker(taken[0].unnest(), number)
+        direct = wanted and _is_marker(without[0].unnest(), number)
         cases = [
             (after, [_put(each, number, value) for each in resolved])
             for before, resolved in cases
@@ -66,7 +83,7 @@ def _cases(
     return cases
 
 
-def _take(expression: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
+def _take(expression: exp.Expr, found: list[exp.Expr], table: str) -> exp.Expr:
     """Take the topmost subqueries out of an expression; numbered columns stand in for them."""
 
     def step(node: exp.Expr) -> exp.Expr:
@@ -74,7 +91,7 @@ def _take(expression: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
             return node
         if node not in found:
             found.append(node.copy())
-        return exp.column(f"s{found.index(node)}", table=SUBLINK)
+        return exp.column(f"s{found.index(node)}", table=table)
 
     return expression.copy().transform(step)
 
@@ -101,13 +118,13 @@ def _sublink(reader: Reader, block: Block, node: exp.Expr, context: Context, dir
     scope = {**context.outer, **block.names}
     match node:
         case exp.Exists():
-            return _present(reader, block, reader.rows(node.this, context.ctes, scope))
+            return _present(reader, block, reader.rows(node.this, Context(context.ctes, scope, block)))
         case exp.In():
-            return _in(reader, block, node, Context(context.ctes, scope), direct)
+            return _in(reader, block, node, Context(context.ctes, scope, block), direct)
         case exp.Query():
-            return scalar_cases(reader, block, node, context.ctes, scope)
+            return scalar_cases(reader, block, node, Context(context.ctes, scope, block))
         case _:
-            return _quantified(reader, block, node, Context(context.ctes, scope), direct)
+            return _quantified(reader, block, node, Context(context.ctes, scope, block), direct)
 
 
 def _present(reader: Reader, block: Block, inner: tuple[Block, ...], negated: bool = False) -> list[Case]:
@@ -121,7 +138,7 @@ def _present(reader: Reader, block: Block, inner: tuple[Block, ...], negated: bo
 
 def _in(reader: Reader, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
     items = [resolve(each, context.outer) for each in _row(node.this)]
-    inner = reader.derived(node.args["query"], context.ctes, context.outer)
+    inner = reader.derived(node.args["query"], context)
     values = [list(each.names[""].values()) for each in inner]
     if any(len(each) != len(items) for each in values):
         raise NotDifferentiable("IN over a subquery that names a column twice")
@@ -135,7 +152,7 @@ def _in(reader: Reader, block: Block, node: exp.Expr, context: Context, direct: 
     if direct or not (item_null or value_null):
         return _present(reader, block, equal)
     if len(items) > 1:
-        raise NotDifferentiable("NOT IN over several columns that may be NULL")
+        return _compared(reader, block, inner, [exp.and_(*tests) for tests in pairs], False)
     return _three_valued(reader, block, (inner, equal), items[0], value_null)
 
 
@@ -174,16 +191,37 @@ def _only(block: Block) -> exp.Expr:
 
 
 def _quantified(reader: Reader, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
-    """ANY holds where some row compares true; ALL where none compares false or NULL."""
-    if not direct:
-        raise NotDifferentiable("a comparison with ANY or ALL of a subquery that is not a condition by itself")
     item = resolve(node.this, context.outer)
-    inner = reader.derived(node.expression.this, context.ctes, context.outer)
-    tests = [type(node)(this=item.copy(), expression=_only(each)) for each in inner]
-    if isinstance(node.expression, exp.All):
-        tests = [exp.Is(this=exp.Paren(this=test), expression=exp.Boolean(this=True), negate=True) for test in tests]
-    found = tuple(one for each, test in zip(inner, tests, strict=True) if (one := each.where(test)))
-    return _present(reader, block, found, negated=isinstance(node.expression, exp.All))
+    inner = reader.derived(node.expression.this, context)
+    tests: list[exp.Expr] = [type(node)(this=item.copy(), expression=_only(each)) for each in inner]
+    every = isinstance(node.expression, exp.All)
+    if not direct:
+        return _compared(reader, block, inner, tests, every)
+    if every:
+        return _present(reader, block, _where(inner, [_is(test, True, negate=True) for test in tests]), negated=True)
+    return _present(reader, block, _where(inner, tests))
+
+
+def _compared(reader: Reader, block: Block, inner: tuple[Block, ...], tests: list[exp.Expr], every: bool) -> list[Case]:
+    """A comparison with each row is settled by one that is true (ANY) or false (ALL), else NULL if one is NULL."""
+    cases: list[Case] = []
+    settled = _where(inner, [_is(test, not every) for test in tests])
+    unknown = _where(inner, [_is(test, None) for test in tests])
+    for case, found in _present(reader, block, settled):
+        if found == truth(True):
+            cases.append((case, truth(not every)))
+        else:
+            nulls = _present(reader, case, unknown)
+            cases += [(one, truth(None) if null == truth(True) else truth(every)) for one, null in nulls]
+    return cases
+
+
+def _is(test: exp.Expr, value: bool | None, negate: bool = False) -> exp.Expr:
+    return exp.Is(this=exp.Paren(this=test.copy()), expression=truth(value), **({"negate": True} if negate else {}))
+
+
+def _where(blocks: tuple[Block, ...], tests: list[exp.Expr]) -> tuple[Block, ...]:
+    return tuple(one for each, test in zip(blocks, tests, strict=True) if (one := each.where(test)))
 
 
 def _row(node: exp.Expr) -> list[exp.Expr]:

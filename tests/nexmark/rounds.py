@@ -14,30 +14,7 @@ from tests.nexmark.house import QUERIES, House
 ROUNDS = 5
 
 # The action of every refresh after the first.
-ACTIONS = {
-    "q00": "DIFFERENTIAL",
-    "q01": "DIFFERENTIAL",
-    "q02": "DIFFERENTIAL",
-    "q03": "DIFFERENTIAL",
-    "q04": "FULL",
-    "q05": "FULL",
-    "q06": "FULL",
-    "q07": "FULL",
-    "q08": "FULL",
-    "q09": "FULL",
-    "q13": "DIFFERENTIAL",
-    "q14": "DIFFERENTIAL",
-    "q15": "FULL",
-    "q16": "FULL",
-    "q17": "DIFFERENTIAL",
-    "q18": "FULL",
-    "q19": "FULL",
-    "q20": "DIFFERENTIAL",
-    "q21": "DIFFERENTIAL",
-    "q22": "DIFFERENTIAL",
-    "top_auctions": "FULL",
-    "unsold": "FULL",
-}
+ACTIONS = dict.fromkeys(QUERIES, "DIFFERENTIAL")
 
 
 def check_rounds(db: Database, client: Client, seed: int) -> None:

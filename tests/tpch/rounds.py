@@ -10,30 +10,7 @@ from tests.tpch.shop import QUERIES, Shop
 ROUNDS = 5
 
 # The action of every refresh after the first.
-ACTIONS = {
-    "q01": "DIFFERENTIAL",
-    "q02": "FULL",
-    "q03": "FULL",
-    "q04": "FULL",
-    "q05": "DIFFERENTIAL",
-    "q06": "DIFFERENTIAL",
-    "q07": "DIFFERENTIAL",
-    "q08": "DIFFERENTIAL",
-    "q09": "DIFFERENTIAL",
-    "q10": "FULL",
-    "q11": "FULL",
-    "q12": "DIFFERENTIAL",
-    "q13": "FULL",
-    "q14": "DIFFERENTIAL",
-    "q15": "FULL",
-    "q16": "FULL",
-    "q17": "FULL",
-    "q18": "FULL",
-    "q19": "DIFFERENTIAL",
-    "q20": "FULL",
-    "q21": "FULL",
-    "q22": "FULL",
-}
+ACTIONS = dict.fromkeys(QUERIES, "DIFFERENTIAL")
 
 
 def check_rounds(db: Database, client: Client, seed: int) -> None:
