@@ -179,20 +179,47 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle.full_reason(regclass) IS 'Why the stream table over a hidden view can only be refreshed as a whole, as far as the database knows, or NULL.';
 
--- A rule carries the transaction that wrote it: CREATE OR REPLACE VIEW writes it anew.
-CREATE OR REPLACE FUNCTION pgtrickle.view_stamp(view regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle.record_full_reason(pgt_id integer) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    WITH RECURSIVE below AS (
-        SELECT view::oid AS relid
-        UNION
-        SELECT d.refobjid
-        FROM below AS b JOIN pg_rewrite AS r ON r.ev_class = b.relid
-        JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> b.relid
-        JOIN pg_class AS c ON c.oid = d.refobjid AND c.relkind = 'v')
-    SELECT md5(string_agg(format('%s %s', r.oid, r.xmin), ',' ORDER BY r.oid)) FROM below AS b JOIN pg_rewrite AS r ON r.ev_class = b.relid
+    UPDATE pgt_stream_tables AS t
+    SET full_reason = pgtrickle.full_reason(t.view_relid), time_dependent = time_dependence(t.view_relid) IS NOT NULL
+    WHERE t.pgt_id = record_full_reason.pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle.view_stamp(regclass) IS 'A text that changes when the view, or a view that it reads, is replaced.';
+COMMENT ON FUNCTION pgtrickle.record_full_reason(integer) IS 'Records whether the stream table can only be refreshed as a whole now.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.functions_below(view regclass) RETURNS SETOF oid
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE called(classid, objid) AS (
+        SELECT 'pg_rewrite'::regclass::oid, r.oid FROM views_below(view) AS b(relid) JOIN pg_rewrite AS r ON r.ev_class = b.relid
+        UNION
+        SELECT d.refclassid, d.refobjid FROM called AS c JOIN pg_depend AS d ON d.classid = c.classid AND d.objid = c.objid
+        WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass))
+    SELECT objid FROM called WHERE classid = 'pg_proc'::regclass;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.functions_below(regclass) IS
+    'Functions of users that a view calls, also through operators, aggregates and functions that PostgreSQL has parsed.';
+
+-- A rule carries the transaction that wrote it: CREATE OR REPLACE VIEW writes it anew. A function changes with its
+-- grants too, so what it means is compared instead.
+CREATE OR REPLACE FUNCTION pgtrickle.view_stamp(view regclass) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN md5(concat_ws('|',
+        (SELECT string_agg(format('%s %s', r.oid, r.xmin), ',' ORDER BY r.oid)
+         FROM views_below(view) AS b(relid) JOIN pg_rewrite AS r ON r.ev_class = b.relid),
+        (SELECT string_agg(md5(format('%s %s %s %s %s %s %s %s', p.oid, p.proname, p.pronamespace, p.provolatile, p.prosrc, p.probin, p.prosqlbody,
+                                      p.proconfig)), ',' ORDER BY p.oid)
+         FROM functions_below(view) AS f(oid) JOIN pg_proc AS p USING (oid))));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.view_stamp(regclass) IS
+    'A text that changes when the view, a view that it reads, or a function that these call is replaced.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.record_source(pgt_id integer, source regclass, source_type text, columns text[]) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp

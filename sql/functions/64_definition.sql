@@ -1,25 +1,5 @@
 -- What the planner reads: a stream table's definition, and the scales of numeric sums.
 
-CREATE OR REPLACE FUNCTION pgtrickle.views_below(p_view regclass)
-RETURNS SETOF oid
-LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
-    WITH RECURSIVE below AS (
-        SELECT p_view::oid AS view
-        UNION
-        SELECT d.refobjid
-        FROM below AS b
-            JOIN pg_rewrite AS r ON r.ev_class = b.view
-            JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
-                AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> b.view
-            JOIN pg_class AS c ON c.oid = d.refobjid AND c.relkind = 'v'
-    )
-    SELECT view FROM below
-$$;
-COMMENT ON FUNCTION pgtrickle.views_below(regclass) IS
-    'The view itself and all ordinary views that it reads, directly or through others.';
-
 CREATE OR REPLACE FUNCTION pgtrickle.source_facts(p_source regclass)
 RETURNS jsonb
 LANGUAGE sql STABLE

@@ -102,7 +102,7 @@ COMMENT ON COLUMN pgtrickle.pgt_stream_tables.last_error IS 'Error of the last r
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.reinitialize_reason IS 'Not NULL: changes may have been missed, the next refresh computes everything anew.';
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.refresh_xid IS 'The one transaction that may write the stream table.';
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.system_identifier IS 'Cluster in which the frontiers are valid.';
-COMMENT ON COLUMN pgtrickle.pgt_stream_tables.view_stamp IS 'Differs once a view below the defining query was replaced.';
+COMMENT ON COLUMN pgtrickle.pgt_stream_tables.view_stamp IS 'Differs once a view or function below the defining query was replaced.';
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.created_at IS 'When it was created.';
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.created_by IS 'Session user who created it.';
 
