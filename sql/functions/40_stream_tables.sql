@@ -85,22 +85,43 @@ $$;
 COMMENT ON FUNCTION pgtrickle.new_relation_name(text, text) IS
     'Schema and name a new stream table gets; error 42P07 if taken.';
 
--- The parentheses keep a second statement out, the line breaks a trailing comment in.
+-- A semicolon that only comments follow, of several the last: parentheses around the query leave no room for it.
+CREATE OR REPLACE FUNCTION pgtrickle.without_last_semicolon(query text) RETURNS text
+    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT regexp_replace(query, '^(.*);((\s|--[^\n]*(\n|$)|/\*([^*]|\*+[^*/])*\*+/)*)$', '\1 \2')
+$$;
+COMMENT ON FUNCTION pgtrickle.without_last_semicolon(text) IS
+    'The query without its last semicolon, if nothing but comments follows it; otherwise as it was.';
+
+-- The parentheses keep a second statement out, the line breaks a trailing comment in. What stands behind the end of the
+-- query may itself contain semicolons, so they go one by one from the end until PostgreSQL can parse the rest. None
+-- within a string is ever reached: strings stand before the end.
 CREATE OR REPLACE FUNCTION pgtrickle.create_query_view(pgt_id integer, query text, search_path text) RETURNS regclass
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
 AS $$
 DECLARE
     view_name CONSTANT text := format('pgtrickle_state.query_%s', pgt_id);
-    body CONSTANT text := regexp_replace(query, '[\s;]+$', '');
-    statement CONSTANT text := format(E'CREATE VIEW %s AS (\n%s\n)', view_name, body);
+    body text := query;
+    shorter text;
 BEGIN
-    BEGIN
-        PERFORM set_config('search_path', search_path, true);
-        EXECUTE statement;
-        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pg_temp', true);
-    EXCEPTION WHEN invalid_table_definition THEN
-        PERFORM refuse_temporary(body, search_path);
-    END;
+    LOOP
+        BEGIN
+            PERFORM set_config('search_path', search_path, true);
+            EXECUTE format(E'CREATE VIEW %s AS (\n%s\n)', view_name, body);
+            PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pg_temp', true);
+            EXIT;
+        EXCEPTION
+            WHEN syntax_error THEN
+                shorter := without_last_semicolon(body);
+                IF shorter = body THEN
+                    RAISE;
+                END IF;
+                body := shorter;
+            WHEN invalid_table_definition THEN
+                PERFORM refuse_temporary(body, search_path);
+        END;
+    END LOOP;
     EXECUTE format('COMMENT ON VIEW %s IS %L', view_name, 'Defining query of stream table number ' || pgt_id);
     RETURN view_name::regclass;
 END

@@ -56,6 +56,12 @@ AS $$
             FROM pg_attribute AS a
             WHERE a.attrelid = s.pgt_relid AND a.attnum > 0 AND NOT a.attisdropped
         ),
+        'altered', (
+            SELECT array_agg((a.atttypid, a.atttypmod, a.attcollation)::text ORDER BY a.attnum) FILTER (WHERE a.attrelid = s.pgt_relid)
+                IS DISTINCT FROM array_agg((a.atttypid, a.atttypmod, a.attcollation)::text ORDER BY a.attnum) FILTER (WHERE a.attrelid = s.view_relid)
+            FROM pg_attribute AS a
+            WHERE a.attrelid IN (s.pgt_relid, s.view_relid) AND a.attnum > 0 AND NOT a.attisdropped
+        ),
         'views', (
             SELECT coalesce(jsonb_agg(jsonb_build_object(
                 'schema', vn.nspname, 'name', vc.relname, 'text', pg_get_viewdef(vc.oid)) ORDER BY vc.oid), '[]')

@@ -224,6 +224,7 @@ CREATE TABLE pgtrickle.pgt_refresh_history (
     error text
 );
 CREATE INDEX pgt_refresh_history_table_idx ON pgtrickle.pgt_refresh_history (pgt_id, refresh_id DESC);
+CREATE INDEX pgt_refresh_history_started_idx ON pgtrickle.pgt_refresh_history (started_at);
 COMMENT ON TABLE pgtrickle.pgt_refresh_history IS 'What each refresh did, and why it did not.';
 COMMENT ON COLUMN pgtrickle.pgt_refresh_history.refresh_id IS 'Order of entries.';
 COMMENT ON COLUMN pgtrickle.pgt_refresh_history.pgt_id IS 'The stream table.';
