@@ -1,4 +1,4 @@
-"""What happens to stream tables when what they read changes: nothing, a refusal, or a reinitialization, and no loader fails."""
+"""Sources change: nothing happens, PostgreSQL refuses, or stream tables are reinitialized; and no loader fails."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ NOTICED = {
     ),
     "change buffer dropped": ("DROP TABLE pgtrickle_changes.changes_{orders}", ALL_OVER_ORDERS),
     "function replaced": (
-        "CREATE OR REPLACE FUNCTION shown(amount integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT amount + 2'",
+        "CREATE OR REPLACE FUNCTION shown(amount integer) RETURNS integer IMMUTABLE LANGUAGE sql"
+        " AS 'SELECT amount + 2'",
         {"computed"},
     ),
     "function renamed": ("ALTER FUNCTION shown RENAME TO displayed", {"computed"}),
@@ -77,7 +78,8 @@ NOTICED = {
     "partition attached": ("ALTER TABLE events ATTACH PARTITION loose FOR VALUES FROM (20) TO (30)", {"happened"}),
     "partition detached": ("ALTER TABLE events DETACH PARTITION events_high", {"happened"}),
     "source converted to a partition": (
-        "ALTER TABLE regions RENAME TO regions_rest; CREATE TABLE regions (name text, title text) PARTITION BY LIST (name);"
+        "ALTER TABLE regions RENAME TO regions_rest;"
+        " CREATE TABLE regions (name text, title text) PARTITION BY LIST (name);"
         " ALTER TABLE regions ATTACH PARTITION regions_rest DEFAULT",
         {"titled"},
     ),
@@ -154,3 +156,35 @@ def test_a_detached_part_with_other_columns_can_be_written(db: Database, part: s
     for statement in ("INSERT INTO part (id) VALUES (2)", "UPDATE part SET id = 3 WHERE id = 2", "TRUNCATE part"):
         db.execute(statement)
     assert db.value("SELECT pgtrickle.capture_problem('events')") == "public.part was written after its columns changed"
+
+
+def test_functions_that_postgresql_has_parsed_are_followed_and_others_are_not(db: Database) -> None:
+    db.execute("CREATE TABLE t (a integer)")
+    db.execute("CREATE FUNCTION inner_one(a integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT a'")
+    db.execute("CREATE FUNCTION parsed(a integer) RETURNS integer IMMUTABLE LANGUAGE sql RETURN inner_one(a)")
+    db.execute(
+        "CREATE FUNCTION text(a integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql"
+        " AS 'BEGIN RETURN public.inner_one(a); END'"
+    )
+    db.execute("SELECT pgtrickle.create_stream_table('through_parsed', 'SELECT parsed(a) AS a FROM t')")
+    db.execute("SELECT pgtrickle.create_stream_table('through_text', 'SELECT public.text(a) AS a FROM t')")
+    db.execute("GRANT EXECUTE ON FUNCTION inner_one TO PUBLIC")
+    assert db.execute("SELECT * FROM pgtrickle.changed_definitions()") == []
+    db.execute(
+        "CREATE OR REPLACE FUNCTION inner_one(a integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT a + 1'"
+    )
+    assert db.execute(
+        "SELECT t.pgt_name FROM pgtrickle.changed_definitions() AS c"
+        " JOIN pgtrickle.pgt_stream_tables AS t ON t.pgt_id = c"
+    ) == [("through_parsed",)]
+
+
+def test_a_domain_gets_a_constraint_once_no_pending_change_violates_it(db: Database) -> None:
+    with changing_world(db) as world:
+        db.execute("INSERT INTO orders (id, amount) VALUES (500, -1)")
+        db.execute("UPDATE orders SET amount = 1 WHERE id = 500")
+        with pytest.raises(psycopg.errors.CheckViolation, match="changes_"):
+            db.execute("ALTER DOMAIN amounts ADD CHECK (VALUE > 0)")
+        world.tick()
+        db.execute("ALTER DOMAIN amounts ADD CHECK (VALUE > 0)")
+        assert world.wrong() == []

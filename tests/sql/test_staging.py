@@ -4,7 +4,9 @@ from tests.conftest import Database
 
 
 def staging(db: Database) -> list[str]:
-    return [name for (name,) in db.execute("SELECT relname::text FROM pg_class WHERE relname LIKE 'staging%' ORDER BY 1")]
+    return [
+        name for (name,) in db.execute("SELECT relname::text FROM pg_class WHERE relname LIKE 'staging%' ORDER BY 1")
+    ]
 
 
 def test_a_staging_table_in_use_is_left_for_the_next_refresh(db: Database) -> None:
