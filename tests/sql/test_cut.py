@@ -119,7 +119,7 @@ def test_update_delete_and_truncate_beyond_the_cut_are_undone(shop: Database) ->
 
 @dataclass
 class Play:
-    """A reproducible interleaving of loaders: what each watermark showed first (`seen`), and must not show (`beyond`)."""
+    """A reproducible interleaving of loaders: what each watermark showed first, and what it must not (`beyond`)."""
 
     db: Database
     connections: list[psycopg.Connection[Any]]
