@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from threading import Event
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import psycopg
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 OnResult = Callable[[RefreshResult], None]
 Rows = TypeVar("Rows")
+TRIM_EVERY = timedelta(hours=1)
 
 
 def install(dsn: str | None = None) -> tuple[str, ...]:
@@ -65,6 +67,7 @@ class Client:
         self._pool: sqlalchemy.Engine = open_engine(settings.dsn)
         self._snapshots = Snapshots(settings.dsn)
         self._stop = Event()
+        self._trimmed: float | None = None
 
     def close(self) -> None:
         """Close the connections; the Spark session stays, since other clients may use it."""
@@ -173,8 +176,15 @@ class Client:
         return refresh_one(self._refreshing(), pgt_id, respect_gate)
 
     def tick(self, on_result: OnResult | None = None) -> tuple[RefreshResult, ...]:
-        """Refresh all that is due, once, in dependency order; failures are results, not exceptions."""
-        return tick(self._refreshing(), on_result or (lambda result: None))
+        """Refresh all that is due, once, in dependency order; failures are results, not exceptions.
+
+        The first tick of a client, and one per hour after it, also trims the histories.
+        """
+        results = tick(self._refreshing(), on_result or (lambda result: None))
+        if self._trimmed is None or monotonic() - self._trimmed > TRIM_EVERY.total_seconds():
+            self._call("SELECT pgtrickle.trim_history(%s)", self.settings.history_retention)
+            self._trimmed = monotonic()
+        return results
 
     def run(
         self,

@@ -19,6 +19,7 @@ class Settings:
     ``spark_master``: master URL of the session pytrickle builds itself.
     ``jdbc_jar``: path of PostgreSQL's JDBC driver; None lets Spark's environment be searched.
     ``poll_interval``: how long the daemon sleeps when nothing wakes it.
+    ``history_retention``: how long refreshes and watermark advances that nothing needs any more are kept.
     ``small_delta_rows``: up to this many changed rows a term is computed inside PostgreSQL, beyond it in Spark.
     """
 
@@ -26,11 +27,14 @@ class Settings:
     spark_master: str = "local[*]"
     jdbc_jar: str | None = None
     poll_interval: timedelta = timedelta(seconds=1)
+    history_retention: timedelta = timedelta(days=30)
     small_delta_rows: int = 200_000
 
     def __post_init__(self) -> None:
         if self.poll_interval <= timedelta(0):
             raise ConfigError("The poll interval must be longer than zero.", "Give it in seconds, such as 0.5.")
+        if self.history_retention <= timedelta(0):
+            raise ConfigError("The history retention must be longer than zero.", "Give it in days, such as 30.")
         if self.small_delta_rows < 0:
             raise ConfigError("small_delta_rows must not be negative.", "0 sends every term to Spark.")
 
@@ -53,6 +57,7 @@ class Settings:
 
 _PARSERS: dict[str, Callable[[Any], Any]] = {
     "poll_interval": lambda seconds: timedelta(seconds=float(seconds)),
+    "history_retention": lambda days: timedelta(days=float(days)),
     "small_delta_rows": int,
 }
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from secrets import token_hex
 
 import psycopg
 
@@ -34,12 +35,13 @@ def staging_table(connection: psycopg.Connection, plan: RefreshPlan, pgt_id: int
 
 
 def create_staging(connection: psycopg.Connection, plan: RefreshPlan, pgt_id: int) -> str:
-    """Create the empty, unlogged staging table of a stream table, in place of one that a failed refresh left.
+    """Create an empty, unlogged staging table for a stream table; drop those that failed refreshes left.
 
-    Its columns are those that the plan stages, under their staged names.
+    Its columns are those that the plan stages, under their staged names. Its name is new each time: executors may
+    outlive the refresher that started them, and must not write among the rows of another refresh.
     """
-    name = f"pgtrickle_changes.staging_{pgt_id}"
-    run(connection, f"DROP TABLE IF EXISTS {name}")
+    connection.execute("SELECT pgtrickle.drop_staging(%s)", (pgt_id,))
+    name = f"pgtrickle_changes.staging_{pgt_id}_{token_hex(8)}"
     run(connection, f"CREATE UNLOGGED TABLE {name} AS\n{_layout(plan)}\nWITH NO DATA")
     return name
 

@@ -115,6 +115,11 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
             f"{found['schema']}.{found['name']} has lost its defining query or one of its sources.",
             "It was dropped with CASCADE: drop the stream table with pgtrickle.drop_stream_table() and create it anew.",
         )
+    if found["altered"]:
+        raise CatalogError(
+            f"{found['schema']}.{found['name']} no longer has the columns of its defining query.",
+            "Undo what was done to its columns, or drop it with pgtrickle.drop_stream_table() and create it anew.",
+        )
     return Definition(
         found["pgt_id"],
         found["schema"],

@@ -6,18 +6,11 @@ import psycopg
 # changed. Sizes count by powers of two. As a prepared statement this takes a tenth of what an SQL function would,
 # which is planned anew at every call.
 STAMP = """
-WITH RECURSIVE stream_table AS MATERIALIZED (
-    SELECT pgt_relid::oid AS storage, view_relid::oid AS view, full_reason
+WITH stream_table AS MATERIALIZED (
+    SELECT pgt_relid::oid AS storage, view_relid AS view, full_reason, view_stamp
     FROM pgtrickle.pgt_stream_tables WHERE pgt_id = %(pgt_id)s
-), views AS (
-    SELECT view AS relid FROM stream_table
-    UNION
-    SELECT d.refobjid
-    FROM views AS v
-        JOIN pg_rewrite AS r ON r.ev_class = v.relid
-        JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
-            AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> v.relid
-        JOIN pg_class AS c ON c.oid = d.refobjid AND c.relkind = 'v'
+), views AS MATERIALIZED (
+    SELECT below.relid FROM stream_table, pgtrickle.views_below(view) AS below (relid)
 ), dependencies AS MATERIALIZED (
     SELECT d.source_relid::oid AS relid, d.source_type, d.columns_used, t.buffer
     FROM pgtrickle.pgt_dependencies AS d LEFT JOIN pgtrickle.pgt_change_tracking AS t USING (source_relid)
@@ -36,7 +29,11 @@ SELECT md5(concat_ws('|',
     (SELECT string_agg(concat_ws(' ', w.oid, w.xmin), ',' ORDER BY w.oid)
      FROM relations AS r JOIN pg_rewrite AS w ON w.ev_class = r.relid),
     (SELECT string_agg(concat_ws(' ', relid, source_type, columns_used, buffer), ',' ORDER BY relid) FROM dependencies),
-    (SELECT full_reason FROM stream_table)))
+    (SELECT string_agg(concat_ws(' ', t.oid, t.xmin, e.oid, e.xmin), ',' ORDER BY t.oid, e.oid)
+     FROM pg_type AS t LEFT JOIN pg_enum AS e ON e.enumtypid IN (t.oid, t.typelem, t.typbasetype)
+     WHERE t.oid IN (SELECT a.atttypid FROM relations AS r JOIN pg_attribute AS a ON a.attrelid = r.relid
+                     WHERE a.attnum > 0 AND a.atttypid >= 16384)),
+    (SELECT full_reason FROM stream_table), (SELECT view_stamp FROM stream_table)))
 """
 
 

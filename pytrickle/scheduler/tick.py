@@ -16,6 +16,7 @@ from pytrickle.errors import PytrickleError, RefreshConflict
 from pytrickle.gating import blocks
 from pytrickle.refresh import Goal, Refresher, RefreshResult
 from pytrickle.scheduler.order import topological, with_upstream
+from pytrickle.scheduler.prepare import Broken, prepare
 from pytrickle.scheduler.record import record_failure, record_skip
 
 END_OF_TRANSACTION = 2**63 - 1
@@ -28,7 +29,8 @@ class Tick:
 
     A stream table that reads another one refreshed in this pass is read in a later snapshot, rewound to `base` for
     every source but the transactions of this pass: so all tables of a tick stand at the same cut. `current` are the
-    tables that reached it; `stalled` names the failure that keeps direct and further dependents from being refreshed.
+    tables that reached it; `stalled` names the failure that keeps direct and further dependents from being refreshed,
+    `broken` says what keeps a stream table from being refreshed at all.
     """
 
     refresher: Refresher
@@ -37,6 +39,7 @@ class Tick:
     unloaded: frozenset[int]
     on_result: OnResult
     since: float
+    broken: Broken
     written: dict[int, str] = field(default_factory=dict)
     results: dict[int, RefreshResult] = field(default_factory=dict)
     errors: dict[int, PytrickleError] = field(default_factory=dict)
@@ -44,11 +47,18 @@ class Tick:
     stalled: dict[int, str] = field(default_factory=dict)
 
     @classmethod
-    def at(cls, refresher: Refresher, base: Snapshot, tables: tuple[StreamTable, ...], on_result: OnResult) -> "Tick":
+    def at(
+        cls,
+        refresher: Refresher,
+        base: Snapshot,
+        tables: tuple[StreamTable, ...],
+        on_result: OnResult,
+        broken: Broken,
+    ) -> "Tick":
         """Start a pass in a snapshot just exported."""
         row = base.connection.execute("SELECT transaction_timestamp()").fetchone()
         unloaded = frozenset(table.relid for table in tables if not table.populated)
-        return cls(refresher, base, row[0] if row else datetime.min, unloaded, on_result, base.taken)
+        return cls(refresher, base, row[0] if row else datetime.min, unloaded, on_result, base.taken, broken)
 
     def run(self, tables: tuple[StreamTable, ...], initiated: dict[int, str], respect_gate: bool = True) -> None:
         """Refresh the given stream tables in order; failures and skips are results."""
@@ -90,6 +100,8 @@ class Tick:
         return None
 
     def _refresh(self, table: StreamTable, initiated_by: str) -> RefreshResult:
+        if error := self.broken.get(table.pgt_id):
+            raise error
         with self._snapshot(table) as snapshot:
             later = snapshot is not self.base
             targets = {d.relid: self._target(table, d, later) for d in table.dependencies}
@@ -121,13 +133,12 @@ class Tick:
 
 def tick(refresher: Refresher, on_result: OnResult) -> tuple[RefreshResult, ...]:
     """Refresh all that is due, in dependency order; return one result per stream table considered."""
-    with translate_errors():
-        _prepare(refresher.connection)
+    broken = prepare(refresher.connection)
     with refresher.snapshots.export() as base:
         with translate_errors():
             tables = topological(catalog.stream_tables(base.connection))
             requests = _requests(base.connection)
-            run = Tick.at(refresher, base, tables, on_result)
+            run = Tick.at(refresher, base, tables, on_result, broken)
         initiated = dict.fromkeys(requests.values(), "REQUEST")
         run.run(tuple(table for table in tables if table.due or table.pgt_id in initiated), initiated)
     with translate_errors():
@@ -140,13 +151,12 @@ def refresh_one(refresher: Refresher, pgt_id: int, respect_gate: bool) -> Refres
 
     Raise what made the refresh fail, after it was recorded.
     """
-    with translate_errors():
-        _prepare(refresher.connection)
+    broken = prepare(refresher.connection)
     with refresher.snapshots.export() as base:
         with translate_errors():
             tables = topological(catalog.stream_tables(base.connection))
             wanted = next(table for table in tables if table.pgt_id == pgt_id)
-            run = Tick.at(refresher, base, tables, lambda result: None)
+            run = Tick.at(refresher, base, tables, lambda result: None, broken)
         chosen = frozenset({wanted.relid})
         if wanted.decision.gating == "hold_back":
             chosen = with_upstream(wanted, {table.relid: table for table in tables})
@@ -157,16 +167,6 @@ def refresh_one(refresher: Refresher, pgt_id: int, respect_gate: bool) -> Refres
     if wanted.relid in run.errors:
         raise run.errors[wanted.relid]
     return run.results[wanted.relid]
-
-
-def _prepare(connection: psycopg.Connection) -> None:
-    """Notice what makes frontiers void before they are used: another cluster, replaced views, gaps in capture."""
-    connection.execute("SELECT pgtrickle.adopt_cluster()")
-    connection.execute("SELECT pgtrickle.adopt_replaced_views()")
-    connection.execute(
-        "SELECT pgtrickle.repair_capture(source_relid) FROM pgtrickle.pgt_change_tracking"
-        " WHERE pgtrickle.capture_problem(source_relid) IS NOT NULL"
-    )
 
 
 def _requests(connection: psycopg.Connection) -> dict[int, int]:

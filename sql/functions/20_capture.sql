@@ -68,12 +68,14 @@ DECLARE
     lsn CONSTANT text := CASE WHEN current_lsn() IS NULL THEN 'NULL' ELSE 'pg_current_wal_insert_lsn()' END;
     head CONSTANT text := format('INSERT INTO %s (pgt_weight, pgt_xid, pgt_pos, pgt_lsn%s)', buffer, lists.targets);
     item CONSTANT text := format('pg_current_xact_id(), pgt_pos, pgt_lsn%s', lists.expressions);
+    guard CONSTANT text := capture_guard(source, buffer, columns);
     template CONSTANT text := $template$
 #variable_conflict use_column%6$s
 DECLARE
     pgt_pos CONSTANT bigint := nextval('pgtrickle.change_pos');
     pgt_lsn CONSTANT pg_lsn := %1$s;
 BEGIN
+    %7$s
     IF TG_OP = 'INSERT' THEN
         %2$s SELECT 1, %3$s FROM %5$s AS n;
     ELSIF TG_OP = 'DELETE' THEN
@@ -86,23 +88,27 @@ END
 $template$;
 BEGIN
     function_name := format('capture_%s', source::oid);
-    body := format(template, lsn, head, item, 'pgt_old', 'pgt_new', lists.note);
+    body := format(template, lsn, head, item, 'pgt_old', 'pgt_new', lists.note, guard);
     RETURN NEXT;
     function_name := format('capture_row_%s', source::oid);
-    body := format(template, lsn, head, item, '(SELECT OLD.*)', '(SELECT NEW.*)', lists.note);
+    body := format(template, lsn, head, item, '(SELECT OLD.*)', '(SELECT NEW.*)', lists.note, guard);
     RETURN NEXT;
     function_name := format('capture_truncate_%s', source::oid);
     body := format($template$
 BEGIN
+    IF row_security_active(TG_RELID) OR NOT %s THEN
+        PERFORM pgtrickle.note_capture_gap(%s, TG_RELID, 'was truncated after its columns or policies changed');
+        RETURN NULL;
+    END IF;
     EXECUTE format(%L, TG_RELID::regclass) USING nextval('pgtrickle.change_pos'), %s;
     -- TRUNCATE removes rows that an older snapshot does not see.
     IF current_setting('transaction_isolation') <> 'read committed' THEN
-        INSERT INTO pgtrickle.pgt_capture_gaps (source_relid, relation, reason)
-        VALUES (%s::oid, TG_RELID::regclass::text, 'was truncated under an older snapshot');
+        PERFORM pgtrickle.note_capture_gap(%s, TG_RELID, 'was truncated under an older snapshot');
     END IF;
     RETURN NULL;
 END
 $template$,
+        capture_fits_call('TG_RELID', buffer, columns, NULL), source::oid,
         replace(head, '%', '%%') || replace(format(' SELECT -1, pg_current_xact_id(), $1, $2%s FROM ONLY ', lists.plain), '%', '%%') || '%s AS n',
         lsn, source::oid);
     RETURN NEXT;

@@ -87,6 +87,7 @@ BEGIN
     LOOP
         IF dependency.source_type IS NOT NULL THEN
             PERFORM record_source(dependency.pgt_id, source, dependency.source_type, dependency.columns_used);
+            PERFORM record_full_reason(dependency.pgt_id);
         END IF;
         PERFORM mark_reinitialize(dependency.pgt_id, reason);
     END LOOP;

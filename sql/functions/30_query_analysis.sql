@@ -1,19 +1,30 @@
 -- What a defining query reads and calls, from the parse tree PostgreSQL stored for the hidden view.
 
+-- PL/pgSQL keeps the plan of its query; an SQL function would be planned anew at every call.
+CREATE OR REPLACE FUNCTION pgtrickle.views_below(view regclass) RETURNS SETOF oid
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE below(relid) AS (
+        SELECT view::oid
+        UNION
+        SELECT c.oid
+        FROM below AS b JOIN pg_rewrite AS r ON r.ev_class = b.relid
+        JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> b.relid
+        JOIN pg_class AS c ON c.oid = d.refobjid AND c.relkind = 'v')
+    SELECT relid FROM below;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.views_below(regclass) IS
+    'The view itself and all views that it reads, at any depth; those of pg_catalog count as tables.';
+
 -- pg_depend leaves out system objects and functions used through operators, so relations and functions come from the tree.
 CREATE OR REPLACE FUNCTION pgtrickle.query_trees(view regclass) RETURNS TABLE (rule oid, tree text)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    WITH RECURSIVE views(relid) AS (
-        SELECT view::oid
-        UNION
-        SELECT c.oid
-        FROM views
-        JOIN pg_rewrite AS r ON r.ev_class = views.relid AND r.rulename = '_RETURN'
-        CROSS JOIN LATERAL regexp_matches(r.ev_action::text, ':rtekind 0 :relid (\d+)', 'g') AS m
-        JOIN pg_class AS c ON c.oid = m[1]::oid AND c.relkind = 'v')
     SELECT r.oid, r.ev_action::text
-    FROM views JOIN pg_rewrite AS r ON r.ev_class = views.relid AND r.rulename = '_RETURN'
+    FROM views_below(view) AS below(relid) JOIN pg_rewrite AS r ON r.ev_class = below.relid AND r.rulename = '_RETURN'
 $$;
 COMMENT ON FUNCTION pgtrickle.query_trees(regclass) IS
     'Parse trees of a view and of every view it reads, at any depth.';
@@ -78,7 +89,7 @@ AS $$
            o.obstacle
     FROM query_relations(view) AS r
     CROSS JOIN LATERAL source_obstacle(view, r.relid, r.only_itself) AS o(obstacle)
-    WHERE r.relkind <> 'v'
+    WHERE r.relid NOT IN (SELECT views_below(view))
 $$;
 COMMENT ON FUNCTION pgtrickle.query_sources(regclass) IS
     'Direct sources of a hidden view after expansion of ordinary views.';

@@ -85,22 +85,43 @@ $$;
 COMMENT ON FUNCTION pgtrickle.new_relation_name(text, text) IS
     'Schema and name a new stream table gets; error 42P07 if taken.';
 
--- The parentheses keep a second statement out, the line breaks a trailing comment in.
+-- A semicolon that only comments follow, of several the last: parentheses around the query leave no room for it.
+CREATE OR REPLACE FUNCTION pgtrickle.without_last_semicolon(query text) RETURNS text
+    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT regexp_replace(query, '^(.*);((\s|--[^\n]*(\n|$)|/\*([^*]|\*+[^*/])*\*+/)*)$', '\1 \2')
+$$;
+COMMENT ON FUNCTION pgtrickle.without_last_semicolon(text) IS
+    'The query without its last semicolon, if nothing but comments follows it; otherwise as it was.';
+
+-- The parentheses keep a second statement out, the line breaks a trailing comment in. What stands behind the end of the
+-- query may itself contain semicolons, so they go one by one from the end until PostgreSQL can parse the rest. None
+-- within a string is ever reached: strings stand before the end.
 CREATE OR REPLACE FUNCTION pgtrickle.create_query_view(pgt_id integer, query text, search_path text) RETURNS regclass
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
 AS $$
 DECLARE
     view_name CONSTANT text := format('pgtrickle_state.query_%s', pgt_id);
-    body CONSTANT text := regexp_replace(query, '[\s;]+$', '');
-    statement CONSTANT text := format(E'CREATE VIEW %s AS (\n%s\n)', view_name, body);
+    body text := query;
+    shorter text;
 BEGIN
-    BEGIN
-        PERFORM set_config('search_path', search_path, true);
-        EXECUTE statement;
-        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pg_temp', true);
-    EXCEPTION WHEN invalid_table_definition THEN
-        PERFORM refuse_temporary(body, search_path);
-    END;
+    LOOP
+        BEGIN
+            PERFORM set_config('search_path', search_path, true);
+            EXECUTE format(E'CREATE VIEW %s AS (\n%s\n)', view_name, body);
+            PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pg_temp', true);
+            EXIT;
+        EXCEPTION
+            WHEN syntax_error THEN
+                shorter := without_last_semicolon(body);
+                IF shorter = body THEN
+                    RAISE;
+                END IF;
+                body := shorter;
+            WHEN invalid_table_definition THEN
+                PERFORM refuse_temporary(body, search_path);
+        END;
+    END LOOP;
     EXECUTE format('COMMENT ON VIEW %s IS %L', view_name, 'Defining query of stream table number ' || pgt_id);
     RETURN view_name::regclass;
 END
@@ -179,20 +200,47 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle.full_reason(regclass) IS 'Why the stream table over a hidden view can only be refreshed as a whole, as far as the database knows, or NULL.';
 
--- A rule carries the transaction that wrote it: CREATE OR REPLACE VIEW writes it anew.
-CREATE OR REPLACE FUNCTION pgtrickle.view_stamp(view regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle.record_full_reason(pgt_id integer) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    WITH RECURSIVE below AS (
-        SELECT view::oid AS relid
-        UNION
-        SELECT d.refobjid
-        FROM below AS b JOIN pg_rewrite AS r ON r.ev_class = b.relid
-        JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> b.relid
-        JOIN pg_class AS c ON c.oid = d.refobjid AND c.relkind = 'v')
-    SELECT md5(string_agg(format('%s %s', r.oid, r.xmin), ',' ORDER BY r.oid)) FROM below AS b JOIN pg_rewrite AS r ON r.ev_class = b.relid
+    UPDATE pgt_stream_tables AS t
+    SET full_reason = pgtrickle.full_reason(t.view_relid), time_dependent = time_dependence(t.view_relid) IS NOT NULL
+    WHERE t.pgt_id = record_full_reason.pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle.view_stamp(regclass) IS 'A text that changes when the view, or a view that it reads, is replaced.';
+COMMENT ON FUNCTION pgtrickle.record_full_reason(integer) IS 'Records whether the stream table can only be refreshed as a whole now.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.functions_below(view regclass) RETURNS SETOF oid
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE called(classid, objid) AS (
+        SELECT 'pg_rewrite'::regclass::oid, r.oid FROM views_below(view) AS b(relid) JOIN pg_rewrite AS r ON r.ev_class = b.relid
+        UNION
+        SELECT d.refclassid, d.refobjid FROM called AS c JOIN pg_depend AS d ON d.classid = c.classid AND d.objid = c.objid
+        WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass))
+    SELECT objid FROM called WHERE classid = 'pg_proc'::regclass;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.functions_below(regclass) IS
+    'Functions of users that a view calls, also through operators, aggregates and functions that PostgreSQL has parsed.';
+
+-- A rule carries the transaction that wrote it: CREATE OR REPLACE VIEW writes it anew. A function changes with its
+-- grants too, so what it means is compared instead.
+CREATE OR REPLACE FUNCTION pgtrickle.view_stamp(view regclass) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN md5(concat_ws('|',
+        (SELECT string_agg(format('%s %s', r.oid, r.xmin), ',' ORDER BY r.oid)
+         FROM views_below(view) AS b(relid) JOIN pg_rewrite AS r ON r.ev_class = b.relid),
+        (SELECT string_agg(md5(format('%s %s %s %s %s %s %s %s', p.oid, p.proname, p.pronamespace, p.provolatile, p.prosrc, p.probin, p.prosqlbody,
+                                      p.proconfig)), ',' ORDER BY p.oid)
+         FROM functions_below(view) AS f(oid) JOIN pg_proc AS p USING (oid))));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.view_stamp(regclass) IS
+    'A text that changes when the view, a view that it reads, or a function that these call is replaced.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.record_source(pgt_id integer, source regclass, source_type text, columns text[]) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp

@@ -119,11 +119,11 @@ BEGIN
     DELETE FROM pgt_stream_tables WHERE pgt_id = id RETURNING * INTO dropped;
     PERFORM trim_capture(source) FROM unnest(sources) AS source;
     PERFORM remove_capture(dropped.pgt_relid);
+    PERFORM drop_staging(id);
     FOR relation IN
         SELECT CASE relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END AS kind, oid::regclass AS name FROM pg_class
         WHERE oid IN (dropped.view_relid, dropped.pgt_relid,
-                      to_regclass(format('pgtrickle_state.state_%s', id)), to_regclass(format('pgtrickle_state.body_%s', id)),
-                      to_regclass(format('pgtrickle_changes.staging_%s', id)))
+                      to_regclass(format('pgtrickle_state.state_%s', id)), to_regclass(format('pgtrickle_state.body_%s', id)))
         ORDER BY relkind DESC
     LOOP
         EXECUTE format('DROP %s %s %s', relation.kind, relation.name, CASE WHEN cascade THEN 'CASCADE' ELSE 'RESTRICT' END);

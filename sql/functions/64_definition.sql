@@ -1,25 +1,5 @@
 -- What the planner reads: a stream table's definition, and the scales of numeric sums.
 
-CREATE OR REPLACE FUNCTION pgtrickle.views_below(p_view regclass)
-RETURNS SETOF oid
-LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
-    WITH RECURSIVE below AS (
-        SELECT p_view::oid AS view
-        UNION
-        SELECT d.refobjid
-        FROM below AS b
-            JOIN pg_rewrite AS r ON r.ev_class = b.view
-            JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
-                AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> b.view
-            JOIN pg_class AS c ON c.oid = d.refobjid AND c.relkind = 'v'
-    )
-    SELECT view FROM below
-$$;
-COMMENT ON FUNCTION pgtrickle.views_below(regclass) IS
-    'The view itself and all ordinary views that it reads, directly or through others.';
-
 CREATE OR REPLACE FUNCTION pgtrickle.source_facts(p_source regclass)
 RETURNS jsonb
 LANGUAGE sql STABLE
@@ -76,6 +56,12 @@ AS $$
             SELECT jsonb_agg(jsonb_build_array(a.attname, format_type(a.atttypid, a.atttypmod)) ORDER BY a.attnum)
             FROM pg_attribute AS a
             WHERE a.attrelid = s.pgt_relid AND a.attnum > 0 AND NOT a.attisdropped
+        ),
+        'altered', (
+            SELECT array_agg((a.atttypid, a.atttypmod, a.attcollation)::text ORDER BY a.attnum) FILTER (WHERE a.attrelid = s.pgt_relid)
+                IS DISTINCT FROM array_agg((a.atttypid, a.atttypmod, a.attcollation)::text ORDER BY a.attnum) FILTER (WHERE a.attrelid = s.view_relid)
+            FROM pg_attribute AS a
+            WHERE a.attrelid IN (s.pgt_relid, s.view_relid) AND a.attnum > 0 AND NOT a.attisdropped
         ),
         'views', (
             SELECT coalesce(jsonb_agg(jsonb_build_object(

@@ -102,7 +102,7 @@ COMMENT ON COLUMN pgtrickle.pgt_stream_tables.last_error IS 'Error of the last r
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.reinitialize_reason IS 'Not NULL: changes may have been missed, the next refresh computes everything anew.';
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.refresh_xid IS 'The one transaction that may write the stream table.';
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.system_identifier IS 'Cluster in which the frontiers are valid.';
-COMMENT ON COLUMN pgtrickle.pgt_stream_tables.view_stamp IS 'Differs once a view below the defining query was replaced.';
+COMMENT ON COLUMN pgtrickle.pgt_stream_tables.view_stamp IS 'Differs once a view or function below the defining query was replaced.';
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.created_at IS 'When it was created.';
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.created_by IS 'Session user who created it.';
 
@@ -224,6 +224,7 @@ CREATE TABLE pgtrickle.pgt_refresh_history (
     error text
 );
 CREATE INDEX pgt_refresh_history_table_idx ON pgtrickle.pgt_refresh_history (pgt_id, refresh_id DESC);
+CREATE INDEX pgt_refresh_history_started_idx ON pgtrickle.pgt_refresh_history (started_at);
 COMMENT ON TABLE pgtrickle.pgt_refresh_history IS 'What each refresh did, and why it did not.';
 COMMENT ON COLUMN pgtrickle.pgt_refresh_history.refresh_id IS 'Order of entries.';
 COMMENT ON COLUMN pgtrickle.pgt_refresh_history.pgt_id IS 'The stream table.';

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pytrickle
+from pytrickle.errors import PytrickleError
 from tests.conftest import Database
 
 if TYPE_CHECKING:
@@ -21,6 +22,15 @@ CREATE TABLE order_lines (order_id int, line int, quantity int NOT NULL, PRIMARY
 CREATE INDEX ON orders (customer);
 INSERT INTO customers VALUES (1, 'Ada'), (2, 'Bob');
 """
+
+JOIN = "SELECT o.id, l.line, l.quantity FROM orders o JOIN order_lines l ON l.order_id = o.id"
+ORDERS = "SELECT id, amount FROM orders"
+TABLES = {
+    "totals": "SELECT customer, count(*) AS orders, sum(amount) AS amount FROM orders GROUP BY customer",
+    "named": "SELECT o.id, c.name, o.amount FROM orders o JOIN customers c ON c.id = o.customer",
+    "ranked": "SELECT id, customer, amount, row_number() OVER (ORDER BY id) AS rank FROM orders",
+}
+NAMES = {1: "Ada", 2: "Bob"}
 
 Rows = set[tuple[Any, ...]]
 
@@ -88,3 +98,67 @@ def shop(db: Database, spark: SparkSession) -> Iterator[Shop]:
         connection.execute(SHOP)
     with pytrickle.connect(db.dsn, spark=spark) as client:
         yield Shop(db, client)
+
+
+@pytest.fixture
+def filled(shop: Shop) -> Shop:
+    """A filled stream table `report` over orders, and a watermark group that orders belong to."""
+    shop.pt.create_watermark_group("pipeline", ["orders", "order_lines"])
+    shop.load("orders", "12:00", (1, 1, 10))
+    shop.pt.create_stream_table("report", "SELECT id, amount FROM orders")
+    shop.tick()
+    return shop
+
+
+def assert_explained(error: PytrickleError) -> None:
+    """An error is one plain sentence, and its hint says what to do."""
+    assert error.message and "\n" not in error.message
+    assert "Traceback" not in error.message and "psycopg" not in error.message
+    assert error.hint and error.hint != error.message
+
+
+@pytest.fixture
+def pipeline(shop: Shop) -> Shop:
+    """Orders and order lines in one watermark group without tolerance."""
+    shop.pt.create_watermark_group("pipeline", ["orders", "order_lines"])
+    return shop
+
+
+def misalign(shop: Shop) -> None:
+    """Let orders run five minutes ahead of their lines, with an order whose line has not come yet."""
+    shop.load("orders", "12:00", (1, 1, 10))
+    shop.load("order_lines", "12:00", (1, 1, 1))
+    shop.tick()
+    shop.load("orders", "12:05", (2, 1, 20))
+
+
+def status(shop: Shop, name: str) -> Any:
+    (found,) = (row for row in shop.pt.stream_tables() if row.stream_table == f"public.{name}")
+    return found
+
+
+def clock(moment: Any) -> str | None:
+    return moment and f"{moment:%H:%M}"
+
+
+@pytest.fixture
+def held(shop: Shop) -> Shop:
+    """Three held-back tables over orders: an aggregate and a join, both differential, and a window, which is FULL."""
+    shop.pt.create_watermark_group("loads", ["orders"])
+    for name, query in TABLES.items():
+        shop.pt.create_stream_table(name, query, watermark_gating="hold_back", require_watermark=True)
+    return shop
+
+
+def assert_shows(shop: Shop, *orders: tuple[int, int, int]) -> None:
+    """Check all three tables, each in its own words, against the orders that the cut covers."""
+    assert shop.rows("totals") == _totals(orders)
+    assert shop.rows("named") == {(number, NAMES[customer], amount) for number, customer, amount in orders}
+    assert shop.rows("ranked") == {(*order, rank) for rank, order in enumerate(sorted(orders), 1)}
+    shop.assert_verified()
+
+
+def _totals(orders: tuple[tuple[int, int, int], ...]) -> Rows:
+    customers = {customer for _, customer, _ in orders}
+    amounts = {c: [amount for _, customer, amount in orders if customer == c] for c in customers}
+    return {(c, len(found), sum(found)) for c, found in amounts.items()}

@@ -1,42 +1,14 @@
-"""Gating as a user of the client sees it: who runs, who waits, why, and what is written about it."""
+"""Gating as a user of the client sees it: who runs, who waits, and why."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 import pytrickle
 from pytrickle.errors import InvalidArgument
-from tests.acceptance.conftest import Shop
-
-JOIN = "SELECT o.id, l.line, l.quantity FROM orders o JOIN order_lines l ON l.order_id = o.id"
-ORDERS = "SELECT id, amount FROM orders"
-
-
-@pytest.fixture
-def pipeline(shop: Shop) -> Shop:
-    """Orders and order lines in one watermark group without tolerance."""
-    shop.pt.create_watermark_group("pipeline", ["orders", "order_lines"])
-    return shop
-
-
-def misalign(shop: Shop) -> None:
-    """Let orders run five minutes ahead of their lines, with an order whose line has not come yet."""
-    shop.load("orders", "12:00", (1, 1, 10))
-    shop.load("order_lines", "12:00", (1, 1, 1))
-    shop.tick()
-    shop.load("orders", "12:05", (2, 1, 20))
-
-
-def status(shop: Shop, name: str) -> Any:
-    (found,) = (row for row in shop.pt.stream_tables() if row.stream_table == f"public.{name}")
-    return found
-
-
-def clock(moment: Any) -> str | None:
-    return moment and f"{moment:%H:%M}"
+from tests.acceptance.conftest import JOIN, ORDERS, Shop, clock, misalign, status
 
 
 def test_each_mode_does_what_it_says_when_the_group_is_misaligned(pipeline: Shop) -> None:
@@ -198,40 +170,6 @@ def test_require_watermark_waits_for_a_source_that_never_advanced(pipeline: Shop
     assert pipeline.rows("patient") == pipeline.rows("eager") == {(1, 1, 1)}
 
 
-def test_skip_is_written_to_the_history_once_per_reason(pipeline: Shop) -> None:
-    pipeline.pt.create_stream_table("report", JOIN, watermark_gating="gate")
-
-    def skips() -> list[str | None]:
-        return [row.reason for row in pipeline.pt.history("report", 100) if row.action == "SKIP"]
-
-    misalign(pipeline)
-    for _ in range(4):
-        assert pipeline.tick()["report"].action == "SKIP"
-    assert len(skips()) == 1
-    pipeline.load("orders", "12:06")
-    for _ in range(3):
-        pipeline.tick()
-    assert len(skips()) == 2
-    pipeline.load("order_lines", "12:06")
-    pipeline.tick()
-    pipeline.load("orders", "12:12")
-    pipeline.tick()
-    reason = "pipeline: public.order_lines is 00:06:00 behind public.orders, tolerance 00:00:00"
-    assert skips()[0] == skips()[1] == reason
-    assert len(skips()) == 3
-
-
-def test_skip_is_written_again_after_the_gate_was_open_though_nothing_was_to_do_meanwhile(pipeline: Shop) -> None:
-    pipeline.pt.create_stream_table("report", JOIN, watermark_gating="gate")
-    misalign(pipeline)
-    seen = []
-    for tolerance in (0, 1, 0, 1, 0):
-        pipeline.pt.alter_watermark_group("pipeline", tolerance=timedelta(hours=tolerance))
-        seen.append(pipeline.tick()["report"].action)
-    assert seen == ["SKIP", "DIFFERENTIAL", "SKIP", "NO_DATA", "SKIP"]
-    assert len([row for row in pipeline.pt.history("report", 100) if row.action == "SKIP"]) == 3
-
-
 def test_effective_watermark_never_moves_back(pipeline: Shop) -> None:
     pipeline.pt.create_stream_table("gated", ORDERS, watermark_gating="gate")
     pipeline.pt.create_stream_table("held", ORDERS, watermark_gating="hold_back", require_watermark=True)
@@ -299,66 +237,6 @@ def test_change_of_mode_keeps_what_is_shown_until_a_cut_covers_it(pipeline: Shop
     pipeline.tick()
     assert pipeline.rows("report") == {(1, 10), (2, 20)}
     pipeline.assert_verified()
-
-
-def test_request_from_sql_is_served_by_the_next_tick_though_the_table_is_not_due(pipeline: Shop) -> None:
-    pipeline.pt.create_stream_table("daily", ORDERS, schedule="1 day")
-    pipeline.tick()
-    pipeline.db.execute("INSERT INTO orders VALUES (1, 1, 10)")
-    assert "daily" not in pipeline.tick()
-    pipeline.db.execute("SELECT pgtrickle.refresh_stream_table('daily')")
-    assert pipeline.tick()["daily"].rows_inserted == 1
-    assert pipeline.pt.history("daily")[0].initiated_by == "REQUEST"
-    assert pipeline.db.execute("SELECT * FROM pgtrickle.pgt_refresh_requests") == []
-    pipeline.db.execute("INSERT INTO orders VALUES (2, 1, 20)")
-    assert "daily" not in pipeline.tick()
-
-
-def test_request_does_not_pass_a_gate(pipeline: Shop) -> None:
-    pipeline.pt.create_stream_table("report", JOIN, watermark_gating="gate")
-    misalign(pipeline)
-    pipeline.db.execute("INSERT INTO order_lines VALUES (2, 1, 2)")
-    pipeline.db.execute("SELECT pgtrickle.refresh_stream_table('report')")
-    assert pipeline.tick()["report"].action == "SKIP"
-    assert pipeline.rows("report") == {(1, 1, 1)}
-
-
-def test_tick_with_nothing_to_do_writes_nothing(pipeline: Shop) -> None:
-    for mode in ("none", "gate", "hold_back"):
-        pipeline.pt.create_stream_table(f"by_{mode}", JOIN, watermark_gating=mode)
-        pipeline.pt.create_stream_table(f"total_by_{mode}", "SELECT count(*) FROM orders", watermark_gating=mode)
-    pipeline.load("orders", "12:00", (1, 1, 10))
-    pipeline.load("order_lines", "12:00", (1, 1, 1))
-    pipeline.tick()
-    pipeline.tick()
-    before = _written(pipeline)
-    assert {result.action for result in pipeline.tick().values()} == {"NO_DATA"}
-    assert _written(pipeline) == before
-    pipeline.db.execute("INSERT INTO customers VALUES (9, 'Zoe')")
-    pipeline.tick()
-    assert _written(pipeline) == before
-
-
-def test_gated_tick_writes_nothing_after_the_first(pipeline: Shop) -> None:
-    pipeline.pt.create_stream_table("report", JOIN, watermark_gating="gate")
-    misalign(pipeline)
-    pipeline.tick()
-    before = _written(pipeline)
-    assert {result.action for result in pipeline.tick().values()} == {"SKIP"}
-    assert _written(pipeline) == before
-
-
-def _written(shop: Shop) -> dict[str, Any]:
-    """Return, for every table of ours and every stream table, its file and the version of each of its rows."""
-    tables = shop.db.execute(
-        "SELECT c.oid::regclass::text, pg_relation_filenode(c.oid) FROM pg_class AS c"
-        " WHERE relkind = 'r' AND (relnamespace::regnamespace::text LIKE 'pgtrickle%%'"
-        " OR oid IN (SELECT pgt_relid FROM pgtrickle.pgt_stream_tables))"
-    )
-    return {
-        name: (node, sorted(shop.db.execute(f"SELECT ctid::text, xmin::text, xmax::text FROM {name}")))
-        for name, node in tables
-    }
 
 
 def test_equal_advance_is_a_sign_of_life_and_changes_no_cut(pipeline: Shop) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 
+import psycopg
 import pytest
 
 from tests.conftest import Database
@@ -250,3 +251,28 @@ def test_creation_notifies_the_refresher(tables: Database) -> None:
     listener.execute("LISTEN pgtrickle_refresh")
     number = create(tables, "SELECT a FROM t")
     assert [n.payload for n in listener.notifies(timeout=5, stop_after=1)] == [f'{{"pgt_id": {number}}}']
+
+
+ENDINGS = (
+    ";",
+    " ; ; ",
+    "; -- done",
+    ";\n-- one; two\n-- three;\n",
+    "; /* a; */ -- b;",
+    ";/* a **/ ; -- '",
+    " -- only; a comment",
+)
+SECOND = ("SELECT 1; SELECT 2; -- two", "SELECT 1; DROP TABLE t", "; -- nothing", "SELECT ';' FRM t; -- c")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_query_may_end_in_a_semicolon_and_comments(db: Database, ending: str) -> None:
+    db.execute("SELECT pgtrickle.create_stream_table('s', %s)", "SELECT '; -- a' AS a, 1 AS b" + ending)
+    definition = db.value("SELECT pg_get_viewdef(view_relid) FROM pgtrickle.pgt_stream_tables")
+    assert "'; -- a'::text AS a" in definition
+
+
+@pytest.mark.parametrize("query", SECOND)
+def test_a_second_statement_is_refused_whatever_follows_it(db: Database, query: str) -> None:
+    with pytest.raises(psycopg.errors.SyntaxError):
+        db.execute("SELECT pgtrickle.create_stream_table('s', %s)", query)

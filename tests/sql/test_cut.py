@@ -1,13 +1,15 @@
 """What a cut covers, for every interleaving of writers, savepoints, rollbacks and advances."""
 
 import random
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import psycopg
 import pytest
 
 from tests.conftest import Database
-from tests.sql.checks import at_cut, buffer_of
+from tests.sql.checks import Rows, at_cut, buffer_of
 
 T1, T2, T3 = "2026-03-01 11:55+00", "2026-03-01 12:00+00", "2026-03-01 12:05+00"
 ADVANCE = "SELECT pgtrickle.advance_watermark('orders', %s)"
@@ -115,59 +117,81 @@ def test_update_delete_and_truncate_beyond_the_cut_are_undone(shop: Database) ->
     assert at_cut(shop, "orders", "id, amount::int", T1) == [(1, 1), (2, 2), (3, 3), (4, 4)]
 
 
-def test_the_same_watermark_selects_the_same_rows_for_ever(shop: Database) -> None:
-    numbers = random.Random(7)
-    connections = [shop.connect(autocommit=False) for _ in range(4)]
-    seen: dict[str, list[tuple[object, ...]]] = {}
-    beyond: dict[str, int] = {}
-    minute, number = 0, 0
-    for _ in range(150):
-        connection = numbers.choice(connections)
+@dataclass
+class Play:
+    """A reproducible interleaving of loaders: what each watermark showed first, and what it must not (`beyond`)."""
+
+    db: Database
+    connections: list[psycopg.Connection[Any]]
+    seen: dict[str, Rows] = field(default_factory=dict)
+    beyond: dict[str, int] = field(default_factory=dict)
+    number: int = 0
+
+    def step(self, numbers: random.Random) -> None:
+        """Have one of the loaders write, write in a savepoint that is rolled back, end its transaction, or advance."""
+        connection = numbers.choice(self.connections)
         match numbers.randrange(8):
             case 0 | 1 | 2:
-                number += 1
-                order(connection, number)
+                self.write(connection)
             case 3:
                 connection.execute("SAVEPOINT s")
-                number += 1
-                order(connection, number)
+                self.write(connection)
                 connection.execute("ROLLBACK TO s")
             case 4 | 5:
                 connection.commit()
             case 6:
                 connection.rollback()
             case _:
-                minute += 1
-                watermark = f"2026-03-01 {minute // 60:02}:{minute % 60:02}+00"
-                connection.execute(ADVANCE, (watermark,))
-                number += 1
-                order(connection, number)
-                beyond[watermark] = number
-                connection.commit()
-                seen[watermark] = at_cut(shop, "orders", "id", watermark)
-        for watermark, rows in seen.items():
+                self.advance(connection)
+
+    def write(self, connection: psycopg.Connection[Any]) -> None:
+        self.number += 1
+        order(connection, self.number)
+
+    def advance(self, connection: psycopg.Connection[Any]) -> None:
+        """Advance, write one row more, and commit."""
+        minute = len(self.seen) + 1
+        watermark = f"2026-03-01 {minute // 60:02}:{minute % 60:02}+00"
+        connection.execute(ADVANCE, (watermark,))
+        self.write(connection)
+        self.beyond[watermark] = self.number
+        connection.commit()
+        self.seen[watermark] = at_cut(self.db, "orders", "id", watermark)
+
+
+@pytest.fixture
+def played(shop: Database) -> Play:
+    """Four loaders after 150 steps; no watermark has shown other rows in between."""
+    numbers = random.Random(7)
+    play = Play(shop, [shop.connect(autocommit=False) for _ in range(4)])
+    for _ in range(150):
+        play.step(numbers)
+        for watermark, rows in play.seen.items():
             assert at_cut(shop, "orders", "id", watermark) == rows
-    assert len(seen) > 5
-    assert not any((beyond[watermark],) in rows for watermark, rows in seen.items())
-    # Later cuts show all that earlier ones show, and no covered change was written after its cut was taken.
-    ordered = list(seen.values())
+    assert len(play.seen) > 5
+    return play
+
+
+def test_the_same_watermark_selects_the_same_rows_for_ever(played: Play) -> None:
+    assert not any((played.beyond[watermark],) in rows for watermark, rows in played.seen.items())
+    # Later cuts show all that earlier ones show.
+    ordered = list(played.seen.values())
     assert all(set(earlier) <= set(later) for earlier, later in pairwise(ordered))
-    assert (
-        shop.execute(
-            f"SELECT h.watermark, b.id, b.pgt_lsn, (h.cut).lsn FROM "
-            f"pgtrickle.pgt_watermark_history AS h, {buffer_of(shop, 'orders')} AS b "
-            "WHERE pgtrickle.covers(h.cut, b.pgt_xid, b.pgt_pos) AND (b.pgt_lsn <= (h.cut).lsn) IS NOT TRUE"
-        )
-        == []
+
+
+def test_cuts_of_a_source_form_a_chain_and_cover_nothing_written_after_them(played: Play) -> None:
+    covered_later = (
+        f"SELECT h.watermark, b.id, b.pgt_lsn, (h.cut).lsn FROM "
+        f"pgtrickle.pgt_watermark_history AS h, {buffer_of(played.db, 'orders')} AS b "
+        "WHERE pgtrickle.covers(h.cut, b.pgt_xid, b.pgt_pos) AND (b.pgt_lsn <= (h.cut).lsn) IS NOT TRUE"
     )
-    assert (
-        shop.execute(
-            "SELECT FROM pgtrickle.pgt_watermark_history AS a JOIN "
-            "pgtrickle.pgt_watermark_history AS b ON a.watermark <= b.watermark "
-            "WHERE NOT pgtrickle.cut_covers(b.cut, a.cut)"
-        )
-        == []
+    assert played.db.execute(covered_later) == []
+    out_of_order = (
+        "SELECT FROM pgtrickle.pgt_watermark_history AS a JOIN "
+        "pgtrickle.pgt_watermark_history AS b ON a.watermark <= b.watermark "
+        "WHERE NOT pgtrickle.cut_covers(b.cut, a.cut)"
     )
+    assert played.db.execute(out_of_order) == []
 
 
 def test_lsn_invariant_can_fail(shop: Database) -> None:

@@ -78,6 +78,8 @@ def shown(default: object) -> str:
             return "none"
         case "":
             return "empty"
+        case timedelta(days=days, seconds=0) if days:
+            return f"`{days}` (days)"
         case timedelta():
             return f"`{default.total_seconds():g}` (second)"
         case _:

@@ -1,0 +1,44 @@
+"""What is set right before a tick: another cluster, replaced views and functions, gaps in capture."""
+
+from collections.abc import Mapping
+
+import psycopg
+
+from pytrickle.db import translate_errors
+from pytrickle.errors import PytrickleError
+
+Broken = Mapping[int, PytrickleError]
+
+CHANGED = "SELECT pgt_id, ARRAY[pgt_id] FROM pgtrickle.changed_definitions() AS pgt_id"
+GAPS = (
+    "SELECT source_relid::oid::bigint, ARRAY(SELECT d.pgt_id FROM pgtrickle.pgt_dependencies AS d"
+    " WHERE d.source_relid = t.source_relid) FROM pgtrickle.pgt_change_tracking AS t"
+    " WHERE pgtrickle.capture_problem(source_relid) IS NOT NULL"
+)
+
+
+def prepare(connection: psycopg.Connection) -> Broken:
+    """Notice what makes frontiers void before they are used.
+
+    Return what could not be set right, by the numbers of the stream tables that must not be refreshed until it is.
+    """
+    with translate_errors():
+        connection.execute("SELECT pgtrickle.adopt_cluster()")
+    broken: dict[int, PytrickleError] = {}
+    _mend(connection, CHANGED, "SELECT pgtrickle.adopt_definition(%s)", broken)
+    _mend(connection, GAPS, "SELECT pgtrickle.repair_capture(%s::oid::regclass)", broken)
+    return broken
+
+
+def _mend(connection: psycopg.Connection, found: str, remedy: str, broken: dict[int, PytrickleError]) -> None:
+    """Apply the remedy to all that a query finds; where it fails, the stream tables named beside are broken."""
+    with translate_errors():
+        rows = connection.execute(found.encode()).fetchall()
+    for damaged, concerned in rows:
+        try:
+            with translate_errors():
+                connection.execute(remedy.encode(), (damaged,))
+        except PytrickleError as error:
+            if connection.closed:
+                raise
+            broken.update(dict.fromkeys(concerned, error))

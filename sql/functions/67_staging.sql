@@ -1,0 +1,26 @@
+-- Staging tables that a refresh left behind.
+
+-- Executors of a dead refresher may still be writing to one: it is left for the next refresh.
+CREATE OR REPLACE FUNCTION pgtrickle.drop_staging(p_pgt_id integer) RETURNS integer
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET lock_timeout = '100ms'
+AS $$
+DECLARE
+    staging regclass;
+    dropped integer := 0;
+BEGIN
+    FOR staging IN
+        SELECT oid FROM pg_class
+        WHERE relnamespace = 'pgtrickle_changes'::regnamespace AND relkind = 'r' AND relname ~ format('^staging_%s_[0-9a-f]+$', p_pgt_id)
+    LOOP
+        BEGIN
+            EXECUTE format('DROP TABLE %s', staging);
+            dropped := dropped + 1;
+        EXCEPTION WHEN lock_not_available OR undefined_table THEN
+            NULL;
+        END;
+    END LOOP;
+    RETURN dropped;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.drop_staging(integer) IS
+    'Drops staging tables of a stream table that nobody uses any more; returns how many.';

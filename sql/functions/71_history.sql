@@ -1,0 +1,43 @@
+-- Forgetting what happened long ago.
+
+CREATE OR REPLACE FUNCTION pgtrickle.advance_is_passed(entry pgtrickle.pgt_watermark_history) RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT NOT EXISTS (
+            SELECT FROM pgt_dependencies AS d
+            WHERE d.source_relid = (entry).source_relid AND d.source_type <> 'UNCAPTURED' AND NOT cut_covers(d.frontier, (entry).cut))
+        AND NOT EXISTS (
+            SELECT FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_groups(t.pgt_id) AS c JOIN pgt_watermark_groups AS g USING (group_id)
+            WHERE t.watermark_gating = 'hold_back' AND (entry).source_relid = ANY (g.sources)
+                AND (t.effective_watermark < (entry).watermark) IS NOT FALSE)
+$$;
+COMMENT ON FUNCTION pgtrickle.advance_is_passed(pgtrickle.pgt_watermark_history) IS
+    'Whether every stream table that reads the source shows all that the advance covers, and every one held back on it has reached its event time.';
+
+-- Event times at which sources agree never move back, so of the advances that all have passed only the newest can still
+-- be asked for. One that is missing could at worst make hold_back wait for a newer agreement: it never reads beyond an
+-- advance that it finds.
+CREATE OR REPLACE FUNCTION pgtrickle.trim_history(retention interval) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    oldest CONSTANT timestamptz := clock_timestamp() - retention;
+    refreshes bigint;
+    advances bigint;
+BEGIN
+    DELETE FROM pgt_refresh_history AS h
+    WHERE h.started_at < oldest AND h.refresh_id < (SELECT max(newest.refresh_id) FROM pgt_refresh_history AS newest WHERE newest.pgt_id = h.pgt_id);
+    GET DIAGNOSTICS refreshes = ROW_COUNT;
+    DELETE FROM pgt_watermark_history AS h
+    USING pgt_watermarks AS w CROSS JOIN LATERAL (
+        SELECT p.watermark FROM pgt_watermark_history AS p
+        WHERE p.source_relid = w.source_relid AND p.advanced_at < oldest AND advance_is_passed(p)
+        ORDER BY p.watermark DESC LIMIT 1) AS passed
+    WHERE h.source_relid = w.source_relid AND h.watermark < passed.watermark AND h.advanced_at < oldest;
+    GET DIAGNOSTICS advances = ROW_COUNT;
+    RETURN refreshes + advances;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.trim_history(interval) IS
+    'Deletes refreshes and watermark advances older than this; returns how many. Of each stream table the last refresh stays; of each source the newest '
+    'advance that all its stream tables have passed, and all later ones, which hold_back may need.';

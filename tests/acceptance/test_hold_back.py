@@ -1,0 +1,100 @@
+"""A held-back stream table stays at its cut whatever is written beyond it, and takes the newest cut there is."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.acceptance.conftest import TABLES, Shop, assert_shows
+
+
+@pytest.mark.parametrize("tolerance", ["0", "5 minutes"])
+def test_interleaved_histories_give_the_newest_common_time(shop: Shop, tolerance: str) -> None:
+    shop.pt.create_watermark_group("pipeline", ["orders", "order_lines"], tolerance)
+    lines = "SELECT o.id, l.quantity FROM orders o JOIN order_lines l ON l.order_id = o.id"
+    both = "SELECT o.id, l.line FROM orders o FULL JOIN order_lines l ON l.order_id = o.id"
+    shop.pt.create_stream_table("joined", lines, watermark_gating="hold_back", require_watermark=True)
+    shop.pt.create_stream_table("outer_joined", both, watermark_gating="hold_back", require_watermark=True)
+    shop.load("orders", "11:55", (1, 1, 10))
+    assert {result.action for result in shop.tick().values()} == {"SKIP"}
+    seen: list[tuple[str, int, int]] = []
+    steps = [
+        ("order_lines", "11:55", (1, 1, 1)),
+        ("orders", "12:00", (2, 1, 20)),
+        ("orders", "12:05", (3, 1, 30)),
+        ("order_lines", "12:05", (2, 1, 2), (3, 1, 3)),
+    ]
+    for source, clock, *rows in steps:
+        shop.load(source, clock, *rows)
+        result = shop.tick()["outer_joined"]
+        shop.assert_verified()
+        orders = len({order for order, _ in shop.rows("outer_joined")})
+        seen.append((f"{result.effective_watermark:%H:%M}", orders, len(shop.rows("joined"))))
+    within = ("11:55", 2, 1) if tolerance != "0" else ("11:55", 1, 1)
+    assert seen == [("11:55", 1, 1), within, within, ("12:05", 3, 3)]
+
+
+def test_changes_beyond_the_cap_of_rows_already_shown_wait_for_their_watermark(held: Shop) -> None:
+    held.load("orders", "12:00", (1, 1, 10), (2, 1, 20), (3, 2, 30), (4, 2, 40))
+    held.tick()
+    shown = ((1, 1, 10), (2, 1, 20), (3, 2, 30), (4, 2, 40))
+    assert_shows(held, *shown)
+    for change in (
+        "UPDATE orders SET amount = 12 WHERE id = 1",
+        "DELETE FROM orders WHERE id = 2",
+        "UPDATE orders SET id = 33, customer = 1 WHERE id = 3",
+        "DELETE FROM orders WHERE id = 4",
+        "INSERT INTO orders VALUES (4, 1, 44)",
+        "UPDATE orders SET amount = 13 WHERE id = 1",
+    ):
+        held.db.execute(change)
+        held.tick()
+        assert_shows(held, *shown)
+    held.load("orders", "12:05")
+    held.tick()
+    assert_shows(held, (1, 1, 13), (33, 1, 30), (4, 1, 44))
+
+
+def test_truncate_beyond_the_cap_waits_for_its_watermark(held: Shop) -> None:
+    held.load("orders", "12:00", (1, 1, 10), (2, 2, 20))
+    held.tick()
+    held.db.execute("TRUNCATE orders")
+    held.tick()
+    assert_shows(held, (1, 1, 10), (2, 2, 20))
+    held.load("orders", "12:05", (1, 1, 10), (3, 2, 30))
+    held.db.execute("TRUNCATE orders")
+    held.tick()
+    assert_shows(held, (1, 1, 10), (3, 2, 30))
+    held.load("orders", "12:10")
+    held.tick()
+    assert_shows(held)
+
+
+def test_first_load_is_read_back_at_the_cut(held: Shop) -> None:
+    held.load("orders", "12:00", (1, 1, 10), (2, 2, 20))
+    held.db.execute("UPDATE orders SET amount = 99 WHERE id = 1")
+    held.db.execute("DELETE FROM orders WHERE id = 2")
+    held.db.execute("INSERT INTO orders VALUES (3, 2, 30)")
+    assert {result.action for result in held.tick().values()} == {"FULL"}
+    assert_shows(held, (1, 1, 10), (2, 2, 20))
+    held.load("orders", "12:05")
+    held.tick()
+    assert_shows(held, (1, 1, 99), (3, 2, 30))
+
+
+def test_the_same_watermark_selects_the_same_rows_whenever_it_is_read(held: Shop) -> None:
+    held.pt.create_stream_table("late", TABLES["ranked"], schedule="1 day", watermark_gating="hold_back")
+    held.load("orders", "12:00", (1, 1, 10))
+    held.tick()
+    held.pt.create_watermark_group("with lines", ["orders", "order_lines"])
+    held.load("order_lines", "12:05")
+    held.load("orders", "12:05", (2, 1, 20))
+    held.tick()
+    then = held.rows("ranked")
+    for change in ("DELETE FROM orders WHERE id = 1", "INSERT INTO orders VALUES (3, 1, 30)", "TRUNCATE orders"):
+        held.db.execute(change)
+        held.load("orders", f"12:1{len(held.pt.watermark_history('orders'))}", (7, 1, 70))
+        held.db.execute("DELETE FROM orders WHERE id = 7")
+        held.tick()
+    assert held.rows("late") == {(1, 1, 10, 1)}
+    assert held.pt.refresh("late").rows_inserted == 1
+    assert held.rows("late") == then == held.rows("ranked")

@@ -1,0 +1,102 @@
+"""What a tick takes up and what it writes: requests, skips, and nothing where nothing is to do."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from tests.acceptance.conftest import JOIN, ORDERS, Shop, misalign
+
+
+def test_skip_is_written_to_the_history_once_per_reason(pipeline: Shop) -> None:
+    pipeline.pt.create_stream_table("report", JOIN, watermark_gating="gate")
+
+    def skips() -> list[str | None]:
+        return [row.reason for row in pipeline.pt.history("report", 100) if row.action == "SKIP"]
+
+    misalign(pipeline)
+    for _ in range(4):
+        assert pipeline.tick()["report"].action == "SKIP"
+    assert len(skips()) == 1
+    pipeline.load("orders", "12:06")
+    for _ in range(3):
+        pipeline.tick()
+    assert len(skips()) == 2
+    pipeline.load("order_lines", "12:06")
+    pipeline.tick()
+    pipeline.load("orders", "12:12")
+    pipeline.tick()
+    reason = "pipeline: public.order_lines is 00:06:00 behind public.orders, tolerance 00:00:00"
+    assert skips()[0] == skips()[1] == reason
+    assert len(skips()) == 3
+
+
+def test_skip_is_written_again_after_the_gate_was_open_though_nothing_was_to_do_meanwhile(pipeline: Shop) -> None:
+    pipeline.pt.create_stream_table("report", JOIN, watermark_gating="gate")
+    misalign(pipeline)
+    seen = []
+    for tolerance in (0, 1, 0, 1, 0):
+        pipeline.pt.alter_watermark_group("pipeline", tolerance=timedelta(hours=tolerance))
+        seen.append(pipeline.tick()["report"].action)
+    assert seen == ["SKIP", "DIFFERENTIAL", "SKIP", "NO_DATA", "SKIP"]
+    assert len([row for row in pipeline.pt.history("report", 100) if row.action == "SKIP"]) == 3
+
+
+def test_request_from_sql_is_served_by_the_next_tick_though_the_table_is_not_due(pipeline: Shop) -> None:
+    pipeline.pt.create_stream_table("daily", ORDERS, schedule="1 day")
+    pipeline.tick()
+    pipeline.db.execute("INSERT INTO orders VALUES (1, 1, 10)")
+    assert "daily" not in pipeline.tick()
+    pipeline.db.execute("SELECT pgtrickle.refresh_stream_table('daily')")
+    assert pipeline.tick()["daily"].rows_inserted == 1
+    assert pipeline.pt.history("daily")[0].initiated_by == "REQUEST"
+    assert pipeline.db.execute("SELECT * FROM pgtrickle.pgt_refresh_requests") == []
+    pipeline.db.execute("INSERT INTO orders VALUES (2, 1, 20)")
+    assert "daily" not in pipeline.tick()
+
+
+def test_request_does_not_pass_a_gate(pipeline: Shop) -> None:
+    pipeline.pt.create_stream_table("report", JOIN, watermark_gating="gate")
+    misalign(pipeline)
+    pipeline.db.execute("INSERT INTO order_lines VALUES (2, 1, 2)")
+    pipeline.db.execute("SELECT pgtrickle.refresh_stream_table('report')")
+    assert pipeline.tick()["report"].action == "SKIP"
+    assert pipeline.rows("report") == {(1, 1, 1)}
+
+
+def test_tick_with_nothing_to_do_writes_nothing(pipeline: Shop) -> None:
+    for mode in ("none", "gate", "hold_back"):
+        pipeline.pt.create_stream_table(f"by_{mode}", JOIN, watermark_gating=mode)
+        pipeline.pt.create_stream_table(f"total_by_{mode}", "SELECT count(*) FROM orders", watermark_gating=mode)
+    pipeline.load("orders", "12:00", (1, 1, 10))
+    pipeline.load("order_lines", "12:00", (1, 1, 1))
+    pipeline.tick()
+    pipeline.tick()
+    before = _written(pipeline)
+    assert {result.action for result in pipeline.tick().values()} == {"NO_DATA"}
+    assert _written(pipeline) == before
+    pipeline.db.execute("INSERT INTO customers VALUES (9, 'Zoe')")
+    pipeline.tick()
+    assert _written(pipeline) == before
+
+
+def test_gated_tick_writes_nothing_after_the_first(pipeline: Shop) -> None:
+    pipeline.pt.create_stream_table("report", JOIN, watermark_gating="gate")
+    misalign(pipeline)
+    pipeline.tick()
+    before = _written(pipeline)
+    assert {result.action for result in pipeline.tick().values()} == {"SKIP"}
+    assert _written(pipeline) == before
+
+
+def _written(shop: Shop) -> dict[str, Any]:
+    """Return, for every table of ours and every stream table, its file and the version of each of its rows."""
+    tables = shop.db.execute(
+        "SELECT c.oid::regclass::text, pg_relation_filenode(c.oid) FROM pg_class AS c"
+        " WHERE relkind = 'r' AND (relnamespace::regnamespace::text LIKE 'pgtrickle%%'"
+        " OR oid IN (SELECT pgt_relid FROM pgtrickle.pgt_stream_tables))"
+    )
+    return {
+        name: (node, sorted(shop.db.execute(f"SELECT ctid::text, xmin::text, xmax::text FROM {name}")))
+        for name, node in tables
+    }

@@ -1,0 +1,118 @@
+"""Changes that a stream table cannot follow: it fails and says why, the others go on, and no loader is concerned."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+from tests.sql.schema_changes import changing_world
+
+# What is done, which stream table fails and how it puts it, and what puts it right.
+MENDED = {
+    "function made volatile": (
+        "ALTER FUNCTION shown VOLATILE",
+        ("computed", "calls the volatile function"),
+        "ALTER FUNCTION shown IMMUTABLE",
+    ),
+    "view made volatile": (
+        "CREATE OR REPLACE VIEW seen AS SELECT id, region || random() AS region FROM orders",
+        ("viewed", "calls the volatile function"),
+        "CREATE OR REPLACE VIEW seen AS SELECT id, region FROM orders",
+    ),
+    "view made to read what reads it": (
+        "CREATE OR REPLACE VIEW seen AS SELECT id, region FROM viewed",
+        ("viewed", "would read itself"),
+        "CREATE OR REPLACE VIEW seen AS SELECT id, region FROM orders",
+    ),
+    "column added to a stream table": (
+        "ALTER TABLE copied ADD COLUMN more text",
+        ("copied", "no longer has the columns"),
+        "ALTER TABLE copied DROP COLUMN more",
+    ),
+    "column of a stream table retyped": (
+        "ALTER TABLE copied ALTER COLUMN region TYPE varchar(99)",
+        ("copied", "no longer has the columns"),
+        "ALTER TABLE copied ALTER COLUMN region TYPE text",
+    ),
+    "constraint added to a stream table": (
+        "ALTER TABLE copied ADD CONSTRAINT few CHECK (amount < 5) NOT VALID",
+        ("copied", "violates check constraint"),
+        "ALTER TABLE copied DROP CONSTRAINT few",
+    ),
+}
+CASCADED = {
+    "column of a stream table dropped": ("ALTER TABLE copied DROP COLUMN doubled", {"copied"}),
+    "stream table dropped": ("DROP TABLE happened", {"happened"}),
+    "view dropped": ("DROP VIEW seen CASCADE", {"viewed"}),
+    "function dropped": ("DROP FUNCTION shown CASCADE", {"computed"}),
+    "read column dropped": ("ALTER TABLE orders DROP COLUMN price CASCADE", {"totals"}),
+}
+
+
+def test_what_cannot_be_followed_stops_one_stream_table_until_it_is_put_right(db: Database) -> None:
+    with changing_world(db) as world:
+        for name, (damage, (table, message), remedy) in MENDED.items():
+            db.execute(damage)
+            world.write("orders", "events")
+            actions = world.tick()
+            assert list(world.errors) == [table] and message in world.errors[table], (name, world.errors)
+            assert set(actions.values()) - {actions[table]} == {"DIFFERENTIAL"}, (name, actions)
+            db.execute(remedy)
+            for _ in range(2):
+                world.tick()
+            assert world.errors == {}, name
+            assert world.wrong() == [], name
+
+
+def test_what_was_dropped_by_cascade_concerns_its_own_stream_tables_only(db: Database) -> None:
+    with changing_world(db) as world:
+        broken: set[str] = set()
+        for name, (damage, lost) in CASCADED.items():
+            db.execute(damage)
+            broken |= lost
+            for _ in range(2):
+                world.write("orders", "events")
+                world.tick()
+                assert set(world.errors) == broken, (name, world.errors)
+        for table in sorted(broken, key=lambda table: table == "totals"):
+            db.execute("SELECT pgtrickle.drop_stream_table(%s, cascade => true)", table)
+        world.write("orders", "events")
+        world.tick()
+        assert (world.errors, world.wrong()) == ({}, [])
+
+
+def test_a_dropped_source_leaves_stream_tables_that_say_so_and_can_be_dropped(db: Database) -> None:
+    with changing_world(db) as world:
+        db.execute("DROP TABLE events CASCADE")
+        world.write("orders")
+        assert world.tick()["copied"] == "DIFFERENTIAL"
+        assert "lost its defining query" in world.errors["happened"]
+        db.execute("SELECT pgtrickle.drop_stream_table('happened')")
+        world.tick()
+        assert (world.errors, world.wrong()) == ({}, [])
+
+
+@pytest.mark.parametrize("statement", ["INSERT INTO notes VALUES (2, 'b')", "TRUNCATE notes"])
+def test_policies_that_hide_rows_from_the_refresher_make_it_fail_not_lie(db: Database, statement: str) -> None:
+    owner = db.create_role("notes_owner")
+    for schema in ("pgtrickle", "pgtrickle_changes", "pgtrickle_state"):
+        db.execute(f"GRANT ALL ON SCHEMA {schema} TO {owner}")
+        db.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {owner}")
+        db.execute(f"GRANT ALL ON ALL SEQUENCES IN SCHEMA {schema} TO {owner}")
+        db.execute(f"GRANT ALL ON ALL FUNCTIONS IN SCHEMA {schema} TO {owner}")
+    db.execute(f"GRANT CREATE ON SCHEMA public TO {owner}")
+    own = db.connect(user=owner)
+    own.execute("CREATE TABLE notes (id integer, body text)")
+    own.execute("INSERT INTO notes VALUES (1, 'a')")
+    own.execute("SELECT pgtrickle.create_stream_table('kept', 'SELECT id, count(*) AS n FROM notes GROUP BY id')")
+    own.execute("ALTER TABLE notes ENABLE ROW LEVEL SECURITY")
+    own.execute("ALTER TABLE notes FORCE ROW LEVEL SECURITY")
+    own.execute("CREATE POLICY none ON notes USING (false) WITH CHECK (true)")
+    own.execute(statement)
+    with local_client(f"{db.dsn}?user={owner}") as (client, _):
+        (result,) = client.tick()
+        assert result.action == "FAILED" and "row-level security" in (result.error or "")
+        own.execute("ALTER TABLE notes NO FORCE ROW LEVEL SECURITY")
+        assert client.tick()[0].error is None
+        assert client.verify("kept").matches
