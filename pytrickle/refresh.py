@@ -21,7 +21,7 @@ from pytrickle.catalog.stamp import definition_stamp
 from pytrickle.cut import Cut
 from pytrickle.db import Snapshot, Snapshots, translate_errors
 from pytrickle.errors import NotDifferentiable, UnknownStreamTable
-from pytrickle.plan.choice import WORTH_ASKING, Choice, choose_action
+from pytrickle.plan.choice import SLOW, WORTH_ASKING, Choice, choose_action
 from pytrickle.plan.full import query_at
 from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_full, plan_initial
 from pytrickle.plan.shape import Shape, analyse
@@ -79,6 +79,7 @@ class Refresher:
     small_delta_rows: int
     snapshots: Snapshots
     shapes: dict[int, tuple[str, Shape]] = field(default_factory=dict)
+    quick: set[int] = field(default_factory=set)
 
     def shape(self, reading: psycopg.Connection, pgt_id: int) -> Shape:
         """Return the analysed definition of a stream table, read and analysed again only when its stamp changed."""
@@ -104,7 +105,8 @@ class Refresher:
             shape = self.shape(snapshot.connection, table.pgt_id)
             if shape.full_reason and table.refresh_mode == "DIFFERENTIAL":
                 raise NotDifferentiable(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
-            return self._plan(table, shape, windows, _choice(snapshot.connection, table, shape, windows))
+            least = WORTH_ASKING if table.pgt_id in self.quick else 1
+            return self._plan(table, shape, windows, _choice(snapshot.connection, table, shape, windows, least))
 
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
         """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
@@ -131,7 +133,14 @@ class Refresher:
                 started,
             )
             done = commit(self.connection, plan, staged, what)
-        return _result(table, (plan.action, plan.reason), done, goal.since), done
+        result = _result(table, (plan.action, plan.reason), done, goal.since)
+        self._remember(table.pgt_id, result)
+        return result, done
+
+    def _remember(self, pgt_id: int, result: RefreshResult) -> None:
+        """Tables that refresh quickly are not asked about after few changes: that would be a query for nothing."""
+        quick = result.action == Action.DIFFERENTIAL and result.duration.total_seconds() < SLOW
+        (self.quick.add if quick else self.quick.discard)(pgt_id)
 
     def _plan(self, table: StreamTable, shape: Shape, windows: dict[int, Window], choice: Choice | None) -> RefreshPlan:
         if not table.populated or table.reinitialize_reason:
@@ -170,12 +179,14 @@ class Refresher:
         )
 
 
-def _choice(reading: psycopg.Connection, table: StreamTable, shape: Shape, windows: dict[int, Window]) -> Choice | None:
-    """AUTO's choice where there is one to make; after few changes none is worth another query."""
+def _choice(
+    reading: psycopg.Connection, table: StreamTable, shape: Shape, windows: dict[int, Window], least: int
+) -> Choice | None:
+    """AUTO's choice where there is one to make; after fewer than `least` changes none is worth another query."""
     delta_rows = sum(window.delta_rows for window in windows.values())
-    if table.refresh_mode != "AUTO" or shape.full_reason or delta_rows < WORTH_ASKING:
+    if table.refresh_mode != "AUTO" or shape.full_reason or delta_rows < least:
         return None
-    return choose_action(delta_rows, evidence(reading, table, WORTH_ASKING), shape.grouped is not None)
+    return choose_action(delta_rows, evidence(reading, table, least), shape.grouped is not None, least)
 
 
 def needs_refresh(table: StreamTable, windows: Mapping[int, Window]) -> bool:

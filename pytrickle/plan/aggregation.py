@@ -60,7 +60,8 @@ def window(reader: Reader, lift: WindowLift, blocks: Blocks, outer: Names) -> Bl
     columns = (*lift.arguments.names, *(f"w{i}" for i in range(len(functions))))
     listed = [f"{ROW}.{name}" for name in lift.arguments.names]
     head = f"SELECT {', '.join([*listed, *functions])} FROM"
-    leaf = derive(reader, rows, arguments, keys, Form("window", head, f"AS {ROW}", columns, True, ordering))
+    entries = tuple(key.name for key in map(lift.arguments.take, parts) if isinstance(key, exp.Column))
+    leaf = derive(reader, rows, arguments, keys, Form("window", head, f"AS {ROW}", columns, True, ordering, entries))
     return Block((leaf,), (), {WINDOW: columns_of(leaf)})
 
 

@@ -67,7 +67,9 @@ class Operation:
 
     `head` and `tail` enclose a relation with the input's `arguments` in PostgreSQL text, which yields `columns`.
     `exact` says that equal values of every argument are the same text; `ordered` that the result may depend on the
-    order of the rows, which are then sorted by `keys`, the expressions `ordering` and their whole content.
+    order of the rows, which are then sorted by `keys`, the expressions `ordering` and their whole content. Through the
+    columns `entries` a condition on the result reaches the input; `settled` says that equal result columns are the
+    same text.
     """
 
     name: str
@@ -81,6 +83,8 @@ class Operation:
     ordered: bool = False
     ordering: tuple[str, ...] = ()
     nullable: bool = True
+    entries: tuple[str, ...] = ()
+    settled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from pytrickle.plan.refresh_plan import Action
 
 # Below so many changed rows a differential refresh takes little more than the fixed time, which a whole one takes too.
 WORTH_ASKING = 10_000
+# A table whose last differential refresh took so many seconds is worth asking about after any number of changes.
+SLOW = 1.0
 # How many times cheaper the other way must be before AUTO changes its way.
 MARGIN = 1.3
 # So many of the newest refreshes of either kind are taken into account.
@@ -58,8 +60,10 @@ class Choice:
     reason: str
 
 
-def choose_action(delta_rows: int, evidence: Evidence, grouped: bool) -> Choice:
+def choose_action(delta_rows: int, evidence: Evidence, grouped: bool, least: int = WORTH_ASKING) -> Choice:
     """Choose how to take in `delta_rows` changes of all sources together; more of them never favour DIFFERENTIAL.
+
+    Fewer than `least` are always taken in differentially.
 
     >>> choose_action(1_000_000, Evidence(source_rows=5_000_000, stored_rows=250), grouped=True).reason
     '1000000 changed rows: a whole refresh is expected to take 2.1 s, a differential one 4.1 s'
@@ -69,7 +73,7 @@ def choose_action(delta_rows: int, evidence: Evidence, grouped: bool) -> Choice:
     costs = expected(evidence, grouped)
     differential = f"{costs.differential(delta_rows):.1f} s"
     whole = f"{costs.whole:.1f} s"
-    if delta_rows >= WORTH_ASKING and costs.differential(delta_rows) > costs.factor * costs.whole:
+    if delta_rows >= least and costs.differential(delta_rows) > costs.factor * costs.whole:
         ways = f"a whole refresh is expected to take {whole}, a differential one {differential}"
         return Choice(Action.FULL, f"{delta_rows} changed rows: {ways}")
     ways = f"a differential refresh is expected to take {differential}, a whole one {whole}"

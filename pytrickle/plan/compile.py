@@ -21,6 +21,7 @@ from pytrickle.plan.algebra import (
 from pytrickle.plan.changes import changes_name, changes_query
 from pytrickle.plan.delta import at, differentiate, unfold
 from pytrickle.plan.dialect import quote
+from pytrickle.plan.order import Reach, fenced, has_weight, ordered_leaves
 from pytrickle.plan.zset import WEIGHT, bag, netted, result
 
 MAX_PARTS = 64
@@ -37,15 +38,31 @@ class Compiler:
     windows: Mapping[int, Window] = field(default_factory=dict)
     entries: dict[str, str] = field(default_factory=dict)
     deltas: dict[Operation, str] = field(default_factory=dict)
+    wholes: dict[Operation, str] = field(default_factory=dict)
+    everything: dict[Operation, str] = field(default_factory=dict)
 
-    def rows(self, node: Relation, driven: bool = False) -> str:
-        """Compile a relation to weighted rows; in a `driven` one few rows are asked for, by keys or by changes."""
+    def copy(self) -> "Compiler":
+        """Start another query from the entries so far."""
+        return replace(
+            self,
+            entries=dict(self.entries),
+            deltas=dict(self.deltas),
+            wholes=dict(self.wholes),
+            everything=dict(self.everything),
+        )
+
+    @property
+    def reads_whole_tables(self) -> bool:
+        """Whether some operation is computed for all keys, so that index lookups do not help it."""
+        return bool(self.wholes or self.everything)
+
+    def rows(self, node: Relation, bound: frozenset[str] = frozenset()) -> str:
+        """Compile a relation to weighted rows; of the columns in `bound` only few values are asked for."""
         match node:
             case UnionAll(inputs=inputs):
-                return "\nUNION ALL\n".join(self.rows(child, driven) for child in inputs)
-            case Project(input=Join() as join, columns=columns):
-                items = [f"{expr.sql} AS {quote(name)}" for name, expr in columns]
-                return self._select([*items, f"{_weight(join)} AS {WEIGHT}"], join, driven)
+                return "\nUNION ALL\n".join(self.rows(child, bound) for child in inputs)
+            case Project(input=Join()):
+                return self._select(node, bound)
             case _:
                 raise TypeError(f"a {type(node).__name__} is not compiled alone")
 
@@ -58,22 +75,24 @@ class Compiler:
         """Multiply out what corrects the current state; give up where that makes too many parts."""
         return unfolded((node,), self.windows)
 
-    def _select(self, items: list[str], join: Join, driven: bool) -> str:
-        text = "SELECT " + ", ".join(items)
-        ordered = _ordered(join)
-        driven = driven or any(isinstance(leaf, Scan | Derived) and leaf.version in BUFFERED for leaf in ordered)
-        if ordered:
-            known: list[Leaf] = []
-            texts = []
-            for leaf in ordered:
-                texts.append(self._from_item(leaf, join, known if driven else []))
-                known.append(leaf)
+    def _select(self, block: Project, bound: frozenset[str]) -> str:
+        join = block.input
+        assert isinstance(join, Join)
+        items = [f"{expr.sql} AS {quote(name)}" for name, expr in block.columns]
+        text = "SELECT " + ", ".join([*items, f"{_weight(join)} AS {WEIGHT}"])
+        ordered = ordered_leaves(join)
+        reach = Reach.of(block, ordered, bound)
+        texts = []
+        for leaf in ordered:
+            texts.append(self._from_item(leaf, reach))
+            reach.take(leaf)
+        if texts:
             text += "\nFROM " + ", ".join(texts)
         if join.predicates:
             text += "\nWHERE " + " AND ".join(f"({predicate.expr.sql})" for predicate in join.predicates)
         return text
 
-    def _from_item(self, leaf: Leaf, join: Join, known: list[Leaf]) -> str:
+    def _from_item(self, leaf: Leaf, reach: Reach) -> str:
         alias = quote(leaf.alias)
         match leaf:
             case Function(sql=sql, columns=columns):
@@ -83,11 +102,24 @@ class Compiler:
             case Scan(version=Version.CURRENT, relid=relid):
                 return f"{table_name(self.definition.source(relid))} AS {alias}"
             case Scan():
-                return _fenced(self._corrected(leaf), leaf, join, known)
+                return fenced(self._corrected(leaf), leaf, reach.links(leaf))
             case Derived(version=Version.DELTA):
                 return f"{self._delta(leaf)} AS {alias}"
-            case Derived(operation=operation, version=version):
-                return _fenced(self.state(operation, version, bool(known)), leaf, join, known)
+            case Derived():
+                return self._derived(leaf, reach)
+
+    def _derived(self, leaf: Derived, reach: Reach) -> str:
+        """Compute an operation for what is asked of it, or once for all where nothing restricts it."""
+        operation, version, alias = leaf.operation, leaf.version, quote(leaf.alias)
+        if version is Version.NEW and not operation.keys:
+            return f"{self._whole(leaf)} AS {alias}"
+        if bound := reach.is_bound(leaf):
+            return fenced(self.state(operation, version, bound), leaf, [])
+        if entered := reach.entered(leaf):
+            return fenced(self.state(operation, version, entered), leaf, reach.links(leaf))
+        if version is Version.NEW:
+            return f"{self._everything(leaf)} AS {alias}"
+        return fenced(self.state(operation, version, frozenset()), leaf, [])
 
     def _changes(self, version: Version, relid: int) -> str:
         name = changes_name(version, relid)
@@ -103,16 +135,15 @@ class Compiler:
             f"UNION ALL SELECT {columns}-{WEIGHT} FROM {changes}"
         )
 
-    def state(self, operation: Operation, version: Version, driven: bool) -> str:
-        """Compute an operation at the current state or at the new frontier."""
-        driven = driven and bool(operation.keys)
-        rows, plain = self._input(operation, version, driven)
+    def state(self, operation: Operation, version: Version, bound: frozenset[str]) -> str:
+        """Compute an operation at the current state or at the new frontier, for few values of the bound columns."""
+        rows, plain = self._input(operation, version, bound)
         return result(operation, bag(rows, operation.arguments, operation.exact, plain))
 
-    def _input(self, operation: Operation, version: Version, driven: bool) -> tuple[str, bool]:
+    def _input(self, operation: Operation, version: Version, bound: frozenset[str]) -> tuple[str, bool]:
         parts = self.parts(at(operation.input, version))
         plain = all(_is_plain(block) for part in parts for block in blocks_of(part))
-        return self.rows(UnionAll(parts), driven), plain
+        return self.rows(UnionAll(parts), bound), plain
 
     def _delta(self, derived: Derived) -> str:
         """The keyed rule: op(NEW|K) - op(OLD|K) for the keys K that the input's delta touches, OLD = NEW - DELTA."""
@@ -122,18 +153,42 @@ class Compiler:
         alias = derived.alias
         name = self.deltas[operation] = f"pgt_delta_{alias}"
         arguments, exact = operation.arguments, operation.exact
+        columns = operation.columns
         changed, now = f"pgt_changed_{alias}", f"pgt_now_{alias}"
         self.entries[changed] = netted(self._input_delta(operation), arguments, exact)
-        self.entries[f"pgt_keys_{alias}"] = _touched(operation, changed)
-        rows, plain = self._input(operation, Version.NEW, bool(operation.keys))
-        self.entries[now] = _restricted(rows, operation, f"pgt_keys_{alias}")
+        if operation.keys:
+            self.entries[f"pgt_keys_{alias}"] = _touched(operation, changed)
+            rows, plain = self._input(operation, Version.NEW, frozenset(operation.keys))
+            self.entries[now] = _restricted(rows, operation, f"pgt_keys_{alias}")
+            new = result(operation, bag(f"SELECT * FROM {now}", arguments, exact, plain))
+        else:
+            new = f"SELECT * FROM {self._whole(derived)}"
+            now = self.wholes[operation].replace("pgt_new_", "pgt_now_")
         listed = "".join(f"{column}, " for column in arguments)
         before = f"SELECT {listed}{WEIGHT} FROM {now} UNION ALL SELECT {listed}-{WEIGHT} FROM {changed}"
-        new = result(operation, bag(f"SELECT * FROM {now}", arguments, exact, plain))
         old = result(operation, bag(before, arguments, exact, False))
         both = f"SELECT *, 1 AS {WEIGHT} FROM (\n{new}\n) AS n\nUNION ALL\nSELECT *, -1 FROM (\n{old}\n) AS o"
-        self.entries[name] = netted(both, operation.columns, False)
+        self.entries[name] = netted(both, columns, operation.settled)
         return name
+
+    def _everything(self, derived: Derived) -> str:
+        """Compute an operation for all keys, once for all that read it so."""
+        operation = derived.operation
+        if operation not in self.everything:
+            name = self.everything[operation] = f"pgt_all_{derived.alias}"
+            self.entries[name] = self.state(operation, Version.NEW, frozenset())
+        return self.everything[operation]
+
+    def _whole(self, derived: Derived) -> str:
+        """Compute an operation that has no keys once: its input `pgt_now_`, its result `pgt_new_`."""
+        operation, alias = derived.operation, derived.alias
+        if operation not in self.wholes:
+            name = self.wholes[operation] = f"pgt_new_{alias}"
+            rows, plain = self._input(operation, Version.NEW, frozenset())
+            self.entries[f"pgt_now_{alias}"] = rows
+            now = f"SELECT * FROM pgt_now_{alias}"
+            self.entries[name] = result(operation, bag(now, operation.arguments, operation.exact, plain))
+        return self.wholes[operation]
 
     def _input_delta(self, operation: Operation) -> str:
         changed = frozenset(relid for relid, window in self.windows.items() if window.delta_rows)
@@ -162,7 +217,7 @@ def compile_rows(node: Relation, definition: Definition) -> str:
 
 def compile_state(operation: Operation, definition: Definition) -> str:
     """Compile an operation whose leaves are read as the snapshot shows them."""
-    return Compiler(definition).state(operation, Version.CURRENT, False)
+    return Compiler(definition).state(operation, Version.CURRENT, frozenset())
 
 
 def blocks_of(node: Relation) -> tuple[Project, ...]:
@@ -182,20 +237,10 @@ def table_name(source: Source) -> str:
 
 
 def _weight(join: Join) -> str:
-    weighted = [leaf for leaf in leaves(join) if _has_weight(leaf)]
+    weighted = [leaf for leaf in leaves(join) if has_weight(leaf)]
     sign = -1 if (sum(_is_negated(leaf) for leaf in weighted) + join.negated) % 2 else 1
     factors = [f"{quote(leaf.alias)}.{WEIGHT}" for leaf in weighted]
     return "CAST(" + " * ".join([str(sign), *factors]) + " AS bigint)"
-
-
-def _has_weight(leaf: Leaf) -> bool:
-    match leaf:
-        case Scan(version=version):
-            return version is not Version.CURRENT
-        case Derived(version=version):
-            return version is Version.DELTA
-        case Function():
-            return False
 
 
 def _is_negated(leaf: Leaf) -> bool:
@@ -205,63 +250,15 @@ def _is_negated(leaf: Leaf) -> bool:
 def _is_plain(block: Project) -> bool:
     """Whether every row of a block has weight one."""
     join = block.input
-    return isinstance(join, Join) and not join.negated and not any(map(_has_weight, leaves(join)))
-
-
-def _ordered(join: Join) -> list[Leaf]:
-    """Order the leaves so that what is computed for a row comes after what it is computed from: changes first."""
-    ready = [leaf for leaf in leaves(join) if _stands_alone(leaf)]
-    ready.sort(key=lambda leaf: not _has_weight(leaf))
-    waiting = [leaf for leaf in leaves(join) if not _stands_alone(leaf)]
-    while waiting:
-        known = {leaf.alias for leaf in ready}
-        possible = [leaf for leaf in waiting if not isinstance(leaf, Function) or leaf.tables <= known]
-        linked = [leaf for leaf in possible if isinstance(leaf, Function) or _links(leaf, join, known)]
-        following = (linked or possible or waiting)[0]
-        ready.append(following)
-        waiting.remove(following)
-    return ready
-
-
-def _stands_alone(leaf: Leaf) -> bool:
-    match leaf:
-        case Scan(version=version):
-            return version in BUFFERED or version is Version.CURRENT
-        case Derived(version=version):
-            return version is Version.DELTA
-        case Function():
-            return False
-
-
-def _links(leaf: Leaf, join: Join, known: set[str]) -> list[str]:
-    """List the predicates between a leaf and those already known."""
-    return [
-        predicate.expr.sql
-        for predicate in join.predicates
-        if leaf.alias in predicate.expr.tables and predicate.expr.tables <= known | {leaf.alias}
-    ]
-
-
-def _fenced(text: str, leaf: Leaf, join: Join, known: list[Leaf]) -> str:
-    """Ask a subquery for what joins a row to its left; PostgreSQL takes the conditions down to where indexes are."""
-    alias = quote(leaf.alias)
-    links = _links(leaf, join, {other.alias for other in known}) if known else []
-    if not links:
-        return f"(\n{text}\n) AS {alias}"
-    where = " AND ".join(f"({link})" for link in links)
-    return f"LATERAL (SELECT * FROM (\n{text}\n) AS {alias} WHERE {where} OFFSET 0) AS {alias}"
+    return isinstance(join, Join) and not join.negated and not any(map(has_weight, leaves(join)))
 
 
 def _touched(operation: Operation, changed: str) -> str:
-    if not operation.keys:
-        return f"SELECT 1 AS pgt_one WHERE EXISTS (SELECT FROM {changed})"
     return f"SELECT DISTINCT {', '.join(operation.keys)} FROM {changed}"
 
 
 def _restricted(rows: str, operation: Operation, touched: str) -> str:
     """Restrict rows to the touched keys; plain equality can use indexes, NULL keys come one by one."""
-    if not operation.keys:
-        return f"SELECT * FROM (\n{rows}\n) AS n WHERE EXISTS (SELECT FROM {touched})"
     equal = " AND ".join(f"n.{key} = k.{key}" for key in operation.keys)
     same = " AND ".join(f"n.{key} IS NOT DISTINCT FROM k.{key}" for key in operation.keys)
     some_null = " OR ".join(f"k.{key} IS NULL" for key in operation.keys)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -28,6 +28,7 @@ class Form:
     columns: tuple[str, ...]
     ordered: bool = False
     ordering: tuple[str, ...] = ()
+    entries: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -90,8 +91,9 @@ def derive(reader: Reader, rows: Rows, arguments: tuple[str, ...], keys: tuple[s
         form.ordered or (not exact and form.name != "exists"),
         form.ordering,
         nullable=not _never_null(reader, rows, arguments, keys),
+        entries=form.entries or tuple(key for key in keys if key in form.columns),
     )
-    return Derived(reader.alias(), operation)
+    return Derived(reader.alias(), replace(operation, settled=reader.is_exact(operation)))
 
 
 def columns_of(leaf: Derived) -> dict[str, exp.Expr]:

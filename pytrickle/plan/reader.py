@@ -138,9 +138,9 @@ class Reader:
             result[alias][column] = type_name
         return result
 
-    def is_exact(self, relation: Relation) -> bool:
-        """Whether equal values of every column are the same text."""
-        return all_exact(self.types_of(relation), self.definition)
+    def is_exact(self, node: Relation | Operation) -> bool:
+        """Whether equal values of every column of a relation or of an operation are the same text."""
+        return all_exact(self.types_of(node), self.definition)
 
     def never_null(self, expression: exp.Expr, block: Block) -> bool:
         """Whether an expression cannot be NULL: a literal, or a column declared NOT NULL of a scan in the block."""

@@ -98,6 +98,8 @@ def plan_differential(shape: Shape, windows: dict[int, Window], small: int, stat
     placement = choose(parts, shape.definition, delta_rows, small, joinable is not None)
     compiler = Compiler(shape.definition, windows)
     delta = _rows(compiler, parts, shape)
+    if compiler.reads_whole_tables and placement.place is Place.INDEX:
+        placement = Placement(Place.POSTGRES, "a part of the query is computed for all keys")
     plan = RefreshPlan(
         Action.DIFFERENTIAL,
         f"{delta_rows} changed rows",
@@ -165,10 +167,10 @@ def _rows(compiler: Compiler, parts: tuple[Relation, ...], shape: Shape) -> str:
 def _keyed(shape: Shape, compiler: Compiler, delta: str, state: str) -> Reading | None:
     if shape.grouped is None or not shape.grouped.values or shape.query is None:
         return None
-    keyed = Compiler(compiler.definition, compiler.windows, dict(compiler.entries), dict(compiler.deltas))
+    keyed = compiler.copy()
     parts = unfolded((at(shape.query.rows, Version.NEW),), compiler.windows)
     entries, query = keyed_query(
-        shape.grouped, delta, keyed.rows(UnionAll(parts), driven=bool(shape.grouped.keys)), state
+        shape.grouped, delta, keyed.rows(UnionAll(parts), frozenset(shape.grouped.keys)), state
     )
     keyed.entries.update(entries)
     return _reading(keyed.within(query), _value_columns(shape.grouped), False, PLANNER + SETTINGS[Place.POSTGRES])

@@ -78,7 +78,8 @@ def distinct_on(reader: Reader, blocks: Blocks, items: Items, select: exp.Select
     arguments = (*names, *sorts, *shown)
     tail = f"AS {ROW} ORDER BY {', '.join([*ordering, image(arguments)])}"
     head = f"{first}{', '.join(f'{ROW}.{name}' for name in shown)} FROM"
-    leaf = derive(reader, rows, arguments, names, Form("distinct on", head, tail, shown))
+    entries = tuple(f"a{i}" for i, (_, item) in enumerate(items) if item in keys)
+    leaf = derive(reader, rows, arguments, names, Form("distinct on", head, tail, shown, entries=entries))
     columns = columns_of(leaf)
     return Block((leaf,), (), {"": {name: columns[f"a{i}"] for i, (name, _) in enumerate(items)}})
 

@@ -26,7 +26,7 @@ class Workload:
     def run(self, change: Callable[[int], None], rounds: int) -> None:
         """Load all stream tables; then change the sources, refresh in one tick and compare, round by round."""
         for name, query in self.queries.items():
-            self.client.create_stream_table(name, query)
+            self.client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
         self._tick({"FULL"})
         self._compare()
         for number in range(1, rounds + 1):

@@ -1,0 +1,106 @@
+"""The order in which a compiled join reads its leaves, and what of it changes or keys lead to."""
+
+from dataclasses import dataclass
+
+from pytrickle.plan.algebra import BUFFERED, Derived, Function, Join, Leaf, Project, Scan, Version, leaves
+from pytrickle.plan.dialect import quote
+
+
+@dataclass(slots=True)
+class Reach:
+    """Which leaves of a join few rows are asked of: those that changes, or bound columns, lead to by conditions."""
+
+    join: Join
+    bound: frozenset[str]
+    aliases: set[str]
+
+    @classmethod
+    def of(cls, block: Project, ordered: list[Leaf], names: frozenset[str]) -> "Reach":
+        """Start from buffered changes and from the expressions of the columns that `names` binds."""
+        assert isinstance(block.input, Join)
+        exprs = [expr for name, expr in block.columns if name in names]
+        asked = {alias for expr in exprs for alias in expr.tables}
+        start = {leaf.alias for leaf in ordered if has_weight(leaf) and stands_alone(leaf)}
+        tables = [leaf for leaf in ordered if isinstance(leaf, Scan) and leaf.version is Version.CURRENT]
+        start |= {leaf.alias for leaf in tables if leaf.alias in asked}
+        self = cls(block.input, frozenset(expr.sql for expr in exprs), start)
+        while step := {leaf.alias for leaf in tables if leaf.alias not in self.aliases and self.links(leaf)}:
+            self.aliases |= step
+        return self
+
+    def links(self, leaf: Leaf) -> list[str]:
+        """List the conditions between a leaf and what is reached."""
+        return links(leaf, self.join, self.aliases)
+
+    def take(self, leaf: Leaf) -> None:
+        """A leaf that is linked to what is reached is reached from then on."""
+        if self.links(leaf):
+            self.aliases.add(leaf.alias)
+
+    def is_bound(self, leaf: Derived) -> frozenset[str]:
+        """Return the entries of a derived leaf that bound columns show."""
+        return frozenset(name for name in leaf.operation.entries if f"{quote(leaf.alias)}.{quote(name)}" in self.bound)
+
+    def entered(self, leaf: Derived) -> frozenset[str]:
+        """Return the entries of a derived leaf that conditions link to what is reached."""
+        found = self.links(leaf)
+        return frozenset(
+            name
+            for name in leaf.operation.entries
+            if any(f"{quote(leaf.alias)}.{quote(name)}" in condition for condition in found)
+        )
+
+
+def fenced(text: str, leaf: Leaf, conditions: list[str]) -> str:
+    """Ask a subquery for what joins a row to its left; PostgreSQL takes the conditions down to where indexes are."""
+    alias = quote(leaf.alias)
+    if not conditions:
+        return f"(\n{text}\n) AS {alias}"
+    where = " AND ".join(f"({condition})" for condition in conditions)
+    return f"LATERAL (SELECT * FROM (\n{text}\n) AS {alias} WHERE {where} OFFSET 0) AS {alias}"
+
+
+def ordered_leaves(join: Join) -> list[Leaf]:
+    """Order the leaves so that what is computed for a row comes after what it is computed from: changes first."""
+    ready = [leaf for leaf in leaves(join) if stands_alone(leaf)]
+    ready.sort(key=lambda leaf: not has_weight(leaf))
+    waiting = [leaf for leaf in leaves(join) if not stands_alone(leaf)]
+    while waiting:
+        known = {leaf.alias for leaf in ready}
+        possible = [leaf for leaf in waiting if not isinstance(leaf, Function) or leaf.tables <= known]
+        linked = [leaf for leaf in possible if isinstance(leaf, Function) or links(leaf, join, known)]
+        following = (linked or possible or waiting)[0]
+        ready.append(following)
+        waiting.remove(following)
+    return ready
+
+
+def stands_alone(leaf: Leaf) -> bool:
+    match leaf:
+        case Scan(version=version):
+            return version in BUFFERED or version is Version.CURRENT
+        case Derived(version=version):
+            return version is Version.DELTA
+        case Function():
+            return False
+
+
+def links(leaf: Leaf, join: Join, known: set[str]) -> list[str]:
+    """List the predicates between a leaf and those already known."""
+    return [
+        predicate.expr.sql
+        for predicate in join.predicates
+        if leaf.alias in predicate.expr.tables
+        and len(predicate.expr.tables) > 1
+        and predicate.expr.tables <= known | {leaf.alias}
+    ]
+
+
+def has_weight(leaf: Leaf) -> bool:
+    match leaf:
+        case Scan(version=version):
+            return version is not Version.CURRENT
+        case Derived(version=version):
+            return version is Version.DELTA
+        case Function():
+            return False
