@@ -8,6 +8,7 @@ from pytrickle.plan.algebra import Version
 from pytrickle.plan.changes import condition
 from pytrickle.plan.compile import table_name
 from pytrickle.plan.dialect import parse_query, quote, render
+from pytrickle.plan.lift import is_call
 from pytrickle.plan.probe import Probe
 from pytrickle.plan.zset import WEIGHT
 
@@ -46,11 +47,11 @@ def _expand(tree: exp.Expr, definition: Definition, rewound: frozenset[int], pro
         if replacement is not None:
             table.replace(_replaced(table, replacement))
     for select in tree.find_all(exp.Select):
-        _spell_out_keys(select)
+        _spell_out_keys(select, definition.aggregates)
     return tree
 
 
-def _spell_out_keys(select: exp.Select) -> None:
+def _spell_out_keys(select: exp.Select, aggregates: frozenset[str]) -> None:
     """Group by columns that depend on a grouped primary key: a source's state at a cut has no primary key."""
     group = select.args.get("group")
     if group is None:
@@ -60,7 +61,7 @@ def _spell_out_keys(select: exp.Select) -> None:
         return
 
     def settled(node: exp.Expr) -> bool:
-        return isinstance(node, exp.AggFunc | exp.Filter | exp.Query) or node.unnest() in keys
+        return isinstance(node, exp.Query) or is_call(node, aggregates) or node.unnest() in keys
 
     having = select.args.get("having")
     nodes = (node for item in (*select.selects, *([having] if having else [])) for node in item.walk(prune=settled))

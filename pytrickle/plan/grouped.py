@@ -18,14 +18,15 @@ class Grouped:
     state: tuple[StateColumn, ...]
     types: tuple[tuple[str, str], ...]
     hashed: tuple[str, ...]
+    exact: bool
 
     @classmethod
-    def of(cls, aggregate: Aggregate, types: dict[str, str], hashable: frozenset[str]) -> "Grouped":
-        """Lay out the state of an aggregate whose input columns have the given types."""
+    def of(cls, aggregate: Aggregate, types: dict[str, str], hashable: frozenset[str], exact: bool) -> "Grouped":
+        """Lay out the state of an aggregate over columns of the given types; `exact`: whose equal values are the same."""
         arguments = tuple(name for name in types if name not in aggregate.keys)
         state = state_columns(aggregate.calls, types)
         hashed = tuple(key for key in aggregate.keys if key in hashable)
-        return cls(aggregate, aggregate.keys, arguments, state, tuple(types.items()), hashed)
+        return cls(aggregate, aggregate.keys, arguments, state, tuple(types.items()), hashed, exact)
 
     @property
     def extrema(self) -> tuple[StateColumn, ...]:
@@ -53,7 +54,7 @@ class Grouped:
         Rows that cancel out are netted first where a minimum or maximum would otherwise see them. Sums over numeric
         without a declared scale are taken per scale first, because the scale of a sum is that of its widest addend.
         """
-        source = netted(rows, self.keys + self.arguments) if self.extrema else rows
+        source = self.netted(rows) if self.extrema else rows
         direct = [column for column in self.merged if column.merge is not Merge.SCALES]
         scales = [column.name.removesuffix("s") for column in self.merged if column.merge is Merge.SCALES]
         items = [f"{column.increment} AS {column.name}" for column in direct]
@@ -63,10 +64,13 @@ class Grouped:
         inner = self._select([*by_scale, *items], source, tuple(scales))
         return self._select([f"{column.combined()} AS {column.name}" for column in self.merged], inner)
 
+    def netted(self, rows: str) -> str:
+        """Net the weighted rows below the aggregate."""
+        return netted(rows, self.keys + self.arguments, self.exact)
+
     def recomputed(self, rows: str) -> str:
         """Compile the values of all groups that weighted rows show; a weight counts as so many rows."""
-        net = netted(rows, self.keys + self.arguments)
-        repeated = f"SELECT d.* FROM (\n{net}\n) AS d, generate_series(1, {WEIGHT})"
+        repeated = f"SELECT d.* FROM (\n{self.netted(rows)}\n) AS d, generate_series(1, {WEIGHT})"
         return self._select([f"{column.value} AS {column.name}" for column in self.values], repeated)
 
     def layout(self, rows: str) -> str:

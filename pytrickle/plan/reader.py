@@ -171,11 +171,15 @@ class Reader:
         lateral = lateral_aggregate(self, left, join, context)
         if lateral is not None:
             return _few(lateral)
-        asking = left[0] if len(left) == 1 else None
-        right = self._item(join.this, Context(context.ctes, {**context.outer, **left[0].names}, asking))
-        if not right:
-            raise NotDifferentiable("a join with nothing")
-        return _few(outer_joins.join(self, left, right, join, context))
+        if (join.side or "").upper() not in {"RIGHT", "FULL"} and _may_be_lateral(join.this):
+            # Each block has expressions of its own for the names that a lateral item refers to.
+            return _few(tuple(found for block in left for found in self._beside(block, join, context)))
+        right = self._item(join.this, Context(context.ctes, {}))
+        return _few(outer_joins.join(self, left, _some(right), join, context))
+
+    def _beside(self, block: Block, join: exp.Join, context: Context) -> Blocks:
+        right = self._item(join.this, Context(context.ctes, {**context.outer, **block.names}, block))
+        return outer_joins.join(self, (block,), _some(right), join, context)
 
     def _item(self, item: exp.Expr, context: Context) -> Blocks:
         if item.args.get("sample") or item.args.get("pivots") or item.args.get("laterals"):
@@ -251,6 +255,19 @@ class Reader:
         text = f"({render(written)})" if isinstance(item, exp.Values) else render(written)
         columns: Mapping[str, exp.Expr] = {name: own_column(alias, name) for name in names}
         return Block((Function(alias, text, tables_of(written), tuple(names)),), (), {item.alias: columns})
+
+
+def _may_be_lateral(item: exp.Expr) -> bool:
+    """Whether a FROM item may refer to what stands to its left: all but tables and named subqueries."""
+    if isinstance(item, exp.Subquery):
+        return not item.alias
+    return bool(item.args.get("joins")) or not (isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier))
+
+
+def _some(blocks: Blocks) -> Blocks:
+    if not blocks:
+        raise NotDifferentiable("a join with nothing")
+    return blocks
 
 
 def _few(blocks: Blocks) -> Blocks:

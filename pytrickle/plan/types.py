@@ -5,7 +5,7 @@ from pytrickle.catalog.definition import Definition
 EXACT = (
     "smallint", "integer", "bigint", "numeric(", "boolean", "date", "timestamp", "time without", "uuid", "bytea", "oid",
 )  # fmt: skip
-TEXTUAL = ("text", "character varying", "name")
+TEXTUAL = ("text", "character varying", "character(", "name")
 SHORT = ("smallint", "integer", "bigint", "numeric", "date", "time", "uuid", "boolean", "interval", "oid", "inet")
 
 

@@ -114,7 +114,9 @@ def test_change_that_changes_nothing_does_not_cascade(shop: Shop) -> None:
 
 
 def test_full_refresh_upstream_leaves_the_table_below_differential(shop: Shop) -> None:
-    shop.pt.create_stream_table("ranked", "SELECT id, rank() OVER (ORDER BY amount) AS place FROM orders")
+    shop.pt.create_stream_table(
+        "ranked", "SELECT id, rank() OVER (ORDER BY amount) AS place FROM orders", refresh_mode="FULL"
+    )
     shop.pt.create_stream_table("winners", "SELECT id FROM ranked WHERE place = 1")
     shop.db.execute("INSERT INTO orders SELECT n, 1, n FROM generate_series(1, 20) AS n")
     shop.tick()

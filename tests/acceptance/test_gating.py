@@ -19,7 +19,7 @@ def test_each_mode_does_what_it_says_when_the_group_is_misaligned(pipeline: Shop
     results = pipeline.tick()
     assert {name: result.action for name, result in results.items()} == {
         "by_auto": "SKIP",
-        "by_none": "FULL",
+        "by_none": "DIFFERENTIAL",
         "by_gate": "SKIP",
         "by_hold_back": "NO_DATA",
     }

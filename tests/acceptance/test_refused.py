@@ -59,7 +59,10 @@ REFUSED: dict[str, tuple[type[PytrickleError], str | None, Call]] = {
     "no delta rule": (
         errors.NotDifferentiable,
         None,
-        create("SELECT id, row_number() OVER (ORDER BY id) AS n FROM orders", refresh_mode="DIFFERENTIAL"),
+        create(
+            "WITH RECURSIVE r AS (SELECT id FROM orders UNION SELECT id + 1 FROM r WHERE id < 3) SELECT id FROM r",
+            refresh_mode="DIFFERENTIAL",
+        ),
     ),
     "name that is taken": (errors.StreamTableExists, "42P07", create("SELECT id FROM orders", "report")),
     "unknown schema": (errors.InvalidArgument, "3F000", create("SELECT id FROM orders", "nowhere.other")),

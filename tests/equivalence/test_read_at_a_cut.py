@@ -5,12 +5,7 @@ import pytest
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
-CALLS = (
-    "sum(v)",
-    pytest.param("bit_or(v)", marks=pytest.mark.xfail(reason="the argument becomes a key of the groups")),
-    pytest.param("array_agg(v ORDER BY id)", marks=pytest.mark.xfail(reason="the order becomes a key of the groups")),
-    pytest.param("every(v > 1)", marks=pytest.mark.xfail(reason="the argument becomes a key of the groups")),
-)
+CALLS = ("sum(v)", "bit_or(v)", "array_agg(v ORDER BY id)", "every(v > 1)")
 
 
 @pytest.mark.parametrize("call", CALLS)
