@@ -6,7 +6,7 @@ from itertools import count
 
 from sqlglot import exp
 
-from pytrickle.catalog.definition import Definition, Source
+from pytrickle.catalog.definition import Definition, Source, View
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan import outer as outer_joins
 from pytrickle.plan.algebra import Derived, Function, Operation, Relation, Scan, UnionAll, Version
@@ -16,7 +16,7 @@ from pytrickle.plan.delta import at
 from pytrickle.plan.dialect import parse_query, render
 from pytrickle.plan.logic import is_null
 from pytrickle.plan.probe import Probe
-from pytrickle.plan.scope import Ctes, Names, columns_named, renamed, resolve, tables_of
+from pytrickle.plan.scope import Cte, Ctes, Names, columns_named, renamed, resolve, tables_of
 from pytrickle.plan.select import Selection, is_grouped, is_plain_aggregate
 from pytrickle.plan.selection import set_operation
 from pytrickle.plan.sublinks import Context, filtered
@@ -34,7 +34,8 @@ class Reader:
     probe: Probe
     aliases: Iterator[int] = field(default_factory=lambda: count(1))
     known_types: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    known_blocks: dict[exp.Expr, Blocks] = field(default_factory=dict)
+    known_blocks: dict[object, Blocks] = field(default_factory=dict)
+    known_ctes: dict[object, Cte] = field(default_factory=dict)
 
     def alias(self) -> str:
         """Return a fresh alias."""
@@ -99,7 +100,10 @@ class Reader:
             return query, ctes
         if clause.args.get("recursive"):
             raise NotDifferentiable("WITH RECURSIVE")
-        return query, {**ctes, **{cte.alias: cte for cte in clause.expressions}}
+        for entry in clause.expressions:
+            key = (entry, tuple((name, id(cte)) for name, cte in ctes.items()))
+            ctes = {**ctes, entry.alias: self.known_ctes.setdefault(key, Cte(entry, ctes))}
+        return query, ctes
 
     def is_plain_aggregate(self, query: exp.Select) -> bool:
         """Whether a SELECT has aggregates but neither GROUP BY nor HAVING, so that it always has one row."""
@@ -198,21 +202,21 @@ class Reader:
             raise NotDifferentiable("FROM ONLY")
         if not table.db and table.name in ctes:
             cte = ctes[table.name]
-            outer = {name: query for name, query in ctes.items() if name != table.name}
-            return _named(_renamed(self._shared(cte.this, outer), cte.alias_column_names), table)
+            shared = self._shared(cte, cte.entry.this, cte.scope)
+            return _named(_renamed(shared, cte.entry.alias_column_names), table)
         for view in self.definition.views:
             if (view.schema, view.name) == (table.db, table.name):
-                return _named(self._shared(parse_query(view.text), {}), table)
+                return _named(self._shared(view, parse_query(view.text), {}), table)
         for source in self.definition.sources:
             if (source.schema, source.name) == (table.db, table.name):
                 return (self._scan(table, source),)
         raise NotDifferentiable(f"{table.sql()} in FROM is not a table")
 
-    def _shared(self, query: exp.Expr, ctes: Ctes) -> Blocks:
+    def _shared(self, owner: Cte | View, query: exp.Expr, ctes: Ctes) -> Blocks:
         """Read what has a name once: further references share its operations, under aliases of their own."""
-        known = self.known_blocks.get(query)
+        known = self.known_blocks.get(owner)
         if known is None:
-            known = self.known_blocks[query] = self.derived(query, ctes, {})
+            known = self.known_blocks[owner] = self.derived(query, ctes, {})
         if any(isinstance(leaf, Function) for block in known for leaf in block.leaves):
             return self.derived(query, ctes, {})
         return tuple(block.realiased({leaf.alias: self.alias() for leaf in block.leaves}) for block in known)
@@ -230,6 +234,8 @@ class Reader:
         ordinality = item.args.get("offset")
         if isinstance(ordinality, exp.Identifier):
             names = [*names, ordinality.name]
+        if item.find(exp.ColumnDef):
+            raise NotDifferentiable("a column definition list")
         if not names or not item.alias:
             raise NotDifferentiable(f"{item.key.upper()} in FROM without column names")
         bare = item.copy()

@@ -29,6 +29,8 @@ def scalar_cases(reader: Reader, block: Block, query: exp.Expr, ctes: Ctes, scop
 
 
 def _aggregate(reader: Reader, block: Block, query: exp.Select, ctes: Ctes, scope: Names) -> list[Case]:
+    if len(query.selects) != 1:
+        raise NotDifferentiable("a comparison of a row with a subquery")
     inner = reader.blocks(query, ctes, scope)
     lift = GroupLift([], inner[0].names if inner else {}, reader.definition.aggregates, False)
     lifted = lift.lift(query.selects[0].unalias())
@@ -48,13 +50,15 @@ def _single(reader: Reader, block: Block, query: exp.Expr, ctes: Ctes, scope: Na
     limit, order = query.args.get("limit"), query.args.get("order")
     first = None
     if limit is not None:
-        if query.args.get("offset") or limit.expression.name != "1":
+        if query.args.get("offset") or not isinstance(limit, exp.Limit) or limit.expression.name != "1":
             raise NotDifferentiable("a scalar subquery with LIMIT other than 1")
         first = list(order.expressions) if order else None
         if first is None:
             raise NotDifferentiable("a scalar subquery with LIMIT 1 but no ORDER BY")
         return _first(reader, block, query, (ctes, scope), first)
     inner = reader.derived(query, ctes, scope)
+    if any(len(each.names[""]) != 1 for each in inner):
+        raise NotDifferentiable("a comparison of a row with a subquery")
     return _joined(reader, block, inner, [next(iter(each.names[""].values())) for each in inner], None)
 
 
@@ -64,6 +68,8 @@ def _first(
     ctes, scope = where
     if not isinstance(query, exp.Select) or reader.is_grouped(query) or query.args.get("distinct"):
         raise NotDifferentiable("a scalar subquery with LIMIT over groups")
+    if len(query.selects) != 1:
+        raise NotDifferentiable("a comparison of a row with a subquery")
     inner = reader.blocks(query, ctes, scope)
     values = [resolve(query.selects[0].unalias(), each.names, scope) for each in inner]
     return _joined(reader, block, inner, values, first)
