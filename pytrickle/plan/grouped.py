@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pytrickle.plan.accumulators import Merge, StateColumn, result, state_columns
 from pytrickle.plan.algebra import Aggregate
 from pytrickle.plan.dialect import quote
+from pytrickle.plan.types import has_one_text
 from pytrickle.plan.zset import WEIGHT, netted
 
 
@@ -53,7 +54,7 @@ class Grouped:
         Rows that cancel out are netted first where a minimum or maximum would otherwise see them. Sums over numeric
         without a declared scale are taken per scale first, because the scale of a sum is that of its widest addend.
         """
-        source = netted(rows, self.keys + self.arguments) if self.extrema else rows
+        source = self.netted(rows) if self.extrema else rows
         direct = [column for column in self.merged if column.merge is not Merge.SCALES]
         scales = [column.name.removesuffix("s") for column in self.merged if column.merge is Merge.SCALES]
         items = [f"{column.increment} AS {column.name}" for column in direct]
@@ -65,7 +66,7 @@ class Grouped:
 
     def recomputed(self, rows: str) -> str:
         """Compile the values of all groups that weighted rows show; a weight counts as so many rows."""
-        net = netted(rows, self.keys + self.arguments)
+        net = self.netted(rows)
         repeated = f"SELECT d.* FROM (\n{net}\n) AS d, generate_series(1, {WEIGHT})"
         return self._select([f"{column.value} AS {column.name}" for column in self.values], repeated)
 
@@ -85,6 +86,12 @@ class Grouped:
     def match(self, left: str, right: str) -> str:
         """Compile the condition that two aliases stand for the same group; NULL keys are equal."""
         return same_row(left, right, self.keys, self.hashed)
+
+    def netted(self, rows: str) -> str:
+        """Net weighted rows; arguments such as 1.0 and 1.00 do not cancel out, because sums and extrema show them."""
+        types = dict(self.types)
+        exact = all(has_one_text(types[argument]) for argument in self.arguments)
+        return netted(rows, self.keys + self.arguments, exact)
 
     def _select(self, items: list[str], rows: str, further_keys: tuple[str, ...] = ()) -> str:
         keys = ", ".join([*self.keys, *further_keys])

@@ -2,7 +2,7 @@
 
 from pytrickle.plan.accumulators import Merge
 from pytrickle.plan.grouped import Grouped
-from pytrickle.plan.zset import WEIGHT, netted
+from pytrickle.plan.zset import WEIGHT
 
 
 def keyed_query(grouped: Grouped, delta: str, new: str, state: str) -> tuple[dict[str, str], str]:
@@ -11,7 +11,7 @@ def keyed_query(grouped: Grouped, delta: str, new: str, state: str) -> tuple[dic
     and the query over them.
     """
     keys = grouped.keys
-    entries = {"pgt_touched": netted(delta, keys + grouped.arguments), "pgt_keys": _needed(grouped, state)}
+    entries = {"pgt_touched": grouped.netted(delta), "pgt_keys": _needed(grouped, state)}
     only_if_needed = "" if keys else "\nHAVING EXISTS (SELECT FROM pgt_keys)"
     return entries, f"{grouped.recomputed(_restricted(keys, new))}{only_if_needed}"
 
