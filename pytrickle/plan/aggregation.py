@@ -28,7 +28,7 @@ def group(reader: Reader, lift: GroupLift, blocks: Blocks, outer: Names) -> tupl
 
     The ties' inner sides are further keys, which the block's conditions equate with the outer sides.
     """
-    loose = loosen_all(blocks)
+    loose = loosen_all(reader, blocks)
     if loose is None:
         raise NotDifferentiable("an aggregate tied to the rows around it by more than equalities")
     ties = len(loose[0].pairs)

@@ -6,7 +6,7 @@ from itertools import count
 
 from sqlglot import exp
 
-from pytrickle.catalog.definition import Definition, Source, View
+from pytrickle.catalog.definition import Definition, Source, SourceColumn, View
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan import outer as outer_joins
 from pytrickle.plan.algebra import Derived, Function, Operation, Relation, Scan, UnionAll, Version
@@ -20,7 +20,7 @@ from pytrickle.plan.scope import Cte, Ctes, Names, columns_named, renamed, resol
 from pytrickle.plan.select import Selection, is_grouped, is_plain_aggregate
 from pytrickle.plan.selection import set_operation
 from pytrickle.plan.sublinks import Context, filtered
-from pytrickle.plan.types import all_exact
+from pytrickle.plan.types import all_exact, is_collatable
 
 Blocks = tuple[Block, ...]
 MAX_BLOCKS = 64
@@ -142,6 +142,20 @@ class Reader:
         """Whether equal values of every column are the same text."""
         return all_exact(self.types_of(relation), self.definition)
 
+    def compares_as_it_groups(self, expression: exp.Expr, block: Block) -> bool:
+        """Whether values that equal the same value of another expression are in one group.
+
+        They are not where a collation of the other side holds different texts for equal.
+        """
+        if all(column.deterministic for source in self.definition.sources for column in source.columns):
+            return True
+        column = self._source_column(expression, block)
+        if column is not None and not column.deterministic:
+            return True
+        rows = project(replace(block, predicates=(), negated=False), (expression,))
+        (type_name,) = self.types_of(rows)
+        return not is_collatable(type_name)
+
     def never_null(self, expression: exp.Expr, block: Block) -> bool:
         """Whether an expression cannot be NULL: a literal, or a column declared NOT NULL of a scan in the block."""
         node = expression.unnest()
@@ -149,13 +163,13 @@ class Reader:
             return not is_null(node) and self.never_null(node.this, block)
         if isinstance(node, exp.Literal | exp.Boolean):
             return True
-        if not isinstance(node, exp.Column):
-            return False
-        scan = next((leaf for leaf in block.leaves if leaf.alias == node.table), None)
-        if not isinstance(scan, Scan):
-            return False
-        found = self.definition.source(scan.relid).column(node.name)
+        found = self._source_column(node, block)
         return found is not None and not found.nullable
+
+    def _source_column(self, expression: exp.Expr, block: Block) -> SourceColumn | None:
+        node = expression.unnest()
+        scan = next((leaf for leaf in block.leaves if isinstance(node, exp.Column) and leaf.alias == node.table), None)
+        return self.definition.source(scan.relid).column(node.name) if isinstance(scan, Scan) else None
 
     def _types(self, text: str) -> tuple[str, ...]:
         if text not in self.known_types:

@@ -79,7 +79,7 @@ def _joined(
     reader: Reader, block: Block, inner: tuple[Block, ...], values: list[exp.Expr], first: list[exp.Expr] | None
 ) -> list[Case]:
     named = tuple(each.named({**each.names, VALUE: {"v": value}}) for each, value in zip(inner, values, strict=True))
-    loose = loosen_all(named)
+    loose = loosen_all(reader, named)
     if loose is None:
         raise NotDifferentiable("a scalar subquery tied to the rows around it by more than equalities")
     found, value = single(reader, loose, first)

@@ -28,3 +28,10 @@ def all_exact(types: tuple[str, ...], definition: Definition) -> bool:
 def is_short(type_name: str) -> bool:
     """Whether every value of a type fits into a btree entry, which holds some 2,700 bytes."""
     return type_name.startswith(SHORT) and not type_name.endswith("]")
+
+
+def is_collatable(type_name: str) -> bool:
+    """Whether a collation may decide which values of a type are equal; of types unknown here it may."""
+    return (
+        type_name.startswith((*TEXTUAL, "character", "bpchar", '"char"')) or "." in type_name or type_name.endswith("]")
+    )
