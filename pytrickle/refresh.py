@@ -20,13 +20,14 @@ from pytrickle.catalog.session import session_statements
 from pytrickle.catalog.stamp import definition_stamp
 from pytrickle.cut import Cut
 from pytrickle.db import Snapshot, Snapshots, translate_errors
-from pytrickle.errors import NotDifferentiable, UnknownStreamTable
+from pytrickle.errors import NotDifferentiable, PytrickleError, SparkFailed, UnknownStreamTable
 from pytrickle.plan.choice import SLOW, WORTH_ASKING, Choice, choose_action
 from pytrickle.plan.full import query_at
 from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_full, plan_initial
 from pytrickle.plan.shape import Shape, analyse
 from pytrickle.staged import Staged
 
+AFTER_FAILURE = "the differential refresh failed: "
 ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
 
 
@@ -110,7 +111,6 @@ class Refresher:
 
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
         """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
-        started = monotonic()
         if not table.exists:
             raise UnknownStreamTable(f"The table of {table.name} was dropped.", ORPHAN_HINT)
         windows = self.windows(snapshot, table, goal.targets)
@@ -119,6 +119,22 @@ class Refresher:
                 self._settle(table, goal.moment)
             return _result(table, (Action.NO_DATA, "no changes"), None, goal.since), None
         plan = self.plan(snapshot, table, windows)
+        try:
+            done = self._carry_out(plan, snapshot, table, goal)
+        except PytrickleError as error:
+            if plan.shape.query is None or table.refresh_mode == "FULL" or not _is_about_values(error):
+                raise
+            reason = f"{AFTER_FAILURE}{error}"
+            plan = self._as_written(plan.shape, windows, reason)
+            done = self._carry_out(plan, snapshot, table, goal, reason)
+        result = _result(table, (plan.action, plan.reason), done, goal.since)
+        self._remember(table.pgt_id, result)
+        return result, done
+
+    def _carry_out(
+        self, plan: RefreshPlan, snapshot: Snapshot, table: StreamTable, goal: Goal, next_reason: str | None = None
+    ) -> Committed:
+        started = monotonic()
         settings = session_statements(table)
         with translate_errors(), staging_table(self.connection, plan, table.pgt_id) as staging:
             staged = self.engine.compute(plan, snapshot.name, settings, staging)
@@ -131,11 +147,9 @@ class Refresher:
                 table.decision.effective_watermark,
                 goal.initiated_by,
                 started,
+                next_reason,
             )
-            done = commit(self.connection, plan, staged, what)
-        result = _result(table, (plan.action, plan.reason), done, goal.since)
-        self._remember(table.pgt_id, result)
-        return result, done
+            return commit(self.connection, plan, staged, what)
 
     def _remember(self, pgt_id: int, result: RefreshResult) -> None:
         """Tables that refresh quickly are not asked about after few changes: that would be a query for nothing."""
@@ -161,6 +175,12 @@ class Refresher:
     ) -> RefreshPlan:
         if shape.query is not None and table.refresh_mode != "FULL":
             return plan_initial(shape, windows, action, reason)
+        return self._as_written(shape, windows, reason, action)
+
+    def _as_written(
+        self, shape: Shape, windows: dict[int, Window], reason: str, action: Action = Action.FULL
+    ) -> RefreshPlan:
+        """Plan the evaluation of the query as PostgreSQL would by itself."""
         with server_probe(self.connection) as probe:
             query = query_at(shape.definition, windows, probe)
         return plan_full(shape, query, windows, action, reason)
@@ -177,6 +197,14 @@ class Refresher:
             " WHERE pgt_id = %s AND frontier_version = %s",
             (watermark, moment, moment, table.pgt_id, table.frontier_version),
         )
+
+
+def _is_about_values(error: PytrickleError) -> bool:
+    """Whether an expression failed, perhaps on rows that the query as it is written never evaluates.
+
+    The terms of a delta evaluate what comes and goes together, and an antijoin all rows before it takes some away.
+    """
+    return isinstance(error, SparkFailed) or (error.sqlstate or "")[:2] in {"21", "22"}
 
 
 def _choice(

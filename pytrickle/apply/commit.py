@@ -23,7 +23,10 @@ LOCK_CLASS = 0x70677472
 
 @dataclass(frozen=True, slots=True)
 class Commitment:
-    """What the write transaction stores beside the rows; `since` is the reading of the monotonic clock at the start."""
+    """What the write transaction stores beside the rows; `since` is the reading of the monotonic clock at the start.
+
+    `reinitialize_reason` says why the next refresh must compute the whole table again.
+    """
 
     pgt_id: int
     frontier_version: int
@@ -33,6 +36,7 @@ class Commitment:
     effective_watermark: datetime | None
     initiated_by: str
     since: float
+    reinitialize_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +82,16 @@ def _claim(connection: psycopg.Connection, what: Commitment) -> str:
         "UPDATE pgtrickle.pgt_stream_tables SET frontier_version = frontier_version + 1,"
         " refresh_xid = pg_current_xact_id(), status = 'ACTIVE', data_timestamp = %s, last_refresh_at = %s,"
         " effective_watermark = greatest(effective_watermark, %s), last_skip_reason = NULL, last_error = NULL,"
-        " reinitialize_reason = NULL"
+        " reinitialize_reason = %s"
         " WHERE pgt_id = %s AND frontier_version = %s RETURNING refresh_xid::text",
-        (what.data_timestamp, what.data_timestamp, what.effective_watermark, what.pgt_id, what.frontier_version),
+        (
+            what.data_timestamp,
+            what.data_timestamp,
+            what.effective_watermark,
+            what.reinitialize_reason,
+            what.pgt_id,
+            what.frontier_version,
+        ),
     ).fetchone()
     if row is None:
         raise RefreshConflict("Another refresh of the same stream table committed first.", "Nothing needs to be done.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -12,6 +13,7 @@ from pytrickle.plan.correlate import Loose, loosen_by_asking
 from pytrickle.plan.lift import GROUP, WINDOW, GroupLift, WindowLift, function_name
 from pytrickle.plan.operation import ROW, Form, Rows, columns_of, derive, text
 from pytrickle.plan.scope import Names, resolve
+from pytrickle.plan.ties import settle_call, settle_window, sort_of
 
 if TYPE_CHECKING:
     from pytrickle.plan.reader import Reader
@@ -34,13 +36,14 @@ def group(
     keys = tuple(f"k{i}" for i in range(len(lift.keys) + ties))
     arguments = (*keys, *lift.arguments.names)
     rows: Rows = tuple((each.block, _columns(lift, each, outer)) for each in loose)
-    calls = [f"{call} AS c{i}" for i, call in enumerate(lift.calls)]
+    settled = [settle_call(lift.arguments.take(call), arguments) for call in lift.calls.values()]
+    calls = [f"{text(call)} AS c{i}" for i, call in enumerate(settled)]
     listed = [f"{ROW}.{key}" for key in keys]
     grouped = f" GROUP BY {', '.join(listed)}" if keys else ""
     columns = (*keys, *(f"c{i}" for i in range(len(calls))))
     form = Form("aggregate", f"SELECT {', '.join([*listed, *calls])} FROM", f"AS {ROW}{grouped}", columns)
     leaf = derive(reader, rows, arguments, keys, form)
-    _refuse_rounding(lift, reader.types_of(leaf.operation)[len(keys) :])
+    _refuse_rounding(lift.calls.values(), reader.types_of(leaf.operation)[len(keys) :])
     block = Block((leaf,), loose[0].ties(leaf.alias, len(lift.keys)), _visible(lift, columns_of(leaf)))
     return block, loose[0]
 
@@ -56,12 +59,16 @@ def window(reader: Reader, lift: WindowLift, blocks: Blocks, outer: Names) -> Bl
         for block in blocks
     )
     refuse_ties(rows, "a window function")
-    functions = [f"{written} AS w{i}" for i, written in enumerate(lift.windows)]
+    sorted_once = len(set(map(sort_of, lift.windows.values()))) == 1
+    settled = [settle_window(lift.arguments.take(each), arguments, sorted_once) for each in lift.windows.values()]
+    functions = [f"{text(each)} AS w{i}" for i, each in enumerate(settled)]
     columns = (*lift.arguments.names, *(f"w{i}" for i in range(len(functions))))
     listed = [f"{ROW}.{name}" for name in lift.arguments.names]
     head = f"SELECT {', '.join([*listed, *functions])} FROM"
     entries = tuple(key.name for key in map(lift.arguments.take, parts) if isinstance(key, exp.Column))
     leaf = derive(reader, rows, arguments, keys, Form("window", head, f"AS {ROW}", columns, True, ordering, entries))
+    functions_alone = [each.this for each in lift.windows.values()]
+    _refuse_rounding(functions_alone, reader.types_of(leaf.operation)[len(listed) :])
     return Block((leaf,), (), {WINDOW: columns_of(leaf)})
 
 
@@ -91,8 +98,8 @@ def _visible(lift: GroupLift, columns: dict[str, exp.Expr]) -> Names:
     return names
 
 
-def _refuse_rounding(lift: GroupLift, types: tuple[str, ...]) -> None:
-    for call, type_name in zip(lift.calls.values(), types, strict=True):
+def _refuse_rounding(calls: Iterable[exp.Expr], types: tuple[str, ...]) -> None:
+    for call, type_name in zip(calls, types, strict=True):
         while isinstance(call, exp.Filter | exp.WithinGroup):
             call = call.this
         if type_name in FLOATING and function_name(call).startswith(ROUNDING):

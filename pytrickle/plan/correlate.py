@@ -77,19 +77,22 @@ def loosen(block: Block) -> Loose | None:
     return Loose(replace(block, predicates=tuple(local)), tuple(pairs), tuple(guards))
 
 
-def loosen_all(blocks: tuple[Block, ...]) -> tuple[Loose, ...] | None:
+def loosen_all(reader: Reader, blocks: tuple[Block, ...]) -> tuple[Loose, ...] | None:
     """Separate blocks that are tied to the rows around them in the same way."""
     found = [loosen(block) for block in blocks]
     loose = tuple(each for each in found if each is not None)
     ties = {
         (tuple(to_expr(o).sql for o, _ in each.pairs), tuple(to_expr(g).sql for g in each.guards)) for each in loose
     }
-    return loose if len(loose) == len(blocks) and len(ties) == 1 else None
+    if len(loose) < len(blocks) or len(ties) > 1:
+        return None
+    alike = all(reader.compares_as_it_groups(inner, each.block) for each in loose for _, inner in each.pairs)
+    return loose if alike else None
 
 
 def loosen_by_asking(reader: Reader, outer: Block | None, inner: tuple[Block, ...], what: str) -> tuple[Loose, ...]:
     """Separate blocks by equalities, or else by joining them with the distinct values that the outer rows ask for."""
-    loose = loosen_all(inner)
+    loose = loosen_all(reader, inner)
     if loose is not None:
         return loose
     free = free_columns(inner)
@@ -123,7 +126,7 @@ def indicator(reader: Reader, outer: Block, inner: tuple[Block, ...]) -> Match:
 
     Where more than equalities tie them, the inner blocks are joined with the outer rows that ask.
     """
-    loose = loosen_all(inner)
+    loose = loosen_all(reader, inner)
     if loose is not None:
         return _by_keys(reader, loose)
     free = free_columns(inner)
@@ -167,7 +170,7 @@ def _by_keys(reader: Reader, loose: tuple[Loose, ...]) -> Match:
 
 
 def _pair(predicate: exp.Expr, own: frozenset[str]) -> tuple[exp.Expr, exp.Expr] | None:
-    if not isinstance(predicate, exp.EQ):
+    if not isinstance(predicate, exp.EQ) or predicate.find(exp.Collate):
         return None
     sides = (predicate.this, predicate.expression)
     for outer, inner in (sides, sides[::-1]):

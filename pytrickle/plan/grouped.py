@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pytrickle.plan.accumulators import Merge, StateColumn, result, state_columns
 from pytrickle.plan.algebra import Aggregate
 from pytrickle.plan.dialect import quote
+from pytrickle.plan.types import has_one_text
 from pytrickle.plan.zset import WEIGHT, netted
 
 
@@ -18,15 +19,14 @@ class Grouped:
     state: tuple[StateColumn, ...]
     types: tuple[tuple[str, str], ...]
     hashed: tuple[str, ...]
-    exact: bool
 
     @classmethod
-    def of(cls, aggregate: Aggregate, types: dict[str, str], hashable: frozenset[str], exact: bool) -> "Grouped":
-        """Lay out the state of an aggregate over columns of the given types; `exact`: whose equal values are the same."""
+    def of(cls, aggregate: Aggregate, types: dict[str, str], hashable: frozenset[str]) -> "Grouped":
+        """Lay out the state of an aggregate whose input columns have the given types."""
         arguments = tuple(name for name in types if name not in aggregate.keys)
         state = state_columns(aggregate.calls, types)
         hashed = tuple(key for key in aggregate.keys if key in hashable)
-        return cls(aggregate, aggregate.keys, arguments, state, tuple(types.items()), hashed, exact)
+        return cls(aggregate, aggregate.keys, arguments, state, tuple(types.items()), hashed)
 
     @property
     def extrema(self) -> tuple[StateColumn, ...]:
@@ -64,10 +64,6 @@ class Grouped:
         inner = self._select([*by_scale, *items], source, tuple(scales))
         return self._select([f"{column.combined()} AS {column.name}" for column in self.merged], inner)
 
-    def netted(self, rows: str) -> str:
-        """Net the weighted rows below the aggregate."""
-        return netted(rows, self.keys + self.arguments, self.exact)
-
     def recomputed(self, rows: str) -> str:
         """Compile the values of all groups that weighted rows show; a weight counts as so many rows."""
         repeated = f"SELECT d.* FROM (\n{self.netted(rows)}\n) AS d, generate_series(1, {WEIGHT})"
@@ -89,6 +85,12 @@ class Grouped:
     def match(self, left: str, right: str) -> str:
         """Compile the condition that two aliases stand for the same group; NULL keys are equal."""
         return same_row(left, right, self.keys, self.hashed)
+
+    def netted(self, rows: str) -> str:
+        """Net weighted rows; arguments such as 1.0 and 1.00 do not cancel out, because sums and extrema show them."""
+        types = dict(self.types)
+        exact = all(has_one_text(types[argument]) for argument in self.arguments)
+        return netted(rows, self.keys + self.arguments, exact)
 
     def _select(self, items: list[str], rows: str, further_keys: tuple[str, ...] = ()) -> str:
         keys = ", ".join([*self.keys, *further_keys])

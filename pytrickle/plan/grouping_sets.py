@@ -11,7 +11,11 @@ def grouping_sets(select: exp.Select) -> tuple[Keys, ...]:
     sets: list[Keys] = [()]
     for item in clause.expressions if clause else ():
         sets = [before + further for before in sets for further in _sets_of(item)]
-    return tuple(tuple(dict.fromkeys(keys)) for keys in sets)
+    distinct = tuple(tuple(dict.fromkeys(keys)) for keys in sets)
+    if clause is None or clause.args.get("all") is not False:
+        return distinct
+    # GROUP BY DISTINCT, which takes (a, b) and (b, a) for the same set.
+    return tuple({frozenset(keys): keys for keys in distinct}.values())
 
 
 def is_simple(select: exp.Select) -> bool:

@@ -6,6 +6,8 @@ inner one but for the distinct keys (shared rules, section 1.3).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import product
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -25,41 +27,69 @@ def join(reader: Reader, left: Blocks, right: Blocks, clause: exp.Join, context:
     """Join two sums of blocks as a JOIN clause says; keep what has no match on the side or sides that it names."""
     side = (clause.side or "").upper()
     result: list[Block] = []
-    for both in (one.times(other) for one in left for other in right):
-        result += filtered(reader, both, _condition(clause, both.names), context)
+    for one, other in product(left, right):
+        names = _joined(clause, one.names, other.names)
+        result += [block.named(names) for block in _matched(reader, one.times(other), clause, (one, other), context)]
     if side in {"LEFT", "FULL"}:
-        result += _unmatched(reader, left, right, clause, context.outer)
+        nulls = _null_names(reader, right)
+        for one in left:
+            names = _joined(clause, one.names, nulls)
+            inner = (other.where(*_conditions(clause, one.names, other.names, context.outer)) for other in right)
+            result += _unmatched(reader, one, inner, names)
     if side in {"RIGHT", "FULL"}:
-        result += _unmatched(reader, right, left, clause, context.outer)
-    return tuple(_with_merged(block, clause, side, left[0].names, right[0].names) for block in result)
+        nulls = _null_names(reader, left)
+        for other in right:
+            names = _joined(clause, nulls, other.names)
+            inner = (one.where(*_conditions(clause, one.names, other.names, context.outer)) for one in left)
+            result += _unmatched(reader, other, inner, names)
+    return tuple(result)
 
 
-def _condition(clause: exp.Join, names: Names) -> exp.Expr | None:
+def _matched(
+    reader: Reader, both: Block, clause: exp.Join, sides: tuple[Block, Block], context: Context
+) -> tuple[Block, ...]:
+    if clause.args.get("using"):
+        found = both.where(*_conditions(clause, sides[0].names, sides[1].names, context.outer))
+        return () if found is None else (found,)
+    return filtered(reader, both, clause.args.get("on"), context)
+
+
+def _conditions(clause: exp.Join, left: Names, right: Names, outer: Names) -> list[exp.Expr]:
+    """Resolve the condition of a join between two sides."""
     using = clause.args.get("using")
+    if using:
+        pairs = [(first_named(left, name.name), first_named(right, name.name)) for name in using]
+        return [exp.EQ(this=one.copy(), expression=other.copy()) for one, other in pairs]
+    condition = clause.args.get("on")
+    return [] if condition is None else [resolve(condition, _both(left, right), outer)]
+
+
+def _unmatched(reader: Reader, block: Block, other: Iterable[Block | None], names: Names) -> tuple[Block, ...]:
+    """Keep the rows of one side that match none of the other side's, which are under the join's condition."""
+    asked = tuple(each for each in other if each is not None)
+    alone = block.named(names)
+    return indicator(reader, block, asked).outside(alone) if asked else (alone,)
+
+
+def _both(left: Names, right: Names) -> Names:
+    """Put the visible names of two sides side by side."""
+    merged = {**left.get(MERGED, {}), **right.get(MERGED, {})}
+    return {**left, **right, **({MERGED: merged} if merged else {})}
+
+
+def _joined(clause: exp.Join, left: Names, right: Names) -> Names:
+    """Name the columns of a join; those that USING merges can be named without an alias."""
+    names = _both(left, right)
+    using = [name.name for name in clause.args.get("using") or ()]
     if not using:
-        found: exp.Expr | None = clause.args.get("on")
-        return found
-    sides = [{a: c for a, c in names.items() if (a in _own_aliases(clause)) is own} for own in (False, True)]
-    pairs = [tuple(_reference(side, name.name) for side in sides) for name in using]
-    return exp.and_(*(exp.EQ(this=one, expression=other) for one, other in pairs))
-
-
-def _unmatched(reader: Reader, kept: Blocks, other: Blocks, clause: exp.Join, outer: Names) -> list[Block]:
-    nulls = _null_names(reader, other)
-    result: list[Block] = []
-    for block in kept:
-        inner = [_inner(block, each, clause, outer) for each in other]
-        asked = tuple(each for each in inner if each is not None)
-        alone = block.named({**nulls, **block.names})
-        result += indicator(reader, block, asked).outside(alone) if asked else (alone,)
-    return result
-
-
-def _inner(block: Block, other: Block, clause: exp.Join, outer: Names) -> Block | None:
-    """One side of the join under the join's condition, tied to the row of the other side."""
-    both = {**block.names, **other.names}
-    condition = _condition(clause, both)
-    return other if condition is None else other.where(resolve(condition, both, outer))
+        return names
+    side = (clause.side or "").upper()
+    merged = dict(names.get(MERGED, {}))
+    for name in using:
+        one, other = first_named(left, name), first_named(right, name)
+        both = exp.Anonymous(this="COALESCE", expressions=[one.copy(), other.copy()])
+        merged[name] = {"RIGHT": other, "FULL": both}.get(side, one)
+    return {**names, MERGED: merged}
 
 
 def _null_names(reader: Reader, blocks: Blocks) -> Names:
@@ -68,36 +98,3 @@ def _null_names(reader: Reader, blocks: Blocks) -> Names:
         alias: {column: null_of(type_name) for column, type_name in columns.items()}
         for alias, columns in reader.types_of_names(blocks).items()
     }
-
-
-def _own_aliases(clause: exp.Join) -> frozenset[str]:
-    """The aliases that the right side of a join brings in."""
-    names = [clause.this.alias_or_name]
-    names += [join.this.alias_or_name for join in clause.this.args.get("joins") or ()]
-    inner = clause.this.this
-    if isinstance(clause.this, exp.Subquery) and not clause.this.alias and isinstance(inner, exp.Table | exp.Subquery):
-        names += [inner.alias_or_name, *(join.this.alias_or_name for join in inner.args.get("joins") or ())]
-    return frozenset(name for name in names if name)
-
-
-def _reference(names: Names, column: str) -> exp.Expr:
-    first_named(names, column)
-    for alias, columns in names.items():
-        if column in columns and alias != MERGED:
-            return exp.column(column, table=alias, quoted=True)
-    return exp.column(column, quoted=True)
-
-
-def _with_merged(block: Block, clause: exp.Join, side: str, left: Names, right: Names) -> Block:
-    """The columns that USING merges can be named without an alias."""
-    using = [name.name for name in clause.args.get("using") or ()]
-    if not using:
-        return block
-    merged = dict(block.names.get(MERGED, {}))
-    for name in using:
-        one, other = (
-            first_named({a: block.names[a] for a in names if a in block.names}, name) for names in (left, right)
-        )
-        both = exp.Anonymous(this="COALESCE", expressions=[one.copy(), other.copy()])
-        merged[name] = {"RIGHT": other, "FULL": both}.get(side, one)
-    return block.named({**block.names, MERGED: merged})

@@ -6,7 +6,7 @@ from itertools import count
 
 from sqlglot import exp
 
-from pytrickle.catalog.definition import Definition, Source
+from pytrickle.catalog.definition import Definition, Source, SourceColumn, View
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan import outer as outer_joins
 from pytrickle.plan.algebra import Derived, Function, Operation, Relation, Scan, UnionAll, Version
@@ -17,11 +17,11 @@ from pytrickle.plan.dialect import parse_query, render
 from pytrickle.plan.logic import is_null
 from pytrickle.plan.probe import Probe
 from pytrickle.plan.scalar import lateral_aggregate
-from pytrickle.plan.scope import Ctes, Names, columns_named, renamed, resolve, tables_of
+from pytrickle.plan.scope import Cte, Ctes, Names, columns_named, renamed, resolve, tables_of
 from pytrickle.plan.select import Selection, is_grouped, is_plain_aggregate
 from pytrickle.plan.selection import set_operation
 from pytrickle.plan.sublinks import Context, filtered
-from pytrickle.plan.types import all_exact
+from pytrickle.plan.types import all_exact, is_collatable
 
 Blocks = tuple[Block, ...]
 MAX_BLOCKS = 64
@@ -35,7 +35,8 @@ class Reader:
     probe: Probe
     aliases: Iterator[int] = field(default_factory=lambda: count(1))
     known_types: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    known_blocks: dict[exp.Expr, Blocks] = field(default_factory=dict)
+    known_blocks: dict[object, Blocks] = field(default_factory=dict)
+    known_ctes: dict[object, Cte] = field(default_factory=dict)
 
     def alias(self) -> str:
         """Return a fresh alias."""
@@ -103,7 +104,11 @@ class Reader:
             return query, context
         if clause.args.get("recursive"):
             raise NotDifferentiable("WITH RECURSIVE")
-        return query, replace(context, ctes={**context.ctes, **{cte.alias: cte for cte in clause.expressions}})
+        ctes = context.ctes
+        for entry in clause.expressions:
+            key = (entry, tuple((name, id(cte)) for name, cte in ctes.items()))
+            ctes = {**ctes, entry.alias: self.known_ctes.setdefault(key, Cte(entry, ctes))}
+        return query, replace(context, ctes=ctes)
 
     def is_plain_aggregate(self, query: exp.Select) -> bool:
         """Whether a SELECT has aggregates but neither GROUP BY nor HAVING, so that it always has one row."""
@@ -142,6 +147,20 @@ class Reader:
         """Whether equal values of every column of a relation or of an operation are the same text."""
         return all_exact(self.types_of(node), self.definition)
 
+    def compares_as_it_groups(self, expression: exp.Expr, block: Block) -> bool:
+        """Whether values that equal the same value of another expression are in one group.
+
+        They are not where a collation of the other side holds different texts for equal.
+        """
+        if all(column.deterministic for source in self.definition.sources for column in source.columns):
+            return True
+        column = self._source_column(expression, block)
+        if column is not None and not column.deterministic:
+            return True
+        rows = project(replace(block, predicates=(), negated=False), (expression,))
+        (type_name,) = self.types_of(rows)
+        return not is_collatable(type_name)
+
     def never_null(self, expression: exp.Expr, block: Block) -> bool:
         """Whether an expression cannot be NULL: a literal, or a column declared NOT NULL of a scan in the block."""
         node = expression.unnest()
@@ -149,13 +168,13 @@ class Reader:
             return not is_null(node) and self.never_null(node.this, block)
         if isinstance(node, exp.Literal | exp.Boolean):
             return True
-        if not isinstance(node, exp.Column):
-            return False
-        scan = next((leaf for leaf in block.leaves if leaf.alias == node.table), None)
-        if not isinstance(scan, Scan):
-            return False
-        found = self.definition.source(scan.relid).column(node.name)
+        found = self._source_column(node, block)
         return found is not None and not found.nullable
+
+    def _source_column(self, expression: exp.Expr, block: Block) -> SourceColumn | None:
+        node = expression.unnest()
+        scan = next((leaf for leaf in block.leaves if isinstance(node, exp.Column) and leaf.alias == node.table), None)
+        return self.definition.source(scan.relid).column(node.name) if isinstance(scan, Scan) else None
 
     def _types(self, text: str) -> tuple[str, ...]:
         if text not in self.known_types:
@@ -211,21 +230,21 @@ class Reader:
             raise NotDifferentiable("FROM ONLY")
         if not table.db and table.name in ctes:
             cte = ctes[table.name]
-            outer = {name: query for name, query in ctes.items() if name != table.name}
-            return _named(_renamed(self._shared(cte.this, outer), cte.alias_column_names), table)
+            shared = self._shared(cte, cte.entry.this, cte.scope)
+            return _named(_renamed(shared, cte.entry.alias_column_names), table)
         for view in self.definition.views:
             if (view.schema, view.name) == (table.db, table.name):
-                return _named(self._shared(parse_query(view.text), {}), table)
+                return _named(self._shared(view, parse_query(view.text), {}), table)
         for source in self.definition.sources:
             if (source.schema, source.name) == (table.db, table.name):
                 return (self._scan(table, source),)
         raise NotDifferentiable(f"{table.sql()} in FROM is not a table")
 
-    def _shared(self, query: exp.Expr, ctes: Ctes) -> Blocks:
+    def _shared(self, owner: Cte | View, query: exp.Expr, ctes: Ctes) -> Blocks:
         """Read what has a name once: further references share its operations, under aliases of their own."""
-        known = self.known_blocks.get(query)
+        known = self.known_blocks.get(owner)
         if known is None:
-            known = self.known_blocks[query] = self.derived(query, Context(ctes, {}))
+            known = self.known_blocks[owner] = self.derived(query, Context(ctes, {}))
         if any(isinstance(leaf, Function) for block in known for leaf in block.leaves):
             return self.derived(query, Context(ctes, {}))
         return tuple(block.realiased({leaf.alias: self.alias() for leaf in block.leaves}) for block in known)
@@ -246,6 +265,8 @@ class Reader:
         ordinality = item.args.get("offset")
         if isinstance(ordinality, exp.Identifier):
             names = [*names, ordinality.name]
+        if item.find(exp.ColumnDef):
+            raise NotDifferentiable("a column definition list")
         if not names or not (item.alias or isinstance(item, exp.Values)):
             raise NotDifferentiable(f"{item.key.upper()} in FROM without column names")
         bare = item.copy()

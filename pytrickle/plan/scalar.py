@@ -27,6 +27,8 @@ Cases = list[tuple[Block, list[exp.Expr]]]
 def scalar_cases(reader: Reader, block: Block, query: exp.Expr, context: Context) -> list[Case]:
     """List the cases of a scalar subquery's value: where it has a row, and where it has none."""
     query, context = reader.unwrapped(query, context)
+    if isinstance(query, exp.Select) and len(query.selects) != 1:
+        raise NotDifferentiable("a comparison of a row with a subquery")
     if isinstance(query, exp.Select) and reader.is_plain_aggregate(query):
         return [(case, values[0]) for case, values in aggregate_cases(reader, block, query, context)]
     inner = reader.derived(query, context)

@@ -1,13 +1,26 @@
 """Names: the expression over leaves that every visible column of a FROM clause stands for."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 
 Names = Mapping[str, Mapping[str, exp.Expr]]
-Ctes = Mapping[str, exp.Expr]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cte:
+    """An entry of a WITH clause, and the entries that its own query sees."""
+
+    entry: exp.Expr
+    scope: Ctes
+
+
+Ctes = Mapping[str, Cte]
 
 # The alias of what no FROM item names: the merged columns of a FULL JOIN ... USING, and sublinks taken out.
 MERGED = "\x00merged"

@@ -11,7 +11,7 @@ from pytrickle.plan.delta import at
 from pytrickle.plan.grouped import Grouped
 from pytrickle.plan.parse import parse
 from pytrickle.plan.probe import Probe
-from pytrickle.plan.types import all_exact, is_exact, is_short
+from pytrickle.plan.types import is_exact, is_short
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,7 @@ def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | No
     _refuse_order_dependence(query.aggregate, rows, dict(zip(names, types, strict=True)), probe)
     _refuse_hidden_differences(query.aggregate, dict(zip(names, types, strict=True)), definition)
     hashable = {name for name, can in zip(names, probe.hashable(types), strict=True) if can}
-    exact = all_exact(types, definition)
-    return Grouped.of(query.aggregate, dict(zip(names, types, strict=True)), frozenset(hashable), exact)
+    return Grouped.of(query.aggregate, dict(zip(names, types, strict=True)), frozenset(hashable))
 
 
 def _refuse_order_dependence(aggregate: Aggregate, rows: str, types: dict[str, str], probe: Probe) -> None:

@@ -87,6 +87,8 @@ def _take(expression: exp.Expr, found: list[exp.Expr], table: str) -> exp.Expr:
     """Take the topmost subqueries out of an expression; numbered columns stand in for them."""
 
     def step(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Anonymous) and any(map(_is_bare, node.expressions)):
+            raise NotDifferentiable(f"{node.name.upper()} over a subquery")
         if not is_sublink(node):
             return node
         if node not in found:
@@ -94,6 +96,10 @@ def _take(expression: exp.Expr, found: list[exp.Expr], table: str) -> exp.Expr:
         return exp.column(f"s{found.index(node)}", table=table)
 
     return expression.copy().transform(step)
+
+
+def _is_bare(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Query) and not isinstance(node, exp.Subquery)
 
 
 def is_sublink(node: exp.Expr) -> bool:
@@ -193,6 +199,8 @@ def _only(block: Block) -> exp.Expr:
 def _quantified(reader: Reader, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
     item = resolve(node.this, context.outer)
     inner = reader.derived(node.expression.this, context)
+    if any(len(each.names[""]) != 1 for each in inner):
+        raise NotDifferentiable("a comparison of rows with ANY or ALL of a subquery")
     tests: list[exp.Expr] = [type(node)(this=item.copy(), expression=_only(each)) for each in inner]
     every = isinstance(node.expression, exp.All)
     if not direct:
@@ -225,7 +233,7 @@ def _where(blocks: tuple[Block, ...], tests: list[exp.Expr]) -> tuple[Block, ...
 
 
 def _row(node: exp.Expr) -> list[exp.Expr]:
-    node = node.unnest()
-    if isinstance(node, exp.Tuple) or (isinstance(node, exp.Anonymous) and str(node.this).upper() == "ROW"):
-        return list(node.expressions)
+    bare = node.unnest()
+    if isinstance(bare, exp.Tuple) or (isinstance(bare, exp.Anonymous) and str(bare.this).upper() == "ROW"):
+        return list(bare.expressions)
     return [node]

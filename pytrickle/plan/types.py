@@ -12,8 +12,12 @@ SHORT = ("smallint", "integer", "bigint", "numeric", "date", "time", "uuid", "bo
 def is_exact(type_name: str, definition: Definition) -> bool:
     """Whether equal values of a type are the same text, so that it does not matter which of them a group keeps."""
     bytewise = all(column.deterministic for source in definition.sources for column in source.columns)
-    exact = EXACT + (TEXTUAL if bytewise else ())
-    return type_name.startswith(exact) and not type_name.endswith("]")
+    return has_one_text(type_name) and (bytewise or not type_name.startswith(TEXTUAL))
+
+
+def has_one_text(type_name: str) -> bool:
+    """Whether equal values of a type are the same text, unless a collation says that different texts are equal."""
+    return type_name.startswith(EXACT + TEXTUAL) and not type_name.endswith("]")
 
 
 def all_exact(types: tuple[str, ...], definition: Definition) -> bool:
@@ -24,3 +28,10 @@ def all_exact(types: tuple[str, ...], definition: Definition) -> bool:
 def is_short(type_name: str) -> bool:
     """Whether every value of a type fits into a btree entry, which holds some 2,700 bytes."""
     return type_name.startswith(SHORT) and not type_name.endswith("]")
+
+
+def is_collatable(type_name: str) -> bool:
+    """Whether a collation may decide which values of a type are equal; of types unknown here it may."""
+    return (
+        type_name.startswith((*TEXTUAL, "character", "bpchar", '"char"')) or "." in type_name or type_name.endswith("]")
+    )

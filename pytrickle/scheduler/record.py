@@ -6,8 +6,8 @@ import psycopg
 
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.errors import PytrickleError, StreamTableDrifted
+from pytrickle.refresh import AFTER_FAILURE
 
-AFTER_FAILURE = "the differential refresh failed: "
 HISTORY = (
     "INSERT INTO pgtrickle.pgt_refresh_history"
     " (pgt_id, action, status, initiated_by, reason, started_at, finished_at, error)"

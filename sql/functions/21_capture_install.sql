@@ -118,16 +118,17 @@ DECLARE
     reserved text;
 BEGIN
     SELECT attname INTO reserved FROM pg_attribute
-    WHERE attrelid = source AND attname IN ('pgt_weight', 'pgt_xid', 'pgt_pos', 'pgt_lsn') AND NOT attisdropped;
+    WHERE attrelid = source AND attname IN
+        ('pgt_weight', 'pgt_xid', 'pgt_pos', 'pgt_lsn', 'pgt_image', 'pgt_sign', 'pgt_net', 'pgt_copy') AND NOT attisdropped;
     IF FOUND THEN
-        RAISE EXCEPTION 'column % of % has a name that change buffers need for themselves', quote_ident(reserved), source
+        RAISE EXCEPTION 'column % of % has a name that refreshes need for themselves', quote_ident(reserved), source
             USING ERRCODE = '42701', CONSTRAINT = 'query_refused',
-                  HINT = 'Rename the column: pgt_weight, pgt_xid, pgt_pos and pgt_lsn are reserved.';
+                  HINT = 'Rename the column: names that begin with pgt_ may be reserved.';
     END IF;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.refuse_reserved_columns(regclass) IS
-    'Error 42701 if a column of the source is named like a bookkeeping column.';
+    'Error 42701 if a column of the source is or view is named like a bookkeeping column.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.install_capture(source regclass, columns text[]) RETURNS xid8
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp

@@ -21,6 +21,7 @@ BEGIN
     target := new_relation_name(name, search_path);
     view := create_query_view(id, query, search_path);
     PERFORM refuse_volatile(view);
+    PERFORM refuse_reserved_columns(view);
     PERFORM check_source_rights(view);
     dependence := time_dependence(view);
     reason := full_reason(view);

@@ -1,0 +1,57 @@
+"""Expressions that fail on rows which the query as it is written never evaluates."""
+
+import pytest
+
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+from tests.equivalence.oracle import differences
+from tests.equivalence.test_scenarios import TABLES
+
+BATCHES = {
+    "SELECT l.id, 10 / (r.v - l.v) AS q FROM l JOIN r ON r.k = l.k": [
+        "INSERT INTO l VALUES (1, 1, 0, 'a'); INSERT INTO r VALUES (1, 1, 1, 'a')",
+        "UPDATE l SET v = 1; UPDATE r SET v = 0",
+        "UPDATE l SET v = 2",
+        "UPDATE l SET v = 3",
+    ],
+    "SELECT k, sum(x) AS s FROM (SELECT k, (SELECT r.v FROM r WHERE r.k = l.k) AS x FROM l) AS q GROUP BY k": [
+        "INSERT INTO l VALUES (1, 1, 0, 'a'), (2, 2, 0, 'b'); INSERT INTO r VALUES (1, 1, 1, 'a'), (2, 2, 2, 'b')",
+        "DELETE FROM l WHERE id = 1; INSERT INTO r VALUES (3, 1, 3, 'c')",
+        "UPDATE r SET v = 5 WHERE id = 2",
+    ],
+    "SELECT id, (SELECT r.v FROM r WHERE r.k = l.k) AS v FROM l": [
+        "INSERT INTO l VALUES (1, 1, 0, 'a'), (2, 2, 0, 'b'); INSERT INTO r VALUES (1, 1, 1, 'a'), (2, 2, 2, 'b')",
+        "DELETE FROM l WHERE id = 1; INSERT INTO r VALUES (3, 1, 3, 'c')",
+        "UPDATE r SET v = 5 WHERE id = 2",
+        "UPDATE r SET v = 6 WHERE id = 2",
+    ],
+}
+
+
+@pytest.mark.parametrize("query", BATCHES)
+def test_what_fails_between_two_states_is_computed_as_it_is_written(db: Database, query: str) -> None:
+    for statement in TABLES:
+        db.execute(statement)
+    actions = []
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("st", query)
+        for batch in ("SELECT", *BATCHES[query]):
+            db.execute(batch)
+            (result,) = client.tick()
+            actions.append(result.action)
+            with db.connect() as connection:
+                assert not differences(connection, "st", query, False), batch
+    assert actions[:4] == ["FULL", "DIFFERENTIAL", "FULL", "REINITIALIZE"]
+    assert set(actions[4:]) <= {"DIFFERENTIAL"}
+
+
+def test_what_fails_as_it_is_written_fails_until_it_is_mended(db: Database) -> None:
+    for statement in TABLES:
+        db.execute(statement)
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("st", "SELECT id, 10 / k AS q FROM l")
+        db.execute("INSERT INTO l VALUES (1, 0, 1, 'a')")
+        assert [result.error for result in client.tick()] == ["division by zero"]
+        db.execute("UPDATE l SET k = 5")
+        assert [result.error for result in client.tick()] == [None]
+        assert client.verify("st").matches
