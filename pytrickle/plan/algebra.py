@@ -176,12 +176,16 @@ class Top:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A differentiable defining query: rows, the aggregate over them if there is one, and what LIMIT shows of that."""
+    """A differentiable defining query: rows, the aggregate over them if there is one, and what LIMIT shows of that.
+
+    `text` is the query for all of the rows as the user wrote it, where that gives them as they are.
+    """
 
     rows: Relation
     row_columns: tuple[str, ...]
     aggregate: Aggregate | None
     top: Top | None = None
+    text: str | None = None
 
 
 def leaves(node: Relation) -> tuple[Leaf, ...]:

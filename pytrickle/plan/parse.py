@@ -1,5 +1,6 @@
 """The defining query as algebra: what can be maintained differentially, or the reason why it cannot."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -45,7 +46,7 @@ def _body(query: exp.Expr, context: Context, reader: Reader) -> Query:
     if isinstance(query, exp.Union) and query.args.get("distinct"):
         arms = [block for arm in _arms(query) for block in reader.derived(arm, context)]
         return _rows(tuple(arms), definition, True)
-    return _rows(reader.derived(query, context), definition, False)
+    return replace(_rows(reader.derived(query, context), definition, False), text=render(query))
 
 
 def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> None:
@@ -81,7 +82,18 @@ def _distinct(select: exp.Select, context: Context, reader: Reader) -> Query:
     items = [item.unalias() for item in select.selects]
     cases = [case for block in reader.blocks(select, context) for case in expanded(reader, block, items, context)]
     blocks = tuple(block.named({"": dict(zip(names, columns, strict=True))}) for block, columns in cases)
-    return _rows(blocks, reader.definition, True)
+    types = [type_name for _, type_name in reader.definition.columns]
+    shown = [cast_to(item, kind) for item, kind in zip(items, types, strict=True)]
+    return replace(_rows(blocks, reader.definition, True), text=_text(select, shown))
+
+
+def _text(select: exp.Select, items: Sequence[exp.Expr]) -> str:
+    """Write FROM and WHERE of a SELECT with another select list."""
+    result = select.copy()
+    for clause in ("distinct", "group", "having", "order", "windows"):
+        result.set(clause, None)
+    result.set("expressions", [item.copy() for item in items])
+    return render(result)
 
 
 def _arms(query: exp.Expr) -> list[exp.Expr]:
@@ -129,7 +141,7 @@ def _aggregate(query: exp.Select, context: Context, reader: Reader) -> Query:
     grouped = query.args.get("group") is not None
     shown = tuple((e.name, name) for e, (name, _) in zip(lifted, columns, strict=True) if is_key(e))
     aggregate = Aggregate(rows, names[: len(keys)], grouping.calls, condition, output, grouped, shown)
-    return Query(rows, names, aggregate)
+    return Query(rows, names, aggregate, text=_text(query, [*keys, *arguments]))
 
 
 def _grouped(block: Block, keys: Expressions, arguments: Expressions) -> Project:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pytrickle.catalog.definition import Window
-from pytrickle.plan.algebra import Query, Relation, Top, UnionAll, Version
+from pytrickle.plan.algebra import Query, Relation, Top, UnionAll, Version, operations
 from pytrickle.plan.compile import Compiler, compile_rows, unfolded
 from pytrickle.plan.delta import at, differentiate
 from pytrickle.plan.grouped import Grouped
@@ -124,7 +124,7 @@ def plan_initial(shape: Shape, windows: dict[int, Window], action: Action, reaso
     """Plan the first load, or the reinitialization, of a differentiable stream table at its new frontier."""
     query = _differentiable(shape)
     compiler = Compiler(shape.definition, windows)
-    rows = _rows(compiler, unfolded((at(query.rows, Version.NEW),), windows), shape)
+    rows = _as_written(query, windows) or _rows(compiler, unfolded((at(query.rows, Version.NEW),), windows), shape)
     settings = PLANNER + SETTINGS[Place.POSTGRES]
     plan = RefreshPlan(action, reason, shape, tuple(windows.values()), Stage.CONTENT, top=query.top)
     grouped = shape.grouped
@@ -135,6 +135,16 @@ def plan_initial(shape: Shape, windows: dict[int, Window], action: Action, reaso
     if len(grouped.values) > len(grouped.extrema):
         keyed = _reading(compiler.within(grouped.recomputed(rows)), _value_columns(grouped), False, settings)
     return replace(plan, stage=Stage.STATE, read=read, keyed=keyed)
+
+
+def _as_written(query: Query, windows: dict[int, Window]) -> str | None:
+    """Read all rows by the user's own text, which PostgreSQL plans best, unless rows or their order differ from it."""
+    found = operations(query.rows)
+    settled = found and not any(operation.ordered for operation in found)
+    if query.text is None or not settled or any(window.new and window.future_rows for window in windows.values()):
+        return None
+    names = f"({', '.join(query.row_columns)})" if query.row_columns else ""
+    return f"SELECT q.*, CAST(1 AS bigint) AS {WEIGHT} FROM (\n{query.text}\n) AS q{names}"
 
 
 def plan_full(shape: Shape, query: str, windows: dict[int, Window], action: Action, reason: str) -> RefreshPlan:

@@ -64,7 +64,7 @@ def lateral_aggregate(reader: Reader, left: Blocks, join: exp.Join, context: Con
         return None
     query, inner = reader.unwrapped(item.this, context)
     condition = join.args.get("on")
-    always = condition is None or condition == exp.Boolean(this=True)
+    always = condition is None or condition.unnest() == exp.Boolean(this=True)
     if not (isinstance(query, exp.Select) and reader.is_plain_aggregate(query) and always):
         return None
     names = [*item.alias_column_names, *[each.alias_or_name for each in query.selects][len(item.alias_column_names) :]]
