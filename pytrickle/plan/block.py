@@ -95,15 +95,19 @@ def sum_of(projects: tuple[Project, ...]) -> Relation:
     return projects[0] if len(projects) == 1 else UnionAll(projects)
 
 
+def type_of(name: str) -> exp.DataType:
+    """Write a type as PostgreSQL prints it; its names are not all known to the parser."""
+    return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name)
+
+
 def cast_to(column: exp.Expr, type_name: str) -> exp.Expr:
     """Cast an expression to a type given as PostgreSQL prints it."""
-    # A Var is written as it is: PostgreSQL's type names are not all known to the parser.
-    return exp.Cast(this=exp.Paren(this=column.copy()), to=exp.Var(this=type_name))
+    return exp.Cast(this=exp.Paren(this=column.copy()), to=type_of(type_name))
 
 
 def null_of(type_name: str) -> exp.Expr:
     """Write NULL of a type."""
-    return exp.Cast(this=exp.Null(), to=exp.Var(this=type_name))
+    return exp.Cast(this=exp.Null(), to=type_of(type_name))
 
 
 def own_column(alias: str, name: str) -> exp.Column:

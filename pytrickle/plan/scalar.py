@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.aggregation import group
-from pytrickle.plan.block import Block, null_of
+from pytrickle.plan.block import Block, null_of, type_of
 from pytrickle.plan.correlate import Match, loosen_by_asking
 from pytrickle.plan.lift import GROUP, GroupLift, function_name
 from pytrickle.plan.scope import resolve
@@ -91,5 +91,5 @@ def _of_nothing(call: exp.Expr, type_name: str) -> exp.Expr:
     while isinstance(call, exp.Filter | exp.WithinGroup):
         call = call.this
     if function_name(call) in {"count", "regr_count"}:
-        return exp.Cast(this=exp.Literal.number(0), to=exp.Var(this=type_name))
+        return exp.Cast(this=exp.Literal.number(0), to=type_of(type_name))
     return null_of(type_name)

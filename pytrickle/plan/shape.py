@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from sqlglot.errors import SqlglotError
+
 from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.accumulators import is_exact as adds_exactly
@@ -12,6 +14,8 @@ from pytrickle.plan.grouped import Grouped
 from pytrickle.plan.parse import parse
 from pytrickle.plan.probe import Probe
 from pytrickle.plan.types import is_exact, is_short
+
+STUMBLES = (SqlglotError, AttributeError, TypeError, LookupError, ValueError, AssertionError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,9 @@ def analyse(definition: Definition, probe: Probe) -> Shape:
         return Shape(definition, query, _grouped(query, definition, probe), None, hashed)
     except NotDifferentiable as error:
         return Shape(definition, None, None, str(error), hashed)
+    except STUMBLES as error:
+        # A query on which the planner itself fails is still answered, by PostgreSQL as a whole.
+        return Shape(definition, None, None, f"a construct on which the planner fails ({error!r})", hashed)
 
 
 def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | None:
