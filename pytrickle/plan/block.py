@@ -9,7 +9,9 @@ from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra import Equality, Expr, Join, Leaf, Predicate, Project, Relation, UnionAll
 from pytrickle.plan.dialect import render
 from pytrickle.plan.logic import conjuncts, decided
-from pytrickle.plan.scope import MERGED, Names, tables_of
+from pytrickle.plan.scope import MERGED, Names, renamed, tables_of
+
+MAX_BLOCKS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,37 @@ def null_of(type_name: str) -> exp.Expr:
 def own_column(alias: str, name: str) -> exp.Column:
     """Refer to a column of a leaf."""
     return exp.column(name, table=alias, quoted=True)
+
+
+def some(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Refuse a sum without blocks."""
+    if not blocks:
+        raise NotDifferentiable("a join with nothing")
+    return blocks
+
+
+def few(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Refuse a sum of too many blocks."""
+    if len(blocks) > MAX_BLOCKS:
+        raise NotDifferentiable(f"joins and subqueries that multiply out to over {MAX_BLOCKS} blocks")
+    return blocks
+
+
+def under_alias(blocks: tuple[Block, ...], item: exp.Expr) -> tuple[Block, ...]:
+    """Name the columns of a subquery as its alias in FROM says."""
+    aliases = item.alias_column_names
+    return tuple(block.named({item.alias_or_name: renamed(block.names[""], aliases)}) for block in blocks)
+
+
+def under_names(blocks: tuple[Block, ...], aliases: list[str]) -> tuple[Block, ...]:
+    """Give the first columns of a subquery other names."""
+    return tuple(block.named({"": renamed(block.names[""], aliases)}) for block in blocks)
+
+
+def cast_columns(block: Block, types: tuple[str, ...]) -> tuple[exp.Expr, ...]:
+    """Cast the columns of a subquery."""
+    columns = block.names[""].values()
+    return tuple(cast_to(column, name) for column, name in zip(columns, types, strict=True))
 
 
 def _predicate(condition: exp.Expr) -> Predicate:

@@ -10,21 +10,30 @@ from pytrickle.catalog.definition import Definition, Source, SourceColumn, View
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan import outer as outer_joins
 from pytrickle.plan.algebra import Derived, Function, Operation, Relation, Scan, UnionAll, Version
-from pytrickle.plan.block import Block, cast_to, own_column, project, sum_of
+from pytrickle.plan.block import (
+    Block,
+    cast_columns,
+    few,
+    own_column,
+    project,
+    some,
+    sum_of,
+    under_alias,
+    under_names,
+)
 from pytrickle.plan.compile import compile_rows, compile_state
 from pytrickle.plan.delta import at
 from pytrickle.plan.dialect import parse_query, render
 from pytrickle.plan.logic import is_null
 from pytrickle.plan.probe import Probe
 from pytrickle.plan.scalar import lateral_aggregate
-from pytrickle.plan.scope import Cte, Ctes, Names, columns_named, renamed, resolve, tables_of
+from pytrickle.plan.scope import Cte, Ctes, Names, columns_named, resolve, tables_of
 from pytrickle.plan.select import Selection, is_grouped, is_plain_aggregate
 from pytrickle.plan.selection import set_operation
 from pytrickle.plan.sublinks import Context, filtered
 from pytrickle.plan.types import all_exact, is_collatable
 
 Blocks = tuple[Block, ...]
-MAX_BLOCKS = 64
 
 
 @dataclass(slots=True)
@@ -52,7 +61,7 @@ class Reader:
             result = self._join(result, join, context)
         where = select.args.get("where")
         condition = where.this if where else None
-        return _few(tuple(kept for block in result for kept in filtered(self, block, condition, context)))
+        return few(tuple(kept for block in result for kept in filtered(self, block, condition, context)))
 
     def rows(self, query: exp.Expr, context: Context) -> Blocks:
         """Return blocks that have a row exactly where a subquery has one; their names do not matter."""
@@ -69,7 +78,7 @@ class Reader:
         if query.args.get("locks"):
             raise NotDifferentiable("FOR UPDATE")
         if isinstance(query, exp.Select):
-            return _few(Selection(self, query, context).limited())
+            return few(Selection(self, query, context).limited())
         if any(query.args.get(clause) for clause in ("limit", "offset", "fetch")):
             raise NotDifferentiable("LIMIT of a set operation below the top of the query")
         if isinstance(query, exp.SetOperation):
@@ -88,7 +97,7 @@ class Reader:
         if types is None:
             both = [project(arm[0], tuple(arm[0].names[""].values())) for arm in arms]
             types = self.types_of(UnionAll(tuple(both)))
-        rows = tuple(tuple((block, _cast(block, types)) for block in arm) for arm in arms)
+        rows = tuple(tuple((block, cast_columns(block, types)) for block in arm) for arm in arms)
         if isinstance(query, exp.Union) and not query.args.get("distinct"):
             return tuple(
                 block.named({"": dict(zip(names, columns, strict=True))}) for arm in rows for block, columns in arm
@@ -189,16 +198,16 @@ class Reader:
             raise NotDifferentiable("a join with nothing")
         lateral = lateral_aggregate(self, left, join, context)
         if lateral is not None:
-            return _few(lateral)
+            return few(lateral)
         if (join.side or "").upper() not in {"RIGHT", "FULL"} and _may_be_lateral(join.this):
             # Each block has expressions of its own for the names that a lateral item refers to.
-            return _few(tuple(found for block in left for found in self._beside(block, join, context)))
+            return few(tuple(found for block in left for found in self._beside(block, join, context)))
         right = self._item(join.this, Context(context.ctes, {}))
-        return _few(outer_joins.join(self, left, _some(right), join, context))
+        return few(outer_joins.join(self, left, some(right), join, context))
 
     def _beside(self, block: Block, join: exp.Join, context: Context) -> Blocks:
         right = self._item(join.this, Context(context.ctes, {**context.outer, **block.names}, block))
-        return outer_joins.join(self, (block,), _some(right), join, context)
+        return outer_joins.join(self, (block,), some(right), join, context)
 
     def _item(self, item: exp.Expr, context: Context) -> Blocks:
         if item.args.get("sample") or item.args.get("pivots") or item.args.get("laterals"):
@@ -211,13 +220,13 @@ class Reader:
     def _source(self, item: exp.Expr, context: Context) -> Blocks:
         match item:
             case exp.Lateral(this=exp.Subquery() as query):
-                return _named(self.derived(query, context), item)
+                return under_alias(self.derived(query, context), item)
             case exp.Lateral() | exp.Unnest() | exp.Values():
                 return (self._function(item, context.outer),)
             case exp.Subquery(this=exp.Table() | exp.Subquery() as inner) if not item.alias:
                 return self._item(inner, context)
             case exp.Subquery():
-                return _named(self.derived(item.this, Context(context.ctes, {})), item)
+                return under_alias(self.derived(item.this, Context(context.ctes, {})), item)
             case exp.Table(this=exp.Identifier()):
                 return self._table(item, context.ctes)
             case exp.Table():
@@ -231,10 +240,10 @@ class Reader:
         if not table.db and table.name in ctes:
             cte = ctes[table.name]
             shared = self._shared(cte, cte.entry.this, cte.scope)
-            return _named(_renamed(shared, cte.entry.alias_column_names), table)
+            return under_alias(under_names(shared, cte.entry.alias_column_names), table)
         for view in self.definition.views:
             if (view.schema, view.name) == (table.db, table.name):
-                return _named(self._shared(view, parse_query(view.text), {}), table)
+                return under_alias(self._shared(view, parse_query(view.text), {}), table)
         for source in self.definition.sources:
             if (source.schema, source.name) == (table.db, table.name):
                 return (self._scan(table, source),)
@@ -283,29 +292,3 @@ def _may_be_lateral(item: exp.Expr) -> bool:
     if isinstance(item, exp.Subquery):
         return not item.alias
     return bool(item.args.get("joins")) or not (isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier))
-
-
-def _some(blocks: Blocks) -> Blocks:
-    if not blocks:
-        raise NotDifferentiable("a join with nothing")
-    return blocks
-
-
-def _few(blocks: Blocks) -> Blocks:
-    if len(blocks) > MAX_BLOCKS:
-        raise NotDifferentiable(f"joins and subqueries that multiply out to over {MAX_BLOCKS} blocks")
-    return blocks
-
-
-def _named(blocks: Blocks, item: exp.Expr) -> Blocks:
-    aliases = item.alias_column_names
-    return tuple(block.named({item.alias_or_name: renamed(block.names[""], aliases)}) for block in blocks)
-
-
-def _renamed(blocks: Blocks, aliases: list[str]) -> Blocks:
-    return tuple(block.named({"": renamed(block.names[""], aliases)}) for block in blocks)
-
-
-def _cast(block: Block, types: tuple[str, ...]) -> tuple[exp.Expr, ...]:
-    columns = block.names[""].values()
-    return tuple(cast_to(column, name) for column, name in zip(columns, types, strict=True))
