@@ -29,6 +29,10 @@ def parse(definition: Definition, probe: Probe) -> Query:
         raise NotDifferentiable(definition.full_reason)
     if definition.returns_sets:
         raise NotDifferentiable("a set-returning function in a select list")
+    for name in sorted(definition.aggregates):
+        if "." in name:
+            # With its schema, so not PostgreSQL's own: whatever it is called, its rule is not known.
+            raise NotDifferentiable(f"the aggregate {name}()")
     tree = parse_query(definition.text)
     _check_survival(definition, tree, probe)
     reader = Reader(definition, probe)
