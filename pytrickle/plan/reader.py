@@ -271,7 +271,7 @@ class Reader:
         if isinstance(item, exp.Values):
             width = len(item.expressions[0].expressions)
             names = [*names, *(f"column{i + 1}" for i in range(len(names), width))]
-        ordinality = item.args.get("offset")
+        ordinality = (item.this if isinstance(item, exp.Lateral) else item).args.get("offset")
         if isinstance(ordinality, exp.Identifier):
             names = [*names, ordinality.name]
         if item.find(exp.ColumnDef):
@@ -283,6 +283,8 @@ class Reader:
             bare.set(part, None)
         written = resolve(bare.this if isinstance(bare, exp.Lateral) else bare, {}, outer)
         text = f"({render(written)})" if isinstance(item, exp.Values) else render(written)
+        if isinstance(item, exp.Lateral) and item.args.get("ordinality"):
+            text += " WITH ORDINALITY"
         columns: Mapping[str, exp.Expr] = {name: own_column(alias, name) for name in names}
         return Block((Function(alias, text, tables_of(written), tuple(names)),), (), {item.alias: columns})
 

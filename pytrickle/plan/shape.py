@@ -55,15 +55,18 @@ def analyse(definition: Definition, probe: Probe) -> Shape:
 
 
 def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | None:
-    if query.aggregate is None:
-        return None
+    # Asked for in any case: what PostgreSQL does not accept must not become a refresh.
     rows = compile_rows(at(query.rows, Version.CURRENT), definition)
     names = query.row_columns
     types = probe.column_types(rows)[: len(names)]
+    if query.aggregate is None:
+        return None
     _refuse_order_dependence(query.aggregate, rows, dict(zip(names, types, strict=True)), probe)
     _refuse_hidden_differences(query.aggregate, dict(zip(names, types, strict=True)), definition)
     hashable = {name for name, can in zip(names, probe.hashable(types), strict=True) if can}
-    return Grouped.of(query.aggregate, dict(zip(names, types, strict=True)), frozenset(hashable))
+    grouped = Grouped.of(query.aggregate, dict(zip(names, types, strict=True)), frozenset(hashable))
+    probe.column_types(grouped.final(f"(\n{grouped.layout(rows)}\n) AS s"))
+    return grouped
 
 
 def _refuse_order_dependence(aggregate: Aggregate, rows: str, types: dict[str, str], probe: Probe) -> None:

@@ -55,3 +55,30 @@ def test_what_fails_as_it_is_written_fails_until_it_is_mended(db: Database) -> N
         db.execute("UPDATE l SET k = 5")
         assert [result.error for result in client.tick()] == [None]
         assert client.verify("st").matches
+
+
+EXCLUDED = (
+    "SELECT id, 10 / k AS q FROM l WHERE NOT EXISTS (SELECT FROM r WHERE r.k = l.k)",
+    "SELECT l.id, 10 / l.k AS q FROM l LEFT JOIN r ON r.k = l.k WHERE r.id IS NULL",
+    "SELECT id, CASE WHEN EXISTS (SELECT FROM r WHERE r.k = l.k) THEN 0 ELSE 10 / k END AS q FROM l",
+    "SELECT 10 / k AS q, count(*) AS n FROM l WHERE NOT EXISTS (SELECT FROM r WHERE r.k = l.k) GROUP BY 10 / k",
+)
+
+
+def test_an_antijoin_may_exclude_what_an_expression_fails_on(db: Database) -> None:
+    for statement in TABLES:
+        db.execute(statement)
+    with local_client(db.dsn) as (client, _):
+        for number, query in enumerate(EXCLUDED):
+            client.create_stream_table(f"st{number}", query)
+        for batch in (
+            "INSERT INTO r VALUES (1, 0, 1, 'a'); INSERT INTO l VALUES (1, 0, 1, 'a'), (2, 1, 1, 'b'), (3, 2, 1, 'c')",
+            "INSERT INTO r VALUES (2, 2, 1, 'a')",
+            "INSERT INTO l VALUES (4, 0, 1, 'a'), (5, 5, 1, 'b')",
+            "DELETE FROM r WHERE id = 2",
+        ):
+            db.execute(batch)
+            assert not [result.error for result in client.tick() if result.error]
+            with db.connect() as connection:
+                for number, query in enumerate(EXCLUDED):
+                    assert not differences(connection, f"st{number}", query, False), (query, batch)
