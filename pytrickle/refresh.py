@@ -214,7 +214,9 @@ def _choice(
     delta_rows = sum(window.delta_rows for window in windows.values())
     if table.refresh_mode != "AUTO" or shape.full_reason or delta_rows < least:
         return None
-    return choose_action(delta_rows, evidence(reading, table, least), shape.grouped is not None, least)
+    choice = choose_action(delta_rows, evidence(reading, table, least), shape.grouped is not None, least)
+    worth_telling = choice.action is Action.FULL or delta_rows >= WORTH_ASKING
+    return choice if worth_telling else None
 
 
 def needs_refresh(table: StreamTable, windows: Mapping[int, Window]) -> bool:
