@@ -31,7 +31,7 @@ from pytrickle.plan.scope import Cte, Ctes, Names, columns_named, resolve, table
 from pytrickle.plan.select import Selection, is_grouped, is_plain_aggregate
 from pytrickle.plan.selection import set_operation
 from pytrickle.plan.sublinks import Context, filtered
-from pytrickle.plan.types import all_exact, is_collatable
+from pytrickle.plan.types import all_exact, is_collatable, is_moment, mixes_time_zones
 
 Blocks = tuple[Block, ...]
 
@@ -159,16 +159,17 @@ class Reader:
     def compares_as_it_groups(self, expression: exp.Expr, block: Block) -> bool:
         """Whether values that equal the same value of another expression are in one group.
 
-        They are not where a collation of the other side holds different texts for equal.
+        They are not where a collation of the other side holds different texts for equal, nor where two moments without
+        a time zone are the same moment with one, as happens when clocks are put forward.
         """
-        if all(column.deterministic for source in self.definition.sources for column in source.columns):
-            return True
+        bytewise = all(column.deterministic for source in self.definition.sources for column in source.columns)
         column = self._source_column(expression, block)
-        if column is not None and not column.deterministic:
+        zones = mixes_time_zones(self.definition)
+        if (bytewise and not zones) or (not bytewise and column is not None and not column.deterministic):
             return True
         rows = project(replace(block, predicates=(), negated=False), (expression,))
         (type_name,) = self.types_of(rows)
-        return not is_collatable(type_name)
+        return not (not bytewise and is_collatable(type_name)) and not (zones and is_moment(type_name))
 
     def never_null(self, expression: exp.Expr, block: Block) -> bool:
         """Whether an expression cannot be NULL: a literal, or a column declared NOT NULL of a scan in the block."""

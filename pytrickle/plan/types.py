@@ -35,3 +35,17 @@ def is_collatable(type_name: str) -> bool:
     return (
         type_name.startswith((*TEXTUAL, "character", "bpchar", '"char"')) or "." in type_name or type_name.endswith("]")
     )
+
+
+def is_moment(type_name: str) -> bool:
+    """Whether a type is a date or a timestamp."""
+    return type_name.startswith(("date", "timestamp"))
+
+
+def mixes_time_zones(definition: Definition) -> bool:
+    """Whether a query may compare moments with a time zone to moments without one."""
+    columns = [column.type_name for source in definition.sources for column in source.columns]
+    texts = (definition.text, *(view.text for view in definition.views))
+    zoned = any("with time zone" in found for found in (*columns, *texts))
+    plain = any(is_moment(name) and "with time zone" not in name for name in columns)
+    return zoned and (plain or any("::date" in text or "without time zone" in text for text in texts))

@@ -1,0 +1,37 @@
+"""Keys of subqueries and outer joins where two moments without a time zone are one moment with one."""
+
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+from tests.equivalence.oracle import differences
+
+QUERIES = {
+    "present": "SELECT f.id FROM f WHERE EXISTS (SELECT FROM g WHERE g.s = f.z)",
+    "joined": "SELECT f.id, g.n FROM f LEFT JOIN g ON g.s = f.z",
+    "counted": "SELECT f.id, (SELECT count(*) FROM g WHERE g.s = f.z) AS n FROM f",
+}
+# At 02:00 on 31 March 2024 clocks in Berlin went to 03:00: both of g's moments are 01:30 UTC.
+CHANGES = (
+    "INSERT INTO g VALUES ('2024-05-31 03:30', 5)",
+    "DELETE FROM g WHERE n = 1",
+    "INSERT INTO f VALUES (3, '2024-03-31 01:30Z')",
+    "DELETE FROM g",
+)
+
+
+def test_moments_that_daylight_saving_makes_equal_match_once(db: Database) -> None:
+    db.execute(
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET timezone = ''Europe/Berlin''', current_database()); END $$"
+    )
+    db.execute("CREATE TABLE f (id int PRIMARY KEY, z timestamptz)")
+    db.execute("CREATE TABLE g (s timestamp, n int)")
+    with local_client(db.dsn) as (client, _), db.connect() as connection:
+        connection.autocommit = True
+        connection.execute("INSERT INTO f VALUES (1, '2024-03-31 01:30Z'), (2, '2024-05-31 01:30Z')")
+        connection.execute("INSERT INTO g VALUES ('2024-03-31 02:30', 1), ('2024-03-31 03:30', 2)")
+        for name, query in QUERIES.items():
+            client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+        for change in ("SELECT", *CHANGES):
+            connection.execute(change.encode())
+            assert {result.error for result in client.tick()} == {None}
+            for name, query in QUERIES.items():
+                assert not differences(connection, name, query, exact=True), (name, change)
