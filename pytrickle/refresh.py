@@ -21,7 +21,7 @@ from pytrickle.catalog.stamp import definition_stamp
 from pytrickle.cut import Cut
 from pytrickle.db import Snapshot, Snapshots, translate_errors
 from pytrickle.errors import NotDifferentiable, PytrickleError, SparkFailed, UnknownStreamTable
-from pytrickle.plan.choice import SLOW, WORTH_ASKING, Choice, choose_action
+from pytrickle.plan.choice import LARGE, SLOW, WORTH_ASKING, Choice, choose_action
 from pytrickle.plan.full import query_at
 from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_full, plan_initial
 from pytrickle.plan.shape import Shape, analyse
@@ -80,7 +80,7 @@ class Refresher:
     small_delta_rows: int
     snapshots: Snapshots
     shapes: dict[int, tuple[str, Shape]] = field(default_factory=dict)
-    quick: set[int] = field(default_factory=set)
+    slow: set[int] = field(default_factory=set)
 
     def shape(self, reading: psycopg.Connection, pgt_id: int) -> Shape:
         """Return the analysed definition of a stream table, read and analysed again only when its stamp changed."""
@@ -106,7 +106,7 @@ class Refresher:
             shape = self.shape(snapshot.connection, table.pgt_id)
             if shape.full_reason and table.refresh_mode == "DIFFERENTIAL":
                 raise NotDifferentiable(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
-            least = WORTH_ASKING if table.pgt_id in self.quick else 1
+            least = 1 if table.pgt_id in self.slow else WORTH_ASKING
             return self._plan(table, shape, windows, _choice(snapshot.connection, table, shape, windows, least))
 
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
@@ -152,9 +152,10 @@ class Refresher:
             return commit(self.connection, plan, staged, what)
 
     def _remember(self, pgt_id: int, result: RefreshResult) -> None:
-        """Tables that refresh quickly are not asked about after few changes: that would be a query for nothing."""
-        quick = result.action == Action.DIFFERENTIAL and result.duration.total_seconds() < SLOW
-        (self.quick.add if quick else self.quick.discard)(pgt_id)
+        """Only tables that refreshed slowly are asked about after few changes: else that is a query for nothing."""
+        if result.action == Action.DIFFERENTIAL:
+            slow = result.duration.total_seconds() >= SLOW
+            (self.slow.add if slow else self.slow.discard)(pgt_id)
 
     def _plan(self, table: StreamTable, shape: Shape, windows: dict[int, Window], choice: Choice | None) -> RefreshPlan:
         if not table.populated or table.reinitialize_reason:
@@ -214,7 +215,10 @@ def _choice(
     delta_rows = sum(window.delta_rows for window in windows.values())
     if table.refresh_mode != "AUTO" or shape.full_reason or delta_rows < least:
         return None
-    choice = choose_action(delta_rows, evidence(reading, table, least), shape.grouped is not None, least)
+    known = evidence(reading, table, least)
+    if delta_rows < WORTH_ASKING and known.source_rows < LARGE:
+        return None
+    choice = choose_action(delta_rows, known, shape.grouped is not None, least)
     worth_telling = choice.action is Action.FULL or delta_rows >= WORTH_ASKING
     return choice if worth_telling else None
 

@@ -11,6 +11,8 @@ from pytrickle.plan.refresh_plan import Action
 WORTH_ASKING = 10_000
 # A table whose last differential refresh took so many seconds is worth asking about after any number of changes.
 SLOW = 1.0
+# Unless its sources have fewer rows than this: then it waited for something else, such as Spark to start.
+LARGE = 100_000
 # How many times cheaper the other way must be before AUTO changes its way.
 MARGIN = 1.3
 # So many of the newest refreshes of either kind are taken into account.
