@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from pytrickle import migrate
+from scripts.database import catalog
 
 HEAD = """# SQL
 
@@ -76,30 +75,13 @@ FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped ORDER 
 
 def main() -> None:
     """Print the reference."""
-    with _catalog() as connection:
+    with catalog() as connection:
         listed = {name for names in FUNCTIONS.values() for name in names}
         missing = {name for (name,) in connection.execute(PUBLIC)} - listed
         if missing:
             raise SystemExit(f"FUNCTIONS lacks what every role may call: {', '.join(sorted(missing))}")
         parts = [HEAD, *_functions(connection), TAIL, *_relations(connection)]
     sys.stdout.write("\n".join(parts).rstrip("\n") + "\n")
-
-
-@contextmanager
-def _catalog() -> Iterator[psycopg.Connection]:
-    if len(sys.argv) > 1:
-        with psycopg.connect(sys.argv[1], autocommit=True) as connection:
-            yield connection
-        return
-    from tests.servers import OLDEST, Server
-
-    server = Server(OLDEST)
-    try:
-        with psycopg.connect(server.dsn(), autocommit=True) as connection:
-            migrate.install(connection)
-            yield connection
-    finally:
-        server.stop()
 
 
 def _functions(connection: psycopg.Connection) -> Iterator[str]:

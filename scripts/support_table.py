@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,11 +17,11 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from pytrickle import migrate
 from pytrickle.catalog.definition import Definition
 from pytrickle.catalog.probe import server_probe
 from pytrickle.catalog.refresh import definition
 from pytrickle.plan.shape import analyse
+from scripts.database import catalog
 
 CONSTRUCTS = Path(__file__).parents[1] / "docs/reference/constructs.sql"
 HEAD = """# Supported SQL
@@ -53,7 +51,7 @@ class Construct:
 
 def main() -> None:
     """Print the reference."""
-    with _database() as connection:
+    with catalog() as connection:
         prologue, constructs = read_constructs()
         connection.execute(prologue.encode())
         lines = [HEAD.rstrip("\n")]
@@ -72,23 +70,6 @@ def read_constructs() -> tuple[str, tuple[Construct, ...]]:
         for name, query in re.findall(r"^-- (.+)\n([^;]+);$", text, flags=re.MULTILINE)
     ]
     return prologue, tuple(found)
-
-
-@contextmanager
-def _database() -> Iterator[psycopg.Connection]:
-    if len(sys.argv) > 1:
-        with psycopg.connect(sys.argv[1], autocommit=True) as connection:
-            yield connection
-        return
-    from tests.servers import OLDEST, Server
-
-    server = Server(OLDEST)
-    try:
-        with psycopg.connect(server.dsn(), autocommit=True) as connection:
-            migrate.install(connection)
-            yield connection
-    finally:
-        server.stop()
 
 
 def _row(connection: psycopg.Connection, construct: Construct) -> str:

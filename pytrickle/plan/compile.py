@@ -153,7 +153,6 @@ class Compiler:
         alias = derived.alias
         name = self.deltas[operation] = f"pgt_delta_{alias}"
         arguments, exact = operation.arguments, operation.exact
-        columns = operation.columns
         changed, now = f"pgt_changed_{alias}", f"pgt_now_{alias}"
         self.entries[changed] = netted(self._input_delta(operation), arguments, exact)
         if operation.keys:
@@ -163,12 +162,12 @@ class Compiler:
             new = result(operation, bag(f"SELECT * FROM {now}", arguments, exact, plain))
         else:
             new = f"SELECT * FROM {self._whole(derived)}"
-            now = self.wholes[operation].replace("pgt_new_", "pgt_now_")
+            now = f"pgt_now_{self.wholes[operation]}"
         listed = "".join(f"{column}, " for column in arguments)
         before = f"SELECT {listed}{WEIGHT} FROM {now} UNION ALL SELECT {listed}-{WEIGHT} FROM {changed}"
         old = result(operation, bag(before, arguments, exact, False))
         both = f"SELECT *, 1 AS {WEIGHT} FROM (\n{new}\n) AS n\nUNION ALL\nSELECT *, -1 FROM (\n{old}\n) AS o"
-        self.entries[name] = netted(both, columns, operation.settled)
+        self.entries[name] = netted(both, operation.columns, operation.settled)
         return name
 
     def _everything(self, derived: Derived) -> str:
@@ -181,14 +180,15 @@ class Compiler:
 
     def _whole(self, derived: Derived) -> str:
         """Compute an operation that has no keys once: its input `pgt_now_`, its result `pgt_new_`."""
-        operation, alias = derived.operation, derived.alias
-        if operation not in self.wholes:
-            name = self.wholes[operation] = f"pgt_new_{alias}"
+        operation = derived.operation
+        alias = self.wholes.get(operation)
+        if alias is None:
+            alias = self.wholes[operation] = derived.alias
             rows, plain = self._input(operation, Version.NEW, frozenset())
             self.entries[f"pgt_now_{alias}"] = rows
             now = f"SELECT * FROM pgt_now_{alias}"
-            self.entries[name] = result(operation, bag(now, operation.arguments, operation.exact, plain))
-        return self.wholes[operation]
+            self.entries[f"pgt_new_{alias}"] = result(operation, bag(now, operation.arguments, operation.exact, plain))
+        return f"pgt_new_{alias}"
 
     def _input_delta(self, operation: Operation) -> str:
         changed = frozenset(relid for relid, window in self.windows.items() if window.delta_rows)
@@ -263,18 +263,18 @@ def _restricted(rows: str, operation: Operation, touched: str) -> str:
     same = " AND ".join(f"n.{key} IS NOT DISTINCT FROM k.{key}" for key in operation.keys)
     some_null = " OR ".join(f"k.{key} IS NULL" for key in operation.keys)
 
-    def fenced(condition: str) -> str:
+    def each(condition: str) -> str:
         return (
             f"SELECT n.* FROM {touched} AS k, LATERAL (SELECT * FROM (\n{rows}\n) AS n WHERE {condition} OFFSET 0) AS n"
         )
 
-    simple = len(leaves(operation.input)) == sum(isinstance(leaf, Scan) for leaf in leaves(operation.input))
-    text = fenced(equal)
+    simple = all(isinstance(leaf, Scan) for leaf in leaves(operation.input))
+    text = each(equal)
     if simple and isinstance(operation.input, Project):
         text = f"SELECT n.* FROM {touched} AS k JOIN (\n{rows}\n) AS n ON {equal}"
     if not operation.nullable:
         return text
-    return f"{text}\nUNION ALL\n{fenced(same)} WHERE {some_null}"
+    return f"{text}\nUNION ALL\n{each(same)} WHERE {some_null}"
 
 
 def _current_where_possible(node: Relation, past: frozenset[int], future: frozenset[int]) -> Relation:

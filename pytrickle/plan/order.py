@@ -76,6 +76,7 @@ def ordered_leaves(join: Join) -> list[Leaf]:
 
 
 def stands_alone(leaf: Leaf) -> bool:
+    """Whether a leaf is read as it is, a table or changes, rather than computed for what is to its left."""
     match leaf:
         case Scan(version=version):
             return version in BUFFERED or version is Version.CURRENT
@@ -97,6 +98,7 @@ def links(leaf: Leaf, join: Join, known: set[str]) -> list[str]:
 
 
 def has_weight(leaf: Leaf) -> bool:
+    """Whether the rows of a leaf carry a weight column; those of the others count once."""
     match leaf:
         case Scan(version=version):
             return version is not Version.CURRENT

@@ -15,7 +15,7 @@ from pytrickle.plan.grouping_sets import is_simple
 from pytrickle.plan.probe import Probe
 from pytrickle.plan.reader import Reader
 from pytrickle.plan.scope import resolve
-from pytrickle.plan.select import is_grouped, own_nodes
+from pytrickle.plan.select import has_windows, is_distinct_on, is_grouped, own_nodes
 from pytrickle.plan.sublinks import Context, expanded
 from pytrickle.plan.top import cut_off
 
@@ -76,9 +76,8 @@ def _accumulates(select: exp.Select, reader: Reader) -> bool:
 
 
 def _is_distinct_only(select: exp.Select, reader: Reader) -> bool:
-    clause = select.args.get("distinct")
-    windows = any(isinstance(node, exp.Window) for item in select.selects for node in own_nodes(item))
-    return clause is not None and not clause.args.get("on") and not is_grouped(reader, select) and not windows
+    plain = select.args.get("distinct") is not None and not is_distinct_on(select)
+    return plain and not is_grouped(reader, select) and not has_windows(select)
 
 
 def _distinct(select: exp.Select, context: Context, reader: Reader) -> Query:

@@ -1,11 +1,7 @@
 """The delta rules against a naive oracle: Z-sets as Counters, relations interpreted over them."""
 
-import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
-from functools import reduce
-from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,32 +23,23 @@ from pytrickle.plan.algebra import (
     relids,
 )
 from pytrickle.plan.delta import at, differentiate, unfold
-
-COLUMNS = ("k", "v")
-SOURCES = (1, 2, 3)
-Row = tuple[tuple[tuple[str, str], Any], ...]
-ZSet = Counter[Row]
-Bag = Counter[tuple[Any, ...]]
+from tests.unit.zset_oracle import (
+    COLUMNS,
+    OPERATIONS,
+    SOURCES,
+    Bag,
+    State,
+    add,
+    bag_of,
+    evaluate,
+    minus,
+    moved_sources,
+)
 
 values = st.sampled_from([None, None, 0, 1, 2])
 rows = st.tuples(values, values)
 bags = st.dictionaries(rows, st.integers(1, 3), max_size=4).map(Counter)
 changes = st.dictionaries(rows, st.integers(-2, 2), max_size=3).map(Counter)
-
-
-class State:
-    """One source: what the snapshot shows, and what neither frontier, or only the new one, covers."""
-
-    def __init__(self, current: Bag, delta: Bag, future: Bag) -> None:
-        past = _sum(delta, future)
-        self.versions: dict[Version, Bag] = {
-            Version.CURRENT: _net(current),
-            Version.DELTA: _net(delta),
-            Version.FUTURE: _net(future),
-            Version.PAST: past,
-            Version.OLD: _sum(current, _negated(past)),
-            Version.NEW: _sum(current, _negated(future)),
-        }
 
 
 states = st.builds(State, bags, changes, changes)
@@ -126,149 +113,21 @@ def _predicates(draw: st.DrawFn, aliases: tuple[str, ...]) -> tuple[Predicate, .
     )
 
 
-def evaluate(node: Relation, database: dict[int, State]) -> ZSet:
-    """Interpret a relation; a row is its columns, named (alias, column), in order."""
-    match node:
-        case Scan(alias=alias, relid=relid, version=version, negated=negated):
-            bag = database[relid].versions[version]
-            named = {
-                tuple(((alias, name), value) for name, value in zip(COLUMNS, row, strict=True)): row for row in bag
-            }
-            return Counter({key: -bag[row] if negated else bag[row] for key, row in named.items()})
-        case Derived(negated=negated):
-            bag = _derived_rows(node, database)
-            return _negated(bag) if negated else bag
-        case UnionAll(inputs=inputs):
-            return _sum(*(evaluate(child, database) for child in inputs))
-        case Join(inputs=inputs, predicates=predicates, negated=negated):
-            product = reduce(_times, (evaluate(child, database) for child in inputs))
-            kept: ZSet = Counter({row: weight for row, weight in product.items() if _holds(dict(row), predicates)})
-            return _net(_negated(kept) if negated else kept)
-        case Project(input=child, columns=columns):
-            result: ZSet = Counter()
-            for row, weight in evaluate(child, database).items():
-                known = dict(row)
-                result[tuple((("", name), _value(expr, known)) for name, expr in columns)] += weight
-            return _net(result)
-
-
-def _times(left: ZSet, right: ZSet) -> ZSet:
-    return Counter({one + other: x * y for one, x in left.items() for other, y in right.items()})
-
-
-def _holds(row: dict[tuple[str, str], Any], predicates: tuple[Predicate, ...]) -> bool:
-    """NULL equals nothing, itself included."""
-    pairs = [(row[p.equality.left], row[p.equality.right]) for p in predicates if p.equality]
-    return all(left is not None and left == right for left, right in pairs)
-
-
-def _value(expr: Expr, row: dict[tuple[str, str], Any]) -> Any:
-    if not expr.tables:
-        return int(expr.sql)
-    alias, column = re.findall(r'"(\w+)"', expr.sql)
-    return row[alias, column]
-
-
-def _derived_rows(node: Derived, database: dict[int, State]) -> ZSet:
-    """The state of an operation, or its delta by the keyed rule: op(NEW|K) - op(OLD|K) with OLD = NEW - DELTA."""
-    operation = node.operation
-    if node.version is not Version.DELTA:
-        return _under(node.alias, _apply(operation, _bag(at(operation.input, node.version), database)))
-    changed = _moved(database, Version.DELTA)
-    delta = _sum(*(_bag(term, database) for term in differentiate(operation.input, changed)))
-    touched = {_key(operation, row) for row in delta}
-    new = _bag(at(operation.input, Version.NEW), database)
-    now: Bag = Counter({row: weight for row, weight in new.items() if _key(operation, row) in touched})
-    before = _sum(now, _negated(delta))
-    return _under(node.alias, _sum(_apply(operation, now), _negated(_apply(operation, before))))
-
-
-def _bag(node: Relation, database: dict[int, State]) -> Bag:
-    return Counter({tuple(value for _, value in row): n for row, n in evaluate(node, database).items()})
-
-
-def _under(alias: str, bag: Bag) -> ZSet:
-    named = {row: tuple(((alias, name), value) for name, value in zip(COLUMNS, row, strict=True)) for row in bag}
-    return Counter({named[row]: n for row, n in bag.items()})
-
-
-def _key(operation: Operation, row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(row[operation.arguments.index(key)] for key in operation.keys)
-
-
-def _apply(operation: Operation, rows: Bag) -> Bag:
-    """Apply an operation to each partition that has rows; without keys there is always one."""
-    groups: dict[tuple[Any, ...], Bag] = {} if operation.keys else {(): Counter()}
-    for row, weight in rows.items():
-        groups.setdefault(_key(operation, row), Counter())[row] += weight
-    function = OPERATIONS[operation.name][1]
-    return _sum(*(function(key, group) for key, group in groups.items()))
-
-
-def _totals(group: Bag) -> tuple[int, int]:
-    """Count the rows and sum their values."""
-    present = _net(group)
-    return sum(present.values()), sum(n * (row[1] or 0) for row, n in present.items())
-
-
-def _sides(group: Bag) -> tuple[int, int]:
-    counts = [sum(n for row, n in group.items() if row[2] == side) for side in (0, 1)]
-    return counts[0], counts[1]
-
-
-def _times_of(row: tuple[Any, ...], n: int) -> Bag:
-    return Counter({row: n} if n > 0 else {})
-
-
-# What each operation is keyed by, and its rows for one partition.
-OPERATIONS: dict[str, tuple[tuple[str, ...], Callable[[tuple[Any, ...], Bag], Bag]]] = {
-    "distinct": (COLUMNS, lambda key, group: _times_of(key, int(sum(group.values()) > 0))),
-    "count": (("k",), lambda key, group: _times_of((*key, _totals(group)[0]), int(bool(_net(group))))),
-    "sum": (("k",), lambda key, group: _times_of((*key, _totals(group)[1]), int(bool(_net(group))))),
-    "total": ((), lambda _, group: _times_of(_totals(group), 1)),
-    "exists": ((), lambda _, group: _times_of((1, 1), int(sum(group.values()) > 0))),
-    "intersect": (COLUMNS, lambda key, group: _times_of(key, int(min(_sides(group)) > 0))),
-    "intersect all": (COLUMNS, lambda key, group: _times_of(key, min(_sides(group)))),
-    "except": (COLUMNS, lambda key, group: _times_of(key, int(_sides(group)[0] > 0 >= _sides(group)[1]))),
-    "except all": (COLUMNS, lambda key, group: _times_of(key, _sides(group)[0] - _sides(group)[1])),
-}
-
-
-def _sum(*bags: Counter[Any]) -> Counter[Any]:
-    total: Counter[Any] = Counter()
-    for bag in bags:
-        for row, weight in bag.items():
-            total[row] += weight
-    return _net(total)
-
-
-def _net(bag: Counter[Any]) -> Counter[Any]:
-    return Counter({row: weight for row, weight in bag.items() if weight})
-
-
-def _negated(bag: Counter[Any]) -> Counter[Any]:
-    return Counter({row: -weight for row, weight in bag.items()})
-
-
-def _moved(database: dict[int, State], *versions: Version) -> frozenset[int]:
-    return frozenset(relid for relid, state in database.items() if any(state.versions[version] for version in versions))
-
-
 @settings(max_examples=300, deadline=None)
 @given(relations(), databases)
 def test_the_terms_of_a_delta_add_up_to_new_minus_old(node: Relation, database: dict[int, State]) -> None:
-    terms = differentiate(node, _moved(database, Version.DELTA))
-    expected = _sum(evaluate(at(node, Version.NEW), database), _negated(evaluate(at(node, Version.OLD), database)))
-    assert _sum(*(evaluate(term, database) for term in terms)) == expected
+    terms = differentiate(node, moved_sources(database, Version.DELTA))
+    expected = add(evaluate(at(node, Version.NEW), database), minus(evaluate(at(node, Version.OLD), database)))
+    assert add(*(evaluate(term, database) for term in terms)) == expected
 
 
 @settings(max_examples=300, deadline=None)
 @given(relations(), databases)
 def test_unfolded_parts_add_up_to_the_terms(node: Relation, database: dict[int, State]) -> None:
-    past, future = _moved(database, Version.DELTA, Version.FUTURE), _moved(database, Version.FUTURE)
+    past, future = moved_sources(database, Version.DELTA, Version.FUTURE), moved_sources(database, Version.FUTURE)
     for term in (*differentiate(node, frozenset(SOURCES)), at(node, Version.NEW), at(node, Version.OLD)):
         parts = unfold(term, past, future)
-        assert _sum(*(evaluate(part, database) for part in parts)) == evaluate(term, database)
+        assert add(*(evaluate(part, database) for part in parts)) == evaluate(term, database)
 
 
 @settings(max_examples=150, deadline=None)
@@ -285,7 +144,7 @@ def test_unfolded_parts_read_no_old_and_no_new_state(node: Relation, database: d
 @settings(max_examples=150, deadline=None)
 @given(relations(), databases)
 def test_a_source_without_changes_adds_no_terms(node: Relation, database: dict[int, State]) -> None:
-    changed = _moved(database, Version.DELTA)
+    changed = moved_sources(database, Version.DELTA)
     for term in differentiate(node, changed):
         (delta,) = (leaf for leaf in leaves(term) if getattr(leaf, "version", None) is Version.DELTA)
         assert relids(delta) & changed
@@ -305,7 +164,7 @@ def test_one_batch_equals_its_parts_in_turn(node: Relation, database: dict[int, 
         for relid, state in database.items()
     }
     in_turn = [evaluate(term, database) for term in first] + [evaluate(term, second_step) for term in first]
-    assert _sum(*in_turn) == _sum(*(evaluate(term, at_once) for term in first))
+    assert add(*in_turn) == add(*(evaluate(term, at_once) for term in first))
 
 
 @settings(max_examples=300, deadline=None)
@@ -313,12 +172,12 @@ def test_one_batch_equals_its_parts_in_turn(node: Relation, database: dict[int, 
 def test_the_keyed_rule_is_the_difference_of_the_results(data: st.DataObject, database: dict[int, State]) -> None:
     leaf = _derived(data.draw, "d")
     new, old = (evaluate(replace(leaf, version=version), database) for version in (Version.NEW, Version.OLD))
-    assert evaluate(replace(leaf, version=Version.DELTA), database) == _sum(new, _negated(old))
+    assert evaluate(replace(leaf, version=Version.DELTA), database) == add(new, minus(old))
 
 
 def _tables(current: Bag, new: Bag, old: Bag) -> State:
     """A source that is a table at every frontier: no row is there less than no times."""
-    return State(current, _sum(new, _negated(old)), _sum(current, _negated(new)))
+    return State(current, add(new, minus(old)), add(current, minus(new)))
 
 
 tables = st.fixed_dictionaries({relid: st.builds(_tables, bags, bags, bags) for relid in SOURCES})
@@ -358,10 +217,10 @@ def test_an_antijoin_is_everything_minus_what_has_a_partner(
         return _unmatched(source[3], Counter(dict.fromkeys(counts.items(), 1)), "v")
 
     for version in (Version.OLD, Version.NEW, Version.CURRENT):
-        assert _bag(at(node, version), database) == expected(version)
-    terms = differentiate(node, _moved(database, Version.DELTA))
-    moved = _sum(expected(Version.NEW), _negated(expected(Version.OLD)))
-    assert _sum(*(_bag(term, database) for term in terms)) == moved
+        assert bag_of(at(node, version), database) == expected(version)
+    terms = differentiate(node, moved_sources(database, Version.DELTA))
+    moved = add(expected(Version.NEW), minus(expected(Version.OLD)))
+    assert add(*(bag_of(term, database) for term in terms)) == moved
 
 
 def _unmatched(left: Bag, right: Bag, column: str) -> Bag:
