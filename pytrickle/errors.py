@@ -23,6 +23,7 @@
     │   ├── StagingFailed
     │   ├── StreamTableDrifted
     │   └── SparkFailed
+    │       └── EvaluationFailed
     └── DatabaseError                look at the server
         ├── ConnectionLost           (retryable)
         ├── SerializationFailure     (retryable)
@@ -183,6 +184,12 @@ class SparkFailed(RefreshError):
     """Spark could not compute the delta."""
 
     default_hint = "Nothing was changed; pytrickle doctor checks Java and the driver, Spark's log has the details."
+
+
+class EvaluationFailed(SparkFailed):
+    """PostgreSQL refused a query that Spark sent it, most often since an expression failed on some row."""
+
+    default_hint = "Nothing was changed; correct the row that the sentence is about, or the defining query."
 
 
 class DatabaseError(PytrickleError):

@@ -20,7 +20,7 @@ from pytrickle.catalog.session import session_statements
 from pytrickle.catalog.stamp import definition_stamp
 from pytrickle.cut import Cut
 from pytrickle.db import Snapshot, Snapshots, translate_errors
-from pytrickle.errors import NotDifferentiable, PytrickleError, SparkFailed, UnknownStreamTable
+from pytrickle.errors import EvaluationFailed, NotDifferentiable, PytrickleError, UnknownStreamTable
 from pytrickle.plan.choice import LARGE, SLOW, WORTH_ASKING, Choice, choose_action
 from pytrickle.plan.full import query_at
 from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_full, plan_initial
@@ -205,7 +205,7 @@ def _is_about_values(error: PytrickleError) -> bool:
 
     The terms of a delta evaluate what comes and goes together, and an antijoin all rows before it takes some away.
     """
-    return isinstance(error, SparkFailed) or (error.sqlstate or "")[:2] in {"21", "22"}
+    return isinstance(error, EvaluationFailed) or (error.sqlstate or "")[:2] in {"21", "22"}
 
 
 def _choice(

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from pytrickle.db import JdbcTarget
-from pytrickle.errors import JdbcDriverMissing, SparkFailed
+from pytrickle.errors import EvaluationFailed, JdbcDriverMissing, SparkFailed
 from pytrickle.execute.dataframes import Frames, consolidate
 from pytrickle.execute.jdbc import PinnedReader
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan
@@ -85,7 +85,11 @@ def translated() -> Iterator[None]:
         message = str(error)
         if "org.postgresql.Driver" in message and ("ClassNotFound" in message or "No suitable driver" in message):
             raise JdbcDriverMissing("The Spark session has no JDBC driver for PostgreSQL.", SESSION_HINT) from error
-        raise SparkFailed(f"Spark could not compute the refresh: {_sentence(message)}") from error
+        sentence = _sentence(message)
+        # An end of the session is FATAL, and a canceled query says so: neither is about the query.
+        refused = f"PSQLException: ERROR: {sentence}" in message and not sentence.startswith("canceling ")
+        kind = EvaluationFailed if refused else SparkFailed
+        raise kind(f"Spark could not compute the refresh: {sentence}") from error
 
 
 def _sentence(message: str) -> str:

@@ -19,13 +19,10 @@ def _tree(kind: type[PytrickleError]) -> dict[str, set[str]]:
 
 def _drawn() -> dict[str, set[str]]:
     branches: dict[str, set[str]] = {"PytrickleError": set()}
-    group = ""
+    path = ["PytrickleError"]
     for indent, name in re.findall(r"^    ([│ ]*)[├└]── (\w+)", errors.__doc__ or "", re.MULTILINE):
-        if indent:
-            branches.setdefault(group, set()).add(name)
-        else:
-            group = name
-            branches["PytrickleError"].add(name)
+        path = [*path[: len(indent) // 4 + 1], name]
+        branches.setdefault(path[-2], set()).add(name)
     return branches
 
 
