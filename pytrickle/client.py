@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from threading import Event
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 import psycopg
 import sqlalchemy
@@ -15,6 +15,7 @@ import sqlalchemy
 from pytrickle import migrate
 from pytrickle.catalog import introspection, model
 from pytrickle.catalog import refresh as catalog
+from pytrickle.catalog.options import Options, call
 from pytrickle.config import Settings
 from pytrickle.db import Snapshots, translate_errors
 from pytrickle.db import connect as open_connection
@@ -80,52 +81,26 @@ class Client:
         """Raise NotInstalled or CatalogVersionMismatch unless the catalog fits this package."""
         migrate.verify(self._connection())
 
-    def create_stream_table(
-        self,
-        name: str,
-        query: str,
-        *,
-        schedule: str = "calculated",
-        refresh_mode: str = "AUTO",
-        watermark_gating: str = "auto",
-        require_watermark: bool = False,
-    ) -> None:
+    def create_stream_table(self, name: str, query: str, **options: Unpack[Options]) -> None:
         """Create a stream table; its rows come with the first refresh.
 
         Under refresh_mode DIFFERENTIAL a query without delta rules raises NotDifferentiable. Nothing is half-created.
         """
-        arguments = (name, query, schedule, refresh_mode, watermark_gating, require_watermark)
         with translate_errors(), self._connection().transaction():
             row = (
                 self._connection()
-                .execute(
-                    "SELECT pgtrickle.create_stream_table(name => %s, query => %s, schedule => %s, refresh_mode => %s,"
-                    " watermark_gating => %s, require_watermark => %s)",
-                    arguments,
-                )
+                .execute(*call("create_stream_table", {"name": name, "query": query}, options))
                 .fetchone()
             )
-            if refresh_mode == "DIFFERENTIAL" and row is not None:
+            if options.get("refresh_mode") == "DIFFERENTIAL" and row is not None:
                 self._require_differential(int(row[0]))
 
-    def alter_stream_table(
-        self,
-        name: str,
-        *,
-        schedule: str | None = None,
-        refresh_mode: str | None = None,
-        watermark_gating: str | None = None,
-        require_watermark: bool | None = None,
-    ) -> None:
-        """Change the given settings of a stream table, from the next tick on."""
+    def alter_stream_table(self, name: str, *, reset: Sequence[str] = (), **options: Unpack[Options]) -> None:
+        """Change the given options of a stream table, from the next tick on; those in `reset` go to their defaults."""
         connection = self._connection()
         with translate_errors(), connection.transaction():
-            connection.execute(
-                "SELECT pgtrickle.alter_stream_table(name => %s, schedule => %s, refresh_mode => %s,"
-                " watermark_gating => %s, require_watermark => %s)",
-                (name, schedule, refresh_mode, watermark_gating, require_watermark),
-            )
-            if refresh_mode == "DIFFERENTIAL":
+            connection.execute(*call("alter_stream_table", {"name": name, "reset": list(reset)}, options))
+            if options.get("refresh_mode") == "DIFFERENTIAL":
                 self._require_differential(catalog.resolve_name(connection, name))
 
     def drop_stream_table(self, name: str, *, cascade: bool = False) -> None:
