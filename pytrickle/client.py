@@ -16,13 +16,15 @@ from pytrickle import migrate
 from pytrickle.catalog import introspection, model
 from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.options import Options, call
+from pytrickle.computation import RefreshResult
 from pytrickle.config import Settings
 from pytrickle.db import Snapshots, translate_errors
 from pytrickle.db import connect as open_connection
 from pytrickle.db import engine as open_engine
 from pytrickle.errors import NotDifferentiable, PytrickleError
 from pytrickle.explain import Explanation, explain
-from pytrickle.refresh import Refresher, RefreshResult
+from pytrickle.planner import Planner
+from pytrickle.refresh import Refresher
 from pytrickle.scheduler.daemon import Daemon
 from pytrickle.scheduler.tick import refresh_one, tick
 from pytrickle.spark import LazyEngine
@@ -166,17 +168,19 @@ class Client:
         once: bool = False,
         on_result: OnResult | None = None,
         on_error: Callable[[PytrickleError], None] | None = None,
+        on_leader: Callable[[bool], None] | None = None,
     ) -> None:
         """Tick whenever a watermark or a request arrives, and every poll interval, until `stop` is called.
 
-        A lost connection is reported to `on_error` and waited out.
+        Of several running on one database, one leads and the others stand by; `on_leader` is told which this one
+        does. A lost connection is reported to `on_error` and waited out.
         """
         if once:
             self.tick(on_result)
             return
-        report = on_error or (lambda error: None)
+        report, tell = on_error or (lambda error: None), on_leader or (lambda leads: None)
         step = lambda: self.tick(on_result)  # noqa: E731
-        Daemon(self.settings.dsn, self.settings.poll_interval, step, report, self._stop).run()
+        Daemon(self.settings.dsn, self.settings.poll_interval, step, report, tell, self._stop).run()
 
     def stop(self) -> None:
         """End `run` after the tick under way; may be called from another thread or a signal handler."""
@@ -250,11 +254,12 @@ class Client:
         if known is not None and not (known.connection.closed or known.connection.broken):
             return known
         connection = open_connection(self.settings.dsn, role="refresher")
-        small, shapes = self.settings.small_delta_rows, known.shapes if known else {}
-        self._refresher = Refresher(connection, self._engine, small, self._snapshots, shapes)
+        small, direct = self.settings.small_delta_rows, self.settings.direct_delta_rows
+        planner = Planner(connection, small, direct, known.planner.shapes if known else {})
+        self._refresher = Refresher(connection, self._engine, planner, self._snapshots)
         return self._refresher
 
     def _require_differential(self, pgt_id: int) -> None:
-        reason = self._refreshing().shape(self._connection(), pgt_id).full_reason
+        reason = self._refreshing().planner.shape(self._connection(), pgt_id).full_reason
         if reason:
             raise NotDifferentiable(f"The query cannot be refreshed differentially: {reason}.")
