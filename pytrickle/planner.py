@@ -124,6 +124,4 @@ def _choice(
 
 def needs_refresh(table: StreamTable, windows: Mapping[int, Window]) -> bool:
     """Whether a refresh could change anything: the first load, a void frontier, changes, or what no buffer shows."""
-    changed = any(window.delta_rows for window in windows.values())
-    uncaptured = any(dependency.buffer is None for dependency in table.dependencies)
-    return not table.populated or bool(table.reinitialize_reason) or changed or uncaptured or table.time_dependent
+    return not table.follows_its_buffers or any(window.delta_rows for window in windows.values())

@@ -10,6 +10,7 @@ import psycopg
 
 from pytrickle.config import Settings
 from pytrickle.db import jdbc_target
+from pytrickle.errors import SparkLost
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.staged import Staged
 
@@ -29,11 +30,20 @@ class LazyEngine:
     def compute(
         self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
     ) -> Staged:
-        """Compute a plan's rows on Spark; raise SparkFailed, JavaMissing or JdbcDriverMissing."""
+        """Compute a plan's rows on Spark; raise SparkFailed, JavaMissing or JdbcDriverMissing.
+
+        A session of ours that is lost is forgotten, so that the next plan builds another one.
+        """
         from pytrickle.execute.run import SparkEngine
-        from pytrickle.execute.session import build_session
+        from pytrickle.execute.session import build_session, forget_session
 
         if self.session is None:
             self.session, self.owned = build_session(self.settings), True
         engine = SparkEngine(self.session, jdbc_target(self.connection()), self.owned)
-        return engine.compute(plan, snapshot, settings, staging)
+        try:
+            return engine.compute(plan, snapshot, settings, staging)
+        except SparkLost:
+            if self.owned:
+                forget_session()
+                self.session = None
+            raise

@@ -1,6 +1,6 @@
 """What one refresh reads of the catalog, in the snapshot in which it also reads the data."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -59,6 +59,12 @@ class StreamTable:
     def populated(self) -> bool:
         """Whether the first load has been committed."""
         return self.frontier_version > 0
+
+    @property
+    def follows_its_buffers(self) -> bool:
+        """Whether nothing but buffered changes could make a refresh change anything."""
+        captured = all(dependency.buffer for dependency in self.dependencies)
+        return self.exists and self.populated and captured and not (self.reinitialize_reason or self.time_dependent)
 
 
 STREAM_TABLES = """
@@ -168,6 +174,15 @@ def windows(connection: psycopg.Connection, table: StreamTable, targets: Mapping
             window = result[relid]
             result[relid] = Window(relid, window.old, window.new, delta, future)
     return result
+
+
+def empty_buffers(connection: psycopg.Connection, tables: Iterable[StreamTable]) -> frozenset[str]:
+    """Return the change buffers among the sources of stream tables that hold no change at all."""
+    buffers = sorted({d.buffer for table in tables for d in table.dependencies if d.buffer})
+    if not buffers:
+        return frozenset()
+    checks = (f"SELECT {i} WHERE NOT EXISTS (SELECT FROM {buffer})" for i, buffer in enumerate(buffers))
+    return frozenset(buffers[i] for (i,) in connection.execute(_text(" UNION ALL ".join(checks))))
 
 
 def _count(buffer: str, window: Window) -> str:

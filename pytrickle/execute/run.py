@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from pytrickle.db import JdbcTarget
-from pytrickle.errors import EvaluationFailed, JdbcDriverMissing, SparkFailed
+from pytrickle.errors import EvaluationFailed, JdbcDriverMissing, SparkFailed, SparkLost
 from pytrickle.execute.dataframes import Frames, consolidate
 from pytrickle.execute.jdbc import PinnedReader
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan
@@ -78,9 +78,11 @@ def _collect(frame: DataFrame) -> pa.Table:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn Spark's errors into SparkFailed, or JdbcDriverMissing where the session lacks the driver."""
+    """Turn Spark's errors into SparkFailed, SparkLost, or JdbcDriverMissing where the session lacks the driver."""
     try:
         yield
+    except (Py4JNetworkError, ConnectionError) as error:
+        raise SparkLost("The Spark session was lost.") from error
     except (PySparkException, Py4JError) as error:
         message = str(error)
         if "org.postgresql.Driver" in message and ("ClassNotFound" in message or "No suitable driver" in message):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -53,3 +54,9 @@ def build_session(settings: Settings) -> SparkSession:
         return configure_spark_with_pytrickle(builder, settings.jdbc_jar).getOrCreate()
     except (PySparkException, RuntimeError, OSError) as error:
         raise SparkFailed("The Spark session could not be started.", "Run pytrickle doctor.") from error
+
+
+def forget_session() -> None:
+    """Forget the process's Spark session after its Java process has died, so that another one can be built."""
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None

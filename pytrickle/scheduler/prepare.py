@@ -1,6 +1,7 @@
 """What is set right before a tick: another cluster, replaced views and functions, gaps in capture."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import psycopg
 
@@ -17,21 +18,37 @@ GAPS = (
 )
 
 
-def prepare(connection: psycopg.Connection) -> Broken:
-    """Notice what makes frontiers void before they are used.
+@dataclass(slots=True)
+class Health:
+    """Looks into definitions and capture before ticks, but only when the system catalogs changed since it was well."""
 
-    Return what could not be set right, by the numbers of the stream tables that must not be refreshed until it is.
+    fingerprint: str | None = None
+
+    def prepare(self, connection: psycopg.Connection) -> Broken:
+        """Notice what makes frontiers void before they are used, and set it right.
+
+        Return what could not be, by the numbers of the stream tables that must not be refreshed until it is.
+        """
+        with translate_errors():
+            row = connection.execute(
+                "SELECT pgtrickle.adopt_cluster(), pgtrickle.catalog_fingerprint()", prepare=True
+            ).fetchone()
+        found = str(row[1]) if row else None
+        if found is not None and found == self.fingerprint:
+            return {}
+        broken: dict[int, PytrickleError] = {}
+        mended = _mend(connection, CHANGED, "SELECT pgtrickle.adopt_definition(%s)", broken)
+        mended |= _mend(connection, GAPS, "SELECT pgtrickle.repair_capture(%s::oid::regclass)", broken)
+        # What was mended or stays broken is looked into once more.
+        self.fingerprint = None if mended else found
+        return broken
+
+
+def _mend(connection: psycopg.Connection, found: str, remedy: str, broken: dict[int, PytrickleError]) -> bool:
+    """Apply the remedy to all that a query finds; where it fails, the stream tables named beside are broken.
+
+    Return whether anything was found.
     """
-    with translate_errors():
-        connection.execute("SELECT pgtrickle.adopt_cluster()")
-    broken: dict[int, PytrickleError] = {}
-    _mend(connection, CHANGED, "SELECT pgtrickle.adopt_definition(%s)", broken)
-    _mend(connection, GAPS, "SELECT pgtrickle.repair_capture(%s::oid::regclass)", broken)
-    return broken
-
-
-def _mend(connection: psycopg.Connection, found: str, remedy: str, broken: dict[int, PytrickleError]) -> None:
-    """Apply the remedy to all that a query finds; where it fails, the stream tables named beside are broken."""
     with translate_errors():
         rows = connection.execute(found.encode()).fetchall()
     for damaged, concerned in rows:
@@ -42,3 +59,4 @@ def _mend(connection: psycopg.Connection, found: str, remedy: str, broken: dict[
             if connection.closed:
                 raise
             broken.update(dict.fromkeys(concerned, error))
+    return bool(rows)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from time import monotonic
 
-from pytrickle.catalog.refresh import Dependency, StreamTable
+from pytrickle.catalog.refresh import Dependency, StreamTable, empty_buffers
 from pytrickle.computation import Goal, RefreshResult
 from pytrickle.cut import Cut
 from pytrickle.db import Snapshot, translate_errors
@@ -29,7 +29,8 @@ class Pass:
     A stream table that reads another one refreshed in this pass is read in a later snapshot, rewound to `base` for
     every source but the transactions of this pass: so all tables of a tick stand at the same cut. `current` are the
     tables that reached it; `stalled` names the failure that keeps direct and further dependents from being refreshed,
-    `broken` says what keeps a stream table from being refreshed at all.
+    `broken` says what keeps a stream table from being refreshed at all; `empty` names the change buffers that held
+    nothing in `base`.
     """
 
     refresher: Refresher
@@ -39,6 +40,7 @@ class Pass:
     on_result: OnResult
     since: float
     broken: Broken
+    empty: frozenset[str]
     written: dict[int, str] = field(default_factory=dict)
     results: dict[int, RefreshResult] = field(default_factory=dict)
     errors: dict[int, PytrickleError] = field(default_factory=dict)
@@ -57,13 +59,16 @@ class Pass:
         """Start a pass in a snapshot just exported."""
         row = base.connection.execute("SELECT transaction_timestamp()").fetchone()
         unloaded = frozenset(table.relid for table in tables if not table.populated)
-        return cls(refresher, base, row[0] if row else datetime.min, unloaded, on_result, base.taken, broken)
+        moment = row[0] if row else datetime.min
+        empty = empty_buffers(base.connection, tables)
+        return cls(refresher, base, moment, unloaded, on_result, base.taken, broken, empty)
 
     def run(self, units: Iterable[Unit], initiated: Mapping[int, str], respect_gate: bool = True) -> None:
         """Refresh the given units in order; failures and skips are results."""
         for unit in units:
             # First loads show nothing inconsistent: they go one by one, so that Spark may stage what is large.
-            if len(unit.tables) > 1 and all(table.populated for table in unit.tables):
+            together = len(unit.tables) > 1 and all(table.populated for table in unit.tables)
+            if together and not all(self._is_quiet(table) for table in unit.tables):
                 self._unit(unit, initiated, respect_gate)
                 continue
             for table in unit.tables:
@@ -76,6 +81,11 @@ class Pass:
         try:
             if error := self.broken.get(table.pgt_id):
                 raise error
+            if self._is_quiet(table):
+                goal = self._goal(table, False, {}, initiated_by)
+                with translate_errors():
+                    self._done(table, (self.refresher.settle(self._claimed(table, frozenset()), goal), None))
+                return
             with self._snapshot({table.relid}, (table,)) as snapshot:
                 goal = self._goal(table, snapshot is not self.base, {}, initiated_by)
                 self._done(table, self.refresher.refresh(snapshot, self._claimed(table, frozenset()), goal))
@@ -134,6 +144,13 @@ class Pass:
             if culprit:
                 self.stalled[table.relid] = culprit
             self._skip(table, reason if table is held else _held(held, reason), by(table))
+
+    def _is_quiet(self, table: StreamTable) -> bool:
+        """Whether no source has a change, so that not even the changes need to be counted."""
+        sources = table.dependencies
+        return table.follows_its_buffers and all(
+            d.buffer in self.empty and d.relid not in self.written for d in sources
+        )
 
     def _obstacle(self, table: StreamTable, respect_gate: bool, members: frozenset[int]) -> str | None:
         if blocks(table.decision, respect_gate):

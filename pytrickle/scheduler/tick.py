@@ -9,14 +9,14 @@ from pytrickle.computation import RefreshResult
 from pytrickle.db import translate_errors
 from pytrickle.refresh import Refresher
 from pytrickle.scheduler.order import topological, with_upstream
-from pytrickle.scheduler.prepare import prepare
+from pytrickle.scheduler.prepare import Health
 from pytrickle.scheduler.run import OnResult, Pass
 from pytrickle.scheduler.units import Unit, due_tables, units
 
 
-def tick(refresher: Refresher, on_result: OnResult) -> tuple[RefreshResult, ...]:
+def tick(refresher: Refresher, health: Health, on_result: OnResult) -> tuple[RefreshResult, ...]:
     """Refresh all that is due, in dependency order; return one result per stream table considered."""
-    broken = prepare(refresher.connection)
+    broken = health.prepare(refresher.connection)
     with refresher.snapshots.export() as base:
         with translate_errors():
             tables = topological(catalog.stream_tables(base.connection))
@@ -31,12 +31,12 @@ def tick(refresher: Refresher, on_result: OnResult) -> tuple[RefreshResult, ...]
     return tuple(run.results.values())
 
 
-def refresh_one(refresher: Refresher, pgt_id: int, respect_gate: bool) -> RefreshResult:
+def refresh_one(refresher: Refresher, health: Health, pgt_id: int, respect_gate: bool) -> RefreshResult:
     """Refresh one stream table now; what shares its unit, and under hold_back what it reads, comes along.
 
     Raise what made the refresh fail, after it was recorded.
     """
-    broken = prepare(refresher.connection)
+    broken = health.prepare(refresher.connection)
     with refresher.snapshots.export() as base:
         with translate_errors():
             tables = topological(catalog.stream_tables(base.connection))

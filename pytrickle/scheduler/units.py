@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 from pytrickle.catalog.refresh import RefreshGroup, StreamTable
@@ -58,32 +57,36 @@ def due_tables(tables: tuple[StreamTable, ...], groups: Iterable[RefreshGroup]) 
 
 
 def _diamonds(tables: tuple[StreamTable, ...]) -> list[Tie]:
-    """Find what each stream table reads through two ways: all between it and what these ways have in common."""
-    above = _ancestors(tables)
+    """Find what each stream table reads through two ways: all between it and where these ways part.
+
+    They part at its immediate dominator, the last through which all ways from a base table to it lead.
+    """
+    stored = {table.relid for table in tables}
+    meeting = [t for t in tables if t.diamond_consistency == "atomic" and _may_meet_itself(t, stored)]
+    if not meeting:
+        return []
+    # Imported where it is needed: most databases have no ties, and every command would wait for it.
+    import networkx
+
+    graph = networkx.DiGraph((d.relid, table.relid) for table in tables for d in table.dependencies)
+    roots = [relid for relid in graph if relid not in stored]
+    parting = {root: networkx.immediate_dominators(graph, root) for root in roots}
     found = []
-    for table in tables:
-        members: set[int] = set()
-        if table.diamond_consistency == "atomic":
-            ways = [above[d.relid] | {d.relid} if d.relid in above else {d.relid} for d in table.dependencies]
-            for one, other in combinations(ways, 2):
-                common = one & other
-                members |= {relid for relid in (one | other) - common if above.get(relid, set()) & common}
-        if members:
-            found.append((frozenset(members | {table.relid}), f"diamond below {table.name}"))
+    for table in meeting:
+        above = networkx.ancestors(graph, table.relid)
+        starts = {parting[root][table.relid] for root in roots if root in above}
+        between = set().union(*(networkx.descendants(graph, start) & above for start in starts)) & stored
+        if between:
+            found.append((frozenset(between | {table.relid}), f"diamond below {table.name}"))
     return found
 
 
-def _ancestors(tables: tuple[StreamTable, ...]) -> Mapping[int, set[int]]:
-    """Return all that each stream table is made of; the tables are sorted sources first."""
-    above: dict[int, set[int]] = {}
-    for table in tables:
-        direct = {dependency.relid for dependency in table.dependencies}
-        above[table.relid] = direct.union(*(above.get(relid, set()) for relid in direct))
-    return above
+def _may_meet_itself(table: StreamTable, stored: Set[int]) -> bool:
+    sources = [dependency.relid for dependency in table.dependencies]
+    return len(sources) > 1 and not stored.isdisjoint(sources)
 
 
 def _sorted(tables: tuple[StreamTable, ...], ties: list[Tie]) -> tuple[Unit, ...]:
-    # Imported here: most databases have no ties, and every command would wait for it.
     import networkx
 
     by_relid = {table.relid: table for table in tables}

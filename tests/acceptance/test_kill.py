@@ -128,3 +128,29 @@ def test_killed_refresher_leaves_nothing_half_done_and_nothing_is_applied_twice(
     totals.tick()
     assert totals.rows("totals") == current(totals)
     assert totals.db.value(f"SELECT count(*) FROM {buffer}") == 0
+
+
+LOSES_SPARK = """
+import os, signal, sys, pytrickle
+from pyspark import SparkContext
+with pytrickle.connect(sys.argv[1], spark_master="local[1]", direct_delta_rows=0) as client:
+    client.tick()
+    os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)
+    SparkContext._gateway.proc.wait()
+    client._connection().execute("INSERT INTO orders VALUES (9, 9, 90)")
+    for _ in range(2):
+        print([result.action for result in client.tick()])
+"""
+
+
+def test_a_lost_spark_session_is_built_anew(shop: Shop) -> None:
+    shop.pt.create_stream_table("copy", "SELECT id, amount FROM orders")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", LOSES_SPARK, shop.db.dsn],
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout.splitlines() == ["['FAILED']", "['DIFFERENTIAL']"], done.stderr
+    assert shop.rows("copy") == {(9, 90)}

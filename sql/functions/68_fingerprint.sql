@@ -1,0 +1,27 @@
+-- Whether anything changed in the system catalogs that a tick would have to look into.
+
+-- Rows of the catalogs carry the transaction that wrote them, so nothing needs to be compared to see that nothing
+-- changed. Temporary relations, which come and go with every refresh, are not among ours.
+CREATE OR REPLACE FUNCTION pgtrickle.catalog_fingerprint() RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN (WITH ours(relid) AS MATERIALIZED (
+        SELECT DISTINCT r FROM pgt_change_tracking AS t CROSS JOIN LATERAL unnest(t.relations || to_regclass(t.buffer)::oid) AS r
+        UNION SELECT d.source_relid::oid FROM pgt_dependencies AS d
+        UNION SELECT s.pgt_relid::oid FROM pgt_stream_tables AS s)
+    SELECT concat_ws(' ',
+        (SELECT sum(hashtextextended(concat(c.oid, ' ', c.xmin), 0)) FROM ours JOIN pg_class AS c ON c.oid = ours.relid),
+        (SELECT sum(hashtextextended(concat(a.attrelid, ' ', a.attnum, ' ', a.xmin), 0)) FROM ours JOIN pg_attribute AS a ON a.attrelid = ours.relid AND a.attnum > 0),
+        (SELECT sum(hashtextextended(concat(t.oid, ' ', t.xmin), 0)) FROM ours JOIN pg_trigger AS t ON t.tgrelid = ours.relid),
+        (SELECT sum(hashtextextended(concat(i.inhrelid, ' ', i.inhparent, ' ', i.xmin), 0)) FROM pg_inherits AS i),
+        (SELECT sum(hashtextextended(concat(w.oid, ' ', w.xmin), 0)) FROM pg_rewrite AS w WHERE w.oid >= 16384),
+        (SELECT sum(hashtextextended(concat(p.oid, ' ', p.xmin), 0)) FROM pg_proc AS p WHERE p.oid >= 16384),
+        (SELECT sum(hashtextextended(concat(o.oid, ' ', o.xmin), 0)) FROM pg_operator AS o WHERE o.oid >= 16384),
+        (SELECT sum(hashtextextended(concat(s.srsubid, ' ', s.srrelid, ' ', s.xmin), 0)) FROM pg_subscription_rel AS s),
+        (SELECT count(*) FROM pgt_capture_gaps),
+        (SELECT sum(hashtextextended(concat(s.pgt_id, ' ', s.view_stamp), 0)) FROM pgt_stream_tables AS s)));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.catalog_fingerprint() IS
+    'A text that changes when anything did by which changes may have been missed or a defining query may mean something else.';

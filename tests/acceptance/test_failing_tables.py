@@ -1,0 +1,99 @@
+"""Stream tables that fail again and again: waits, suspension, fuses, and that nothing else suffers."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytrickle.errors import InvalidArgument
+from pytrickle.scheduler.record import SUSPEND_AFTER
+from tests.acceptance.conftest import Shop
+
+WAIT = "extract(epoch FROM retry_at - clock_timestamp())"
+LEFT = f"SELECT {WAIT} FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 'poison'"
+ELAPSED = "UPDATE pgtrickle.pgt_stream_tables SET retry_at = clock_timestamp() WHERE retry_at IS NOT NULL"
+
+
+def failing(shop: Shop) -> Shop:
+    shop.db.execute("INSERT INTO orders VALUES (1, 1, 10)")
+    shop.pt.create_stream_table("poison", "SELECT id, 100 / amount AS share FROM orders")
+    shop.pt.create_stream_table("sound", "SELECT id FROM orders")
+    shop.tick()
+    shop.db.execute("INSERT INTO orders VALUES (2, 1, 0)")
+    return shop
+
+
+def ticked(shop: Shop) -> dict[str, str]:
+    return {result.stream_table.partition(".")[2]: result.action for result in shop.pt.tick()}
+
+
+def test_a_failing_table_is_left_alone_for_longer_and_longer(shop: Shop) -> None:
+    failing(shop)
+    assert [ticked(shop) for _ in range(3)] == [
+        {"poison": "FAILED", "sound": "DIFFERENTIAL"},
+        {"poison": "FAILED", "sound": "NO_DATA"},
+        {"sound": "NO_DATA"},
+    ]
+    waits = []
+    for _ in range(3):
+        shop.db.execute(ELAPSED)
+        assert ticked(shop)["poison"] == "FAILED"
+        waits.append(
+            shop.db.value("SELECT extract(epoch FROM retry_at - clock_timestamp()) FROM pgtrickle.pgt_status()")
+        )
+    assert all(0 < wait <= 2.0**n for n, wait in enumerate(waits, 1)) and waits == sorted(waits)
+    shop.db.execute("DELETE FROM orders WHERE amount = 0")
+    shop.db.execute(ELAPSED)
+    shop.tick()
+    (status, *_) = shop.pt.stream_tables()
+    assert (status.status, status.consecutive_failures, status.retry_at) == ("ACTIVE", 0, None)
+    shop.assert_verified()
+
+
+def test_a_table_that_fails_too_often_is_suspended_until_somebody_refreshes_it(shop: Shop) -> None:
+    failing(shop)
+    for _ in range(SUSPEND_AFTER):
+        assert ticked(shop)["poison"] == "FAILED"
+        shop.db.execute(ELAPSED)
+    poison = shop.pt.stream_tables()[0]
+    assert (poison.status, poison.consecutive_failures) == ("SUSPENDED", SUSPEND_AFTER)
+    assert ticked(shop) == {"sound": "NO_DATA"}
+    shop.db.execute("DELETE FROM orders WHERE amount = 0")
+    assert ticked(shop) == {"sound": "DIFFERENTIAL"}
+    shop.pt.refresh("poison")
+    assert shop.pt.stream_tables()[0].status == "ACTIVE"
+    shop.assert_verified()
+
+
+def test_a_fuse_holds_a_delta_until_it_is_decided(shop: Shop) -> None:
+    shop.pt.create_stream_table("copy", "SELECT id, amount FROM orders", fuse_ceiling=3)
+    shop.db.execute("INSERT INTO orders SELECT n, 1, n FROM generate_series(1, 10) AS n")
+    assert shop.tick()["copy"].rows_inserted == 10, "a first load is no delta"
+    shop.db.execute("INSERT INTO orders SELECT n, 1, n FROM generate_series(11, 14) AS n")
+    for _ in range(2):
+        held = shop.tick()["copy"]
+        assert (held.action, held.reason) == ("SKIP", "4 changed rows are more than the fuse of 3 lets pass.")
+    assert len(shop.rows("copy")) == 10 and shop.pt.stream_tables()[0].fuse_blown_at is not None
+    shop.db.execute("SELECT pgtrickle.reset_fuse('copy')")
+    assert shop.tick()["copy"].rows_inserted == 4
+    shop.db.execute("INSERT INTO orders SELECT n, 1, n FROM generate_series(21, 24) AS n")
+    assert shop.tick()["copy"].action == "SKIP", "the fuse is armed again"
+    shop.db.execute("SELECT pgtrickle.reset_fuse('copy', 'reinitialize')")
+    assert shop.tick()["copy"].action == "REINITIALIZE"
+    shop.assert_verified()
+    with pytest.raises(InvalidArgument):
+        shop.pt._call("SELECT pgtrickle.reset_fuse('copy')")
+
+
+def test_a_blown_fuse_holds_the_whole_unit(shop: Shop) -> None:
+    shop.pt.create_stream_table("one", "SELECT id, amount FROM orders", fuse_ceiling=1)
+    shop.pt.create_stream_table("two", "SELECT id, customer FROM orders")
+    shop.pt.create_stream_table("both", "SELECT id, amount, customer FROM one JOIN two USING (id)")
+    shop.tick()
+    shop.db.execute("INSERT INTO orders VALUES (1, 1, 1), (2, 1, 1)")
+    results = shop.tick()
+    assert {result.action for result in results.values()} == {"SKIP"}
+    assert "together with public.one" in results["two"].reason and "fuse" in results["two"].reason
+    assert shop.rows("two") == set()
+    shop.db.execute("SELECT pgtrickle.reset_fuse('one')")
+    shop.tick()
+    assert shop.rows("both") == {(1, 1, 1), (2, 1, 1)}
