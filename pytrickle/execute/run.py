@@ -35,10 +35,10 @@ class SparkEngine:
         With `staging`, Spark writes them to that table; without, they are returned. Raise SparkFailed, with the
         database's own sentence where the database refused.
         """
-        if self.owned:
-            self._tune(plan)
         reader = PinnedReader(self.spark, self.target, snapshot, settings)
         with translated():
+            if self.owned:
+                self._tune(plan)
             keyed = _collect(_read(reader, plan.keyed)) if plan.keyed else None
             return Staged(self._rows(reader, plan, staging), keyed)
 
