@@ -24,6 +24,9 @@
     │   ├── StreamTableDrifted
     │   └── SparkFailed
     │       └── EvaluationFailed
+    ├── NotYet                       (retryable) the data will come, or the hint says what keeps it
+    │   ├── NotFresh
+    │   └── WaitTimeout
     └── DatabaseError                look at the server
         ├── ConnectionLost           (retryable)
         ├── SerializationFailure     (retryable)
@@ -190,6 +193,23 @@ class EvaluationFailed(SparkFailed):
     """PostgreSQL refused a query that Spark sent it, most often since an expression failed on some row."""
 
     default_hint = "Nothing was changed; correct the row that the sentence is about, or the defining query."
+
+
+class NotYet(PytrickleError):
+    """A stream table does not show what was asked for yet."""
+
+    default_hint = "Repeat it later; pytrickle run must be running."
+    default_retryable = True
+
+
+class NotFresh(NotYet):
+    """The data of a stream table is older than was asked for, or there is none."""
+
+
+class WaitTimeout(NotYet):
+    """A stream table was not complete through an event time when the time for waiting was over."""
+
+    default_hint = "pytrickle status shows where its sources stand; pytrickle run must be running."
 
 
 class DatabaseError(PytrickleError):
