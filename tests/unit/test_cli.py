@@ -18,6 +18,7 @@ COMMANDS = [
     *("install", "uninstall", "demo", "status", "doctor"),
     *("create", "alter", "drop", "explain", "verify"),
     *("refresh", "tick", "run", "history"),
+    *("wait", "assert-fresh"),
     *("watermark advance", "watermark list", "watermark history"),
     *("group create", "group alter", "group drop", "group list"),
 ]
@@ -96,6 +97,10 @@ def test_wrong_usage_exits_with_2_before_anything_is_opened(client: Recorder) ->
         ("group", "alter", "name"),
         ("group", "create", "name", "a", "--tolerance", "5"),
         ("watermark", "advance", "orders", "noon"),
+        ("wait", "report", "noon"),
+        ("wait", "report", "2026-01-01T12:00Z", "--timeout", "soon"),
+        ("assert-fresh", "report"),
+        ("assert-fresh", "report", "young"),
         ("history", "--limit", "0"),
         ("uninstall",),
         ("nonsense",),
