@@ -19,7 +19,11 @@ AS $$
         SELECT e.reader, r.depth + 1 FROM reached AS r JOIN edge AS e ON e.source = r.relid
         WHERE r.depth < (SELECT count(*) FROM pgt_stream_tables)),
     placed AS (
-        SELECT r.relid, qualified_name(r.relid) COLLATE "C" AS name, max(r.depth) AS depth FROM reached AS r GROUP BY r.relid),
+        SELECT r.relid, max(r.depth) AS depth,
+               -- As pgt_status() names it.
+               COALESCE((SELECT format('%I.%I', t.pgt_schema, t.pgt_name) FROM pgt_stream_tables AS t WHERE t.pgt_relid = r.relid),
+                        qualified_name(r.relid)) COLLATE "C" AS name
+        FROM reached AS r GROUP BY r.relid),
     below AS (
         SELECT DISTINCT ON (p.relid) p.relid, s.relid AS source
         FROM placed AS p JOIN edge AS e ON e.reader = p.relid JOIN placed AS s ON s.relid = e.source AND s.depth = p.depth - 1

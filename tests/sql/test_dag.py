@@ -84,6 +84,14 @@ def test_the_last_refresh_that_was_not_skipped_is_shown(diamond: Database) -> No
     assert diamond.execute(query, "public.orders") == [(None, None, None)]
 
 
+def test_stream_tables_are_named_as_in_their_status_even_when_renamed_or_dropped(diamond: Database) -> None:
+    diamond.execute("ALTER TABLE report RENAME TO renamed")
+    diamond.execute("ALTER TABLE priced DISABLE TRIGGER ALL")
+    diamond.execute("DROP TABLE priced")
+    named = diamond.execute("SELECT relation FROM pgtrickle.dag() WHERE kind = 'STREAM_TABLE'")
+    assert sorted(named) == sorted(diamond.execute("SELECT stream_table FROM pgtrickle.pgt_status()"))
+
+
 def test_an_empty_catalog_has_no_rows(db: Database) -> None:
     assert lines(db) == []
 

@@ -18,7 +18,7 @@ COMMANDS = [
     *("install", "uninstall", "demo", "status", "doctor"),
     *("create", "alter", "drop", "explain", "verify"),
     *("refresh", "tick", "run", "history"),
-    *("wait", "assert-fresh"),
+    *("wait", "assert-fresh", "dag"),
     *("watermark advance", "watermark list", "watermark history"),
     *("group create", "group alter", "group drop", "group list"),
 ]
@@ -99,6 +99,8 @@ def test_wrong_usage_exits_with_2_before_anything_is_opened(client: Recorder) ->
         ("watermark", "advance", "orders", "noon"),
         ("wait", "report", "noon"),
         ("wait", "report", "2026-01-01T12:00Z", "--timeout", "soon"),
+        ("dag", "--format", "png"),
+        ("dag", "--format", "svg", "--json"),
         ("assert-fresh", "report"),
         ("assert-fresh", "report", "young"),
         ("history", "--limit", "0"),
