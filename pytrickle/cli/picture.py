@@ -16,6 +16,7 @@ _TONES = {
     "apart": Tone.WAITING,
     "error": Tone.BAD,
 }
+_UNREMARKABLE = ("ok", "initializing")
 _KINDS = {"TABLE": "table", "UNCAPTURED": "not captured, read as a whole"}
 EMPTY = "No stream table yet; pytrickle create makes one."
 
@@ -34,7 +35,7 @@ def _box(row: DagRow, table: StreamTableStatus | None) -> Box:
         return Box(row.relation, lines=(_KINDS[row.kind], *through), groups=row.watermark_groups)
     state = state_of(table)
     lines = (f"{table.schedule}, {table.watermark_gating}: {table.decision}", _last(row), *through)
-    note = (table.last_error or table.reason) if state != "ok" else None
+    note = None if state in _UNREMARKABLE else table.last_error or table.reason
     return Box(row.relation, state, _tone(state), lines, note, row.reads)
 
 
