@@ -10,12 +10,11 @@ import typer
 from pytrickle.cli import values
 from pytrickle.cli.command import Invocation, command
 from pytrickle.cli.console import progress
+from pytrickle.cli.stream_tables import Name
 
 app = typer.Typer()
 
 TIMEOUT = timedelta(seconds=30)
-
-Name = Annotated[str, typer.Argument(help="Name of the stream table; with its schema if outside the search path.")]
 
 
 @command(app, "wait", example="pytrickle wait totals 2026-01-01T12:00:00Z --timeout 5m")

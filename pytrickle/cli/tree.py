@@ -37,7 +37,7 @@ def _trees(picture: Picture) -> list[Tree]:
         drawn[name] = Tree(label, guide_style="dim") if parent is None else drawn[parent].add(label)
     for name, parent in above.items():
         for source in sorted(set(graph.predecessors(name)) - {parent}):
-            pointer = f"{name} (described below {parent})"
+            pointer = f"{name} (described {f'below {parent}' if parent else 'by itself'})"
             drawn[source].add(Text(printable(pointer), style="dim"))
     return [drawn[name] for name, parent in above.items() if parent is None]
 

@@ -115,6 +115,9 @@ def test_a_hostile_search_path_gains_nothing_from_a_definer_function(shop: Datab
     mallory.execute("SET search_path = mallory, pg_catalog")
     mallory.execute("SELECT * FROM pgtrickle.refresh_history('report', 10, 'mallory, pg_catalog, public')")
     mallory.execute("SELECT * FROM pgtrickle.pgt_status()")
+    for call in ("wait_for('report', now(), '0'", "assert_fresh('report', '1 hour'"):
+        with refused("42501"):
+            mallory.execute(f"SELECT pgtrickle.{call}, 'mallory, pg_catalog, public')")
     assert shop.execute("SELECT as_user FROM mallory.ran") == []
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.sql.checks import create, refused
-from tests.waiting import wait_for
+from tests.waiting import wait_for, wait_until_blocked
 
 FRESH = "SELECT pgtrickle.assert_fresh('report', '10 minutes')"
 
@@ -274,6 +274,20 @@ def test_the_age_is_that_of_the_rows_the_transaction_sees(gated: Database) -> No
     assert gated.value(FRESH) < timedelta(minutes=1)
     with refused("40001"):
         session.execute(FRESH)
+
+
+def test_the_age_is_that_of_the_rows_the_statement_sees(gated: Database) -> None:
+    """A refresh that commits while the query runs makes none of its rows younger."""
+    age(gated, 12)
+    holder, session = gated.connect(), gated.connect()
+    holder.execute("SELECT pg_advisory_lock(7)")
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(session.execute, FRESH.replace("SELECT ", "SELECT pg_advisory_lock(7), "))
+        wait_until_blocked(gated, "pg_advisory_lock(7)", lambda: not answer.done())
+        age(gated, 0)
+        holder.execute("SELECT pg_advisory_unlock(7)")
+        with refused("40001"):
+            answer.result(timeout=60)
 
 
 def test_a_view_can_refuse_to_show_stale_rows(gated: Database) -> None:

@@ -135,6 +135,17 @@ def test_the_graph_has_relations_tables_and_groups_in_one_snapshot(shop: Databas
     assert graph.groups[0].aligned is False
 
 
+def test_the_graph_is_one_snapshot(shop: Database, catalog: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_groups = introspection.watermark_status
+
+    def advance_in_between(connection: Connection) -> Any:
+        shop.execute("SELECT pgtrickle.advance_watermark('orders', %s)", NOON + timedelta(hours=1))
+        return read_groups(connection)
+
+    monkeypatch.setattr(introspection, "watermark_status", advance_in_between)
+    assert introspection.dag(catalog).groups[0].max_watermark == NOON
+
+
 def test_unknown_names_are_typed_errors(shop: Database, catalog: Connection) -> None:
     with pytest.raises(InvalidArgument, match="nowhere") as unknown_table:
         introspection.watermark_history(catalog, "nowhere")

@@ -101,6 +101,13 @@ def test_a_long_chain_is_drawn_without_recursion() -> None:
     assert len(tree(picture(Dag(rows, tables, (), NOON))).renderables) == 2
 
 
+def test_relations_that_read_each_other_are_drawn_all_the_same() -> None:
+    rows = (row("a", kind="TABLE"), row("b", "a", "c"), row("c", "b"))
+    tables = (table(stream_table="b"), table(stream_table="c"))
+    lines = [line.strip("│├└─ ") for line in drawn(Dag(rows, tables, (), NOON), 80)]
+    assert {"b  ok", "c  ok", "b (described below a)", "c (described by itself)"} <= set(lines)
+
+
 def test_names_cannot_command_the_terminal(client: Recorder) -> None:
     rows = (row('s."\x1b[2J"', kind="TABLE"), row("shop.report", 's."\x1b[2J"', kind="STREAM_TABLE"))
     client.answers["dag"] = Dag(rows, (table(decision="gated", reason="\x1b[2J"),), (), NOON)
