@@ -92,11 +92,11 @@ def test_no_box_overlaps_another_and_no_arrow_runs_across_one(graph: nx.DiGraph,
     for (source, reader), points in found.arrows.items():
         assert points[0][0] == found.frames[source].left + found.frames[source].width
         assert points[-1] == (found.frames[reader].left, middle(found.frames[reader]))
-        for (x, y), (to_x, _) in list(pairwise(points))[1::2]:
-            assert all(
-                not (f.left < to_x and x < f.left + f.width and f.top <= y <= f.top + f.height)
-                for f in found.frames.values()
-            )
+        curves, lines = list(pairwise(points))[::2], list(pairwise(points))[1::2]
+        frames = found.frames.values()
+        assert not [f for (x, _), (to_x, _) in curves for f in frames if f.left < to_x and x < f.left + f.width]
+        across = [(f, y) for (x, y), (to_x, _) in lines for f in frames if f.left < to_x and x < f.left + f.width]
+        assert not [f for f, y in across if spans(f, y)]
         assert [x for x, _ in points] == sorted(x for x, _ in points)
     assert all(f.left >= 0 and f.top >= 0 and f.width >= sizes[name][0] for name, f in found.frames.items())
     assert all(f.left + f.width <= found.size[0] and f.top + f.height <= found.size[1] for f in found.frames.values())
@@ -105,6 +105,10 @@ def test_no_box_overlaps_another_and_no_arrow_runs_across_one(graph: nx.DiGraph,
 def apart(one: Frame, other: Frame) -> bool:
     beside = one.left + one.width < other.left or other.left + other.width < one.left
     return beside or one.top + one.height < other.top or other.top + other.height < one.top
+
+
+def spans(frame: Frame, y: float) -> bool:
+    return frame.top <= y <= frame.top + frame.height
 
 
 def middle(frame: Frame) -> float:
