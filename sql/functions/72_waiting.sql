@@ -123,8 +123,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.wait_for(text, timestamptz, interval, text) IS
-    'Waits until the stream table is complete through this event time, and returns its effective watermark. After the timeout error 57014 says what it '
-    'waits for. Needs SELECT on the stream table and isolation level READ COMMITTED, else error 25001.';
+    'Waits until the stream table is complete through this event time, and returns its effective watermark. Error 57014 after the timeout, which says '
+    'what it waits for; error 25001 at another isolation level than READ COMMITTED. Needs SELECT on the stream table.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.refuse_stale(p_pgt_id integer, staleness interval, max_staleness interval) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
