@@ -18,7 +18,7 @@ __all__ = [
 
 _HOMES = {
     "Client": "pytrickle.client",
-    "RefreshResult": "pytrickle.refresh",
+    "RefreshResult": "pytrickle.computation",
     "VerifyResult": "pytrickle.verify",
     "configure_spark_with_pytrickle": "pytrickle.execute.session",
     "connect": "pytrickle.client",

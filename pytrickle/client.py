@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from threading import Event
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 import psycopg
 import sqlalchemy
@@ -15,13 +15,16 @@ import sqlalchemy
 from pytrickle import migrate
 from pytrickle.catalog import introspection, model
 from pytrickle.catalog import refresh as catalog
+from pytrickle.catalog.options import Options, call
+from pytrickle.computation import RefreshResult
 from pytrickle.config import Settings
 from pytrickle.db import Snapshots, translate_errors
 from pytrickle.db import connect as open_connection
 from pytrickle.db import engine as open_engine
 from pytrickle.errors import NotDifferentiable, PytrickleError
 from pytrickle.explain import Explanation, explain
-from pytrickle.refresh import Refresher, RefreshResult
+from pytrickle.planner import Planner
+from pytrickle.refresh import Refresher
 from pytrickle.scheduler.daemon import Daemon
 from pytrickle.scheduler.tick import refresh_one, tick
 from pytrickle.spark import LazyEngine
@@ -80,52 +83,26 @@ class Client:
         """Raise NotInstalled or CatalogVersionMismatch unless the catalog fits this package."""
         migrate.verify(self._connection())
 
-    def create_stream_table(
-        self,
-        name: str,
-        query: str,
-        *,
-        schedule: str = "calculated",
-        refresh_mode: str = "AUTO",
-        watermark_gating: str = "auto",
-        require_watermark: bool = False,
-    ) -> None:
+    def create_stream_table(self, name: str, query: str, **options: Unpack[Options]) -> None:
         """Create a stream table; its rows come with the first refresh.
 
         Under refresh_mode DIFFERENTIAL a query without delta rules raises NotDifferentiable. Nothing is half-created.
         """
-        arguments = (name, query, schedule, refresh_mode, watermark_gating, require_watermark)
         with translate_errors(), self._connection().transaction():
             row = (
                 self._connection()
-                .execute(
-                    "SELECT pgtrickle.create_stream_table(name => %s, query => %s, schedule => %s, refresh_mode => %s,"
-                    " watermark_gating => %s, require_watermark => %s)",
-                    arguments,
-                )
+                .execute(*call("create_stream_table", {"name": name, "query": query}, options))
                 .fetchone()
             )
-            if refresh_mode == "DIFFERENTIAL" and row is not None:
+            if options.get("refresh_mode") == "DIFFERENTIAL" and row is not None:
                 self._require_differential(int(row[0]))
 
-    def alter_stream_table(
-        self,
-        name: str,
-        *,
-        schedule: str | None = None,
-        refresh_mode: str | None = None,
-        watermark_gating: str | None = None,
-        require_watermark: bool | None = None,
-    ) -> None:
-        """Change the given settings of a stream table, from the next tick on."""
+    def alter_stream_table(self, name: str, *, reset: Sequence[str] = (), **options: Unpack[Options]) -> None:
+        """Change the given options of a stream table, from the next tick on; those in `reset` go to their defaults."""
         connection = self._connection()
         with translate_errors(), connection.transaction():
-            connection.execute(
-                "SELECT pgtrickle.alter_stream_table(name => %s, schedule => %s, refresh_mode => %s,"
-                " watermark_gating => %s, require_watermark => %s)",
-                (name, schedule, refresh_mode, watermark_gating, require_watermark),
-            )
-            if refresh_mode == "DIFFERENTIAL":
+            connection.execute(*call("alter_stream_table", {"name": name, "reset": list(reset)}, options))
+            if options.get("refresh_mode") == "DIFFERENTIAL":
                 self._require_differential(catalog.resolve_name(connection, name))
 
     def drop_stream_table(self, name: str, *, cascade: bool = False) -> None:
@@ -205,17 +182,19 @@ class Client:
         once: bool = False,
         on_result: OnResult | None = None,
         on_error: Callable[[PytrickleError], None] | None = None,
+        on_leader: Callable[[bool], None] | None = None,
     ) -> None:
         """Tick whenever a watermark or a request arrives, and every poll interval, until `stop` is called.
 
-        A lost connection is reported to `on_error` and waited out.
+        Of several running on one database, one leads and the others stand by; `on_leader` is told which this one
+        does. A lost connection is reported to `on_error` and waited out.
         """
         if once:
             self.tick(on_result)
             return
-        report = on_error or (lambda error: None)
+        report, tell = on_error or (lambda error: None), on_leader or (lambda leads: None)
         step = lambda: self.tick(on_result)  # noqa: E731
-        Daemon(self.settings.dsn, self.settings.poll_interval, step, report, self._stop).run()
+        Daemon(self.settings.dsn, self.settings.poll_interval, step, report, tell, self._stop).run()
 
     def stop(self) -> None:
         """End `run` after the tick under way; may be called from another thread or a signal handler."""
@@ -293,11 +272,12 @@ class Client:
         if known is not None and not (known.connection.closed or known.connection.broken):
             return known
         connection = open_connection(self.settings.dsn, role="refresher")
-        small, shapes = self.settings.small_delta_rows, known.shapes if known else {}
-        self._refresher = Refresher(connection, self._engine, small, self._snapshots, shapes)
+        small, direct = self.settings.small_delta_rows, self.settings.direct_delta_rows
+        planner = Planner(connection, small, direct, known.planner.shapes if known else {})
+        self._refresher = Refresher(connection, self._engine, planner, self._snapshots)
         return self._refresher
 
     def _require_differential(self, pgt_id: int) -> None:
-        reason = self._refreshing().shape(self._connection(), pgt_id).full_reason
+        reason = self._refreshing().planner.shape(self._connection(), pgt_id).full_reason
         if reason:
             raise NotDifferentiable(f"The query cannot be refreshed differentially: {reason}.")

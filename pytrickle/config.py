@@ -21,6 +21,8 @@ class Settings:
     ``poll_interval``: how long the daemon sleeps when nothing wakes it.
     ``history_retention``: how long refreshes and watermark advances that nothing needs any more are kept.
     ``small_delta_rows``: up to this many changed rows a term is computed inside PostgreSQL, beyond it in Spark.
+    ``direct_delta_rows``: up to this many changed rows the refresher reads what PostgreSQL computed by itself; beyond
+    it, and for whole refreshes, Spark reads.
     """
 
     dsn: str = field(default="", repr=False)
@@ -29,6 +31,7 @@ class Settings:
     poll_interval: timedelta = timedelta(seconds=1)
     history_retention: timedelta = timedelta(days=30)
     small_delta_rows: int = 200_000
+    direct_delta_rows: int = 1_000
 
     def __post_init__(self) -> None:
         if self.poll_interval <= timedelta(0):
@@ -37,6 +40,8 @@ class Settings:
             raise ConfigError("The history retention must be longer than zero.", "Give it in days, such as 30.")
         if self.small_delta_rows < 0:
             raise ConfigError("small_delta_rows must not be negative.", "0 sends every term to Spark.")
+        if self.direct_delta_rows < 0:
+            raise ConfigError("direct_delta_rows must not be negative.", "0 has Spark read every delta.")
 
     @classmethod
     def from_environment(
@@ -59,6 +64,7 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "poll_interval": lambda seconds: timedelta(seconds=float(seconds)),
     "history_retention": lambda days: timedelta(days=float(days)),
     "small_delta_rows": int,
+    "direct_delta_rows": int,
 }
 
 

@@ -20,6 +20,7 @@
     │   └── NotDifferentiable
     ├── RefreshError                 the stream table keeps its last contents
     │   ├── RefreshConflict          (retryable)
+    │   ├── FuseBlown
     │   ├── StagingFailed
     │   ├── StreamTableDrifted
     │   └── SparkFailed
@@ -169,6 +170,12 @@ class RefreshConflict(RefreshError):
 
     default_hint = "Nothing was changed; the next tick takes the stream table up again."
     default_retryable = True
+
+
+class FuseBlown(RefreshError):
+    """A delta has more rows than the stream table's fuse lets pass."""
+
+    default_hint = "Decide with pgtrickle.reset_fuse(name, 'apply' or 'reinitialize'), or raise fuse_ceiling."
 
 
 class StagingFailed(RefreshError):

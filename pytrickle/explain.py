@@ -14,7 +14,8 @@ from pytrickle.db import translate_errors
 from pytrickle.plan.choice import WORTH_ASKING, expected
 from pytrickle.plan.explain import describe, render_text
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan
-from pytrickle.refresh import Refresher, needs_refresh
+from pytrickle.planner import needs_refresh
+from pytrickle.refresh import Refresher
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,9 @@ def explain(refresher: Refresher, pgt_id: int) -> Explanation:
     with refresher.snapshots.export() as snapshot:
         with translate_errors():
             table = catalog.stream_table(snapshot.connection, pgt_id)
-        windows = refresher.windows(snapshot, table, table.decision.caps)
+        windows = refresher.planner.windows(snapshot, table, table.decision.caps)
         supposed = not needs_refresh(table, windows)
-        plan = refresher.plan(snapshot, table, _with_changes(table, windows) if supposed else windows)
+        plan = refresher.planner.plan(snapshot, table, _with_changes(table, windows) if supposed else windows)
         with translate_errors():
             estimates = _estimates(snapshot.connection, plan)
             whole_from_rows = _whole_from_rows(snapshot.connection, table, plan)

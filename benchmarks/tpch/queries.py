@@ -8,7 +8,7 @@ from psycopg import sql
 
 from benchmarks.tpch.database import SHARED
 from pytrickle.client import Client
-from pytrickle.refresh import RefreshResult
+from pytrickle.computation import RefreshResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from time import monotonic
 import psycopg
 from psycopg import sql
 
-from pytrickle.apply.accumulate import accumulate, create_state, fill_state, stage_like_state
+from pytrickle.apply.accumulate import AFTER, BEFORE, accumulate, create_state, fill_state, stage_like_state
 from pytrickle.apply.staging import CHANGES, CONTENT, INCREMENTS, INPUT, KEYED, create_like, load_rows, run
 from pytrickle.apply.top import body_table, create_body, show_top
 from pytrickle.apply.zset import Storage, apply_changes, create_changes, difference, index_rows, stage_changes
@@ -75,6 +75,12 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
     return Committed(inserted, deleted, xid)
 
 
+def forget_staged(connection: psycopg.Connection) -> None:
+    """Drop the temporary tables of one commit, where another one follows in the same transaction."""
+    names = ", ".join(f"pg_temp.{name}" for name in (CHANGES, CONTENT, INPUT, INCREMENTS, KEYED, BEFORE, AFTER))
+    run(connection, f"DROP TABLE IF EXISTS {names}")
+
+
 def _claim(connection: psycopg.Connection, what: Commitment) -> str:
     """Lock the stream table, let this transaction write it, and check that nobody moved its frontier."""
     connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK_CLASS, what.pgt_id))
@@ -82,7 +88,7 @@ def _claim(connection: psycopg.Connection, what: Commitment) -> str:
         "UPDATE pgtrickle.pgt_stream_tables SET frontier_version = frontier_version + 1,"
         " refresh_xid = pg_current_xact_id(), status = 'ACTIVE', data_timestamp = %s, last_refresh_at = %s,"
         " effective_watermark = greatest(effective_watermark, %s), last_skip_reason = NULL, last_error = NULL,"
-        " reinitialize_reason = %s"
+        " reinitialize_reason = %s, consecutive_failures = 0, retry_at = NULL, fuse_blown_at = NULL"
         " WHERE pgt_id = %s AND frontier_version = %s RETURNING refresh_xid::text",
         (
             what.data_timestamp,

@@ -1,19 +1,23 @@
-"""Staging: the rows that Spark computed, loaded into typed temporary tables of the write transaction."""
+"""Staging: the rows that were computed, loaded into typed temporary tables of the write transaction."""
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import IO
 
 import psycopg
 import pyarrow as pa
 from psycopg import sql
 from pyarrow import csv
 
+from pytrickle.staged import Copied
+
 CHANGES = "pgt_changes"
 CONTENT = "pgt_content"
 INPUT = "pgt_input"
 INCREMENTS = "pgt_increments"
 KEYED = "pgt_keyed"
+BLOCK = 1024 * 1024
 
 
 def create_like(connection: psycopg.Connection, name: str, query: str) -> None:
@@ -22,13 +26,17 @@ def create_like(connection: psycopg.Connection, name: str, query: str) -> None:
     connection.execute(statement.format(sql.Identifier(name), trusted(query)))
 
 
-def load_rows(connection: psycopg.Connection, name: str, rows: pa.Table | str, columns: Mapping[str, str]) -> None:
-    """Load staged rows into a temporary table, from Arrow or from the staging table.
+def load_rows(
+    connection: psycopg.Connection, name: str, rows: pa.Table | Copied | str, columns: Mapping[str, str]
+) -> None:
+    """Load staged rows into a temporary table, from Arrow, from a copy or from the staging table.
 
     `columns` maps the staged columns to those of the temporary table; others keep their names.
     """
     if isinstance(rows, str):
         _move_rows(connection, name, rows, columns)
+    elif isinstance(rows, Copied):
+        _copy_csv(connection, name, rows.data, [columns.get(column, column) for column in rows.columns])
     else:
         _copy_rows(connection, name, rows.rename_columns([columns.get(column, column) for column in rows.column_names]))
 
@@ -49,10 +57,16 @@ def _copy_rows(connection: psycopg.Connection, name: str, rows: pa.Table) -> Non
     buffer = io.BytesIO()
     options = csv.WriteOptions(include_header=False, quoting_style="needed")
     csv.write_csv(rows, buffer, options)
-    columns = sql.SQL(", ").join(sql.Identifier(column) for column in rows.column_names)
-    statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT csv)").format(sql.Identifier("pg_temp", name), columns)
+    _copy_csv(connection, name, buffer, rows.column_names)
+
+
+def _copy_csv(connection: psycopg.Connection, name: str, data: IO[bytes], columns: Sequence[str]) -> None:
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT csv)").format(sql.Identifier("pg_temp", name), names)
+    data.seek(0)
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        copy.write(buffer.getvalue())
+        while block := data.read(BLOCK):
+            copy.write(block)
 
 
 def trusted(text: str) -> sql.SQL:

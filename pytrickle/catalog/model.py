@@ -64,7 +64,9 @@ class StreamTableStatus:
     """One stream table as ``pgtrickle.pgt_status()`` reports it.
 
     `stream_table` is the qualified name, `watermark_gating` the mode in force (``auto`` is resolved), `decision`
-    what the next tick may do (``run``, ``gated`` or ``waiting``) and `reason` why, in one sentence.
+    what the next tick may do (``run``, ``gated`` or ``waiting``) and `reason` why, in one sentence. `next_due_at` is
+    the next moment of a cron schedule, `retry_at` the earliest next attempt after a failure, `fuse_blown_at` since
+    when a delta is held by the fuse.
     """
 
     pgt_id: int
@@ -81,6 +83,12 @@ class StreamTableStatus:
     staleness: timedelta | None
     last_action: str | None
     last_error: str | None
+    tier: str
+    paused: bool
+    next_due_at: datetime | None
+    consecutive_failures: int
+    retry_at: datetime | None
+    fuse_blown_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,11 @@ class StreamTable:
     last_skip_reason: str | None
     last_error: str | None
     due: bool
+    diamond_consistency: str
+    diamond_schedule_policy: str
+    fuse_ceiling: int | None
+    fuse_blown_at: datetime | None
+    consecutive_failures: int
     dependencies: tuple[Dependency, ...]
     decision: Decision
 
@@ -62,9 +67,11 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     format('%%I.%%I', s.pgt_schema, s.pgt_name) AS stored_name,
     pgtrickle.qualified_name(s.pgt_relid) AS name, s.refresh_mode,
     s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.reinitialize_reason,
-    s.last_skip_reason, s.last_error,
-    s.schedule = 'calculated' OR s.last_refresh_at IS NULL
-        OR s.last_refresh_at + CASE WHEN s.schedule <> 'calculated' THEN s.schedule::interval END <= clock_timestamp()
+    s.last_skip_reason, s.last_error, s.diamond_consistency, s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at,
+    s.consecutive_failures,
+    s.status <> 'SUSPENDED' AND coalesce(s.retry_at <= clock_timestamp(), true) AND (
+        s.schedule = 'calculated' OR s.last_refresh_at IS NULL
+        OR s.last_refresh_at + CASE WHEN s.schedule <> 'calculated' THEN s.schedule::interval END <= clock_timestamp())
         AS due,
     (
         SELECT coalesce(jsonb_agg(jsonb_build_object(
@@ -86,6 +93,24 @@ def stream_tables(connection: psycopg.Connection, pgt_id: int | None = None) -> 
     """Read all stream tables, or one, with the gating decision of each."""
     with connection.cursor(row_factory=dict_row) as cursor:
         return tuple(_stream_table(row) for row in cursor.execute(STREAM_TABLES, {"pgt_id": pgt_id}))
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshGroup:
+    """A declared refresh group: its members, by relid, are due together and, where `atomic`, committed together."""
+
+    name: str
+    members: frozenset[int]
+    atomic: bool
+
+
+def refresh_groups(connection: psycopg.Connection) -> tuple[RefreshGroup, ...]:
+    """Read the refresh groups."""
+    rows = connection.execute(
+        "SELECT group_name, members::oid[]::bigint[], isolation = 'repeatable_read' FROM pgtrickle.pgt_refresh_groups"
+        " ORDER BY group_id"
+    )
+    return tuple(RefreshGroup(name, frozenset(members), atomic) for name, members, atomic in rows)
 
 
 def stream_table(connection: psycopg.Connection, pgt_id: int) -> StreamTable:

@@ -72,6 +72,19 @@ stream_tables = Table(
     Column("view_stamp", Text),
     Column("created_at", TIMESTAMP, nullable=False),
     Column("created_by", Text, nullable=False),
+    Column("schedule_timezone", Text, nullable=False),
+    Column("tier", Text, nullable=False),
+    Column("paused", Boolean, nullable=False),
+    Column("next_due_at", TIMESTAMP),
+    Column("watermark_tolerance", Interval),
+    Column("gate_deadline", Interval),
+    Column("gated_since", TIMESTAMP),
+    Column("diamond_consistency", Text, nullable=False),
+    Column("diamond_schedule_policy", Text, nullable=False),
+    Column("fuse_ceiling", BigInteger),
+    Column("fuse_blown_at", TIMESTAMP),
+    Column("consecutive_failures", Integer, nullable=False),
+    Column("retry_at", TIMESTAMP),
 )
 
 dependencies = Table(
@@ -138,6 +151,16 @@ watermark_groups = Table(
     Column("group_name", Text, nullable=False, unique=True),
     Column("sources", ARRAY(REGCLASS), nullable=False),
     Column("tolerance", Interval, nullable=False),
+    Column("created_at", TIMESTAMP, nullable=False),
+)
+
+refresh_groups = Table(
+    "pgt_refresh_groups",
+    catalog,
+    Column("group_id", Integer, Identity(always=True), primary_key=True),
+    Column("group_name", Text, nullable=False, unique=True),
+    Column("members", ARRAY(REGCLASS), nullable=False),
+    Column("isolation", Text, nullable=False),
     Column("created_at", TIMESTAMP, nullable=False),
 )
 

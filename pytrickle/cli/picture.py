@@ -34,9 +34,15 @@ def _box(row: DagRow, table: StreamTableStatus | None) -> Box:
     if table is None:
         return Box(row.relation, lines=(_KINDS[row.kind], *through), groups=row.watermark_groups)
     state = state_of(table)
-    lines = (f"{table.schedule}, {table.watermark_gating}: {table.decision}", _last(row), *through)
+    lines = (_schedule(table), f"{table.watermark_gating}: {table.decision}", _last(row), *through)
     note = None if state in _UNREMARKABLE else table.last_error or table.reason
     return Box(row.relation, state, _tone(state), lines, note, row.reads)
+
+
+def _schedule(table: StreamTableStatus) -> str:
+    tier = (f"tier {table.tier}",) if table.tier != "hot" else ()
+    paused = ("paused",) if table.paused else ()
+    return ", ".join((table.schedule, *tier, *paused))
 
 
 def _last(row: DagRow) -> str:

@@ -16,7 +16,7 @@ from pytrickle.cli.console import progress, show, show_error, show_json, show_no
 from pytrickle.errors import PytrickleError
 
 if TYPE_CHECKING:
-    from pytrickle.refresh import RefreshResult
+    from pytrickle.computation import RefreshResult
 
 app = typer.Typer()
 
@@ -53,7 +53,8 @@ def run(
 ) -> None:
     """Refresh what is due until stopped. Loaders wake it, SIGTERM or Ctrl-C stops it; one line per result.
 
-    With --json every line is a JSON document of its own. A lost server is waited for.
+    With --json every line is a JSON document of its own. A lost server is waited for. Of several on one database one
+    leads; the others stand by, and one of them takes over when it ends.
     """
     results: list[RefreshResult] = []
 
@@ -69,8 +70,11 @@ def run(
     def show_trouble(error: PytrickleError) -> None:
         show_error(error, as_json=invocation.as_json)
 
+    def show_role(leads: bool) -> None:
+        show_note("Refreshing." if leads else "Another refresher leads; standing by to take over.")
+
     with invocation.client() as client, _stopped_by_signals(client.stop) as listen:
-        client.run(once=once, on_result=show_result, on_error=show_trouble)
+        client.run(once=once, on_result=show_result, on_error=show_trouble, on_leader=show_role)
     _fail_if_any_failed(results)
 
 

@@ -22,8 +22,8 @@ from pytrickle.catalog.model import (
 from pytrickle.cli.values import length, moment
 
 if TYPE_CHECKING:
+    from pytrickle.computation import RefreshResult
     from pytrickle.monitor.check import Check
-    from pytrickle.refresh import RefreshResult
     from pytrickle.verify import VerifyResult
 
 _COLOURS = {

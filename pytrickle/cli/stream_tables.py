@@ -3,56 +3,18 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from pytrickle.cli import render
+from pytrickle.cli import options, render
 from pytrickle.cli.command import UNHEALTHY, Invocation, command
 from pytrickle.cli.console import progress
 
 app = typer.Typer()
 
-
-class RefreshMode(StrEnum):
-    """How a stream table may be refreshed."""
-
-    AUTO = "AUTO"
-    DIFFERENTIAL = "DIFFERENTIAL"
-    FULL = "FULL"
-
-
-class Gating(StrEnum):
-    """What a stream table does while the watermarks of its sources disagree."""
-
-    AUTO = "auto"
-    NONE = "none"
-    GATE = "gate"
-    HOLD_BACK = "hold_back"
-
-
 Name = Annotated[str, typer.Argument(help="Name of the stream table; with its schema if outside the search path.")]
-Schedule = Annotated[
-    str | None, typer.Option("--schedule", help="When it is due: 'calculated' (whenever its sources changed) or '5m'.")
-]
-Mode = Annotated[RefreshMode | None, typer.Option("--refresh-mode", case_sensitive=False, help="How to refresh it.")]
-GatingMode = Annotated[
-    Gating | None,
-    typer.Option(
-        "--watermark-gating",
-        case_sensitive=False,
-        help="While watermarks disagree: gate waits, hold_back reads the newest state they agree on, none reads all.",
-    ),
-]
-Require = Annotated[
-    bool | None,
-    typer.Option(
-        "--require-watermark/--no-require-watermark",
-        help="Whether to wait for sources that never advanced their watermark.",
-    ),
-]
 
 
 @command(app, "create", example="pytrickle create totals 'SELECT region, sum(amount) FROM orders GROUP BY region'")
@@ -61,13 +23,20 @@ def create(
     name: Annotated[str, typer.Argument(help="Name of the new stream table.")],
     query: Annotated[str | None, typer.Argument(help="The defining query.")] = None,
     file: Annotated[Path | None, typer.Option("--file", "-f", help="Read the query from a file; - is stdin.")] = None,
-    schedule: Schedule = None,
-    refresh_mode: Mode = None,
-    watermark_gating: GatingMode = None,
-    require_watermark: Require = None,
+    schedule: options.Schedule = None,
+    schedule_timezone: options.Timezone = None,
+    tier: options.TierName = None,
+    refresh_mode: options.Mode = None,
+    watermark_gating: options.GatingMode = None,
+    require_watermark: options.Require = None,
+    watermark_tolerance: options.Tolerance = None,
+    gate_deadline: options.Deadline = None,
+    diamond_consistency: options.Consistency = None,
+    diamond_schedule_policy: options.Policy = None,
+    fuse_ceiling: options.Ceiling = None,
 ) -> None:
     """Create a stream table from its query. The next tick fills it."""
-    settings = _given(schedule, refresh_mode, watermark_gating, require_watermark)
+    settings = options.given(locals())
     text = _query(query, file)
     with invocation.client() as client:
         client.create_stream_table(name, text, **settings)
@@ -78,17 +47,25 @@ def create(
 def alter(
     invocation: Invocation,
     name: Name,
-    schedule: Schedule = None,
-    refresh_mode: Mode = None,
-    watermark_gating: GatingMode = None,
-    require_watermark: Require = None,
+    schedule: options.Schedule = None,
+    schedule_timezone: options.Timezone = None,
+    tier: options.TierName = None,
+    refresh_mode: options.Mode = None,
+    watermark_gating: options.GatingMode = None,
+    require_watermark: options.Require = None,
+    watermark_tolerance: options.Tolerance = None,
+    gate_deadline: options.Deadline = None,
+    diamond_consistency: options.Consistency = None,
+    diamond_schedule_policy: options.Policy = None,
+    fuse_ceiling: options.Ceiling = None,
+    reset: options.Reset = None,
 ) -> None:
     """Change a stream table's settings. The change takes effect at the next tick."""
-    settings = _given(schedule, refresh_mode, watermark_gating, require_watermark)
-    if not settings:
+    settings = options.given(locals())
+    if not settings and not reset:
         raise typer.BadParameter("Nothing to change; give at least one option.")
     with invocation.client() as client:
-        client.alter_stream_table(name, **settings)
+        client.alter_stream_table(name, reset=reset or [], **settings)
     invocation.show({"stream_table": name, **settings}, lambda _: f"Altered stream table {name}.")
 
 
@@ -126,19 +103,6 @@ def verify(
     invocation.show(tuple(results), render.verified)
     if not all(result.matches for result in results):
         raise typer.Exit(UNHEALTHY)
-
-
-def _given(
-    schedule: str | None, refresh_mode: RefreshMode | None, gating: Gating | None, require: bool | None
-) -> dict[str, Any]:
-    """Return the settings that were given, named as the client names them."""
-    settings = {
-        "schedule": schedule,
-        "refresh_mode": refresh_mode and refresh_mode.value,
-        "watermark_gating": gating and gating.value,
-        "require_watermark": require,
-    }
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _query(query: str | None, file: Path | None) -> str:

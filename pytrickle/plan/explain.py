@@ -16,6 +16,7 @@ APPLIED = {
     Stage.INCREMENTS: "add the increments to the groups' state, write the groups' rows that differ",
     Stage.STATE: "replace the groups' state, write the rows that differ",
 }
+DIRECT = "the refresher itself, for so few changes"
 
 
 def describe(plan: RefreshPlan, estimates: Mapping[str, int]) -> dict[str, Any]:
@@ -60,9 +61,10 @@ def draw(plan: RefreshPlan, estimates: Mapping[str, int]) -> Part:
         reads.append(Part("compute touched groups anew where increments do not do", rows, "PostgreSQL"))
     moved = "net" if plan.join or (plan.read and plan.read.weighted) else "hand on"
     label = f"{'join and ' if plan.join else ''}{moved} rows{', by way of a staging table' if plan.bulk else ''}"
-    spark = Part(label, reads[0].rows if plan.read else sum(part.rows or 0 for part in reads), "Spark", tuple(reads))
+    rows = reads[0].rows if plan.read else sum(part.rows or 0 for part in reads)
+    carrier = Part(label, rows, DIRECT if plan.direct else "Spark", tuple(reads))
     target = plan.shape.definition.qualified_name
-    return Part(f"apply to {target}: {APPLIED[plan.stage]}", None, "PostgreSQL, one transaction", (spark,))
+    return Part(f"apply to {target}: {APPLIED[plan.stage]}", None, "PostgreSQL, one transaction", (carrier,))
 
 
 def _read(plan: RefreshPlan, reading: Reading, estimates: Mapping[str, int]) -> Part:

@@ -56,7 +56,8 @@ class Reading:
 class RefreshPlan:
     """A planned refresh. Exactly one of `read` and `join` is set, unless there is nothing to do.
 
-    With `top`, what is staged is the body that LIMIT shows the first rows of.
+    With `top`, what is staged is the body that LIMIT shows the first rows of. `direct` says that the refresher reads
+    the rows itself: PostgreSQL computes them wholly, and they are too few to be worth a job of Spark's.
     """
 
     action: Action
@@ -70,6 +71,7 @@ class RefreshPlan:
     placement: Placement | None = None
     terms: tuple[Relation, ...] = ()
     top: Top | None = None
+    direct: bool = False
 
     @property
     def delta_rows(self) -> int:

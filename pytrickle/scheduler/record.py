@@ -1,12 +1,15 @@
 """What a tick writes about stream tables that it did not refresh."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import psycopg
 
 from pytrickle.catalog.refresh import StreamTable
-from pytrickle.errors import PytrickleError, StreamTableDrifted
+from pytrickle.errors import ConfigError, PytrickleError, StreamTableDrifted
 from pytrickle.refresh import AFTER_FAILURE
+
+SUSPEND_AFTER = 10
+LONGEST_WAIT = timedelta(minutes=5)
 
 HISTORY = (
     "INSERT INTO pgtrickle.pgt_refresh_history"
@@ -31,17 +34,45 @@ def record_skip(
 def record_failure(
     connection: psycopg.Connection, table: StreamTable, error: PytrickleError, initiated_by: str, started: datetime
 ) -> None:
-    """Write a failure to the history once per change of its sentence, and choose how the next refresh is tried."""
+    """Write a failure to the history once per change of its sentence, and choose when and how the next is tried."""
     message = str(error)
+    failures = table.consecutive_failures + 1
+    # What is wrong with the machine is not the stream table's fault.
+    suspended = failures >= SUSPEND_AFTER and not error.retryable and not isinstance(error, ConfigError)
     with connection.transaction():
         connection.execute(
-            "UPDATE pgtrickle.pgt_stream_tables SET last_error = %s, status = 'ERROR', reinitialize_reason = %s"
-            " WHERE pgt_id = %s",
-            (message, _next_attempt(table, error), table.pgt_id),
+            "UPDATE pgtrickle.pgt_stream_tables SET last_error = %s, status = %s, reinitialize_reason = %s,"
+            " consecutive_failures = %s, retry_at = clock_timestamp() + %s WHERE pgt_id = %s",
+            (
+                message,
+                "SUSPENDED" if suspended else "ERROR",
+                _next_attempt(table, error),
+                failures,
+                wait_after(failures),
+                table.pgt_id,
+            ),
         )
         if table.last_error != message:
             action = "REINITIALIZE" if table.reinitialize_reason else "DIFFERENTIAL" if table.populated else "FULL"
             connection.execute(HISTORY, (table.pgt_id, action, "FAILED", initiated_by, None, started, message))
+
+
+def wait_after(failures: int) -> timedelta:
+    """Return how long a stream table is left alone after so many failures in a row: not at all after the first.
+
+    >>> [wait_after(failures).total_seconds() for failures in (1, 2, 3, 11)]
+    [0.0, 1.0, 2.0, 300.0]
+    """
+    return min(timedelta(seconds=2 ** (failures - 2)), LONGEST_WAIT) if failures > 1 else timedelta(0)
+
+
+def record_blown_fuse(connection: psycopg.Connection, table: StreamTable) -> None:
+    """Note since when a delta is held for a decision."""
+    connection.execute(
+        "UPDATE pgtrickle.pgt_stream_tables SET fuse_blown_at = coalesce(fuse_blown_at, clock_timestamp())"
+        " WHERE pgt_id = %s",
+        (table.pgt_id,),
+    )
 
 
 def _next_attempt(table: StreamTable, error: PytrickleError) -> str | None:

@@ -13,35 +13,6 @@ $$;
 COMMENT ON FUNCTION pgtrickle.refuse_value(text, text, text) IS
     'Error 22004 for a NULL argument, 22023 for any other value.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_options(schedule text, refresh_mode text, watermark_gating text, require_watermark boolean) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
-AS $$
-DECLARE
-    schedule_hint CONSTANT text := 'Use ''calculated'' (refresh when a source changed) or an interval such as ''5 minutes''.';
-BEGIN
-    IF refresh_mode IS NULL OR refresh_mode NOT IN ('AUTO', 'DIFFERENTIAL', 'FULL') THEN
-        PERFORM refuse_value('refresh_mode', refresh_mode, 'Use AUTO, DIFFERENTIAL or FULL.');
-    ELSIF watermark_gating IS NULL OR watermark_gating NOT IN ('auto', 'none', 'gate', 'hold_back') THEN
-        PERFORM refuse_value('watermark_gating', watermark_gating, 'Use auto, none, gate or hold_back.');
-    ELSIF require_watermark IS NULL THEN
-        PERFORM refuse_value('require_watermark', NULL, 'Use true or false.');
-    ELSIF schedule IS NULL THEN
-        PERFORM refuse_value('schedule', NULL, schedule_hint);
-    ELSIF schedule <> 'calculated' THEN
-        BEGIN
-            IF schedule::interval > interval '0' THEN
-                RETURN;
-            END IF;
-        EXCEPTION WHEN data_exception THEN
-            NULL;
-        END;
-        PERFORM refuse_value('schedule', schedule, schedule_hint);
-    END IF;
-END
-$$;
-COMMENT ON FUNCTION pgtrickle.check_options(text, text, text, boolean) IS
-    'Error 22023 or 22004 unless all options of a stream table are valid.';
-
 CREATE OR REPLACE FUNCTION pgtrickle.creation_schema(search_path text) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$

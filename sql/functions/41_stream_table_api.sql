@@ -3,18 +3,31 @@
 CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table(
         name text, query text, schedule text DEFAULT 'calculated', refresh_mode text DEFAULT 'AUTO',
         watermark_gating text DEFAULT 'auto', require_watermark boolean DEFAULT false,
+        tier text DEFAULT 'hot', schedule_timezone text DEFAULT current_setting('TimeZone'),
+        watermark_tolerance interval DEFAULT NULL, gate_deadline interval DEFAULT NULL,
+        diamond_consistency text DEFAULT 'atomic', diamond_schedule_policy text DEFAULT 'fastest', fuse_ceiling bigint DEFAULT NULL,
         -- Evaluated in the caller's session: unqualified names mean what they mean there.
         search_path text DEFAULT current_setting('search_path')) RETURNS integer
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     id CONSTANT integer := nextval(pg_get_serial_sequence('pgtrickle.pgt_stream_tables', 'pgt_id'));
+    options pgt_stream_tables;
     target record;
     view regclass;
-    dependence text;
-    reason text;
 BEGIN
-    PERFORM check_options(schedule, refresh_mode, watermark_gating, require_watermark);
+    options.schedule := schedule;
+    options.schedule_timezone := schedule_timezone;
+    options.refresh_mode := refresh_mode;
+    options.watermark_gating := watermark_gating;
+    options.require_watermark := require_watermark;
+    options.tier := tier;
+    options.watermark_tolerance := watermark_tolerance;
+    options.gate_deadline := gate_deadline;
+    options.diamond_consistency := diamond_consistency;
+    options.diamond_schedule_policy := diamond_schedule_policy;
+    options.fuse_ceiling := fuse_ceiling;
+    PERFORM check_options(options);
     IF query IS NULL THEN
         PERFORM refuse_value('query', NULL, 'Give a SELECT statement.');
     END IF;
@@ -23,57 +36,76 @@ BEGIN
     PERFORM refuse_volatile(view);
     PERFORM refuse_reserved_columns(view);
     PERFORM check_source_rights(view);
-    dependence := time_dependence(view);
-    reason := full_reason(view);
-    PERFORM refuse_differential(refresh_mode, reason);
+    PERFORM refuse_differential(refresh_mode, full_reason(view));
     INSERT INTO pgt_stream_tables (
-        pgt_id, pgt_relid, pgt_schema, pgt_name, defining_query, view_relid, schedule, refresh_mode,
-        watermark_gating, require_watermark, session_settings, full_reason, time_dependent, system_identifier)
+        pgt_id, pgt_relid, pgt_schema, pgt_name, defining_query, view_relid, schedule, schedule_timezone, refresh_mode,
+        watermark_gating, require_watermark, tier, watermark_tolerance, gate_deadline, diamond_consistency, diamond_schedule_policy,
+        fuse_ceiling, session_settings, full_reason, time_dependent, system_identifier)
     OVERRIDING SYSTEM VALUE
     VALUES (id, create_storage(target.schema_name, target.table_name, view), target.schema_name, target.table_name,
-            query, view, schedule, refresh_mode, watermark_gating, require_watermark,
-            session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
-            reason, dependence IS NOT NULL, (SELECT system_identifier FROM pg_control_system()));
+            query, view, schedule, schedule_timezone, refresh_mode,
+            watermark_gating, require_watermark, tier, watermark_tolerance, gate_deadline, diamond_consistency, diamond_schedule_policy,
+            fuse_ceiling, session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
+            full_reason(view), time_dependence(view) IS NOT NULL, (SELECT system_identifier FROM pg_control_system()));
     PERFORM record_sources(id);
     PERFORM check_hold_back();
     PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);
     RETURN id;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.create_stream_table(text, text, text, text, text, boolean, text) IS
+COMMENT ON FUNCTION pgtrickle.create_stream_table(
+    text, text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, text) IS
     'Creates a stream table from a query and has its sources captured; returns its number. It is filled by the next refresh. '
-    'schedule is ''calculated'' or an interval; refresh_mode AUTO, DIFFERENTIAL or FULL; watermark_gating auto, none, gate or hold_back.';
+    'schedule is ''calculated'' or an interval; refresh_mode AUTO, DIFFERENTIAL or FULL; watermark_gating auto, none, gate or hold_back; '
+    'tier hot, warm, cold or frozen; diamond_consistency atomic or none; diamond_schedule_policy fastest or slowest.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.store_options(options pgtrickle.pgt_stream_tables) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    UPDATE pgt_stream_tables AS t
+    SET schedule = options.schedule, schedule_timezone = options.schedule_timezone, refresh_mode = options.refresh_mode,
+        watermark_gating = options.watermark_gating, require_watermark = options.require_watermark, tier = options.tier,
+        watermark_tolerance = options.watermark_tolerance, gate_deadline = options.gate_deadline,
+        diamond_consistency = options.diamond_consistency, diamond_schedule_policy = options.diamond_schedule_policy,
+        fuse_ceiling = options.fuse_ceiling,
+        next_due_at = CASE WHEN (t.schedule, t.schedule_timezone, t.tier) = (options.schedule, options.schedule_timezone, options.tier)
+                           THEN t.next_due_at END,
+        -- Mode FULL does not keep the aggregate state, on which a differential refresh would build.
+        reinitialize_reason = CASE
+            WHEN t.refresh_mode = 'FULL' AND options.refresh_mode <> 'FULL' AND t.frontier_version > 0
+            THEN COALESCE(t.reinitialize_reason, 'refresh_mode was FULL')
+            ELSE t.reinitialize_reason END
+    WHERE t.pgt_id = options.pgt_id
+$$;
+COMMENT ON FUNCTION pgtrickle.store_options(pgtrickle.pgt_stream_tables) IS 'Stores the options of a stream table.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.alter_stream_table(
         name text, schedule text DEFAULT NULL, refresh_mode text DEFAULT NULL, watermark_gating text DEFAULT NULL,
-        require_watermark boolean DEFAULT NULL, search_path text DEFAULT current_setting('search_path')) RETURNS void
+        require_watermark boolean DEFAULT NULL, tier text DEFAULT NULL, schedule_timezone text DEFAULT NULL,
+        watermark_tolerance interval DEFAULT NULL, gate_deadline interval DEFAULT NULL,
+        diamond_consistency text DEFAULT NULL, diamond_schedule_policy text DEFAULT NULL, fuse_ceiling bigint DEFAULT NULL,
+        reset text[] DEFAULT '{}', search_path text DEFAULT current_setting('search_path')) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     id CONSTANT integer := stream_table_id(name, search_path);
-    was pgt_stream_tables;
+    options pgt_stream_tables;
 BEGIN
-    SELECT * INTO was FROM pgt_stream_tables WHERE pgt_id = id FOR UPDATE;
-    PERFORM check_options(COALESCE(schedule, was.schedule), COALESCE(refresh_mode, was.refresh_mode),
-                          COALESCE(watermark_gating, was.watermark_gating), COALESCE(require_watermark, was.require_watermark));
-    PERFORM refuse_differential(refresh_mode, was.full_reason);
-    UPDATE pgt_stream_tables AS t
-    SET schedule = COALESCE(alter_stream_table.schedule, t.schedule),
-        refresh_mode = COALESCE(alter_stream_table.refresh_mode, t.refresh_mode),
-        watermark_gating = COALESCE(alter_stream_table.watermark_gating, t.watermark_gating),
-        require_watermark = COALESCE(alter_stream_table.require_watermark, t.require_watermark),
-        -- Mode FULL does not keep the aggregate state, on which a differential refresh would build.
-        reinitialize_reason = CASE
-            WHEN was.refresh_mode = 'FULL' AND alter_stream_table.refresh_mode <> 'FULL' AND was.frontier_version > 0
-            THEN COALESCE(t.reinitialize_reason, 'refresh_mode was FULL')
-            ELSE t.reinitialize_reason END
-    WHERE t.pgt_id = id;
+    SELECT * INTO options FROM pgt_stream_tables WHERE pgt_id = id FOR UPDATE;
+    options := jsonb_populate_record(options, default_options(reset) || jsonb_strip_nulls(jsonb_build_object(
+        'schedule', schedule, 'refresh_mode', refresh_mode, 'watermark_gating', watermark_gating, 'require_watermark', require_watermark,
+        'tier', tier, 'schedule_timezone', schedule_timezone, 'watermark_tolerance', watermark_tolerance, 'gate_deadline', gate_deadline,
+        'diamond_consistency', diamond_consistency, 'diamond_schedule_policy', diamond_schedule_policy, 'fuse_ceiling', fuse_ceiling)));
+    PERFORM check_options(options);
+    PERFORM refuse_differential(refresh_mode, options.full_reason);
+    PERFORM store_options(options);
     PERFORM check_hold_back();
     PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.alter_stream_table(text, text, text, text, boolean, text) IS
-    'Changes options of a stream table; those left NULL stay. Acts at the next tick.';
+COMMENT ON FUNCTION pgtrickle.alter_stream_table(
+    text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, text[], text) IS
+    'Changes options of a stream table; those left NULL stay, those named in reset go back to their defaults. Acts at the next tick.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.drop_dependents(pgt_id integer, cascade boolean) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp

@@ -27,6 +27,9 @@ DECLARE
 BEGIN
     SELECT * INTO verdict FROM gating_decision(p_pgt_id);
     RETURN CASE
+        WHEN known.paused THEN 'it is paused'
+        WHEN known.tier = 'frozen' THEN 'its tier is frozen'
+        WHEN known.status = 'SUSPENDED' THEN format('it is suspended after %s failed refreshes: %s', known.consecutive_failures, known.last_error)
         WHEN known.last_error IS NOT NULL THEN format('its last refresh failed: %s', known.last_error)
         WHEN verdict.decision <> 'run' OR NOT COALESCE(verdict.effective_watermark >= wanted, wanted IS NULL) THEN verdict.reason
         WHEN known.last_skip_reason IS NOT NULL THEN format('its last refresh was skipped: %s', known.last_skip_reason)

@@ -7,6 +7,7 @@ GRANT EXECUTE ON FUNCTION
     pgtrickle.watermark_groups(),
     pgtrickle.watermark_status(),
     pgtrickle.pgt_status(),
+    pgtrickle.refresh_groups(),
     pgtrickle.refresh_history(text, integer, text),
     pgtrickle.dependency_tree(),
     pgtrickle.dag(),

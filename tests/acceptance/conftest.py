@@ -83,7 +83,7 @@ def connect(db: Database, spark: SparkSession) -> Iterator[Callable[..., pytrick
     clients: list[pytrickle.Client] = []
 
     def connect(**settings: Any) -> pytrickle.Client:
-        clients.append(pytrickle.Client(pytrickle.Settings(db.dsn, **settings), spark))
+        clients.append(pytrickle.Client(pytrickle.Settings(db.dsn, **{"direct_delta_rows": 0, **settings}), spark))
         return clients[-1]
 
     yield connect
@@ -96,7 +96,7 @@ def shop(db: Database, spark: SparkSession) -> Iterator[Shop]:
     """An empty shop with two customers, Ada (1) and Bob (2)."""
     with db.connect() as connection:
         connection.execute(SHOP)
-    with pytrickle.connect(db.dsn, spark=spark) as client:
+    with pytrickle.connect(db.dsn, spark=spark, direct_delta_rows=0) as client:
         yield Shop(db, client)
 
 

@@ -17,7 +17,7 @@ from tests.waiting import wait_for, wait_until_blocked
 
 REFRESHER = """
 import sys, pytrickle
-with pytrickle.connect(sys.argv[1], spark_master="local[1]") as client:
+with pytrickle.connect(sys.argv[1], spark_master="local[1]", direct_delta_rows=0) as client:
     client.tick()
 """
 # The function runs only where rows are read, which is in Spark's session, and waits there for an advisory lock.

@@ -54,7 +54,7 @@ def _client(dsn: str, session: Any, seed: int) -> Iterator[Client]:
         with local_client(dsn, small_delta_rows=small_delta_rows(seed)) as (client, _):
             yield client
     else:
-        with pytrickle.connect(dsn, session, small_delta_rows=small_delta_rows(seed)) as client:
+        with pytrickle.connect(dsn, session, small_delta_rows=small_delta_rows(seed), direct_delta_rows=0) as client:
             yield client
 
 

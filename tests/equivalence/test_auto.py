@@ -63,7 +63,7 @@ def world(db: Database) -> Iterator[World]:
     with db.connect() as connection:
         connection.execute(TABLES)
         connection.execute("ANALYZE")
-    with local_client(db.dsn) as (client, engine):
+    with local_client(db.dsn, direct_delta_rows=0) as (client, engine):
         yield World(db, client, engine)
 
 

@@ -103,7 +103,7 @@ def test_every_construct_equals_its_query_after_every_batch(every_db: Database) 
 
 def test_every_construct_joined_outside_of_postgres_equals_its_query(db: Database) -> None:
     db.execute((CONSTRUCTS / "tables.sql").read_text())
-    with local_client(db.dsn, small_delta_rows=0) as (client, engine):
+    with local_client(db.dsn, small_delta_rows=0, direct_delta_rows=0) as (client, engine):
         rng = Random(2)
         check(client, db, DIFFERENTIAL, [list(statements(rng)) for _ in range(2)])
         assert any(plan.join for plan in engine.plans)

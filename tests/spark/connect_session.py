@@ -24,7 +24,7 @@ def main(dsn: str) -> None:
     for small in (1000, 0):
         with (
             psycopg.connect(dsn, autocommit=True) as shop,
-            pytrickle.connect(dsn, spark=session, small_delta_rows=small) as client,
+            pytrickle.connect(dsn, spark=session, small_delta_rows=small, direct_delta_rows=0) as client,
         ):
             if small:
                 for name, query in DEFINITIONS.items():

@@ -37,7 +37,7 @@ KEYS = {
 @contextmanager
 def spark_client(db: Database, spark: "SparkSession") -> Iterator[Client]:
     """Open a client that leaves every join it can to Spark."""
-    with pytrickle.connect(db.dsn, spark, small_delta_rows=0) as client:
+    with pytrickle.connect(db.dsn, spark, small_delta_rows=0, direct_delta_rows=0) as client:
         yield client
 
 

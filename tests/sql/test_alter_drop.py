@@ -1,6 +1,7 @@
 """Altering, dropping and asking for a refresh."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -26,9 +27,35 @@ def test_options_left_out_stay(chain: Database) -> None:
     ) == [("5 minutes", "FULL", "none", True)]
 
 
+OPTIONS = (
+    "SELECT schedule_timezone, tier, watermark_tolerance, gate_deadline, diamond_consistency, diamond_schedule_policy,"
+    " fuse_ceiling FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 's1'"
+)
+
+
+def test_options_that_are_reset_get_their_defaults_and_no_others_do(chain: Database) -> None:
+    before = chain.execute(OPTIONS)
+    chain.execute(
+        "SELECT pgtrickle.alter_stream_table('s1', schedule_timezone => 'Asia/Tokyo', tier => 'cold',"
+        " watermark_tolerance => '5 s', gate_deadline => '1 h', diamond_consistency => 'none',"
+        " diamond_schedule_policy => 'slowest', fuse_ceiling => 10)"
+    )
+    changed = ("Asia/Tokyo", "cold", timedelta(seconds=5), timedelta(hours=1), "none", "slowest", 10)
+    assert chain.execute(OPTIONS) == [changed]
+    chain.execute("SELECT pgtrickle.alter_stream_table('s1', reset => ARRAY['gate_deadline', 'fuse_ceiling', 'tier'])")
+    assert chain.execute(OPTIONS) == [("Asia/Tokyo", "hot", timedelta(seconds=5), None, "none", "slowest", None)]
+    names = "schedule_timezone,watermark_tolerance,diamond_consistency,diamond_schedule_policy"
+    chain.execute(f"SELECT pgtrickle.alter_stream_table('s1', reset => string_to_array('{names}', ','))")
+    assert chain.execute(OPTIONS) == before
+
+
 @pytest.mark.parametrize(
     ("call", "sqlstate"),
     [
+        ("alter_stream_table('s1', tier => 'x')", "22023"),
+        ("alter_stream_table('s1', reset => ARRAY['colour'])", "22023"),
+        ("alter_stream_table('s1', reset => ARRAY['pgt_id'])", "22023"),
+        ("alter_stream_table('s1', reset => ARRAY[NULL])", "22004"),
         ("alter_stream_table('nowhere', schedule => '1 minute')", "42704"),
         ("alter_stream_table('t', schedule => '1 minute')", "42704"),
         ("alter_stream_table(NULL)", "42704"),

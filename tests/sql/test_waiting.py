@@ -143,6 +143,23 @@ def test_a_timeout_tells_that_refreshes_fail_or_are_skipped(gated: Database) -> 
         wait(gated, "12:00")
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("paused = true", "it is paused"),
+        ("tier = 'frozen'", "its tier is frozen"),
+        (
+            "status = 'SUSPENDED', consecutive_failures = 10, last_error = 'x'",
+            "it is suspended after 10 failed refreshes: x",
+        ),
+    ],
+)
+def test_a_timeout_tells_that_no_tick_will_take_the_table(gated: Database, state: str, said: str) -> None:
+    gated.execute(f"UPDATE pgtrickle.pgt_stream_tables SET {state}")
+    with refused("57014", message=said):
+        wait(gated, "12:00")
+
+
 def test_a_snapshot_that_does_not_move_is_refused_at_once(gated: Database) -> None:
     load(gated, "12:00")
     refresh(gated)

@@ -59,6 +59,12 @@ def table(**changes: Any) -> StreamTableStatus:
         "staleness": timedelta(seconds=5),
         "last_action": "DIFFERENTIAL",
         "last_error": None,
+        "tier": "hot",
+        "paused": False,
+        "next_due_at": None,
+        "consecutive_failures": 0,
+        "retry_at": None,
+        "fuse_blown_at": None,
     }
     return StreamTableStatus(**{**row, **changes})
 

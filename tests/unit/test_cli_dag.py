@@ -101,6 +101,11 @@ def test_a_long_chain_is_drawn_without_recursion() -> None:
     assert len(tree(picture(Dag(rows, tables, (), NOON))).renderables) == 2
 
 
+def test_a_tier_and_a_pause_are_told() -> None:
+    tables = (table(stream_table="t", tier="cold", paused=True),)
+    assert "calculated, tier cold, paused, gate: run" in drawn(Dag((row("t"),), tables, (), NOON), 80)
+
+
 def test_relations_that_read_each_other_are_drawn_all_the_same() -> None:
     rows = (row("a", kind="TABLE"), row("b", "a", "c"), row("c", "b"))
     tables = (table(stream_table="b"), table(stream_table="c"))

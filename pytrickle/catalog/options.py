@@ -1,0 +1,62 @@
+"""The options of a stream table, as create_ and alter_stream_table take them in Python and in SQL."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TypedDict
+
+from psycopg import sql
+
+from pytrickle.errors import InvalidArgument
+
+
+class Options(TypedDict, total=False):
+    """What may be set for a stream table; the names and the meanings are those of the SQL functions.
+
+    `schedule` is ``calculated`` (whenever a source changed), a duration such as ``5m``, or a cron expression in
+    `schedule_timezone`; `tier` (hot, warm, cold, frozen) stretches it. `refresh_mode` is AUTO, DIFFERENTIAL or FULL.
+    `watermark_gating` is auto, none, gate or hold_back; `require_watermark` waits for sources that never advanced,
+    `watermark_tolerance` replaces the groups' tolerance, after `gate_deadline` a gated table refreshes anyway.
+    `diamond_consistency` (atomic, none) and `diamond_schedule_policy` (fastest, slowest) concern what is read through
+    two ways; a delta of more than `fuse_ceiling` rows is held for a decision.
+    """
+
+    schedule: str | timedelta
+    schedule_timezone: str
+    refresh_mode: str
+    watermark_gating: str
+    require_watermark: bool
+    tier: str
+    watermark_tolerance: timedelta | str
+    gate_deadline: timedelta | str
+    diamond_consistency: str
+    diamond_schedule_policy: str
+    fuse_ceiling: int
+
+
+INTERVALS = {"watermark_tolerance", "gate_deadline"}
+
+
+def call(
+    function: str, arguments: Mapping[str, object], options: Mapping[str, object]
+) -> tuple[sql.Composed, list[object]]:
+    """Return a call of a pgtrickle function with named arguments, and its parameters; raise InvalidArgument.
+
+    Options that are None count as not given.
+    """
+    if strangers := sorted(set(options) - set(Options.__annotations__)):
+        known = ", ".join(sorted(Options.__annotations__))
+        raise InvalidArgument(f"A stream table has no option {strangers[0]!r}.", f"The options are {known}.")
+    given = {**arguments, **{name: value for name, value in options.items() if value is not None}}
+    named = [sql.SQL("{} => {}").format(sql.Identifier(name), _placeholder(name)) for name in given]
+    text = sql.SQL("SELECT {}({})").format(sql.Identifier("pgtrickle", function), sql.SQL(", ").join(named))
+    return text, [_written(value) for value in given.values()]
+
+
+def _placeholder(name: str) -> sql.Composable:
+    return sql.SQL("%s::interval") if name in INTERVALS else sql.SQL("%s::text[]" if name == "reset" else "%s")
+
+
+def _written(value: object) -> object:
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():f} seconds"
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value

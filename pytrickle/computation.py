@@ -1,0 +1,68 @@
+"""A refresh as values: what it aims at, what was computed for it, and what came of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from time import monotonic
+
+from pytrickle.catalog.refresh import StreamTable
+from pytrickle.catalog.session import session_statements
+from pytrickle.cut import Cut
+from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.staged import Staged
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshResult:
+    """What one refresh did; `action` is NO_DATA, DIFFERENTIAL, FULL, REINITIALIZE, SKIP or, in a tick, FAILED.
+
+    `duration` runs from the snapshot, or the end of the refresh before it in the same tick, to the commit.
+    """
+
+    stream_table: str
+    action: str
+    reason: str
+    rows_inserted: int
+    rows_deleted: int
+    effective_watermark: datetime | None
+    duration: timedelta
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """How far to refresh: a target cut per source (None or absent: all that the snapshot shows), and on whose behalf.
+
+    `moment` is the time at which the base tables are read, which becomes the stream table's data_timestamp; `since` is
+    the reading of the monotonic clock from which the refresh is timed.
+    """
+
+    targets: Mapping[int, Cut | None]
+    moment: datetime
+    initiated_by: str
+    since: float
+
+
+@dataclass(slots=True)
+class Computation:
+    """A refresh on its way: without a plan there is nothing to do, without staged rows it is not computed yet.
+
+    `next_reason` says why the refresh after it must compute the whole table again.
+    """
+
+    table: StreamTable
+    goal: Goal
+    plan: RefreshPlan | None = None
+    staged: Staged | None = None
+    next_reason: str | None = None
+    started: float = field(default_factory=monotonic)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The session settings under which the defining query is evaluated."""
+        return session_statements(self.table)
+
+    def close(self) -> None:
+        """Let go of the staged rows."""
+        if self.staged is not None:
+            self.staged.close()

@@ -1,0 +1,129 @@
+"""Planning one refresh: which of its sources changed, how far to read them, and by which plan."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import psycopg
+
+from pytrickle.apply.accumulate import state_table
+from pytrickle.catalog import refresh as catalog
+from pytrickle.catalog.definition import Window
+from pytrickle.catalog.evidence import evidence
+from pytrickle.catalog.probe import server_probe
+from pytrickle.catalog.refresh import StreamTable
+from pytrickle.catalog.stamp import definition_stamp
+from pytrickle.computation import RefreshResult
+from pytrickle.cut import Cut
+from pytrickle.db import Snapshot, translate_errors
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.choice import LARGE, SLOW, WORTH_ASKING, Choice, choose_action
+from pytrickle.plan.full import query_at
+from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_full, plan_initial
+from pytrickle.plan.shape import Shape, analyse
+
+
+@dataclass(slots=True)
+class Planner:
+    """Plans refreshes; `connection` probes queries. Remembers analysed definitions, and which tables were slow.
+
+    Up to `small_delta_rows` changed rows are joined in PostgreSQL; up to `direct_delta_rows` the refresher itself reads
+    what PostgreSQL computed.
+    """
+
+    connection: psycopg.Connection
+    small_delta_rows: int
+    direct_delta_rows: int
+    shapes: dict[int, tuple[str, Shape]] = field(default_factory=dict)
+    slow: set[int] = field(default_factory=set)
+
+    def shape(self, reading: psycopg.Connection, pgt_id: int) -> Shape:
+        """Return the analysed definition of a stream table, read and analysed again only when its stamp changed."""
+        stamp = definition_stamp(reading, pgt_id)
+        known = self.shapes.get(pgt_id)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        definition = catalog.definition(reading, pgt_id)
+        with server_probe(self.connection) as probe:
+            shape = analyse(definition, probe)
+        self.shapes[pgt_id] = (stamp, shape)
+        return shape
+
+    def windows(self, snapshot: Snapshot, table: StreamTable, targets: Mapping[int, Cut | None]) -> dict[int, Window]:
+        """Count what lies between the stream table's frontier and the targets; None is all that the snapshot shows."""
+        # A savepoint keeps the shared snapshot usable when reading for one stream table fails.
+        with translate_errors(), snapshot.connection.transaction():
+            return catalog.windows(snapshot.connection, table, targets)
+
+    def plan(
+        self, snapshot: Snapshot, table: StreamTable, windows: dict[int, Window], inside: bool = False
+    ) -> RefreshPlan:
+        """Plan one refresh between the frontiers of some windows; `inside` a transaction Spark cannot read."""
+        with translate_errors(), snapshot.connection.transaction():
+            shape = self.shape(snapshot.connection, table.pgt_id)
+            if shape.full_reason and table.refresh_mode == "DIFFERENTIAL":
+                raise NotDifferentiable(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
+            least = 1 if table.pgt_id in self.slow else WORTH_ASKING
+            choice = _choice(snapshot.connection, table, shape, windows, least)
+            plan = self._plan(table, shape, windows, choice, sys.maxsize if inside else self.small_delta_rows)
+        few = plan.action is Action.DIFFERENTIAL and plan.delta_rows <= self.direct_delta_rows
+        return replace(plan, direct=inside or (few and plan.read is not None))
+
+    def remember(self, pgt_id: int, result: RefreshResult) -> None:
+        """Only tables that refreshed slowly are asked about after few changes: else that is a query for nothing."""
+        if result.action == Action.DIFFERENTIAL:
+            slow = result.duration.total_seconds() >= SLOW
+            (self.slow.add if slow else self.slow.discard)(pgt_id)
+
+    def _plan(
+        self, table: StreamTable, shape: Shape, windows: dict[int, Window], choice: Choice | None, small: int
+    ) -> RefreshPlan:
+        if not table.populated or table.reinitialize_reason:
+            action = Action.REINITIALIZE if table.populated else Action.FULL
+            reason = table.reinitialize_reason or "first load"
+            return self._whole(table, shape, windows, action, reason)
+        if table.refresh_mode == "FULL":
+            return self._whole(table, shape, windows, Action.FULL, "refresh_mode is FULL")
+        if shape.full_reason:
+            return self._whole(table, shape, windows, Action.FULL, f"no delta rule: {shape.full_reason}")
+        if choice is not None and choice.action is Action.FULL:
+            return self._whole(table, shape, windows, Action.FULL, choice.reason)
+        plan = plan_differential(shape, windows, small, state_table(table.pgt_id))
+        return plan if choice is None else replace(plan, reason=choice.reason)
+
+    def _whole(
+        self, table: StreamTable, shape: Shape, windows: dict[int, Window], action: Action, reason: str
+    ) -> RefreshPlan:
+        if shape.query is not None and table.refresh_mode != "FULL":
+            return plan_initial(shape, windows, action, reason)
+        return self.as_written(shape, windows, reason, action)
+
+    def as_written(
+        self, shape: Shape, windows: dict[int, Window], reason: str, action: Action = Action.FULL
+    ) -> RefreshPlan:
+        """Plan the evaluation of the query as PostgreSQL would by itself."""
+        with server_probe(self.connection) as probe:
+            query = query_at(shape.definition, windows, probe)
+        return plan_full(shape, query, windows, action, reason)
+
+
+def _choice(
+    reading: psycopg.Connection, table: StreamTable, shape: Shape, windows: dict[int, Window], least: int
+) -> Choice | None:
+    """AUTO's choice where there is one to make; after fewer than `least` changes none is worth another query."""
+    delta_rows = sum(window.delta_rows for window in windows.values())
+    if table.refresh_mode != "AUTO" or shape.full_reason or delta_rows < least:
+        return None
+    known = evidence(reading, table, least)
+    if delta_rows < WORTH_ASKING and known.source_rows < LARGE:
+        return None
+    choice = choose_action(delta_rows, known, shape.grouped is not None, least)
+    worth_telling = choice.action is Action.FULL or delta_rows >= WORTH_ASKING
+    return choice if worth_telling else None
+
+
+def needs_refresh(table: StreamTable, windows: Mapping[int, Window]) -> bool:
+    """Whether a refresh could change anything: the first load, a void frontier, changes, or what no buffer shows."""
+    changed = any(window.delta_rows for window in windows.values())
+    uncaptured = any(dependency.buffer is None for dependency in table.dependencies)
+    return not table.populated or bool(table.reinitialize_reason) or changed or uncaptured or table.time_dependent

@@ -1,0 +1,114 @@
+"""Atomic units: stream tables that are refreshed together or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from pytrickle.catalog.refresh import RefreshGroup, StreamTable
+
+if TYPE_CHECKING:
+    import networkx
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Stream tables in the order in which they read each other; most units are of one.
+
+    `causes` say what ties them together. With `slowest` the unit is due when all of them are, else when one is.
+    """
+
+    tables: tuple[StreamTable, ...]
+    causes: tuple[str, ...] = ()
+    slowest: bool = False
+
+    def is_due(self, due: Set[int], asked: Iterable[int]) -> bool:
+        """Whether the unit is refreshed now, given the numbers of those that are due and of those asked for."""
+        members = {table.pgt_id for table in self.tables}
+        return not members.isdisjoint(asked) or (members <= due if self.slowest else not members.isdisjoint(due))
+
+
+def units(tables: tuple[StreamTable, ...], groups: Iterable[RefreshGroup]) -> tuple[Unit, ...]:
+    """Group stream tables, sorted sources first, into units that can be refreshed one after the other.
+
+    Ties are diamonds that are to be atomic and refresh groups; what lies between two members joins them.
+    """
+    ties = [*_diamonds(tables), *_declared(tables, groups)]
+    if not ties:
+        return tuple(Unit((table,)) for table in tables)
+    return _sorted(tables, ties)
+
+
+Tie = tuple[frozenset[int], str]
+
+
+def _declared(tables: tuple[StreamTable, ...], groups: Iterable[RefreshGroup]) -> list[Tie]:
+    known = {table.relid for table in tables}
+    atomic = [(group.members & known, f"refresh group {group.name}") for group in groups if group.atomic]
+    return [tie for tie in atomic if len(tie[0]) > 1]
+
+
+def due_tables(tables: tuple[StreamTable, ...], groups: Iterable[RefreshGroup]) -> set[int]:
+    """Return the numbers of the stream tables that are due, by themselves or since another of their group is."""
+    due = {table.relid for table in tables if table.due}
+    grouped = set().union(*(group.members for group in groups if not group.members.isdisjoint(due)))
+    return {table.pgt_id for table in tables if table.relid in due | grouped}
+
+
+def _diamonds(tables: tuple[StreamTable, ...]) -> list[Tie]:
+    """Find what each stream table reads through two ways: all between it and what these ways have in common."""
+    above = _ancestors(tables)
+    found = []
+    for table in tables:
+        members: set[int] = set()
+        if table.diamond_consistency == "atomic":
+            ways = [above[d.relid] | {d.relid} if d.relid in above else {d.relid} for d in table.dependencies]
+            for one, other in combinations(ways, 2):
+                common = one & other
+                members |= {relid for relid in (one | other) - common if above.get(relid, set()) & common}
+        if members:
+            found.append((frozenset(members | {table.relid}), f"diamond below {table.name}"))
+    return found
+
+
+def _ancestors(tables: tuple[StreamTable, ...]) -> Mapping[int, set[int]]:
+    """Return all that each stream table is made of; the tables are sorted sources first."""
+    above: dict[int, set[int]] = {}
+    for table in tables:
+        direct = {dependency.relid for dependency in table.dependencies}
+        above[table.relid] = direct.union(*(above.get(relid, set()) for relid in direct))
+    return above
+
+
+def _sorted(tables: tuple[StreamTable, ...], ties: list[Tie]) -> tuple[Unit, ...]:
+    # Imported here: most databases have no ties, and every command would wait for it.
+    import networkx
+
+    by_relid = {table.relid: table for table in tables}
+    rank = {table.relid: i for i, table in enumerate(tables)}
+    graph: networkx.DiGraph[int] = networkx.DiGraph()
+    graph.add_nodes_from(by_relid)
+    graph.add_edges_from((d.relid, t.relid) for t in tables for d in t.dependencies if d.relid in by_relid)
+    # Tied tables reach each other both ways, so that the components are the units, and what lies between joins them.
+    for members, _ in ties:
+        ordered = sorted(members)
+        graph.add_edges_from(zip(ordered, [*ordered[1:], ordered[0]], strict=True))
+    components = networkx.condensation(graph)
+    order = networkx.lexicographical_topological_sort(
+        components, lambda n: min(map(rank.__getitem__, _of(components, n)))
+    )
+    return tuple(_unit(sorted(_of(components, node), key=rank.__getitem__), by_relid, ties) for node in order)
+
+
+def _of(components: networkx.DiGraph[int], node: int) -> set[int]:
+    members: set[int] = components.nodes[node]["members"]
+    return members
+
+
+def _unit(members: list[int], by_relid: Mapping[int, StreamTable], ties: list[Tie]) -> Unit:
+    tables = tuple(by_relid[relid] for relid in members)
+    causes = tuple(cause for tied, cause in ties if not tied.isdisjoint(members))
+    slowest = any(t.diamond_schedule_policy == "slowest" for t in tables if f"diamond below {t.name}" in causes)
+    return Unit(tables, causes, slowest)

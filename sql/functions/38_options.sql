@@ -1,0 +1,74 @@
+-- The options of a stream table: what they may be, and how create_ and alter_stream_table take them.
+
+CREATE OR REPLACE FUNCTION pgtrickle.check_choice(parameter text, value text, VARIADIC choices text[]) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    IF value IS NULL OR value <> ALL (choices) THEN
+        PERFORM refuse_value(parameter, value, format('Use %s or %s.', array_to_string(trim_array(choices, 1), ', '), choices[cardinality(choices)]));
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.check_choice(text, text, text[]) IS 'Error 22023, or 22004 for NULL, unless the value is one of the choices.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.check_schedule(schedule text, schedule_timezone text) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    IF schedule = 'calculated' THEN
+        RETURN;
+    END IF;
+    BEGIN
+        IF schedule::interval > interval '0' THEN
+            RETURN;
+        END IF;
+    EXCEPTION WHEN data_exception THEN
+        NULL;
+    END;
+    PERFORM refuse_value('schedule', schedule, 'Use ''calculated'' (refresh when a source changed) or an interval such as ''5 minutes''.');
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.check_schedule(text, text) IS 'Error 22023, or 22004 for NULL, unless the schedule is valid.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.check_options(options pgtrickle.pgt_stream_tables) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    PERFORM check_choice('refresh_mode', options.refresh_mode, 'AUTO', 'DIFFERENTIAL', 'FULL');
+    PERFORM check_choice('watermark_gating', options.watermark_gating, 'auto', 'none', 'gate', 'hold_back');
+    PERFORM check_choice('tier', options.tier, 'hot', 'warm', 'cold', 'frozen');
+    PERFORM check_choice('diamond_consistency', options.diamond_consistency, 'atomic', 'none');
+    PERFORM check_choice('diamond_schedule_policy', options.diamond_schedule_policy, 'fastest', 'slowest');
+    IF options.require_watermark IS NULL THEN
+        PERFORM refuse_value('require_watermark', NULL, 'Use true or false.');
+    ELSIF options.watermark_tolerance < interval '0' THEN
+        PERFORM refuse_value('watermark_tolerance', options.watermark_tolerance::text, 'Use an interval of zero or more.');
+    ELSIF options.gate_deadline <= interval '0' THEN
+        PERFORM refuse_value('gate_deadline', options.gate_deadline::text, 'Use an interval longer than zero.');
+    ELSIF options.fuse_ceiling <= 0 THEN
+        PERFORM refuse_value('fuse_ceiling', options.fuse_ceiling::text, 'Use a number of rows above zero.');
+    END IF;
+    PERFORM check_schedule(options.schedule, options.schedule_timezone);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.check_options(pgtrickle.pgt_stream_tables) IS
+    'Error 22023, or 22004 for NULL, unless all options of a stream table are valid.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.default_options(names text[]) RETURNS jsonb
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    defaults CONSTANT jsonb := jsonb_build_object(
+        'schedule', 'calculated', 'schedule_timezone', current_setting('TimeZone'), 'refresh_mode', 'AUTO', 'watermark_gating', 'auto',
+        'require_watermark', false, 'tier', 'hot', 'watermark_tolerance', NULL, 'gate_deadline', NULL,
+        'diamond_consistency', 'atomic', 'diamond_schedule_policy', 'fastest', 'fuse_ceiling', NULL);
+    stranger text;
+BEGIN
+    SELECT n INTO stranger FROM unnest(names) AS n WHERE n IS NULL OR NOT defaults ? n;
+    IF FOUND THEN
+        PERFORM refuse_value('reset', stranger, format('The options are %s.', (SELECT string_agg(key, ', ' ORDER BY key) FROM jsonb_object_keys(defaults) AS key)));
+    END IF;
+    RETURN (SELECT COALESCE(jsonb_object_agg(n, defaults -> n), '{}') FROM unnest(names) AS n);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.default_options(text[]) IS 'The defaults of the named options; error 22023 for a name that is none.';

@@ -1,0 +1,24 @@
+-- A fuse holds a delta that is larger than a stream table should ever get, until somebody decides.
+
+CREATE OR REPLACE FUNCTION pgtrickle.reset_fuse(
+        name text, action text DEFAULT 'apply', search_path text DEFAULT current_setting('search_path')) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    id CONSTANT integer := stream_table_id(name, search_path);
+BEGIN
+    PERFORM check_choice('action', action, 'apply', 'reinitialize');
+    -- -infinity lets the next delta pass; its refresh arms the fuse again.
+    UPDATE pgt_stream_tables AS t
+    SET fuse_blown_at = CASE action WHEN 'apply' THEN '-infinity'::timestamptz END,
+        reinitialize_reason = CASE action WHEN 'reinitialize' THEN COALESCE(t.reinitialize_reason, 'reset_fuse') ELSE t.reinitialize_reason END
+    WHERE t.pgt_id = id AND t.fuse_blown_at IS NOT NULL;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the fuse of % has not blown', name
+            USING ERRCODE = '55000', CONSTRAINT = 'invalid_argument', HINT = 'There is nothing to decide.';
+    END IF;
+    PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.reset_fuse(text, text, text) IS
+    'Decides about a delta that the fuse holds: apply lets it pass, reinitialize computes the stream table anew.';
