@@ -145,6 +145,20 @@ class Client:
         """
         self._call("SELECT pgtrickle.advance_watermark(%s::regclass, %s::timestamptz)", source, watermark)
 
+    def wait_for(self, name: str, watermark: datetime, timeout: timedelta = timedelta(seconds=30)) -> datetime:
+        """Wait until a stream table is complete through `watermark`; return its effective watermark.
+
+        Raises WaitTimeout, which names what is waited for, when `timeout` has passed.
+        """
+        statement = "SELECT pgtrickle.wait_for(%s, %s::timestamptz, %s::interval)"
+        reached: datetime = self._call(statement, name, watermark, timeout)
+        return reached
+
+    def assert_fresh(self, name: str, max_staleness: timedelta) -> timedelta:
+        """Return how old the data of a stream table is; raise NotFresh if it is older than that or was never filled."""
+        staleness: timedelta = self._call("SELECT pgtrickle.assert_fresh(%s, %s::interval)", name, max_staleness)
+        return staleness
+
     def refresh(self, name: str, *, respect_gate: bool = False) -> RefreshResult:
         """Refresh one stream table now.
 
@@ -202,8 +216,7 @@ class Client:
 
     def status(self) -> model.Status:
         """Return groups, watermarks and stream tables, read in one snapshot."""
-        with translate_errors(), self._pool.connect() as connection:
-            return introspection.status(connection)
+        return self._read(introspection.status)
 
     def stream_tables(self) -> tuple[model.StreamTableStatus, ...]:
         """Return the status of every stream table."""
@@ -233,6 +246,10 @@ class Client:
         """Return what every stream table reads, directly and through others."""
         return self._read(introspection.dependencies)
 
+    def dag(self) -> model.Dag:
+        """Return the graph of sources and stream tables with their states, read in one snapshot."""
+        return self._read(introspection.dag)
+
     def __enter__(self) -> Self:
         return self
 
@@ -243,9 +260,10 @@ class Client:
         with translate_errors(), self._pool.connect() as connection:
             return read(connection)
 
-    def _call(self, statement: str, *arguments: object) -> None:
+    def _call(self, statement: str, *arguments: object) -> Any:
         with translate_errors():
-            self._connection().execute(statement.encode(), arguments)
+            ((answer,),) = self._connection().execute(statement.encode(), arguments).fetchall()
+        return answer
 
     def _connection(self) -> psycopg.Connection:
         return self._refreshing().connection

@@ -26,6 +26,9 @@
     │   └── SparkFailed
     │       ├── EvaluationFailed
     │       └── SparkLost            (retryable)
+    ├── NotYet                       (retryable) the data will come, or the hint says what keeps it
+    │   ├── NotFresh
+    │   └── WaitTimeout
     └── DatabaseError                look at the server
         ├── ConnectionLost           (retryable)
         ├── SerializationFailure     (retryable)
@@ -205,6 +208,23 @@ class SparkLost(SparkFailed):
 
     default_hint = "Nothing was changed; a session that pytrickle built is built anew, bring a living one otherwise."
     default_retryable = True
+
+
+class NotYet(PytrickleError):
+    """A stream table does not show what was asked for yet."""
+
+    default_hint = "Repeat it later; pytrickle run must be running."
+    default_retryable = True
+
+
+class NotFresh(NotYet):
+    """The data of a stream table is older than was asked for, or there is none."""
+
+
+class WaitTimeout(NotYet):
+    """A stream table was not complete through an event time when the time for waiting was over."""
+
+    default_hint = "pytrickle status shows where its sources stand; pytrickle run must be running."
 
 
 class DatabaseError(PytrickleError):

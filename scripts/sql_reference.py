@@ -36,6 +36,7 @@ may change with any version.
 
 FUNCTIONS = {
     "Stream tables": ("create_stream_table", "alter_stream_table", "drop_stream_table", "refresh_stream_table"),
+    "Readers": ("wait_for", "assert_fresh"),
     "Watermarks": ("advance_watermark", "watermarks", "watermark_history"),
     "Watermark groups": (
         "create_watermark_group",
@@ -44,7 +45,9 @@ FUNCTIONS = {
         "watermark_groups",
         "watermark_status",
     ),
-    "Status": ("pgt_status", "refresh_history", "dependency_tree", "gating_decision"),
+    "Refresh groups": ("create_refresh_group", "drop_refresh_group", "refresh_groups"),
+    "Failures": ("reset_fuse",),
+    "Status": ("pgt_status", "refresh_history", "dag", "dependency_tree", "gating_decision"),
     "Cuts": ("covers", "cut_covers", "current_cut"),
     "Upkeep": ("capture_problem", "repair_capture", "clean_change_buffers", "adopt_cluster"),
 }

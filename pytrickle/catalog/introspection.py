@@ -3,14 +3,18 @@
 Every function takes an open connection and only reads; errors of the database leave as the errors of this package.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
+from datetime import datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Function, cast, func, select, text
 from sqlalchemy.dialects.postgresql import REGCLASS
 
 from pytrickle.catalog.model import (
+    Dag,
+    DagRow,
     DependencyRow,
     HistoryEntry,
     HistoryRow,
@@ -61,20 +65,37 @@ def dependencies(connection: Connection) -> tuple[DependencyRow, ...]:
     return _rows(connection, func.pgtrickle.dependency_tree(), DependencyRow)
 
 
+def relations(connection: Connection) -> tuple[DagRow, ...]:
+    """Return every source and stream table, each below what it reads."""
+    return _rows(connection, func.pgtrickle.dag(), DagRow)
+
+
 def status(connection: Connection) -> Status:
     """Return all that the status screen shows, read in one snapshot of its own transaction.
 
     The connection must not be inside a transaction yet.
     """
-    with connection.begin():
-        connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
-        as_of = connection.execute(select(func.transaction_timestamp())).scalar_one()
+    with _one_snapshot(connection) as as_of:
         return Status(
             stream_tables=stream_tables(connection),
             groups=watermark_status(connection),
             watermarks=watermarks(connection),
             as_of=as_of,
         )
+
+
+def dag(connection: Connection) -> Dag:
+    """Return the graph of sources and stream tables, read in one snapshot as `status` is."""
+    with _one_snapshot(connection) as as_of:
+        return Dag(relations(connection), stream_tables(connection), watermark_status(connection), as_of)
+
+
+@contextmanager
+def _one_snapshot(connection: Connection) -> Iterator[datetime]:
+    """Let all that the block reads be of one snapshot; yield when that was taken."""
+    with connection.begin():
+        connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
+        yield connection.execute(select(func.transaction_timestamp())).scalar_one()
 
 
 def _rows(

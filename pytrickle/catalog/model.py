@@ -129,3 +129,32 @@ class Status:
     groups: tuple[WatermarkStatusRow, ...]
     watermarks: tuple[WatermarkRow, ...]
     as_of: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DagRow:
+    """One source or stream table, as ``pgtrickle.dag()`` reports it.
+
+    `tree` is its name indented below what it reads, `reads` all that it reads directly. `watermark` is the effective
+    one of a stream table; `last_action` and `last_duration` tell of its last refresh that was not skipped.
+    """
+
+    tree: str
+    relation: str
+    kind: str
+    reads: tuple[str, ...]
+    watermark_groups: tuple[str, ...]
+    watermark: datetime | None
+    status: str | None
+    last_action: str | None
+    last_duration: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dag:
+    """The graph of sources and stream tables, with the state of each table and group, in one snapshot at `as_of`."""
+
+    relations: tuple[DagRow, ...]
+    stream_tables: tuple[StreamTableStatus, ...]
+    groups: tuple[WatermarkStatusRow, ...]
+    as_of: datetime

@@ -14,7 +14,7 @@ import typer
 from rich.console import RenderableType
 
 from pytrickle.cli.console import show, show_error, show_json
-from pytrickle.errors import PytrickleError
+from pytrickle.errors import NotYet, PytrickleError
 
 if TYPE_CHECKING:
     from pytrickle.client import Client
@@ -68,7 +68,8 @@ Command = Callable[Concatenate[Invocation, Arguments], None]
 def command(app: typer.Typer, name: str, *, example: str) -> Callable[[Command[Arguments]], Command[Arguments]]:
     """Register a function as a command of `app`; it receives an Invocation, then its own arguments by name.
 
-    --dsn and --json are added to its options. A PytrickleError ends it with exit code 1, a sentence and a hint.
+    --dsn and --json are added to its options. A PytrickleError ends it with a sentence, a hint and exit code 1, or 3
+    where a stream table is merely behind.
     """
 
     def register(function: Command[Arguments]) -> Command[Arguments]:
@@ -114,4 +115,4 @@ def _errors_shown(*, as_json: bool) -> Iterator[None]:
         yield
     except PytrickleError as error:
         show_error(error, as_json=as_json)
-        raise typer.Exit(1) from None
+        raise typer.Exit(UNHEALTHY if isinstance(error, NotYet) else 1) from None

@@ -17,8 +17,10 @@ _BY_CONSTRAINT: dict[str, type[PytrickleError]] = {
     "frontier_not_readable": errors.RefreshConflict,
     "invalid_argument": errors.InvalidArgument,
     "not_differentiable": errors.NotDifferentiable,
+    "not_fresh": errors.NotFresh,
     "unknown_stream_table": errors.UnknownStreamTable,
     "unknown_watermark_group": errors.UnknownWatermarkGroup,
+    "wait_timeout": errors.WaitTimeout,
 }
 
 _BY_SQLSTATE: dict[str, type[PytrickleError]] = {

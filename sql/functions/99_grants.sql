@@ -9,7 +9,10 @@ GRANT EXECUTE ON FUNCTION
     pgtrickle.pgt_status(),
     pgtrickle.refresh_groups(),
     pgtrickle.refresh_history(text, integer, text),
-    pgtrickle.dependency_tree()
+    pgtrickle.dependency_tree(),
+    pgtrickle.dag(),
+    pgtrickle.wait_for(text, timestamptz, interval, text),
+    pgtrickle.assert_fresh(text, interval, text)
 TO PUBLIC;
 -- Whoever calls these through the Python client has the versions compared first.
 GRANT SELECT ON pgtrickle.pgt_schema_version TO PUBLIC;

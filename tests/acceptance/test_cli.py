@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from xml.etree import ElementTree
 
 import psycopg
 import pytest
@@ -20,6 +21,7 @@ from typer.testing import CliRunner
 from pytrickle import migrate
 from pytrickle.cli import app
 from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
 
 MAIN = [sys.executable, "-c", "from pytrickle.cli import main; main()"]
 QUERY = "SELECT region, sum(amount) AS total FROM orders JOIN lines ON order_id = id GROUP BY region"
@@ -161,6 +163,10 @@ def test_a_stream_table_is_altered_and_dropped(gated: Run, shop: Database) -> No
         (("refresh", "nothing"), "42704"),
         (("verify", "nothing"), "42704"),
         (("explain", "nothing"), "42704"),
+        (("wait", "nothing", "2026-01-01T12:00Z"), "42704"),
+        (("wait", "report", "2026-01-01T12:00Z", "--timeout=-1s"), "22023"),
+        (("assert-fresh", "nothing", "5m"), "42704"),
+        (("assert-fresh", "report", "--", "-5m"), "22023"),
     ],
 )
 def test_bad_input_is_a_typed_error_with_a_hint(gated: Run, arguments: tuple[str, ...], sqlstate: str) -> None:
@@ -196,10 +202,39 @@ def test_commands_that_compute_no_rows_load_no_spark(gated: Run, shop: Database)
         "try: main()\n"
         "finally: assert not {'pyspark', 'py4j'} & set(sys.modules), 'Spark was loaded'\n"
     )
-    for words in ("status", "history", "watermark list", "group list", "doctor", "verify", "explain report"):
+    for words in ("status", "history", "watermark list", "group list", "doctor", "verify", "explain report", "dag"):
         command = [sys.executable, "-c", script, *words.split(), "--dsn", shop.dsn]
         finished = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert finished.returncode == 0, (words, finished.stderr)
+
+
+def test_the_graph_is_drawn_with_its_group_and_the_table_that_waits(gated: Run, shop: Database) -> None:
+    screen = gated("dag").stdout
+    for text in ("pipeline  apart", "public.report  gated", "calculated, gate: gated, never refreshed", "also reads"):
+        assert text in screen, text
+    document = json.loads(gated("dag", "--json").stdout)
+    assert [row["relation"] for row in document["relations"]] == ["public.lines", "public.report", "public.orders"]
+    ElementTree.fromstring(gated("dag", "--format", "svg").stdout)
+
+
+def test_the_graph_of_an_empty_catalog_is_a_sentence(db: Database) -> None:
+    assert commands(db.dsn)("dag").stdout == "No stream table yet; pytrickle create makes one.\n"
+
+
+def test_wait_and_assert_fresh_exit_with_3_until_the_table_is_there(gated: Run, shop: Database) -> None:
+    late = gated("wait", "report", "2026-01-01T12:05:00Z", "--timeout", "0")
+    assert late.exit_code == 3
+    assert "public.lines is 00:05:00 behind public.orders" in late.stderr
+    error = json.loads(gated("wait", "report", "2026-01-01T12:05Z", "--timeout", "0", "--json").stderr)
+    assert (error["type"], error["sqlstate"]) == ("WaitTimeout", "57014")
+    stale = gated("assert-fresh", "report", "1h")
+    assert (stale.exit_code, "was never filled" in stale.stderr) == (3, True)
+    shop.execute("SELECT pgtrickle.advance_watermark('lines', '2026-01-01 12:05:00+00')")
+    with local_client(shop.dsn) as (client, _):
+        client.tick()
+    there = gated("wait", "report", "2026-01-01T12:05:00Z", "--timeout", "0")
+    assert (there.exit_code, there.stdout) == (0, "report is complete through 2026-01-01 12:05:00+00:00.\n")
+    assert gated("assert-fresh", "report", "1h").exit_code == 0
 
 
 def test_a_refresh_is_shown_recorded_and_verified(gated: Run, shop: Database) -> None:

@@ -11,8 +11,14 @@ from tests.sql.checks import refused
 SQL = Path(__file__).parents[2] / "sql"
 OURS = "('pgtrickle', 'pgtrickle_changes', 'pgtrickle_state')"
 PREFLIGHTS = ("migrations/0001_catalog.sql", "functions/00_preflight.sql")
-PUBLIC_FUNCTIONS = {"advance_watermark", "dependency_tree", "pgt_status", "refresh_history", "watermark_groups"} | {
-    "watermark_history",
+WITH_ARGUMENTS = {"advance_watermark", "assert_fresh", "wait_for", "watermark_history"}
+PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
+    "dag",
+    "dependency_tree",
+    "pgt_status",
+    "refresh_groups",
+    "refresh_history",
+    "watermark_groups",
     "watermark_status",
     "watermarks",
 }
@@ -78,7 +84,7 @@ def test_a_monitor_sees_states_but_no_errors_of_tables_it_may_not_read(shop: Dat
     shop.create_role("monitor")
     monitor = shop.connect()
     monitor.execute("SET SESSION AUTHORIZATION monitor")
-    for function in sorted(PUBLIC_FUNCTIONS - {"advance_watermark", "watermark_history"}):
+    for function in sorted(PUBLIC_FUNCTIONS - WITH_ARGUMENTS):
         assert "secret" not in str(monitor.execute(f"SELECT * FROM pgtrickle.{function}()").fetchall())
     assert monitor.execute("SELECT * FROM pgtrickle.watermark_history('orders')").fetchall() == []
     assert monitor.execute("SELECT stream_table, decision FROM pgtrickle.pgt_status()").fetchall() == [
@@ -110,6 +116,9 @@ def test_a_hostile_search_path_gains_nothing_from_a_definer_function(shop: Datab
     mallory.execute("SET search_path = mallory, pg_catalog")
     mallory.execute("SELECT * FROM pgtrickle.refresh_history('report', 10, 'mallory, pg_catalog, public')")
     mallory.execute("SELECT * FROM pgtrickle.pgt_status()")
+    for call in ("wait_for('report', now(), '0'", "assert_fresh('report', '1 hour'"):
+        with refused("42501"):
+            mallory.execute(f"SELECT pgtrickle.{call}, 'mallory, pg_catalog, public')")
     assert shop.execute("SELECT as_user FROM mallory.ran") == []
 
 

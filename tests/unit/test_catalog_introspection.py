@@ -55,6 +55,9 @@ def test_an_empty_catalog_is_reported_as_empty(catalog: Connection) -> None:
     assert introspection.watermark_groups(catalog) == ()
     assert introspection.history(catalog) == ()
     assert introspection.dependencies(catalog) == ()
+    catalog.rollback()
+    graph = introspection.dag(catalog)
+    assert (graph.relations, graph.stream_tables, graph.groups) == ((), (), ())
 
 
 def test_watermarks_arrive_typed_and_ordered(shop: Database, catalog: Connection) -> None:
@@ -123,6 +126,26 @@ def test_dependencies_name_what_a_table_reads(shop: Database, catalog: Connectio
     assert {row.source for row in introspection.dependencies(catalog)} == {"public.orders", 'public."order Lines"'}
 
 
+def test_the_graph_has_relations_tables_and_groups_in_one_snapshot(shop: Database, catalog: Connection) -> None:
+    graph = introspection.dag(catalog)
+    rows = {row.relation: row for row in graph.relations}
+    assert rows["public.report"].reads == ('public."order Lines"', "public.orders")
+    assert rows["public.orders"].watermark_groups == ("pipeline",)
+    assert [table.stream_table for table in graph.stream_tables] == ["public.report"]
+    assert graph.groups[0].aligned is False
+
+
+def test_the_graph_is_one_snapshot(shop: Database, catalog: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_groups = introspection.watermark_status
+
+    def advance_in_between(connection: Connection) -> Any:
+        shop.execute("SELECT pgtrickle.advance_watermark('orders', %s)", NOON + timedelta(hours=1))
+        return read_groups(connection)
+
+    monkeypatch.setattr(introspection, "watermark_status", advance_in_between)
+    assert introspection.dag(catalog).groups[0].max_watermark == NOON
+
+
 def test_unknown_names_are_typed_errors(shop: Database, catalog: Connection) -> None:
     with pytest.raises(InvalidArgument, match="nowhere") as unknown_table:
         introspection.watermark_history(catalog, "nowhere")
@@ -154,6 +177,7 @@ RESULT_COLUMNS = """
         ("pgt_status", model.StreamTableStatus),
         ("refresh_history", model.HistoryRow),
         ("dependency_tree", model.DependencyRow),
+        ("dag", model.DagRow),
     ],
 )
 def test_the_fields_of_a_value_are_the_columns_of_its_function(db: Database, function: str, row: type) -> None:

@@ -18,6 +18,7 @@ COMMANDS = [
     *("install", "uninstall", "demo", "status", "doctor"),
     *("create", "alter", "drop", "explain", "verify"),
     *("refresh", "tick", "run", "history"),
+    *("wait", "assert-fresh", "dag"),
     *("watermark advance", "watermark list", "watermark history"),
     *("group create", "group alter", "group drop", "group list"),
 ]
@@ -54,7 +55,7 @@ def test_help_loads_neither_spark_nor_its_companions() -> None:
         "import pytrickle.cli\n"
         "try: pytrickle.cli.main()\n"
         "except SystemExit as end: assert not end.code\n"
-        "loaded = {'pyspark', 'py4j', 'pandas', 'pyarrow'} & set(sys.modules)\n"
+        "loaded = {'pyspark', 'py4j', 'pandas', 'pyarrow', 'networkx'} & set(sys.modules)\n"
         "assert not loaded, loaded\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, timeout=60)
@@ -96,6 +97,12 @@ def test_wrong_usage_exits_with_2_before_anything_is_opened(client: Recorder) ->
         ("group", "alter", "name"),
         ("group", "create", "name", "a", "--tolerance", "5"),
         ("watermark", "advance", "orders", "noon"),
+        ("wait", "report", "noon"),
+        ("wait", "report", "2026-01-01T12:00Z", "--timeout", "soon"),
+        ("dag", "--format", "png"),
+        ("dag", "--format", "svg", "--json"),
+        ("assert-fresh", "report"),
+        ("assert-fresh", "report", "young"),
         ("history", "--limit", "0"),
         ("uninstall",),
         ("nonsense",),

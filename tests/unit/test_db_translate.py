@@ -57,6 +57,8 @@ def test_sqlstate_decides_the_class(empty_db: Database) -> None:
         ("0A000", "query_refused", errors.QueryRefused),
         ("25001", "invalid_argument", errors.InvalidArgument),
         ("40001", "frontier_not_readable", errors.RefreshConflict),
+        ("40001", "not_fresh", errors.NotFresh),
+        ("57014", "wait_timeout", errors.WaitTimeout),
         ("2BP01", "dependents_exist", errors.InvalidArgument),
     ],
 )

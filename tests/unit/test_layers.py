@@ -33,7 +33,7 @@ def test_only_a_refresh_loads_spark() -> None:
     assert _loaded_by(f"import {others}").isdisjoint({"pyspark", "py4j"})
 
 
-@pytest.mark.parametrize("module", ["pytrickle.plan", "pytrickle.gating"])
+@pytest.mark.parametrize("module", ["pytrickle.plan", "pytrickle.gating", "pytrickle.draw"])
 def test_pure_layers_load_no_driver(module: str) -> None:
     assert _loaded_by(f"import {module}").isdisjoint({"psycopg", "pyspark", "sqlalchemy"})
 

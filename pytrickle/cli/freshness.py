@@ -1,0 +1,57 @@
+"""Commands for what comes after a stream table: wait, assert-fresh. Both end with 3 while it is behind."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from pytrickle.cli import values
+from pytrickle.cli.command import Invocation, command
+from pytrickle.cli.console import progress
+from pytrickle.cli.stream_tables import Name
+
+app = typer.Typer()
+
+TIMEOUT = timedelta(seconds=30)
+
+
+@command(app, "wait", example="pytrickle wait totals 2026-01-01T12:00:00Z --timeout 5m")
+def wait(
+    invocation: Invocation,
+    name: Name,
+    watermark: Annotated[
+        datetime,
+        typer.Argument(
+            parser=values.instant,
+            metavar="WATERMARK",
+            help="ISO 8601 with a UTC offset or Z; 'infinity' waits until all its sources are exhausted.",
+        ),
+    ],
+    timeout: Annotated[
+        timedelta | None,
+        typer.Option(parser=values.duration, metavar="DURATION", help="How long to wait (default: 30 seconds)."),
+    ] = None,
+) -> None:
+    """Wait until a stream table is complete through a moment. Exit code 3 if it is not when the time is over."""
+    longest = TIMEOUT if timeout is None else timeout
+    with invocation.client() as client, progress(f"waiting for {name}"):
+        reached = client.wait_for(name, watermark, timeout=longest)
+    result = {"stream_table": name, "effective_watermark": reached}
+    invocation.show(result, lambda _: f"{name} is complete through {values.moment(reached)}.")
+
+
+@command(app, "assert-fresh", example="pytrickle assert-fresh totals 10m")
+def assert_fresh(
+    invocation: Invocation,
+    name: Name,
+    max_staleness: Annotated[
+        timedelta, typer.Argument(parser=values.duration, metavar="MAX_STALENESS", help="How old its data may be.")
+    ],
+) -> None:
+    """Check how old the data of a stream table is. Exit code 3 if it is older than that or was never filled."""
+    with invocation.client() as client:
+        staleness = client.assert_fresh(name, max_staleness)
+    result = {"stream_table": name, "staleness": staleness}
+    invocation.show(result, lambda _: f"The data of {name} is {values.length(staleness)} old.")

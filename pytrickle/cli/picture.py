@@ -1,0 +1,60 @@
+"""What is drawn of the catalog's graph: every relation with its state, and every watermark group."""
+
+from __future__ import annotations
+
+from pytrickle.catalog.model import Dag, DagRow, StreamTableStatus, WatermarkStatusRow
+from pytrickle.cli.render import state_of
+from pytrickle.cli.values import length, moment
+from pytrickle.draw.picture import Band, Box, Picture, Tone
+
+_TONES = {
+    "ok": Tone.GOOD,
+    "aligned": Tone.GOOD,
+    "initializing": Tone.NEW,
+    "gated": Tone.WAITING,
+    "waiting": Tone.WAITING,
+    "apart": Tone.WAITING,
+    "error": Tone.BAD,
+}
+_UNREMARKABLE = ("ok", "initializing")
+_KINDS = {"TABLE": "table", "UNCAPTURED": "not captured, read as a whole"}
+EMPTY = "No stream table yet; pytrickle create makes one."
+
+
+def picture(dag: Dag) -> Picture:
+    """Describe a graph in short words, ready to be drawn."""
+    tables = {table.stream_table: table for table in dag.stream_tables}
+    boxes = tuple(_box(row, tables.get(row.relation)) for row in dag.relations)
+    caption = f"As of {moment(dag.as_of.replace(microsecond=0))}." if boxes else EMPTY
+    return Picture(boxes, tuple(map(_band, dag.groups)), caption)
+
+
+def _box(row: DagRow, table: StreamTableStatus | None) -> Box:
+    through = (f"complete through {moment(row.watermark)}",) if row.watermark is not None else ()
+    if table is None:
+        return Box(row.relation, lines=(_KINDS[row.kind], *through), groups=row.watermark_groups)
+    state = state_of(table)
+    lines = (_schedule(table), f"{table.watermark_gating}: {table.decision}", _last(row), *through)
+    note = None if state in _UNREMARKABLE else table.last_error or table.reason
+    return Box(row.relation, state, _tone(state), lines, note, row.reads)
+
+
+def _schedule(table: StreamTableStatus) -> str:
+    tier = (f"tier {table.tier}",) if table.tier != "hot" else ()
+    paused = ("paused",) if table.paused else ()
+    return ", ".join((table.schedule, *tier, *paused))
+
+
+def _last(row: DagRow) -> str:
+    if row.last_action is None:
+        return "never refreshed"
+    return row.last_action if row.last_duration is None else f"{row.last_action} took {length(row.last_duration)}"
+
+
+def _band(group: WatermarkStatusRow) -> Band:
+    state = "waiting" if group.aligned is None else "aligned" if group.aligned else "apart"
+    return Band(group.group_name, state, _tone(state), group.reason)
+
+
+def _tone(state: str) -> Tone:
+    return _TONES.get(state, Tone.PLAIN)
