@@ -1,0 +1,143 @@
+"""Several daemons on one database: one leads, another takes over, and no kill loses or doubles a change."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from pytrickle.apply.commit import LOCK_CLASS
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+from tests.waiting import wait_for, wait_until_blocked
+
+RUN = [sys.executable, "-W", "ignore", "-c", "from pytrickle.cli import main; main()", "run"]
+KILLS = 20
+# Where the leader stands when it is killed: reading the delta, or about to write.
+READING, WRITING = "SELECT pg_advisory_lock(4711)", f"SELECT pg_advisory_lock({LOCK_CLASS}, 1)"
+SLOWLY = """
+CREATE FUNCTION slowly(amount int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(4711);
+    RETURN amount;
+END
+$$
+"""
+TOTALS = "SELECT customer, count(*) AS n, sum(slowly(amount)) AS amount FROM orders GROUP BY customer"
+
+
+class Daemon:
+    """A `pytrickle run` in a process of its own; what it says goes to a file."""
+
+    def __init__(self, dsn: str, log: Path) -> None:
+        environment = {**os.environ, "PYTRICKLE_DSN": dsn, "PYTRICKLE_POLL_INTERVAL": "0.2", "PYTHONPATH": os.getcwd()}
+        self.log = log
+        with log.open("w") as output:
+            self.process = subprocess.Popen(RUN, stdout=output, stderr=output, env=environment, start_new_session=True)
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is alive and has said that it refreshes."""
+        assert self.process.poll() is None, self.log.read_text()
+        return "Refreshing." in self.log.read_text()
+
+    @property
+    def stands_by(self) -> bool:
+        """Whether it is alive and has said that another one leads."""
+        assert self.process.poll() is None, self.log.read_text()
+        return "standing by" in self.log.read_text() and not self.leads
+
+    def end(self, number: int) -> int:
+        """Send a signal and wait until the process is gone; return its exit code."""
+        with suppress(ProcessLookupError):
+            self.process.send_signal(number)
+        return self.process.wait(timeout=30)
+
+
+@pytest.fixture
+def shop(db: Database) -> Database:
+    """A filled aggregate over orders, in which each refresh can be made to wait."""
+    db.execute("CREATE TABLE orders (id int PRIMARY KEY, customer int, amount int)")
+    db.execute(SLOWLY)
+    db.execute("INSERT INTO orders SELECT n, n % 3, n FROM generate_series(1, 30) AS n")
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("totals", TOTALS)
+        client.tick()
+    return db
+
+
+@contextmanager
+def daemons(db: Database, directory: Path) -> Iterator[list[Daemon]]:
+    """Yield a growing list of daemons, all of which are killed in the end."""
+    started: list[Daemon] = []
+    with ExitStack() as stack:
+        stack.callback(lambda: [daemon.end(signal.SIGKILL) for daemon in started])
+        yield started
+
+
+def start(db: Database, directory: Path, started: list[Daemon]) -> Daemon:
+    started.append(Daemon(db.dsn, directory / f"daemon-{len(started)}.log"))
+    return started[-1]
+
+
+def is_exact(db: Database) -> bool:
+    """Whether the stream table equals its query over what is committed."""
+    query = "SELECT customer, count(*), sum(amount) FROM orders GROUP BY customer"
+    return sorted(db.execute(query)) == sorted(db.execute("SELECT * FROM totals"))
+
+
+def test_a_leader_killed_in_mid_tick_is_followed_and_nothing_is_lost_or_doubled(shop: Database, tmp_path: Path) -> None:
+    locker = shop.connect()
+    with daemons(shop, tmp_path) as started:
+        leader = start(shop, tmp_path, started)
+        wait_for(lambda: leader.leads, "the first daemon to lead")
+        for number in range(KILLS):
+            heir = start(shop, tmp_path, started)
+            obstacle = (READING, WRITING)[number % 2]
+            locker.execute(obstacle.encode())
+            shop.execute(f"INSERT INTO orders VALUES ({100 + number}, {number % 5}, 1)")
+            shop.execute(f"UPDATE orders SET amount = amount + 1 WHERE id = {number + 1}")
+            shop.execute(f"DELETE FROM orders WHERE id = {90 + number}")
+            wait_until_blocked(shop, "advisory" if obstacle == WRITING else "slowly")
+            wait_for(lambda: heir.stands_by, "the second daemon to stand by")  # noqa: B023
+            assert leader.end(signal.SIGKILL) == -signal.SIGKILL
+            locker.execute("SELECT pg_advisory_unlock_all()")
+            wait_for(lambda: heir.leads, "the second daemon to take over")  # noqa: B023
+            wait_for(lambda: is_exact(shop), f"the stream table to be right after kill {number + 1}")
+            leader = heir
+        assert leader.end(signal.SIGTERM) == 0
+    assert shop.value("SELECT count(*) FROM orders") == 40
+    with local_client(shop.dsn) as (client, _):
+        assert client.verify("totals").matches
+
+
+def test_a_leader_that_is_told_to_end_finishes_and_hands_over(shop: Database, tmp_path: Path) -> None:
+    with daemons(shop, tmp_path) as started:
+        first = start(shop, tmp_path, started)
+        wait_for(lambda: first.leads, "the first daemon to lead")
+        second = start(shop, tmp_path, started)
+        wait_for(lambda: second.stands_by, "the second daemon to stand by")
+        shop.execute("INSERT INTO orders VALUES (200, 1, 5)")
+        wait_for(lambda: is_exact(shop), "the leader to refresh")
+        assert first.end(signal.SIGTERM) == 0
+        wait_for(lambda: second.leads, "the second daemon to take over")
+        shop.execute("INSERT INTO orders VALUES (201, 1, 5)")
+        wait_for(lambda: is_exact(shop), "the second daemon to refresh")
+        assert second.end(signal.SIGTERM) == 0
+
+
+def test_a_daemon_outlives_the_sessions_that_the_server_ends(shop: Database, tmp_path: Path) -> None:
+    with daemons(shop, tmp_path) as started:
+        daemon = start(shop, tmp_path, started)
+        wait_for(lambda: daemon.leads, "the daemon to lead")
+        ours = "datname = current_database() AND application_name LIKE 'pytrickle/%%'"
+        shop.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ours}")
+        shop.execute("INSERT INTO orders VALUES (300, 1, 5)")
+        wait_for(lambda: is_exact(shop), "the daemon to refresh on new connections")
+        assert daemon.end(signal.SIGTERM) == 0
