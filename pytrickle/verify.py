@@ -9,6 +9,7 @@ from pytrickle.catalog.definition import Definition
 from pytrickle.catalog.probe import server_probe
 from pytrickle.catalog.session import session_statements
 from pytrickle.db import exported_snapshot, translate_errors
+from pytrickle.plan.carrier import as_text
 from pytrickle.plan.dialect import quote
 from pytrickle.plan.full import query_at
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
@@ -51,7 +52,7 @@ def _compare(
     connection: psycopg.Connection, definition: Definition, expected: str, plain: tuple[bool, ...]
 ) -> tuple[int, int]:
     aliases = ", ".join(f"c{i}" for i in range(len(plain)))
-    items = ", ".join(f"c{i}" if comparable else f"CAST(c{i} AS text)" for i, comparable in enumerate(plain))
+    items = ", ".join(f"c{i}" if comparable else as_text(f"c{i}", True) for i, comparable in enumerate(plain))
     stored = f"SELECT * FROM {quote(definition.schema)}.{quote(definition.name)}"
     want, have = (f"SELECT {items} FROM ({query}) AS q({aliases})" for query in (expected, stored))
     query = (

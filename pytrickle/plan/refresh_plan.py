@@ -5,7 +5,8 @@ from enum import StrEnum
 
 from pytrickle.catalog.definition import Window
 from pytrickle.plan.algebra import Query, Relation, Top, UnionAll, Version, operations
-from pytrickle.plan.compile import Compiler, compile_rows, unfolded
+from pytrickle.plan.carrier import as_text, carried, cast_may_lose
+from pytrickle.plan.compile import Compiler, blocks_of, compile_rows, unfolded
 from pytrickle.plan.delta import at, differentiate
 from pytrickle.plan.grouped import Grouped
 from pytrickle.plan.keyed import keyed_query
@@ -96,7 +97,9 @@ def plan_differential(shape: Shape, windows: dict[int, Window], small: int, stat
     terms = differentiate(query.rows, frozenset(relid for relid, window in windows.items() if window.delta_rows))
     parts = unfolded(terms, windows)
     delta_rows = sum(window.delta_rows for window in windows.values())
-    joinable = spark_terms(terms, shape.definition, windows) if delta_rows > small else None
+    lossy = _lossy(shape)
+    joined = tuple(carried(block, lossy) for term in terms for block in blocks_of(term))
+    joinable = spark_terms(joined, shape.definition, windows) if delta_rows > small else None
     placement = choose(parts, shape.definition, delta_rows, small, joinable is not None)
     compiler = Compiler(shape.definition, windows)
     delta = _rows(compiler, parts, shape)
@@ -116,9 +119,9 @@ def plan_differential(shape: Shape, windows: dict[int, Window], small: int, stat
         return replace(plan, stage=Stage.INPUT if shape.grouped else Stage.CHANGES, join=joinable)
     settings = PLANNER + SETTINGS[placement.place]
     if shape.grouped is None:
-        return replace(plan, read=_reading(compiler.within(delta), query.row_columns, True, settings))
+        return replace(plan, read=_reading(compiler.within(delta), query.row_columns, lossy, settings, True))
     increments = compiler.within(shape.grouped.increments(delta))
-    read = _reading(increments, _increment_columns(shape.grouped), False, settings)
+    read = _reading(increments, _increment_columns(shape.grouped), lossy, settings)
     return replace(plan, stage=Stage.INCREMENTS, read=read)
 
 
@@ -129,13 +132,13 @@ def plan_initial(shape: Shape, windows: dict[int, Window], action: Action, reaso
     rows = _as_written(query, windows) or _rows(compiler, unfolded((at(query.rows, Version.NEW),), windows), shape)
     settings = PLANNER + SETTINGS[Place.POSTGRES]
     plan = RefreshPlan(action, reason, shape, tuple(windows.values()), Stage.CONTENT, top=query.top)
-    grouped = shape.grouped
+    grouped, lossy = shape.grouped, _lossy(shape)
     if grouped is None:
-        return replace(plan, read=_reading(compiler.within(rows), query.row_columns, True, settings))
-    read = _reading(compiler.within(grouped.increments(rows)), _increment_columns(grouped), False, settings)
+        return replace(plan, read=_reading(compiler.within(rows), query.row_columns, lossy, settings, True))
+    read = _reading(compiler.within(grouped.increments(rows)), _increment_columns(grouped), lossy, settings)
     keyed = None
     if len(grouped.values) > len(grouped.extrema):
-        keyed = _reading(compiler.within(grouped.recomputed(rows)), _value_columns(grouped), False, settings)
+        keyed = _reading(compiler.within(grouped.recomputed(rows)), _value_columns(grouped), lossy, settings)
     return replace(plan, stage=Stage.STATE, read=read, keyed=keyed)
 
 
@@ -154,7 +157,7 @@ def plan_full(shape: Shape, query: str, windows: dict[int, Window], action: Acti
     names = [name for name, _ in shape.definition.columns]
     aliases = ", ".join(f"r{i}" for i in range(len(names)))
     text = f"SELECT * FROM (\n{query}\n) AS pgt_full({aliases})"
-    read = _reading(text, tuple(f"r{i}" for i in range(len(names))), False, PLANNER + SEQUENTIAL)
+    read = _reading(text, tuple(f"r{i}" for i in range(len(names))), _lossy(shape), PLANNER + SEQUENTIAL)
     return RefreshPlan(action, reason, shape, tuple(windows.values()), Stage.CONTENT, read=read)
 
 
@@ -185,7 +188,8 @@ def _keyed(shape: Shape, compiler: Compiler, delta: str, state: str) -> Reading 
         shape.grouped, delta, keyed.rows(UnionAll(parts), frozenset(shape.grouped.keys)), state
     )
     keyed.entries.update(entries)
-    return _reading(keyed.within(query), _value_columns(shape.grouped), False, PLANNER + SETTINGS[Place.POSTGRES])
+    settings = PLANNER + SETTINGS[Place.POSTGRES]
+    return _reading(keyed.within(query), _value_columns(shape.grouped), _lossy(shape), settings)
 
 
 def _increment_columns(grouped: Grouped) -> tuple[str, ...]:
@@ -196,7 +200,18 @@ def _value_columns(grouped: Grouped) -> tuple[str, ...]:
     return grouped.keys + tuple(column.name for column in grouped.values)
 
 
-def _reading(query: str, columns: tuple[str, ...], weighted: bool, settings: tuple[str, ...]) -> Reading:
-    items = [f"CAST(q.{column} AS text) AS {column}" for column in columns]
+def _lossy(shape: Shape) -> frozenset[str]:
+    """Name the columns whose cast to text may lose something; which type a minimum has is left open."""
+    types = {f"r{i}": type_name for i, (_, type_name) in enumerate(shape.definition.columns)}
+    grouped = shape.grouped
+    types |= dict(grouped.types) if grouped else {}
+    values = {column.name for column in grouped.values} if grouped else set()
+    return frozenset(values | {name for name, type_name in types.items() if cast_may_lose(type_name)})
+
+
+def _reading(
+    query: str, columns: tuple[str, ...], lossy: frozenset[str], settings: tuple[str, ...], weighted: bool = False
+) -> Reading:
+    items = [f"{as_text(f'q.{column}', column in lossy)} AS {column}" for column in columns]
     items += [f"q.{WEIGHT}"] if weighted else []
     return Reading(f"SELECT {', '.join(items)}\nFROM (\n{query}\n) AS q", columns, weighted, settings)
