@@ -1,5 +1,6 @@
 """Expressions that fail on rows which the query as it is written never evaluates."""
 
+import psycopg
 import pytest
 
 from tests.conftest import Database
@@ -82,3 +83,35 @@ def test_an_antijoin_may_exclude_what_an_expression_fails_on(db: Database) -> No
             with db.connect() as connection:
                 for number, query in enumerate(EXCLUDED):
                     assert not differences(connection, f"st{number}", query, False), (query, batch)
+
+
+TWO_ROWS = (
+    "SELECT id, (SELECT r.v FROM r WHERE r.t = 'x') AS v FROM l",
+    "SELECT id, (SELECT r.v FROM r WHERE r.k = l.k) AS v FROM l",
+    "SELECT id FROM l WHERE v <= (SELECT r.v FROM r WHERE r.k = l.k)",
+    "SELECT k, sum((SELECT r.v FROM r WHERE r.k = l.k)) AS s FROM l GROUP BY k",
+)
+
+
+@pytest.mark.parametrize("query", TWO_ROWS)
+def test_a_scalar_subquery_of_two_rows_fails_as_in_postgres_until_one_goes(db: Database, query: str) -> None:
+    """Q1, second half."""
+    for statement in (*TABLES, "INSERT INTO l VALUES (1, 1, 1, 'a')", "INSERT INTO r VALUES (1, 1, 1, 'x')"):
+        db.execute(statement)
+    with local_client(db.dsn) as (client, _), db.connect() as connection:
+        client.create_stream_table("st", query)
+        client.tick()
+        before = db.execute("TABLE st")
+        db.execute("INSERT INTO r VALUES (2, 1, 5, 'x')")
+        with pytest.raises(psycopg.errors.CardinalityViolation) as refused:
+            db.execute(query)
+        for _ in range(2):
+            (result,) = client.tick()
+            assert result.error == refused.value.diag.message_primary
+            assert db.execute("TABLE st") == before != []
+        for mended in ("DELETE FROM r WHERE id = 1", "UPDATE r SET v = 7", "DELETE FROM r"):
+            db.execute(mended)
+            (result,) = client.tick()
+            assert not result.error
+            assert not differences(connection, "st", query, True), mended
+        assert result.action == "DIFFERENTIAL"
