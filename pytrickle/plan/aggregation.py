@@ -36,12 +36,14 @@ def group(
     keys = tuple(f"k{i}" for i in range(len(lift.keys) + ties))
     arguments = (*keys, *lift.arguments.names)
     rows: Rows = tuple((each.block, _columns(lift, each, outer)) for each in loose)
-    settled = [settle_call(lift.arguments.take(call), arguments) for call in lift.calls.values()]
+    taken = [lift.arguments.take(call) for call in lift.calls.values()]
+    settled = [settle_call(call, arguments) for call in taken]
     calls = [f"{text(call)} AS c{i}" for i, call in enumerate(settled)]
     listed = [f"{ROW}.{key}" for key in keys]
     grouped = f" GROUP BY {', '.join(listed)}" if keys else ""
     columns = (*keys, *(f"c{i}" for i in range(len(calls))))
-    form = Form("aggregate", f"SELECT {', '.join([*listed, *calls])} FROM", f"AS {ROW}{grouped}", columns)
+    head = f"SELECT {', '.join([*listed, *calls])} FROM"
+    form = Form("aggregate", head, f"AS {ROW}{grouped}", columns, tied=settled != taken)
     leaf = derive(reader, rows, arguments, keys, form)
     _refuse_rounding(lift.calls.values(), reader.types_of(leaf.operation)[len(keys) :])
     block = Block((leaf,), loose[0].ties(leaf.alias, len(lift.keys)), _visible(lift, columns_of(leaf)))

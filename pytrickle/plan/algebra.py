@@ -69,7 +69,7 @@ class Operation:
     `exact` says that equal values of every argument are the same text; `ordered` that the result may depend on the
     order of the rows, which are then sorted by `keys`, the expressions `ordering` and their whole content. Through the
     columns `entries` a condition on the result reaches the input; `settled` says that equal result columns are the
-    same text.
+    same text, `tied` that its own order breaks ties, which the user's text leaves open.
     """
 
     name: str
@@ -85,6 +85,7 @@ class Operation:
     nullable: bool = True
     entries: tuple[str, ...] = ()
     settled: bool = False
+    tied: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,10 @@ ROW = "d"
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How an operation is written: `head` and `tail` around its rows, and the columns that come out."""
+    """How an operation is written: `head` and `tail` around its rows, and the columns that come out.
+
+    For the other fields see Operation.
+    """
 
     name: str
     head: str
@@ -29,6 +32,7 @@ class Form:
     ordered: bool = False
     ordering: tuple[str, ...] = ()
     entries: tuple[str, ...] = ()
+    tied: bool = False
 
 
 @dataclass(slots=True)
@@ -92,6 +96,7 @@ def derive(reader: Reader, rows: Rows, arguments: tuple[str, ...], keys: tuple[s
         form.ordering,
         nullable=not _never_null(reader, rows, arguments, keys),
         entries=form.entries or tuple(key for key in keys if key in form.columns),
+        tied=form.tied,
     )
     return Derived(reader.alias(), replace(operation, settled=reader.is_exact(operation)))
 

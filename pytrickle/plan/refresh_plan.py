@@ -145,7 +145,7 @@ def plan_initial(shape: Shape, windows: dict[int, Window], action: Action, reaso
 def _as_written(query: Query, windows: dict[int, Window]) -> str | None:
     """Read all rows by the user's own text, which PostgreSQL plans best, unless rows or their order differ from it."""
     found = operations(query.rows)
-    settled = found and not any(operation.ordered for operation in found)
+    settled = found and not any(operation.ordered or operation.tied for operation in found)
     if query.text is None or not settled or any(window.new and window.future_rows for window in windows.values()):
         return None
     names = f"({', '.join(query.row_columns)})" if query.row_columns else ""

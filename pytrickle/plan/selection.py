@@ -79,7 +79,7 @@ def distinct_on(reader: Reader, blocks: Blocks, items: Items, select: exp.Select
     tail = f"AS {ROW} ORDER BY {', '.join([*ordering, image(arguments)])}"
     head = f"{first}{', '.join(f'{ROW}.{name}' for name in shown)} FROM"
     entries = tuple(f"a{i}" for i, (_, item) in enumerate(items) if item in keys)
-    leaf = derive(reader, rows, arguments, names, Form("distinct on", head, tail, shown, entries=entries))
+    leaf = derive(reader, rows, arguments, names, Form("distinct on", head, tail, shown, entries=entries, tied=True))
     columns = columns_of(leaf)
     return Block((leaf,), (), {"": {name: columns[f"a{i}"] for i, (name, _) in enumerate(items)}})
 
@@ -158,7 +158,7 @@ def first_rows(reader: Reader, loose: tuple[Loose, ...], items: Items, orders: l
     head = f"SELECT {', '.join(f'e.{name}' for name in columns)} FROM (SELECT {ROW}.*, {number} FROM"
     last = f" AND e.pgt_place <= {bounds.offset + bounds.limit}" if bounds.limit is not None else ""
     tail = f"AS {ROW}) AS e WHERE e.pgt_place > {bounds.offset}{last}"
-    leaf = derive(reader, rows, arguments, keys, Form("limit", head, tail, columns))
+    leaf = derive(reader, rows, arguments, keys, Form("limit", head, tail, columns, tied=True))
     found = columns_of(leaf)
     names = {name: found[f"a{i}"] for i, (name, _) in enumerate(items[len(orders) :])}
     return Block((leaf,), loose[0].ties(leaf.alias), {"": names})

@@ -1,9 +1,10 @@
-"""A query without delta rules, read at a cut while later changes are there, keeps its groups."""
+"""Whole tables read at a cut while later changes are there."""
 
 import pytest
 
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
+from tests.equivalence.oracle import differences
 
 CALLS = ("sum(v)", "bit_or(v)", "array_agg(v ORDER BY id)", "every(v > 1)")
 
@@ -17,3 +18,40 @@ def test_aggregates_keep_their_groups_beyond_the_frontier(db: Database, call: st
         client.tick()
         db.execute("INSERT INTO s VALUES (4, 1, 4)")
         assert client.verify("st").matches
+
+
+LOADED = (
+    "SELECT id, v FROM s WHERE v > 1",
+    "SELECT s.id, o.k FROM s LEFT JOIN o ON o.k = s.k",
+    "SELECT id FROM s WHERE EXISTS (SELECT FROM o WHERE o.k = s.k)",
+    "SELECT id FROM s WHERE k NOT IN (SELECT k FROM o)",
+    "SELECT k, sum(v) AS v, min(v) AS m FROM s GROUP BY k",
+    "SELECT o.k, count(*) AS n FROM o LEFT JOIN s ON o.k = s.k GROUP BY o.k",
+    "SELECT DISTINCT k FROM s WHERE NOT EXISTS (SELECT FROM o WHERE o.k = s.k)",
+    "SELECT k FROM s EXCEPT SELECT k FROM o",
+    "SELECT id, rank() OVER (PARTITION BY k ORDER BY v) AS r FROM s",
+    "SELECT id, v FROM s ORDER BY v DESC, id LIMIT 2",
+    "WITH RECURSIVE w AS (SELECT id FROM s UNION SELECT id + 1 FROM w WHERE id < 3) SELECT id FROM w",
+)
+
+
+@pytest.mark.parametrize("mode", ["AUTO", "FULL"])
+def test_a_first_load_and_a_full_refresh_stop_at_the_cut(db: Database, mode: str) -> None:
+    db.execute("CREATE TABLE s (id int, k int, v int); CREATE TABLE o (id int, k int)")
+    with local_client(db.dsn) as (client, _), db.connect() as connection:
+        client.create_watermark_group("both", ["s", "o"])
+        for number, query in enumerate(LOADED):
+            client.create_stream_table(f"st{number}", query, watermark_gating="hold_back", refresh_mode=mode)
+        for step in (1, 2):
+            db.execute(f"INSERT INTO s SELECT i, i % 4, i % 3 + {step} FROM generate_series(1, 8) AS i")
+            db.execute("INSERT INTO o VALUES (1, 1), (1, 1), (3, 3)")
+            db.execute(f"CREATE SCHEMA seen{step}")
+            for source in "so":
+                db.execute(f"CREATE TABLE seen{step}.{source} AS TABLE public.{source}")
+                db.execute(f"SELECT pgtrickle.advance_watermark('{source}', '2024-01-0{step}Z')")
+            db.execute("DELETE FROM s WHERE id > 5; UPDATE s SET v = v + 9; DELETE FROM o WHERE k = 3")
+            db.execute("INSERT INTO s VALUES (0, 9, 9); INSERT INTO o VALUES (2, 2)")
+            assert [result.error for result in client.tick() if result.error] == []
+            connection.execute(f"SET search_path = seen{step}".encode())
+            for number, query in enumerate(LOADED):
+                assert not differences(connection, f"public.st{number}", query, True), query
