@@ -115,3 +115,20 @@ def test_a_scalar_subquery_of_two_rows_fails_as_in_postgres_until_one_goes(db: D
             assert not result.error
             assert not differences(connection, "st", query, True), mended
         assert result.action == "DIFFERENTIAL"
+
+
+def test_a_state_that_counts_fewer_rows_than_none_is_noticed_and_built_anew(db: Database) -> None:
+    for statement in (*TABLES, "INSERT INTO l VALUES (1, 1, 1, 'a'), (2, 1, 1, 'b')"):
+        db.execute(statement)
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("st", "SELECT k, count(*) AS n FROM l GROUP BY k")
+        client.tick()
+        state = db.value("SELECT 'pgtrickle_state.state_' || pgt_id FROM pgtrickle.pgt_stream_tables")
+        db.execute(f"UPDATE {state} SET pgt_rows = 0")
+        db.execute("DELETE FROM l WHERE id = 1")
+        assert [result.error for result in client.tick()] == [
+            f"The aggregate state {state} counts fewer rows than none in 1 groups."
+        ]
+        assert db.execute("TABLE st") == [(1, 2)]
+        assert [result.action for result in client.tick()] == ["REINITIALIZE"]
+        assert client.verify("st").matches
