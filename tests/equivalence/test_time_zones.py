@@ -1,4 +1,4 @@
-"""Keys of subqueries and outer joins where two moments without a time zone are one moment with one."""
+"""Time zones and other settings: moments that are one in one zone and two in another, and what a creator meant."""
 
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
@@ -35,3 +35,20 @@ def test_moments_that_daylight_saving_makes_equal_match_once(db: Database) -> No
             assert {result.error for result in client.tick()} == {None}
             for name, query in QUERIES.items():
                 assert not differences(connection, name, query, exact=True), (name, change)
+
+
+SETTINGS = ("TimeZone = 'Asia/Tokyo'", "DateStyle = 'ISO, DMY'", "IntervalStyle = 'iso_8601'")
+SPOKEN = "SELECT id, ts::text AS ts, date_trunc('day', ts) AS day, said::date AS said, i::text AS i FROM spoken"
+
+
+def test_the_creators_settings_hold_whoever_refreshes(db: Database) -> None:
+    db.execute("CREATE TABLE spoken (id int, ts timestamptz, said text, i interval)")
+    with local_client(db.dsn) as (client, _), db.connect() as creator:
+        for setting in SETTINGS:
+            creator.execute(f"SET {setting}".encode())
+        creator.execute("SELECT pgtrickle.create_stream_table('st', %s)", (SPOKEN,))
+        for number in (1, 2):
+            db.execute(f"INSERT INTO spoken VALUES ({number}, '2024-01-01 20:00Z', '03/04/2024', '1 day 02:00')")
+            assert {result.error for result in client.tick()} == {None}
+            assert not differences(creator, "st", SPOKEN, exact=True)
+        assert client.verify("st").matches
