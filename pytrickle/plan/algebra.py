@@ -65,7 +65,8 @@ class Scan:
 class Operation:
     """A construct computed from whole partitions of its input: rows that agree in `keys`, apart from all others.
 
-    `head` and `tail` enclose a relation with the input's `arguments` in PostgreSQL text, which yields `columns`.
+    `head` and `tail` enclose a relation with the input's `arguments` in PostgreSQL text, which yields `columns`; one
+    of these that is named like an argument shows it unchanged.
     `exact` says that equal values of every argument are the same text; `ordered` that the result may depend on the
     order of the rows, which are then sorted by `keys`, the expressions `ordering` and their whole content. Through the
     columns `entries` a condition on the result reaches the input; `settled` says that equal result columns are the
