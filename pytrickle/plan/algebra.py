@@ -34,12 +34,14 @@ class Expr:
 class Equality:
     """A join predicate `left = right` between two plain columns, each an (alias, column) pair.
 
-    `as_text` says that a side is cast to text, as PostgreSQL does with varchar, for which that changes nothing.
+    `as_text` says that a side is cast to text, as PostgreSQL does with varchar, for which that changes nothing;
+    `null_safe` that NULL equals NULL, as in IS NOT DISTINCT FROM.
     """
 
     left: tuple[str, str]
     right: tuple[str, str]
     as_text: bool = False
+    null_safe: bool = False
 
 
 @dataclass(frozen=True, slots=True)

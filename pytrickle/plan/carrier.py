@@ -22,9 +22,18 @@ class Kind:
 
 
 def carrier(equality: Equality, left: Kind | None, right: Kind | None) -> str | None:
-    """Return a template that maps both sides to what is the same exactly where PostgreSQL finds them equal, if any."""
-    if left is None or right is None:
-        return None
+    """Return a template that maps both sides to what is the same exactly where PostgreSQL finds them equal, if any.
+
+    >>> integer = Kind("int4", True)
+    >>> carrier(Equality(("l", "k"), ("r", "k"), null_safe=True), integer, integer)
+    "coalesce(CAST('=' AS text) || CAST({} AS bigint), '')"
+    """
+    found = None if left is None or right is None else _template(equality, left, right)
+    # As texts that begin with a sign, values leave the empty text to NULL.
+    return f"coalesce(CAST('=' AS text) || {found}, '')" if found and equality.null_safe else found
+
+
+def _template(equality: Equality, left: Kind, right: Kind) -> str | None:
     types = {left.base_type, right.base_type}
     if types <= TEXTUAL and left.bytewise and right.bytewise:
         return "CAST({} AS text)"

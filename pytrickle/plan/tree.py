@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from pytrickle.catalog.definition import Definition, Window
-from pytrickle.plan.algebra import Join, Project, Scan, UnionAll, Version
+from pytrickle.plan.algebra import Equality, Join, Project, Scan, UnionAll, Version
 
 SYMBOLS = {Version.DELTA: "Δ", Version.OLD: "old ", Version.NEW: "new "}
 
@@ -128,7 +128,7 @@ class RelationTree:
         pairs = [predicate.equality for predicate in node.predicates if predicate.equality]
         names = {leaf.alias: self.name(leaf) for leaf in leaves(node)}
         shown = [
-            " = ".join(f"{names.get(alias, alias)}.{column}" for alias, column in (pair.left, pair.right))
+            _sign(pair).join(f"{names.get(alias, alias)}.{column}" for alias, column in (pair.left, pair.right))
             for pair in pairs
         ]
         others = len(node.predicates) - len(pairs)
@@ -151,6 +151,10 @@ class RelationTree:
         divisor = prod(max(1, *(rows.get(alias, 1) for alias in pair)) for pair in pairs)
         product = prod(part.rows or 0 for part in parts)
         return max(product // divisor, min(1, product))
+
+
+def _sign(pair: Equality) -> str:
+    return " IS NOT DISTINCT FROM " if pair.null_safe else " = "
 
 
 def leaves(node: Any) -> tuple[Any, ...]:

@@ -20,7 +20,9 @@ from pytrickle.plan.algebra import (
     UnionAll,
     Version,
 )
+from pytrickle.plan.block import Block, project
 from pytrickle.plan.delta import differentiate
+from pytrickle.plan.dialect import parse_query
 from pytrickle.plan.placement import missing_indexes
 from pytrickle.plan.spark_join import SparkTerm, spark_terms
 
@@ -107,6 +109,15 @@ def test_only_keys_with_a_carrier_are_joined_in_spark(
     links = [equal((one, "j"), (other, "k"), as_text) for one, other in pairwise(CHAIN)]
     terms = differentiate(chain(*links), frozenset({1}))
     assert (spark_terms(terms, definition(base_type, deterministic), windows(1)) is not None) == possible
+
+
+def test_null_finds_null_as_a_text_that_no_value_has() -> None:
+    links = [equal((one, "j"), (other, "k")) for one, other in pairwise(CHAIN)]
+    first = links[0].equality
+    assert first is not None
+    null_safe = replace(links[0], equality=replace(first, null_safe=True))
+    (term,) = spark_terms(differentiate(chain(null_safe, *links[1:]), frozenset({1})), definition(), windows(1)) or ()
+    assert ["coalesce" in leaf.frames[0].sql for leaf in term.leaves] == [True, True, False, False]
 
 
 def test_expressions_that_mix_sources_stay_in_postgres() -> None:
@@ -261,3 +272,21 @@ def test_what_cannot_be_read_alone_stays_in_postgres() -> None:
 def test_without_a_join_there_is_nothing_for_spark_to_do() -> None:
     alone = Project(Join((keys_of("b"),)), (("r0", column("keys", "k0")),))
     assert not translated(alone, {2})
+
+
+@pytest.mark.parametrize(
+    ("condition", "null_safe"),
+    [
+        ("a.k = b.k", False),
+        ("NOT a.k IS DISTINCT FROM b.k", True),
+        ("NOT (a.k IS DISTINCT FROM b.k)", True),
+        ("a.k IS DISTINCT FROM b.k", None),
+        ("NOT a.k = b.k", None),
+    ],
+)
+def test_equalities_are_told_by_whether_null_equals_null(condition: str, null_safe: bool | None) -> None:
+    on = parse_query(f"SELECT 1 FROM a JOIN b ON {condition}").args["joins"][0].args["on"]
+    block = project(Block((reading("a"), reading("b")), (on,), {}), ())
+    assert isinstance(block.input, Join)
+    (predicate,) = block.input.predicates
+    assert (predicate.equality.null_safe if predicate.equality else None) == null_safe
