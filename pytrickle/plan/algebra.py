@@ -72,7 +72,7 @@ class Operation:
     `exact` says that equal values of every argument are the same text; `ordered` that the result may depend on the
     order of the rows, which are then sorted by `keys`, the expressions `ordering` and their whole content. Through the
     columns `entries` a condition on the result reaches the input; `settled` says that equal result columns are the
-    same text.
+    same text. `types` are those of the columns, where they were asked for.
     """
 
     name: str
@@ -88,6 +88,7 @@ class Operation:
     nullable: bool = True
     entries: tuple[str, ...] = ()
     settled: bool = False
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,28 @@
 """Which columns can be told equal outside of PostgreSQL: their types, followed below operations, and their carriers."""
 
+import re
 from dataclasses import dataclass
 
 from pytrickle.catalog.definition import Definition
-from pytrickle.plan.algebra import Derived, Equality, Expr, Function, Leaf, Project, Scan, leaves
+from pytrickle.plan.algebra import Derived, Equality, Expr, Function, Leaf, Operation, Project, Scan, leaves
 from pytrickle.plan.compile import blocks_of
 from pytrickle.plan.dialect import quote
 from pytrickle.plan.placement import TEXTUAL
 
 INTEGER = frozenset({"int2", "int4", "int8"})
 CANONICAL = frozenset({"uuid", "date", "timestamp", "timestamptz", "bool", "bytea"})
-UNCOLLATED = INTEGER | CANONICAL | {"numeric"}
+BASE_TYPES = {
+    "smallint": "int2",
+    "integer": "int4",
+    "bigint": "int8",
+    "numeric": "numeric",
+    "boolean": "bool",
+    "bytea": "bytea",
+    "date": "date",
+    "timestamp with time zone": "timestamptz",
+    "timestamp without time zone": "timestamp",
+    "uuid": "uuid",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +59,29 @@ def _template(equality: Equality, left: Kind, right: Kind) -> str | None:
 
 
 def kind_of(leaf: Leaf, column: str, definition: Definition) -> Kind | None:
-    """Return the kind of a leaf's column: that of the source column which it shows. None if it is computed."""
+    """Return the kind of a leaf's column; None where a collation may decide and the column does not say which."""
     match leaf:
         case Scan(relid=relid):
             found = definition.source(relid).column(column)
             return Kind(found.base_type, found.deterministic) if found else None
-        case Derived(operation=operation) if column in operation.arguments:
-            kinds = {_kind_in(block, column, definition) for block in blocks_of(operation.input)}
-            return kinds.pop() if len(kinds) == 1 else None
-        case _:
+        case Derived(operation=operation):
+            return _without_collation(operation, column) or _kind_shown(operation, column, definition)
+        case Function():
             return None
+
+
+def _without_collation(operation: Operation, column: str) -> Kind | None:
+    types = dict(zip(operation.columns, operation.types, strict=False))
+    base_type = BASE_TYPES.get(re.sub(r"\(.*?\)", "", types.get(column, "")))
+    return Kind(base_type, True) if base_type else None
+
+
+def _kind_shown(operation: Operation, column: str, definition: Definition) -> Kind | None:
+    """Return the kind of the source column that an operation's column shows, wherever its rows come from."""
+    if column not in operation.arguments:
+        return None
+    kinds = {_kind_in(block, column, definition) for block in blocks_of(operation.input)}
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def _kind_in(block: Project, column: str, definition: Definition) -> Kind | None:
@@ -92,4 +117,4 @@ def _as_text(kind: Kind | None) -> Kind | None:
         return None
     if kind.base_type in TEXTUAL:
         return Kind("text", kind.bytewise)
-    return Kind("text", True) if kind.base_type in UNCOLLATED else None
+    return Kind("text", True) if kind.base_type in BASE_TYPES.values() else None
