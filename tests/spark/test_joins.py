@@ -137,8 +137,8 @@ OPERATIONS = {
     "with_null": "SELECT a.k, a.x, b.x AS y FROM a LEFT JOIN b ON a.k IS NOT DISTINCT FROM b.k AND b.x > 5",
     "summed": "SELECT a.x, (SELECT sum(x) FROM b WHERE b.k = a.j) AS s FROM a",
     "counted": "SELECT a.k, t.n FROM a JOIN (SELECT j, count(*) AS n FROM b GROUP BY j) AS t ON t.n = a.x",
-    "grouped": "SELECT a.x, t.n, t.s FROM a JOIN (SELECT k, count(*) AS n, sum(x) AS s FROM b GROUP BY k) AS t"
-    " ON t.k = a.j",
+    "grouped": "SELECT a.x, t.n, t.s FROM (SELECT k, count(*) AS n, sum(x) AS s FROM b GROUP BY k) AS t"
+    " JOIN a ON t.k = a.j",
     "ranked": "SELECT a.x, t.x AS y, t.place FROM a JOIN (SELECT j, x, rank() OVER (PARTITION BY j ORDER BY x) AS place"
     " FROM b) AS t ON t.j = a.j",
     "distinct": "SELECT c.x, t.k FROM c LEFT JOIN (SELECT DISTINCT a.k, b.j FROM a JOIN b USING (k)) AS t ON t.j = c.k",
