@@ -8,7 +8,9 @@ from pyspark.sql.functions import broadcast, col
 from pyspark.sql.functions import sum as total
 
 from pytrickle.execute.jdbc import PinnedReader, ctid_ranges
-from pytrickle.plan.spark_join import Frame, Leaf, SparkTerm
+from pytrickle.plan.placement import PLANNER, SETTINGS, Place
+from pytrickle.plan.spark_join import SparkTerm
+from pytrickle.plan.spark_read import Frame, SparkLeaf
 from pytrickle.plan.zset import WEIGHT
 
 PAGES_PER_RANGE = 8192
@@ -44,10 +46,11 @@ class Frames:
             condition = _condition(term.keys[i], i)
             joined = joined.join(leaf, condition, "inner") if condition is not None else joined.crossJoin(leaf)
         weight = reduce(Column.__mul__, [col(f"l{i}_{WEIGHT}").cast("bigint") for i in range(len(leaves))])
+        weight = -weight if term.negated else weight
         output = [col(f"l{leaf}_{column}").alias(name) for name, leaf, column in term.output]
         return joined.select(*output, weight.alias(WEIGHT))
 
-    def _leaf(self, leaf: Leaf) -> DataFrame:
+    def _leaf(self, leaf: SparkLeaf) -> DataFrame:
         return reduce(DataFrame.unionByName, [self._frame(frame) for frame in leaf.frames])
 
     def _frame(self, frame: Frame) -> DataFrame:
@@ -58,7 +61,7 @@ class Frames:
 
     def _load(self, frame: Frame) -> DataFrame:
         if frame.pages is None:
-            loaded = self.reader.read(frame.sql)
+            loaded = self.reader.read(frame.sql, PLANNER + SETTINGS[Place.POSTGRES])
         else:
             parts = min(MAX_RANGES, max(1, frame.pages // PAGES_PER_RANGE))
             loaded = self.reader.read_ranges(frame.sql, ctid_ranges(frame.pages, parts))

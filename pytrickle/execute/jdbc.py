@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from pytrickle.db import JdbcTarget
-from pytrickle.plan.spark_join import CTID
+from pytrickle.plan.spark_read import CTID
 
 # Without a fetch size Spark leaves the connection in autocommit mode: the session statement's transaction is over
 # before the query runs, and the read silently sees current data instead of the snapshot.

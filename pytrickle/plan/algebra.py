@@ -34,12 +34,14 @@ class Expr:
 class Equality:
     """A join predicate `left = right` between two plain columns, each an (alias, column) pair.
 
-    `as_text` says that a side is cast to text, as PostgreSQL does with varchar, for which that changes nothing.
+    `as_text` says that a side is cast to text, as PostgreSQL does with varchar, for which that changes nothing;
+    `null_safe` that NULL equals NULL, as in IS NOT DISTINCT FROM.
     """
 
     left: tuple[str, str]
     right: tuple[str, str]
     as_text: bool = False
+    null_safe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,13 @@ class Scan:
 class Operation:
     """A construct computed from whole partitions of its input: rows that agree in `keys`, apart from all others.
 
-    `head` and `tail` enclose a relation with the input's `arguments` in PostgreSQL text, which yields `columns`.
+    `head` and `tail` enclose a relation with the input's `arguments` in PostgreSQL text, which yields `columns`; one
+    of these that is named like an argument shows it unchanged.
     `exact` says that equal values of every argument are the same text; `ordered` that the result may depend on the
     order of the rows, which are then sorted by `keys`, the expressions `ordering` and their whole content. Through the
     columns `entries` a condition on the result reaches the input; `settled` says that equal result columns are the
-    same text, `tied` that its own order breaks ties, which the user's text leaves open.
+    same text, `tied` that its own order breaks ties, which the user's text leaves open. `types` are those of the
+    columns, where they were asked for.
     """
 
     name: str
@@ -86,6 +90,7 @@ class Operation:
     entries: tuple[str, ...] = ()
     settled: bool = False
     tied: bool = False
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

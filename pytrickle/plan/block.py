@@ -153,13 +153,17 @@ def _predicate(condition: exp.Expr) -> Predicate:
 
 
 def _equality(condition: exp.Expr) -> Equality | None:
-    if not isinstance(condition, exp.EQ):
+    null_safe = isinstance(condition, exp.NullSafeEQ)
+    if isinstance(condition, exp.Not) and isinstance(condition.this.unnest(), exp.NullSafeNEQ):
+        # So PostgreSQL prints IS NOT DISTINCT FROM.
+        condition, null_safe = condition.this.unnest(), True
+    if not (null_safe or isinstance(condition, exp.EQ)):
         return None
     sides = condition.this.unnest(), condition.expression.unnest()
     left, right = (side.this.unnest() if _is_text_cast(side) else side for side in sides)
     if isinstance(left, exp.Column) and isinstance(right, exp.Column) and left.table != right.table:
         as_text = any(_is_text_cast(side) for side in sides)
-        return Equality((left.table, left.name), (right.table, right.name), as_text)
+        return Equality((left.table, left.name), (right.table, right.name), as_text, null_safe)
     return None
 
 

@@ -104,7 +104,7 @@ class Compiler:
             case Scan():
                 return fenced(self._corrected(leaf), leaf, reach.links(leaf))
             case Derived(version=Version.DELTA):
-                return f"{self._delta(leaf)} AS {alias}"
+                return f"{self.delta(leaf)} AS {alias}"
             case Derived():
                 return self._derived(leaf, reach)
 
@@ -145,7 +145,7 @@ class Compiler:
         plain = all(_is_plain(block) for part in parts for block in blocks_of(part))
         return self.rows(UnionAll(parts), bound), plain
 
-    def _delta(self, derived: Derived) -> str:
+    def delta(self, derived: Derived) -> str:
         """The keyed rule: op(NEW|K) - op(OLD|K) for the keys K that the input's delta touches, OLD = NEW - DELTA."""
         operation = derived.operation
         if operation in self.deltas:

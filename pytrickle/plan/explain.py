@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytrickle.catalog.definition import Definition
-from pytrickle.plan.algebra import Relation, Scan, UnionAll, Version
+from pytrickle.plan.algebra import Join, Project, Relation, Scan, UnionAll, Version
 from pytrickle.plan.delta import at
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan, Stage
 from pytrickle.plan.tree import Part, RelationTree, inputs_of, symbol
@@ -17,6 +17,8 @@ APPLIED = {
     Stage.STATE: "replace the groups' state, write the rows that differ",
 }
 DIRECT = "the refresher itself, for so few changes"
+
+MINUS = "− "
 
 
 def describe(plan: RefreshPlan, estimates: Mapping[str, int]) -> dict[str, Any]:
@@ -77,7 +79,7 @@ def _read(plan: RefreshPlan, reading: Reading, estimates: Mapping[str, int]) -> 
 
 def _joins(plan: RefreshPlan) -> list[Part]:
     windows = {window.relid: window for window in plan.windows}
-    tree = RelationTree(plan.shape.definition, windows, "PostgreSQL scan")
+    tree = RelationTree(plan.shape.definition, windows, "PostgreSQL")
     return [tree.part(node) for node in _relations(plan)]
 
 
@@ -103,7 +105,8 @@ def render_text(facts: dict[str, Any]) -> str:
     for source in facts["sources"]:
         cut = f", read at a cut, {source['rows_beyond_cut']} changes beyond it" if source["capped"] else ""
         lines.append(f"  source {source['source']}: {source['delta_rows']} changes{cut}")
-    lines += [f"  delta = {term}" if i == 0 else f"        + {term}" for i, term in enumerate(facts["terms"])]
+    for i, term in enumerate(facts["terms"]):
+        lines.append(f"  delta = {term}" if i == 0 else f"        {'' if term.startswith(MINUS) else '+ '}{term}")
     if facts["place"]:
         lines.append(f"  runs in: {facts['place']} ({facts['placement_reason']})")
     lines += [f"  missing index: {statement};" for statement in facts["missing_indexes"]]
@@ -120,7 +123,9 @@ def _queries(facts: dict[str, Any]) -> list[str]:
 def _terms(node: Any, definition: Definition) -> list[str]:
     if isinstance(node, UnionAll):
         return [term for child in node.inputs for term in _terms(child, definition)]
-    return [" ⋈ ".join(_factors(node, definition))]
+    join = node.input if isinstance(node, Project) else node
+    sign = MINUS if isinstance(join, Join) and join.negated else ""
+    return [sign + " ⋈ ".join(_factors(node, definition))]
 
 
 def _factors(node: Any, definition: Definition) -> list[str]:

@@ -98,7 +98,8 @@ def derive(reader: Reader, rows: Rows, arguments: tuple[str, ...], keys: tuple[s
         entries=form.entries or tuple(key for key in keys if key in form.columns),
         tied=form.tied,
     )
-    return Derived(reader.alias(), replace(operation, settled=reader.is_exact(operation)))
+    settled, types = reader.is_exact(operation), reader.types_of(operation)
+    return Derived(reader.alias(), replace(operation, settled=settled, types=types))
 
 
 def columns_of(leaf: Derived) -> dict[str, exp.Expr]:

@@ -130,7 +130,8 @@ def _is_table(leaf: Leaf) -> bool:
 def _columns_joined(scan: Scan, block: Project, reached: set[str], definition: Definition) -> list[str]:
     join = block.input
     assert isinstance(join, Join)
-    pairs = [predicate.equality for predicate in join.predicates if predicate.equality]
+    # IS NOT DISTINCT FROM uses no index.
+    pairs = [each for predicate in join.predicates if (each := predicate.equality) and not each.null_safe]
     sides = [(e.left, e.right, e) for e in pairs] + [(e.right, e.left, e) for e in pairs]
     found = [(own[1], e) for own, other, e in sides if own[0] == scan.alias and other[0] in reached]
     source = definition.source(scan.relid)

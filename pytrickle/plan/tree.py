@@ -1,13 +1,13 @@
 """The tree that `explain` draws: what is done, where, and on about how many rows."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from math import prod
 from typing import Any
 
 from pytrickle.catalog.definition import Definition, Window
-from pytrickle.plan.algebra import Join, Project, Scan, UnionAll, Version
+from pytrickle.plan.algebra import Equality, Join, Project, Scan, UnionAll, Version
 
 SYMBOLS = {Version.DELTA: "Δ", Version.OLD: "old ", Version.NEW: "new "}
 
@@ -64,6 +64,12 @@ def symbol(node: Any) -> str:
     return SYMBOLS.get(version, "") if isinstance(version, Version) else ""
 
 
+def name_of(node: Any) -> str:
+    """Name a node that is no source: its operation, or its class."""
+    operation = getattr(node, "operation", None) or node
+    return str(getattr(operation, "name", type(operation).__name__.lower()))
+
+
 def inputs_of(node: Any) -> tuple[Any, ...]:
     """Return what a node of the algebra reads, whatever its class: its `inputs`, its `input`, or its operation's."""
     if (inputs := getattr(node, "inputs", None)) is not None:
@@ -76,7 +82,7 @@ def inputs_of(node: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RelationTree:
-    """Draws relations: `place` is where their leaves are read."""
+    """Draws relations: `leaf_place` is where the leaves of their joins are read, operations with all below them."""
 
     definition: Definition
     windows: dict[int, Window]
@@ -85,10 +91,11 @@ class RelationTree:
     @singledispatchmethod
     def part(self, node: Any) -> Part:
         """Draw a node; one of an unknown class by its name, its version and its inputs."""
-        operation = getattr(node, "operation", node)
-        name = getattr(operation, "name", type(operation).__name__.lower())
-        parts = tuple(self.part(child) for child in inputs_of(node))
-        return Part(f"{symbol(node)}{name}", _most(parts), None, parts)
+        operation = getattr(node, "operation", None)
+        tree = self if operation is None else replace(self, leaf_place=None)
+        parts = tuple(tree.part(child) for child in inputs_of(node))
+        place = None if operation is None else self.leaf_place
+        return Part(f"{symbol(node)}{name_of(node)}", _most(parts), place, parts)
 
     @part.register
     def _(self, node: Scan) -> Part:
@@ -116,22 +123,22 @@ class RelationTree:
     @part.register
     def _(self, node: Join) -> Part:
         parts = tuple(self.part(child) for child in node.inputs)
-        if len(parts) == 1 and not node.predicates:
+        if len(parts) == 1 and not node.predicates and not node.negated:
             return parts[0]
         pairs = [predicate.equality for predicate in node.predicates if predicate.equality]
         names = {leaf.alias: self.name(leaf) for leaf in leaves(node)}
         shown = [
-            " = ".join(f"{names.get(alias, alias)}.{column}" for alias, column in (pair.left, pair.right))
+            _sign(pair).join(f"{names.get(alias, alias)}.{column}" for alias, column in (pair.left, pair.right))
             for pair in pairs
         ]
         others = len(node.predicates) - len(pairs)
         shown += [f"{others} condition{'' if others == 1 else 's'}"] if others else []
         label = ("join" if len(parts) > 1 else "filter") + (f" on {' and '.join(shown)}" if shown else "")
-        return Part(label, self._joined(node, parts), None, parts)
+        return Part(f"{'− ' if node.negated else ''}{label}", self._joined(node, parts), None, parts)
 
     def name(self, leaf: Any) -> str:
         """Name a leaf as a condition would: its table, or the operation below it."""
-        return self.definition.source(leaf.relid).name if isinstance(leaf, Scan) else str(leaf.alias)
+        return self.definition.source(leaf.relid).name if isinstance(leaf, Scan) else name_of(leaf)
 
     def _joined(self, node: Join, parts: tuple[Part, ...]) -> int | None:
         """Expect one partner on the larger side of every pair of relations that an equality connects."""
@@ -144,6 +151,10 @@ class RelationTree:
         divisor = prod(max(1, *(rows.get(alias, 1) for alias in pair)) for pair in pairs)
         product = prod(part.rows or 0 for part in parts)
         return max(product // divisor, min(1, product))
+
+
+def _sign(pair: Equality) -> str:
+    return " IS NOT DISTINCT FROM " if pair.null_safe else " = "
 
 
 def leaves(node: Any) -> tuple[Any, ...]:

@@ -12,7 +12,8 @@ import pyarrow as pa
 from pytrickle.client import Client
 from pytrickle.config import Settings
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan
-from pytrickle.plan.spark_join import Frame, Leaf, SparkTerm
+from pytrickle.plan.spark_join import SparkTerm
+from pytrickle.plan.spark_read import Frame, SparkLeaf
 from pytrickle.plan.zset import WEIGHT
 from pytrickle.staged import Staged
 
@@ -81,12 +82,12 @@ class _Joins:
             wanted = [(left, tuple(left[at][other] for _, at, other in keys)) for left in partial]
             partial = [(*left, row) for left, key in wanted if None not in key for row in found.get(key, ())]
         for joined in partial:
-            weight = 1
+            weight = -1 if term.negated else 1
             for row in joined:
                 weight *= row[WEIGHT]
             yield (*(joined[at][column] for _, at, column in term.output), weight)
 
-    def _leaf(self, leaf: Leaf) -> list[Row]:
+    def _leaf(self, leaf: SparkLeaf) -> list[Row]:
         return [row for frame in leaf.frames for row in self._frame(frame)]
 
     def _frame(self, frame: Frame) -> list[Row]:

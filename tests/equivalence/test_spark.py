@@ -1,17 +1,25 @@
 """Random rows, batches and queries through Spark itself: differential = recomputed, for the whole grammar."""
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import pytrickle
+from pytrickle.execute.run import SparkEngine
+from pytrickle.plan.placement import Place
+from pytrickle.plan.refresh_plan import RefreshPlan
 from tests.conftest import Database
-from tests.equivalence.grammar import CORE, WHOLE
+from tests.equivalence import selects
+from tests.equivalence.grammar import CORE, WHOLE, Grammar
 from tests.equivalence.runs import Size, disable_jit, play
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+JOINS = replace(WHOLE, kinds=((selects.plain, 3), (selects.grouped, 1)))
+GRAMMARS = {"core": CORE, "joins": JOINS, "whole": WHOLE}
 WORLDS, STREAM_TABLES, BATCHES = 6, 50, 5
 
 
@@ -24,11 +32,27 @@ def test_random_stream_tables_equal_their_queries_through_spark(db: Database, sp
         print(f"seed {1000 + seed}: {told}")
 
 
-@pytest.mark.parametrize("small_delta_rows", [0, 20_000])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1, 3))
+@pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=GRAMMARS.keys())
 def test_spark_joins_what_postgres_does_not(
-    db: Database, spark: "SparkSession", seed: int, small_delta_rows: int
+    db: Database, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, grammar: Grammar, seed: int
 ) -> None:
     disable_jit(db)
-    with pytrickle.connect(db.dsn, spark, small_delta_rows=small_delta_rows, direct_delta_rows=0) as client:
-        play(db, client, 2000 + seed, CORE, Size(queries=7, batches=3)).verify()
+    places = counted_places(monkeypatch)
+    with pytrickle.connect(db.dsn, spark, small_delta_rows=0, direct_delta_rows=0) as client:
+        play(db, client, 2000 + seed, grammar, Size(queries=16, batches=2)).verify()
+    assert places[Place.SPARK]
+    print(f"seed {2000 + seed}: {dict(places)}")
+
+
+def counted_places(monkeypatch: pytest.MonkeyPatch) -> Counter[Place]:
+    """Count from now on where differential refreshes are computed."""
+    places: Counter[Place] = Counter()
+    compute = SparkEngine.compute
+
+    def counted(engine: SparkEngine, plan: RefreshPlan, *arguments: Any) -> Any:
+        places.update([plan.placement.place] if plan.placement else [])
+        return compute(engine, plan, *arguments)
+
+    monkeypatch.setattr(SparkEngine, "compute", counted)
+    return places

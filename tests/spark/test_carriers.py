@@ -10,7 +10,7 @@ from pytrickle.catalog.definition import Definition, Source, SourceColumn, Windo
 from pytrickle.db import exported_snapshot, jdbc_target
 from pytrickle.execute.dataframes import Frames
 from pytrickle.execute.jdbc import PinnedReader
-from pytrickle.plan import spark_join
+from pytrickle.plan import kinds, spark_join
 from pytrickle.plan.algebra import Equality, Expr, Join, Predicate, Project, Scan
 from pytrickle.plan.placement import TEXTUAL
 from pytrickle.plan.zset import WEIGHT
@@ -50,7 +50,7 @@ EDGES = {
 }
 PAIRS = (
     ("int2", "int4"), ("int4", "int8"), ("int8", "int2"), ("text", "text"), ("text", "varchar"), ("numeric", "numeric"),
-    ("numeric", "cents"), *((name, name) for name in sorted(spark_join.CANONICAL)),
+    ("numeric", "cents"), *((name, name) for name in sorted(kinds.CANONICAL)),
 )  # fmt: skip
 # What a cast to text alone would get wrong: the carrier of numerics without trim_scale, and types without a carrier.
 UNFIT = {
@@ -74,7 +74,7 @@ def test_every_carrier_is_equal_exactly_where_postgres_finds_the_values_equal(
 
 
 def test_every_type_with_a_carrier_has_edge_values() -> None:
-    assert spark_join.INTEGER | spark_join.CANONICAL | TEXTUAL | {"numeric"} == EDGES.keys() - {"cents"}
+    assert kinds.INTEGER | kinds.CANONICAL | TEXTUAL | {"numeric"} == EDGES.keys() - {"cents"}
     assert {name for pair in PAIRS for name in pair} == EDGES.keys()
 
 
@@ -82,7 +82,7 @@ def test_a_cast_to_text_alone_would_not_do(db: Database, spark: SparkSession, mo
     _create_edges(db, UNFIT)
     pairs = tuple((name, name) for name in UNFIT)
     expected = _in_postgres(db, pairs)
-    monkeypatch.setattr(spark_join._Translation, "_carrier", lambda self, left, right: "CAST({} AS text)")
+    monkeypatch.setattr(kinds, "_template", lambda equality, left, right: "CAST({} AS text)")
     found = _in_spark(db, spark, pairs)
     assert [pair for pair in pairs if found[pair] == expected[pair]] == []
 

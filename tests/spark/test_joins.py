@@ -11,6 +11,7 @@ import pytrickle
 from pytrickle.client import Client
 from pytrickle.execute import dataframes
 from pytrickle.execute.jdbc import PinnedReader
+from pytrickle.plan.placement import Place
 from tests.conftest import Database
 from tests.equivalence.oracle import differences
 from tests.waiting import wait_for
@@ -66,7 +67,11 @@ def keyed(db: Database) -> dict[str, str]:
         for side in ("l", "r"):
             rows = ", ".join(f"({key}, 1), ({key}, 1)" for key in ["NULL", *keys[:3]])
             db.execute(f"INSERT INTO {name}_{side} VALUES {rows}")
-    return {name: f"SELECT l.k AS lk, r.k AS rk, x, y FROM {name}_l l JOIN {name}_r r ON r.k = l.k" for name in KEYS}
+    joined = "SELECT l.k AS lk, r.k AS rk, x, y FROM {0}_l l JOIN {0}_r r ON r.k {1} l.k"
+    with_null = {
+        f"{name}_or_null": joined.format(name, "IS NOT DISTINCT FROM") for name in ("texts", "numerics", "flags")
+    }
+    return {name: joined.format(name, "=") for name in KEYS} | with_null
 
 
 def test_every_key_type_joins_in_spark_as_in_postgres(
@@ -116,6 +121,45 @@ def change(db: Database, table: str, step: int) -> None:
     db.execute(f"DELETE FROM {table} WHERE x = {step + 3} AND j = {step}")
 
 
+PARTNERS = "SELECT a.x, b.x AS y FROM a {} JOIN b ON a.k = b.j AND b.x > 2"
+OPERATIONS = {
+    "left_join": PARTNERS.format("LEFT"),
+    "right_join": PARTNERS.format("RIGHT"),
+    "full_join": "SELECT a.k, a.x, b.x AS y FROM a FULL JOIN b ON a.k = b.j AND a.j = b.k",
+    "left_joins": "SELECT a.x, b.x AS y, c.x AS z FROM a LEFT JOIN b ON a.k = b.k LEFT JOIN c ON b.j = c.k",
+    "left_totals": "SELECT a.j, count(b.x) AS n, sum(b.x) AS s FROM a LEFT JOIN b ON a.k = b.k GROUP BY a.j",
+    "present": "SELECT k, x FROM a WHERE EXISTS (SELECT FROM b WHERE b.k = a.j AND b.x > 5)",
+    "absent": "SELECT k, x FROM a WHERE NOT EXISTS (SELECT FROM b JOIN c ON b.j = c.k WHERE b.k = a.j AND c.x > 5)",
+    "any": "SELECT k, x FROM a WHERE EXISTS (SELECT FROM b WHERE x > 11)",
+    "listed": "SELECT k, x FROM a WHERE k IN (SELECT j FROM b WHERE x > 5)",
+    "unlisted": "SELECT k, x FROM a WHERE k NOT IN (SELECT j FROM b WHERE x > 9)",
+    "of_two": "SELECT k, x FROM a WHERE k IN (SELECT j FROM b UNION SELECT k FROM c WHERE x > 5)",
+    "with_null": "SELECT a.k, a.x, b.x AS y FROM a LEFT JOIN b ON a.k IS NOT DISTINCT FROM b.k AND b.x > 5",
+    "summed": "SELECT a.x, (SELECT sum(x) FROM b WHERE b.k = a.j) AS s FROM a",
+    "counted": "SELECT a.k, t.n FROM a JOIN (SELECT j, count(*) AS n FROM b GROUP BY j) AS t ON t.n = a.x",
+    "grouped": "SELECT a.x, t.n, t.s FROM (SELECT k, count(*) AS n, sum(x) AS s FROM b GROUP BY k) AS t"
+    " JOIN a ON t.k = a.j",
+    "ranked": "SELECT a.x, t.x AS y, t.place FROM a JOIN (SELECT j, x, rank() OVER (PARTITION BY j ORDER BY x) AS place"
+    " FROM b) AS t ON t.j = a.j",
+    "distinct": "SELECT c.x, t.k FROM c LEFT JOIN (SELECT DISTINCT a.k, b.j FROM a JOIN b USING (k)) AS t ON t.j = c.k",
+}
+
+
+def test_joins_with_operations_at_every_step(chain: Database, spark: "SparkSession") -> None:
+    with spark_client(chain, spark) as client:
+        for name, query in OPERATIONS.items():
+            client.create_stream_table(f"st_{name}", query)
+        tick(client, "FULL")
+        for step, tables in enumerate(("abc", "a", "bc")):
+            for table in tables:
+                change(chain, table, step)
+            places = {name: client.explain(f"st_{name}").data["place"] for name in OPERATIONS}
+            assert places == dict.fromkeys(OPERATIONS, Place.SPARK.value)
+            tick(client, "DIFFERENTIAL")
+            compare(chain, {f"st_{name}": query for name, query in OPERATIONS.items()})
+        assert all(client.verify(f"st_{name}").matches for name in OPERATIONS)
+
+
 def test_chains_and_self_joins_in_ranges_of_pages(
     chain: Database, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,10 +187,11 @@ def test_chains_and_self_joins_in_ranges_of_pages(
 
 
 def test_joins_at_cuts_correct_old_and_new_states(chain: Database, spark: "SparkSession") -> None:
+    queries = CHAIN | {f"st_{name}": OPERATIONS[name] for name in ("left_join", "absent", "grouped", "distinct")}
     advance = "SELECT pgtrickle.advance_watermark(%s, '2024-01-01Z'::timestamptz + %s * interval '1 hour')"
     with spark_client(chain, spark) as client:
         client.create_watermark_group("all", list("abc"))
-        for name, query in CHAIN.items():
+        for name, query in queries.items():
             client.create_stream_table(name, query, watermark_gating="hold_back")
         for table in "abc":
             chain.execute(advance, table, 0)
@@ -162,7 +207,7 @@ def test_joins_at_cuts_correct_old_and_new_states(chain: Database, spark: "Spark
             for table in "abc":
                 chain.execute(f"CREATE VIEW at_{step}.{table} AS TABLE {table}_{step}")
             with chain.connect(options=f"-c search_path=at_{step}") as connection:
-                for name, query in CHAIN.items():
+                for name, query in queries.items():
                     wrong = differences(connection, f"public.{name}", query, True)
                     assert not wrong, f"{name} at cut {step} differs by {wrong}"
 

@@ -1,54 +1,17 @@
 """Delta terms translated to Spark joins: the order of the leaves, carriers, and what stays in PostgreSQL."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
-from pytrickle.catalog.definition import Definition, Source, SourceColumn, Window
-from pytrickle.plan.algebra import Equality, Expr, Join, Predicate, Project, Scan, Version
+from pytrickle.plan.algebra import Expr, Join, Predicate, Project, Scan, Version
+from pytrickle.plan.block import Block, project
 from pytrickle.plan.delta import differentiate
+from pytrickle.plan.dialect import parse_query
 from pytrickle.plan.placement import missing_indexes
 from pytrickle.plan.spark_join import spark_terms
-
-CHAIN = "abcd"
-
-
-def definition(
-    base_type: str = "int4", deterministic: bool = True, indexed: frozenset[str] = frozenset()
-) -> Definition:
-    """Four tables `a` to `d` with columns k, j and x."""
-    columns = tuple(SourceColumn(name, base_type, base_type, deterministic) for name in "kjx")
-    sources = tuple(
-        Source(
-            number,
-            "public",
-            name,
-            "TABLE",
-            columns,
-            tuple("kjx"),
-            f"pgtrickle_changes.changes_{number}",
-            indexed,
-            10,
-            100,
-        )
-        for number, name in enumerate(CHAIN, 1)
-    )
-    return Definition(1, "public", "st", "", (), sources, (("x", "integer"),), frozenset(), False, None)
-
-
-def equal(left: tuple[str, str], right: tuple[str, str], as_text: bool = False) -> Predicate:
-    return Predicate(Expr("...", frozenset({left[0], right[0]})), Equality(left, right, as_text))
-
-
-def chain(*predicates: Predicate) -> Project:
-    """Join all four tables, by default each to the next: a.j = b.k and so on."""
-    links = tuple(equal((one, "j"), (other, "k")) for one, other in pairwise(CHAIN))
-    scans = tuple(Scan(name, number, tuple("kjx")) for number, name in enumerate(CHAIN, 1))
-    return Project(Join(scans, predicates or links), (("r0", Expr('"a"."x"', frozenset({"a"}))),))
-
-
-def windows(changed: int) -> dict[int, Window]:
-    return {number: Window(number, None, None, int(number == changed), 0) for number in range(1, 5)}
+from tests.unit.chain import CHAIN, chain, definition, equal, windows
 
 
 @pytest.mark.parametrize("changed", [1, 2, 3, 4])
@@ -95,6 +58,15 @@ def test_only_keys_with_a_carrier_are_joined_in_spark(
     assert (spark_terms(terms, definition(base_type, deterministic), windows(1)) is not None) == possible
 
 
+def test_null_finds_null_as_a_text_that_no_value_has() -> None:
+    links = [equal((one, "j"), (other, "k")) for one, other in pairwise(CHAIN)]
+    first = links[0].equality
+    assert first is not None
+    null_safe = replace(links[0], equality=replace(first, null_safe=True))
+    (term,) = spark_terms(differentiate(chain(null_safe, *links[1:]), frozenset({1})), definition(), windows(1)) or ()
+    assert ["coalesce" in leaf.frames[0].sql for leaf in term.leaves] == [True, True, False, False]
+
+
 def test_expressions_that_mix_sources_stay_in_postgres() -> None:
     mixed = Project(chain().input, (("r0", Expr('"a"."x" + "b"."x"', frozenset({"a", "b"}))),))
     assert spark_terms(differentiate(mixed, frozenset({1})), definition(), windows(1)) is None
@@ -115,3 +87,21 @@ def test_an_index_serves_a_join_on_text_only_where_the_column_is_text(base_type:
     ]
     indexed = definition(base_type, indexed=frozenset("k"))
     assert len(missing_indexes(Project(Join(tuple(scans), join.predicates), block.columns), indexed)) == missing
+
+
+@pytest.mark.parametrize(
+    ("condition", "null_safe"),
+    [
+        ("a.k = b.k", False),
+        ("NOT a.k IS DISTINCT FROM b.k", True),
+        ("NOT (a.k IS DISTINCT FROM b.k)", True),
+        ("a.k IS DISTINCT FROM b.k", None),
+        ("NOT a.k = b.k", None),
+    ],
+)
+def test_equalities_are_told_by_whether_null_equals_null(condition: str, null_safe: bool | None) -> None:
+    on = parse_query(f"SELECT 1 FROM a JOIN b ON {condition}").args["joins"][0].args["on"]
+    block = project(Block((Scan("a", 1, ("k",)), Scan("b", 2, ("k",))), (on,), {}), ())
+    assert isinstance(block.input, Join)
+    (predicate,) = block.input.predicates
+    assert (predicate.equality.null_safe if predicate.equality else None) == null_safe

@@ -73,7 +73,7 @@ def test_nodes_of_unknown_classes_are_drawn_by_name_with_their_inputs() -> None:
     below = Derived("d1", Aggregation(Project(Join((LINES,)), ())), Version.DELTA)
     on = Predicate(Expr("", frozenset()), Equality(("t1", "k"), ("d1", "n")))
     assert drawn(Join((ORDERS, below, Sample((LINES,))), (on,))) == [
-        "join on orders.k = d1.n, about 5,000,000 rows",
+        "join on orders.k = aggregate.n, about 5,000,000 rows",
         "├─ new public.orders less 2 buffered changes, about 1,000 rows",
         "├─ Δaggregate, about 5,000 rows",
         "│  └─ new public.lines, about 5,000 rows",
@@ -84,6 +84,19 @@ def test_nodes_of_unknown_classes_are_drawn_by_name_with_their_inputs() -> None:
         "new orders ⋈ Δaggregate(new lines)",
         "new lines",
     ]
+
+
+def test_what_is_taken_away_has_a_sign_and_an_operation_is_read_as_a_whole() -> None:
+    below = Derived("d1", Aggregation(Project(Join((LINES,)), ())), Version.DELTA)
+    on = Predicate(Expr("", frozenset()), Equality(("t1", "k"), ("d1", "n")))
+    node = Project(Join((ORDERS, below), (on,), negated=True), ())
+    assert list(RelationTree(DEFINITION, WINDOWS, "PostgreSQL").part(node).lines()) == [
+        "− join on orders.k = aggregate.n, about 1,000 rows",
+        "├─ new public.orders less 2 buffered changes, about 1,000 rows [PostgreSQL]",
+        "└─ Δaggregate, about 5,000 rows [PostgreSQL]",
+        "   └─ new public.lines, about 5,000 rows",
+    ]
+    assert _terms(node, DEFINITION) == ["− new orders ⋈ Δaggregate(new lines)"]
 
 
 parts = st.recursive(

@@ -216,6 +216,13 @@ SELECT k, count(*) FROM a GROUP BY ROLLUP (k);
 -- aggregate_below
 SELECT max(n) FROM (SELECT k, count(*) AS n FROM a GROUP BY k) g;
 
+-- groups_with_partners
+SELECT g.k, g.n, b.v FROM (SELECT k, count(*) AS n FROM a GROUP BY k) g JOIN b ON b.k = g.k;
+
+-- groups_with_groups
+SELECT g.k, g.n, h.s
+FROM (SELECT k, count(*) AS n FROM a GROUP BY k) g LEFT JOIN (SELECT k, sum(v) AS s FROM b GROUP BY k) h ON h.k = g.k;
+
 -- aggregate_view
 SELECT n FROM nested;
 
