@@ -59,7 +59,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.is_due(t pgtrickle.pgt_stream_tables, poll_
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     SELECT CASE
-        WHEN NOT is_running(t) THEN false
+        WHEN NOT is_running(t) OR (t).status = 'SUSPENDED' OR (t).retry_at > now() THEN false
         WHEN (t).frontier_version = 0 OR (t).last_refresh_at IS NULL THEN true
         WHEN (t).schedule = 'calculated' AND (t).tier = 'hot' THEN true
         WHEN cron_expression((t).schedule) IS NOT NULL
@@ -70,7 +70,8 @@ AS $$
         END
 $$;
 COMMENT ON FUNCTION pgtrickle.is_due(pgtrickle.pgt_stream_tables, interval) IS
-    'Whether a tick takes up a stream table: at once until it is filled, then by its schedule and tier, never while it is paused or frozen. '
+    'Whether a tick takes up a stream table: at once until it is filled, then by its schedule and tier, never while it is paused, frozen, '
+    'suspended, or waits after a failure. '
     'calculated is always due, and the tick looks for changes; in tier warm and cold not again before 2 and 10 poll intervals.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.awaited_moments()
