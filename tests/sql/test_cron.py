@@ -129,6 +129,12 @@ def test_the_time_zone_is_one_that_postgresql_knows_and_a_named_one_for_cron(tab
         tables.execute("SELECT pgtrickle.alter_stream_table('s', schedule_timezone => 'PST')")
 
 
+@pytest.mark.parametrize("zone", ["localtime", "posixrules", "Factory", "posix/Europe/Berlin", "right/Europe/Berlin"])
+def test_names_that_only_some_machines_know_are_refused_for_cron(db: Database, zone: str) -> None:
+    with refused("22023", "such as 'Europe/Berlin'"):
+        db.execute(CHECK, "@daily", zone)
+
+
 def test_the_default_time_zone_is_the_one_of_the_session(tables: Database) -> None:
     connection = tables.connect()
     connection.execute("SET TimeZone = 'Asia/Tokyo'")
