@@ -31,7 +31,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class StreamTable:
-    """A stream table's catalog row as a refresh needs it; `timed` is one that is not calculated."""
+    """A stream table's catalog row as a refresh needs it; `timed` is not calculated, `halted` paused or frozen."""
 
     pgt_id: int
     relid: int
@@ -48,6 +48,7 @@ class StreamTable:
     last_error: str | None
     timed: bool
     due: bool
+    halted: str | None
     diamond_consistency: str
     diamond_schedule_policy: str
     fuse_ceiling: int | None
@@ -77,6 +78,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     s.last_skip_reason, s.last_error, s.diamond_consistency, s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at,
     s.consecutive_failures,
     s.schedule <> 'calculated' AS timed, pgtrickle.is_due(s, %(poll_interval)s) AS due,
+    CASE WHEN s.paused THEN 'paused' WHEN s.tier = 'frozen' THEN 'frozen' END AS halted,
     (
         SELECT coalesce(jsonb_agg(jsonb_build_object(
             'relid', d.source_relid::oid::bigint, 'name', d.source_name, 'kind', d.source_type,

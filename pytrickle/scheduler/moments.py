@@ -14,10 +14,7 @@ ROW = (
 STORE = (
     f"UPDATE pgtrickle.pgt_stream_tables SET next_due_at = %s WHERE next_due_at IS DISTINCT FROM %s AND pgt_id = {ROW}"
 )
-FAIL = (
-    "UPDATE pgtrickle.pgt_stream_tables SET last_error = %s, status = 'ERROR'"
-    f" WHERE last_error IS DISTINCT FROM %s AND pgt_id = {ROW}"
-)
+FAIL = f"UPDATE pgtrickle.pgt_stream_tables SET last_error = %s WHERE last_error IS DISTINCT FROM %s AND pgt_id = {ROW}"
 
 
 def work_out_moments(connection: psycopg.Connection) -> None:

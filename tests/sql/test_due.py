@@ -83,6 +83,14 @@ def test_what_ticks_leave_out_is_not_due(clock: Database, schedule: str) -> None
     assert not due(clock)
 
 
+@pytest.mark.parametrize("state", ["status = 'SUSPENDED'", "retry_at = now() + interval '1 minute'"])
+def test_what_failed_waits_for_its_next_attempt_or_for_somebody(clock: Database, state: str) -> None:
+    change(clock, state)
+    assert not due(clock)
+    clock.execute("SELECT pgtrickle.resume_stream_table()")
+    assert due(clock)
+
+
 def test_a_clock_that_was_set_back_does_not_stop_a_table(clock: Database) -> None:
     change(clock, "schedule = '5 minutes', last_refresh_at = now() + interval '1 year'")
     assert due(clock)
