@@ -200,25 +200,22 @@ def test_resuming_brings_back_what_was_paused_with_all_it_missed(halted: Shop) -
 
 
 def test_a_paused_member_holds_a_diamond_until_it_is_resumed_or_one_is_asked_for(shop: Shop) -> None:
-    for name, query in {
-        "left": ORDERS,
-        "right": ORDERS,
-        "both": "SELECT l.id FROM left_ l JOIN right_ USING (id)",
-    }.items():
-        shop.pt.create_stream_table(name if name == "both" else f"{name}_", query)
+    shop.pt.create_stream_table("lefts", ORDERS)
+    shop.pt.create_stream_table("rights", ORDERS)
+    shop.pt.create_stream_table("pairs", "SELECT l.id FROM lefts l JOIN rights USING (id)")
     shop.tick()
     order(shop, 1)
-    shop.pt.pause("left_")
+    shop.pt.pause("lefts")
     results = shop.tick()
     assert {result.action for result in results.values()} == {"SKIP"}
-    assert results["left_"].reason == "public.left_ is paused"
-    assert results["both"].reason == "it is refreshed together with public.left_: public.left_ is paused"
-    shop.db.execute("SELECT pgtrickle.refresh_stream_table('both')")
+    assert results["lefts"].reason == "public.lefts is paused"
+    assert results["pairs"].reason == "it is refreshed together with public.lefts: public.lefts is paused"
+    shop.db.execute("SELECT pgtrickle.refresh_stream_table('pairs')")
     assert {result.action for result in shop.tick().values()} == {"DIFFERENTIAL"}
     order(shop, 2)
-    shop.pt.resume("left_")
+    shop.pt.resume("lefts")
     shop.tick()
-    assert shop.rows("both") == {(1,), (2,)}
+    assert shop.rows("pairs") == {(1,), (2,)}
 
 
 def test_a_paused_member_of_a_refresh_group_is_left_out_when_the_others_are_due(shop: Shop) -> None:
