@@ -111,6 +111,14 @@ class Client:
         """Drop a stream table with its rows; with `cascade`, also the stream tables that read it."""
         self._call("SELECT pgtrickle.drop_stream_table(name => %s, cascade => %s)", name, cascade)
 
+    def pause(self, name: str | None = None) -> int:
+        """Have ticks leave out one stream table, or all, until resumed; return how many were not paused yet."""
+        return self._count("SELECT pgtrickle.pause_stream_table(name => %s)", name)
+
+    def resume(self, name: str | None = None) -> int:
+        """Have ticks take up one stream table again, or all; return how many were left out or to be retried."""
+        return self._count("SELECT pgtrickle.resume_stream_table(name => %s)", name)
+
     def create_watermark_group(
         self, group_name: str, sources: Sequence[str], tolerance: timedelta | str = timedelta(0)
     ) -> None:
@@ -265,6 +273,11 @@ class Client:
             ((answer,),) = self._connection().execute(statement.encode(), arguments).fetchall()
         return answer
 
+    def _count(self, statement: str, *arguments: object) -> int:
+        with translate_errors():
+            row = self._connection().execute(statement.encode(), arguments).fetchone()
+        return int(row[0]) if row else 0
+
     def _connection(self) -> psycopg.Connection:
         return self._refreshing().connection
 
@@ -276,7 +289,7 @@ class Client:
         connection = open_connection(self.settings.dsn, role="refresher")
         small, direct = self.settings.small_delta_rows, self.settings.direct_delta_rows
         planner = Planner(connection, small, direct, known.planner.shapes if known else {})
-        self._refresher = Refresher(connection, self._engine, planner, self._snapshots)
+        self._refresher = Refresher(connection, self._engine, planner, self._snapshots, self.settings.poll_interval)
         return self._refresher
 
     def _require_differential(self, pgt_id: int) -> None:

@@ -40,6 +40,7 @@ class Refresher:
     engine: Engine
     planner: Planner
     snapshots: Snapshots
+    poll_interval: timedelta = timedelta(seconds=1)
 
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
         """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
@@ -128,10 +129,10 @@ class Refresher:
         return self.engine.compute(plan, snapshot.name, settings, staging)
 
     def _settle(self, table: StreamTable, moment: datetime) -> None:
-        """Without new rows only a higher effective watermark, or the end of a skip or an error, is worth a write."""
+        """Without new rows, write a higher effective watermark, the end of a skip or error, a schedule served."""
         watermark = table.decision.effective_watermark
         higher = watermark is not None and (table.effective_watermark is None or watermark > table.effective_watermark)
-        if not (higher or table.last_skip_reason or table.last_error):
+        if not (higher or table.last_skip_reason or table.last_error or table.timed):
             return
         self.connection.execute(
             "UPDATE pgtrickle.pgt_stream_tables SET effective_watermark = greatest(effective_watermark, %s),"

@@ -35,7 +35,14 @@ may change with any version.
 """
 
 FUNCTIONS = {
-    "Stream tables": ("create_stream_table", "alter_stream_table", "drop_stream_table", "refresh_stream_table"),
+    "Stream tables": (
+        "create_stream_table",
+        "alter_stream_table",
+        "drop_stream_table",
+        "refresh_stream_table",
+        "pause_stream_table",
+        "resume_stream_table",
+    ),
     "Readers": ("wait_for", "assert_fresh"),
     "Watermarks": ("advance_watermark", "watermarks", "watermark_history"),
     "Watermark groups": (

@@ -66,7 +66,8 @@ class StreamTableStatus:
     `stream_table` is the qualified name, `watermark_gating` the mode in force (``auto`` is resolved), `decision`
     what the next tick may do (``run``, ``gated`` or ``waiting``) and `reason` why, in one sentence. `next_due_at` is
     the next moment of a cron schedule, `retry_at` the earliest next attempt after a failure, `fuse_blown_at` since
-    when a delta is held by the fuse.
+    when a delta is held by the fuse. `effective_schedule` says in words when it is refreshed, its tier and what it
+    follows included; `due` whether the next tick takes it up.
     """
 
     pgt_id: int
@@ -89,6 +90,8 @@ class StreamTableStatus:
     consecutive_failures: int
     retry_at: datetime | None
     fuse_blown_at: datetime | None
+    effective_schedule: str
+    due: bool
 
 
 @dataclass(frozen=True, slots=True)

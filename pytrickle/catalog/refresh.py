@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -31,7 +31,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class StreamTable:
-    """A stream table's catalog row as a refresh needs it."""
+    """A stream table's catalog row as a refresh needs it; `timed` is not calculated, `halted` paused or frozen."""
 
     pgt_id: int
     relid: int
@@ -46,7 +46,9 @@ class StreamTable:
     reinitialize_reason: str | None
     last_skip_reason: str | None
     last_error: str | None
+    timed: bool
     due: bool
+    halted: str | None
     diamond_consistency: str
     diamond_schedule_policy: str
     fuse_ceiling: int | None
@@ -75,10 +77,8 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.reinitialize_reason,
     s.last_skip_reason, s.last_error, s.diamond_consistency, s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at,
     s.consecutive_failures,
-    s.status <> 'SUSPENDED' AND coalesce(s.retry_at <= clock_timestamp(), true) AND (
-        s.schedule = 'calculated' OR s.last_refresh_at IS NULL
-        OR s.last_refresh_at + CASE WHEN s.schedule <> 'calculated' THEN s.schedule::interval END <= clock_timestamp())
-        AS due,
+    s.schedule <> 'calculated' AS timed, pgtrickle.is_due(s, %(poll_interval)s) AS due,
+    CASE WHEN s.paused THEN 'paused' WHEN s.tier = 'frozen' THEN 'frozen' END AS halted,
     (
         SELECT coalesce(jsonb_agg(jsonb_build_object(
             'relid', d.source_relid::oid::bigint, 'name', d.source_name, 'kind', d.source_type,
@@ -95,10 +95,13 @@ ORDER BY s.pgt_id
 """
 
 
-def stream_tables(connection: psycopg.Connection, pgt_id: int | None = None) -> tuple[StreamTable, ...]:
-    """Read all stream tables, or one, with the gating decision of each."""
+def stream_tables(
+    connection: psycopg.Connection, pgt_id: int | None = None, poll_interval: timedelta = timedelta(seconds=1)
+) -> tuple[StreamTable, ...]:
+    """Read all stream tables, or one, with the gating decision of each; tiers stretch the poll interval."""
     with connection.cursor(row_factory=dict_row) as cursor:
-        return tuple(_stream_table(row) for row in cursor.execute(STREAM_TABLES, {"pgt_id": pgt_id}))
+        rows = cursor.execute(STREAM_TABLES, {"pgt_id": pgt_id, "poll_interval": poll_interval})
+        return tuple(_stream_table(row) for row in rows)
 
 
 @dataclass(frozen=True, slots=True)

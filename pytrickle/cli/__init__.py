@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pytrickle.cli import dag, freshness, groups, operations, refreshes, stream_tables, watermarks
+from pytrickle.cli import dag, freshness, groups, operations, refreshes, schedules, stream_tables, watermarks
 from pytrickle.cli.command import Dsn, Json, root_options
 from pytrickle.cli.console import show_json_error
 
@@ -19,7 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for noun in (operations, stream_tables, refreshes, freshness, dag):
+for noun in (operations, stream_tables, refreshes, schedules, freshness, dag):
     app.add_typer(noun.app)
 app.add_typer(watermarks.app, name="watermark")
 app.add_typer(groups.app, name="group")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pytrickle import migrate
-from pytrickle.catalog.model import Status
+from pytrickle.catalog.model import Status, StreamTableStatus
 from pytrickle.cli import render, spark_probe, values
 from pytrickle.cli.command import UNHEALTHY, Invocation, command
 from pytrickle.cli.console import progress
@@ -22,6 +22,7 @@ from pytrickle.monitor.doctor import Probes, examine
 app = typer.Typer()
 
 DEMO_DURATION = timedelta(seconds=45)
+FACTORS = {"hot": 1, "warm": 2, "cold": 10}
 
 
 class Trouble(StrEnum):
@@ -138,14 +139,17 @@ def _troubles(state: Status, max_age: timedelta | None) -> set[Trouble]:
             found.add(Trouble.ERROR)
         if row.decision != "run":
             found.add(Trouble.GATED)
-        allowed = max_age or _period(row.schedule)
+        allowed = max_age or _period(row)
         if row.staleness is None or (allowed is not None and row.staleness > allowed):
             found.add(Trouble.STALE)
     return found
 
 
-def _period(schedule: str) -> timedelta | None:
+def _period(row: StreamTableStatus) -> timedelta | None:
+    """Return the interval between its refreshes; None where there is none, or ticks leave it out."""
+    if row.paused or row.tier not in FACTORS:
+        return None
     try:
-        return values.duration(schedule)
+        return FACTORS[row.tier] * values.duration(row.schedule)
     except typer.BadParameter:
         return None

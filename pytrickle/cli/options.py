@@ -54,7 +54,11 @@ class DiamondSchedulePolicy(StrEnum):
 
 
 Schedule = Annotated[
-    str | None, typer.Option("--schedule", help="When it is due: 'calculated' (whenever its sources changed) or '5m'.")
+    str | None,
+    typer.Option(
+        "--schedule",
+        help="When it is due: 'calculated' (whenever its sources changed), '5m', or cron such as '0 6 * * mon-fri'.",
+    ),
 ]
 Timezone = Annotated[str | None, typer.Option("--schedule-timezone", help="Time zone of a cron schedule.")]
 TierName = Annotated[

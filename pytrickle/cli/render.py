@@ -33,6 +33,8 @@ _COLOURS = {
     "waiting": "yellow",
     "apart": "yellow",
     "initializing": "cyan",
+    "paused": "magenta",
+    "frozen": "magenta",
     "error": "red",
     "failed": "bold red",
     "skip": "yellow",
@@ -76,7 +78,7 @@ def stream_tables(rows: Iterable[StreamTableStatus]) -> Table:
     table = _table("stream table", "mode", "gating", "state", "effective watermark", "data is", "reason")
     for row in rows:
         age = _NONE if row.staleness is None else f"{length(row.staleness)} old"
-        mode = f"{row.refresh_mode} {row.schedule}"
+        mode = " ".join((row.refresh_mode, row.schedule, *((row.tier,) if row.tier in {"warm", "cold"} else ())))
         effective = _moment(row.effective_watermark)
         reason = row.last_error or row.reason
         table.add_row(row.stream_table, mode, row.watermark_gating, _state(state_of(row)), effective, age, reason)
@@ -84,9 +86,11 @@ def stream_tables(rows: Iterable[StreamTableStatus]) -> Table:
 
 
 def state_of(row: StreamTableStatus) -> str:
-    """Name a stream table's state in one word: error, gated, waiting, initializing or ok."""
+    """Name a stream table's state in one word: error, paused, frozen, gated, waiting, initializing or ok."""
     if row.status == "ERROR" or row.last_error:
         return "error"
+    if row.paused or row.tier == "frozen":
+        return "paused" if row.paused else "frozen"
     if row.decision != "run":
         return row.decision
     return "initializing" if row.status == "INITIALIZING" else "ok"

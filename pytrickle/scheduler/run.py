@@ -72,6 +72,8 @@ class Pass:
                 self._unit(unit, initiated, respect_gate)
                 continue
             for table in unit.tables:
+                if table.halted and table.pgt_id not in initiated:
+                    continue
                 self._one(table, initiated.get(table.pgt_id, "SCHEDULER"), respect_gate)
 
     def _one(self, table: StreamTable, initiated_by: str, respect_gate: bool) -> None:
@@ -103,10 +105,9 @@ class Pass:
         def by(table: StreamTable) -> str:
             return initiated.get(table.pgt_id, "SCHEDULER")
 
-        for table in unit.tables:
-            if reason := self._obstacle(table, respect_gate, members):
-                self._skip_unit(unit, table, reason, by)
-                return
+        if found := self._hindrance(unit, initiated, respect_gate):
+            self._skip_unit(unit, *found, by)
+            return
         try:
             for table in unit.tables:
                 if error := self.broken.get(table.pgt_id):
@@ -119,6 +120,15 @@ class Pass:
                 self._done(table, done[table.relid])
         except MemberFailed as failed:
             self._fail_unit(unit, failed, by)
+
+    def _hindrance(
+        self, unit: Unit, initiated: Mapping[int, str], respect_gate: bool
+    ) -> tuple[StreamTable, str] | None:
+        if halted := unit.halted(initiated):
+            return halted, f"{halted.name} is {halted.halted}"
+        members = frozenset(table.relid for table in unit.tables)
+        reasons = ((table, self._obstacle(table, respect_gate, members)) for table in unit.tables)
+        return next(((table, reason) for table, reason in reasons if reason), None)
 
     def _fail_unit(self, unit: Unit, failed: MemberFailed, by: Callable[[StreamTable], str]) -> None:
         culprit = next(table for table in unit.tables if table.relid == failed.table.relid)

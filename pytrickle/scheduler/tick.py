@@ -8,6 +8,7 @@ from pytrickle.catalog import refresh as catalog
 from pytrickle.computation import RefreshResult
 from pytrickle.db import translate_errors
 from pytrickle.refresh import Refresher
+from pytrickle.scheduler.moments import work_out_moments
 from pytrickle.scheduler.order import topological, with_upstream
 from pytrickle.scheduler.prepare import Health
 from pytrickle.scheduler.run import OnResult, Pass
@@ -19,7 +20,7 @@ def tick(refresher: Refresher, health: Health, on_result: OnResult) -> tuple[Ref
     broken = health.prepare(refresher.connection)
     with refresher.snapshots.export() as base:
         with translate_errors():
-            tables = topological(catalog.stream_tables(base.connection))
+            tables = topological(catalog.stream_tables(base.connection, poll_interval=refresher.poll_interval))
             groups = catalog.refresh_groups(base.connection)
             requests = _requests(base.connection)
             run = Pass.at(refresher, base, tables, on_result, broken)
@@ -76,3 +77,4 @@ def _finish(connection: psycopg.Connection, requests: tuple[int, ...], wrote: bo
         connection.execute("DELETE FROM pgtrickle.pgt_refresh_requests WHERE request_id = ANY (%s)", (list(requests),))
     if wrote:
         connection.execute("SELECT pgtrickle.clean_change_buffers()")
+    work_out_moments(connection)

@@ -28,6 +28,12 @@ class Unit:
         members = {table.pgt_id for table in self.tables}
         return not members.isdisjoint(asked) or (members <= due if self.slowest else not members.isdisjoint(due))
 
+    def halted(self, asked: Iterable[int]) -> StreamTable | None:
+        """Return a member that is paused or frozen, which holds the whole unit unless one of them was asked for."""
+        if not {table.pgt_id for table in self.tables}.isdisjoint(asked):
+            return None
+        return next((table for table in self.tables if table.halted), None)
+
 
 def units(tables: tuple[StreamTable, ...], groups: Iterable[RefreshGroup]) -> tuple[Unit, ...]:
     """Group stream tables, sorted sources first, into units that can be refreshed one after the other.
@@ -53,7 +59,7 @@ def due_tables(tables: tuple[StreamTable, ...], groups: Iterable[RefreshGroup]) 
     """Return the numbers of the stream tables that are due, by themselves or since another of their group is."""
     due = {table.relid for table in tables if table.due}
     grouped = set().union(*(group.members for group in groups if not group.members.isdisjoint(due)))
-    return {table.pgt_id for table in tables if table.relid in due | grouped}
+    return {table.pgt_id for table in tables if table.relid in due | grouped and not table.halted}
 
 
 def _diamonds(tables: tuple[StreamTable, ...]) -> list[Tie]:

@@ -11,25 +11,6 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.check_choice(text, text, text[]) IS 'Error 22023, or 22004 for NULL, unless the value is one of the choices.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_schedule(schedule text, schedule_timezone text) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
-AS $$
-BEGIN
-    IF schedule = 'calculated' THEN
-        RETURN;
-    END IF;
-    BEGIN
-        IF schedule::interval > interval '0' THEN
-            RETURN;
-        END IF;
-    EXCEPTION WHEN data_exception THEN
-        NULL;
-    END;
-    PERFORM refuse_value('schedule', schedule, 'Use ''calculated'' (refresh when a source changed) or an interval such as ''5 minutes''.');
-END
-$$;
-COMMENT ON FUNCTION pgtrickle.check_schedule(text, text) IS 'Error 22023, or 22004 for NULL, unless the schedule is valid.';
-
 CREATE OR REPLACE FUNCTION pgtrickle.check_options(options pgtrickle.pgt_stream_tables) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$

@@ -56,7 +56,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table(
     text, text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, text) IS
     'Creates a stream table from a query and has its sources captured; returns its number. It is filled by the next refresh. '
-    'schedule is ''calculated'' or an interval; refresh_mode AUTO, DIFFERENTIAL or FULL; watermark_gating auto, none, gate or hold_back; '
+    'schedule is ''calculated'', an interval, or a cron expression in schedule_timezone; refresh_mode AUTO, DIFFERENTIAL or FULL; watermark_gating auto, none, gate or hold_back; '
     'tier hot, warm, cold or frozen; diamond_consistency atomic or none; diamond_schedule_policy fastest or slowest.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.store_options(options pgtrickle.pgt_stream_tables) RETURNS void

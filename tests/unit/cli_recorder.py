@@ -65,6 +65,8 @@ def table(**changes: Any) -> StreamTableStatus:
         "consecutive_failures": 0,
         "retry_at": None,
         "fuse_blown_at": None,
+        "effective_schedule": "when a source changes",
+        "due": True,
     }
     return StreamTableStatus(**{**row, **changes})
 

@@ -17,7 +17,7 @@ from tests.unit.cli_recorder import NOON, Recorder, recording, run
 COMMANDS = [
     *("install", "uninstall", "demo", "status", "doctor"),
     *("create", "alter", "drop", "explain", "verify"),
-    *("refresh", "tick", "run", "history"),
+    *("refresh", "tick", "run", "history", "pause", "resume"),
     *("wait", "assert-fresh", "dag"),
     *("watermark advance", "watermark list", "watermark history"),
     *("group create", "group alter", "group drop", "group list"),
@@ -105,6 +105,10 @@ def test_wrong_usage_exits_with_2_before_anything_is_opened(client: Recorder) ->
         ("assert-fresh", "report", "young"),
         ("history", "--limit", "0"),
         ("uninstall",),
+        ("pause",),
+        ("pause", "name", "--all"),
+        ("resume",),
+        ("resume", "name", "--all"),
         ("nonsense",),
     ):
         assert run(*arguments).exit_code == 2, arguments
@@ -137,6 +141,20 @@ def test_settings_reach_the_client_only_when_given(client: Recorder) -> None:
     assert [keywords for _, _, keywords in client.calls] == [
         {"reset": [], "refresh_mode": "FULL", "watermark_gating": "hold_back", "require_watermark": False},
         {"reset": ["fuse_ceiling"], "schedule": "5m", "tier": "cold", "gate_deadline": timedelta(hours=1)},
+    ]
+
+
+def test_pause_and_resume_take_one_stream_table_or_all(client: Recorder) -> None:
+    client.answers.update(pause=1, resume=3)
+    assert run("pause", "report").stdout == "Paused stream table report.\n"
+    assert run("pause", "--all").stdout == "Paused 1 stream table.\n"
+    assert run("resume", "--all").stdout == "Resumed 3 stream tables.\n"
+    assert json.loads(run("resume", "report", "--json").stdout) == {"resumed": 3}
+    assert [(name, arguments) for name, arguments, _ in client.calls] == [
+        ("pause", ("report",)),
+        ("pause", (None,)),
+        ("resume", (None,)),
+        ("resume", ("report",)),
     ]
 
 

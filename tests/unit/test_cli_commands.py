@@ -173,6 +173,30 @@ def test_status_fails_on_the_trouble_asked_about_and_on_no_other(
     assert run("status").exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("changes", "word"), [({"paused": True}, "paused"), ({"tier": "frozen"}, "frozen"), ({"tier": "warm"}, "5m warm")]
+)
+def test_status_shows_what_ticks_leave_out_and_what_they_stretch(
+    client: Recorder, changes: dict[str, Any], word: str
+) -> None:
+    client.answers["status"] = state(table(schedule="5m", decision="gated", **changes))
+    assert word in run("status").stdout
+
+
+def test_a_stretched_schedule_allows_older_data_and_ticks_left_out_any(client: Recorder) -> None:
+    for tier, schedule, stale in (
+        ("hot", "4s", True),
+        ("warm", "4s", False),
+        ("warm", "2s", True),
+        ("cold", "2s", False),
+    ):
+        client.answers["status"] = state(table(tier=tier, schedule=schedule))
+        assert run("status", "--fail-on", "stale").exit_code == (3 if stale else 0), (tier, schedule)
+    for changes in ({"paused": True}, {"tier": "frozen"}):
+        client.answers["status"] = state(table(schedule="1s", **changes))
+        assert run("status", "--fail-on", "stale").exit_code == 0, changes
+
+
 def test_stale_is_what_is_older_than_the_age_asked_for(client: Recorder) -> None:
     client.answers["status"] = state(table())
     assert run("status", "--fail-on", "stale", "--max-age", "6s").exit_code == 0

@@ -1,0 +1,39 @@
+-- Pausing and resuming.
+
+CREATE OR REPLACE FUNCTION pgtrickle.pause_stream_table(
+        name text DEFAULT NULL, search_path text DEFAULT current_setting('search_path')) RETURNS integer
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    id CONSTANT integer := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
+    changed integer;
+BEGIN
+    UPDATE pgt_stream_tables AS t SET paused = true WHERE (id IS NULL OR t.pgt_id = id) AND NOT t.paused;
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    RETURN changed;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.pause_stream_table(text, text) IS
+    'Has ticks leave out one stream table, or all, until resumed; returns how many were not paused yet. What is asked for explicitly still runs.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.resume_stream_table(
+        name text DEFAULT NULL, search_path text DEFAULT current_setting('search_path')) RETURNS integer
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    id CONSTANT integer := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
+    changed integer;
+BEGIN
+    UPDATE pgt_stream_tables AS t
+    SET paused = false, consecutive_failures = 0, retry_at = NULL,
+        status = CASE WHEN t.status <> 'SUSPENDED' THEN t.status WHEN t.frontier_version > 0 THEN 'ACTIVE' ELSE 'INITIALIZING' END
+    WHERE (id IS NULL OR t.pgt_id = id)
+        AND (t.paused OR t.status = 'SUSPENDED' OR t.consecutive_failures > 0 OR t.retry_at IS NOT NULL);
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);
+    RETURN changed;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.resume_stream_table(text, text) IS
+    'Has ticks take up one stream table again, or all: what was paused, suspended after failures or waits for its next attempt. '
+    'Returns how many there were. A frozen one stays frozen: that is its tier.';
