@@ -8,7 +8,13 @@ GRANT EXECUTE ON FUNCTION
     pgtrickle.watermark_status(),
     pgtrickle.pgt_status(),
     pgtrickle.refresh_history(text, integer, text),
-    pgtrickle.dependency_tree()
+    pgtrickle.dependency_tree(),
+    pgtrickle.gate_source(regclass, text),
+    pgtrickle.ungate_source(regclass),
+    pgtrickle.mark_idle(regclass),
+    pgtrickle.source_gates(),
+    pgtrickle.bootstrap_gate_status(),
+    pgtrickle.alerts(integer)
 TO PUBLIC;
 -- Whoever calls these through the Python client has the versions compared first.
 GRANT SELECT ON pgtrickle.pgt_schema_version TO PUBLIC;
