@@ -117,15 +117,16 @@ class Refresher:
         if not needs_refresh(table, windows):
             with translate_errors():
                 self._settle(table, goal.moment)
-            return _result(table, (Action.NO_DATA, "no changes"), None, goal.since), None
+            return _result(table, (Action.NO_DATA, table.decision.explained("no changes")), None, goal.since), None
         plan = self.plan(snapshot, table, windows)
+        plan = replace(plan, reason=table.decision.explained(plan.reason))
         try:
             done = self._carry_out(plan, snapshot, table, goal)
         except PytrickleError as error:
             if plan.shape.query is None or table.refresh_mode == "FULL" or not _is_about_values(error):
                 raise
             reason = f"{AFTER_FAILURE}{error}"
-            plan = self._as_written(plan.shape, windows, reason)
+            plan = self._as_written(plan.shape, windows, table.decision.explained(reason))
             done = self._carry_out(plan, snapshot, table, goal, reason)
         result = _result(table, (plan.action, plan.reason), done, goal.since)
         self._remember(table.pgt_id, result)
@@ -190,12 +191,12 @@ class Refresher:
         """Without new rows only a higher effective watermark, or the end of a skip or an error, is worth a write."""
         watermark = table.decision.effective_watermark
         higher = watermark is not None and (table.effective_watermark is None or watermark > table.effective_watermark)
-        if not (higher or table.last_skip_reason or table.last_error):
+        if not (higher or table.last_skip_reason or table.last_error or table.gated_since):
             return
         self.connection.execute(
             "UPDATE pgtrickle.pgt_stream_tables SET effective_watermark = greatest(effective_watermark, %s),"
-            " data_timestamp = %s, last_refresh_at = %s, last_skip_reason = NULL, last_error = NULL, status = 'ACTIVE'"
-            " WHERE pgt_id = %s AND frontier_version = %s",
+            " data_timestamp = %s, last_refresh_at = %s, last_skip_reason = NULL, last_error = NULL,"
+            " gated_since = NULL, status = 'ACTIVE' WHERE pgt_id = %s AND frontier_version = %s",
             (watermark, moment, moment, table.pgt_id, table.frontier_version),
         )
 

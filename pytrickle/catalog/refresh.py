@@ -46,6 +46,7 @@ class StreamTable:
     reinitialize_reason: str | None
     last_skip_reason: str | None
     last_error: str | None
+    gated_since: datetime | None
     due: bool
     dependencies: tuple[Dependency, ...]
     decision: Decision
@@ -62,7 +63,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     format('%%I.%%I', s.pgt_schema, s.pgt_name) AS stored_name,
     pgtrickle.qualified_name(s.pgt_relid) AS name, s.refresh_mode,
     s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.reinitialize_reason,
-    s.last_skip_reason, s.last_error,
+    s.last_skip_reason, s.last_error, s.gated_since,
     s.schedule = 'calculated' OR s.last_refresh_at IS NULL
         OR s.last_refresh_at + CASE WHEN s.schedule <> 'calculated' THEN s.schedule::interval END <= clock_timestamp()
         AS due,
@@ -76,7 +77,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     ) AS dependencies,
     g.*
 FROM pgtrickle.pgt_stream_tables AS s, pgtrickle.gating_decision(s.pgt_id) AS g
-    (gating, decision, reason, waiting_for, decided_watermark, caps)
+    (gating, decision, reason, waiting_for, decided_watermark, caps, deadline_passed)
 WHERE %(pgt_id)s::integer IS NULL OR s.pgt_id = %(pgt_id)s
 ORDER BY s.pgt_id
 """

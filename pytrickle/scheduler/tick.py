@@ -134,6 +134,8 @@ class Tick:
 def tick(refresher: Refresher, on_result: OnResult) -> tuple[RefreshResult, ...]:
     """Refresh all that is due, in dependency order; return one result per stream table considered."""
     broken = prepare(refresher.connection)
+    with translate_errors():
+        refresher.connection.execute("SELECT pgtrickle.raise_alerts()")
     with refresher.snapshots.export() as base:
         with translate_errors():
             tables = topological(catalog.stream_tables(base.connection))

@@ -131,7 +131,7 @@ BEGIN
     IF found.sentence IS NOT NULL THEN
         decision := graver(decision, 'gated');
         reason := concat_ws('; ', found.sentence, reason);
-        waiting_for := concat_ws(', ', found.source, NULLIF(waiting_for, ''));
+        waiting_for := found.source;
     END IF;
     deadline_passed := decision = 'gated' AND gate_deadline_passed(stream_table, scope.sources);
     SELECT string_agg(h.source::text, ', ') AS source, string_agg(h.sentence, '; ') AS sentence INTO found FROM held_sources(scope.sources) AS h;
@@ -139,7 +139,7 @@ BEGIN
         decision := graver(decision, 'gated');
         deadline_passed := false;
         reason := concat_ws('; ', found.sentence, NULLIF(reason, 'not gated'));
-        waiting_for := concat_ws(', ', found.source, NULLIF(waiting_for, ''));
+        waiting_for := found.source;
     ELSIF deadline_passed THEN
         decision := 'run';
         reason := format('gate deadline of %s passed: %s', stream_table.gate_deadline, reason);
