@@ -36,7 +36,8 @@ may change with any version.
 
 FUNCTIONS = {
     "Stream tables": ("create_stream_table", "alter_stream_table", "drop_stream_table", "refresh_stream_table"),
-    "Watermarks": ("advance_watermark", "watermarks", "watermark_history"),
+    "Watermarks": ("advance_watermark", "mark_idle", "set_source_limits", "watermarks", "watermark_history"),
+    "Source gates": ("gate_source", "ungate_source", "source_gates", "bootstrap_gate_status"),
     "Watermark groups": (
         "create_watermark_group",
         "alter_watermark_group",
@@ -45,6 +46,7 @@ FUNCTIONS = {
         "watermark_status",
     ),
     "Status": ("pgt_status", "refresh_history", "dependency_tree", "gating_decision"),
+    "Alerts": ("alerts", "alert", "raise_alerts"),
     "Cuts": ("covers", "cut_covers", "current_cut"),
     "Upkeep": ("capture_problem", "repair_capture", "clean_change_buffers", "adopt_cluster"),
 }
