@@ -38,7 +38,8 @@ $$;
 COMMENT ON FUNCTION pgtrickle.overlapping_groups(integer) IS
     'Groups with a source the stream table is made of, and how many such sources.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.gating_scope(p_pgt_id integer, OUT gating text, OUT groups integer[], OUT sources regclass[])
+CREATE OR REPLACE FUNCTION pgtrickle.gating_scope(
+        p_pgt_id integer, OUT gating text, OUT groups integer[], OUT sources regclass[], OUT upstream integer[])
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
@@ -46,7 +47,10 @@ DECLARE
 BEGIN
     SELECT t.watermark_gating, CASE t.watermark_gating WHEN 'auto' THEN 2 WHEN 'none' THEN NULL ELSE 1 END
     INTO gating, least_overlap FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id;
-    sources := ARRAY(SELECT b.source FROM base_sources(p_pgt_id) AS b);
+    upstream := ARRAY(SELECT u.pgt_id FROM upstream_tables(p_pgt_id) AS u);
+    sources := ARRAY(
+        SELECT DISTINCT d.source_relid FROM pgt_dependencies AS d
+        WHERE d.pgt_id = ANY (upstream) AND NOT EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_relid = d.source_relid));
     groups := ARRAY(
         SELECT g.group_id FROM pgt_watermark_groups AS g
         WHERE (SELECT count(*) FROM unnest(g.sources) AS s WHERE s = ANY (gating_scope.sources)) >= least_overlap ORDER BY g.group_name);
@@ -57,7 +61,7 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.gating_scope(integer) IS
     'none, gate or hold_back: what watermark_gating amounts to, auto gates where two sources of one group meet; the groups the stream table has to heed; '
-    'and the tables it is made of.';
+    'the tables it is made of, and the stream tables it reads at any depth with itself.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.gating_groups(p_pgt_id integer) RETURNS TABLE (group_id integer)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp

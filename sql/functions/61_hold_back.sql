@@ -70,6 +70,13 @@ BEGIN
     IF agreed IS NULL THEN
         RETURN;
     END IF;
+    IF idling || exhausted = '{}' THEN
+        RETURN QUERY
+            SELECT v.source, v.watermark, v.cut, false
+            FROM (SELECT e.*, count(*) OVER () AS found FROM unnest(loading) AS s CROSS JOIN LATERAL latest_entry(p_pgt_id, s, agreed) AS e) AS v
+            WHERE v.found = cardinality(loading);
+        RETURN;
+    END IF;
     -- An idle source is read where it stopped; where its history begins only after the time agreed on, at its newest.
     RETURN QUERY
         WITH entries AS (
@@ -149,14 +156,13 @@ COMMENT ON FUNCTION pgtrickle.other_tolerance(integer, integer[], integer) IS
     'Which stream table below a hold_back one chooses the cuts of the group within another tolerance, as part of a sentence; NULL if none.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.hold_back_group(
-        p_pgt_id integer, p_group_id integer,
+        p_pgt_id integer, p_group_id integer, upstream integer[],
         OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     watermark_group CONSTANT pgt_watermark_groups := (SELECT g FROM pgt_watermark_groups AS g WHERE g.group_id = p_group_id);
     stream_table CONSTANT pgt_stream_tables := (SELECT t FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id);
-    upstream CONSTANT integer[] := ARRAY(SELECT u.pgt_id FROM upstream_tables(p_pgt_id) AS u);
     frontiers jsonb;
     missing record;
     agreed timestamptz;
@@ -204,5 +210,5 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.hold_back_group(integer, integer) IS
+COMMENT ON FUNCTION pgtrickle.hold_back_group(integer, integer, integer[]) IS
     'What one group asks of a hold_back stream table: at which cut to read each source.';

@@ -45,7 +45,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle.graver(text, text) IS 'Of two decisions the one that keeps more refreshes from running.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.groups_decision(
-        p_pgt_id integer, gating text, groups integer[],
+        p_pgt_id integer, gating text, groups integer[], upstream integer[],
         OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
@@ -57,7 +57,7 @@ BEGIN
     caps := '{}';
     FOREACH next_group IN ARRAY CASE gating WHEN 'none' THEN '{}' ELSE groups END LOOP
         IF gating = 'hold_back' THEN
-            verdict := hold_back_group(p_pgt_id, next_group);
+            verdict := hold_back_group(p_pgt_id, next_group, upstream);
         ELSE
             verdict := gate_group(p_pgt_id, next_group);
         END IF;
@@ -68,16 +68,16 @@ BEGIN
         caps := CASE WHEN caps = '{}' THEN verdict.caps ELSE lower_caps(caps, verdict.caps) END;
     END LOOP;
     reason := COALESCE(reason, CASE gating WHEN 'none' THEN 'not gated' ELSE 'no watermark group concerns it' END);
-    IF gating = 'gate' AND effective_watermark IS NOT NULL THEN
+    IF gating = 'gate' AND effective_watermark IS NOT NULL AND cardinality(upstream) > 1 THEN
         -- What it reads through a stream table that holds back is no further than that one.
         effective_watermark := least(effective_watermark, (
-            SELECT min(greatest(u.effective_watermark, (groups_decision(u.pgt_id, s.gating, s.groups)).effective_watermark))
-            FROM upstream_tables(p_pgt_id) AS up JOIN pgt_stream_tables AS u USING (pgt_id) CROSS JOIN LATERAL gating_scope(u.pgt_id) AS s
-            WHERE u.watermark_gating = 'hold_back'));
+            SELECT min(greatest(u.effective_watermark, (groups_decision(u.pgt_id, s.gating, s.groups, s.upstream)).effective_watermark))
+            FROM pgt_stream_tables AS u CROSS JOIN LATERAL gating_scope(u.pgt_id) AS s
+            WHERE u.pgt_id = ANY (groups_decision.upstream) AND u.watermark_gating = 'hold_back'));
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.groups_decision(integer, text, integer[]) IS 'What all watermark groups together ask of a stream table.';
+COMMENT ON FUNCTION pgtrickle.groups_decision(integer, text, integer[], integer[]) IS 'What all watermark groups together ask of a stream table.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.stale_hold(stream_table pgtrickle.pgt_stream_tables, groups integer[], sources regclass[], OUT source text, OUT sentence text)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -126,7 +126,7 @@ BEGIN
             USING ERRCODE = '42704', CONSTRAINT = 'unknown_stream_table', HINT = 'It may have been dropped meanwhile.';
     END IF;
     gating := scope.gating;
-    SELECT * INTO decision, reason, waiting_for, effective_watermark, caps FROM groups_decision(p_pgt_id, scope.gating, scope.groups);
+    SELECT * INTO decision, reason, waiting_for, effective_watermark, caps FROM groups_decision(p_pgt_id, scope.gating, scope.groups, scope.upstream);
     found := stale_hold(stream_table, scope.groups, scope.sources);
     IF found.sentence IS NOT NULL THEN
         decision := graver(decision, 'gated');

@@ -72,5 +72,6 @@ DROP FUNCTION IF EXISTS pgtrickle.watermark_groups();
 DROP FUNCTION IF EXISTS pgtrickle.watermark_status();
 DROP FUNCTION IF EXISTS pgtrickle.group_alignment();
 DROP FUNCTION IF EXISTS pgtrickle.agreed_entries(integer, integer);
+DROP FUNCTION IF EXISTS pgtrickle.hold_back_group(integer, integer);
 DROP FUNCTION IF EXISTS pgtrickle.gating_decision(integer);
 DROP FUNCTION IF EXISTS pgtrickle.gating_mode(integer);
