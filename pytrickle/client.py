@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 import psycopg
 import sqlalchemy
+from psycopg.sql import Composed
 
 from pytrickle import migrate
 from pytrickle.catalog import introspection, model
 from pytrickle.catalog import refresh as catalog
+from pytrickle.catalog.limits import Limits, call_with_limits
 from pytrickle.catalog.options import Options, call
 from pytrickle.computation import RefreshResult
 from pytrickle.config import Settings
@@ -113,34 +115,38 @@ class Client:
 
     def pause(self, name: str | None = None) -> int:
         """Have ticks leave out one stream table, or all, until resumed; return how many were not paused yet."""
-        return self._count("SELECT pgtrickle.pause_stream_table(name => %s)", name)
+        paused: int = self._call("SELECT pgtrickle.pause_stream_table(name => %s)", name)
+        return paused
 
     def resume(self, name: str | None = None) -> int:
         """Have ticks take up one stream table again, or all; return how many were left out or to be retried."""
-        return self._count("SELECT pgtrickle.resume_stream_table(name => %s)", name)
+        resumed: int = self._call("SELECT pgtrickle.resume_stream_table(name => %s)", name)
+        return resumed
 
     def create_watermark_group(
-        self, group_name: str, sources: Sequence[str], tolerance: timedelta | str = timedelta(0)
+        self,
+        group_name: str,
+        sources: Sequence[str],
+        tolerance: timedelta | str = timedelta(0),
+        **limits: Unpack[Limits],
     ) -> None:
-        """Declare that the watermarks of some sources must agree, within a tolerance."""
-        self._call(
-            "SELECT pgtrickle.create_watermark_group(group_name => %s, sources => %s, tolerance => %s::interval)",
-            group_name,
-            list(sources),
-            tolerance,
-        )
+        """Declare that the watermarks of some sources must agree, within a tolerance, and limit their silence."""
+        given = {"group_name": group_name, "sources": list(sources), "tolerance": tolerance, **limits}
+        self._execute(*call_with_limits("create_watermark_group", given))
 
     def alter_watermark_group(
-        self, group_name: str, sources: Sequence[str] | None = None, tolerance: timedelta | str | None = None
+        self,
+        group_name: str,
+        sources: Sequence[str] | None = None,
+        tolerance: timedelta | str | None = None,
+        *,
+        reset: Sequence[str] = (),
+        **limits: Unpack[Limits],
     ) -> None:
-        """Change the sources or the tolerance of a watermark group, from the next tick on."""
-        self._call(
-            "SELECT pgtrickle.alter_watermark_group(group_name => %s, sources => %s::text[],"
-            " tolerance => %s::interval)",
-            group_name,
-            None if sources is None else list(sources),
-            tolerance,
-        )
+        """Change what is given of a watermark group, from the next tick on; what is in `reset` goes to its default."""
+        found = None if sources is None else list(sources)
+        given = {"group_name": group_name, "sources": found, "tolerance": tolerance, "reset": list(reset), **limits}
+        self._execute(*call_with_limits("alter_watermark_group", given))
 
     def drop_watermark_group(self, group_name: str) -> None:
         """Drop a watermark group; the stream tables over its sources are no longer gated by it."""
@@ -152,6 +158,23 @@ class Client:
         A loader should rather call pgtrickle.advance_watermark in the transaction that loads the rows.
         """
         self._call("SELECT pgtrickle.advance_watermark(%s::regclass, %s::timestamptz)", source, watermark)
+
+    def gate_source(self, source: str, reason: str | None = None) -> None:
+        """Keep ticks from refreshing what is made of a source, until `ungate_source`."""
+        self._call("SELECT pgtrickle.gate_source(%s::regclass, %s)", source, reason)
+
+    def ungate_source(self, source: str) -> None:
+        """Open the gate of a source."""
+        self._call("SELECT pgtrickle.ungate_source(%s::regclass)", source)
+
+    def mark_idle(self, source: str) -> None:
+        """Let the watermark groups of a source go on without it, until its next advance."""
+        self._call("SELECT pgtrickle.mark_idle(%s::regclass)", source)
+
+    def set_source_limits(self, source: str, **limits: Unpack[Limits]) -> None:
+        """Limit the time since the loader of a source was last seen; what is left out its groups decide."""
+        given = {"source": source, "stale_after": None, **limits}
+        self._execute(*call_with_limits("set_source_limits", given))
 
     def wait_for(self, name: str, watermark: datetime, timeout: timedelta = timedelta(seconds=30)) -> datetime:
         """Wait until a stream table is complete through `watermark`; return its effective watermark.
@@ -246,6 +269,18 @@ class Client:
         """Return where every watermark group stands."""
         return self._read(introspection.watermark_status)
 
+    def source_gates(self) -> tuple[model.SourceGateRow, ...]:
+        """Return the sources under a gate."""
+        return self._read(introspection.source_gates)
+
+    def bootstrap_gate_status(self) -> tuple[model.BootstrapRow, ...]:
+        """Return every source with each stream table made of it, and what that waits for."""
+        return self._read(introspection.bootstrap_status)
+
+    def alerts(self, limit: int = 20) -> tuple[model.AlertRow, ...]:
+        """Return the open incidents, then the newest of those that ended."""
+        return self._read(lambda connection: introspection.alerts(connection, limit))
+
     def history(self, name: str | None = None, limit: int = 20) -> tuple[model.HistoryRow, ...]:
         """Return the newest refreshes of one stream table, or of all."""
         return self._read(lambda connection: introspection.history(connection, name, limit))
@@ -269,14 +304,13 @@ class Client:
             return read(connection)
 
     def _call(self, statement: str, *arguments: object) -> Any:
-        with translate_errors():
-            ((answer,),) = self._connection().execute(statement.encode(), arguments).fetchall()
-        return answer
+        return self._execute(statement.encode(), arguments)
 
-    def _count(self, statement: str, *arguments: object) -> int:
+    def _execute(self, statement: bytes | Composed, arguments: Sequence[object]) -> Any:
+        """Run a call of one function and return what it returns."""
         with translate_errors():
-            row = self._connection().execute(statement.encode(), arguments).fetchone()
-        return int(row[0]) if row else 0
+            ((answer,),) = self._connection().execute(statement, arguments).fetchall()
+        return answer
 
     def _connection(self) -> psycopg.Connection:
         return self._refreshing().connection

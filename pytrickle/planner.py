@@ -67,7 +67,8 @@ class Planner:
             choice = _choice(snapshot.connection, table, shape, windows, least)
             plan = self._plan(table, shape, windows, choice, sys.maxsize if inside else self.small_delta_rows)
         few = plan.action is Action.DIFFERENTIAL and plan.delta_rows <= self.direct_delta_rows
-        return replace(plan, direct=inside or (few and plan.read is not None))
+        direct = inside or (few and plan.read is not None)
+        return replace(plan, direct=direct, reason=table.decision.explained(plan.reason))
 
     def remember(self, pgt_id: int, result: RefreshResult) -> None:
         """Only tables that refreshed slowly are asked about after few changes: else that is a query for nothing."""

@@ -55,7 +55,7 @@ class Refresher:
             if plan.shape.query is None or table.refresh_mode == "FULL" or not _is_about_values(error):
                 raise
             reason = f"{AFTER_FAILURE}{error}"
-            plan = self.planner.as_written(plan.shape, windows, reason)
+            plan = self.planner.as_written(plan.shape, windows, table.decision.explained(reason))
             return self._carry_out(Computation(table, goal, plan, next_reason=reason), snapshot)
 
     def compute(self, snapshot: Snapshot, table: StreamTable, goal: Goal, inside: bool = False) -> Computation:
@@ -92,7 +92,9 @@ class Refresher:
     def result(self, computation: Computation, done: Committed | None) -> RefreshResult:
         """Tell what a refresh did, and remember whether it was slow."""
         plan = computation.plan
-        done_as = (plan.action, plan.reason) if plan else (Action.NO_DATA, "no changes")
+        done_as = (
+            (plan.action, plan.reason) if plan else (Action.NO_DATA, computation.table.decision.explained("no changes"))
+        )
         result = _result(computation.table, done_as, done, computation.goal.since)
         self.planner.remember(computation.table.pgt_id, result)
         return result
@@ -132,12 +134,13 @@ class Refresher:
         """Without new rows, write a higher effective watermark, the end of a skip or error, a schedule served."""
         watermark = table.decision.effective_watermark
         higher = watermark is not None and (table.effective_watermark is None or watermark > table.effective_watermark)
-        if not (higher or table.last_skip_reason or table.last_error or table.timed):
+        if not (higher or table.last_skip_reason or table.last_error or table.timed or table.gated_since):
             return
         self.connection.execute(
             "UPDATE pgtrickle.pgt_stream_tables SET effective_watermark = greatest(effective_watermark, %s),"
             " data_timestamp = %s, last_refresh_at = %s, last_skip_reason = NULL, last_error = NULL, status = 'ACTIVE',"
-            " consecutive_failures = 0, retry_at = NULL WHERE pgt_id = %s AND frontier_version = %s",
+            " gated_since = NULL, consecutive_failures = 0, retry_at = NULL"
+            " WHERE pgt_id = %s AND frontier_version = %s",
             (watermark, moment, moment, table.pgt_id, table.frontier_version),
         )
 

@@ -44,7 +44,8 @@ FUNCTIONS = {
         "resume_stream_table",
     ),
     "Readers": ("wait_for", "assert_fresh"),
-    "Watermarks": ("advance_watermark", "watermarks", "watermark_history"),
+    "Watermarks": ("advance_watermark", "mark_idle", "set_source_limits", "watermarks", "watermark_history"),
+    "Source gates": ("gate_source", "ungate_source", "source_gates", "bootstrap_gate_status"),
     "Watermark groups": (
         "create_watermark_group",
         "alter_watermark_group",
@@ -55,6 +56,7 @@ FUNCTIONS = {
     "Refresh groups": ("create_refresh_group", "drop_refresh_group", "refresh_groups"),
     "Failures": ("reset_fuse",),
     "Status": ("pgt_status", "refresh_history", "dag", "dependency_tree", "gating_decision"),
+    "Alerts": ("alerts", "alert", "raise_alerts"),
     "Cuts": ("covers", "cut_covers", "current_cut"),
     "Upkeep": ("capture_problem", "repair_capture", "clean_change_buffers", "adopt_cluster"),
 }

@@ -88,7 +88,7 @@ def _claim(connection: psycopg.Connection, what: Commitment) -> str:
         "UPDATE pgtrickle.pgt_stream_tables SET frontier_version = frontier_version + 1,"
         " refresh_xid = pg_current_xact_id(), status = 'ACTIVE', data_timestamp = %s, last_refresh_at = %s,"
         " effective_watermark = greatest(effective_watermark, %s), last_skip_reason = NULL, last_error = NULL,"
-        " reinitialize_reason = %s, consecutive_failures = 0, retry_at = NULL, fuse_blown_at = NULL"
+        " gated_since = NULL, reinitialize_reason = %s, consecutive_failures = 0, retry_at = NULL, fuse_blown_at = NULL"
         " WHERE pgt_id = %s AND frontier_version = %s RETURNING refresh_xid::text",
         (
             what.data_timestamp,

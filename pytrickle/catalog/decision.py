@@ -10,7 +10,10 @@ from pytrickle.cut import Cut
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What `pgtrickle.gating_decision` says: `decision` is run, gated or waiting; `caps` are cuts by source oid."""
+    """What `pgtrickle.gating_decision` says: `decision` is run, gated or waiting; `caps` are cuts by source oid.
+
+    `deadline_passed`: it may run although the watermarks disagree, since it has waited for its gate_deadline.
+    """
 
     gating: str
     decision: str
@@ -18,11 +21,27 @@ class Decision:
     waiting_for: str | None
     effective_watermark: datetime | None
     caps: Mapping[int, Cut]
+    deadline_passed: bool = False
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Decision":
         """Read a row of the SQL function."""
         caps = {int(relid): Cut.from_json(cut) for relid, cut in (row["caps"] or {}).items()}
         return cls(
-            row["gating"], row["decision"], row["reason"] or "", row["waiting_for"], row["effective_watermark"], caps
+            row["gating"],
+            row["decision"],
+            row["reason"] or "",
+            row["waiting_for"],
+            row["effective_watermark"],
+            caps,
+            row["deadline_passed"],
         )
+
+    @property
+    def gated(self) -> bool:
+        """Whether the stream table is behind a gate, passed or not."""
+        return self.decision == "gated" or self.deadline_passed
+
+    def explained(self, reason: str) -> str:
+        """Add to the reason of a refresh that it runs only because its deadline passed."""
+        return f"{self.reason}; {reason}" if self.deadline_passed else reason

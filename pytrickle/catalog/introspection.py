@@ -13,11 +13,14 @@ from sqlalchemy import Connection, Function, cast, func, select, text
 from sqlalchemy.dialects.postgresql import REGCLASS
 
 from pytrickle.catalog.model import (
+    AlertRow,
+    BootstrapRow,
     Dag,
     DagRow,
     DependencyRow,
     HistoryEntry,
     HistoryRow,
+    SourceGateRow,
     Status,
     StreamTableStatus,
     WatermarkGroupRow,
@@ -55,6 +58,21 @@ def watermark_status(connection: Connection) -> tuple[WatermarkStatusRow, ...]:
     return _rows(connection, func.pgtrickle.watermark_status(), WatermarkStatusRow, order_by=("group_name",))
 
 
+def source_gates(connection: Connection) -> tuple[SourceGateRow, ...]:
+    """Return the sources under a gate, ordered by name."""
+    return _rows(connection, func.pgtrickle.source_gates(), SourceGateRow)
+
+
+def bootstrap_status(connection: Connection) -> tuple[BootstrapRow, ...]:
+    """Return every source with each stream table made of it, ordered by source."""
+    return _rows(connection, func.pgtrickle.bootstrap_gate_status(), BootstrapRow)
+
+
+def alerts(connection: Connection, limit: int = 20) -> tuple[AlertRow, ...]:
+    """Return the open incidents, then the newest of those that ended."""
+    return _rows(connection, func.pgtrickle.alerts(limit), AlertRow)
+
+
 def history(connection: Connection, name: str | None = None, limit: int = 20) -> tuple[HistoryRow, ...]:
     """Return the newest `limit` refreshes of one stream table, or of all when `name` is None."""
     return _rows(connection, func.pgtrickle.refresh_history(name, limit), HistoryRow)
@@ -81,6 +99,8 @@ def status(connection: Connection) -> Status:
             groups=watermark_status(connection),
             watermarks=watermarks(connection),
             as_of=as_of,
+            gates=source_gates(connection),
+            alerts=tuple(alert for alert in alerts(connection) if alert.closed_at is None),
         )
 
 

@@ -32,12 +32,15 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class WatermarkGroupRow:
-    """One watermark group: sources whose watermarks must agree within the tolerance."""
+    """One watermark group: sources whose watermarks must agree within the tolerance, and limits on their silence."""
 
     group_name: str
     sources: tuple[str, ...]
     tolerance: timedelta
     created_at: datetime
+    stale_after: timedelta | None = None
+    on_stale: str = "warn"
+    idle_after: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class WatermarkStatusRow:
     """Where one watermark group stands now.
 
     `aligned` is None while some source never advanced; `waiting_for` names the source the group waits for and
-    `reason` says it in one sentence.
+    `reason` says it in one sentence. The sources in `idle` are left out of the comparison.
     """
 
     group_name: str
@@ -57,6 +60,52 @@ class WatermarkStatusRow:
     effective_watermark: datetime | None
     waiting_for: str | None
     reason: str | None
+    idle: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceGateRow:
+    """One source under a gate, as ``pgtrickle.source_gates()`` reports it, with the stream tables that wait for it."""
+
+    source: str
+    gated_at: datetime
+    gated_by: str
+    reason: str | None
+    stream_tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapRow:
+    """One source and one stream table made of it, as ``pgtrickle.bootstrap_gate_status()`` reports them.
+
+    `watermark` is None while the source never advanced; the fields from `stream_table` on are None where no stream
+    table is made of the source. `waits_for` is None once the stream table is filled and may be refreshed.
+    """
+
+    source: str
+    gated: bool
+    gated_at: datetime | None
+    gated_by: str | None
+    ungated_at: datetime | None
+    watermark: datetime | None
+    last_seen_at: datetime | None
+    stream_table: str | None
+    filled: bool | None
+    decision: str | None
+    waits_for: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRow:
+    """One incident, as ``pgtrickle.alerts()`` reports it; `closed_at` is None while it lasts."""
+
+    kind: str
+    subject: str
+    group_name: str | None
+    since: datetime
+    sentence: str
+    opened_at: datetime
+    closed_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +175,14 @@ class DependencyRow:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything the status screen shows, read in one snapshot taken at `as_of`."""
+    """Everything the status screen shows, read in one snapshot taken at `as_of`; `alerts` are the open incidents."""
 
     stream_tables: tuple[StreamTableStatus, ...]
     groups: tuple[WatermarkStatusRow, ...]
     watermarks: tuple[WatermarkRow, ...]
     as_of: datetime
+    gates: tuple[SourceGateRow, ...] = ()
+    alerts: tuple[AlertRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ class StreamTable:
     last_skip_reason: str | None
     last_error: str | None
     timed: bool
+    gated_since: datetime | None
     due: bool
     halted: str | None
     diamond_consistency: str
@@ -75,8 +76,8 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     format('%%I.%%I', s.pgt_schema, s.pgt_name) AS stored_name,
     pgtrickle.qualified_name(s.pgt_relid) AS name, s.refresh_mode,
     s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.reinitialize_reason,
-    s.last_skip_reason, s.last_error, s.diamond_consistency, s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at,
-    s.consecutive_failures,
+    s.last_skip_reason, s.last_error, s.gated_since, s.diamond_consistency, s.diamond_schedule_policy, s.fuse_ceiling,
+    s.fuse_blown_at, s.consecutive_failures,
     s.schedule <> 'calculated' AS timed, pgtrickle.is_due(s, %(poll_interval)s) AS due,
     CASE WHEN s.paused THEN 'paused' WHEN s.tier = 'frozen' THEN 'frozen' END AS halted,
     (
@@ -89,7 +90,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     ) AS dependencies,
     g.*
 FROM pgtrickle.pgt_stream_tables AS s, pgtrickle.gating_decision(s.pgt_id) AS g
-    (gating, decision, reason, waiting_for, decided_watermark, caps)
+    (gating, decision, reason, waiting_for, decided_watermark, caps, deadline_passed)
 WHERE %(pgt_id)s::integer IS NULL OR s.pgt_id = %(pgt_id)s
 ORDER BY s.pgt_id
 """

@@ -131,6 +131,8 @@ watermarks = Table(
     Column("advanced_at", TIMESTAMP, nullable=False),
     Column("last_seen_at", TIMESTAMP, nullable=False),
     Column("advanced_by", Text, nullable=False),
+    Column("marked_idle_at", TIMESTAMP),
+    Column("marked_idle_by", Text),
 )
 
 watermark_history = Table(
@@ -152,6 +154,43 @@ watermark_groups = Table(
     Column("sources", ARRAY(REGCLASS), nullable=False),
     Column("tolerance", Interval, nullable=False),
     Column("created_at", TIMESTAMP, nullable=False),
+    Column("stale_after", Interval),
+    Column("on_stale", Text, nullable=False),
+    Column("idle_after", Interval),
+)
+
+source_gates = Table(
+    "pgt_source_gates",
+    catalog,
+    Column("source_relid", REGCLASS, primary_key=True),
+    Column("source_name", Text, nullable=False),
+    Column("gated_at", TIMESTAMP, nullable=False),
+    Column("gated_by", Text, nullable=False),
+    Column("reason", Text),
+    Column("ungated_at", TIMESTAMP),
+)
+
+source_limits = Table(
+    "pgt_source_limits",
+    catalog,
+    Column("source_relid", REGCLASS, primary_key=True),
+    Column("source_name", Text, nullable=False),
+    Column("stale_after", Interval),
+    Column("on_stale", Text, nullable=False),
+    Column("idle_after", Interval),
+)
+
+alerts = Table(
+    "pgt_alerts",
+    catalog,
+    Column("alert_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("group_name", Text),
+    Column("since", TIMESTAMP, nullable=False),
+    Column("sentence", Text, nullable=False),
+    Column("opened_at", TIMESTAMP, nullable=False),
+    Column("closed_at", TIMESTAMP),
 )
 
 refresh_groups = Table(

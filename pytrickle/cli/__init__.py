@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pytrickle.cli import dag, freshness, groups, operations, refreshes, schedules, stream_tables, watermarks
+from pytrickle.cli import dag, freshness, groups, operations, refreshes, schedules, sources, stream_tables, watermarks
 from pytrickle.cli.command import Dsn, Json, root_options
 from pytrickle.cli.console import show_json_error
 
@@ -19,10 +19,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for noun in (operations, stream_tables, refreshes, schedules, freshness, dag):
+for noun in (operations, stream_tables, refreshes, schedules, sources, freshness, dag):
     app.add_typer(noun.app)
 app.add_typer(watermarks.app, name="watermark")
 app.add_typer(groups.app, name="group")
+app.add_typer(sources.source_app, name="source")
 
 
 def _show_version(wanted: bool) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from pytrickle.cli import render, values
 from pytrickle.cli.command import Invocation, command, root_options
+from pytrickle.cli.sources import IdleAfter, OnStaleChoice, StaleAfter, given_limits
 
 app = typer.Typer(help="Watermark groups: sources whose watermarks must agree.", no_args_is_help=True)
 app.callback()(root_options)
@@ -22,6 +23,10 @@ Tolerance = Annotated[
         help="How far the watermarks may be apart, such as '30 seconds' or 5m.",
     ),
 ]
+Reset = Annotated[
+    list[str] | None,
+    typer.Option("--reset", metavar="OPTION", help="Give an option of the group its default again; repeatable."),
+]
 
 
 @command(app, "create", example="pytrickle group create order_pipeline orders order_lines --tolerance '30 seconds'")
@@ -30,12 +35,16 @@ def create(
     name: Name,
     sources: Annotated[list[str], typer.Argument(help="The source tables whose watermarks must agree.")],
     tolerance: Tolerance = None,
+    stale_after: StaleAfter = None,
+    on_stale: OnStaleChoice = None,
+    idle_after: IdleAfter = None,
 ) -> None:
     """Create a watermark group. It has one source or more; without --tolerance their watermarks must be equal."""
     tolerance = tolerance or timedelta(0)
+    limits = given_limits(stale_after, on_stale, idle_after)
     with invocation.client() as client:
-        client.create_watermark_group(name, sources, tolerance=tolerance)
-    result = {"group_name": name, "sources": sources, "tolerance": tolerance}
+        client.create_watermark_group(name, sources, tolerance=tolerance, **limits)
+    result = {"group_name": name, "sources": sources, "tolerance": tolerance, **limits}
     invocation.show(result, lambda _: f"Created watermark group {name}.")
 
 
@@ -47,13 +56,19 @@ def alter(
         list[str] | None, typer.Option("--source", help="A source of the group; repeat it to give the whole new list.")
     ] = None,
     tolerance: Tolerance = None,
+    stale_after: StaleAfter = None,
+    on_stale: OnStaleChoice = None,
+    idle_after: IdleAfter = None,
+    reset: Reset = None,
 ) -> None:
-    """Change a group's sources or tolerance. The change takes effect at the next tick."""
-    if not sources and tolerance is None:
-        raise typer.BadParameter("Nothing to change; give --source or --tolerance.")
+    """Change a group's sources, tolerance or limits. The change takes effect at the next tick."""
+    limits = given_limits(stale_after, on_stale, idle_after)
+    if not (sources or limits or reset) and tolerance is None:
+        raise typer.BadParameter("Nothing to change; give --source, --tolerance, a limit or --reset.")
+    cleared = {"reset": reset} if reset else {}
     with invocation.client() as client:
-        client.alter_watermark_group(name, sources=sources or None, tolerance=tolerance)
-    result = {"group_name": name, "sources": sources, "tolerance": tolerance}
+        client.alter_watermark_group(name, sources=sources or None, tolerance=tolerance, **limits, **cleared)
+    result = {"group_name": name, "sources": sources, "tolerance": tolerance, **limits}
     invocation.show(result, lambda _: f"Altered watermark group {name}.")
 
 

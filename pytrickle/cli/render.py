@@ -19,6 +19,7 @@ from pytrickle.catalog.model import (
     WatermarkRow,
     WatermarkStatusRow,
 )
+from pytrickle.cli import render_sources
 from pytrickle.cli.values import length, moment
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def status(state: Status) -> RenderableType:
         *_block("Watermark groups", groups(state.groups), state.groups),
         *_block("Sources", watermarks(state.watermarks, state.as_of), state.watermarks),
         *_block("Stream tables", stream_tables(state.stream_tables), state.stream_tables),
+        *(_block("Gated sources", render_sources.gates(state.gates), state.gates) if state.gates else ()),
+        *(_block("Alerts", render_sources.alerts(state.alerts), state.alerts) if state.alerts else ()),
         Text(f"Snapshot taken at {moment(state.as_of)}, {age} ago", style="dim"),
     )
 
@@ -127,9 +130,10 @@ def group_list(rows: Sequence[WatermarkGroupRow]) -> RenderableType:
     """Draw the watermark groups with their sources and tolerance."""
     if not rows:
         return "No watermark group yet."
-    table = _table("group", "tolerance", "sources")
+    table = _table("group", "tolerance", "stale after", "idle after", "sources")
     for row in rows:
-        table.add_row(row.group_name, length(row.tolerance), ", ".join(row.sources))
+        stale = _NONE if row.stale_after is None else f"{length(row.stale_after)}, {row.on_stale}"
+        table.add_row(row.group_name, length(row.tolerance), stale, _length(row.idle_after), ", ".join(row.sources))
     return table
 
 

@@ -21,14 +21,17 @@ HISTORY = (
 def record_skip(
     connection: psycopg.Connection, table: StreamTable, reason: str, initiated_by: str, started: datetime
 ) -> None:
-    """Write a skip to the history once per change of its reason."""
-    if table.last_skip_reason == reason:
+    """Write a skip to the history once per change of its reason, and since when the stream table is gated."""
+    gated_since = table.gated_since or started if table.decision.gated else None
+    if (table.last_skip_reason, table.gated_since) == (reason, gated_since):
         return
     with connection.transaction():
         connection.execute(
-            "UPDATE pgtrickle.pgt_stream_tables SET last_skip_reason = %s WHERE pgt_id = %s", (reason, table.pgt_id)
+            "UPDATE pgtrickle.pgt_stream_tables SET last_skip_reason = %s, gated_since = %s WHERE pgt_id = %s",
+            (reason, gated_since, table.pgt_id),
         )
-        connection.execute(HISTORY, (table.pgt_id, "SKIP", "SKIPPED", initiated_by, reason, started, None))
+        if table.last_skip_reason != reason:
+            connection.execute(HISTORY, (table.pgt_id, "SKIP", "SKIPPED", initiated_by, reason, started, None))
 
 
 def record_failure(

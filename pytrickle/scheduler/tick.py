@@ -18,6 +18,8 @@ from pytrickle.scheduler.units import Unit, due_tables, units
 def tick(refresher: Refresher, health: Health, on_result: OnResult) -> tuple[RefreshResult, ...]:
     """Refresh all that is due, in dependency order; return one result per stream table considered."""
     broken = health.prepare(refresher.connection)
+    with translate_errors():
+        refresher.connection.execute("SELECT pgtrickle.raise_alerts()")
     with refresher.snapshots.export() as base:
         with translate_errors():
             tables = topological(catalog.stream_tables(base.connection, poll_interval=refresher.poll_interval))

@@ -7,10 +7,12 @@ CREATE OR REPLACE FUNCTION pgtrickle.covers(c pgtrickle.cut, xid xid8, pos bigin
 COMMENT ON FUNCTION pgtrickle.covers(pgtrickle.cut, xid8, bigint) IS
     'Whether the cut covers a change of transaction xid at position pos. A NULL cut covers nothing.';
 
+-- PL/pgSQL, although one expression: its plan is kept, and gating asks for every stream table at every tick.
 CREATE OR REPLACE FUNCTION pgtrickle.cut_covers(later pgtrickle.cut, earlier pgtrickle.cut) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT CASE
+BEGIN
+    RETURN CASE
         WHEN (earlier).snapshot IS NULL THEN true
         WHEN (later).snapshot IS NULL THEN false
         ELSE pg_snapshot_xmax((earlier).snapshot) <= pg_snapshot_xmax((later).snapshot)
@@ -18,7 +20,8 @@ AS $$
                 SELECT FROM pg_snapshot_xip((later).snapshot) AS running
                 WHERE pg_visible_in_snapshot(running, (earlier).snapshot))
             AND ((earlier).xid IS NULL OR covers(later, (earlier).xid, (earlier).pos))
-    END
+    END;
+END
 $$;
 COMMENT ON FUNCTION pgtrickle.cut_covers(pgtrickle.cut, pgtrickle.cut) IS
     'Whether every change that the earlier cut covers is covered by the later one. May answer false when in doubt, never true.';

@@ -1,11 +1,13 @@
 -- Keeping change buffers small, and what a frontier may be.
 
 CREATE OR REPLACE FUNCTION pgtrickle.cut_is_readable(c pgtrickle.cut, captured_xid xid8, cleaned_through pgtrickle.cut[]) RETURNS boolean
-    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT COALESCE(pg_visible_in_snapshot(captured_xid, (c).snapshot), false)
+BEGIN
+    RETURN COALESCE(pg_visible_in_snapshot(captured_xid, (c).snapshot), false)
         AND (cardinality(cleaned_through) = 0
-             OR EXISTS (SELECT FROM generate_subscripts(cleaned_through, 1) AS i WHERE cut_covers(c, cleaned_through[i])))
+             OR EXISTS (SELECT FROM generate_subscripts(cleaned_through, 1) AS i WHERE cut_covers(c, cleaned_through[i])));
+END
 $$;
 COMMENT ON FUNCTION pgtrickle.cut_is_readable(pgtrickle.cut, xid8, pgtrickle.cut[]) IS
     'Whether the change buffer still holds every change beyond the cut.';

@@ -1,26 +1,37 @@
 -- Watermarks: a loader says through which event time its source is complete.
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_advance(source regclass, watermark timestamptz) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle.check_loader(source regclass, action text) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     kind "char" := (SELECT relkind FROM pg_class WHERE oid = source);
 BEGIN
-    IF source IS NULL OR watermark IS NULL THEN
-        PERFORM refuse_value(CASE WHEN source IS NULL THEN 'source' ELSE 'watermark' END, NULL,
-                             'Give a table and the event time through which it is complete.');
+    IF source IS NULL THEN
+        PERFORM refuse_value('source', NULL, 'Give a table that a loader fills.');
     ELSIF kind IS NULL THEN
         RAISE EXCEPTION 'there is no relation with OID %', source::oid
-            USING ERRCODE = '42P01', CONSTRAINT = 'unknown_table',
-                  HINT = 'Name the table: advance_watermark(''orders'', ...).';
+            USING ERRCODE = '42P01', CONSTRAINT = 'unknown_table', HINT = 'Name the table, such as ''orders''.';
     ELSIF kind NOT IN ('r', 'p', 'f') OR EXISTS (SELECT FROM pgt_stream_tables WHERE pgt_relid = source) THEN
         RAISE EXCEPTION '% is not a table that a loader fills', source
             USING ERRCODE = '42809', CONSTRAINT = 'invalid_argument',
-                  HINT = 'Advance the watermarks of the tables that it reads.';
+                  HINT = 'Name the tables that it reads.';
     ELSIF NOT (has_table_privilege(calling_role(), source, 'INSERT') OR has_any_column_privilege(calling_role(), source, 'INSERT')) THEN
-        RAISE EXCEPTION 'permission denied to advance the watermark of %', source
+        RAISE EXCEPTION 'permission denied to % %', action, source
             USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
                   HINT = format('GRANT INSERT ON %s TO %I.', qualified_name(source), calling_role());
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.check_loader(regclass, text) IS
+    'Refuses what only a loader of the source may do: to a role that may not insert into it, and for what is no such table.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.check_advance(source regclass, watermark timestamptz) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    PERFORM check_loader(source, 'advance the watermark of');
+    IF watermark IS NULL THEN
+        PERFORM refuse_value('watermark', NULL, 'Give the event time through which the table is complete.');
     ELSIF watermark = '-infinity' THEN
         PERFORM refuse_value('watermark', '-infinity', 'Use a timestamp, or ''infinity'' for a source that will get no more data.');
     END IF;
@@ -63,7 +74,7 @@ BEGIN
             USING ERRCODE = '22000', CONSTRAINT = 'watermark_moved_back',
                   HINT = 'Nothing was changed. Another loader may have advanced it meanwhile.';
     ELSIF watermark = newest THEN
-        UPDATE pgt_watermarks AS w SET last_seen_at = clock_timestamp() WHERE w.source_relid = source;
+        UPDATE pgt_watermarks AS w SET last_seen_at = clock_timestamp(), marked_idle_at = NULL, marked_idle_by = NULL WHERE w.source_relid = source;
         RETURN;
     END IF;
     -- A statement of its own: its snapshot is taken with the lock held, so the cuts of a source form a chain.
@@ -72,7 +83,8 @@ BEGIN
     reached.pos := nextval('pgtrickle.change_pos');
     UPDATE pgt_watermarks AS w
     SET source_name = qualified_name(source), watermark = advance_watermark.watermark, cut = reached,
-        advanced_at = clock_timestamp(), last_seen_at = clock_timestamp(), advanced_by = session_user
+        advanced_at = clock_timestamp(), last_seen_at = clock_timestamp(), advanced_by = session_user,
+        marked_idle_at = NULL, marked_idle_by = NULL
     WHERE w.source_relid = source AND w.watermark < advance_watermark.watermark;
     INSERT INTO pgt_watermark_history (source_relid, watermark, cut, advanced_at, advanced_by)
     SELECT w.source_relid, w.watermark, w.cut, w.advanced_at, w.advanced_by FROM pgt_watermarks AS w WHERE w.source_relid = source;
@@ -81,4 +93,4 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, timestamptz) IS
     'Says that the source is complete through this event time, as of this point of the caller''s transaction. Needs INSERT on the source. '
-    'An equal watermark only records that the loader is alive; a lower one is error 22000; ''infinity'' means no more data will come.';
+    'An equal watermark only records that the loader is alive, and ends that the source is idle; a lower one is error 22000; ''infinity'' means no more data will come.';

@@ -47,7 +47,9 @@ $$;
 COMMENT ON FUNCTION pgtrickle.check_tolerance(interval) IS 'Error 22023 for a negative tolerance, 22004 for NULL.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.create_watermark_group(
-        group_name text, sources text[], tolerance interval DEFAULT '0', search_path text DEFAULT current_setting('search_path')) RETURNS integer
+        group_name text, sources text[], tolerance interval DEFAULT '0',
+        stale_after interval DEFAULT NULL, on_stale text DEFAULT 'warn', idle_after interval DEFAULT NULL,
+        search_path text DEFAULT current_setting('search_path')) RETURNS integer
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
@@ -57,8 +59,9 @@ BEGIN
         PERFORM refuse_value('group_name', group_name, 'Give the group a name.');
     END IF;
     PERFORM check_tolerance(tolerance);
-    INSERT INTO pgt_watermark_groups AS g (group_name, sources, tolerance)
-    VALUES (group_name, group_sources(sources, search_path), tolerance)
+    PERFORM check_limits(stale_after, on_stale, idle_after);
+    INSERT INTO pgt_watermark_groups AS g (group_name, sources, tolerance, stale_after, on_stale, idle_after)
+    VALUES (group_name, group_sources(sources, search_path), tolerance, stale_after, on_stale, idle_after)
     ON CONFLICT ON CONSTRAINT pgt_watermark_groups_group_name_key DO NOTHING RETURNING g.group_id INTO id;
     IF id IS NULL THEN
         RAISE EXCEPTION 'watermark group % already exists', quote_literal(group_name)
@@ -69,8 +72,9 @@ BEGIN
     RETURN id;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.create_watermark_group(text, text[], interval, text) IS
-    'Declares that the watermarks of these sources must agree within the tolerance; returns the number of the group.';
+COMMENT ON FUNCTION pgtrickle.create_watermark_group(text, text[], interval, interval, text, interval, text) IS
+    'Declares that the watermarks of these sources must agree within the tolerance; returns the number of the group. stale_after, on_stale and idle_after '
+    'are limits on the silence of its sources, as in set_source_limits(); NULL is none.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.refuse_unknown_group(group_name text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -85,24 +89,48 @@ COMMENT ON FUNCTION pgtrickle.refuse_unknown_group(text) IS 'Error 42704: no wat
 
 CREATE OR REPLACE FUNCTION pgtrickle.alter_watermark_group(
         group_name text, sources text[] DEFAULT NULL, tolerance interval DEFAULT NULL,
-        search_path text DEFAULT current_setting('search_path')) RETURNS void
+        stale_after interval DEFAULT NULL, on_stale text DEFAULT NULL, idle_after interval DEFAULT NULL,
+        reset text[] DEFAULT '{}', search_path text DEFAULT current_setting('search_path')) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     new_sources CONSTANT regclass[] := CASE WHEN sources IS NOT NULL THEN group_sources(sources, search_path) END;
+    altered pgt_watermark_groups;
 BEGIN
-    PERFORM check_tolerance(COALESCE(tolerance, '0'));
-    UPDATE pgt_watermark_groups AS g
-    SET sources = COALESCE(new_sources, g.sources), tolerance = COALESCE(alter_watermark_group.tolerance, g.tolerance)
-    WHERE g.group_name = alter_watermark_group.group_name;
+    SELECT * INTO altered FROM pgt_watermark_groups AS g WHERE g.group_name = alter_watermark_group.group_name FOR UPDATE;
     IF NOT FOUND THEN
         PERFORM refuse_unknown_group(group_name);
     END IF;
+    altered := jsonb_populate_record(altered, default_limits(reset) || jsonb_strip_nulls(jsonb_build_object(
+        'tolerance', tolerance, 'stale_after', stale_after, 'on_stale', on_stale, 'idle_after', idle_after)));
+    PERFORM check_tolerance(altered.tolerance);
+    PERFORM check_limits(altered.stale_after, altered.on_stale, altered.idle_after);
+    UPDATE pgt_watermark_groups AS g
+    SET sources = COALESCE(new_sources, g.sources), tolerance = altered.tolerance,
+        stale_after = altered.stale_after, on_stale = altered.on_stale, idle_after = altered.idle_after
+    WHERE g.group_id = altered.group_id;
     PERFORM check_hold_back();
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.alter_watermark_group(text, text[], interval, text) IS
-    'Changes the sources or the tolerance of a group; acts at the next tick.';
+COMMENT ON FUNCTION pgtrickle.alter_watermark_group(text, text[], interval, interval, text, interval, text[], text) IS
+    'Changes the sources, the tolerance or the limits of a group; those left NULL stay, those named in reset go back to their defaults. '
+    'Acts at the next tick.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.default_limits(names text[]) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    defaults CONSTANT jsonb := jsonb_build_object('tolerance', '0', 'stale_after', NULL, 'on_stale', 'warn', 'idle_after', NULL);
+    stranger text;
+BEGIN
+    SELECT n INTO stranger FROM unnest(names) AS n WHERE n IS NULL OR NOT defaults ? n;
+    IF FOUND THEN
+        PERFORM refuse_value('reset', stranger, 'The options are idle_after, on_stale, stale_after, tolerance.');
+    END IF;
+    RETURN (SELECT COALESCE(jsonb_object_agg(n, defaults -> n), '{}') FROM unnest(names) AS n);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.default_limits(text[]) IS 'The defaults of the named options of a group; error 22023 for a name that is none.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.drop_watermark_group(group_name text) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -117,24 +145,35 @@ $$;
 COMMENT ON FUNCTION pgtrickle.drop_watermark_group(text) IS
     'Drops a watermark group; its sources keep their watermarks.';
 
--- An infinite watermark says that nothing more will come and agrees with every other.
-CREATE OR REPLACE FUNCTION pgtrickle.group_alignment()
+-- An infinite watermark says that nothing more will come and agrees with every other. An idle source is left out of the
+-- comparison, but what it has not asserted nobody may claim: complete_through is the least of all.
+CREATE OR REPLACE FUNCTION pgtrickle.group_alignment(p_group_id integer DEFAULT NULL, p_tolerance interval DEFAULT NULL)
     RETURNS TABLE (group_id integer, group_name text, sources regclass[], tolerance interval, min_watermark timestamptz, max_watermark timestamptz,
-                   lag interval, aligned boolean, never_advanced regclass[], slowest regclass, fastest regclass)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp SET TimeZone = 'UTC'
+                   lag interval, aligned boolean, never_advanced regclass[], slowest regclass, fastest regclass, idle regclass[],
+                   complete_through timestamptz)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp SET TimeZone = 'UTC'
 AS $$
-    SELECT g.group_id, g.group_name, g.sources, g.tolerance, a.low, a.high,
-           CASE WHEN isfinite(a.low) AND isfinite(a.high) THEN a.high - a.low END,
-           CASE WHEN cardinality(a.never_advanced) = 0 THEN a.high <= a.low + g.tolerance END,
-           a.never_advanced, a.by_watermark[1], COALESCE(a.finite_by_watermark[1], a.by_watermark[1])
+BEGIN
+    RETURN QUERY
+    SELECT g.group_id, g.group_name, g.sources, v.tolerance, v.low, v.high,
+           CASE WHEN isfinite(v.low) AND isfinite(v.high) THEN v.high - v.low END,
+           CASE WHEN cardinality(a.never_advanced) = 0 THEN v.high <= v.low + v.tolerance END,
+           a.never_advanced, a.by_watermark[1], COALESCE(a.finite_by_watermark[1], a.by_watermark[1]), a.idle, a.complete_through
     FROM pgt_watermark_groups AS g CROSS JOIN LATERAL (
-        SELECT min(w.watermark) AS low,
-               COALESCE(max(w.watermark) FILTER (WHERE isfinite(w.watermark)), max(w.watermark)) AS high,
-               COALESCE(array_agg(s.source ORDER BY s.place) FILTER (WHERE w.watermark IS NULL), '{}') AS never_advanced,
-               array_agg(s.source ORDER BY w.watermark, s.source::oid) FILTER (WHERE w.watermark IS NOT NULL) AS by_watermark,
-               array_agg(s.source ORDER BY w.watermark DESC, s.source::oid) FILTER (WHERE isfinite(w.watermark)) AS finite_by_watermark
-        FROM unnest(g.sources) WITH ORDINALITY AS s(source, place) LEFT JOIN pgt_watermarks AS w ON w.source_relid = s.source) AS a
-    ORDER BY g.group_name
+        SELECT min(m.watermark) FILTER (WHERE NOT m.idle) AS low,
+               COALESCE(max(m.watermark) FILTER (WHERE isfinite(m.watermark) AND NOT m.idle), max(m.watermark) FILTER (WHERE NOT m.idle)) AS high,
+               COALESCE(array_agg(m.source ORDER BY m.place) FILTER (WHERE m.watermark IS NULL), '{}') AS never_advanced,
+               array_agg(m.source ORDER BY m.watermark, m.source::oid) FILTER (WHERE m.watermark IS NOT NULL AND NOT m.idle) AS by_watermark,
+               array_agg(m.source ORDER BY m.watermark DESC, m.source::oid) FILTER (WHERE isfinite(m.watermark) AND NOT m.idle) AS finite_by_watermark,
+               COALESCE(array_agg(m.source ORDER BY m.place) FILTER (WHERE m.idle), '{}') AS idle,
+               min(m.watermark) AS complete_through, max(m.watermark) AS newest
+        FROM group_members(g.group_id) AS m) AS a
+    CROSS JOIN LATERAL (
+        SELECT COALESCE(p_tolerance, g.tolerance) AS tolerance, COALESCE(a.low, a.newest) AS low, COALESCE(a.high, a.newest) AS high) AS v
+    WHERE p_group_id IS NULL OR g.group_id = p_group_id
+    ORDER BY g.group_name;
+END
 $$;
-COMMENT ON FUNCTION pgtrickle.group_alignment() IS
-    'How far the watermarks of each group are apart; aligned is NULL while a source never advanced. Infinite watermarks are left out of the comparison.';
+COMMENT ON FUNCTION pgtrickle.group_alignment(integer, interval) IS
+    'How far the watermarks of each group, or of one, are apart; aligned is NULL while a source never advanced. Infinite watermarks and idle sources are '
+    'left out of the comparison; a group of idle sources only is aligned at the newest of their watermarks. complete_through is the least of all.';

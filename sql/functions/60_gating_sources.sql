@@ -1,50 +1,74 @@
--- Which watermark groups concern a stream table, and how.
+-- Which watermark groups concern a stream table, and how. Asked for every stream table at every tick: PL/pgSQL keeps the plans.
 
 CREATE OR REPLACE FUNCTION pgtrickle.upstream_tables(p_pgt_id integer) RETURNS TABLE (pgt_id integer)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
+BEGIN
+    RETURN QUERY
     WITH RECURSIVE upstream(id) AS (
         SELECT p_pgt_id
         UNION
-        SELECT t.pgt_id FROM upstream JOIN pgt_dependencies AS d ON d.pgt_id = upstream.id
+        SELECT t.pgt_id FROM upstream AS u JOIN pgt_dependencies AS d ON d.pgt_id = u.id
         JOIN pgt_stream_tables AS t ON t.pgt_relid = d.source_relid)
-    SELECT id FROM upstream
+    SELECT id FROM upstream;
+END
 $$;
 COMMENT ON FUNCTION pgtrickle.upstream_tables(integer) IS
     'The stream table and all stream tables it reads, at any depth.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.base_sources(p_pgt_id integer) RETURNS TABLE (source regclass)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
+BEGIN
+    RETURN QUERY
     SELECT DISTINCT d.source_relid FROM upstream_tables(p_pgt_id) AS u JOIN pgt_dependencies AS d USING (pgt_id)
-    WHERE NOT EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_relid = d.source_relid)
+    WHERE NOT EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_relid = d.source_relid);
+END
 $$;
 COMMENT ON FUNCTION pgtrickle.base_sources(integer) IS 'The tables a stream table is made of, at any depth.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.overlapping_groups(p_pgt_id integer) RETURNS TABLE (group_id integer, overlap bigint)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT g.group_id, count(*) FROM base_sources(p_pgt_id) AS b JOIN pgt_watermark_groups AS g ON b.source = ANY (g.sources) GROUP BY g.group_id
+BEGIN
+    RETURN QUERY
+    SELECT g.group_id, count(*) FROM base_sources(p_pgt_id) AS b JOIN pgt_watermark_groups AS g ON b.source = ANY (g.sources) GROUP BY g.group_id;
+END
 $$;
 COMMENT ON FUNCTION pgtrickle.overlapping_groups(integer) IS
     'Groups with a source the stream table is made of, and how many such sources.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.gating_mode(p_pgt_id integer) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle.gating_scope(
+        p_pgt_id integer, OUT gating text, OUT groups integer[], OUT sources regclass[], OUT upstream integer[])
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT CASE WHEN t.watermark_gating <> 'auto' THEN t.watermark_gating
-                WHEN EXISTS (SELECT FROM overlapping_groups(p_pgt_id) WHERE overlap >= 2) THEN 'gate'
-                ELSE 'none' END
-    FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id
+DECLARE
+    least_overlap bigint;
+BEGIN
+    SELECT t.watermark_gating, CASE t.watermark_gating WHEN 'auto' THEN 2 WHEN 'none' THEN NULL ELSE 1 END
+    INTO gating, least_overlap FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id;
+    upstream := ARRAY(SELECT u.pgt_id FROM upstream_tables(p_pgt_id) AS u);
+    sources := ARRAY(
+        SELECT DISTINCT d.source_relid FROM pgt_dependencies AS d
+        WHERE d.pgt_id = ANY (upstream) AND NOT EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_relid = d.source_relid));
+    groups := ARRAY(
+        SELECT g.group_id FROM pgt_watermark_groups AS g
+        WHERE (SELECT count(*) FROM unnest(g.sources) AS s WHERE s = ANY (gating_scope.sources)) >= least_overlap ORDER BY g.group_name);
+    IF gating = 'auto' THEN
+        gating := CASE WHEN groups = '{}' THEN 'none' ELSE 'gate' END;
+    END IF;
+END
 $$;
-COMMENT ON FUNCTION pgtrickle.gating_mode(integer) IS
-    'none, gate or hold_back: what watermark_gating amounts to. auto gates where two sources of one group meet.';
+COMMENT ON FUNCTION pgtrickle.gating_scope(integer) IS
+    'none, gate or hold_back: what watermark_gating amounts to, auto gates where two sources of one group meet; the groups the stream table has to heed; '
+    'the tables it is made of, and the stream tables it reads at any depth with itself.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.gating_groups(p_pgt_id integer) RETURNS TABLE (group_id integer)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT o.group_id FROM overlapping_groups(p_pgt_id) AS o JOIN pgt_stream_tables AS t ON t.pgt_id = p_pgt_id
-    WHERE gating_mode(p_pgt_id) <> 'none' AND o.overlap >= CASE t.watermark_gating WHEN 'auto' THEN 2 ELSE 1 END
+BEGIN
+    RETURN QUERY SELECT g FROM gating_scope(p_pgt_id) AS s CROSS JOIN LATERAL unnest(s.groups) AS g;
+END
 $$;
 COMMENT ON FUNCTION pgtrickle.gating_groups(integer) IS 'Groups the stream table has to heed.';
 

@@ -4,24 +4,25 @@ CREATE OR REPLACE FUNCTION pgtrickle.gate_group(
         p_pgt_id integer, p_group_id integer,
         OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
-    SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
 AS $$
 DECLARE
     alignment record;
+    stream_table CONSTANT pgt_stream_tables := (SELECT t FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id);
 BEGIN
-    SELECT * INTO alignment FROM group_alignment() AS a WHERE a.group_id = p_group_id;
+    SELECT * INTO alignment FROM group_alignment(p_group_id, stream_table.watermark_tolerance);
     decision := 'run';
     caps := '{}';
     IF alignment.aligned IS NULL THEN
         waiting_for := array_to_string(alignment.never_advanced, ', ');
         reason := format('%s: %s never advanced', alignment.group_name, waiting_for);
-        IF (SELECT t.require_watermark FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id) THEN
+        IF stream_table.require_watermark THEN
             decision := 'waiting';
         END IF;
         RETURN;
     END IF;
-    effective_watermark := alignment.min_watermark;
-    reason := format('%s: aligned at %s', alignment.group_name, alignment.min_watermark);
+    effective_watermark := alignment.complete_through;
+    reason := format('%s: aligned at %s', alignment.group_name, alignment.min_watermark)
+        || COALESCE(', without ' || NULLIF(array_to_string(alignment.idle, ', '), '') || ' (idle)', '');
     IF NOT alignment.aligned THEN
         decision := 'gated';
         waiting_for := alignment.slowest;
@@ -33,41 +34,120 @@ $$;
 COMMENT ON FUNCTION pgtrickle.gate_group(integer, integer) IS
     'What one group asks of a gated stream table: whether it may refresh.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.gating_decision(
-        p_pgt_id integer,
-        OUT gating text, OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb)
+CREATE OR REPLACE FUNCTION pgtrickle.graver(a text, b text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    -- A gate can be passed by hand and by a deadline, a wait by nobody.
+    RETURN CASE WHEN 'waiting' IN (a, b) THEN 'waiting' WHEN 'gated' IN (a, b) THEN 'gated' ELSE 'run' END;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.graver(text, text) IS 'Of two decisions the one that keeps more refreshes from running.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.groups_decision(
+        p_pgt_id integer, gating text, groups integer[], upstream integer[],
+        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     verdict record;
+    next_group integer;
 BEGIN
-    gating := gating_mode(p_pgt_id);
     decision := 'run';
     caps := '{}';
-    IF gating IS NULL THEN
-        RAISE EXCEPTION 'there is no stream table number %', p_pgt_id
-            USING ERRCODE = '42704', CONSTRAINT = 'unknown_stream_table', HINT = 'It may have been dropped meanwhile.';
-    END IF;
-    FOR verdict IN
-        SELECT v.* FROM gating_groups(p_pgt_id) AS g JOIN pgt_watermark_groups AS w USING (group_id)
-        CROSS JOIN LATERAL (
-            SELECT * FROM hold_back_group(p_pgt_id, g.group_id) WHERE gating = 'hold_back'
-            UNION ALL
-            SELECT * FROM gate_group(p_pgt_id, g.group_id) WHERE gating = 'gate') AS v
-        ORDER BY w.group_name
-    LOOP
-        -- A gate that is shut outweighs a wait, and both outweigh a group that is content.
-        decision := CASE WHEN 'gated' IN (decision, verdict.decision) THEN 'gated'
-                         WHEN 'waiting' IN (decision, verdict.decision) THEN 'waiting' ELSE 'run' END;
+    FOREACH next_group IN ARRAY CASE gating WHEN 'none' THEN '{}' ELSE groups END LOOP
+        IF gating = 'hold_back' THEN
+            verdict := hold_back_group(p_pgt_id, next_group, upstream);
+        ELSE
+            verdict := gate_group(p_pgt_id, next_group);
+        END IF;
+        decision := graver(decision, verdict.decision);
         reason := concat_ws('; ', reason, verdict.reason);
         waiting_for := concat_ws(', ', NULLIF(waiting_for, ''), verdict.waiting_for);
         effective_watermark := least(effective_watermark, verdict.effective_watermark);
-        caps := lower_caps(caps, verdict.caps);
+        caps := CASE WHEN caps = '{}' THEN verdict.caps ELSE lower_caps(caps, verdict.caps) END;
     END LOOP;
     reason := COALESCE(reason, CASE gating WHEN 'none' THEN 'not gated' ELSE 'no watermark group concerns it' END);
+    IF gating = 'gate' AND effective_watermark IS NOT NULL AND cardinality(upstream) > 1 THEN
+        -- What it reads through a stream table that holds back is no further than that one.
+        effective_watermark := least(effective_watermark, (
+            SELECT min(greatest(u.effective_watermark, (groups_decision(u.pgt_id, s.gating, s.groups, s.upstream)).effective_watermark))
+            FROM pgt_stream_tables AS u CROSS JOIN LATERAL gating_scope(u.pgt_id) AS s
+            WHERE u.pgt_id = ANY (groups_decision.upstream) AND u.watermark_gating = 'hold_back'));
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.groups_decision(integer, text, integer[], integer[]) IS 'What all watermark groups together ask of a stream table.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.stale_hold(stream_table pgtrickle.pgt_stream_tables, groups integer[], sources regclass[], OUT source text, OUT sentence text)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    IF EXISTS (SELECT FROM pgt_source_limits WHERE on_stale = 'hold') OR EXISTS (SELECT FROM pgt_watermark_groups WHERE on_stale = 'hold') THEN
+        SELECT string_agg(f.source::text, ', ' ORDER BY f.place),
+               string_agg(COALESCE(f.group_name || ': ', '') || format('%s is stale: not seen since %s, limit %s',
+                                                                        f.source, date_trunc('second', f.seen_at), f.stale_after), '; ' ORDER BY f.place)
+        INTO source, sentence FROM stale_sources() WITH ORDINALITY AS f(source, group_id, group_name, seen_at, stale_after, holds, place)
+        WHERE f.holds AND stream_table.watermark_gating <> 'none'
+            AND CASE WHEN f.group_id IS NULL THEN f.source = ANY (sources) ELSE f.group_id = ANY (groups) END;
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.stale_hold(pgtrickle.pgt_stream_tables, integer[], regclass[]) IS
+    'The stale sources that hold a stream table, and the sentence that says so; NULL if none does.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.gate_deadline_passed(stream_table pgtrickle.pgt_stream_tables, sources regclass[]) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    -- Time under a source gate was not spent waiting for watermarks.
+    RETURN COALESCE(now() - greatest(stream_table.gated_since, (
+        SELECT max(g.ungated_at) FROM pgt_source_gates AS g WHERE stream_table.gated_since IS NOT NULL AND g.source_relid = ANY (sources)))
+        >= stream_table.gate_deadline AND stream_table.gated_since IS NOT NULL, false);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.gate_deadline_passed(pgtrickle.pgt_stream_tables, regclass[]) IS
+    'Whether a stream table has waited behind a shut gate for as long as it may.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.gating_decision(
+        p_pgt_id integer,
+        OUT gating text, OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb,
+        OUT deadline_passed boolean)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
+AS $$
+DECLARE
+    stream_table CONSTANT pgt_stream_tables := (SELECT t FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id);
+    scope CONSTANT record := gating_scope(p_pgt_id);
+    found record;
+BEGIN
+    IF scope.gating IS NULL THEN
+        RAISE EXCEPTION 'there is no stream table number %', p_pgt_id
+            USING ERRCODE = '42704', CONSTRAINT = 'unknown_stream_table', HINT = 'It may have been dropped meanwhile.';
+    END IF;
+    gating := scope.gating;
+    SELECT * INTO decision, reason, waiting_for, effective_watermark, caps FROM groups_decision(p_pgt_id, scope.gating, scope.groups, scope.upstream);
+    found := stale_hold(stream_table, scope.groups, scope.sources);
+    IF found.sentence IS NOT NULL THEN
+        decision := graver(decision, 'gated');
+        reason := concat_ws('; ', found.sentence, reason);
+        waiting_for := found.source;
+    END IF;
+    deadline_passed := decision = 'gated' AND gate_deadline_passed(stream_table, scope.sources);
+    SELECT string_agg(h.source::text, ', ') AS source, string_agg(h.sentence, '; ') AS sentence INTO found FROM held_sources(scope.sources) AS h;
+    IF found.sentence IS NOT NULL THEN
+        decision := graver(decision, 'gated');
+        deadline_passed := false;
+        reason := concat_ws('; ', found.sentence, NULLIF(reason, 'not gated'));
+        waiting_for := found.source;
+    ELSIF deadline_passed THEN
+        decision := 'run';
+        reason := format('gate deadline of %s passed: %s', stream_table.gate_deadline, reason);
+    END IF;
     waiting_for := NULLIF(waiting_for, '');
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.gating_decision(integer) IS
     'Whether a stream table may refresh now (run, gated or waiting), why, the event time it will be complete through, '
-    'and the cut at which each capped direct source must be read; sources not in caps are read at the snapshot.';
+    'and the cut at which each capped direct source must be read; sources not in caps are read at the snapshot. '
+    'deadline_passed: it may run only because it has been behind a gate for its gate_deadline.';

@@ -35,9 +35,13 @@ BEGIN
         ORDER BY p.watermark DESC LIMIT 1) AS passed
     WHERE h.source_relid = w.source_relid AND h.watermark < passed.watermark AND h.advanced_at < oldest;
     GET DIAGNOSTICS advances = ROW_COUNT;
+    DELETE FROM pgt_alerts AS a WHERE a.closed_at < oldest;
+    -- Another table may get the number of one that was dropped.
+    DELETE FROM pgt_source_gates AS g WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = g.source_relid);
+    DELETE FROM pgt_source_limits AS l WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.source_relid);
     RETURN refreshes + advances;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.trim_history(interval) IS
-    'Deletes refreshes and watermark advances older than this; returns how many. Of each stream table the last refresh stays; of each source the newest '
+    'Deletes refreshes, watermark advances and ended incidents older than this; returns how many of the first two. Of each stream table the last refresh stays; of each source the newest '
     'advance that all its stream tables have passed, and all later ones, which hold_back may need.';

@@ -25,16 +25,18 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle.watermark_history(regclass) IS 'Every advance of a source, newest first.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.watermark_groups() RETURNS TABLE (group_name text, sources text[], tolerance interval, created_at timestamptz)
+CREATE OR REPLACE FUNCTION pgtrickle.watermark_groups()
+    RETURNS TABLE (group_name text, sources text[], tolerance interval, created_at timestamptz, stale_after interval, on_stale text, idle_after interval)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT g.group_name, ARRAY(SELECT qualified_name(s) FROM unnest(g.sources) AS s), g.tolerance, g.created_at FROM pgt_watermark_groups AS g ORDER BY 1
+    SELECT g.group_name, ARRAY(SELECT qualified_name(s) FROM unnest(g.sources) AS s), g.tolerance, g.created_at, g.stale_after, g.on_stale, g.idle_after
+    FROM pgt_watermark_groups AS g ORDER BY 1
 $$;
 COMMENT ON FUNCTION pgtrickle.watermark_groups() IS 'The watermark groups.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.watermark_status()
     RETURNS TABLE (group_name text, min_watermark timestamptz, max_watermark timestamptz, lag interval, tolerance interval, aligned boolean,
-                   effective_watermark timestamptz, waiting_for text, reason text)
+                   effective_watermark timestamptz, waiting_for text, reason text, idle text[])
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
     SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
 AS $$
@@ -44,10 +46,13 @@ AS $$
            CASE WHEN a.aligned IS NULL THEN format('%s never advanced', array_to_string(a.never_advanced, ', '))
                 WHEN a.aligned THEN format('aligned at %s', a.min_watermark)
                 ELSE format('%s is %s behind %s, tolerance %s', a.slowest, a.lag, a.fastest, a.tolerance) END
+           || COALESCE(', without ' || NULLIF(array_to_string(a.idle, ', '), '') || ' (idle)', ''),
+           ARRAY(SELECT qualified_name(s) FROM unnest(a.idle) AS s)
     FROM group_alignment() AS a
 $$;
 COMMENT ON FUNCTION pgtrickle.watermark_status() IS
-    'How each watermark group stands; effective_watermark is the newest event time at which its sources agree.';
+    'How each watermark group stands; effective_watermark is that of the newest event time at which its sources agree. Idle sources are left out of the '
+    'comparison, but not of the effective watermark.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.pgt_status()
     RETURNS TABLE (pgt_id integer, stream_table text, status text, refresh_mode text, schedule text, watermark_gating text, decision text, reason text,

@@ -12,7 +12,13 @@ GRANT EXECUTE ON FUNCTION
     pgtrickle.dependency_tree(),
     pgtrickle.dag(),
     pgtrickle.wait_for(text, timestamptz, interval, text),
-    pgtrickle.assert_fresh(text, interval, text)
+    pgtrickle.assert_fresh(text, interval, text),
+    pgtrickle.gate_source(regclass, text),
+    pgtrickle.ungate_source(regclass),
+    pgtrickle.mark_idle(regclass),
+    pgtrickle.source_gates(),
+    pgtrickle.bootstrap_gate_status(),
+    pgtrickle.alerts(integer)
 TO PUBLIC;
 -- Whoever calls these through the Python client has the versions compared first.
 GRANT SELECT ON pgtrickle.pgt_schema_version TO PUBLIC;

@@ -21,7 +21,9 @@ PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     "watermark_groups",
     "watermark_status",
     "watermarks",
+    *("gate_source", "ungate_source", "mark_idle", "source_gates", "bootstrap_gate_status", "alerts"),
 }
+FOR_ONE_SOURCE = {"advance_watermark", "watermark_history", "gate_source", "ungate_source", "mark_idle"}
 
 
 def run(db: Database, file: str) -> None:
@@ -84,7 +86,7 @@ def test_a_monitor_sees_states_but_no_errors_of_tables_it_may_not_read(shop: Dat
     shop.create_role("monitor")
     monitor = shop.connect()
     monitor.execute("SET SESSION AUTHORIZATION monitor")
-    for function in sorted(PUBLIC_FUNCTIONS - WITH_ARGUMENTS):
+    for function in sorted(PUBLIC_FUNCTIONS - WITH_ARGUMENTS - FOR_ONE_SOURCE):
         assert "secret" not in str(monitor.execute(f"SELECT * FROM pgtrickle.{function}()").fetchall())
     assert monitor.execute("SELECT * FROM pgtrickle.watermark_history('orders')").fetchall() == []
     assert monitor.execute("SELECT stream_table, decision FROM pgtrickle.pgt_status()").fetchall() == [

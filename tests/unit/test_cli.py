@@ -21,6 +21,7 @@ COMMANDS = [
     *("wait", "assert-fresh", "dag"),
     *("watermark advance", "watermark list", "watermark history"),
     *("group create", "group alter", "group drop", "group list"),
+    *("gate", "ungate", "gates", "alerts", "source limits", "source idle", "source status"),
 ]
 
 
@@ -168,6 +169,36 @@ def test_groups_and_watermarks_reach_the_client_typed(client: Recorder) -> None:
         ("create_watermark_group", ("exact", ["orders"]), {"tolerance": timedelta(0)}),
         ("alter_watermark_group", ("pipeline",), {"sources": ["orders"], "tolerance": None}),
         ("advance_watermark", ("orders", NOON), {}),
+    ]
+
+
+def test_limits_reach_the_client_only_when_given(client: Recorder) -> None:
+    run("group", "create", "g", "orders", "--stale-after", "2h", "--on-stale", "hold", "--idle-after", "1d")
+    run("group", "alter", "g", "--reset", "stale_after", "--idle-after", "2d")
+    run("source", "limits", "orders", "--stale-after", "90m")
+    run("source", "limits", "orders")
+    two_hours, day = timedelta(hours=2), timedelta(days=1)
+    created = {"tolerance": timedelta(0), "stale_after": two_hours, "on_stale": "hold", "idle_after": day}
+    assert client.calls == [
+        ("create_watermark_group", ("g", ["orders"]), created),
+        (
+            "alter_watermark_group",
+            ("g",),
+            {"sources": None, "tolerance": None, "idle_after": 2 * day, "reset": ["stale_after"]},
+        ),
+        ("set_source_limits", ("orders",), {"stale_after": timedelta(minutes=90)}),
+        ("set_source_limits", ("orders",), {}),
+    ]
+
+
+def test_gates_and_idle_marks_reach_the_client(client: Recorder) -> None:
+    run("gate", "orders", "--reason", "reload")
+    run("ungate", "orders")
+    run("source", "idle", "orders")
+    assert [call[:2] for call in client.calls] == [
+        ("gate_source", ("orders", "reload")),
+        ("ungate_source", ("orders",)),
+        ("mark_idle", ("orders",)),
     ]
 
 

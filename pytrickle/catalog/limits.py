@@ -1,0 +1,38 @@
+"""Limits on the silence of sources, as groups and sources take them in Python and in SQL."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TypedDict
+
+from psycopg import sql
+
+
+class Limits(TypedDict, total=False):
+    """How long the loader of a source may not be seen; the names and the meanings are those of the SQL functions.
+
+    After `stale_after` the source is stale: `on_stale` is warn (an alert) or hold (it also gates). After `idle_after`
+    it is idle, and its groups go on without it.
+    """
+
+    stale_after: timedelta | str | None
+    on_stale: str
+    idle_after: timedelta | str | None
+
+
+TYPES = {
+    "source": "regclass",
+    "sources": "text[]",
+    "reset": "text[]",
+    "tolerance": "interval",
+    "stale_after": "interval",
+    "idle_after": "interval",
+}
+
+
+def call_with_limits(function: str, arguments: Mapping[str, object]) -> tuple[sql.Composed, list[object]]:
+    """Return a call of a pgtrickle function with named arguments, and its parameters."""
+    named = [
+        sql.SQL("{} => %s::{}").format(sql.Identifier(name), sql.SQL(TYPES.get(name, "text"))) for name in arguments
+    ]
+    text = sql.SQL("SELECT {}({})").format(sql.Identifier("pgtrickle", function), sql.SQL(", ").join(named))
+    return text, list(arguments.values())

@@ -1,0 +1,45 @@
+-- Source gates: while one is shut, nothing that is made of the source is refreshed by a tick.
+
+CREATE OR REPLACE FUNCTION pgtrickle.gate_source(source regclass, reason text DEFAULT NULL) RETURNS void
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    PERFORM check_loader(source, 'gate');
+    INSERT INTO pgt_source_gates AS g (source_relid, source_name, gated_at, gated_by, reason)
+    VALUES (source, qualified_name(source), clock_timestamp(), session_user, gate_source.reason)
+    ON CONFLICT (source_relid) DO UPDATE
+    SET source_name = EXCLUDED.source_name, ungated_at = NULL,
+        gated_at = CASE WHEN g.ungated_at IS NULL THEN g.gated_at ELSE EXCLUDED.gated_at END,
+        gated_by = CASE WHEN g.ungated_at IS NULL THEN g.gated_by ELSE EXCLUDED.gated_by END,
+        reason = CASE WHEN g.ungated_at IS NULL THEN COALESCE(EXCLUDED.reason, g.reason) ELSE EXCLUDED.reason END;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.gate_source(regclass, text) IS
+    'From the caller''s commit on, no tick refreshes a stream table that is made of this source, at any depth and whatever its watermark_gating, '
+    'until ungate_source(). Needs INSERT on the source. Gating it again changes nothing but the reason.';
+
+-- The row stays: the time under the gate must not count as silence of the loader, nor towards a gate_deadline.
+CREATE OR REPLACE FUNCTION pgtrickle.ungate_source(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    PERFORM check_loader(source, 'ungate');
+    UPDATE pgt_source_gates AS g SET ungated_at = clock_timestamp() WHERE g.source_relid = source AND g.ungated_at IS NULL;
+    IF FOUND THEN
+        PERFORM pg_notify('pgtrickle_watermark', jsonb_build_object('source', qualified_name(source), 'ungated', true)::text);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.ungate_source(regclass) IS
+    'Opens the gate of a source as of the caller''s commit, and wakes the refresher. Needs INSERT on the source. Harmless where there is no gate.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.held_sources(sources regclass[]) RETURNS TABLE (source regclass, sentence text)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT g.source_relid, format('%s is gated by %s since %s', g.source_relid, g.gated_by, date_trunc('second', g.gated_at)) || COALESCE(': ' || g.reason, '')
+    FROM pgt_source_gates AS g WHERE g.ungated_at IS NULL AND g.source_relid = ANY (sources) ORDER BY g.source_relid::text;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.held_sources(regclass[]) IS 'Which of these sources are under a source gate, and the sentence that says so.';
