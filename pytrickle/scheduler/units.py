@@ -59,7 +59,7 @@ def due_tables(tables: tuple[StreamTable, ...], groups: Iterable[RefreshGroup]) 
     """Return the numbers of the stream tables that are due, by themselves or since another of their group is."""
     due = {table.relid for table in tables if table.due}
     grouped = set().union(*(group.members for group in groups if not group.members.isdisjoint(due)))
-    return {table.pgt_id for table in tables if table.relid in due | grouped and not table.halted}
+    return {table.pgt_id for table in tables if table.relid in due | grouped}
 
 
 def _diamonds(tables: tuple[StreamTable, ...]) -> list[Tie]:
