@@ -7,14 +7,12 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from threading import Event
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import psycopg
-import sqlalchemy
 from psycopg.sql import Composed
 
 from pytrickle import migrate
-from pytrickle.catalog import introspection, model
 from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.limits import Limits, call_with_limits
 from pytrickle.catalog.options import Options, call
@@ -22,10 +20,10 @@ from pytrickle.computation import RefreshResult
 from pytrickle.config import Settings
 from pytrickle.db import Snapshots, translate_errors
 from pytrickle.db import connect as open_connection
-from pytrickle.db import engine as open_engine
 from pytrickle.errors import NotDifferentiable, PytrickleError
 from pytrickle.explain import Explanation, explain
 from pytrickle.planner import Planner
+from pytrickle.reading import Reader
 from pytrickle.refresh import Refresher
 from pytrickle.scheduler.daemon import Daemon
 from pytrickle.scheduler.prepare import Health
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OnResult = Callable[[RefreshResult], None]
-Rows = TypeVar("Rows")
 TRIM_EVERY = timedelta(hours=1)
 
 
@@ -63,14 +60,14 @@ def connect(dsn: str | None = None, spark: SparkSession | None = None, **setting
         client.close()
 
 
-class Client:
+class Client(Reader):
     """Stream tables, watermarks and refreshes of one database. Not safe for use by several threads, but for `stop`."""
 
     def __init__(self, settings: Settings, spark: SparkSession | None = None) -> None:
+        super().__init__(settings.dsn)
         self.settings = settings
         self._engine = LazyEngine(settings, spark, self._connection)
         self._refresher: Refresher | None = None
-        self._pool: sqlalchemy.Engine = open_engine(settings.dsn)
         self._snapshots = Snapshots(settings.dsn)
         self._stop = Event()
         self._trimmed: float | None = None
@@ -78,7 +75,7 @@ class Client:
 
     def close(self) -> None:
         """Close the connections; the Spark session stays, since other clients may use it."""
-        self._pool.dispose()
+        super().close()
         self._snapshots.close()
         if self._refresher is not None:
             self._refresher.connection.close()
@@ -147,6 +144,19 @@ class Client:
         found = None if sources is None else list(sources)
         given = {"group_name": group_name, "sources": found, "tolerance": tolerance, "reset": list(reset), **limits}
         self._execute(*call_with_limits("alter_watermark_group", given))
+
+    def create_refresh_group(self, group_name: str, members: Sequence[str], isolation: str = "repeatable_read") -> None:
+        """Have stream tables refreshed together: in one transaction, or under read_committed whenever one is due."""
+        statement = "SELECT pgtrickle.create_refresh_group(group_name => %s, members => %s::text[], isolation => %s)"
+        self._call(statement, group_name, list(members), isolation)
+
+    def drop_refresh_group(self, group_name: str) -> None:
+        """Drop a refresh group; its members are refreshed on their own again."""
+        self._call("SELECT pgtrickle.drop_refresh_group(group_name => %s)", group_name)
+
+    def reset_fuse(self, name: str, action: str = "apply") -> None:
+        """Decide about a delta that a fuse holds: let it pass (apply), or compute the table anew (reinitialize)."""
+        self._call("SELECT pgtrickle.reset_fuse(name => %s, action => %s)", name, action)
 
     def drop_watermark_group(self, group_name: str) -> None:
         """Drop a watermark group; the stream tables over its sources are no longer gated by it."""
@@ -245,63 +255,11 @@ class Client:
             pgt_id = catalog.resolve_name(self._connection(), name)
         return verify(self.settings.dsn, self._connection(), pgt_id)
 
-    def status(self) -> model.Status:
-        """Return groups, watermarks and stream tables, read in one snapshot."""
-        return self._read(introspection.status)
-
-    def stream_tables(self) -> tuple[model.StreamTableStatus, ...]:
-        """Return the status of every stream table."""
-        return self._read(introspection.stream_tables)
-
-    def watermarks(self) -> tuple[model.WatermarkRow, ...]:
-        """Return the newest watermark of every source."""
-        return self._read(introspection.watermarks)
-
-    def watermark_history(self, source: str) -> tuple[model.HistoryEntry, ...]:
-        """Return every advance of one source, newest first."""
-        return self._read(lambda connection: introspection.watermark_history(connection, source))
-
-    def watermark_groups(self) -> tuple[model.WatermarkGroupRow, ...]:
-        """Return every watermark group."""
-        return self._read(introspection.watermark_groups)
-
-    def watermark_status(self) -> tuple[model.WatermarkStatusRow, ...]:
-        """Return where every watermark group stands."""
-        return self._read(introspection.watermark_status)
-
-    def source_gates(self) -> tuple[model.SourceGateRow, ...]:
-        """Return the sources under a gate."""
-        return self._read(introspection.source_gates)
-
-    def bootstrap_gate_status(self) -> tuple[model.BootstrapRow, ...]:
-        """Return every source with each stream table made of it, and what that waits for."""
-        return self._read(introspection.bootstrap_status)
-
-    def alerts(self, limit: int = 20) -> tuple[model.AlertRow, ...]:
-        """Return the open incidents, then the newest of those that ended."""
-        return self._read(lambda connection: introspection.alerts(connection, limit))
-
-    def history(self, name: str | None = None, limit: int = 20) -> tuple[model.HistoryRow, ...]:
-        """Return the newest refreshes of one stream table, or of all."""
-        return self._read(lambda connection: introspection.history(connection, name, limit))
-
-    def dependencies(self) -> tuple[model.DependencyRow, ...]:
-        """Return what every stream table reads, directly and through others."""
-        return self._read(introspection.dependencies)
-
-    def dag(self) -> model.Dag:
-        """Return the graph of sources and stream tables with their states, read in one snapshot."""
-        return self._read(introspection.dag)
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-    def _read(self, read: Callable[[sqlalchemy.Connection], Rows]) -> Rows:
-        with translate_errors(), self._pool.connect() as connection:
-            return read(connection)
 
     def _call(self, statement: str, *arguments: object) -> Any:
         return self._execute(statement.encode(), arguments)

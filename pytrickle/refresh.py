@@ -6,6 +6,7 @@ from time import monotonic
 from typing import Protocol
 
 import psycopg
+from psycopg import sql
 
 from pytrickle.apply.bulk import staging_table
 from pytrickle.apply.commit import Commitment, Committed, commit
@@ -19,6 +20,7 @@ from pytrickle.plan.refresh_plan import Action, RefreshPlan
 from pytrickle.planner import Planner, needs_refresh
 from pytrickle.staged import Staged
 
+MANY_CHANGES = 10_000
 AFTER_FAILURE = "the differential refresh failed: "
 ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
 
@@ -126,9 +128,22 @@ class Refresher:
         return self.result(computation, done), done
 
     def _compute(self, plan: RefreshPlan, snapshot: Snapshot, settings: tuple[str, ...], staging: str | None) -> Staged:
+        if snapshot.connection is not self.connection:
+            self._analyze_buffers(plan)
         if plan.direct:
             return read_directly(snapshot.connection, plan, settings)
         return self.engine.compute(plan, snapshot.name, settings, staging)
+
+    def _analyze_buffers(self, plan: RefreshPlan) -> None:
+        """Let PostgreSQL know of many changes: by the statistics of an earlier state it takes them for a few.
+
+        Then it would join them with each other row by row, which only operations make it do.
+        """
+        if plan.action is Action.DIFFERENTIAL and plan.operates:
+            for window in plan.windows:
+                buffer = plan.shape.definition.source(window.relid).buffer
+                if buffer and window.delta_rows >= MANY_CHANGES:
+                    self.connection.execute(sql.SQL(f"ANALYZE {buffer}"))
 
     def _settle(self, table: StreamTable, moment: datetime) -> None:
         """Without new rows, write a higher effective watermark, the end of a skip or error, a schedule served."""

@@ -20,6 +20,7 @@ from pytrickle.catalog.model import (
     DependencyRow,
     HistoryEntry,
     HistoryRow,
+    RefreshGroupRow,
     SourceGateRow,
     Status,
     StreamTableStatus,
@@ -51,6 +52,11 @@ def watermark_history(connection: Connection, source: str) -> tuple[HistoryEntry
 def watermark_groups(connection: Connection) -> tuple[WatermarkGroupRow, ...]:
     """Return every watermark group, ordered by name."""
     return _rows(connection, func.pgtrickle.watermark_groups(), WatermarkGroupRow, order_by=("group_name",))
+
+
+def refresh_groups(connection: Connection) -> tuple[RefreshGroupRow, ...]:
+    """Return every refresh group, ordered by name."""
+    return _rows(connection, func.pgtrickle.refresh_groups(), RefreshGroupRow, order_by=("group_name",))
 
 
 def watermark_status(connection: Connection) -> tuple[WatermarkStatusRow, ...]:

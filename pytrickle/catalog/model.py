@@ -44,6 +44,16 @@ class WatermarkGroupRow:
 
 
 @dataclass(frozen=True, slots=True)
+class RefreshGroupRow:
+    """One refresh group, as ``pgtrickle.refresh_groups()`` reports it."""
+
+    group_name: str
+    members: tuple[str, ...]
+    isolation: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class WatermarkStatusRow:
     """Where one watermark group stands now.
 

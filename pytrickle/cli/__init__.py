@@ -8,7 +8,18 @@ from typing import Annotated
 
 import typer
 
-from pytrickle.cli import dag, freshness, groups, operations, refreshes, schedules, sources, stream_tables, watermarks
+from pytrickle.cli import (
+    dag,
+    freshness,
+    groups,
+    operations,
+    refresh_groups,
+    refreshes,
+    schedules,
+    sources,
+    stream_tables,
+    watermarks,
+)
 from pytrickle.cli.command import Dsn, Json, root_options
 from pytrickle.cli.console import show_json_error
 
@@ -21,8 +32,10 @@ app = typer.Typer(
 )
 for noun in (operations, stream_tables, refreshes, schedules, sources, freshness, dag):
     app.add_typer(noun.app)
+app.add_typer(refresh_groups.fuses)
 app.add_typer(watermarks.app, name="watermark")
 app.add_typer(groups.app, name="group")
+app.add_typer(refresh_groups.app, name="refresh-group")
 app.add_typer(sources.source_app, name="source")
 
 

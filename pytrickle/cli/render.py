@@ -13,6 +13,7 @@ from rich.text import Text
 from pytrickle.catalog.model import (
     HistoryEntry,
     HistoryRow,
+    RefreshGroupRow,
     Status,
     StreamTableStatus,
     WatermarkGroupRow,
@@ -134,6 +135,16 @@ def group_list(rows: Sequence[WatermarkGroupRow]) -> RenderableType:
     for row in rows:
         stale = _NONE if row.stale_after is None else f"{length(row.stale_after)}, {row.on_stale}"
         table.add_row(row.group_name, length(row.tolerance), stale, _length(row.idle_after), ", ".join(row.sources))
+    return table
+
+
+def refresh_group_list(rows: Sequence[RefreshGroupRow]) -> RenderableType:
+    """Draw the refresh groups with their stream tables."""
+    if not rows:
+        return "No refresh group yet."
+    table = _table("refresh group", "isolation", "stream tables")
+    for row in rows:
+        table.add_row(row.group_name, row.isolation, ", ".join(row.members))
     return table
 
 

@@ -21,6 +21,7 @@ COMMANDS = [
     *("wait", "assert-fresh", "dag"),
     *("watermark advance", "watermark list", "watermark history"),
     *("group create", "group alter", "group drop", "group list"),
+    *("refresh-group create", "refresh-group drop", "refresh-group list", "reset-fuse"),
     *("gate", "ungate", "gates", "alerts", "source limits", "source idle", "source status"),
 ]
 
@@ -156,6 +157,21 @@ def test_pause_and_resume_take_one_stream_table_or_all(client: Recorder) -> None
         ("pause", (None,)),
         ("resume", (None,)),
         ("resume", ("report",)),
+    ]
+
+
+def test_refresh_groups_and_fuses_reach_the_client(client: Recorder) -> None:
+    run("refresh-group", "create", "dashboard", "totals", "counts")
+    run("refresh-group", "create", "loose", "totals", "counts", "--isolation", "read_committed")
+    run("refresh-group", "drop", "loose")
+    run("reset-fuse", "totals")
+    run("reset-fuse", "totals", "--reinitialize")
+    assert client.calls == [
+        ("create_refresh_group", ("dashboard", ["totals", "counts"], "repeatable_read"), {}),
+        ("create_refresh_group", ("loose", ["totals", "counts"], "read_committed"), {}),
+        ("drop_refresh_group", ("loose",), {}),
+        ("reset_fuse", ("totals", "apply"), {}),
+        ("reset_fuse", ("totals", "reinitialize"), {}),
     ]
 
 

@@ -37,7 +37,8 @@ def test_drawn_tree_is_the_class_tree() -> None:
 def test_only_conflicts_outages_and_what_is_yet_to_come_are_retryable() -> None:
     retryable = {kind for kind in _every_error() if kind("it failed").retryable}
     yet_to_come = {errors.NotYet, errors.NotFresh, errors.WaitTimeout}
-    assert retryable == {errors.RefreshConflict, errors.ConnectionLost, errors.SerializationFailure} | yet_to_come
+    outages = {errors.ConnectionLost, errors.SparkLost}
+    assert retryable == {errors.RefreshConflict, errors.SerializationFailure} | outages | yet_to_come
 
 
 def test_retryable_can_be_decided_per_error() -> None:

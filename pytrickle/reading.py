@@ -1,0 +1,81 @@
+"""What can be read of the catalog without a refresher: status, watermarks, histories, the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import sqlalchemy
+
+from pytrickle.catalog import introspection, model
+from pytrickle.db import engine as open_engine
+from pytrickle.db import translate_errors
+
+Rows = TypeVar("Rows")
+
+
+class Reader:
+    """Reads the catalog of one database over pooled connections."""
+
+    def __init__(self, dsn: str) -> None:
+        self._pool: sqlalchemy.Engine = open_engine(dsn)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.dispose()
+
+    def status(self) -> model.Status:
+        """Return groups, watermarks and stream tables, read in one snapshot."""
+        return self._read(introspection.status)
+
+    def stream_tables(self) -> tuple[model.StreamTableStatus, ...]:
+        """Return the status of every stream table."""
+        return self._read(introspection.stream_tables)
+
+    def watermarks(self) -> tuple[model.WatermarkRow, ...]:
+        """Return the newest watermark of every source."""
+        return self._read(introspection.watermarks)
+
+    def watermark_history(self, source: str) -> tuple[model.HistoryEntry, ...]:
+        """Return every advance of one source, newest first."""
+        return self._read(lambda connection: introspection.watermark_history(connection, source))
+
+    def watermark_groups(self) -> tuple[model.WatermarkGroupRow, ...]:
+        """Return every watermark group."""
+        return self._read(introspection.watermark_groups)
+
+    def watermark_status(self) -> tuple[model.WatermarkStatusRow, ...]:
+        """Return where every watermark group stands."""
+        return self._read(introspection.watermark_status)
+
+    def source_gates(self) -> tuple[model.SourceGateRow, ...]:
+        """Return the sources under a gate."""
+        return self._read(introspection.source_gates)
+
+    def bootstrap_gate_status(self) -> tuple[model.BootstrapRow, ...]:
+        """Return every source with each stream table made of it, and what that waits for."""
+        return self._read(introspection.bootstrap_status)
+
+    def alerts(self, limit: int = 20) -> tuple[model.AlertRow, ...]:
+        """Return the open incidents, then the newest of those that ended."""
+        return self._read(lambda connection: introspection.alerts(connection, limit))
+
+    def history(self, name: str | None = None, limit: int = 20) -> tuple[model.HistoryRow, ...]:
+        """Return the newest refreshes of one stream table, or of all."""
+        return self._read(lambda connection: introspection.history(connection, name, limit))
+
+    def dependencies(self) -> tuple[model.DependencyRow, ...]:
+        """Return what every stream table reads, directly and through others."""
+        return self._read(introspection.dependencies)
+
+    def dag(self) -> model.Dag:
+        """Return the graph of sources and stream tables with their states, read in one snapshot."""
+        return self._read(introspection.dag)
+
+    def refresh_groups(self) -> tuple[model.RefreshGroupRow, ...]:
+        """Return every refresh group."""
+        return self._read(introspection.refresh_groups)
+
+    def _read(self, read: Callable[[sqlalchemy.Connection], Rows]) -> Rows:
+        with translate_errors(), self._pool.connect() as connection:
+            return read(connection)
