@@ -64,29 +64,38 @@ BEGIN
     FROM pgt_stream_tables AS t CROSS JOIN LATERAL (SELECT format('%I.%I', t.pgt_schema, t.pgt_name) AS name) AS v
     LEFT JOIN pgt_alerts AS a ON a.kind = 'gate_deadline' AND a.subject = v.name AND a.closed_at IS NULL
     CROSS JOIN LATERAL gating_decision(t.pgt_id) AS d
-    WHERE t.gate_deadline IS NOT NULL AND (a.alert_id IS NOT NULL AND d.decision = 'gated' OR d.deadline_passed);
+    WHERE t.gate_deadline IS NOT NULL AND (a.alert_id IS NOT NULL AND d.decision = 'gated' OR d.deadline_passed)
+    UNION ALL
+    SELECT 'suspended', v.name, NULL, COALESCE(a.since, clock_timestamp()), format('%s is suspended after %s failed refreshes', v.name, t.consecutive_failures)
+    FROM pgt_stream_tables AS t CROSS JOIN LATERAL (SELECT format('%I.%I', t.pgt_schema, t.pgt_name) AS name) AS v
+    LEFT JOIN pgt_alerts AS a ON a.kind = 'suspended' AND a.subject = v.name AND a.closed_at IS NULL
+    WHERE t.status = 'SUSPENDED'
+    UNION ALL
+    SELECT 'fuse', format('%I.%I', t.pgt_schema, t.pgt_name), NULL, t.fuse_blown_at,
+           format('%I.%I is held by its fuse of %s rows', t.pgt_schema, t.pgt_name, t.fuse_ceiling)
+    FROM pgt_stream_tables AS t WHERE t.fuse_blown_at > '-infinity';
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.present_incidents() IS 'What is wrong now with sources that have limits and stream tables that have a deadline.';
+COMMENT ON FUNCTION pgtrickle.present_incidents() IS 'What is wrong now: silent sources, gate deadlines that have passed, suspended stream tables, blown fuses.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.raise_alerts() RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
-    ours CONSTANT text[] := ARRAY['stale', 'idle', 'gate_deadline'];
+    ours CONSTANT text[] := ARRAY['stale', 'idle', 'gate_deadline', 'suspended', 'fuse'];
     present jsonb;
 BEGIN
     IF NOT (EXISTS (SELECT FROM pgt_source_limits)
             OR EXISTS (SELECT FROM pgt_watermark_groups WHERE stale_after IS NOT NULL OR idle_after IS NOT NULL)
             OR EXISTS (SELECT FROM pgt_watermarks WHERE marked_idle_at IS NOT NULL)
-            OR EXISTS (SELECT FROM pgt_stream_tables WHERE gate_deadline IS NOT NULL)
+            OR EXISTS (SELECT FROM pgt_stream_tables WHERE gate_deadline IS NOT NULL OR status = 'SUSPENDED' OR fuse_blown_at > '-infinity')
             OR EXISTS (SELECT FROM pgt_alerts WHERE closed_at IS NULL AND kind = ANY (ours))) THEN
         RETURN 0;
     END IF;
     present := (SELECT COALESCE(jsonb_agg(to_jsonb(i)), '[]') FROM present_incidents() AS i);
     RETURN (
         SELECT count(*) FILTER (WHERE told.told) FROM (
-            SELECT alert(a.kind, a.subject, false, format('%s is no longer %s', a.subject, CASE a.kind WHEN 'gate_deadline' THEN 'gated' ELSE a.kind END),
+            SELECT alert(a.kind, a.subject, false, format('%s is no longer %s', a.subject, CASE a.kind WHEN 'gate_deadline' THEN 'gated' WHEN 'fuse' THEN 'held by its fuse' ELSE a.kind END),
                          a.group_name) AS told
             FROM pgt_alerts AS a
             WHERE a.closed_at IS NULL AND a.kind = ANY (ours) AND NOT EXISTS (
@@ -98,5 +107,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.raise_alerts() IS
-    'Opens and closes the incidents of silent sources and of gate deadlines as they stand; returns how many alerts it sent. Called once per tick, at next to no '
-    'cost where no limit, deadline or mark exists.';
+    'Opens and closes incidents as they stand: silent sources, gate deadlines, suspensions, fuses; returns how many alerts it sent. Called once per tick, at next '
+    'to no cost where there are none.';

@@ -52,12 +52,17 @@ def test_a_table_that_fails_too_often_is_suspended_until_somebody_refreshes_it(s
     for _ in range(SUSPEND_AFTER):
         assert ticked(shop)["poison"] == "FAILED"
         shop.db.execute(ELAPSED)
+    assert [alert for alert in shop.pt.alerts() if alert.kind == "suspended"] == []
     poison = shop.pt.stream_tables()[0]
     assert (poison.status, poison.consecutive_failures) == ("SUSPENDED", SUSPEND_AFTER)
     assert ticked(shop) == {"sound": "NO_DATA"}
+    (alert,) = shop.pt.alerts()
+    assert (alert.kind, alert.subject, alert.closed_at) == ("suspended", "public.poison", None)
     shop.db.execute("DELETE FROM orders WHERE amount = 0")
     assert ticked(shop) == {"sound": "DIFFERENTIAL"}
     shop.pt.refresh("poison")
+    shop.tick()
+    assert [alert.closed_at is None for alert in shop.pt.alerts()] == [False]
     assert shop.pt.stream_tables()[0].status == "ACTIVE"
     shop.assert_verified()
 
@@ -71,6 +76,9 @@ def test_a_fuse_holds_a_delta_until_it_is_decided(shop: Shop) -> None:
         held = shop.tick()["copy"]
         assert (held.action, held.reason) == ("SKIP", "4 changed rows are more than the fuse of 3 lets pass.")
     assert len(shop.rows("copy")) == 10 and shop.pt.stream_tables()[0].fuse_blown_at is not None
+    assert [(alert.kind, alert.sentence) for alert in shop.pt.alerts()] == [
+        ("fuse", "public.copy is held by its fuse of 3 rows")
+    ]
     shop.db.execute("SELECT pgtrickle.reset_fuse('copy')")
     assert shop.tick()["copy"].rows_inserted == 4
     shop.db.execute("INSERT INTO orders SELECT n, 1, n FROM generate_series(21, 24) AS n")
