@@ -70,4 +70,7 @@ def test_json_holds_durations_in_seconds_and_moments_in_iso_form() -> None:
         "sources": ["orders"],
         "tolerance": 60.0,
         "created_at": "2026-01-01T00:00:00+00:00",
+        "stale_after": None,
+        "on_stale": "warn",
+        "idle_after": None,
     }
