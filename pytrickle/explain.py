@@ -1,10 +1,13 @@
 """Explaining a stream table: its gating decision and the plan of its next refresh, neither of which is executed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import psycopg
 from psycopg import sql
+from psycopg.rows import dict_row
 
 from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.definition import Window
@@ -41,6 +44,7 @@ def explain(refresher: Refresher, pgt_id: int) -> Explanation:
         supposed = not needs_refresh(table, windows)
         plan = refresher.planner.plan(snapshot, table, _with_changes(table, windows) if supposed else windows)
         with translate_errors():
+            found, last = _state(snapshot.connection, pgt_id), _last(snapshot.connection, pgt_id)
             estimates = _estimates(snapshot.connection, plan)
             whole_from_rows = _whole_from_rows(snapshot.connection, table, plan)
     decision = table.decision
@@ -52,8 +56,49 @@ def explain(refresher: Refresher, pgt_id: int) -> Explanation:
         "gating_reason": decision.reason,
         "waiting_for": decision.waiting_for,
         "effective_watermark": decision.effective_watermark.isoformat() if decision.effective_watermark else None,
+        "last": last,
+        "next": _outlook(found, supposed),
     }
     return Explanation(render_text(facts), facts)
+
+
+def _state(connection: psycopg.Connection, pgt_id: int) -> dict[str, Any]:
+    """Read the stream table's row of pgt_status()."""
+    with connection.cursor(row_factory=dict_row) as cursor:
+        cursor.execute("SELECT *, retry_at > now() AS waits FROM pgtrickle.pgt_status() WHERE pgt_id = %s", (pgt_id,))
+        return cursor.fetchone() or {}
+
+
+def _last(connection: psycopg.Connection, pgt_id: int) -> str | None:
+    """Say what the last tick that did anything about the stream table did, and why."""
+    row = connection.execute(
+        "SELECT action, status, coalesce(error, reason), to_char(finished_at, 'YYYY-MM-DD HH24:MI:SSOF')"
+        " FROM pgtrickle.pgt_refresh_history WHERE pgt_id = %s ORDER BY refresh_id DESC LIMIT 1",
+        (pgt_id,),
+    ).fetchone()
+    if row is None:
+        return None
+    action, status, reason, finished = row
+    return f"{action} {status.lower()} at {finished}: {reason}"
+
+
+def _outlook(state: Mapping[str, Any], quiet: bool) -> str:
+    """Say whether the next tick refreshes the stream table, or what would make one do so."""
+    cases = (
+        (state["status"] == "SUSPENDED", "suspended after repeated failure: resume it"),
+        (state["paused"], "paused: resume it"),
+        (state["tier"] == "frozen", "frozen: give it another tier"),
+        (state["waits"], f"failed, and is tried again at {state['retry_at']}"),
+        (state["decision"] != "run", f"waits: {state['reason']}"),
+        (_is_blown(state), "held by its fuse: look at the delta and reset the fuse"),
+        (not state["due"], f"not due: its schedule is {state['effective_schedule']}"),
+        (quiet, "runs as soon as a source changes"),
+    )
+    return next((sentence for holds, sentence in cases if holds), "the next tick refreshes it")
+
+
+def _is_blown(state: Mapping[str, Any]) -> bool:
+    return state["fuse_blown_at"] is not None and state["fuse_blown_at"].year > datetime.min.year
 
 
 def _with_changes(table: StreamTable, windows: dict[int, Window]) -> dict[int, Window]:

@@ -99,6 +99,8 @@ def render_text(facts: dict[str, Any]) -> str:
         headline = f"NO_DATA (no changes); with one change in every source: {facts['action']}"
     lines = [f"{facts['stream_table']}: {headline}"]
     lines += [f"  gating: {facts['gating']}: {facts['decision']}. {facts['gating_reason']}".rstrip()]
+    lines += [f"  last: {facts['last']}"] if facts["last"] else []
+    lines += [f"  next: {facts['next']}"]
     lines += [f"  differential: {'yes' if facts['differential'] else 'no, ' + str(facts['full_reason'])}"]
     if facts["whole_from_rows"]:
         lines.append(f"  whole refresh expected to pay from: {facts['whole_from_rows']:,} changed rows")

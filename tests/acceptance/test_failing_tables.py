@@ -56,6 +56,9 @@ def test_a_table_that_fails_too_often_is_suspended_until_somebody_refreshes_it(s
     poison = shop.pt.stream_tables()[0]
     assert (poison.status, poison.consecutive_failures) == ("SUSPENDED", SUSPEND_AFTER)
     assert ticked(shop) == {"sound": "NO_DATA"}
+    explained = shop.pt.explain("poison").data
+    assert explained["next"] == "suspended after repeated failure: resume it"
+    assert explained["last"].startswith("DIFFERENTIAL failed at ") and "division by zero" in explained["last"]
     (alert,) = shop.pt.alerts()
     assert (alert.kind, alert.subject, alert.closed_at) == ("suspended", "public.poison", None)
     shop.db.execute("DELETE FROM orders WHERE amount = 0")
@@ -79,7 +82,9 @@ def test_a_fuse_holds_a_delta_until_it_is_decided(shop: Shop) -> None:
     assert [(alert.kind, alert.sentence) for alert in shop.pt.alerts()] == [
         ("fuse", "public.copy is held by its fuse of 3 rows")
     ]
+    assert shop.pt.explain("copy").data["next"] == "held by its fuse: look at the delta and reset the fuse"
     shop.db.execute("SELECT pgtrickle.reset_fuse('copy')")
+    assert shop.pt.explain("copy").data["next"] == "the next tick refreshes it"
     assert shop.tick()["copy"].rows_inserted == 4
     shop.db.execute("INSERT INTO orders SELECT n, 1, n FROM generate_series(21, 24) AS n")
     assert shop.tick()["copy"].action == "SKIP", "the fuse is armed again"
