@@ -162,9 +162,10 @@ def test_lost_snapshot_fails_the_tables_that_still_need_it_and_the_next_tick_is_
         ours = "datname = current_database() AND application_name = 'pytrickle/snapshot'"
         filled.db.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ours}")
 
+    filled.db.execute("INSERT INTO orders VALUES (2, 1, 20)")
     first, second = filled.pt.tick(end_snapshot)
-    assert (first.action, second.action) == ("NO_DATA", "FAILED")
-    assert {result.action for result in filled.pt.tick()} == {"NO_DATA"}
+    assert (first.action, second.action) == ("DIFFERENTIAL", "FAILED")
+    assert {result.action for result in filled.pt.tick()} == {"NO_DATA", "DIFFERENTIAL"}
     assert {(row.status, row.last_error) for row in filled.pt.stream_tables()} == {("ACTIVE", None)}
 
 
