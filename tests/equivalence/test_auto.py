@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-import pytrickle.refresh
+import pytrickle.planner
 from pytrickle.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import LocalEngine, local_client
@@ -128,7 +128,7 @@ def test_a_chosen_whole_refresh_stops_at_the_cut(world: World) -> None:
 
 @pytest.mark.parametrize("mode", ["DIFFERENTIAL", "FULL"])
 def test_other_modes_leave_nothing_to_choose(world: World, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pytrickle.refresh, "evidence", _never)
+    monkeypatch.setattr(pytrickle.planner, "evidence", _never)
     create(world, refresh_mode=mode)
     for statement in (MANY, FEW[0]):
         world.db.execute(statement)
@@ -138,7 +138,7 @@ def test_other_modes_leave_nothing_to_choose(world: World, mode: str, monkeypatc
 
 def test_few_changes_pay_no_query_for_the_choice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     create(world)
-    monkeypatch.setattr(pytrickle.refresh, "evidence", _never)
+    monkeypatch.setattr(pytrickle.planner, "evidence", _never)
     for statement in FEW:
         world.db.execute(statement)
         world.tick()
