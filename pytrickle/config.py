@@ -31,7 +31,7 @@ class Settings:
     poll_interval: timedelta = timedelta(seconds=1)
     history_retention: timedelta = timedelta(days=30)
     small_delta_rows: int = 200_000
-    direct_delta_rows: int = 1_000
+    direct_delta_rows: int = 20_000
 
     def __post_init__(self) -> None:
         if self.poll_interval <= timedelta(0):

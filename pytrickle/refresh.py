@@ -21,6 +21,7 @@ from pytrickle.planner import Planner, needs_refresh
 from pytrickle.staged import Staged
 
 MANY_CHANGES = 10_000
+WORTH_ANALYZING = 1_000
 AFTER_FAILURE = "the differential refresh failed: "
 ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
 
@@ -137,13 +138,14 @@ class Refresher:
     def _analyze_buffers(self, plan: RefreshPlan) -> None:
         """Let PostgreSQL know of many changes: by the statistics of an earlier state it takes them for a few.
 
-        Then it would join them with each other row by row, which only operations make it do.
+        Then it would join them row by row, with each other or with all that they meet.
         """
-        if plan.action is Action.DIFFERENTIAL and plan.operates:
-            for window in plan.windows:
-                buffer = plan.shape.definition.source(window.relid).buffer
-                if buffer and window.delta_rows >= MANY_CHANGES:
-                    self.connection.execute(sql.SQL(f"ANALYZE {buffer}"))
+        if plan.action is not Action.DIFFERENTIAL or plan.read is None or plan.delta_rows < MANY_CHANGES:
+            return
+        for window in plan.windows:
+            buffer = plan.shape.definition.source(window.relid).buffer
+            if buffer and window.delta_rows >= WORTH_ANALYZING:
+                self.connection.execute(sql.SQL(f"ANALYZE {buffer}"))
 
     def _settle(self, table: StreamTable, moment: datetime) -> None:
         """Without new rows, write a higher effective watermark, the end of a skip or error, a schedule served."""

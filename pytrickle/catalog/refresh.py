@@ -31,7 +31,10 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class StreamTable:
-    """A stream table's catalog row as a refresh needs it; `timed` is not calculated, `halted` paused or frozen."""
+    """A stream table's catalog row as a refresh needs it.
+
+    `timed` says that its schedule is not calculated, `halted` why ticks leave it alone, if they do.
+    """
 
     pgt_id: int
     relid: int
@@ -79,7 +82,8 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     s.last_skip_reason, s.last_error, s.gated_since, s.diamond_consistency, s.diamond_schedule_policy, s.fuse_ceiling,
     s.fuse_blown_at, s.consecutive_failures,
     s.schedule <> 'calculated' AS timed, pgtrickle.is_due(s, %(poll_interval)s) AS due,
-    CASE WHEN s.paused THEN 'paused' WHEN s.tier = 'frozen' THEN 'frozen' END AS halted,
+    CASE WHEN s.paused THEN 'paused' WHEN s.tier = 'frozen' THEN 'frozen' WHEN s.status = 'SUSPENDED' THEN 'suspended'
+        WHEN s.retry_at > now() THEN 'left alone after a failure' END AS halted,
     (
         SELECT coalesce(jsonb_agg(jsonb_build_object(
             'relid', d.source_relid::oid::bigint, 'name', d.source_name, 'kind', d.source_type,

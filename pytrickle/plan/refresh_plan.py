@@ -80,11 +80,6 @@ class RefreshPlan:
         return sum(window.delta_rows for window in self.windows)
 
     @property
-    def operates(self) -> bool:
-        """Whether parts of the query are computed by the keyed rule."""
-        return self.shape.query is not None and bool(operations(self.shape.query.rows))
-
-    @property
     def bulk(self) -> bool:
         """Whether the result may be too large for one process, so that Spark writes it to a staging table."""
         read = self.delta_rows

@@ -29,7 +29,7 @@ class Unit:
         return not members.isdisjoint(asked) or (members <= due if self.slowest else not members.isdisjoint(due))
 
     def halted(self, asked: Iterable[int]) -> StreamTable | None:
-        """Return a member that is paused or frozen, which holds the whole unit unless one of them was asked for."""
+        """Return a member that ticks leave alone, which holds the whole unit unless one of them was asked for."""
         if not {table.pgt_id for table in self.tables}.isdisjoint(asked):
             return None
         return next((table for table in self.tables if table.halted), None)

@@ -118,9 +118,21 @@ CREATE OR REPLACE FUNCTION pgtrickle.gating_decision(
 AS $$
 DECLARE
     stream_table CONSTANT pgt_stream_tables := (SELECT t FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id);
-    scope CONSTANT record := gating_scope(p_pgt_id);
+    scope record;
     found record;
 BEGIN
+    -- Where nothing can gate, what a stream table is made of at any depth does not matter.
+    IF stream_table.pgt_id IS NOT NULL AND NOT EXISTS (SELECT FROM pgt_watermark_groups) AND NOT EXISTS (SELECT FROM pgt_source_limits)
+        AND NOT EXISTS (SELECT FROM pgt_source_gates WHERE ungated_at IS NULL)
+    THEN
+        gating := CASE stream_table.watermark_gating WHEN 'auto' THEN 'none' ELSE stream_table.watermark_gating END;
+        decision := 'run';
+        reason := CASE gating WHEN 'none' THEN 'not gated' ELSE 'no watermark group concerns it' END;
+        caps := '{}';
+        deadline_passed := false;
+        RETURN;
+    END IF;
+    scope := gating_scope(p_pgt_id);
     IF scope.gating IS NULL THEN
         RAISE EXCEPTION 'there is no stream table number %', p_pgt_id
             USING ERRCODE = '42704', CONSTRAINT = 'unknown_stream_table', HINT = 'It may have been dropped meanwhile.';

@@ -105,6 +105,12 @@ def test_a_member_that_fails_holds_the_whole_unit_and_nothing_else(diamond: Shop
         assert {name: diamond.rows(name) for name in names} == before
         diamond.db.execute("UPDATE pgtrickle.pgt_stream_tables SET retry_at = NULL")
     assert (100,) in diamond.rows("apart")
+    later = "UPDATE pgtrickle.pgt_stream_tables SET retry_at = now() + interval '1 day' WHERE pgt_name = 'ratio'"
+    diamond.db.execute(later)
+    waiting = {result.stream_table.partition(".")[2]: result for result in diamond.pt.tick()}
+    assert {waiting[name].action for name in names} == {"SKIP"}
+    assert "public.ratio is left alone after a failure" in waiting["totals"].reason
+    diamond.db.execute("UPDATE pgtrickle.pgt_stream_tables SET retry_at = NULL")
     diamond.db.execute("UPDATE orders SET amount = 1 WHERE id = 101")
     diamond.tick()
     assert transactions(diamond, *names) == 1
