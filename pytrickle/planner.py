@@ -63,8 +63,7 @@ class Planner:
             shape = self.shape(snapshot.connection, table.pgt_id)
             if shape.full_reason and table.refresh_mode == "DIFFERENTIAL":
                 raise NotDifferentiable(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
-            least = 1 if table.pgt_id in self.slow else WORTH_ASKING
-            choice = _choice(snapshot.connection, table, shape, windows, least)
+            choice = _choice(snapshot.connection, table, shape, windows, table.pgt_id in self.slow)
             plan = self._plan(table, shape, windows, choice, sys.maxsize if inside else self.small_delta_rows)
         few = plan.action is Action.DIFFERENTIAL and plan.delta_rows <= self.direct_delta_rows
         direct = inside or (few and plan.read is not None)
@@ -109,10 +108,14 @@ class Planner:
 
 
 def _choice(
-    reading: psycopg.Connection, table: StreamTable, shape: Shape, windows: dict[int, Window], least: int
+    reading: psycopg.Connection, table: StreamTable, shape: Shape, windows: dict[int, Window], slow: bool
 ) -> Choice | None:
-    """AUTO's choice where there is one to make; after fewer than `least` changes none is worth another query."""
+    """AUTO's choice where there is one to make; few changes are worth another query for a slow table only.
+
+    After many changes only refreshes after many count: after a few it may be quick and yet take for ever after many.
+    """
     delta_rows = sum(window.delta_rows for window in windows.values())
+    least = 1 if slow and delta_rows < WORTH_ASKING else WORTH_ASKING
     if table.refresh_mode != "AUTO" or shape.full_reason or delta_rows < least:
         return None
     known = evidence(reading, table, least)
