@@ -100,12 +100,12 @@ def test_a_passed_deadline_is_one_incident_until_the_gate_opens(db: Database, ea
 
 
 def test_other_parts_raise_incidents_through_the_same_channel(db: Database, ear: Ear) -> None:
-    raise_it = "SELECT pgtrickle.alert('suspended', 'public.x', %s, %s)"
-    assert [db.value(raise_it, True, 'x is "suspended"\nafter failures') for _ in range(2)] == [True, False]
+    raise_it = "SELECT pgtrickle.alert('overheated', 'public.x', %s, %s)"
+    assert [db.value(raise_it, True, 'x is "hot"\nafter failures') for _ in range(2)] == [True, False]
     assert db.value("SELECT pgtrickle.raise_alerts()") == 0, "it does not end what it did not begin"
     assert [db.value(raise_it, False, "x goes on") for _ in range(2)] == [True, False]
     first, last = ear.heard()
-    assert (first["sentence"], first["resolved"]) == ('x is "suspended"\nafter failures', False)
+    assert (first["sentence"], first["resolved"]) == ('x is "hot"\nafter failures', False)
     assert (last["sentence"], last["resolved"]) == ("x goes on", True)
     with refused("22004"):
         db.execute(raise_it, None, "x")
