@@ -18,7 +18,7 @@ from pytrickle.spark import LazyEngine
 from tests.acceptance.conftest import Shop
 from tests.waiting import wait_for
 
-TICKS = 30
+TICKS = 50
 TABLES = {
     "totals": "SELECT customer, count(*) AS n, sum(amount) AS amount, max(amount) AS top FROM orders GROUP BY customer",
     "named": "SELECT o.id, c.name, o.amount FROM orders o JOIN customers c ON c.id = o.customer",

@@ -201,3 +201,26 @@ def test_a_concurrent_session_never_sees_half_a_unit(diamond: Shop) -> None:
         thread.join()
     assert failures == []
     assert watch.count >= 200 and len(seen) >= 10  # type: ignore[attr-defined]
+
+
+def test_what_is_committed_while_a_unit_is_under_way_is_left_to_the_next_tick(shop: Shop) -> None:
+    """A member that is computed within the transaction reads its other sources as the tick's snapshot shows them."""
+    shop.db.execute("INSERT INTO orders SELECT n, 1 + n % 3, n FROM generate_series(1, 30) AS n")
+    create(shop, {"apart": "SELECT id FROM orders", "totals": TOTALS})
+    create(shop, {"wide": "SELECT o.id, t.amount AS of_all FROM orders o JOIN totals t USING (customer)"})
+    shop.tick()
+    shop.db.execute("INSERT INTO orders VALUES (100, 1, 1000)")
+    late = iter(["INSERT INTO orders VALUES (101, 1, 5); DELETE FROM orders WHERE id = 3"])
+
+    def write(result: pytrickle.RefreshResult) -> None:
+        for statement in late:
+            shop.db.execute(statement)
+
+    done = [result.stream_table for result in shop.pt.tick(write)]
+    assert done == ["public.apart", "public.totals", "public.wide"], "the unit must come after what was written"
+    assert transactions(shop, "totals", "wide") == 1
+    for _ in range(2):
+        shop.assert_verified()
+        assert shop.db.value("SELECT count(*) FROM wide") == 31
+        shop.tick()
+    assert (101,) in shop.rows("apart") and (3,) not in shop.rows("apart")

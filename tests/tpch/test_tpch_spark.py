@@ -12,4 +12,4 @@ if TYPE_CHECKING:
 
 def test_every_query_equals_its_stream_table_through_spark(db: Database, spark: "SparkSession") -> None:
     with pytrickle.connect(db.dsn, spark, small_delta_rows=0, direct_delta_rows=0) as client:
-        check_rounds(db, client, 6, rounds=2)
+        check_rounds(db, client, 6)
