@@ -131,3 +131,16 @@ def test_a_state_that_counts_fewer_rows_than_none_is_noticed_and_built_anew(db: 
         assert db.execute("TABLE st") == [(1, 2)]
         assert [result.action for result in client.tick()] == ["REINITIALIZE"]
         assert client.verify("st").matches
+
+
+def test_a_failure_of_what_is_read_directly_leaves_the_snapshot_to_the_others(db: Database) -> None:
+    db.execute("CREATE TABLE t (a int PRIMARY KEY, b int)")
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("poison", "SELECT a, 100 / b AS share FROM t")
+        client.create_stream_table("sound", "SELECT a FROM t")
+        client.tick()
+        db.execute("INSERT INTO t VALUES (1, 0)")
+        failed, fine = client.tick()
+        assert (failed.stream_table, failed.action) == ("public.poison", "FAILED")
+        assert "division by zero" in (failed.error or "")
+        assert (fine.action, fine.rows_inserted) == ("DIFFERENTIAL", 1)
