@@ -3,6 +3,7 @@
 import pytest
 
 from tests.conftest import Database
+from tests.sql.checks import create
 
 
 @pytest.fixture
@@ -31,4 +32,14 @@ def tables(db: Database) -> Database:
     db.execute("CREATE TABLE u (a integer, x text)")
     db.execute("CREATE VIEW v AS SELECT a, c FROM t WHERE b IS NOT NULL")
     db.execute("CREATE VIEW vv AS SELECT v.c, u.x FROM v JOIN u USING (a)")
+    return db
+
+
+@pytest.fixture
+def gated(db: Database) -> Database:
+    """A report over two sources in one group."""
+    for source in ("orders", "order_lines"):
+        db.execute(f"CREATE TABLE {source} (id integer)")
+    db.execute("SELECT pgtrickle.create_watermark_group('pipeline', ARRAY['orders', 'order_lines'])")
+    create(db, "SELECT o.id FROM orders AS o JOIN order_lines AS l USING (id)", "report")
     return db

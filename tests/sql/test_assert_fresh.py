@@ -1,0 +1,83 @@
+"""Refusing to read a stream table that is stale."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import psycopg
+import pytest
+
+from tests.conftest import Database
+from tests.sql.checks import refused
+from tests.sql.reports import load, refresh
+from tests.waiting import wait_until_blocked
+
+FRESH = "SELECT pgtrickle.assert_fresh('report', '10 minutes')"
+
+
+def age(db: Database, minutes: int) -> None:
+    then = "clock_timestamp() - make_interval(mins => %s)"
+    db.execute(f"UPDATE pgtrickle.pgt_stream_tables SET data_timestamp = {then}", minutes)
+
+
+def test_a_fresh_stream_table_tells_its_age(gated: Database) -> None:
+    age(gated, 3)
+    staleness = gated.value(FRESH)
+    assert timedelta(minutes=3) <= staleness < timedelta(minutes=4)
+
+
+def test_a_stale_stream_table_is_a_retryable_error_that_says_why(gated: Database) -> None:
+    age(gated, 12)
+    with refused("40001", "Repeat", "not_fresh", "public.report shows data that is 00:12:00"):
+        gated.execute(FRESH)
+    load(gated, "12:05", "orders")
+    load(gated, "12:00", "order_lines")
+    with pytest.raises(psycopg.errors.SerializationFailure) as stale:
+        gated.execute(FRESH)
+    assert "at most 00:10:00 was asked for" in str(stale.value)
+    assert "order_lines is 00:05:00 behind" in (stale.value.diag.message_detail or "")
+
+
+def test_a_stream_table_that_was_never_filled_is_not_fresh(gated: Database) -> None:
+    with refused("40001", constraint="not_fresh", message="public.report was never filled"):
+        gated.execute("SELECT pgtrickle.assert_fresh('report', '1000 years')")
+
+
+def test_the_age_is_that_of_the_rows_the_transaction_sees(gated: Database) -> None:
+    age(gated, 12)
+    session = gated.connect(autocommit=False)
+    session.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    session.execute("SELECT FROM report")
+    age(gated, 0)
+    assert gated.value(FRESH) < timedelta(minutes=1)
+    with refused("40001"):
+        session.execute(FRESH)
+
+
+def test_the_age_is_that_of_the_rows_the_statement_sees(gated: Database) -> None:
+    """A refresh that commits while the query runs makes none of its rows younger."""
+    age(gated, 12)
+    holder, session = gated.connect(), gated.connect()
+    holder.execute("SELECT pg_advisory_lock(7)")
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(session.execute, FRESH.replace("SELECT ", "SELECT pg_advisory_lock(7), "))
+        wait_until_blocked(gated, "pg_advisory_lock(7)", lambda: not answer.done())
+        age(gated, 0)
+        holder.execute("SELECT pg_advisory_unlock(7)")
+        with refused("40001"):
+            answer.result(timeout=60)
+
+
+def test_a_view_can_refuse_to_show_stale_rows(gated: Database) -> None:
+    gated.execute(
+        "CREATE VIEW fresh_report AS SELECT * FROM report"
+        " WHERE pgtrickle.assert_fresh('public.report', '10 minutes') IS NOT NULL"
+    )
+    gated.execute("INSERT INTO orders VALUES (1)")
+    gated.execute("INSERT INTO order_lines VALUES (1)")
+    refresh(gated)
+    assert gated.execute("SELECT * FROM fresh_report") == [(1,)]
+    age(gated, 12)
+    with refused("40001"):
+        gated.execute("SELECT * FROM fresh_report")
