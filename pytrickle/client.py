@@ -26,6 +26,7 @@ from pytrickle.planner import Planner
 from pytrickle.reading import Reader
 from pytrickle.refresh import Refresher
 from pytrickle.scheduler.daemon import Daemon
+from pytrickle.scheduler.lanes import Lanes
 from pytrickle.scheduler.prepare import Health
 from pytrickle.scheduler.tick import refresh_one, tick
 from pytrickle.spark import LazyEngine
@@ -72,11 +73,13 @@ class Client(Reader):
         self._stop = Event()
         self._trimmed: float | None = None
         self._health = Health()
+        self._lanes = Lanes(settings.max_concurrent_refreshes)
 
     def close(self) -> None:
         """Close the connections; the Spark session stays, since other clients may use it."""
         super().close()
         self._snapshots.close()
+        self._lanes.close()
         if self._refresher is not None:
             self._refresher.connection.close()
 
@@ -214,7 +217,7 @@ class Client(Reader):
 
         The first tick of a client, and one per hour after it, also trims the histories.
         """
-        results = tick(self._refreshing(), self._health, on_result or (lambda result: None))
+        results = tick(self._refreshing(), self._health, self._lanes, on_result or (lambda result: None))
         if self._trimmed is None or monotonic() - self._trimmed > TRIM_EVERY.total_seconds():
             self._call("SELECT pgtrickle.trim_history(%s)", self.settings.history_retention)
             self._trimmed = monotonic()
@@ -247,7 +250,7 @@ class Client(Reader):
         """Explain what the next refresh of a stream table would do, and where each part would run."""
         with translate_errors():
             pgt_id = catalog.resolve_name(self._connection(), name)
-        return explain(self._refreshing(), pgt_id)
+        return explain(self._refreshing(), pgt_id, self.settings.max_concurrent_refreshes)
 
     def verify(self, name: str) -> VerifyResult:
         """Compare a stream table with its defining query at the table's own frontier."""

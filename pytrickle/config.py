@@ -23,6 +23,7 @@ class Settings:
     ``small_delta_rows``: up to this many changed rows a term is computed inside PostgreSQL, beyond it in Spark.
     ``direct_delta_rows``: up to this many changed rows the refresher reads what PostgreSQL computed by itself; beyond
     it, and for whole refreshes, Spark reads.
+    ``max_concurrent_refreshes``: how many units that do not read each other are refreshed at the same time.
     """
 
     dsn: str = field(default="", repr=False)
@@ -32,6 +33,7 @@ class Settings:
     history_retention: timedelta = timedelta(days=30)
     small_delta_rows: int = 200_000
     direct_delta_rows: int = 20_000
+    max_concurrent_refreshes: int = 4
 
     def __post_init__(self) -> None:
         if self.poll_interval <= timedelta(0):
@@ -42,6 +44,8 @@ class Settings:
             raise ConfigError("small_delta_rows must not be negative.", "0 sends every term to Spark.")
         if self.direct_delta_rows < 0:
             raise ConfigError("direct_delta_rows must not be negative.", "0 has Spark read every delta.")
+        if self.max_concurrent_refreshes < 1:
+            raise ConfigError("max_concurrent_refreshes must be at least 1.", "1 refreshes one after the other.")
 
     @classmethod
     def from_environment(
@@ -65,6 +69,7 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "history_retention": lambda days: timedelta(days=float(days)),
     "small_delta_rows": int,
     "direct_delta_rows": int,
+    "max_concurrent_refreshes": int,
 }
 
 

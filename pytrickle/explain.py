@@ -1,6 +1,6 @@
 """Explaining a stream table: its gating decision and the plan of its next refresh, neither of which is executed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -14,11 +14,15 @@ from pytrickle.catalog.definition import Window
 from pytrickle.catalog.evidence import evidence
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.db import translate_errors
+from pytrickle.errors import UnknownStreamTable
 from pytrickle.plan.choice import WORTH_ASKING, expected
 from pytrickle.plan.explain import describe, render_text
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan
 from pytrickle.planner import needs_refresh
 from pytrickle.refresh import Refresher
+from pytrickle.scheduler.company import beside, together_with
+from pytrickle.scheduler.order import topological
+from pytrickle.scheduler.units import units
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +36,16 @@ class Explanation:
         return self.text
 
 
-def explain(refresher: Refresher, pgt_id: int) -> Explanation:
-    """Plan the next refresh of one stream table and describe it.
+def explain(refresher: Refresher, pgt_id: int, limit: int) -> Explanation:
+    """Plan the next refresh of one stream table, of which there may be up to `limit` at a time, and describe it.
 
     Where there is nothing to do, the plan is that for one change in every source, and says so.
     """
     with refresher.snapshots.export() as snapshot:
         with translate_errors():
-            table = catalog.stream_table(snapshot.connection, pgt_id)
+            tables = topological(catalog.stream_tables(snapshot.connection))
+            found_units = units(tables, catalog.refresh_groups(snapshot.connection))
+        table = _named(tables, pgt_id)
         windows = refresher.planner.windows(snapshot, table, table.decision.caps)
         supposed = not needs_refresh(table, windows)
         plan = refresher.planner.plan(snapshot, table, _with_changes(table, windows) if supposed else windows)
@@ -59,7 +65,16 @@ def explain(refresher: Refresher, pgt_id: int) -> Explanation:
         "last": last,
         "next": _outlook(found, supposed),
     }
+    unit = next(unit for unit in found_units if table in unit.tables)
+    facts |= {"together_with": together_with(unit, table.relid), "beside": beside(found_units, unit, limit)}
     return Explanation(render_text(facts), facts)
+
+
+def _named(tables: Iterable[StreamTable], pgt_id: int) -> StreamTable:
+    for table in tables:
+        if table.pgt_id == pgt_id:
+            return table
+    raise UnknownStreamTable("The stream table was dropped meanwhile.")
 
 
 def _state(connection: psycopg.Connection, pgt_id: int) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """One refresh, from the snapshot that is read to the transaction that is committed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Protocol
@@ -60,6 +60,10 @@ class Refresher:
             reason = f"{AFTER_FAILURE}{error}"
             plan = self.planner.as_written(plan.shape, windows, table.decision.explained(reason))
             return self._carry_out(Computation(table, goal, plan, next_reason=reason), snapshot)
+
+    def beside(self, connection: psycopg.Connection) -> "Refresher":
+        """Return a refresher that works beside this one on another connection, knowing what this one knows."""
+        return replace(self, connection=connection, planner=replace(self.planner, connection=connection))
 
     def compute(self, snapshot: Snapshot, table: StreamTable, goal: Goal, inside: bool = False) -> Computation:
         """Compute a refresh that is committed later, together with others; `inside` the transaction of those.

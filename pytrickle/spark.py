@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class LazyEngine:
-    """Builds the session at the first plan, unless one was brought."""
+    """Builds the session at the first plan, unless one was brought; several threads may compute at the same time."""
 
     settings: Settings
     session: SparkSession | None
     connection: Callable[[], psycopg.Connection]
     owned: bool = False
+    lock: Lock = field(default_factory=Lock)
 
     def compute(
         self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
@@ -37,13 +39,17 @@ class LazyEngine:
         from pytrickle.execute.run import SparkEngine
         from pytrickle.execute.session import build_session, forget_session
 
-        if self.session is None:
-            self.session, self.owned = build_session(self.settings), True
-        engine = SparkEngine(self.session, jdbc_target(self.connection()), self.owned)
+        with self.lock:
+            if self.session is None:
+                self.session, self.owned = build_session(self.settings), True
+            session = self.session
+        engine = SparkEngine(session, jdbc_target(self.connection()), self.owned)
         try:
             return engine.compute(plan, snapshot, settings, staging)
         except SparkLost:
-            if self.owned:
-                forget_session()
-                self.session = None
+            with self.lock:
+                # Another lane may have found out before, and its successor must not be forgotten.
+                if self.owned and self.session is session:
+                    forget_session()
+                    self.session = None
             raise

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -15,7 +16,8 @@ from rich.console import Console
 import pytrickle
 from benchmarks.conditions import conditions
 from benchmarks.propagation.report import write_report
-from benchmarks.propagation.topologies import BASE, Topology, topologies
+from benchmarks.propagation.topologies import BASE, LANES, Topology, topologies
+from benchmarks.propagation.wake import measure_wake
 from benchmarks.server import debian_binaries, server_settings
 from pytrickle.client import Client
 from pytrickle.db import connect
@@ -28,10 +30,11 @@ console = Console(stderr=True)
 
 @dataclass(slots=True)
 class Measured:
-    """Seconds of one topology: ticks after a change, and ticks without one."""
+    """Seconds of one topology: ticks after a change, one refresh at a time and in lanes, and ticks without a change."""
 
     topology: Topology
     changed: list[float] = field(default_factory=list)
+    parallel: list[float] = field(default_factory=list)
     quiet: list[float] = field(default_factory=list)
 
     @property
@@ -52,13 +55,12 @@ def main() -> None:
     with postgres_server(options.binaries, server_settings("512MB")) as server:
         for number, topology in enumerate(topologies()):
             console.print(f"{topology.name} …")
-            dsn = _database(server.dsn, f"propagation_{number}")
-            with connect(dsn, role="benchmark") as connection, pytrickle.connect(dsn) as client:
-                measured.append(_measure(connection, client, topology, options.rounds))
+            measured.append(_measured(_database(server.dsn, f"propagation_{number}"), topology, options.rounds))
+        wakes = measure_wake(_database(server.dsn, "wake"))
         with connect(server.dsn, role="benchmark") as connection:
             found = conditions(connection, SparkSession.builder.getOrCreate(), load)
     options.output.mkdir(parents=True, exist_ok=True)
-    write_report(measured, found, options.output)
+    write_report(measured, wakes, found, options.output)
     console.print(f"Wrote {options.output / 'benchmarks-propagation.md'}.")
 
 
@@ -70,29 +72,49 @@ def _database(dsn: str, name: str) -> str:
     return made
 
 
-def _measure(connection: psycopg.Connection, client: Client, topology: Topology, rounds: int) -> Measured:
+def _measured(dsn: str, topology: Topology, rounds: int) -> Measured:
+    with (
+        connect(dsn, role="benchmark") as connection,
+        pytrickle.connect(dsn, max_concurrent_refreshes=1) as sequential,
+        pytrickle.connect(dsn, max_concurrent_refreshes=LANES) as parallel,
+    ):
+        _create(connection, sequential, topology)
+        measured = Measured(topology)
+        for number in range(2 * (rounds + 1)):
+            client, times = ((sequential, measured.changed), (parallel, measured.parallel))[number % 2]
+            warm = number >= 2
+            changed = _change(connection, client, topology, ROWS + 1 + number * CHANGES)
+            quiet = _timed(client.tick)
+            if warm:
+                times.append(changed)
+                measured.quiet.append(quiet)
+    return measured
+
+
+def _create(connection: psycopg.Connection, client: Client, topology: Topology) -> None:
     connection.execute(f"CREATE TABLE {BASE} (id bigint PRIMARY KEY, amount int)".encode())
     connection.execute(f"INSERT INTO {BASE} SELECT n, n % 1000 FROM generate_series(1, {ROWS}) AS n".encode())
     for name, query in topology.tables:
         client.create_stream_table(name, query)
         client.refresh(name)
-        for column in ("id",):
-            connection.execute(f"CREATE INDEX ON {name} ({column})".encode())
-    measured = Measured(topology)
-    for number in range(rounds + 1):
-        first = ROWS + 1 + number * CHANGES
-        insert = f"INSERT INTO {BASE} SELECT n, 1 FROM generate_series({first}, {first + CHANGES - 1}) AS n"
-        connection.execute(insert.encode())
-        started = monotonic()
-        results = client.tick()
-        _check(connection, topology, first, results)
-        if number:
-            measured.changed.append(monotonic() - started)
-        started = monotonic()
-        client.tick()
-        if number:
-            measured.quiet.append(monotonic() - started)
-    return measured
+        connection.execute(f"CREATE INDEX ON {name} (id)".encode())
+
+
+def _change(connection: psycopg.Connection, client: Client, topology: Topology, first: int) -> float:
+    """Insert rows and return how many seconds the tick took that brought them to the last stream table."""
+    insert = f"INSERT INTO {BASE} SELECT n, 1 FROM generate_series({first}, {first + CHANGES - 1}) AS n"
+    connection.execute(insert.encode())
+    started = monotonic()
+    results = client.tick()
+    taken = monotonic() - started
+    _check(connection, topology, first, results)
+    return taken
+
+
+def _timed(work: Callable[[], object]) -> float:
+    started = monotonic()
+    work()
+    return monotonic() - started
 
 
 def _check(

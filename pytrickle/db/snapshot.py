@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Self
 
 import psycopg
+from psycopg import sql
 
 from pytrickle.cut import Cut
 from pytrickle.db.connect import connect
@@ -61,6 +62,19 @@ class Snapshots:
         finally:
             self._give_back(connection)
 
+    @contextmanager
+    def join(self, snapshot: Snapshot) -> Iterator[Snapshot]:
+        """Read the same moment on another connection; the snapshot must be held open meanwhile."""
+        connection = self._take()
+        try:
+            with translate_errors():
+                _keep_open(connection)
+                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot.name)))
+            yield replace(snapshot, connection=connection)
+        finally:
+            self._give_back(connection)
+
     def close(self) -> None:
         """Close the idle connections."""
         while self.idle:
@@ -73,12 +87,13 @@ class Snapshots:
         self.close()
 
     def _take(self) -> psycopg.Connection:
-        while self.idle:
-            connection = self.idle.pop()
-            with suppress(psycopg.Error):
-                connection.execute("SELECT")
-                return connection
-            connection.close()
+        # Several threads take and give back, so that the last may be gone before it is popped.
+        with suppress(IndexError):
+            while connection := self.idle.pop():
+                with suppress(psycopg.Error):
+                    connection.execute("SELECT")
+                    return connection
+                connection.close()
         return connect(self.dsn, role="snapshot")
 
     def _give_back(self, connection: psycopg.Connection) -> None:
@@ -91,11 +106,7 @@ class Snapshots:
 
 def _export(connection: psycopg.Connection) -> Snapshot:
     taken = monotonic()
-    # The transaction idles while Spark computes: a server-side time-out must not take the snapshot away.
-    connection.execute(
-        "SELECT set_config(name, '0', false) FROM pg_settings"
-        " WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')"
-    )
+    _keep_open(connection)
     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     row = connection.execute(
         "SELECT pg_export_snapshot(), c.snapshot::text, c.xid::text, c.pos, c.lsn::text"
@@ -105,3 +116,11 @@ def _export(connection: psycopg.Connection) -> Snapshot:
         raise DatabaseError("The server exported no snapshot.")
     name, *cut = row
     return Snapshot(connection, name, Cut(*cut), taken)
+
+
+def _keep_open(connection: psycopg.Connection) -> None:
+    """Switch off what would end the transaction while it idles, for Spark computes meanwhile."""
+    connection.execute(
+        "SELECT set_config(name, '0', false) FROM pg_settings"
+        " WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')"
+    )

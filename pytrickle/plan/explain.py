@@ -101,6 +101,8 @@ def render_text(facts: dict[str, Any]) -> str:
     lines += [f"  gating: {facts['gating']}: {facts['decision']}. {facts['gating_reason']}".rstrip()]
     lines += [f"  last: {facts['last']}"] if facts["last"] else []
     lines += [f"  next: {facts['next']}"]
+    lines += [f"  refreshed together with: {facts['together_with']}"] if facts["together_with"] else []
+    lines += [f"  at the same time as: {facts['beside']}"]
     lines += [f"  differential: {'yes' if facts['differential'] else 'no, ' + str(facts['full_reason'])}"]
     if facts["whole_from_rows"]:
         lines.append(f"  whole refresh expected to pay from: {facts['whole_from_rows']:,} changed rows")

@@ -63,18 +63,21 @@ class Pass:
         empty = empty_buffers(base.connection, tables)
         return cls(refresher, base, moment, unloaded, on_result, base.taken, broken, empty)
 
-    def run(self, units: Iterable[Unit], initiated: Mapping[int, str], respect_gate: bool = True) -> None:
-        """Refresh the given units in order; failures and skips are results."""
-        for unit in units:
-            # First loads show nothing inconsistent: they go one by one, so that Spark may stage what is large.
-            together = len(unit.tables) > 1 and all(table.populated for table in unit.tables)
-            if together and not all(self._is_quiet(table) for table in unit.tables):
-                self._unit(unit, initiated, respect_gate)
+    def run(self, unit: Unit, initiated: Mapping[int, str], respect_gate: bool = True) -> None:
+        """Refresh a unit, whose failures and skips are results too. What it reads must have been done before."""
+        # First loads show nothing inconsistent: they go one by one, so that Spark may stage what is large.
+        together = len(unit.tables) > 1 and all(table.populated for table in unit.tables)
+        if together and not self.is_quiet(unit):
+            self._unit(unit, initiated, respect_gate)
+            return
+        for table in unit.tables:
+            if table.halted and table.pgt_id not in initiated:
                 continue
-            for table in unit.tables:
-                if table.halted and table.pgt_id not in initiated:
-                    continue
-                self._one(table, initiated.get(table.pgt_id, "SCHEDULER"), respect_gate)
+            self._one(table, initiated.get(table.pgt_id, "SCHEDULER"), respect_gate)
+
+    def is_quiet(self, unit: Unit) -> bool:
+        """Whether no source of a unit has a change, so that not even the changes need to be counted."""
+        return all(self._is_quiet(table) for table in unit.tables)
 
     def _one(self, table: StreamTable, initiated_by: str, respect_gate: bool) -> None:
         if reason := self._obstacle(table, respect_gate, frozenset()):
@@ -156,7 +159,6 @@ class Pass:
             self._skip(table, reason if table is held else _held(held, reason), by(table))
 
     def _is_quiet(self, table: StreamTable) -> bool:
-        """Whether no source has a change, so that not even the changes need to be counted."""
         sources = table.dependencies
         return table.follows_its_buffers and all(
             d.buffer in self.empty and d.relid not in self.written for d in sources
@@ -178,7 +180,8 @@ class Pass:
     @contextmanager
     def _snapshot(self, members: Iterable[int], tables: tuple[StreamTable, ...]) -> Iterator[Snapshot]:
         read = {dependency.relid for table in tables for dependency in table.dependencies} - set(members)
-        if read.isdisjoint(self.written):
+        # Looked up one by one: other lanes write to it meanwhile.
+        if not any(relid in self.written for relid in read):
             yield self.base
             return
         with self.refresher.snapshots.export() as later:

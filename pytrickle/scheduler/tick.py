@@ -8,6 +8,7 @@ from pytrickle.catalog import refresh as catalog
 from pytrickle.computation import RefreshResult
 from pytrickle.db import translate_errors
 from pytrickle.refresh import Refresher
+from pytrickle.scheduler.lanes import Lanes
 from pytrickle.scheduler.moments import work_out_moments
 from pytrickle.scheduler.order import topological, with_upstream
 from pytrickle.scheduler.prepare import Health
@@ -15,8 +16,8 @@ from pytrickle.scheduler.run import OnResult, Pass
 from pytrickle.scheduler.units import Unit, due_tables, units
 
 
-def tick(refresher: Refresher, health: Health, on_result: OnResult) -> tuple[RefreshResult, ...]:
-    """Refresh all that is due, in dependency order; return one result per stream table considered."""
+def tick(refresher: Refresher, health: Health, lanes: Lanes, on_result: OnResult) -> tuple[RefreshResult, ...]:
+    """Refresh all that is due, in dependency order; return one result per stream table considered, in that order."""
     broken = health.prepare(refresher.connection)
     with translate_errors():
         refresher.connection.execute("SELECT pgtrickle.raise_alerts()")
@@ -28,10 +29,11 @@ def tick(refresher: Refresher, health: Health, on_result: OnResult) -> tuple[Ref
             run = Pass.at(refresher, base, tables, on_result, broken)
         initiated = dict.fromkeys(requests.values(), "REQUEST")
         due = due_tables(tables, groups)
-        run.run([unit for unit in units(tables, groups) if unit.is_due(due, initiated)], initiated)
+        chosen = [unit for unit in units(tables, groups) if unit.is_due(due, initiated)]
+        lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated))
     with translate_errors():
         _finish(refresher.connection, tuple(requests), bool(run.written))
-    return tuple(run.results.values())
+    return tuple(run.results[table.relid] for table in tables if table.relid in run.results)
 
 
 def refresh_one(refresher: Refresher, health: Health, pgt_id: int, respect_gate: bool) -> RefreshResult:
@@ -51,8 +53,10 @@ def refresh_one(refresher: Refresher, health: Health, pgt_id: int, respect_gate:
         for table in _unit_of(wanted.relid, found).tables:
             if table.decision.gating == "hold_back":
                 chosen |= with_upstream(table, by_relid)
-        selected = [unit for unit in found if not chosen.isdisjoint(table.relid for table in unit.tables)]
-        run.run(selected, dict.fromkeys((table.pgt_id for table in tables), "MANUAL"), respect_gate)
+        asked = dict.fromkeys((table.pgt_id for table in tables), "MANUAL")
+        for unit in found:
+            if not chosen.isdisjoint(table.relid for table in unit.tables):
+                run.run(unit, asked, respect_gate)
     with translate_errors():
         _finish(refresher.connection, (), bool(run.written))
     return _outcome(run, wanted.relid, _unit_of(wanted.relid, found))
