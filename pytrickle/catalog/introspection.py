@@ -113,7 +113,8 @@ def status(connection: Connection) -> Status:
 def dag(connection: Connection) -> Dag:
     """Return the graph of sources and stream tables, read in one snapshot as `status` is."""
     with _one_snapshot(connection) as as_of:
-        return Dag(relations(connection), stream_tables(connection), watermark_status(connection), as_of)
+        groups = watermark_status(connection), refresh_groups(connection)
+        return Dag(relations(connection), stream_tables(connection), *groups, as_of)
 
 
 @contextmanager

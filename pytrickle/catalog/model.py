@@ -221,4 +221,5 @@ class Dag:
     relations: tuple[DagRow, ...]
     stream_tables: tuple[StreamTableStatus, ...]
     groups: tuple[WatermarkStatusRow, ...]
+    refresh_groups: tuple[RefreshGroupRow, ...]
     as_of: datetime

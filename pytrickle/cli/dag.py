@@ -29,6 +29,7 @@ class Format(StrEnum):
     TREE = "tree"
     MERMAID = "mermaid"
     SVG = "svg"
+    PNG = "png"
 
 
 @command(app, "dag", example="pytrickle dag --format svg --output dag.svg")
@@ -41,22 +42,33 @@ def dag(
 ) -> None:
     """Draw the graph of sources and stream tables. With states, schedules, gating, last refreshes and watermark groups.
 
-    As a tree for a terminal, as a Mermaid flowchart for Markdown, as SVG, or with --json as data.
+    As a tree for a terminal, as a Mermaid flowchart for Markdown, as SVG or PNG, or with --json as data.
     """
     if form is not None and invocation.as_json:
         raise typer.BadParameter("--json is a format of its own; leave out --format.")
+    if form is Format.PNG and output is None:
+        raise typer.BadParameter("A PNG is written to a file; add --output FILE.")
     with invocation.client() as client:
         graph = client.dag()
-    draw = _artist(form or Format.TREE)
+    form = form or Format.TREE
     if output is None:
-        invocation.show(graph, draw)
+        invocation.show(graph, _artist(form))
         return
-    _write(output, _document(graph) if invocation.as_json else _plain(draw(graph)))
+    _write(output, _document(graph).encode() if invocation.as_json else _file(graph, form))
     invocation.show({"output": str(output)}, lambda _: f"Wrote {output}.")
 
 
+def _file(graph: Dag, form: Format) -> bytes:
+    if form is Format.PNG:
+        from pytrickle.cli.picture import picture
+        from pytrickle.draw.png import png
+
+        return png(picture(graph))
+    return _plain(_artist(form)(graph)).encode()
+
+
 def _artist(form: Format) -> Callable[[Dag], RenderableType]:
-    """Return what draws a graph."""
+    """Return what draws a graph as text."""
     # The library for graphs is loaded only where one is drawn.
     from pytrickle.cli.picture import picture
     from pytrickle.cli.tree import tree
@@ -68,7 +80,7 @@ def _artist(form: Format) -> Callable[[Dag], RenderableType]:
             return lambda graph: tree(picture(graph))
         case Format.MERMAID:
             return lambda graph: mermaid(picture(graph)).rstrip("\n")
-        case Format.SVG:
+        case _:
             return lambda graph: svg(picture(graph)).rstrip("\n")
 
 
@@ -82,8 +94,8 @@ def _document(graph: Dag) -> str:
     return json.dumps(jsonable(graph), indent=2, ensure_ascii=False) + "\n"
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, content: bytes) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(content)
     except OSError as error:
         raise typer.BadParameter(f"{path} cannot be written: {error.strerror}.") from None

@@ -24,17 +24,23 @@ EMPTY = "No stream table yet; pytrickle create makes one."
 def picture(dag: Dag) -> Picture:
     """Describe a graph in short words, ready to be drawn."""
     tables = {table.stream_table: table for table in dag.stream_tables}
-    boxes = tuple(_box(row, tables.get(row.relation)) for row in dag.relations)
+    boxes = tuple(_box(row, tables.get(row.relation), _together(dag, row.relation)) for row in dag.relations)
     caption = f"As of {moment(dag.as_of.replace(microsecond=0))}." if boxes else EMPTY
     return Picture(boxes, tuple(map(_band, dag.groups)), caption)
 
 
-def _box(row: DagRow, table: StreamTableStatus | None) -> Box:
+def _together(dag: Dag, name: str) -> tuple[str, ...]:
+    """Name the refresh groups of a stream table."""
+    names = [group.group_name for group in dag.refresh_groups if name in group.members]
+    return (f"refreshed together: {', '.join(names)}",) if names else ()
+
+
+def _box(row: DagRow, table: StreamTableStatus | None, together: tuple[str, ...]) -> Box:
     through = (f"complete through {moment(row.watermark)}",) if row.watermark is not None else ()
     if table is None:
         return Box(row.relation, lines=(_KINDS[row.kind], *through), groups=row.watermark_groups)
     state = state_of(table)
-    lines = (_schedule(table), f"{table.watermark_gating}: {table.decision}", _last(row), *through)
+    lines = (_schedule(table), f"{table.watermark_gating}: {table.decision}", _last(row), *through, *together)
     note = None if state in _UNREMARKABLE else table.last_error or table.reason
     return Box(row.relation, state, _tone(state), lines, note, row.reads)
 

@@ -6,21 +6,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
-from rich.cells import cell_len
+from pytrickle.draw.layout import Frame, Point
+from pytrickle.draw.picture import Band, Box, Picture, printable
+from pytrickle.draw.sheet import COLOURS, LINE, MARGIN, PADDING, lines, said, sheet
 
-from pytrickle.draw.layers import reading
-from pytrickle.draw.layout import Frame, Point, layout
-from pytrickle.draw.picture import Band, Box, Picture, Tone, printable, shortened
-
-_LETTER, _LINE, _PADDING, _MARGIN = 7.3, 17.0, 10.0, 24.0
-_LONGEST = 48
-_FILL = {
-    Tone.PLAIN: ("#f6f8fa", "#6e7781"),
-    Tone.GOOD: ("#dafbe1", "#1a7f37"),
-    Tone.NEW: ("#ddf4ff", "#0969da"),
-    Tone.WAITING: ("#fff8c5", "#9a6700"),
-    Tone.BAD: ("#ffebe9", "#cf222e"),
-}
 _STYLE = (
     "text { font: 12px ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; fill: #1f2328; white-space: pre }"
     " .name { font-weight: bold } .small { fill: #57606a } path { fill: none; stroke: #57606a; stroke-width: 1.3 }"
@@ -34,20 +23,17 @@ _HEAD = (
 
 def svg(picture: Picture) -> str:
     """Return a whole SVG document; the notes of boxes and groups are tooltips."""
-    graph = reading(picture)
-    places = layout(graph, {box.name: _size(box) for box in picture.boxes})
-    top = _MARGIN + _LINE * (len(picture.bands) + 1)
-    wide = max(cell_len(text) * _LETTER for text in (*map(_said, picture.bands), picture.caption))
-    width, height = max(places.size[0], wide) + 2 * _MARGIN, places.size[1] + top + _MARGIN
+    laid = sheet(picture)
+    places, top = laid.places, laid.top
     body = [
-        *(_legend(_MARGIN + _LINE * number, band) for number, band in enumerate(picture.bands)),
-        _text(_MARGIN, top - _LINE, picture.caption, "small"),
-        f'<g transform="translate({_MARGIN:g} {top:g})">',
+        *(_legend(MARGIN + LINE * number, band) for number, band in enumerate(picture.bands)),
+        _text(MARGIN, top - LINE, picture.caption, "small"),
+        f'<g transform="translate({MARGIN:g} {top:g})">',
         *(_arrow(points) for points in places.arrows.values()),
         *(element for box in picture.boxes for element in _box(box, places.frames[box.name])),
         "</g>",
     ]
-    return "\n".join([*_opening(width, height), *body, "</svg>"]) + "\n"
+    return "\n".join([*_opening(laid.width, laid.height), *body, "</svg>"]) + "\n"
 
 
 def _opening(width: float, height: float) -> Iterator[str]:
@@ -59,39 +45,23 @@ def _opening(width: float, height: float) -> Iterator[str]:
     yield '<rect width="100%" height="100%" fill="#ffffff"/>'
 
 
-def _said(band: Band) -> str:
-    return shortened(f"● {band.name}: {band.state}", _LONGEST)
-
-
 def _legend(y: float, band: Band) -> str:
-    dot = f'<tspan style="fill: {_FILL[band.tone][1]}">●</tspan>'
+    dot = f'<tspan style="fill: {COLOURS[band.tone][1]}">●</tspan>'
     title = f"<title>{_escaped('. '.join(filter(None, (band.name, band.note))))}</title>"
-    return f'<text x="{_MARGIN:g}" y="{y:g}">{title}{dot}{_escaped(_said(band)[1:])}</text>'
-
-
-def _lines(box: Box) -> tuple[str, ...]:
-    """Return the lines of a box, its name first."""
-    groups = (f"in {', '.join(box.groups)}",) if box.groups else ()
-    state = (box.state,) if box.state else ()
-    return tuple(shortened(line, _LONGEST) for line in (box.name, *state, *box.lines, *groups))
-
-
-def _size(box: Box) -> tuple[float, float]:
-    lines = _lines(box)
-    return max(map(cell_len, lines)) * _LETTER + 2 * _PADDING, len(lines) * _LINE + 2 * _PADDING
+    return f'<text x="{MARGIN:g}" y="{y:g}">{title}{dot}{_escaped(said(band)[1:])}</text>'
 
 
 def _box(box: Box, frame: Frame) -> Iterator[str]:
-    fill, stroke = _FILL[box.tone]
+    fill, stroke = COLOURS[box.tone]
     corner = 3 if box.state else 14
     yield f"<g><title>{_escaped('. '.join(filter(None, (box.name, box.note))))}</title>"
     yield (
         f'<rect x="{frame.left:.1f}" y="{frame.top:.1f}" width="{frame.width:.1f}" height="{frame.height:.1f}"'
         f' rx="{corner}" fill="{fill}" stroke="{stroke}"/>'
     )
-    for number, line in enumerate(_lines(box)):
+    for number, line in enumerate(lines(box)):
         kind = "small" if number else "name"
-        yield _text(frame.left + _PADDING, frame.top + _PADDING + _LINE * (number + 0.75), line, kind)
+        yield _text(frame.left + PADDING, frame.top + PADDING + LINE * (number + 0.75), line, kind)
     yield "</g>"
 
 

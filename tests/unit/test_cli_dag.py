@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from pytrickle.catalog.model import Dag, DagRow, WatermarkStatusRow
+from pytrickle.catalog.model import Dag, DagRow, RefreshGroupRow, WatermarkStatusRow
 from pytrickle.cli.picture import picture
 from pytrickle.cli.tree import tree
 from tests.unit.cli_recorder import NOON, Recorder, recording, run, table
@@ -45,7 +45,8 @@ def graph() -> Dag:
         table(stream_table="shop.details", status="ERROR", last_error="division [by] zero"),
         table(decision="gated", reason=f"pipeline: {BEHIND}"),
     )
-    return Dag(rows, tables, (group,), NOON)
+    together = RefreshGroupRow("board", ("shop.details", "shop.summary"), "repeatable_read", NOON)
+    return Dag(rows, tables, (group,), (together,), NOON)
 
 
 @pytest.fixture
@@ -62,6 +63,7 @@ def test_the_tree_describes_each_relation_once(client: Recorder) -> None:
         "in pipeline\n"
         "└── shop.details  error\n"
         "    calculated, gate: run, never refreshed\n"
+        "    refreshed together: board\n"
         "    also reads shop.rates\n"
         "    division [by] zero\n"
         "    └── shop.report  gated\n"
@@ -73,6 +75,7 @@ def test_the_tree_describes_each_relation_once(client: Recorder) -> None:
         "in pipeline\n"
         "└── shop.summary  ok\n"
         "    5 minutes, none: run, DIFFERENTIAL took 120 ms\n"
+        "    refreshed together: board\n"
         "    └── shop.report (described below shop.details)\n"
         "shop.rates  not captured, read as a whole\n"
         "└── shop.details (described below shop.lines)\n"
@@ -98,24 +101,24 @@ def test_a_long_chain_is_drawn_without_recursion() -> None:
     names = [f"t{number}" for number in range(1500)]
     rows = (row("t0", kind="TABLE"), *(row(name, before) for before, name in pairwise(names)))
     tables = tuple(table(stream_table=name) for name in names[1:])
-    assert len(tree(picture(Dag(rows, tables, (), NOON))).renderables) == 2
+    assert len(tree(picture(Dag(rows, tables, (), (), NOON))).renderables) == 2
 
 
 def test_a_tier_and_a_pause_are_told() -> None:
     tables = (table(stream_table="t", tier="cold", paused=True),)
-    assert "calculated, tier cold, paused, gate: run" in drawn(Dag((row("t"),), tables, (), NOON), 80)
+    assert "calculated, tier cold, paused, gate: run" in drawn(Dag((row("t"),), tables, (), (), NOON), 80)
 
 
 def test_relations_that_read_each_other_are_drawn_all_the_same() -> None:
     rows = (row("a", kind="TABLE"), row("b", "a", "c"), row("c", "b"))
     tables = (table(stream_table="b"), table(stream_table="c"))
-    lines = [line.strip("│├└─ ") for line in drawn(Dag(rows, tables, (), NOON), 80)]
+    lines = [line.strip("│├└─ ") for line in drawn(Dag(rows, tables, (), (), NOON), 80)]
     assert {"b  ok", "c  ok", "b (described below a)", "c (described by itself)"} <= set(lines)
 
 
 def test_names_cannot_command_the_terminal(client: Recorder) -> None:
     rows = (row('s."\x1b[2J"', kind="TABLE"), row("shop.report", 's."\x1b[2J"', kind="STREAM_TABLE"))
-    client.answers["dag"] = Dag(rows, (table(decision="gated", reason="\x1b[2J"),), (), NOON)
+    client.answers["dag"] = Dag(rows, (table(decision="gated", reason="\x1b[2J"),), (), (), NOON)
     assert "\x1b" not in run("dag").stdout
 
 
@@ -131,6 +134,15 @@ def test_json_has_relations_tables_and_groups(client: Recorder) -> None:
     assert document["relations"][3]["last_duration"] == 0.12
     assert [entry["decision"] for entry in document["stream_tables"]] == ["run", "run", "gated"]
     assert document["groups"][0]["lag"] == 300.0
+    assert document["refresh_groups"][0]["members"] == ["shop.details", "shop.summary"]
+
+
+def test_a_png_goes_to_a_file_only(client: Recorder, tmp_path: Path) -> None:
+    refused = run("dag", "--format", "png")
+    assert refused.exit_code == 2 and "--output" in refused.stderr
+    file = tmp_path / "dag.png"
+    assert run("dag", "--format", "png", "--output", str(file)).exit_code == 0
+    assert file.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("options", [(), ("--format", "mermaid"), ("--format", "svg"), ("--json",)])
@@ -150,7 +162,7 @@ def test_a_file_that_cannot_be_written_is_wrong_usage(client: Recorder, tmp_path
 
 
 def test_an_empty_catalog_is_a_friendly_sentence(client: Recorder) -> None:
-    client.answers["dag"] = Dag((), (), (), NOON)
+    client.answers["dag"] = Dag((), (), (), (), NOON)
     assert run("dag").stdout == "No stream table yet; pytrickle create makes one.\n"
     assert "No stream table yet" in run("dag", "--format", "mermaid").stdout
     assert "No stream table yet" in "".join(ElementTree.fromstring(run("dag", "--format", "svg").stdout).itertext())

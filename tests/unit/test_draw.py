@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from itertools import combinations, pairwise
 from xml.etree import ElementTree
@@ -10,11 +11,15 @@ import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.colors import to_hex
+from matplotlib.image import imread
 
 from pytrickle.draw.layers import hanging, layers, reading
 from pytrickle.draw.layout import Frame, layout
 from pytrickle.draw.mermaid import mermaid
 from pytrickle.draw.picture import Band, Box, Picture, Tone, printable
+from pytrickle.draw.png import png
+from pytrickle.draw.sheet import COLOURS, LETTER, LINE, MARGIN, PADDING, sheet
 from pytrickle.draw.svg import svg
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -165,6 +170,26 @@ def test_a_long_name_is_cut_in_its_frame_and_whole_in_the_tooltip() -> None:
     root = parsed(Picture((table(name),)))
     assert [text.text for text in root.iter(f"{SVG}text")][1].endswith("w…")
     assert name in [title.text for title in root.iter(f"{SVG}title")]
+
+
+def test_a_png_shows_every_box_in_its_colour_at_twice_the_size_of_the_svg() -> None:
+    root = parsed(DIAMOND)
+    pixels = imread(io.BytesIO(png(DIAMOND)))[..., :3]
+    assert pixels.shape[:2] == (2 * int(root.get("height", "0")), 2 * int(root.get("width", "0")))
+    places = sheet(DIAMOND)
+    for box in DIAMOND.boxes:
+        frame = places.places.frames[box.name]
+        x, y = frame.left + MARGIN + frame.width - 4, frame.top + places.top + frame.height / 2
+        assert to_hex(pixels[round(2 * y), round(2 * x)]) == COLOURS[box.tone][0], box.name
+        top, left = round(2 * (frame.top + places.top + PADDING)), round(2 * (frame.left + MARGIN + PADDING))
+        name = pixels[top : top + round(2 * LINE), left : left + round(2 * LETTER * len(box.name))]
+        assert name.min() < 0.5, f"{box.name} is not written in its box"
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_a_png_is_drawn_whatever_the_names(name: str) -> None:
+    picture = Picture((Box(f"{name}$", groups=(name,)), table("reader$", f"{name}$")), (Band(name, "apart"),), name)
+    assert png(picture).startswith(b"\x89PNG")
 
 
 LABEL = r'"(?:[\w .,:·/+…-]|#\d+;|<br/>)*"'
