@@ -191,3 +191,61 @@ def test_two_refreshers_with_large_deltas_do_not_mix_what_they_staged(
     shop.tick()
     assert shop.rows("plain") == {(1, 10), (2, 20), (3, 30)}
     shop.assert_verified()
+
+
+def append(shop: Shop, inserter: int, stop: Event) -> int:
+    """Insert rows of ever new keys, a few per transaction, until told to stop; return how many."""
+    inserted = 0
+    with psycopg.connect(shop.db.dsn, autocommit=True) as connection:
+        while not stop.is_set():
+            first, last = inserter * 1_000_000 + inserted, inserter * 1_000_000 + inserted + 2
+            connection.execute(
+                "INSERT INTO orders SELECT n, 1 + n %% 2, n %% 10 FROM generate_series(%s::int, %s::int) AS n", (first, last)
+            )
+            inserted += 3
+            stop.wait(0.1)
+    return inserted
+
+
+def test_twenty_inserters_are_followed_without_a_whole_refresh(shop: Shop, connect: Callable[..., pytrickle.Client]) -> None:
+    quick = Shop(shop.db, connect(direct_delta_rows=20_000))
+    for name in ("totals", "named", "over_totals"):
+        quick.pt.create_stream_table(name, TABLES[name], refresh_mode="DIFFERENTIAL")
+    quick.tick()
+    jobs = [lambda stop, inserter=inserter: append(quick, inserter, stop) for inserter in range(1, 21)]
+    with at_work(*jobs) as inserters:
+        for _ in range(10):
+            actions = {name: result.action for name, result in quick.tick().items()}
+            assert set(actions.values()) <= {"DIFFERENTIAL", "NO_DATA"}, actions
+        quick.assert_verified()
+        assert all(inserter.running() for inserter in inserters)
+    quick.tick()
+    assert quick.db.value("SELECT sum(n) FROM totals") == sum(inserter.result() for inserter in inserters)
+    for name in ("totals", "named", "over_totals"):
+        assert quick.rows(name) == set(quick.db.execute(TABLES[name]))
+    whole = [row for row in quick.pt.history(limit=1_000) if row.action == "FULL"]
+    assert len(whole) == 3, "the first load of each"
+
+
+def test_a_transaction_left_open_freezes_nobody_and_its_rows_come_once(shop: Shop) -> None:
+    for name in ("totals", "named"):
+        shop.pt.create_stream_table(name, TABLES[name])
+    shop.tick()
+    with shop.db.connect() as sleeper:
+        with sleeper.transaction():
+            sleeper.execute("INSERT INTO orders VALUES (1, 1, 1)")
+            for number in range(2, 6):
+                shop.db.execute("INSERT INTO orders VALUES (%s, 1, %s)", number, number)
+                shop.db.execute("UPDATE customers SET name = %s WHERE id = 1", f"Ada {number}")
+                shop.tick()
+                assert {row[0] for row in shop.rows("named")} == set(range(2, number + 1))
+                assert shop.rows("totals") == set(shop.db.execute(TABLES["totals"]))
+            # What all have read is gone, although the sleeper may still write.
+            assert shop.db.value("SELECT count(*) FROM pgtrickle_changes.changes_%s" % orders_oid(shop)) == 0
+        shop.tick()
+    assert {row[0] for row in shop.rows("named")} == {1, 2, 3, 4, 5}
+    shop.assert_verified()
+
+
+def orders_oid(shop: Shop) -> int:
+    return int(shop.db.value("SELECT 'orders'::regclass::oid::bigint"))
