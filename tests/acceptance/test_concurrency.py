@@ -200,14 +200,17 @@ def append(shop: Shop, inserter: int, stop: Event) -> int:
         while not stop.is_set():
             first, last = inserter * 1_000_000 + inserted, inserter * 1_000_000 + inserted + 2
             connection.execute(
-                "INSERT INTO orders SELECT n, 1 + n %% 2, n %% 10 FROM generate_series(%s::int, %s::int) AS n", (first, last)
+                "INSERT INTO orders SELECT n, 1 + n %% 2, n %% 10 FROM generate_series(%s::int, %s::int) AS n",
+                (first, last),
             )
             inserted += 3
             stop.wait(0.1)
     return inserted
 
 
-def test_twenty_inserters_are_followed_without_a_whole_refresh(shop: Shop, connect: Callable[..., pytrickle.Client]) -> None:
+def test_twenty_inserters_are_followed_without_a_whole_refresh(
+    shop: Shop, connect: Callable[..., pytrickle.Client]
+) -> None:
     quick = Shop(shop.db, connect(direct_delta_rows=20_000))
     for name in ("totals", "named", "over_totals"):
         quick.pt.create_stream_table(name, TABLES[name], refresh_mode="DIFFERENTIAL")
@@ -241,7 +244,7 @@ def test_a_transaction_left_open_freezes_nobody_and_its_rows_come_once(shop: Sho
                 assert {row[0] for row in shop.rows("named")} == set(range(2, number + 1))
                 assert shop.rows("totals") == set(shop.db.execute(TABLES["totals"]))
             # What all have read is gone, although the sleeper may still write.
-            assert shop.db.value("SELECT count(*) FROM pgtrickle_changes.changes_%s" % orders_oid(shop)) == 0
+            assert shop.db.value(f"SELECT count(*) FROM pgtrickle_changes.changes_{orders_oid(shop)}") == 0
         shop.tick()
     assert {row[0] for row in shop.rows("named")} == {1, 2, 3, 4, 5}
     shop.assert_verified()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -153,7 +153,10 @@ def test_server_gone_in_mid_refresh_is_an_error_and_the_next_refresh_is_fine(sho
     shop.assert_verified()
 
 
-def test_lost_snapshot_fails_the_tables_that_still_need_it_and_the_next_tick_is_fine(filled: Shop) -> None:
+def test_lost_snapshot_fails_the_tables_that_still_need_it_and_the_next_tick_is_fine(
+    filled: Shop, connect: Callable[..., pytrickle.Client]
+) -> None:
+    filled = Shop(filled.db, connect(max_concurrent_refreshes=1))
     filled.pt.create_stream_table("second", "SELECT count(*) AS n FROM orders")
     filled.tick()
 
