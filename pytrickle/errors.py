@@ -3,7 +3,8 @@
     PytrickleError
     ├── ConfigError                  correct the settings or the machine
     │   ├── JavaMissing
-    │   └── JdbcDriverMissing
+    │   ├── JdbcDriverMissing
+    │   └── PackageMissing
     ├── MigrationError               the catalog could not be installed or removed; nothing was changed
     ├── CatalogError                 correct the call
     │   ├── NotInstalled
@@ -15,6 +16,9 @@
     │   ├── InvalidArgument
     │   ├── CycleDetected
     │   └── InsufficientPrivilege
+    ├── WatermarkError               correct how a loader finds its watermark
+    │   ├── UnknownInput
+    │   └── TooFewObservations
     ├── PlanError                    correct the defining query or its refresh mode
     │   ├── QueryRefused
     │   └── NotDifferentiable
@@ -78,6 +82,12 @@ class JdbcDriverMissing(ConfigError):
     default_hint = "Install it (on Debian: apt-get install libpostgresql-jdbc-java) or set PYTRICKLE_JDBC_JAR."
 
 
+class PackageMissing(ConfigError):
+    """An optional Python package is needed for this, and it is not installed."""
+
+    default_hint = 'Install it with its extra, such as pip install "pytrickle-postgres[chart]".'
+
+
 class MigrationError(PytrickleError):
     """The catalog could not be installed or removed; the database was left as it was."""
 
@@ -138,6 +148,22 @@ class InsufficientPrivilege(CatalogError):
     """The role lacks a privilege."""
 
     default_hint = "Ask the owner of the object or of the database for the privilege."
+
+
+class WatermarkError(PytrickleError):
+    """A watermark cannot be found this way."""
+
+
+class UnknownInput(WatermarkError):
+    """A tracker was told of an input that it does not have."""
+
+    default_hint = "Assign every input before it reports: one the tracker does not know would not be waited for."
+
+
+class TooFewObservations(WatermarkError):
+    """There is too little to measure."""
+
+    default_hint = "Let the loaders run for a while, and ask again."
 
 
 class PlanError(PytrickleError):

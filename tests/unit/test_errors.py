@@ -48,6 +48,7 @@ def test_retryable_can_be_decided_per_error() -> None:
 
 def test_every_error_says_what_to_do() -> None:
     abstract = {PytrickleError, errors.ConfigError, errors.CatalogError, errors.PlanError, errors.RefreshError}
+    abstract |= {errors.WatermarkError}
     given_when_raised = {errors.CatalogVersionMismatch}
     assert {kind for kind in _every_error() if not kind("it failed").hint} == abstract | given_when_raised
 

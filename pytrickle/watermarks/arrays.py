@@ -1,0 +1,66 @@
+"""Columns of event times, NumPy's or Arrow's, as whole microseconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytrickle.errors import InvalidArgument, PackageMissing
+from pytrickle.watermarks.instant import HIGHEST, LOWEST
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Counts = NDArray[np.int64]
+    Mask = NDArray[np.bool_]
+
+_NOT_A_TIME = -(2**63)
+_TAKES = "Give datetime64 values of NumPy, or timestamps of Arrow that have a time zone."
+# Ten times the calendar: wide enough for every usable value, narrow enough that a cast to microseconds cannot wrap.
+_YEARS = ("-90000-01-01", "+90000-01-01")
+_FINER = ("ns", "ps", "fs", "as")
+
+
+def numpy() -> Any:
+    """Return the module NumPy; raise PackageMissing where it is not installed."""
+    try:
+        import numpy as np
+    except ModuleNotFoundError:
+        hint = 'Install it, for example with pip install "pytrickle-postgres[arrays]".'
+        raise PackageMissing("Columns of event times need NumPy.", hint) from None
+    return np
+
+
+def column(values: Any) -> tuple[Counts, Mask | None]:
+    """Return event times in microseconds since 1970, and which of them are usable, None for all.
+
+    ``datetime64`` of any unit is UTC, as NumPy means it; Arrow's timestamps must have a zone, those without are some
+    local time. Unusable is what `placed` calls so: null, NaT, outside of the calendar. What is finer than a microsecond
+    is rounded down, so a watermark never claims more for it. Raises InvalidArgument for everything else.
+    """
+    np = numpy()
+    found = _from_arrow(np, values) if type(values).__module__.partition(".")[0] == "pyarrow" else values
+    if getattr(found, "dtype", None) is None or found.dtype.kind != "M" or found.ndim != 1:
+        raise InvalidArgument(f"{type(values).__name__} is not a column of event times.", _TAKES)
+    counts = _within(np, found).astype("datetime64[us]", copy=False).view(np.int64)
+    if not len(counts) or (counts.min() >= LOWEST and counts.max() <= HIGHEST):
+        return counts, None
+    return counts, (counts >= LOWEST) & (counts <= HIGHEST)
+
+
+def _from_arrow(np: Any, values: Any) -> Any:
+    import pyarrow as pa
+
+    if not pa.types.is_timestamp(values.type) or values.type.tz is None:
+        raise InvalidArgument(f"{values.type} is not a column of event times with a time zone.", _TAKES)
+    counts = values.cast(pa.int64()).fill_null(_NOT_A_TIME).to_numpy()
+    return counts.view(f"datetime64[{values.type.unit}]")
+
+
+def _within(np: Any, found: Any) -> Any:
+    """Return the column with NaT where a cast to microseconds would wrap around; NumPy does not notice."""
+    unit = np.datetime_data(found.dtype)[0]
+    if unit == "us" or unit in _FINER:
+        return found
+    low, high = (np.datetime64(year, unit) for year in _YEARS)
+    return np.where((found >= low) & (found <= high), found, np.datetime64("NaT", unit))

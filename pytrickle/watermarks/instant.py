@@ -1,0 +1,75 @@
+"""Event times as whole microseconds, and the watermark of a source that is exhausted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from pytrickle.errors import InvalidArgument
+
+Clock = Callable[[], datetime]
+
+INFINITY = datetime.max.replace(tzinfo=UTC)
+"""The watermark of a source that will get no more data: ``datetime.max`` in UTC, PostgreSQL's ``infinity``."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def utc_now() -> datetime:
+    """Return the time of this machine's clock."""
+    return datetime.now(UTC)
+
+
+def parameter(watermark: datetime) -> str:
+    """Return a watermark as the text that ``pgtrickle.advance_watermark`` takes, from any driver.
+
+    psycopg by itself sends ``datetime.max`` as a moment in the year 9999, which PostgreSQL does not take for infinity.
+
+    >>> parameter(INFINITY), parameter(datetime(2026, 1, 1, 12, tzinfo=UTC))
+    ('infinity', '2026-01-01T12:00:00+00:00')
+    """
+    return "infinity" if watermark == INFINITY else watermark.isoformat()
+
+
+def microseconds(moment: datetime) -> int:
+    """Return a moment in microseconds since 1970; raise InvalidArgument if it has no UTC offset.
+
+    >>> microseconds(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
+    1000000
+    """
+    if moment.tzinfo is None:
+        raise InvalidArgument(f"{moment} has no UTC offset.", "Give it one, such as tzinfo=datetime.UTC.")
+    return span(moment - _EPOCH)
+
+
+def instant(count: int) -> datetime:
+    """Return the moment that many microseconds after 1970, in UTC; the inverse of ``microseconds``."""
+    return _EPOCH + timedelta(microseconds=count)
+
+
+def span(length: timedelta) -> int:
+    """Return a duration in microseconds."""
+    return (length.days * 86_400 + length.seconds) * 1_000_000 + length.microseconds
+
+
+FOREVER = microseconds(INFINITY)
+LOWEST = microseconds(datetime(1, 1, 2, tzinfo=UTC))
+HIGHEST = microseconds(datetime(9999, 12, 30, tzinfo=UTC))
+
+
+def placed(event_time: datetime | None) -> int | None:
+    """Return an event time in microseconds, or None where there is none: NULL, infinite, the edge days of the calendar.
+
+    An infinite event time says nothing about how far a source has come, and its maximum would end the source for ever.
+    """
+    if event_time is None:
+        return None
+    count = microseconds(event_time)
+    return count if LOWEST <= count <= HIGHEST else None
+
+
+def length(name: str, value: timedelta) -> int:
+    """Return the microseconds of an option that must not be negative; raise InvalidArgument otherwise."""
+    if value < timedelta(0):
+        raise InvalidArgument(f"{name} must not be negative, it is {value}.", "Give zero or more.")
+    return span(value)

@@ -1,0 +1,156 @@
+"""The watermark of a source that is read in parts: the least over its partitions, or over the inputs of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Unpack
+
+from pytrickle.errors import UnknownInput
+from pytrickle.watermarks.arrays import column
+from pytrickle.watermarks.asserted import Asserted
+from pytrickle.watermarks.generator import IDLE_TIMEOUT, MAX_AHEAD, Terms
+from pytrickle.watermarks.inputs import Input, InputState, InputStatus, least, states
+from pytrickle.watermarks.instant import INFINITY, length, placed, utc_now
+from pytrickle.watermarks.metrics import Metrics
+
+if TYPE_CHECKING:
+    from pytrickle.watermarks.arrays import Mask
+
+_NOTHING = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerStatus:
+    """A tracker at one moment: the watermark in force, every input, and the active one that all wait for."""
+
+    watermark: datetime | None
+    inputs: tuple[InputStatus, ...]
+    waiting_for: str | None
+
+
+class Tracker:
+    """Combines the watermarks of several inputs: W = min over those that are active; it never moves back.
+
+    An input that reported nothing for longer than `idle_timeout` is idle and left out. While all are idle the watermark
+    stays where it is: silence asserts nothing. An input that wakes up behind the watermark does not pull it back; the
+    watermark stands until the least has passed it. Not safe for use by several threads.
+
+    With `exclude_outliers`, active inputs more than two sample standard deviations from the median are left out; that
+    takes five inputs at least. It lets the watermark pass a laggard, whose rows are late then, so it is for sources
+    whose clocks are wrong. `marks` are high-water marks from before a restart. Of the terms, `max_ahead` is about the
+    watermarks that are reported.
+    """
+
+    def __init__(
+        self,
+        inputs: Iterable[str] = (),
+        *,
+        exclude_outliers: bool = False,
+        marks: Mapping[str, datetime] | None = None,
+        **terms: Unpack[Terms],
+    ) -> None:
+        self._clock = terms.get("clock", utc_now)
+        self._idle_timeout = terms.get("idle_timeout", IDLE_TIMEOUT)
+        self._max_ahead = terms.get("max_ahead", MAX_AHEAD)
+        for name, value in (("idle_timeout", self._idle_timeout), ("max_ahead", self._max_ahead)):
+            if value is not None:
+                length(name, value)
+        self._exclude_outliers = exclude_outliers
+        self._asserted = Asserted(terms.get("start"))
+        began = self._clock()
+        self._released = {name: Input(mark, began) for name, mark in (marks or {}).items()}
+        self._inputs: dict[str, Input] = {}
+        for name in inputs:
+            self.assign(name, began)
+
+    @property
+    def watermark(self) -> datetime | None:
+        """Return the watermark in force, None while nothing may be asserted."""
+        return self._asserted.watermark
+
+    def assign(self, name: str, at: datetime | None = None) -> None:
+        """Let an input count from now on. One that was there before goes on from its high-water mark."""
+        if name not in self._inputs:
+            moment = at or self._clock()
+            known = self._released.pop(name) if name in self._released else Input(None, moment)
+            known.heard_at = moment
+            self._inputs[name] = known
+
+    def release(self, name: str) -> None:
+        """Let an input count no more, since it is read elsewhere; its high-water mark is kept.
+
+        While rows of it may still go into the same table through somebody else, only a tracker that knows of all parts
+        may assert anything. Raises UnknownInput.
+        """
+        self._released[name] = self._known(name)
+        del self._inputs[name]
+
+    def report(self, name: str, watermark: datetime | None, at: datetime | None = None) -> bool:
+        """Take an input's watermark at a moment, else now, as a sign of life also if it is the same or None.
+
+        Returns whether it counts: one behind the high-water mark, as when rows are read again, and one too far in the
+        future are only counted. Raises UnknownInput for an input that was not assigned.
+        """
+        one, moment = self._known(name), at or self._clock()
+        one.heard_at = max(one.heard_at, moment)
+        if watermark is None or (watermark != INFINITY and placed(watermark) is None):
+            return False
+        if self._max_ahead is not None and watermark != INFINITY and watermark - moment > self._max_ahead:
+            one.ahead += 1
+            return False
+        return one.reports.check(watermark)
+
+    def candidate(self, at: datetime | None = None) -> datetime | None:
+        """Return what `emit` would put in force at a moment, else now; for a transaction that may still fail."""
+        return self._asserted.outcome(least(self._inputs, self._states(at or self._clock())))
+
+    def emit(self, at: datetime | None = None) -> datetime | None:
+        """Put the least watermark of the active inputs in force; return what is in force then, None for nothing yet."""
+        moment = at or self._clock()
+        counting = self._states(moment)
+        for name, state in counting.items():
+            self._inputs[name].excluded += state is InputState.OUTLIER
+        return self._asserted.put(least(self._inputs, counting), moment)
+
+    def judge(self, event_time: datetime | None) -> bool:
+        """Count a row of any input and return whether it is late: below the watermark in force."""
+        return self._asserted.judge(placed(event_time))
+
+    def judge_batch(self, event_times: Any) -> Mask:
+        """Count a column of rows, as `Generator.observe_batch` takes it; return which of them are late."""
+        return self._asserted.judge_batch(*column(event_times))
+
+    def marks(self) -> dict[str, datetime]:
+        """Return the high-water mark of every input that has one, released ones included; to be kept for a restart."""
+        every = {**self._released, **self._inputs}
+        return {name: one.reports.watermark for name, one in every.items() if one.reports.watermark is not None}
+
+    def status(self, at: datetime | None = None) -> TrackerStatus:
+        """Return every input and how it counts at a moment, else now."""
+        counting = self._states(at or self._clock())
+        inputs = tuple(self._inputs[name].status(name, state) for name, state in counting.items())
+        active = [one for one in inputs if one.state is InputState.ACTIVE]
+        last = min(active, key=lambda one: one.watermark or _NOTHING, default=None)
+        return TrackerStatus(self.watermark, inputs, last.name if last else None)
+
+    def metrics(self, at: datetime | None = None) -> Metrics:
+        """Return what is known about the watermark at a moment, else now; regressions and `ahead` are the inputs'."""
+        moment = at or self._clock()
+        inputs = self.status(moment).inputs
+        idle = sum(one.state is InputState.IDLE for one in inputs)
+        return self._asserted.metrics(
+            moment,
+            idle_share=idle / len(inputs) if inputs else 0.0,
+            regressions=sum(one.regressions for one in inputs),
+            ahead=sum(one.ahead for one in inputs),
+        )
+
+    def _states(self, at: datetime) -> dict[str, InputState]:
+        return states(self._inputs, at, self._idle_timeout, self._exclude_outliers)
+
+    def _known(self, name: str) -> Input:
+        if name not in self._inputs:
+            raise UnknownInput(f"The tracker has no input {name!r}.")
+        return self._inputs[name]

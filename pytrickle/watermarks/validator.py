@@ -1,0 +1,27 @@
+"""Watching a watermark that somebody else makes: it must never move back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+
+class Validator:
+    """Counts the times a watermark moved back, and keeps the greatest; it never raises.
+
+    >>> from datetime import UTC
+    >>> validator = Validator()
+    >>> [validator.check(datetime(2026, 1, day, tzinfo=UTC)) for day in (1, 3, 2, 3)], validator.regressions
+    ([True, True, False, True], 1)
+    """
+
+    def __init__(self, watermark: datetime | None = None) -> None:
+        self.watermark = watermark
+        self.regressions = 0
+
+    def check(self, watermark: datetime) -> bool:
+        """Return whether a watermark is not behind the ones before it; one that is behind is counted and forgotten."""
+        if self.watermark is not None and watermark < self.watermark:
+            self.regressions += 1
+            return False
+        self.watermark = watermark
+        return True

@@ -1,0 +1,148 @@
+"""Columns of event times: NumPy's and Arrow's, of every unit, with gaps; and what is no such column."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pytrickle.errors import InvalidArgument
+from pytrickle.watermarks import SkewAnalyzer, Tracker, event_time
+from pytrickle.watermarks.arrays import column
+from tests.unit.moments import NOON, SetClock, noon, seconds
+
+ROOT = Path(__file__).parents[2]
+DAY = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+def times(*after_noon: int, unit: str = "us") -> Any:
+    base = np.datetime64("2026-03-02T12:00:00", "s")
+    return (base + np.array(after_noon, dtype="timedelta64[s]")).astype(f"datetime64[{unit}]")
+
+
+def arrow(*after_noon: int | None, unit: str = "us", tz: str | None = "UTC") -> pa.Array:
+    moments = [None if one is None else noon(one) for one in after_noon]
+    return pa.array(moments, pa.timestamp(unit, tz="UTC")).cast(pa.timestamp(unit, tz=tz))
+
+
+COLUMNS = {
+    **{f"numpy {unit}": times(3, 9, 5, unit=unit) for unit in ("s", "ms", "us", "ns")},
+    **{f"arrow {unit}": arrow(3, 9, 5, unit=unit) for unit in ("s", "ms", "us", "ns")},
+    "a chunked arrow column": pa.chunked_array([arrow(3, 9), arrow(5)]),
+    "another zone": arrow(3, 9, 5, tz="Asia/Kolkata"),
+    "a column of every second row": times(3, 0, 9, 0, 5, 0)[::2],
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns_of_all_kinds_hold_the_same_moments(name: str) -> None:
+    generator = event_time(seconds(0))
+    assert generator.observe_batch(COLUMNS[name], NOON).tolist() == [False] * 3
+    assert generator.emit(NOON) == noon(9)
+    assert generator.observe_batch(COLUMNS[name], NOON).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("unit", ["D", "h", "m"])
+def test_coarse_units_are_read_as_well(unit: str) -> None:
+    generator = event_time(seconds(0))
+    generator.observe_batch(np.array(["2026-03-02"], dtype=f"datetime64[{unit}]"), NOON)
+    assert generator.emit(NOON) == DAY
+
+
+def test_nanoseconds_are_rounded_down_on_both_sides_of_1970() -> None:
+    counts, usable = column(np.array([-1, 999, 1_000], "datetime64[ns]"))
+    assert (counts.tolist(), usable) == ([-1, 0, 1], None)
+
+
+@pytest.mark.parametrize(
+    "gaps",
+    [np.array(["NaT", "2026-03-02T12:00:05", "NaT"], "datetime64[us]"), arrow(None, 5, None)],
+    ids=["numpy", "arrow"],
+)
+def test_gaps_are_counted_and_move_nothing(gaps: Any) -> None:
+    generator = event_time(seconds(0), start=noon(9))
+    assert generator.observe_batch(gaps, NOON).tolist() == [False, True, False]
+    assert (generator.emit(NOON), generator.metrics(NOON).unplaced, generator.metrics(NOON).late) == (noon(9), 2, 1)
+
+
+def test_times_that_no_microsecond_can_hold_do_not_wrap_around() -> None:
+    far = np.array([10**15, 0, -(10**15)], dtype="datetime64[s]")
+    assert far.astype("datetime64[us]")[0] < np.datetime64("200000", "Y"), "NumPy itself does not notice"
+    generator = event_time(seconds(0), max_ahead=None)
+    generator.observe_batch(far, NOON)
+    assert generator.emit(NOON) == datetime(1970, 1, 1, tzinfo=UTC)
+    assert generator.metrics(NOON).unplaced == 2
+
+
+def test_an_empty_column_is_no_row_and_no_sign_of_life() -> None:
+    generator = event_time(clock=SetClock())
+    assert generator.observe_batch(times(), noon(60)).tolist() == []
+    assert (generator.emit(), generator.metrics().rows, generator.is_idle(noon(61))) == (None, 0, True)
+
+
+def test_a_column_of_gaps_only_moves_nothing() -> None:
+    generator = event_time()
+    generator.observe_batch(np.array(["NaT"], "datetime64[ns]"), NOON)
+    assert generator.emit(NOON) is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.array([1.0]),
+        np.array([NOON]),
+        [NOON],
+        np.array([[1]], dtype="datetime64[s]"),
+        pa.array([1]),
+        arrow(1, tz=None),
+        None,
+    ],
+    ids=["floats", "objects", "list", "matrix", "arrow integers", "arrow without a zone", "nothing"],
+)
+def test_what_is_no_column_of_moments_is_an_error(wrong: Any) -> None:
+    with pytest.raises(InvalidArgument, match="not a column of event times") as caught:
+        event_time().observe_batch(wrong)
+    assert "time zone" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("arrivals", [times(1), times(1, 2, 3), np.array(["NaT", "2026-03-02"], "datetime64[us]")])
+def test_every_row_of_a_column_needs_its_arrival(arrivals: Any) -> None:
+    for take in (event_time().observe_batch, SkewAnalyzer().record_batch):
+        with pytest.raises(InvalidArgument, match="Not every row has an arrival"):
+            take(times(1, 2), arrivals)
+
+
+def test_a_tracker_judges_columns_too() -> None:
+    tracker = Tracker(["a"], start=noon(5), clock=SetClock())
+    assert tracker.judge_batch(arrow(4, 5, None)).tolist() == [True, False, False]
+    metrics = tracker.metrics()
+    assert (metrics.rows, metrics.late, metrics.unplaced) == (3, 1, 1)
+
+
+def run(script: str) -> str:
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+
+def test_single_rows_need_neither_numpy_nor_arrow() -> None:
+    script = (
+        "import sys\n"
+        "sys.modules['numpy'] = sys.modules['pyarrow'] = None\n"
+        "from datetime import UTC, datetime\n"
+        "from pytrickle.errors import PackageMissing\n"
+        "from pytrickle.watermarks import event_time\n"
+        "generator = event_time()\n"
+        "generator.observe(datetime(2026, 3, 2, 12, tzinfo=UTC))\n"
+        "print(generator.emit())\n"
+        "try: generator.observe_batch([])\n"
+        "except PackageMissing as error: print(error, error.hint)\n"
+    )
+    assert run(script).splitlines() == [
+        "2026-03-02 11:59:59+00:00",
+        'Columns of event times need NumPy. Install it, for example with pip install "pytrickle-postgres[arrays]".',
+    ]
