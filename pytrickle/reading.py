@@ -10,6 +10,8 @@ import sqlalchemy
 from pytrickle.catalog import introspection, model
 from pytrickle.db import engine as open_engine
 from pytrickle.db import translate_errors
+from pytrickle.watermarks.advice import Advice, Loss, Subject, advise
+from pytrickle.watermarks.history import spreads, waits
 
 Rows = TypeVar("Rows")
 
@@ -39,6 +41,16 @@ class Reader:
     def watermark_history(self, source: str) -> tuple[model.HistoryEntry, ...]:
         """Return every advance of one source, newest first."""
         return self._read(lambda connection: introspection.watermark_history(connection, source))
+
+    def advise(self, name: str, loss: Loss | None = None) -> Advice:
+        """Recommend the tolerance of a watermark group, or how long to wait for a source, from their histories.
+
+        Where both have the name the group is meant; a source can be given with its schema. Raises TooFewObservations.
+        """
+        history = self._read(lambda connection: introspection.group_history(connection, name))
+        if history is None:
+            return advise(name, Subject.WAIT, waits(name, self.watermark_history(name)), loss)
+        return advise(name, Subject.TOLERANCE, spreads(name, history), loss)
 
     def watermark_groups(self) -> tuple[model.WatermarkGroupRow, ...]:
         """Return every watermark group."""

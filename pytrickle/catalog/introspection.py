@@ -49,6 +49,18 @@ def watermark_history(connection: Connection, source: str) -> tuple[HistoryEntry
     return _rows(connection, call, HistoryEntry)
 
 
+def group_history(connection: Connection, group_name: str) -> dict[str, tuple[HistoryEntry, ...]] | None:
+    """Return every advance of each source of a group, read in one snapshot; None where there is no such group.
+
+    The connection must not be inside a transaction yet.
+    """
+    with _one_snapshot(connection):
+        groups = {group.group_name: group for group in watermark_groups(connection)}
+        if group_name not in groups:
+            return None
+        return {source: watermark_history(connection, source) for source in groups[group_name].sources}
+
+
 def watermark_groups(connection: Connection) -> tuple[WatermarkGroupRow, ...]:
     """Return every watermark group, ordered by name."""
     return _rows(connection, func.pgtrickle.watermark_groups(), WatermarkGroupRow, order_by=("group_name",))

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from pytrickle.cli import (
+    advice,
     dag,
     freshness,
     groups,
@@ -30,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for noun in (operations, stream_tables, refreshes, schedules, sources, freshness, dag):
+for noun in (operations, stream_tables, refreshes, schedules, sources, freshness, dag, advice):
     app.add_typer(noun.app)
 app.add_typer(refresh_groups.fuses)
 app.add_typer(watermarks.app, name="watermark")

@@ -1,6 +1,7 @@
 """For loaders: how to find the watermark of a source, without Spark and without a database."""
 
 from pytrickle.watermarks.advice import Advice, Loss, Recommendation, Subject, advise
+from pytrickle.watermarks.chart import draw_chart
 from pytrickle.watermarks.distribution import Bar, Distribution
 from pytrickle.watermarks.emission import Emission, emission_interval
 from pytrickle.watermarks.generator import Generator
@@ -18,6 +19,7 @@ from pytrickle.watermarks.history import spreads, waits
 from pytrickle.watermarks.inputs import InputState, InputStatus
 from pytrickle.watermarks.instant import INFINITY, parameter
 from pytrickle.watermarks.metrics import Metrics, advancement_rate
+from pytrickle.watermarks.report import describe
 from pytrickle.watermarks.retention import IntervalJoin
 from pytrickle.watermarks.skew import SkewAnalyzer
 from pytrickle.watermarks.tenants import Tenants
@@ -48,6 +50,8 @@ __all__ = [
     "advise",
     "bounded_file",
     "cdc",
+    "describe",
+    "draw_chart",
     "emission_interval",
     "event_time",
     "heartbeat",

@@ -33,9 +33,13 @@ def test_only_a_refresh_loads_spark() -> None:
     assert _loaded_by(f"import {others}").isdisjoint({"pyspark", "py4j"})
 
 
-@pytest.mark.parametrize("module", ["pytrickle.plan", "pytrickle.gating", "pytrickle.draw"])
+@pytest.mark.parametrize("module", ["pytrickle.plan", "pytrickle.gating", "pytrickle.draw", "pytrickle.watermarks"])
 def test_pure_layers_load_no_driver(module: str) -> None:
     assert _loaded_by(f"import {module}").isdisjoint({"psycopg", "pyspark", "sqlalchemy"})
+
+
+def test_loaders_of_single_rows_load_no_array_library() -> None:
+    assert _loaded_by("import pytrickle.watermarks").isdisjoint({"numpy", "pyarrow"})
 
 
 def test_a_forbidden_import_would_be_seen() -> None:

@@ -1,0 +1,32 @@
+"""An advice as a picture, by the optional package matplotlib."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytrickle.draw.length import length
+from pytrickle.errors import PackageMissing
+from pytrickle.watermarks.advice import Advice
+from pytrickle.watermarks.report import label, title
+
+
+def draw_chart(advice: Advice, path: Path) -> None:
+    """Write a PNG of what was measured, with the durations to choose from. Raises PackageMissing or OSError."""
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        raise PackageMissing("A PNG needs matplotlib.") from None
+
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    axes = figure.subplots()
+    names = [label(bar) for bar in advice.bars]
+    axes.bar(names, [100 * bar.share for bar in advice.bars], color="tab:blue")
+    for number, choice in enumerate(advice.recommendations):
+        places = [at for at, bar in enumerate(advice.bars) if bar.up_to is None or choice.delay <= bar.up_to]
+        written = f"{choice.name}: {length(choice.delay)}, {choice.late_share:.2%} beyond"
+        axes.axvline(places[0], color=f"C{number + 1}", linestyle=("-", "--", ":")[number], label=written)
+    axes.set_ylabel("%")
+    axes.set_title(title(advice), fontsize="medium")
+    axes.tick_params(axis="x", labelrotation=60)
+    axes.legend()
+    figure.savefig(path, format="png", dpi=120)
