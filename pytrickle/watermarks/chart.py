@@ -28,5 +28,5 @@ def draw_chart(advice: Advice, path: Path) -> None:
     axes.set_ylabel("%")
     axes.set_title(title(advice), fontsize="medium")
     axes.tick_params(axis="x", labelrotation=60)
-    axes.legend()
+    figure.legend(loc="outside lower center", ncols=len(advice.recommendations), fontsize="small")
     figure.savefig(path, format="png", dpi=120)

@@ -1,0 +1,1 @@
+"""What a watermark generator costs for each row."""
