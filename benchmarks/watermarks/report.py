@@ -64,7 +64,7 @@ TEMPLATE = """# What a watermark generator costs
 <!-- Written by `python -m benchmarks.watermarks`; do not edit. -->
 
 How many rows per second the [generators](howto/find-the-watermark.md) take: they judge whether each is late, and find
-the next watermark from them. {count:,} rows, out of order by a second as a rule and by minutes at worst, come one by one
+the next watermark from them. {count:,} rows, out of order by a second as a rule and by minutes at worst, come singly
 ({singles:,} of them) or as columns of several sizes; the watermark is emitted once in {emit_every:,} rows. All figures
 are from one run; each is the median of {repetitions} repetitions after one that warmed up, with the slowest and the
 fastest in brackets. `make bench-watermarks` repeats it.

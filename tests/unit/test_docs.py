@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pytrickle import errors
+from pytrickle import errors, watermarks
 from pytrickle.client import Client
 from pytrickle.config import Settings
 from tests.documents import ROOT, RUNNABLE, anchors, blocks, documents, links
@@ -91,6 +91,15 @@ def test_every_method_of_the_client_is_described() -> None:
     methods = [one for one, value in vars(Client).items() if inspect.isfunction(value) and not one.startswith("_")]
     internal = {"verify_catalog"}
     assert [one for one in methods if f"`{one}(" not in text and one not in internal] == []
+
+
+def test_everything_for_loaders_is_described() -> None:
+    text = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+    assert [one for one in watermarks.__all__ if not re.search(rf"`{one}\b", text)] == []
+    for kind in (watermarks.Generator, watermarks.Tracker):
+        methods = [one for one in vars(kind) if not one.startswith("_")]
+        assert [one for one in methods if not re.search(rf"`{one}[`(]", text)] == [], kind
+    assert [one.name for one in fields(watermarks.Metrics) if f"`{one.name}`" not in text] == []
 
 
 def test_the_reference_of_commands_is_up_to_date() -> None:
