@@ -72,12 +72,19 @@ def test_gaps_are_counted_and_move_nothing(gaps: Any) -> None:
 
 
 def test_times_that_no_microsecond_can_hold_do_not_wrap_around() -> None:
-    far = np.array([10**15, 0, -(10**15)], dtype="datetime64[s]")
-    assert far.astype("datetime64[us]")[0] < np.datetime64("200000", "Y"), "NumPy itself does not notice"
+    beyond = 2**64 // 10**6 + 1
+    far = np.array([beyond, 0, -beyond], dtype="datetime64[s]")
+    assert far.astype("datetime64[us]")[0] == np.datetime64("1970-01-01T00:00:00.448384"), "NumPy does not notice"
     generator = event_time(seconds(0), max_ahead=None)
     generator.observe_batch(far, NOON)
     assert generator.emit(NOON) == datetime(1970, 1, 1, tzinfo=UTC)
     assert generator.metrics(NOON).unplaced == 2
+
+
+def test_what_lies_outside_of_the_calendar_is_not_ahead_of_the_clock_but_no_time_at_all() -> None:
+    generator = event_time(clock=SetClock())
+    generator.observe_batch(np.array(["20000-01-01", "9000-01-01"], dtype="datetime64[us]"))
+    assert (generator.metrics().unplaced, generator.metrics().ahead, generator.emit()) == (1, 1, None)
 
 
 def test_an_empty_column_is_no_row_and_no_sign_of_life() -> None:

@@ -85,7 +85,8 @@ def test_processing_time_follows_the_clock_and_not_the_rows() -> None:
 def test_processing_time_with_an_idle_timeout_is_an_error() -> None:
     with pytest.raises(InvalidArgument, match="no idle timeout"):
         processing_time(idle_timeout=seconds(60))
-    assert not processing_time(idle_timeout=None).is_idle(noon(10**9))
+    for generator in (processing_time(clock=SetClock()), processing_time(idle_timeout=None, clock=SetClock())):
+        assert not generator.is_idle(noon(10**9))
 
 
 def test_only_marks_move_a_punctuated_watermark() -> None:
@@ -139,7 +140,8 @@ def test_a_mark_of_infinity_says_that_the_source_is_exhausted(make: Callable[...
 
 
 def test_a_generator_started_at_infinity_stays_there() -> None:
-    assert event_time(start=INFINITY).emit() == INFINITY
+    generator = event_time(start=INFINITY, clock=SetClock())
+    assert (generator.emit(), generator.is_idle(noon(10**6))) == (INFINITY, False)
 
 
 def test_a_quantile_is_not_led_astray_by_one_row_of_the_far_future() -> None:
