@@ -59,8 +59,10 @@ def test_a_group_goes_before_a_table_of_the_same_name(shop: Database) -> None:
 
 
 def test_too_little_history_is_an_error_of_its_own(shop: Database) -> None:
+    shop.execute('CREATE TABLE "Odd Name" (id int)')
+    shop.execute("""SELECT pgtrickle.create_watermark_group('odd', ARRAY['"Odd Name"', 'orders'])""")
     with pytrickle.connect(shop.dsn) as client:
-        for name in ("silent", "waiting"):
+        for name in ("silent", "waiting", '"Odd Name"', "odd"):
             with pytest.raises(TooFewObservations):
                 client.advise(name)
         with pytest.raises(CatalogError) as caught:
