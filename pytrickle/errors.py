@@ -85,7 +85,7 @@ class JdbcDriverMissing(ConfigError):
 class PackageMissing(ConfigError):
     """An optional Python package is needed for this, and it is not installed."""
 
-    default_hint = 'Install it with its extra, such as pip install "pytrickle-postgres[chart]".'
+    default_hint = "Install it with its extra: pip install 'pytrickle-postgres[plot]', or [arrays]."
 
 
 class MigrationError(PytrickleError):

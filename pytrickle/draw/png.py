@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pytrickle.draw.layout import Frame, Point
 from pytrickle.draw.picture import Box, Picture, printable
 from pytrickle.draw.sheet import COLOURS, LINE, MARGIN, PADDING, lines, said, sheet
-from pytrickle.errors import ConfigError
+from pytrickle.errors import PackageMissing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,12 +20,12 @@ SIZE = 8.6
 
 
 def png(picture: Picture) -> bytes:
-    """Return the bytes of a PNG at twice the size of the SVG; raise ConfigError where matplotlib is missing."""
+    """Return the bytes of a PNG at twice the size of the SVG; raise PackageMissing where matplotlib is missing."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         hint = "Install it: pip install 'pytrickle-postgres[plot]'. SVG needs nothing."
-        raise ConfigError("Drawing a PNG needs matplotlib.", hint) from error
+        raise PackageMissing("Drawing a PNG needs matplotlib.", hint) from error
     laid = sheet(picture)
     width, height = round(laid.width), round(laid.height)
     figure = Figure(figsize=(width / 100, height / 100), dpi=200)

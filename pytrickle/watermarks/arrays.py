@@ -26,7 +26,7 @@ def numpy() -> Any:
     try:
         import numpy as np
     except ModuleNotFoundError:
-        hint = 'Install it, for example with pip install "pytrickle-postgres[arrays]".'
+        hint = "Install it: pip install 'pytrickle-postgres[arrays]'. Single rows need nothing."
         raise PackageMissing("Columns of event times need NumPy.", hint) from None
     return np
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 from pytrickle.draw.length import length
@@ -15,7 +16,8 @@ def draw_chart(advice: Advice, path: Path) -> None:
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
-        raise PackageMissing("A PNG needs matplotlib.") from None
+        hint = "Install it: pip install 'pytrickle-postgres[plot]'. Text needs nothing."
+        raise PackageMissing("A PNG needs matplotlib.", hint) from None
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
@@ -26,7 +28,10 @@ def draw_chart(advice: Advice, path: Path) -> None:
         written = f"{choice.name}: {length(choice.delay)}, {choice.late_share:.2%} beyond"
         axes.axvline(places[0], color=f"C{number + 1}", linestyle=("-", "--", ":")[number], label=written)
     axes.set_ylabel("%")
-    axes.set_title(title(advice), fontsize="medium")
+    axes.set_title(title(advice), fontsize="medium", parse_math=False)
     axes.tick_params(axis="x", labelrotation=60)
     figure.legend(loc="outside lower center", ncols=len(advice.recommendations), fontsize="small")
-    figure.savefig(path, format="png", dpi=120)
+    with warnings.catch_warnings():
+        # A letter that the font lacks is drawn as a frame.
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        figure.savefig(path, format="png", dpi=120)

@@ -151,5 +151,6 @@ def test_single_rows_need_neither_numpy_nor_arrow() -> None:
     )
     assert run(script).splitlines() == [
         "2026-03-02 11:59:59+00:00",
-        'Columns of event times need NumPy. Install it, for example with pip install "pytrickle-postgres[arrays]".',
+        "Columns of event times need NumPy. Install it: pip install 'pytrickle-postgres[arrays]'. "
+        "Single rows need nothing.",
     ]
