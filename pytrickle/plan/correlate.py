@@ -98,7 +98,7 @@ def loosen_by_asking(reader: Reader, outer: Block | None, inner: tuple[Block, ..
     free = free_columns(inner)
     if outer is None or not tables_of_all(free) <= outer.aliases:
         raise NotDifferentiable(f"{what} tied to the rows around it by more than equalities")
-    asked = distinct(reader, ((replace(outer, negated=False), free),), "asked")
+    asked = distinct(reader, ((_asking(outer, free), free),), "asked")
     keys = {column: own_column(asked.alias, f"k{i}") for i, column in enumerate(free)}
 
     def step(node: exp.Expr) -> exp.Expr:
@@ -132,7 +132,8 @@ def indicator(reader: Reader, outer: Block, inner: tuple[Block, ...]) -> Match:
     free = free_columns(inner)
     if not tables_of_all(free) <= outer.aliases:
         raise NotDifferentiable("a subquery tied to rows two levels up by more than an equality")
-    asked = tuple(replace(outer, negated=False).joined(block) for block in inner)
+    asking = _asking(outer, free)
+    asked = tuple(asking.joined(block) for block in inner)
     leaf = distinct(reader, tuple((block, free) for block in asked), "exists")
     pairs = [(column, own_column(leaf.alias, f"k{i}")) for i, column in enumerate(free)]
     return Match(leaf, tuple(same(reader, outer, column, key) for column, key in pairs))
@@ -148,6 +149,25 @@ def free_columns(blocks: tuple[Block, ...]) -> tuple[exp.Expr, ...]:
             columns = (column for column in predicate.find_all(exp.Column) if column.table not in block.aliases)
             found |= dict.fromkeys(column.copy() for column in columns)
     return tuple(found)
+
+
+def _asking(outer: Block, free: tuple[exp.Expr, ...]) -> Block:
+    """Read what outer rows ask for from the leaves that have it alone.
+
+    What more they ask than with all leaves joined matches no outer row, and each leaf left out is one whose changes
+    and whose joins need not be followed twice.
+    """
+    needed = tables_of_all(free)
+    while more := frozenset(
+        table
+        for leaf in outer.leaves
+        if isinstance(leaf, Function) and leaf.alias in needed
+        for table in leaf.tables - needed
+    ):
+        needed |= more
+    leaves = tuple(leaf for leaf in outer.leaves if leaf.alias in needed)
+    predicates = tuple(each for each in outer.predicates if tables_of(each) <= needed)
+    return replace(outer, leaves=leaves, predicates=predicates, negated=False)
 
 
 def tables_of_all(expressions: tuple[exp.Expr, ...]) -> frozenset[str]:

@@ -1,0 +1,95 @@
+"""What a differential refresh reads grows with the changes and what they touch, not with the rest of the tables."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from psycopg import sql
+
+from pytrickle.client import Client
+from pytrickle.plan.algebra import operations, relids
+from pytrickle.plan.placement import PLANNER, SETTINGS, Place
+from tests.conftest import Database
+from tests.equivalence.local_engine import LocalEngine, local_client
+
+ORDERS, PARTS = 2_000, 3_000
+TABLES = f"""
+CREATE TABLE orders (id int PRIMARY KEY, status text NOT NULL);
+CREATE TABLE lines (
+    id int PRIMARY KEY, order_id int NOT NULL, supplier int NOT NULL, part int NOT NULL, n int NOT NULL
+);
+CREATE TABLE parts (id int PRIMARY KEY, brand int NOT NULL, rare boolean NOT NULL);
+CREATE TABLE banned (supplier int PRIMARY KEY);
+INSERT INTO orders SELECT i, CASE i % 2 WHEN 0 THEN 'F' ELSE 'O' END FROM generate_series(1, {ORDERS}) AS i;
+INSERT INTO lines SELECT i, i % {ORDERS} + 1, i % 40, i % {PARTS} + 1, i % 9 FROM generate_series(1, 30000) AS i;
+INSERT INTO parts SELECT i, i % 300, i % 100 = 0 FROM generate_series(1, {PARTS}) AS i;
+INSERT INTO banned SELECT i FROM generate_series(1, 40, 7) AS i;
+CREATE INDEX ON lines (order_id);
+CREATE INDEX ON lines (supplier);
+CREATE INDEX ON lines (part);
+"""
+WAITING = """SELECT o.status, count(*) AS n FROM lines l1 JOIN orders o ON o.id = l1.order_id
+WHERE EXISTS (SELECT FROM lines l2 WHERE l2.order_id = l1.order_id AND l2.supplier <> l1.supplier) GROUP BY o.status"""
+BRANDS = """SELECT p.brand, count(DISTINCT l.supplier) AS n FROM parts p JOIN lines l ON l.part = p.id
+WHERE l.supplier NOT IN (SELECT supplier FROM banned) GROUP BY p.brand"""
+
+
+@dataclass(frozen=True)
+class World:
+    """The tables, and a client on the engine's double."""
+
+    db: Database
+    client: Client
+    engine: LocalEngine
+
+    def create(self, query: str) -> None:
+        self.client.create_stream_table("result", query, refresh_mode="DIFFERENTIAL")
+        self.client.tick()
+
+    def rows_read(self) -> Counter[str]:
+        """Count the rows that the next refresh looks at, by table; those of an index scan only if it returns them."""
+        facts = self.client.explain("result").data
+        counted: Counter[str] = Counter()
+        with self.db.connect() as connection, connection.transaction():
+            for statement in (*PLANNER, *SETTINGS[Place(facts["place"])]):
+                connection.execute(statement.encode())
+            for text in filter(None, (facts["sql"], facts["recomputation_sql"])):
+                row = connection.execute(sql.SQL(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}")).fetchone()
+                assert row is not None
+                _count(row[0][0]["Plan"], counted)
+        return counted
+
+    def refresh(self) -> None:
+        (result,) = self.client.tick()
+        assert result.action == "DIFFERENTIAL" and self.client.verify("result").matches
+
+
+@pytest.fixture
+def world(db: Database) -> Iterator[World]:
+    """The tables, analyzed; no stream table yet."""
+    with db.connect() as connection:
+        connection.execute(TABLES.encode())
+        connection.execute("ANALYZE")
+    with local_client(db.dsn, direct_delta_rows=0) as (client, engine):
+        yield World(db, client, engine)
+
+
+def test_a_subquery_asks_only_the_tables_whose_columns_it_refers_to(world: World) -> None:
+    world.create(WAITING)
+    world.db.execute("UPDATE lines SET supplier = supplier + 1 WHERE id % 1000 = 0")
+    world.db.execute("UPDATE orders SET status = 'P' WHERE id % 500 = 0")
+    world.refresh()
+    query = world.engine.plans[-1].shape.query
+    assert query is not None
+    (asked,) = operations(query.rows)
+    assert relids(asked.input) == {world.db.value("SELECT 'lines'::regclass::oid::bigint")}
+
+
+def _count(node: dict[str, Any], counted: Counter[str]) -> None:
+    if "Relation Name" in node:
+        each = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+        counted[node["Relation Name"]] += round(each * node["Actual Loops"])
+    for child in node.get("Plans", ()):
+        _count(child, counted)
