@@ -22,6 +22,7 @@ from pytrickle.plan.changes import changes_name, changes_query
 from pytrickle.plan.delta import at, differentiate, unfold
 from pytrickle.plan.dialect import quote
 from pytrickle.plan.order import Reach, fenced, has_weight, ordered_leaves
+from pytrickle.plan.touched import ALIAS, Touched
 from pytrickle.plan.zset import WEIGHT, bag, netted, result
 
 MAX_PARTS = 64
@@ -56,13 +57,15 @@ class Compiler:
         """Whether some operation is computed for all keys, so that index lookups do not help it."""
         return bool(self.wholes or self.everything)
 
-    def rows(self, node: Relation, bound: frozenset[str] = frozenset()) -> str:
-        """Compile a relation to weighted rows; of the columns in `bound` only few values are asked for."""
+    def rows(self, node: Relation, bound: frozenset[str] = frozenset(), touched: Touched | None = None) -> str:
+        """Compile a relation to weighted rows: of the columns in `bound` only few values are asked for, or of the
+        touched keys' columns those keys.
+        """
         match node:
             case UnionAll(inputs=inputs):
-                return "\nUNION ALL\n".join(self.rows(child, bound) for child in inputs)
+                return "\nUNION ALL\n".join(self.rows(child, bound, touched) for child in inputs)
             case Project(input=Join()):
-                return self._select(node, bound)
+                return self._select(node, bound, touched)
             case _:
                 raise TypeError(f"a {type(node).__name__} is not compiled alone")
 
@@ -75,14 +78,17 @@ class Compiler:
         """Multiply out what corrects the current state; give up where that makes too many parts."""
         return unfolded((node,), self.windows)
 
-    def _select(self, block: Project, bound: frozenset[str]) -> str:
+    def _select(self, block: Project, bound: frozenset[str], touched: Touched | None) -> str:
         join = block.input
         assert isinstance(join, Join)
         items = [f"{expr.sql} AS {quote(name)}" for name, expr in block.columns]
         text = "SELECT " + ", ".join([*items, f"{_weight(join)} AS {WEIGHT}"])
-        ordered = ordered_leaves(join)
-        reach = Reach.of(block, ordered, bound)
-        texts = []
+        if touched:
+            join = replace(join, predicates=join.predicates + touched.predicates(block))
+        known = frozenset({ALIAS}) if touched else frozenset()
+        ordered = ordered_leaves(join, known)
+        reach = Reach.of(replace(block, input=join), ordered, bound, known)
+        texts = [touched.item] if touched else []
         for leaf in ordered:
             texts.append(self._from_item(leaf, reach))
             reach.take(leaf)
@@ -141,9 +147,13 @@ class Compiler:
         return result(operation, bag(rows, operation.arguments, operation.exact, plain))
 
     def _input(self, operation: Operation, version: Version, bound: frozenset[str]) -> tuple[str, bool]:
+        parts, plain = self._parts(operation, version)
+        return self.rows(parts, bound), plain
+
+    def _parts(self, operation: Operation, version: Version) -> tuple[Relation, bool]:
+        """Return the input of an operation at a version, and whether each of its rows has weight one."""
         parts = self.parts(at(operation.input, version))
-        plain = all(_is_plain(block) for part in parts for block in blocks_of(part))
-        return self.rows(UnionAll(parts), bound), plain
+        return UnionAll(parts), all(_is_plain(block) for part in parts for block in blocks_of(part))
 
     def delta(self, derived: Derived) -> str:
         """The keyed rule: op(NEW|K) - op(OLD|K) for the keys K that the input's delta touches, OLD = NEW - DELTA."""
@@ -156,9 +166,9 @@ class Compiler:
         changed, now = f"pgt_changed_{alias}", f"pgt_now_{alias}"
         self.entries[changed] = netted(self._input_delta(operation), arguments, exact)
         if operation.keys:
-            self.entries[f"pgt_keys_{alias}"] = _touched(operation, changed)
-            rows, plain = self._input(operation, Version.NEW, frozenset(operation.keys))
-            self.entries[now] = _restricted(rows, operation, f"pgt_keys_{alias}")
+            touched = Touched(f"pgt_keys_{alias}", operation.keys)
+            self.entries[touched.name] = f"SELECT DISTINCT {', '.join(operation.keys)} FROM {changed}"
+            self.entries[now], plain = self._touched_input(operation, touched)
             new = result(operation, bag(f"SELECT * FROM {now}", arguments, exact, plain))
         else:
             new = f"SELECT * FROM {self._whole(derived)}"
@@ -169,6 +179,13 @@ class Compiler:
         both = f"SELECT *, 1 AS {WEIGHT} FROM (\n{new}\n) AS n\nUNION ALL\nSELECT *, -1 FROM (\n{old}\n) AS o"
         self.entries[name] = netted(both, operation.columns, operation.settled)
         return name
+
+    def _touched_input(self, operation: Operation, touched: Touched) -> tuple[str, bool]:
+        parts, plain = self._parts(operation, Version.NEW)
+        joined = self.rows(parts, touched=touched)
+        if not operation.nullable:
+            return joined, plain
+        return touched.restricted(joined, self.rows(parts, frozenset(operation.keys))), plain
 
     def _everything(self, derived: Derived) -> str:
         """Compute an operation for all keys, once for all that read it so."""
@@ -251,30 +268,6 @@ def _is_plain(block: Project) -> bool:
     """Whether every row of a block has weight one."""
     join = block.input
     return isinstance(join, Join) and not join.negated and not any(map(has_weight, leaves(join)))
-
-
-def _touched(operation: Operation, changed: str) -> str:
-    return f"SELECT DISTINCT {', '.join(operation.keys)} FROM {changed}"
-
-
-def _restricted(rows: str, operation: Operation, touched: str) -> str:
-    """Restrict rows to the touched keys; plain equality can use indexes, NULL keys come one by one."""
-    equal = " AND ".join(f"n.{key} = k.{key}" for key in operation.keys)
-    same = " AND ".join(f"n.{key} IS NOT DISTINCT FROM k.{key}" for key in operation.keys)
-    some_null = " OR ".join(f"k.{key} IS NULL" for key in operation.keys)
-
-    def each(condition: str) -> str:
-        return (
-            f"SELECT n.* FROM {touched} AS k, LATERAL (SELECT * FROM (\n{rows}\n) AS n WHERE {condition} OFFSET 0) AS n"
-        )
-
-    simple = all(isinstance(leaf, Scan) for leaf in leaves(operation.input))
-    text = each(equal)
-    if simple and isinstance(operation.input, Project):
-        text = f"SELECT n.* FROM {touched} AS k JOIN (\n{rows}\n) AS n ON {equal}"
-    if not operation.nullable:
-        return text
-    return f"{text}\nUNION ALL\n{each(same)} WHERE {some_null}"
 
 
 def _current_where_possible(node: Relation, past: frozenset[int], future: frozenset[int]) -> Relation:

@@ -15,14 +15,14 @@ class Reach:
     aliases: set[str]
 
     @classmethod
-    def of(cls, block: Project, ordered: list[Leaf], names: frozenset[str]) -> "Reach":
-        """Start from buffered changes and from the expressions of the columns that `names` binds."""
+    def of(cls, block: Project, ordered: list[Leaf], names: frozenset[str], known: frozenset[str]) -> "Reach":
+        """Start from buffered changes, the aliases in `known` and what the columns that `names` binds are made of."""
         assert isinstance(block.input, Join)
         exprs = [expr for name, expr in block.columns if name in names]
         asked = {alias for expr in exprs for alias in expr.tables}
         start = {leaf.alias for leaf in ordered if has_weight(leaf) and stands_alone(leaf)}
         tables = [leaf for leaf in ordered if isinstance(leaf, Scan) and leaf.version is Version.CURRENT]
-        start |= {leaf.alias for leaf in tables if leaf.alias in asked}
+        start |= known | {leaf.alias for leaf in tables if leaf.alias in asked}
         self = cls(block.input, frozenset(expr.sql for expr in exprs), start)
         while step := {leaf.alias for leaf in tables if leaf.alias not in self.aliases and self.links(leaf)}:
             self.aliases |= step
@@ -60,13 +60,16 @@ def fenced(text: str, leaf: Leaf, conditions: list[str]) -> str:
     return f"LATERAL (SELECT * FROM (\n{text}\n) AS {alias} WHERE {where} OFFSET 0) AS {alias}"
 
 
-def ordered_leaves(join: Join) -> list[Leaf]:
-    """Order the leaves so that what is computed for a row comes after what it is computed from: changes first."""
+def ordered_leaves(join: Join, first: frozenset[str] = frozenset()) -> list[Leaf]:
+    """Order the leaves so that what is computed for a row comes after what it is computed from: changes first.
+
+    `first` are aliases that stand before all leaves.
+    """
     ready = [leaf for leaf in leaves(join) if stands_alone(leaf)]
     ready.sort(key=lambda leaf: not has_weight(leaf))
     waiting = [leaf for leaf in leaves(join) if not stands_alone(leaf)]
     while waiting:
-        known = {leaf.alias for leaf in ready}
+        known = {leaf.alias for leaf in ready} | first
         possible = [leaf for leaf in waiting if not isinstance(leaf, Function) or leaf.tables <= known]
         linked = [leaf for leaf in possible if isinstance(leaf, Function) or links(leaf, join, known)]
         following = (linked or possible or waiting)[0]

@@ -9,10 +9,11 @@ from pytrickle.plan.carrier import as_text, carried, cast_may_lose
 from pytrickle.plan.compile import Compiler, blocks_of, compile_rows, unfolded
 from pytrickle.plan.delta import at, differentiate
 from pytrickle.plan.grouped import Grouped
-from pytrickle.plan.keyed import keyed_query
+from pytrickle.plan.keyed import KEYS, keyed_query
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL, SETTINGS, Place, Placement, choose
 from pytrickle.plan.shape import Shape
 from pytrickle.plan.spark_join import SparkTerm, spark_terms
+from pytrickle.plan.touched import Touched
 from pytrickle.plan.zset import WEIGHT
 
 BULK_ROWS = 1_000_000
@@ -183,10 +184,13 @@ def _keyed(shape: Shape, compiler: Compiler, delta: str, state: str) -> Reading 
     if shape.grouped is None or not shape.grouped.values or shape.query is None:
         return None
     keyed = compiler.copy()
-    parts = unfolded((at(shape.query.rows, Version.NEW),), compiler.windows)
-    entries, query = keyed_query(
-        shape.grouped, delta, keyed.rows(UnionAll(parts), frozenset(shape.grouped.keys)), state
-    )
+    parts = UnionAll(unfolded((at(shape.query.rows, Version.NEW),), compiler.windows))
+    keys = shape.grouped.keys
+    new = keyed.rows(parts, frozenset(keys))
+    if keys:
+        touched = Touched(KEYS, keys)
+        new = touched.restricted(keyed.rows(parts, touched=touched), new)
+    entries, query = keyed_query(shape.grouped, delta, new, state)
     keyed.entries.update(entries)
     settings = PLANNER + SETTINGS[Place.POSTGRES]
     return _reading(keyed.within(query), _value_columns(shape.grouped), _lossy(shape), settings)

@@ -87,6 +87,14 @@ def test_a_subquery_asks_only_the_tables_whose_columns_it_refers_to(world: World
     assert relids(asked.input) == {world.db.value("SELECT 'lines'::regclass::oid::bigint")}
 
 
+def test_touched_groups_without_an_index_are_found_in_one_pass(world: World) -> None:
+    world.create(BRANDS)
+    world.db.execute("UPDATE parts SET brand = brand + 1 WHERE id % 100 = 0")
+    read = world.rows_read()
+    assert 0 < read["parts"] <= 4 * PARTS
+    world.refresh()
+
+
 def _count(node: dict[str, Any], counted: Counter[str]) -> None:
     if "Relation Name" in node:
         each = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
