@@ -16,6 +16,7 @@ from pytrickle import migrate
 from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.limits import Limits, call_with_limits
 from pytrickle.catalog.options import Options, call
+from pytrickle.catalog.statistics import BufferStatistics
 from pytrickle.computation import RefreshResult
 from pytrickle.config import Settings
 from pytrickle.db import Snapshots, translate_errors
@@ -284,7 +285,14 @@ class Client(Reader):
         connection = open_connection(self.settings.dsn, role="refresher")
         small, direct = self.settings.small_delta_rows, self.settings.direct_delta_rows
         planner = Planner(connection, small, direct, known.planner.shapes if known else {})
-        self._refresher = Refresher(connection, self._engine, planner, self._snapshots, self.settings.poll_interval)
+        self._refresher = Refresher(
+            connection,
+            self._engine,
+            planner,
+            self._snapshots,
+            BufferStatistics(connection),
+            self.settings.poll_interval,
+        )
         return self._refresher
 
     def _require_differential(self, pgt_id: int) -> None:

@@ -6,12 +6,12 @@ from time import monotonic
 from typing import Protocol
 
 import psycopg
-from psycopg import sql
 
 from pytrickle.apply.bulk import staging_table
 from pytrickle.apply.commit import Commitment, Committed, commit
 from pytrickle.catalog.definition import Window
 from pytrickle.catalog.refresh import StreamTable
+from pytrickle.catalog.statistics import BufferStatistics
 from pytrickle.computation import Computation, Goal, RefreshResult
 from pytrickle.db import Snapshot, Snapshots, translate_errors
 from pytrickle.errors import EvaluationFailed, FuseBlown, PytrickleError, UnknownStreamTable
@@ -21,7 +21,6 @@ from pytrickle.planner import Planner, needs_refresh
 from pytrickle.staged import Staged
 
 MANY_CHANGES = 10_000
-WORTH_ANALYZING = 1_000
 AFTER_FAILURE = "the differential refresh failed: "
 ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
 
@@ -43,6 +42,7 @@ class Refresher:
     engine: Engine
     planner: Planner
     snapshots: Snapshots
+    statistics: BufferStatistics
     poll_interval: timedelta = timedelta(seconds=1)
 
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
@@ -134,22 +134,19 @@ class Refresher:
 
     def _compute(self, plan: RefreshPlan, snapshot: Snapshot, settings: tuple[str, ...], staging: str | None) -> Staged:
         if snapshot.connection is not self.connection:
-            self._analyze_buffers(plan)
+            self._analyze_buffers(plan, snapshot)
         if plan.direct:
             return read_directly(snapshot.connection, plan, settings)
         return self.engine.compute(plan, snapshot.name, settings, staging)
 
-    def _analyze_buffers(self, plan: RefreshPlan) -> None:
-        """Let PostgreSQL know of many changes: by the statistics of an earlier state it takes them for a few.
-
-        Then it would join them row by row, with each other or with all that they meet.
-        """
+    def _analyze_buffers(self, plan: RefreshPlan, snapshot: Snapshot) -> None:
+        """Let PostgreSQL know of many changes before it plans how to join them."""
         if plan.action is not Action.DIFFERENTIAL or plan.read is None or plan.delta_rows < MANY_CHANGES:
             return
         for window in plan.windows:
             buffer = plan.shape.definition.source(window.relid).buffer
-            if buffer and window.delta_rows >= WORTH_ANALYZING:
-                self.connection.execute(sql.SQL(f"ANALYZE {buffer}"))
+            if buffer:
+                self.statistics.renew(buffer, window.delta_rows, snapshot.cut)
 
     def _settle(self, table: StreamTable, moment: datetime) -> None:
         """Without new rows, write a higher effective watermark, the end of a skip or error, a schedule served."""

@@ -25,3 +25,22 @@ def test_many_changes_are_analyzed_before_they_are_joined(db: Database, query: s
         assert result.action == "DIFFERENTIAL" and client.verify("joined").matches
     known = "SELECT EXISTS (SELECT FROM pg_stats WHERE schemaname = 'pgtrickle_changes' AND attname = 'pgt_xid')"
     assert db.value(known) is told
+
+
+def test_changes_that_were_analyzed_are_not_analyzed_for_the_next_stream_table(db: Database) -> None:
+    db.execute("CREATE TABLE l (id int PRIMARY KEY, k int)")
+    with local_client(db.dsn) as (client, _):
+        for name in ("first", "second"):
+            client.create_stream_table(name, "SELECT id, k FROM l", refresh_mode="DIFFERENTIAL")
+        client.tick()
+        buffer = db.value("SELECT buffer FROM pgtrickle.pgt_change_tracking WHERE source_relid = 'l'::regclass")
+        db.execute(f"ALTER TABLE {buffer} SET (autovacuum_enabled = off)")
+        rows = f"SELECT reltuples FROM pg_class WHERE oid = '{buffer}'::regclass"
+        known = []
+        for table, most in (("first", 12_000), ("second", 12_100), ("first", 30_000)):
+            db.execute(f"INSERT INTO l SELECT n, n FROM generate_series((SELECT count(*) FROM l) + 1, {most}) AS n")
+            client.refresh(table)
+            assert client.verify(table).matches
+            known.append(db.value(rows))
+    # Of 12,100 changes 100 are new to the statistics; the 18,000 after them all are.
+    assert known == [12_000, 12_000, 18_000]

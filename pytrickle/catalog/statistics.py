@@ -1,0 +1,38 @@
+"""The planner's statistics of change buffers, renewed where they do not know of many changes."""
+
+from dataclasses import dataclass, field
+
+import psycopg
+from psycopg import sql
+
+from pytrickle.cut import Cut
+
+WORTH_ANALYZING = 1_000
+# Such a part of the changes may be new to statistics that still stand.
+TOLERATED = 0.1
+
+
+@dataclass(slots=True)
+class BufferStatistics:
+    """Remembers up to which cut each change buffer was analyzed by this process.
+
+    PostgreSQL takes changes for a few by the statistics of an earlier state, and would join them row by row. One
+    ANALYZE serves all stream tables that read the same changes.
+    """
+
+    connection: psycopg.Connection
+    analyzed: dict[str, Cut] = field(default_factory=dict)
+
+    def renew(self, buffer: str, delta_rows: int, snapshot: Cut) -> None:
+        """Analyze a buffer of which `delta_rows` changes are about to be read, unless most of them are known."""
+        if delta_rows < WORTH_ANALYZING:
+            return
+        known = self.analyzed.get(buffer)
+        if known is not None and self._new(buffer, known) <= TOLERATED * delta_rows:
+            return
+        self.connection.execute(sql.SQL(f"ANALYZE {buffer}"))
+        self.analyzed[buffer] = snapshot
+
+    def _new(self, buffer: str, known: Cut) -> int:
+        row = self.connection.execute(sql.SQL(f"SELECT count(*) FROM {buffer} WHERE {known.beyond()}")).fetchone()
+        return int(row[0]) if row else 0
