@@ -5,6 +5,7 @@ from typing import Literal
 from sqlglot import exp
 
 COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+NUMERIC = frozenset({"smallint", "integer", "bigint", "numeric", "decimal", "real", "double precision"})
 Truth = bool | None | Literal["open"]
 
 
@@ -36,9 +37,19 @@ def decided(condition: exp.Expr) -> Truth:
 
 
 def is_null(expression: exp.Expr) -> bool:
-    """Whether an expression is NULL, or NULL of some type."""
+    """Whether an expression is NULL, NULL of some type, or arithmetic with a number on NULL of a numeric type."""
     node = expression.unnest()
+    if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
+        sides = (node.this.unnest(), node.expression.unnest())
+        return all(map(_is_number, sides)) and any(map(is_null, sides))
     return isinstance(node, exp.Null) or (isinstance(node, exp.Cast) and is_null(node.this))
+
+
+def _is_number(node: exp.Expr) -> bool:
+    """Whether a node is a number or NULL of a built-in numeric type, so that no operator of a user's is meant."""
+    if isinstance(node, exp.Cast):
+        return is_null(node) and node.to.sql(dialect="postgres").lower().partition("(")[0] in NUMERIC
+    return (isinstance(node, exp.Literal) and not node.is_string) or is_null(node)
 
 
 def truth(value: bool | None) -> exp.Expr:

@@ -90,6 +90,11 @@ def condition_of(text: str) -> exp.Expr:
         ("NULL OR t.a", "open"),
         ("NULL AND true", None),
         ("coalesce(NULL, true)", "open"),
+        ("t.a < 0.2 * NULL::numeric", None),
+        ("t.a < (0.2 * (NULL::numeric(15,2) + 1))", None),
+        ("t.a < t.b * NULL::numeric", "open"),
+        ("t.a < 2 * NULL::interval", "open"),
+        ("t.a < 0.2 * 3", "open"),
     ],
 )
 def test_conditions_as_postgresql_prints_them(text: str, verdict: object) -> None:
