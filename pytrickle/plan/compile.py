@@ -4,13 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pytrickle.catalog.definition import Definition, Source, Window
+from pytrickle.plan.admission import Admission
 from pytrickle.plan.algebra import (
     BUFFERED,
     Derived,
+    Expr,
     Function,
     Join,
     Leaf,
     Operation,
+    Predicate,
     Project,
     Relation,
     Scan,
@@ -19,13 +22,11 @@ from pytrickle.plan.algebra import (
     leaves,
 )
 from pytrickle.plan.changes import changes_name, changes_query
-from pytrickle.plan.delta import at, differentiate, unfold
+from pytrickle.plan.delta import arranged, at, blocks_of, differentiate, unfolded
 from pytrickle.plan.dialect import quote
-from pytrickle.plan.order import Reach, fenced, has_weight, ordered_leaves
+from pytrickle.plan.order import Reach, conditions, fenced, has_weight, ordered_leaves
 from pytrickle.plan.touched import ALIAS, Touched
 from pytrickle.plan.zset import WEIGHT, bag, netted, result
-
-MAX_PARTS = 64
 
 
 @dataclass(slots=True)
@@ -37,6 +38,7 @@ class Compiler:
 
     definition: Definition
     windows: Mapping[int, Window] = field(default_factory=dict)
+    admissions: Mapping[Operation, tuple[Admission, ...]] = field(default_factory=dict)
     entries: dict[str, str] = field(default_factory=dict)
     deltas: dict[Operation, str] = field(default_factory=dict)
     wholes: dict[Operation, str] = field(default_factory=dict)
@@ -95,7 +97,7 @@ class Compiler:
         if texts:
             text += "\nFROM " + ", ".join(texts)
         if join.predicates:
-            text += "\nWHERE " + " AND ".join(f"({predicate.expr.sql})" for predicate in join.predicates)
+            text += "\nWHERE " + " AND ".join(f"({condition})" for condition in conditions(join))
         return text
 
     def _from_item(self, leaf: Leaf, reach: Reach) -> str:
@@ -103,16 +105,19 @@ class Compiler:
         match leaf:
             case Function(sql=sql, columns=columns):
                 return f"LATERAL {sql} AS {alias}({', '.join(map(quote, columns))})"
-            case Scan(version=version, relid=relid) if version in BUFFERED:
-                return f"{self._changes(version, relid)} AS {alias}"
-            case Scan(version=Version.CURRENT, relid=relid):
-                return f"{table_name(self.definition.source(relid))} AS {alias}"
+            case Scan(version=version) if version in BUFFERED or version is Version.CURRENT:
+                return self._from_scan(leaf)
             case Scan():
                 return fenced(self._corrected(leaf), leaf, reach.links(leaf))
             case Derived(version=Version.DELTA):
                 return f"{self.delta(leaf)} AS {alias}"
             case Derived():
                 return self._derived(leaf, reach)
+
+    def _from_scan(self, scan: Scan) -> str:
+        table = table_name(self.definition.source(scan.relid))
+        name = table if scan.version is Version.CURRENT else self._changes(scan.version, scan.relid)
+        return f"{name} AS {quote(scan.alias)}"
 
     def _derived(self, leaf: Derived, reach: Reach) -> str:
         """Compute an operation for what is asked of it, or once for all where nothing restricts it."""
@@ -180,6 +185,20 @@ class Compiler:
         self.entries[name] = netted(both, operation.columns, operation.settled)
         return name
 
+    def _admitted(self, block: Project, admissions: tuple[Admission, ...]) -> Project:
+        """Drop the changes of an operation's input whose keys nothing beside the operation can join."""
+        join, keys = block.input, dict(block.columns)
+        assert isinstance(join, Join)
+        changed = frozenset(relid for relid, window in self.windows.items() if window.past_rows)
+        tests = [
+            f"EXISTS (SELECT FROM {', '.join(map(self._from_scan, scans))} WHERE {admission.condition(keys)})"
+            for admission in admissions
+            for scans in admission.variants(changed)
+        ]
+        tables = frozenset(alias for key in admissions[0].keys for alias in keys[key].tables)
+        predicate = Predicate(Expr(" OR ".join(tests), tables))
+        return replace(block, input=replace(join, predicates=(*join.predicates, predicate)))
+
     def _touched_input(self, operation: Operation, touched: Touched) -> tuple[str, bool]:
         parts, plain = self._parts(operation, Version.NEW)
         joined = self.rows(parts, touched=touched)
@@ -209,22 +228,14 @@ class Compiler:
 
     def _input_delta(self, operation: Operation) -> str:
         changed = frozenset(relid for relid, window in self.windows.items() if window.delta_rows)
-        parts = unfolded(differentiate(operation.input, changed), self.windows)
+        rows = arranged(operation.input, self.windows)
+        parts = unfolded(differentiate(rows, changed), self.windows)
         if not parts:
             layout = compile_rows(at(operation.input, Version.CURRENT), self.definition)
             return f"SELECT * FROM (\n{layout}\n) AS d WHERE false"
+        if admissions := self.admissions.get(operation):
+            parts = tuple(self._admitted(block, admissions) for part in parts for block in blocks_of(part))
         return self.rows(UnionAll(parts))
-
-
-def unfolded(nodes: tuple[Relation, ...], windows: Mapping[int, Window]) -> tuple[Relation, ...]:
-    """Unfold relations over what the old and the new frontier leave out, each unless that makes too many parts."""
-    past = frozenset(relid for relid, window in windows.items() if window.past_rows)
-    future = frozenset(relid for relid, window in windows.items() if window.future_rows)
-    result: list[Relation] = []
-    for node in nodes:
-        parts = unfold(node, past, future)
-        result += parts if len(parts) <= MAX_PARTS else [_current_where_possible(node, past, future)]
-    return tuple(result)
 
 
 def compile_rows(node: Relation, definition: Definition) -> str:
@@ -235,17 +246,6 @@ def compile_rows(node: Relation, definition: Definition) -> str:
 def compile_state(operation: Operation, definition: Definition) -> str:
     """Compile an operation whose leaves are read as the snapshot shows them."""
     return Compiler(definition).state(operation, Version.CURRENT, frozenset())
-
-
-def blocks_of(node: Relation) -> tuple[Project, ...]:
-    """List the blocks of a relation in sum-of-products form."""
-    match node:
-        case UnionAll(inputs=inputs):
-            return tuple(block for child in inputs for block in blocks_of(child))
-        case Project():
-            return (node,)
-        case _:
-            raise TypeError(f"a {type(node).__name__} is not a sum of products")
 
 
 def table_name(source: Source) -> str:
@@ -268,18 +268,3 @@ def _is_plain(block: Project) -> bool:
     """Whether every row of a block has weight one."""
     join = block.input
     return isinstance(join, Join) and not join.negated and not any(map(has_weight, leaves(join)))
-
-
-def _current_where_possible(node: Relation, past: frozenset[int], future: frozenset[int]) -> Relation:
-    match node:
-        case Scan(relid=relid, version=version):
-            needed = past if version is Version.OLD else future if version is Version.NEW else frozenset({relid})
-            return node if relid in needed else at(node, Version.CURRENT)
-        case Project(input=child):
-            return replace(node, input=_current_where_possible(child, past, future))
-        case Join(inputs=inputs):
-            return replace(node, inputs=tuple(_current_where_possible(each, past, future) for each in inputs))
-        case UnionAll(inputs=inputs):
-            return UnionAll(tuple(_current_where_possible(each, past, future) for each in inputs))
-        case _:
-            return node

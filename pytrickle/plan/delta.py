@@ -1,9 +1,13 @@
 """Delta rules: how the change of a relation follows from the changes of its sources."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 
+from pytrickle.catalog.definition import Window
 from pytrickle.plan.algebra import Derived, Function, Join, Project, Relation, Scan, UnionAll, Version, relids
+
+MAX_PARTS = 64
 
 
 def at(node: Relation, version: Version) -> Relation:
@@ -19,6 +23,30 @@ def at(node: Relation, version: Version) -> Relation:
             return UnionAll(tuple(at(child, version) for child in inputs))
         case Project(input=child):
             return replace(node, input=at(child, version))
+
+
+def arranged(node: Relation, windows: Mapping[int, Window]) -> Relation:
+    """Order the leaves of joins by their changes, fewest first, and operations before all, as differentiate goes.
+
+    A term of the delta takes the changes of every leaf before its own back, so many changes are best never taken back.
+
+    >>> join = Join((Scan("l", 1, ()), Scan("r", 2, ())))
+    >>> [leaf.alias for leaf in arranged(join, {1: Window(1, None, None, 9), 2: Window(2, None, None, 3)}).inputs]
+    ['r', 'l']
+    """
+    match node:
+        case UnionAll(inputs=inputs):
+            return UnionAll(tuple(arranged(child, windows) for child in inputs))
+        case Project(input=child):
+            return replace(node, input=arranged(child, windows))
+        case Join(inputs=inputs):
+            return replace(node, inputs=tuple(sorted(inputs, key=lambda each: _changes(each, windows))))
+        case _:
+            return node
+
+
+def _changes(node: Relation, windows: Mapping[int, Window]) -> int:
+    return windows[node.relid].past_rows if isinstance(node, Scan) and node.relid in windows else -1
 
 
 def differentiate(node: Relation, changed: frozenset[int]) -> tuple[Relation, ...]:
@@ -82,6 +110,28 @@ def unfold(node: Relation, past: frozenset[int], future: frozenset[int]) -> tupl
             )
 
 
+def unfolded(nodes: tuple[Relation, ...], windows: Mapping[int, Window]) -> tuple[Relation, ...]:
+    """Unfold relations over what the old and the new frontier leave out, each unless that makes too many parts."""
+    past = frozenset(relid for relid, window in windows.items() if window.past_rows)
+    future = frozenset(relid for relid, window in windows.items() if window.future_rows)
+    result: list[Relation] = []
+    for node in nodes:
+        parts = unfold(node, past, future)
+        result += parts if len(parts) <= MAX_PARTS else [_current_where_possible(node, past, future)]
+    return tuple(result)
+
+
+def blocks_of(node: Relation) -> tuple[Project, ...]:
+    """List the blocks of a relation in sum-of-products form."""
+    match node:
+        case UnionAll(inputs=inputs):
+            return tuple(block for child in inputs for block in blocks_of(child))
+        case Project():
+            return (node,)
+        case _:
+            raise TypeError(f"a {type(node).__name__} is not a sum of products")
+
+
 def _unfold_scan(node: Scan, past: frozenset[int], future: frozenset[int]) -> tuple[Scan, ...]:
     current = replace(node, version=Version.CURRENT)
     match node.version:
@@ -102,3 +152,18 @@ def _unfold_derived(node: Derived, past: frozenset[int]) -> tuple[Derived, ...]:
     if not relids(node.operation.input) & past:
         return (new,)
     return (new, replace(node, version=Version.DELTA, negated=not node.negated))
+
+
+def _current_where_possible(node: Relation, past: frozenset[int], future: frozenset[int]) -> Relation:
+    match node:
+        case Scan(relid=relid, version=version):
+            needed = past if version is Version.OLD else future if version is Version.NEW else frozenset({relid})
+            return node if relid in needed else at(node, Version.CURRENT)
+        case Project(input=child):
+            return replace(node, input=_current_where_possible(child, past, future))
+        case Join(inputs=inputs):
+            return replace(node, inputs=tuple(_current_where_possible(each, past, future) for each in inputs))
+        case UnionAll(inputs=inputs):
+            return UnionAll(tuple(_current_where_possible(each, past, future) for each in inputs))
+        case _:
+            return node

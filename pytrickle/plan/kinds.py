@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra import Derived, Equality, Expr, Function, Leaf, Operation, Project, Scan, leaves
-from pytrickle.plan.compile import blocks_of
+from pytrickle.plan.delta import blocks_of
 from pytrickle.plan.dialect import quote
 from pytrickle.plan.placement import TEXTUAL
 

@@ -109,3 +109,22 @@ def has_weight(leaf: Leaf) -> bool:
             return version is Version.DELTA
         case Function():
             return False
+
+
+def conditions(join: Join) -> list[str]:
+    """Write the predicates of a join so that PostgreSQL expects enough rows where changes meet changes.
+
+    It takes the columns of a key for independent, and what it has no statistics of for 200 values. Of several
+    equalities between the same two sets of changes only the first shall count; else it expects one row of them, and
+    runs through the next set of changes once for each row that there is.
+    """
+    changed = {leaf.alias for leaf in leaves(join) if has_weight(leaf)}
+    met: set[frozenset[str]] = set()
+    written = []
+    for predicate in join.predicates:
+        sides = predicate.expr.tables
+        further = predicate.equality is not None and sides <= changed and sides in met
+        written.append(f"CASE WHEN {predicate.expr.sql} THEN true END" if further else predicate.expr.sql)
+        if predicate.equality is not None:
+            met.add(sides)
+    return written

@@ -17,8 +17,8 @@ from pytrickle.plan.algebra import (
     leaves,
     operations,
 )
-from pytrickle.plan.compile import blocks_of, table_name
-from pytrickle.plan.delta import at
+from pytrickle.plan.compile import table_name
+from pytrickle.plan.delta import at, blocks_of
 from pytrickle.plan.dialect import quote
 
 TEXTUAL = frozenset({"text", "varchar"})

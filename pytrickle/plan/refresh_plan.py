@@ -4,10 +4,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pytrickle.catalog.definition import Window
+from pytrickle.plan.admission import admissions
 from pytrickle.plan.algebra import Query, Relation, Top, UnionAll, Version, operations
 from pytrickle.plan.carrier import as_text, carried, cast_may_lose
-from pytrickle.plan.compile import Compiler, blocks_of, compile_rows, unfolded
-from pytrickle.plan.delta import at, differentiate
+from pytrickle.plan.compile import Compiler, compile_rows
+from pytrickle.plan.delta import arranged, at, blocks_of, differentiate, unfolded
 from pytrickle.plan.grouped import Grouped
 from pytrickle.plan.keyed import KEYS, keyed_query
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL, SETTINGS, Place, Placement, choose
@@ -95,14 +96,16 @@ def plan_differential(shape: Shape, windows: dict[int, Window], small: int, stat
     Up to `small` changed rows are joined by index lookups in PostgreSQL where indexes allow it.
     """
     query = _differentiable(shape)
-    terms = differentiate(query.rows, frozenset(relid for relid, window in windows.items() if window.delta_rows))
+    rows = arranged(query.rows, windows)
+    terms = differentiate(rows, frozenset(relid for relid, window in windows.items() if window.delta_rows))
     parts = unfolded(terms, windows)
     delta_rows = sum(window.delta_rows for window in windows.values())
     lossy = _lossy(shape)
     joined = tuple(carried(block, lossy) for term in terms for block in blocks_of(term))
     joinable = spark_terms(joined, shape.definition, windows) if delta_rows > small else None
     placement = choose(parts, shape.definition, delta_rows, small, joinable is not None)
-    compiler = Compiler(shape.definition, windows)
+    changed = frozenset(relid for relid, window in windows.items() if window.past_rows)
+    compiler = Compiler(shape.definition, windows, admissions(query.rows, shape.definition, changed))
     delta = _rows(compiler, parts, shape)
     if compiler.reads_whole_tables and placement.place is Place.INDEX:
         placement = Placement(Place.POSTGRES, "a part of the query is computed for all keys")

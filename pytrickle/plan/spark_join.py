@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from pytrickle.catalog.definition import Definition, Window
 from pytrickle.plan.algebra import Derived, Equality, Expr, Join, Predicate, Project, Relation, Scan, Version
-from pytrickle.plan.compile import blocks_of
+from pytrickle.plan.delta import blocks_of
 from pytrickle.plan.dialect import quote
 from pytrickle.plan.kinds import carrier, kind_of
 from pytrickle.plan.spark_read import Reads, SparkLeaf

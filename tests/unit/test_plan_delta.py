@@ -6,6 +6,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytrickle.catalog.definition import Window
 from pytrickle.plan.algebra import (
     Derived,
     Equality,
@@ -22,7 +23,7 @@ from pytrickle.plan.algebra import (
     leaves,
     relids,
 )
-from pytrickle.plan.delta import at, differentiate, unfold
+from pytrickle.plan.delta import arranged, at, differentiate, unfold
 from tests.unit.zset_oracle import (
     COLUMNS,
     OPERATIONS,
@@ -119,6 +120,29 @@ def test_the_terms_of_a_delta_add_up_to_new_minus_old(node: Relation, database: 
     terms = differentiate(node, moved_sources(database, Version.DELTA))
     expected = add(evaluate(at(node, Version.NEW), database), minus(evaluate(at(node, Version.OLD), database)))
     assert add(*(evaluate(term, database) for term in terms)) == expected
+
+
+@settings(max_examples=150, deadline=None)
+@given(relations(), databases)
+def test_terms_in_the_order_of_changes_add_up_too(node: Relation, database: dict[int, State]) -> None:
+    windows = {relid: Window(relid, None, None, delta_rows=3 - relid) for relid in SOURCES}
+    terms = differentiate(arranged(node, windows), moved_sources(database, Version.DELTA))
+    expected = add(evaluate(at(node, Version.NEW), database), minus(evaluate(at(node, Version.OLD), database)))
+    assert add(*(evaluate(term, database) for term in terms)) == expected
+
+
+def test_what_changed_most_is_never_taken_back() -> None:
+    few, many = Scan("t1", 1, COLUMNS), Scan("t2", 2, COLUMNS)
+    operation = Operation("distinct", Project(Join((few,)), ()), (), ("k",), "", "", ("k",))
+    join = Join((many, Derived("t3", operation), few))
+    windows = {1: Window(1, None, None, delta_rows=2), 2: Window(2, None, None, delta_rows=3)}
+    parts = [
+        part
+        for term in differentiate(arranged(join, windows), frozenset({1, 2}))
+        for part in unfold(term, frozenset({1, 2}), frozenset())
+    ]
+    taken_back = {leaf.relid for part in parts for leaf in leaves(part) if getattr(leaf, "version", "") == "past"}
+    assert len(parts) == 7 and taken_back == {1}
 
 
 @settings(max_examples=300, deadline=None)
