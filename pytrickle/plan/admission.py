@@ -147,7 +147,7 @@ class _Block:
             known.add(scan.alias)
         links = tuple((one[1], other) for one, other in pairs if one[0] == own)
         joined = tuple(f"{_written(one)} = {_written(other)}" for one, other in pairs if one[0] != own)
-        local = tuple(sql for table, sql in self.local if table in known)
+        local = tuple(sql for table, sql in self.local if table in known - {own})
         return Admission(links, kept, joined + local)
 
 

@@ -53,6 +53,8 @@ WHERE p.rare AND l.n < (SELECT 0.9 * avg(x.n) FROM lines x WHERE x.part = p.id)"
 ALONE = """SELECT l1.id FROM lines l1 JOIN suppliers s ON s.id = l1.supplier JOIN countries c ON c.id = s.country
 WHERE c.name = 'c3' AND NOT EXISTS (SELECT FROM lines l2 WHERE l2.order_id = l1.order_id AND l2.supplier <> l1.supplier)
 """
+OFTEN = """SELECT p.id, s.n FROM parts p JOIN (
+SELECT part, sum(n) AS n FROM lines GROUP BY part HAVING sum(n) > 40) s ON s.part = p.id WHERE p.rare"""
 TWICE = """WITH sums AS (SELECT part, sum(n) AS n FROM lines GROUP BY part)
 SELECT p.id, sums.n FROM parts p JOIN sums ON sums.part = p.id WHERE p.rare
 UNION ALL SELECT p.id, sums.n FROM parts p JOIN sums ON sums.part = p.id WHERE p.brand = 7"""
@@ -117,7 +119,7 @@ def test_touched_groups_without_an_index_are_found_in_one_pass(world: World) -> 
     world.refresh()
 
 
-@pytest.mark.parametrize("query", [CHEAP, TWICE], ids=["scalar subquery", "used twice"])
+@pytest.mark.parametrize("query", [CHEAP, OFTEN, TWICE], ids=["scalar subquery", "having", "used twice"])
 def test_groups_that_nothing_joins_are_not_computed(world: World, query: str) -> None:
     world.create(query)
     world.db.execute("UPDATE lines SET n = n + 1 WHERE id % 19 = 0")
@@ -126,7 +128,9 @@ def test_groups_that_nothing_joins_are_not_computed(world: World, query: str) ->
     world.refresh()
 
 
-@pytest.mark.parametrize("query", [CHEAP, ALONE, TWICE], ids=["scalar subquery", "not exists", "used twice"])
+@pytest.mark.parametrize(
+    "query", [CHEAP, ALONE, OFTEN, TWICE], ids=["scalar subquery", "not exists", "having", "used twice"]
+)
 def test_keys_admitted_before_or_after_a_change_are_computed(world: World, query: str) -> None:
     world.create(query)
     actions = []
