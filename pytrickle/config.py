@@ -32,7 +32,7 @@ class Settings:
     poll_interval: timedelta = timedelta(seconds=1)
     history_retention: timedelta = timedelta(days=30)
     small_delta_rows: int = 200_000
-    direct_delta_rows: int = 20_000
+    direct_delta_rows: int = 200_000
     max_concurrent_refreshes: int = 4
 
     def __post_init__(self) -> None:

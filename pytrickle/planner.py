@@ -65,9 +65,15 @@ class Planner:
                 raise NotDifferentiable(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
             choice = _choice(snapshot.connection, table, shape, windows, table.pgt_id in self.slow)
             plan = self._plan(table, shape, windows, choice, sys.maxsize if inside else self.small_delta_rows)
-        few = plan.action is Action.DIFFERENTIAL and plan.delta_rows <= self.direct_delta_rows
-        direct = inside or (few and plan.read is not None)
+        direct = inside or (plan.read is not None and self._is_small(plan, choice))
         return replace(plan, direct=direct, reason=table.decision.explained(plan.reason))
+
+    def _is_small(self, plan: RefreshPlan, choice: Choice | None) -> bool:
+        """Whether few rows are handed on: those of few changes, or of a whole refresh of a stream table of few rows."""
+        if plan.action is Action.DIFFERENTIAL:
+            return plan.delta_rows <= self.direct_delta_rows
+        chosen = choice is not None and choice.action is plan.action
+        return chosen and choice is not None and choice.stored_rows <= self.direct_delta_rows
 
     def remember(self, pgt_id: int, result: RefreshResult) -> None:
         """Only tables that refreshed slowly are asked about after few changes: else that is a query for nothing."""

@@ -112,9 +112,11 @@ class PastRefresh:
 class Evidence:
     """What is known of a stream table's size and past; `refreshes` are newest first.
 
-    The sizes are PostgreSQL's estimates, by the size of the files where a table was never analyzed.
+    The sizes are PostgreSQL's estimates, by the size of the files where a table was never analyzed. `first_load` are
+    the seconds of the newest refresh that began from nothing.
     """
 
     source_rows: int
     stored_rows: int
     refreshes: tuple[PastRefresh, ...] = ()
+    first_load: float | None = None

@@ -16,20 +16,25 @@ WITH sizes AS (
         CROSS JOIN LATERAL (SELECT r.relid AS part UNION SELECT p.relid FROM pg_partition_tree(r.relid) AS p) AS t
         JOIN pg_class AS c ON c.oid = t.part
     GROUP BY r.relid
-), past AS (
+), completed AS (
     SELECT action, delta_rows, extract(epoch FROM finished_at - started_at)::float8 AS seconds, refresh_id
     FROM (
         SELECT refresh_id, action, status, delta_rows, started_at, finished_at FROM pgtrickle.pgt_refresh_history
         WHERE pgt_id = %(pgt_id)s ORDER BY refresh_id DESC LIMIT %(scanned)s
     ) AS h
-    WHERE status = 'COMPLETED' AND action IN ('DIFFERENTIAL', 'FULL') AND delta_rows >= %(least)s
+    WHERE status = 'COMPLETED'
+), past AS (
+    SELECT * FROM completed
+    WHERE action IN ('DIFFERENTIAL', 'FULL') AND delta_rows >= %(least)s
     ORDER BY refresh_id DESC LIMIT %(kept)s
 )
 SELECT
     coalesce((SELECT sum(rows) FROM sizes WHERE relid <> %(relid)s::oid), 0)::bigint,
     coalesce((SELECT sum(rows) FROM sizes WHERE relid = %(relid)s::oid), 0)::bigint,
     (SELECT coalesce(jsonb_agg(jsonb_build_array(action = 'FULL', delta_rows, seconds) ORDER BY refresh_id DESC), '[]')
-     FROM past)
+     FROM past),
+    (SELECT seconds FROM completed WHERE action IN ('FULL', 'REINITIALIZE') AND delta_rows = 0
+     ORDER BY refresh_id DESC LIMIT 1)
 """
 SCANNED = 10_000
 KEPT = 100
@@ -38,11 +43,11 @@ KEPT = 100
 def evidence(connection: psycopg.Connection, table: StreamTable, least: int) -> Evidence:
     """Read the sizes of a stream table and its sources, and its newest refreshes of at least `least` changes.
 
-    Refreshes of fewer changes and first loads say nothing about large ones; of the history, the newest 10,000 entries
-    are looked at.
+    Refreshes of fewer changes say nothing about large ones. A first load does what a whole refresh does. Of the
+    history, the newest 10,000 entries are looked at.
     """
     relids = [table.relid, *(dependency.relid for dependency in table.dependencies)]
     values = {"relids": relids, "relid": table.relid, "pgt_id": table.pgt_id, "least": least}
     row = connection.execute(EVIDENCE, {**values, "scanned": SCANNED, "kept": KEPT}).fetchone()
-    sources, stored, past = row or (0, 0, [])
-    return Evidence(sources, stored, tuple(PastRefresh(*entry) for entry in past))
+    sources, stored, past, first_load = row or (0, 0, [], None)
+    return Evidence(sources, stored, tuple(PastRefresh(*entry) for entry in past), first_load)

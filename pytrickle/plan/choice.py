@@ -56,10 +56,11 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """DIFFERENTIAL or FULL, and the sentence that says why."""
+    """DIFFERENTIAL or FULL, the sentence that says why, and how many rows the stream table has."""
 
     action: Action
     reason: str
+    stored_rows: int = 0
 
 
 def choose_action(delta_rows: int, evidence: Evidence, grouped: bool, least: int = WORTH_ASKING) -> Choice:
@@ -77,14 +78,15 @@ def choose_action(delta_rows: int, evidence: Evidence, grouped: bool, least: int
     whole = f"{costs.whole:.1f} s"
     if delta_rows >= least and costs.differential(delta_rows) > costs.factor * costs.whole:
         ways = f"a whole refresh is expected to take {whole}, a differential one {differential}"
-        return Choice(Action.FULL, f"{delta_rows} changed rows: {ways}")
+        return Choice(Action.FULL, f"{delta_rows} changed rows: {ways}", evidence.stored_rows)
     ways = f"a differential refresh is expected to take {differential}, a whole one {whole}"
-    return Choice(Action.DIFFERENTIAL, f"{delta_rows} changed rows: {ways}")
+    return Choice(Action.DIFFERENTIAL, f"{delta_rows} changed rows: {ways}", evidence.stored_rows)
 
 
 def expected(evidence: Evidence, grouped: bool) -> Costs:
     """Estimate costs from the newest refreshes, with the defaults as one more measurement of each.
 
+    A whole refresh is not expected to take longer than the first load took, if that was quicker than by default.
     Where two values are in the middle, the one that favours a differential refresh counts: a single slow refresh,
     which may have waited for a lock or for Spark to start, changes nothing.
     """
@@ -94,6 +96,8 @@ def expected(evidence: Evidence, grouped: bool) -> Costs:
     by_default = (
         FIXED + PER_SOURCE_ROW * evidence.source_rows + (PER_STORED_GROUP if grouped else PER_STORED_ROW) * stored
     )
+    if evidence.first_load is not None:
+        by_default = min(by_default, evidence.first_load)
     return Costs(
         stored,
         max(median_low([1.0, *slowness[:CONSIDERED]]), LEAST_SLOWNESS),

@@ -84,6 +84,8 @@ class RefreshPlan:
     @property
     def bulk(self) -> bool:
         """Whether the result may be too large for one process, so that Spark writes it to a staging table."""
+        if self.direct:
+            return False
         read = self.delta_rows
         if self.stage in {Stage.CONTENT, Stage.STATE}:
             read += sum(source.estimated_rows for source in self.shape.definition.sources)

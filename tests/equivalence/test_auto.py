@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import pytest
 
 import pytrickle.planner
+from pytrickle.catalog.evidence import evidence
+from pytrickle.catalog.refresh import resolve_name, stream_table
 from pytrickle.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import LocalEngine, local_client
@@ -197,3 +199,31 @@ def test_the_state_is_right_after_a_time_in_mode_full(world: World) -> None:
         world.db.execute(statement)
         world.tick()
         world.assert_exact(("grouped", "scalar"))
+
+
+def test_a_chosen_whole_refresh_of_few_rows_starts_no_job(world: World) -> None:
+    create(world)
+    with local_client(world.db.dsn) as (client, engine):
+        few = World(world.db, client, engine)
+        for _ in range(2):
+            few.forget()
+            few.db.execute(MANY)
+            assert few.tick() == dict.fromkeys(QUERIES, "FULL")
+            few.assert_exact()
+        assert engine.plans == []
+    known = world.db.execute("SELECT count(*) FROM pgtrickle.pgt_refresh_history WHERE action = 'FULL'")
+    assert known == [(len(QUERIES),)]
+
+
+def test_the_first_load_is_evidence(world: World) -> None:
+    create(world, ("grouped",))
+    world.db.execute(
+        "UPDATE pgtrickle.pgt_refresh_history SET started_at = '2026-01-01', finished_at = '2026-01-01 00:00:01.5'"
+    )
+    with world.db.connect() as connection:
+        pgt_id = resolve_name(connection, "grouped")
+        assert evidence(connection, stream_table(connection, pgt_id), 1).first_load == 1.5
+        world.db.execute("UPDATE a SET v = 3 WHERE id = 3")
+        world.tick()
+        found = evidence(connection, stream_table(connection, pgt_id), 1)
+    assert (found.first_load, len(found.refreshes)) == (1.5, 1)

@@ -1,5 +1,6 @@
 """AUTO's choice between a differential and a whole refresh: bounded by the measured past, and steady."""
 
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
@@ -13,7 +14,13 @@ from pytrickle.plan.refresh_plan import Action
 
 seconds = st.floats(0.0, 10_000.0)
 pasts = st.builds(PastRefresh, st.booleans(), st.integers(WORTH_ASKING, 10**9), seconds)
-evidences = st.builds(Evidence, st.integers(0, 10**10), st.integers(0, 10**9), st.lists(pasts, max_size=12).map(tuple))
+evidences = st.builds(
+    Evidence,
+    st.integers(0, 10**10),
+    st.integers(0, 10**9),
+    st.lists(pasts, max_size=12).map(tuple),
+    st.none() | seconds,
+)
 sizes = st.integers(0, 10**9)
 
 
@@ -42,7 +49,7 @@ def test_the_choice_switches_exactly_where_it_says(evidence: Evidence, grouped: 
 def test_what_was_done_last_is_done_again_for_as_many_changes(evidence: Evidence, rows: int, grouped: bool) -> None:
     """Hysteresis: whatever the past, having refreshed one way never makes the other way likelier."""
     after = {
-        whole: choose_action(rows, Evidence(evidence.source_rows, evidence.stored_rows, steered), grouped).action
+        whole: choose_action(rows, replace(evidence, refreshes=steered), grouped).action
         for whole in (False, True)
         if (steered := _ended(evidence, whole))
     }
@@ -72,6 +79,16 @@ def test_sizes_that_alternate_around_the_break_even_do_not_make_it_flip_flop(
         refreshes = (PastRefresh(chosen, rows, taken), *refreshes)
     turns = sum(one.whole is not other.whole for one, other in pairwise(refreshes))
     assert turns <= 3, [past.whole for past in reversed(refreshes)]
+
+
+def test_a_whole_refresh_is_not_expected_to_take_longer_than_the_first_load() -> None:
+    slow = (PastRefresh(False, 20_000, 0.9),) * 2
+    by_default = Evidence(1_000_000, 18_000, slow)
+    assert expected(by_default, True).whole > 1.0
+    assert choose_action(20_000, by_default, True).action is Action.DIFFERENTIAL
+    for first_load, whole in ((0.3, 0.3), (60.0, expected(by_default, True).whole)):
+        assert expected(replace(by_default, first_load=first_load), True).whole == whole
+    assert choose_action(20_000, replace(by_default, first_load=0.3), True).action is Action.FULL
 
 
 def test_one_slow_refresh_changes_nothing_and_two_do() -> None:
