@@ -22,6 +22,7 @@ from pytrickle.plan.algebra import (
     leaves,
 )
 from pytrickle.plan.changes import changes_name, changes_query
+from pytrickle.plan.compared import Compared
 from pytrickle.plan.delta import arranged, at, blocks_of, differentiate, unfolded
 from pytrickle.plan.dialect import quote
 from pytrickle.plan.order import Reach, conditions, fenced, has_weight, ordered_leaves
@@ -84,21 +85,29 @@ class Compiler:
         join = block.input
         assert isinstance(join, Join)
         items = [f"{expr.sql} AS {quote(name)}" for name, expr in block.columns]
-        text = "SELECT " + ", ".join([*items, f"{_weight(join)} AS {WEIGHT}"])
+        compared = Compared.of(block, join)
+        rest = compared.without(join) if compared else join
         if touched:
-            join = replace(join, predicates=join.predicates + touched.predicates(block))
+            rest = replace(rest, predicates=rest.predicates + touched.predicates(block))
+        totals = {compared.leaf.alias: compared.total(self.delta(compared.leaf))} if compared else {}
+        text = "SELECT " + ", ".join([*items, f"{_weight(join, totals)} AS {WEIGHT}"])
+        if texts := self._from_items(replace(block, input=rest), bound, touched, compared):
+            text += "\nFROM " + ", ".join(texts)
+        tests = [*conditions(rest), *(f"{total} <> 0" for total in totals.values())]
+        return f"{text}\nWHERE {' AND '.join(f'({test})' for test in tests)}" if tests else text
+
+    def _from_items(
+        self, block: Project, bound: frozenset[str], touched: Touched | None, compared: Compared | None
+    ) -> list[str]:
+        assert isinstance(block.input, Join)
         known = frozenset({ALIAS}) if touched else frozenset()
-        ordered = ordered_leaves(join, known)
-        reach = Reach.of(replace(block, input=join), ordered, bound, known)
+        ordered = ordered_leaves(block.input, known)
+        reach = Reach.of(block, ordered, bound, known | (compared.beside if compared else frozenset()))
         texts = [touched.item] if touched else []
         for leaf in ordered:
             texts.append(self._from_item(leaf, reach))
             reach.take(leaf)
-        if texts:
-            text += "\nFROM " + ", ".join(texts)
-        if join.predicates:
-            text += "\nWHERE " + " AND ".join(f"({condition})" for condition in conditions(join))
-        return text
+        return texts
 
     def _from_item(self, leaf: Leaf, reach: Reach) -> str:
         alias = quote(leaf.alias)
@@ -190,10 +199,13 @@ class Compiler:
         join, keys = block.input, dict(block.columns)
         assert isinstance(join, Join)
         changed = frozenset(relid for relid, window in self.windows.items() if window.past_rows)
+        uses = [(each, scans) for each in admissions for scans in each.variants(changed)]
+        # One test becomes a join; of several, that of a table is a look into it, which must not become a hash of all.
+        fences = {False: "", True: " OFFSET 0" if len(uses) > 1 else ""}
         tests = [
-            f"EXISTS (SELECT FROM {', '.join(map(self._from_scan, scans))} WHERE {admission.condition(keys)})"
-            for admission in admissions
-            for scans in admission.variants(changed)
+            f"EXISTS (SELECT FROM {', '.join(map(self._from_scan, scans))} WHERE {each.condition(keys)}"
+            f"{fences[all(scan.version is Version.CURRENT for scan in scans)]})"
+            for each, scans in uses
         ]
         tables = frozenset(alias for key in admissions[0].keys for alias in keys[key].tables)
         predicate = Predicate(Expr(" OR ".join(tests), tables))
@@ -253,10 +265,10 @@ def table_name(source: Source) -> str:
     return f"{quote(source.schema)}.{quote(source.name)}"
 
 
-def _weight(join: Join) -> str:
+def _weight(join: Join, totals: Mapping[str, str]) -> str:
     weighted = [leaf for leaf in leaves(join) if has_weight(leaf)]
     sign = -1 if (sum(_is_negated(leaf) for leaf in weighted) + join.negated) % 2 else 1
-    factors = [f"{quote(leaf.alias)}.{WEIGHT}" for leaf in weighted]
+    factors = [totals.get(leaf.alias, f"{quote(leaf.alias)}.{WEIGHT}") for leaf in weighted]
     return "CAST(" + " * ".join([str(sign), *factors]) + " AS bigint)"
 
 
