@@ -10,11 +10,29 @@ Truth = bool | None | Literal["open"]
 
 
 def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
-    """Split a condition at its topmost ANDs."""
+    """Split a condition at its topmost ANDs, and at what all arms of an OR have in common.
+
+    >>> from sqlglot import parse_one
+    >>> [part.sql() for part in conjuncts(parse_one("(a AND b) OR (c AND a) OR (a AND d AND e)"))]
+    ['a', 'b OR c OR (d AND e)']
+    """
     condition = condition.unnest()
     if isinstance(condition, exp.And):
         return [*conjuncts(condition.this), *conjuncts(condition.expression)]
+    if isinstance(condition, exp.Or):
+        return _factored(condition)
     return [condition]
+
+
+def _factored(condition: exp.Or) -> list[exp.Expr]:
+    """(a AND b) OR (a AND c) = a AND (b OR c), in three-valued logic too; an arm that is all in common absorbs."""
+    arms = [conjuncts(arm) for arm in condition.flatten()]
+    common = [part for part in arms[0] if all(part in arm for arm in arms[1:])]
+    if not common:
+        return [condition]
+    rests = [[part for part in arm if part not in common] for arm in arms]
+    rest = [exp.or_(*(exp.and_(*each) for each in rests))] if all(rests) else []
+    return [*common, *rest]
 
 
 def decided(condition: exp.Expr) -> Truth:

@@ -58,6 +58,8 @@ SELECT part, sum(n) AS n FROM lines GROUP BY part HAVING sum(n) > 40) s ON s.par
 ABOVE = """SELECT o.status, count(*) AS n FROM lines l JOIN orders o ON o.id = l.order_id
 WHERE l.n > (SELECT avg(n) FROM lines) AND NOT EXISTS (SELECT FROM banned WHERE supplier = l.supplier)
 GROUP BY o.status"""
+EITHER = """SELECT l.id, p.brand FROM lines l JOIN parts p
+ON (p.id = l.part AND p.rare AND l.n > 3) OR (p.id = l.part AND p.brand = 7)"""
 TWICE = """WITH sums AS (SELECT part, sum(n) AS n FROM lines GROUP BY part)
 SELECT p.id, sums.n FROM parts p JOIN sums ON sums.part = p.id WHERE p.rare
 UNION ALL SELECT p.id, sums.n FROM parts p JOIN sums ON sums.part = p.id WHERE p.brand = 7"""
@@ -131,6 +133,14 @@ def test_groups_that_nothing_joins_are_not_computed(world: World, query: str) ->
     world.db.execute("UPDATE lines SET n = n + 1 WHERE id % 19 = 0")
     read = world.rows_read()
     assert 0 < read["lines"] <= 3_000
+    world.refresh()
+
+
+def test_a_join_in_every_arm_of_an_or_uses_the_index(world: World) -> None:
+    world.create(EITHER)
+    world.db.execute("UPDATE lines SET n = n + 1 WHERE id % 600 = 7")
+    facts = world.client.explain("result").data
+    assert (facts["place"], facts["missing_indexes"]) == (Place.INDEX.value, [])
     world.refresh()
 
 

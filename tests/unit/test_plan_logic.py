@@ -106,6 +106,18 @@ def test_conjuncts_come_in_order_without_parentheses() -> None:
     assert [render(part) for part in found] == ['"t"."a" = 1', '"t"."b"', '"t"."c" OR "t"."d"']
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("(t.a = t.b AND t.c) OR (t.d AND (t.a = t.b))", ['"t"."a" = "t"."b"', '"t"."c" OR "t"."d"']),
+        ("(t.a AND t.b) OR t.a OR (t.c AND t.a)", ['"t"."a"']),
+        ("(t.a AND t.b) OR (t.c AND t.d)", ['("t"."a" AND "t"."b") OR ("t"."c" AND "t"."d")']),
+    ],
+)
+def test_what_all_arms_of_an_or_have_in_common_stands_alone(text: str, parts: list[str]) -> None:
+    assert [render(part) for part in conjuncts(condition_of(text))] == parts
+
+
 @pytest.mark.parametrize(("text", "null"), [("NULL", True), ("((NULL)::int)::text", True), ("'x'::text", False)])
 def test_null_of_any_type_is_null(text: str, null: bool) -> None:
     assert is_null(condition_of(text)) is null
