@@ -63,7 +63,12 @@ class Refresher:
 
     def beside(self, connection: psycopg.Connection) -> "Refresher":
         """Return a refresher that works beside this one on another connection, knowing what this one knows."""
-        return replace(self, connection=connection, planner=replace(self.planner, connection=connection))
+        return replace(
+            self,
+            connection=connection,
+            planner=replace(self.planner, connection=connection),
+            statistics=replace(self.statistics, connection=connection),
+        )
 
     def compute(self, snapshot: Snapshot, table: StreamTable, goal: Goal, inside: bool = False) -> Computation:
         """Compute a refresh that is committed later, together with others; `inside` the transaction of those.
