@@ -19,6 +19,7 @@ from pytrickle.catalog.options import Options, call
 from pytrickle.catalog.statistics import BufferStatistics
 from pytrickle.computation import RefreshResult
 from pytrickle.config import Settings
+from pytrickle.cycle import check_monotone
 from pytrickle.db import Snapshots, translate_errors
 from pytrickle.db import connect as open_connection
 from pytrickle.errors import NotDifferentiable, PytrickleError
@@ -102,13 +103,22 @@ class Client(Reader):
             if options.get("refresh_mode") == "DIFFERENTIAL" and row is not None:
                 self._require_differential(int(row[0]))
 
-    def alter_stream_table(self, name: str, *, reset: Sequence[str] = (), **options: Unpack[Options]) -> None:
-        """Change the given options of a stream table, from the next tick on; those in `reset` go to their defaults."""
+    def alter_stream_table(
+        self, name: str, *, query: str | None = None, reset: Sequence[str] = (), **options: Unpack[Options]
+    ) -> None:
+        """Change the given options of a stream table, from the next tick on; those in `reset` go to their defaults.
+
+        A new `query` must have the same columns. Raises CycleDetected where it would read itself, which is not allowed,
+        or QueryRefused where that is, but some query of the cycle is not monotone.
+        """
         connection = self._connection()
+        arguments = {"name": name, "query": query, "reset": list(reset)}
         with translate_errors(), connection.transaction():
-            connection.execute(*call("alter_stream_table", {"name": name, "reset": list(reset)}, options))
+            connection.execute(*call("alter_stream_table", arguments, options))
+            pgt_id = catalog.resolve_name(connection, name)
             if options.get("refresh_mode") == "DIFFERENTIAL":
-                self._require_differential(catalog.resolve_name(connection, name))
+                self._require_differential(pgt_id)
+            check_monotone(self._refreshing().planner, connection, pgt_id)
 
     def drop_stream_table(self, name: str, *, cascade: bool = False) -> None:
         """Drop a stream table with its rows; with `cascade`, also the stream tables that read it."""

@@ -25,6 +25,7 @@
     ├── RefreshError                 the stream table keeps its last contents
     │   ├── RefreshConflict          (retryable)
     │   ├── FuseBlown
+    │   ├── FixpointNotReached
     │   ├── StagingFailed
     │   ├── StreamTableDrifted
     │   └── SparkFailed
@@ -171,15 +172,9 @@ class PlanError(PytrickleError):
 
 
 class QueryRefused(PlanError):
-    """The defining query cannot be accepted; ``construct`` names the part that is at fault, when known."""
+    """The defining query cannot be accepted."""
 
     default_hint = "Run the query in psql: PostgreSQL reports the same there."
-
-    def __init__(
-        self, message: str, construct: str = "", hint: str | None = None, *, sqlstate: str | None = None
-    ) -> None:
-        super().__init__(message, hint, sqlstate=sqlstate)
-        self.construct = construct
 
 
 class NotDifferentiable(PlanError):
@@ -203,6 +198,15 @@ class FuseBlown(RefreshError):
     """A delta has more rows than the stream table's fuse lets pass."""
 
     default_hint = "Decide with pgtrickle.reset_fuse(name, 'apply' or 'reinitialize'), or raise fuse_ceiling."
+
+
+class FixpointNotReached(RefreshError):
+    """Stream tables that read each other still gained rows in the last round that they were allowed."""
+
+    default_hint = (
+        "Raise max_fixpoint_iterations if more rounds would do. Values that a query computes anew in every round, such"
+        " as the length of a way, need a bound in the query."
+    )
 
 
 class StagingFailed(RefreshError):

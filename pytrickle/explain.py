@@ -1,7 +1,7 @@
 """Explaining a stream table: its gating decision and the plan of its next refresh, neither of which is executed."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +13,8 @@ from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.definition import Window
 from pytrickle.catalog.evidence import evidence
 from pytrickle.catalog.refresh import StreamTable
-from pytrickle.db import translate_errors
+from pytrickle.cycle import Outlook, outlook, plan_member
+from pytrickle.db import Snapshot, translate_errors
 from pytrickle.errors import UnknownStreamTable
 from pytrickle.plan.choice import WORTH_ASKING, expected
 from pytrickle.plan.explain import describe, render_text
@@ -47,16 +48,19 @@ def explain(refresher: Refresher, pgt_id: int, limit: int) -> Explanation:
             found_units = units(tables, catalog.refresh_groups(snapshot.connection))
         table = _named(tables, pgt_id)
         windows = refresher.planner.windows(snapshot, table, table.decision.caps)
-        supposed = not needs_refresh(table, windows)
-        plan = refresher.planner.plan(snapshot, table, _with_changes(table, windows) if supposed else windows)
+        cycle = outlook(refresher.planner, snapshot, pgt_id)
+        untouched = not needs_refresh(table, windows)
+        supposed = cycle.quiet if cycle else untouched
+        plan = _plan(refresher, snapshot, table, _with_changes(table, windows) if untouched else windows, cycle)
         with translate_errors():
             found, last = _state(snapshot.connection, pgt_id), _last(snapshot.connection, pgt_id)
             estimates = _estimates(snapshot.connection, plan)
-            whole_from_rows = _whole_from_rows(snapshot.connection, table, plan)
+            whole_from_rows = None if cycle else _whole_from_rows(snapshot.connection, table, plan)
     decision = table.decision
     facts = describe(plan, estimates) | {
         "whole_from_rows": whole_from_rows,
         "supposing_changes": supposed,
+        "cycle": asdict(cycle) if cycle else None,
         "gating": decision.gating,
         "decision": decision.decision,
         "gating_reason": decision.reason,
@@ -75,6 +79,16 @@ def _named(tables: Iterable[StreamTable], pgt_id: int) -> StreamTable:
         if table.pgt_id == pgt_id:
             return table
     raise UnknownStreamTable("The stream table was dropped meanwhile.")
+
+
+def _plan(
+    refresher: Refresher, snapshot: Snapshot, table: StreamTable, windows: dict[int, Window], cycle: Outlook | None
+) -> RefreshPlan:
+    """Plan the refresh: in a cycle that over all that its rounds find, of which nothing is known yet."""
+    if cycle is None or cycle.refused:
+        return refresher.planner.plan(snapshot, table, windows)
+    shape = refresher.planner.shape(snapshot.connection, table.pgt_id)
+    return replace(plan_member(table, shape, windows, cycle.anew), direct=True)
 
 
 def _state(connection: psycopg.Connection, pgt_id: int) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Refresher:
 
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
         """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
-        windows = self._changed(snapshot, table, goal)
+        windows = self.changed(snapshot, table, goal)
         if windows is None:
             with translate_errors():
                 return self.settle(table, goal), None
@@ -75,7 +75,7 @@ class Refresher:
 
         Rows that Spark would write to a staging table are read directly: that transaction does not see such a table.
         """
-        windows = self._changed(snapshot, table, goal)
+        windows = self.changed(snapshot, table, goal)
         if windows is None:
             return Computation(table, goal)
         plan = self.planner.plan(snapshot, table, windows, inside)
@@ -92,6 +92,7 @@ class Refresher:
         return Commitment(
             table.pgt_id,
             table.frontier_version,
+            table.view_stamp,
             computation.settings,
             snapshot.cut,
             goal.moment,
@@ -116,8 +117,11 @@ class Refresher:
         self._settle(table, goal.moment)
         return self.result(Computation(table, goal), None)
 
-    def _changed(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> dict[int, Window] | None:
-        """Return the windows to read, or None where nothing could change."""
+    def changed(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> dict[int, Window] | None:
+        """Return the windows to read, or None where nothing could change.
+
+        Raise UnknownStreamTable where the table itself is gone, FuseBlown where there are too many changes.
+        """
         if not table.exists:
             raise UnknownStreamTable(f"The table of {table.name} was dropped.", ORPHAN_HINT)
         windows = self.planner.windows(snapshot, table, goal.targets)

@@ -1,29 +1,16 @@
 """Refreshing several stream tables in one transaction, all at the same cut: all of them, or none."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from psycopg import sql
 
-from pytrickle.apply.commit import Committed, commit, forget_staged
+from pytrickle.apply.commit import commit, forget_staged
 from pytrickle.catalog.refresh import StreamTable
-from pytrickle.computation import Computation, Goal, RefreshResult
-from pytrickle.db import Snapshot, translate_errors
-from pytrickle.errors import PytrickleError
+from pytrickle.computation import Computation
+from pytrickle.db import Snapshot
+from pytrickle.fixpoint import Fixpoint
+from pytrickle.member import Done, GoalOf, blamed_on
 from pytrickle.refresh import Refresher
-
-Done = tuple[RefreshResult, Committed | None]
-GoalOf = Callable[[StreamTable, Mapping[int, str]], Goal]
-
-
-class MemberFailed(Exception):
-    """One member of a unit could not be refreshed, so none was."""
-
-    def __init__(self, table: StreamTable, error: PytrickleError) -> None:
-        super().__init__(str(error))
-        self.table = table
-        self.error = error
 
 
 @dataclass(slots=True)
@@ -31,12 +18,14 @@ class Together:
     """One atomic refresh of stream tables; `goal_of` says how far to read one, given what this transaction wrote.
 
     What reads no other member is computed in the snapshot before the transaction begins, by Spark where that pays.
-    What does is computed within the transaction, which stands at the same snapshot and sees its own writes.
+    What does is computed within the transaction, which stands at the same snapshot and sees its own writes. The members
+    of each of the `cycles` are refreshed in rounds.
     """
 
     refresher: Refresher
     snapshot: Snapshot
     goal_of: GoalOf
+    cycles: tuple[frozenset[int], ...] = ()
     computed: dict[int, Computation] = field(default_factory=dict)
     written: dict[int, str] = field(default_factory=dict)
     done: dict[int, Done] = field(default_factory=dict)
@@ -50,7 +39,7 @@ class Together:
         try:
             for table in tables:
                 if members.isdisjoint(dependency.relid for dependency in table.dependencies):
-                    with _blamed_on(table):
+                    with blamed_on(table):
                         goal = self.goal_of(table, self.written)
                         self.computed[table.relid] = self.refresher.compute(self.snapshot, table, goal)
             self._write(tables)
@@ -61,13 +50,22 @@ class Together:
 
     def _write(self, tables: tuple[StreamTable, ...]) -> None:
         connection = self.refresher.connection
-        with _blamed_on(tables[-1]), connection.transaction():
+        with blamed_on(tables[-1]), connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(self.snapshot.name)))
             inside = replace(self.snapshot, connection=connection)
-            for table in tables:
-                with _blamed_on(table):
-                    self.done[table.relid] = self._apply(table, inside)
+            for block in in_blocks(tables, self.cycles):
+                self._refresh(block, inside)
+
+    def _refresh(self, block: tuple[StreamTable, ...], inside: Snapshot) -> None:
+        if any(block[0].relid in cycle for cycle in self.cycles):
+            done = Fixpoint(self.refresher, inside, self.goal_of, self.written).refresh(block)
+            self.written |= {relid: committed.xid for relid, (_, committed) in done.items() if committed}
+            self.done |= done
+            return
+        for table in block:
+            with blamed_on(table):
+                self.done[table.relid] = self._apply(table, inside)
 
     def _apply(self, table: StreamTable, inside: Snapshot) -> Done:
         if table.relid not in self.computed:
@@ -83,10 +81,12 @@ class Together:
         return self.refresher.result(computation, committed), committed
 
 
-@contextmanager
-def _blamed_on(table: StreamTable) -> Iterator[None]:
-    try:
-        with translate_errors():
-            yield
-    except PytrickleError as error:
-        raise MemberFailed(table, error) from error
+def in_blocks(
+    tables: tuple[StreamTable, ...], cycles: tuple[frozenset[int], ...]
+) -> tuple[tuple[StreamTable, ...], ...]:
+    """Put the tables of a cycle into one block, and each other one into a block of its own; the order stays."""
+    found: dict[object, list[StreamTable]] = {}
+    for table in tables:
+        home = next((cycle for cycle in cycles if table.relid in cycle), table.relid)
+        found.setdefault(home, []).append(table)
+    return tuple(map(tuple, found.values()))

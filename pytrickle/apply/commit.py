@@ -30,6 +30,7 @@ class Commitment:
 
     pgt_id: int
     frontier_version: int
+    view_stamp: str | None
     settings: tuple[str, ...]
     snapshot: Cut
     data_timestamp: datetime
@@ -82,14 +83,15 @@ def forget_staged(connection: psycopg.Connection) -> None:
 
 
 def _claim(connection: psycopg.Connection, what: Commitment) -> str:
-    """Lock the stream table, let this transaction write it, and check that nobody moved its frontier."""
+    """Lock the stream table, let this transaction write it, and check that nobody moved its frontier or its query."""
     connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK_CLASS, what.pgt_id))
     row = connection.execute(
         "UPDATE pgtrickle.pgt_stream_tables SET frontier_version = frontier_version + 1,"
         " refresh_xid = pg_current_xact_id(), status = 'ACTIVE', data_timestamp = %s, last_refresh_at = %s,"
         " effective_watermark = greatest(effective_watermark, %s), last_skip_reason = NULL, last_error = NULL,"
         " gated_since = NULL, reinitialize_reason = %s, consecutive_failures = 0, retry_at = NULL, fuse_blown_at = NULL"
-        " WHERE pgt_id = %s AND frontier_version = %s RETURNING refresh_xid::text",
+        " WHERE pgt_id = %s AND frontier_version = %s AND view_stamp IS NOT DISTINCT FROM %s"
+        " RETURNING refresh_xid::text",
         (
             what.data_timestamp,
             what.data_timestamp,
@@ -97,10 +99,14 @@ def _claim(connection: psycopg.Connection, what: Commitment) -> str:
             what.reinitialize_reason,
             what.pgt_id,
             what.frontier_version,
+            what.view_stamp,
         ),
     ).fetchone()
     if row is None:
-        raise RefreshConflict("Another refresh of the same stream table committed first.", "Nothing needs to be done.")
+        raise RefreshConflict(
+            "Another refresh of the same stream table committed first, or its query was altered.",
+            "Nothing needs to be done.",
+        )
     return str(row[0])
 
 

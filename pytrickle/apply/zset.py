@@ -34,6 +34,14 @@ class Storage:
         prefix = f"{alias}." if alias else ""
         return ", ".join(prefix + column for column in self.columns)
 
+    def same(self, left: str, right: str) -> str:
+        """Write the condition that two aliases have the same content, led by the indexed hash."""
+        images = (f"CAST(ROW({self.column_list(alias)}) AS text)" for alias in (left, right))
+        tests = [" = ".join(images)]
+        if self.hashed:
+            tests.insert(0, f"{row_hash(left, self.hashed)} = {row_hash(right, self.hashed)}")
+        return " AND ".join(tests)
+
 
 def create_changes(connection: psycopg.Connection, storage: Storage) -> None:
     """Create the empty table of weighted changes for a stream table."""
@@ -101,12 +109,9 @@ def index_rows(connection: psycopg.Connection, storage: Storage, pgt_id: int, ke
 
 
 def _delete(storage: Storage) -> str:
-    found = f"CAST(ROW({storage.column_list('t')}) AS text) = CAST(ROW({storage.column_list('c')}) AS text)"
-    if storage.hashed:
-        found = f"{row_hash('t', storage.hashed)} = {row_hash('c', storage.hashed)} AND {found}"
     numbered = (
         f"SELECT t.ctid AS row, -c.{WEIGHT} AS copies, row_number() OVER (PARTITION BY c.ctid) AS copy "
-        f"FROM pg_temp.{CHANGES} AS c JOIN {storage.table} AS t ON {found} WHERE c.{WEIGHT} < 0"
+        f"FROM pg_temp.{CHANGES} AS c JOIN {storage.table} AS t ON {storage.same('t', 'c')} WHERE c.{WEIGHT} < 0"
     )
     return (
         f"DELETE FROM {storage.table} WHERE ctid = ANY (ARRAY(SELECT row FROM ({numbered}) AS n WHERE copy <= copies))"

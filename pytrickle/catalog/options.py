@@ -17,7 +17,8 @@ class Options(TypedDict, total=False):
     `watermark_gating` is auto, none, gate or hold_back; `require_watermark` waits for sources that never advanced,
     `watermark_tolerance` replaces the groups' tolerance, after `gate_deadline` a gated table refreshes anyway.
     `diamond_consistency` (atomic, none) and `diamond_schedule_policy` (fastest, slowest) concern what is read through
-    two ways; a delta of more than `fuse_ceiling` rows is held for a decision.
+    two ways; a delta of more than `fuse_ceiling` rows is held for a decision. With `allow_circular` it may read itself,
+    through others that allow it too; such a cycle fails after `max_fixpoint_iterations` rounds without a fixed point.
     """
 
     schedule: str | timedelta
@@ -31,6 +32,8 @@ class Options(TypedDict, total=False):
     diamond_consistency: str
     diamond_schedule_policy: str
     fuse_ceiling: int
+    allow_circular: bool
+    max_fixpoint_iterations: int
 
 
 INTERVALS = {"watermark_tolerance", "gate_deadline"}

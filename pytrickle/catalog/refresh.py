@@ -33,7 +33,8 @@ class Dependency:
 class StreamTable:
     """A stream table's catalog row as a refresh needs it.
 
-    `timed` says that its schedule is not calculated, `halted` why ticks leave it alone, if they do.
+    `timed` says that its schedule is not calculated, `halted` why ticks leave it alone, if they do; `view_stamp` is new
+    when its query means something new.
     """
 
     pgt_id: int
@@ -58,6 +59,8 @@ class StreamTable:
     fuse_ceiling: int | None
     fuse_blown_at: datetime | None
     consecutive_failures: int
+    max_fixpoint_iterations: int
+    view_stamp: str | None
     dependencies: tuple[Dependency, ...]
     decision: Decision
 
@@ -80,7 +83,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     pgtrickle.qualified_name(s.pgt_relid) AS name, s.refresh_mode,
     s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.reinitialize_reason,
     s.last_skip_reason, s.last_error, s.gated_since, s.diamond_consistency, s.diamond_schedule_policy, s.fuse_ceiling,
-    s.fuse_blown_at, s.consecutive_failures,
+    s.fuse_blown_at, s.consecutive_failures, s.max_fixpoint_iterations, s.view_stamp,
     s.schedule <> 'calculated' AS timed, pgtrickle.is_due(s, %(poll_interval)s) AS due,
     CASE WHEN s.paused THEN 'paused' WHEN s.tier = 'frozen' THEN 'frozen' WHEN s.status = 'SUSPENDED' THEN 'suspended'
         WHEN s.retry_at > now() THEN 'left alone after a failure' END AS halted,

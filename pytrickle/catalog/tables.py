@@ -85,6 +85,8 @@ stream_tables = Table(
     Column("fuse_blown_at", TIMESTAMP),
     Column("consecutive_failures", Integer, nullable=False),
     Column("retry_at", TIMESTAMP),
+    Column("allow_circular", Boolean, nullable=False),
+    Column("max_fixpoint_iterations", Integer, nullable=False),
 )
 
 dependencies = Table(

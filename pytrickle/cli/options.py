@@ -100,6 +100,14 @@ Policy = Annotated[
 Ceiling = Annotated[
     int | None, typer.Option("--fuse-ceiling", min=1, help="Hold a delta of more rows than this for a decision.")
 ]
+Circular = Annotated[
+    bool | None,
+    typer.Option("--allow-circular/--no-allow-circular", help="Whether it may read itself, also through others."),
+]
+Rounds = Annotated[
+    int | None,
+    typer.Option("--max-fixpoint-iterations", min=1, help="Fail after so many rounds without a fixed point."),
+]
 Reset = Annotated[
     list[str] | None, typer.Option("--reset", metavar="OPTION", help="Give an option its default again; repeatable.")
 ]

@@ -34,6 +34,8 @@ def create(
     diamond_consistency: options.Consistency = None,
     diamond_schedule_policy: options.Policy = None,
     fuse_ceiling: options.Ceiling = None,
+    allow_circular: options.Circular = None,
+    max_fixpoint_iterations: options.Rounds = None,
 ) -> None:
     """Create a stream table from its query. The next tick fills it."""
     settings = options.given(locals())
@@ -47,6 +49,8 @@ def create(
 def alter(
     invocation: Invocation,
     name: Name,
+    query: Annotated[str | None, typer.Argument(help="Another defining query, with the same columns.")] = None,
+    file: Annotated[Path | None, typer.Option("--file", "-f", help="Read the query from a file; - is stdin.")] = None,
     schedule: options.Schedule = None,
     schedule_timezone: options.Timezone = None,
     tier: options.TierName = None,
@@ -58,14 +62,17 @@ def alter(
     diamond_consistency: options.Consistency = None,
     diamond_schedule_policy: options.Policy = None,
     fuse_ceiling: options.Ceiling = None,
+    allow_circular: options.Circular = None,
+    max_fixpoint_iterations: options.Rounds = None,
     reset: options.Reset = None,
 ) -> None:
-    """Change a stream table's settings. The change takes effect at the next tick."""
+    """Change a stream table's query or settings. The change takes effect at the next tick."""
     settings = options.given(locals())
-    if not settings and not reset:
-        raise typer.BadParameter("Nothing to change; give at least one option.")
+    text = _query(query, file) if query is not None or file is not None else None
+    if not settings and not reset and text is None:
+        raise typer.BadParameter("Nothing to change; give a query or at least one option.")
     with invocation.client() as client:
-        client.alter_stream_table(name, reset=reset or [], **settings)
+        client.alter_stream_table(name, query=text, reset=reset or [], **settings)
     invocation.show({"stream_table": name, **settings}, lambda _: f"Altered stream table {name}.")
 
 

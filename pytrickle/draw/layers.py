@@ -32,14 +32,17 @@ def layers(graph: nx.DiGraph) -> tuple[tuple[str, ...], ...]:
 def hanging(graph: nx.DiGraph) -> dict[str, str | None]:
     """Return below which box each hangs when the graph is written as a tree, layer by layer, None for a root.
 
-    That is one of the boxes it reads that stand farthest down, the first by name.
+    That is one of the boxes it reads that stand farthest down, the first by name. Of boxes that read each other, each
+    hangs below one that hangs already.
     """
-    depth = {name: number for number, layer in enumerate(layers(graph)) for name in layer}
-    return {
-        name: min(
-            (source for source in graph.predecessors(name) if depth[source] < depth[name]),
-            key=lambda source: (-depth[source], source),
-            default=None,
-        )
-        for name in sorted(graph, key=lambda name: (depth[name], name))
-    }
+    depth: dict[str, int] = {}
+    above: dict[str, str | None] = {}
+    for number, layer in enumerate(layers(graph)):
+        waiting = dict.fromkeys(layer)
+        while waiting:
+            name = next((name for name in waiting if not above.keys().isdisjoint(graph.pred[name])), min(waiting))
+            sources = above.keys() & graph.pred[name]
+            above[name] = min(sources, key=lambda source: (-depth[source], source), default=None)
+            depth[name] = number
+            del waiting[name]
+    return above

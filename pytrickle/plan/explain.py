@@ -16,7 +16,7 @@ APPLIED = {
     Stage.INCREMENTS: "add the increments to the groups' state, write the groups' rows that differ",
     Stage.STATE: "replace the groups' state, write the rows that differ",
 }
-DIRECT = "the refresher itself, for so few changes"
+DIRECT = "the refresher itself, without Spark"
 
 MINUS = "− "
 
@@ -99,6 +99,7 @@ def render_text(facts: dict[str, Any]) -> str:
         headline = f"NO_DATA (no changes); with one change in every source: {facts['action']}"
     lines = [f"{facts['stream_table']}: {headline}"]
     lines += [f"  gating: {facts['gating']}: {facts['decision']}. {facts['gating_reason']}".rstrip()]
+    lines += _cycle(facts["cycle"])
     lines += [f"  last: {facts['last']}"] if facts["last"] else []
     lines += [f"  next: {facts['next']}"]
     lines += [f"  refreshed together with: {facts['together_with']}"] if facts["together_with"] else []
@@ -116,6 +117,15 @@ def render_text(facts: dict[str, Any]) -> str:
     lines += [f"  missing index: {statement};" for statement in facts["missing_indexes"]]
     lines += ["  plan:", *(f"    {line}" for line in Part.of(facts["tree"]).lines())]
     return "\n".join([*lines, *_queries(facts)])
+
+
+def _cycle(facts: dict[str, Any] | None) -> list[str]:
+    if facts is None:
+        return []
+    begin = f"from nothing, since {facts['anew']}" if facts["anew"] else "from what it shows"
+    rounds = f"{begin}, in at most {facts['limit']} rounds until nothing changes"
+    refused = facts["refused"] and f"refused: {facts['refused']}"
+    return [f"  cycle: {facts['way']}", f"  rounds: {refused or rounds}"]
 
 
 def _queries(facts: dict[str, Any]) -> list[str]:

@@ -108,7 +108,7 @@ def plan_differential(shape: Shape, windows: dict[int, Window], small: int, stat
     placement = choose(parts, shape.definition, delta_rows, small, joinable is not None)
     changed = frozenset(relid for relid, window in windows.items() if window.past_rows)
     compiler = Compiler(shape.definition, windows, admissions(query.rows, shape.definition, changed))
-    delta = _rows(compiler, parts, shape)
+    delta = rows_of(compiler, parts, shape)
     if compiler.reads_whole_tables and placement.place is Place.INDEX:
         placement = Placement(Place.POSTGRES, "a part of the query is computed for all keys")
     plan = RefreshPlan(
@@ -135,7 +135,7 @@ def plan_initial(shape: Shape, windows: dict[int, Window], action: Action, reaso
     """Plan the first load, or the reinitialization, of a differentiable stream table at its new frontier."""
     query = _differentiable(shape)
     compiler = Compiler(shape.definition, windows)
-    rows = _as_written(query, windows) or _rows(compiler, unfolded((at(query.rows, Version.NEW),), windows), shape)
+    rows = _as_written(query, windows) or rows_of(compiler, unfolded((at(query.rows, Version.NEW),), windows), shape)
     settings = PLANNER + SETTINGS[Place.POSTGRES]
     plan = RefreshPlan(action, reason, shape, tuple(windows.values()), Stage.CONTENT, top=query.top)
     grouped, lossy = shape.grouped, _lossy(shape)
@@ -178,7 +178,8 @@ def _differentiable(shape: Shape) -> Query:
     return shape.query
 
 
-def _rows(compiler: Compiler, parts: tuple[Relation, ...], shape: Shape) -> str:
+def rows_of(compiler: Compiler, parts: tuple[Relation, ...], shape: Shape) -> str:
+    """Compile the weighted rows below the aggregate; none where there are no parts."""
     if not parts:
         # What changed is named only by an unused WITH entry.
         return f"SELECT * FROM (\n{input_layout(shape)}\n) AS q WHERE false"

@@ -111,7 +111,8 @@ def set_operation(reader: Reader, query: exp.SetOperation, arms: tuple[Rows, Row
             head, tail = _counted(keys, f"{left} - {right}", group)
         case _:
             raise NotDifferentiable(query.key.upper())
-    leaf = derive(reader, rows, (*keys, "side"), keys, Form(query.key, head, tail, keys))
+    name = query.key if query.args.get("distinct") else f"{query.key} all"
+    leaf = derive(reader, rows, (*keys, "side"), keys, Form(name, head, tail, keys))
     columns = columns_of(leaf)
     return Block((leaf,), (), {"": dict(zip(names, (columns[key] for key in keys), strict=True))})
 

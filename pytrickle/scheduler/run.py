@@ -12,11 +12,12 @@ from pytrickle.cut import Cut
 from pytrickle.db import Snapshot, translate_errors
 from pytrickle.errors import FuseBlown, PytrickleError, RefreshConflict
 from pytrickle.gating import blocks
+from pytrickle.member import Done, MemberFailed
 from pytrickle.refresh import Refresher
 from pytrickle.scheduler.prepare import Broken
 from pytrickle.scheduler.record import record_blown_fuse, record_failure, record_skip
-from pytrickle.scheduler.units import Unit
-from pytrickle.together import Done, MemberFailed, Together
+from pytrickle.scheduler.units import Unit, apart
+from pytrickle.together import Together, in_blocks
 
 END_OF_TRANSACTION = 2**63 - 1
 OnResult = Callable[[RefreshResult], None]
@@ -67,7 +68,7 @@ class Pass:
         """Refresh a unit, whose failures and skips are results too. What it reads must have been done before."""
         # First loads show nothing inconsistent: they go one by one, so that Spark may stage what is large.
         together = len(unit.tables) > 1 and all(table.populated for table in unit.tables)
-        if together and not self.is_quiet(unit):
+        if unit.cycles or (together and not self.is_quiet(unit)):
             self._unit(unit, initiated, respect_gate)
             return
         for table in unit.tables:
@@ -86,14 +87,14 @@ class Pass:
         try:
             if error := self.broken.get(table.pgt_id):
                 raise error
+            reached = self._reached(Unit((table,)))
+            claimed = table if table.relid in reached else _unclaiming(table)
             if self._is_quiet(table):
-                goal = self._goal(table, False, {}, initiated_by)
-                with translate_errors():
-                    self._done(table, (self.refresher.settle(self._claimed(table, frozenset()), goal), None))
+                self._done(table, self._settled(claimed, initiated_by), reached)
                 return
             with self._snapshot({table.relid}, (table,)) as snapshot:
                 goal = self._goal(table, snapshot is not self.base, {}, initiated_by)
-                self._done(table, self.refresher.refresh(snapshot, self._claimed(table, frozenset()), goal))
+                self._done(table, self.refresher.refresh(snapshot, claimed, goal), reached)
         except RefreshConflict as conflict:
             self._report(table, _unrefreshed(table, "SKIP", str(conflict)))
         except FuseBlown as blown:
@@ -103,7 +104,6 @@ class Pass:
 
     def _unit(self, unit: Unit, initiated: Mapping[int, str], respect_gate: bool) -> None:
         """Refresh a unit in one transaction; what keeps one member back keeps them all."""
-        members = frozenset(table.relid for table in unit.tables)
 
         def by(table: StreamTable) -> str:
             return initiated.get(table.pgt_id, "SCHEDULER")
@@ -115,14 +115,29 @@ class Pass:
             for table in unit.tables:
                 if error := self.broken.get(table.pgt_id):
                     raise MemberFailed(table, error)
-            with self._snapshot(members, unit.tables) as snapshot:
-                later = snapshot is not self.base
-                together = Together(self.refresher, snapshot, lambda t, written: self._goal(t, later, written, by(t)))
-                done = together.refresh(tuple(self._claimed(table, members) for table in unit.tables))
+            reached = self._reached(unit)
+            claimed = tuple(table if table.relid in reached else _unclaiming(table) for table in unit.tables)
+            done = self._together(claimed, unit.cycles, by)
             for table in unit.tables:
-                self._done(table, done[table.relid])
+                self._done(table, done[table.relid], reached)
         except MemberFailed as failed:
             self._fail_unit(unit, failed, by)
+
+    def _together(
+        self, tables: tuple[StreamTable, ...], cycles: tuple[frozenset[int], ...], by: Callable[[StreamTable], str]
+    ) -> dict[int, Done]:
+        if all(self._is_quiet(table) for table in tables):
+            return {table.relid: self._settled(table, by(table)) for table in tables}
+        with self._snapshot((table.relid for table in tables), tables) as snapshot:
+            later = snapshot is not self.base
+            together = Together(
+                self.refresher, snapshot, lambda t, written: self._goal(t, later, written, by(t)), cycles
+            )
+            return together.refresh(tables)
+
+    def _settled(self, table: StreamTable, initiated_by: str) -> Done:
+        with translate_errors():
+            return self.refresher.settle(table, self._goal(table, False, {}, initiated_by)), None
 
     def _hindrance(
         self, unit: Unit, initiated: Mapping[int, str], respect_gate: bool
@@ -131,7 +146,7 @@ class Pass:
             return halted, f"{halted.name} is {halted.halted}"
         members = frozenset(table.relid for table in unit.tables)
         reasons = ((table, self._obstacle(table, respect_gate, members)) for table in unit.tables)
-        return next(((table, reason) for table, reason in reasons if reason), None)
+        return next(((table, reason) for table, reason in reasons if reason), None) or apart(unit)
 
     def _fail_unit(self, unit: Unit, failed: MemberFailed, by: Callable[[StreamTable], str]) -> None:
         culprit = next(table for table in unit.tables if table.relid == failed.table.relid)
@@ -200,21 +215,21 @@ class Pass:
         xid = xid or self.written.get(dependency.relid)
         return Cut(self.base.cut.snapshot, xid, END_OF_TRANSACTION if xid else None, self.base.cut.lsn)
 
-    def _claimed(self, table: StreamTable, members: frozenset[int]) -> StreamTable:
-        """What reads a stream table that this pass did not bring up to date cannot claim the sources' new watermark."""
-        if self._reads_current(table, members):
-            return table
-        return replace(table, decision=replace(table.decision, effective_watermark=None))
+    def _reached(self, unit: Unit) -> frozenset[int]:
+        """Return what stands where the sources do once a unit is refreshed: nothing that it reads was left behind."""
+        reached = self.current.copy()
+        for block in in_blocks(unit.tables, unit.cycles):
+            members = {table.relid for table in block}
+            upstream = {d.relid for table in block for d in table.dependencies if d.kind == "STREAM_TABLE"}
+            if upstream <= reached | members:
+                reached |= members
+        return frozenset(reached)
 
-    def _reads_current(self, table: StreamTable, members: frozenset[int]) -> bool:
-        upstream = {dependency.relid for dependency in table.dependencies if dependency.kind == "STREAM_TABLE"}
-        return upstream <= self.current | members
-
-    def _done(self, table: StreamTable, done: Done) -> None:
+    def _done(self, table: StreamTable, done: Done, reached: frozenset[int]) -> None:
         result, committed = done
         if committed:
             self.written[table.relid] = committed.xid
-        if self._reads_current(table, frozenset()):
+        if table.relid in reached:
             self.current.add(table.relid)
         self._report(table, result)
 
@@ -239,6 +254,11 @@ class Pass:
         self.since = monotonic()
         self.results[table.relid] = result
         self.on_result(result)
+
+
+def _unclaiming(table: StreamTable) -> StreamTable:
+    """What reads a stream table that this pass did not bring up to date cannot claim the sources' new watermark."""
+    return replace(table, decision=replace(table.decision, effective_watermark=None))
 
 
 def _held(culprit: StreamTable, reason: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytrickle.catalog.refresh import RefreshGroup, StreamTable
+from pytrickle.scheduler.order import cycles, reading
 
 if TYPE_CHECKING:
     import networkx
@@ -16,12 +17,14 @@ if TYPE_CHECKING:
 class Unit:
     """Stream tables in the order in which they read each other; most units are of one.
 
-    `causes` say what ties them together. With `slowest` the unit is due when all of them are, else when one is.
+    `causes` say what ties them together, `cycles` which of them read each other. With `slowest` the unit is due when
+    all of them are, else when one is.
     """
 
     tables: tuple[StreamTable, ...]
     causes: tuple[str, ...] = ()
     slowest: bool = False
+    cycles: tuple[frozenset[int], ...] = ()
 
     def is_due(self, due: Set[int], asked: Iterable[int]) -> bool:
         """Whether the unit is refreshed now, given the numbers of those that are due and of those asked for."""
@@ -38,21 +41,36 @@ class Unit:
 def units(tables: tuple[StreamTable, ...], groups: Iterable[RefreshGroup]) -> tuple[Unit, ...]:
     """Group stream tables, sorted sources first, into units that can be refreshed one after the other.
 
-    Ties are diamonds that are to be atomic and refresh groups; what lies between two members joins them.
+    Ties are diamonds that are to be atomic, cycles and refresh groups; what lies between two members joins them.
     """
-    ties = [*_diamonds(tables), *_declared(tables, groups)]
+    circular = cycles(tables)
+    ties = [*_diamonds(tables), *_declared(tables, groups), *((members, "cycle") for members in circular)]
     if not ties:
         return tuple(Unit((table,)) for table in tables)
-    return _sorted(tables, ties)
+    return _sorted(tables, ties, circular)
 
 
 Tie = tuple[frozenset[int], str]
+Cycles = tuple[frozenset[int], ...]
 
 
 def _declared(tables: tuple[StreamTable, ...], groups: Iterable[RefreshGroup]) -> list[Tie]:
     known = {table.relid for table in tables}
     atomic = [(group.members & known, f"refresh group {group.name}") for group in groups if group.atomic]
     return [tie for tie in atomic if len(tie[0]) > 1]
+
+
+def apart(unit: Unit) -> tuple[StreamTable, str] | None:
+    """Find a member of a cycle that may not read a source at the cut at which another one does, and say so."""
+    for cycle in unit.cycles:
+        cuts: dict[int, tuple[str, object]] = {}
+        for table in (table for table in unit.tables if table.relid in cycle):
+            for source in table.dependencies:
+                cut = table.decision.caps.get(source.relid)
+                other, agreed = cuts.setdefault(source.relid, (table.name, cut))
+                if cut != agreed:
+                    return table, f"{table.name} and {other} cannot read {source.name} at the same cut yet"
+    return None
 
 
 def due_tables(tables: tuple[StreamTable, ...], groups: Iterable[RefreshGroup]) -> set[int]:
@@ -92,14 +110,12 @@ def _may_meet_itself(table: StreamTable, stored: Set[int]) -> bool:
     return len(sources) > 1 and not stored.isdisjoint(sources)
 
 
-def _sorted(tables: tuple[StreamTable, ...], ties: list[Tie]) -> tuple[Unit, ...]:
+def _sorted(tables: tuple[StreamTable, ...], ties: list[Tie], circular: Cycles) -> tuple[Unit, ...]:
     import networkx
 
     by_relid = {table.relid: table for table in tables}
     rank = {table.relid: i for i, table in enumerate(tables)}
-    graph: networkx.DiGraph[int] = networkx.DiGraph()
-    graph.add_nodes_from(by_relid)
-    graph.add_edges_from((d.relid, t.relid) for t in tables for d in t.dependencies if d.relid in by_relid)
+    graph = reading(tables)
     # Tied tables reach each other both ways, so that the components are the units, and what lies between joins them.
     for members, _ in ties:
         ordered = sorted(members)
@@ -108,7 +124,8 @@ def _sorted(tables: tuple[StreamTable, ...], ties: list[Tie]) -> tuple[Unit, ...
     order = networkx.lexicographical_topological_sort(
         components, lambda n: min(map(rank.__getitem__, _of(components, n)))
     )
-    return tuple(_unit(sorted(_of(components, node), key=rank.__getitem__), by_relid, ties) for node in order)
+    found = (tuple(by_relid[relid] for relid in sorted(_of(components, n), key=rank.__getitem__)) for n in order)
+    return tuple(_unit(members, ties, circular) for members in found)
 
 
 def _of(components: networkx.DiGraph[int], node: int) -> set[int]:
@@ -116,8 +133,8 @@ def _of(components: networkx.DiGraph[int], node: int) -> set[int]:
     return members
 
 
-def _unit(members: list[int], by_relid: Mapping[int, StreamTable], ties: list[Tie]) -> Unit:
-    tables = tuple(by_relid[relid] for relid in members)
+def _unit(tables: tuple[StreamTable, ...], ties: list[Tie], circular: Cycles) -> Unit:
+    members = {table.relid for table in tables}
     causes = tuple(cause for tied, cause in ties if not tied.isdisjoint(members))
     slowest = any(t.diamond_schedule_policy == "slowest" for t in tables if f"diamond below {t.name}" in causes)
-    return Unit(tables, causes, slowest)
+    return Unit(tables, causes, slowest, tuple(cycle for cycle in circular if not cycle.isdisjoint(members)))

@@ -82,25 +82,3 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.check_source_rights(regclass) IS
     'Error 42501 unless the current role may read, and have captured, what a view reads; 0A000 where row-level security applies to it.';
-
-CREATE OR REPLACE FUNCTION pgtrickle.check_cycle(pgt_id integer) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
-AS $$
-BEGIN
-    IF EXISTS (
-        WITH RECURSIVE upstream(id) AS (
-            SELECT t.pgt_id FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t ON t.pgt_relid = d.source_relid
-            WHERE d.pgt_id = check_cycle.pgt_id
-            UNION
-            SELECT t.pgt_id FROM upstream JOIN pgt_dependencies AS d ON d.pgt_id = upstream.id
-            JOIN pgt_stream_tables AS t ON t.pgt_relid = d.source_relid)
-        SELECT FROM upstream WHERE id = check_cycle.pgt_id)
-    THEN
-        RAISE EXCEPTION 'stream table % would read itself', (SELECT pgt_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = check_cycle.pgt_id)
-            USING ERRCODE = '42P17', CONSTRAINT = 'cycle',
-                  HINT = 'Break the cycle: one of the stream tables or views in it must read something else.';
-    END IF;
-END
-$$;
-COMMENT ON FUNCTION pgtrickle.check_cycle(integer) IS
-    'Error 42P17 if a stream table reads itself, through whatever it reads.';

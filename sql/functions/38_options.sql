@@ -20,14 +20,16 @@ BEGIN
     PERFORM check_choice('tier', options.tier, 'hot', 'warm', 'cold', 'frozen');
     PERFORM check_choice('diamond_consistency', options.diamond_consistency, 'atomic', 'none');
     PERFORM check_choice('diamond_schedule_policy', options.diamond_schedule_policy, 'fastest', 'slowest');
-    IF options.require_watermark IS NULL THEN
-        PERFORM refuse_value('require_watermark', NULL, 'Use true or false.');
+    IF options.require_watermark IS NULL OR options.allow_circular IS NULL THEN
+        PERFORM refuse_value(CASE WHEN options.allow_circular IS NULL THEN 'allow_circular' ELSE 'require_watermark' END, NULL, 'Use true or false.');
     ELSIF options.watermark_tolerance < interval '0' THEN
         PERFORM refuse_value('watermark_tolerance', options.watermark_tolerance::text, 'Use an interval of zero or more.');
     ELSIF options.gate_deadline <= interval '0' THEN
         PERFORM refuse_value('gate_deadline', options.gate_deadline::text, 'Use an interval longer than zero.');
     ELSIF options.fuse_ceiling <= 0 THEN
         PERFORM refuse_value('fuse_ceiling', options.fuse_ceiling::text, 'Use a number of rows above zero.');
+    ELSIF (options.max_fixpoint_iterations > 0) IS NOT TRUE THEN
+        PERFORM refuse_value('max_fixpoint_iterations', options.max_fixpoint_iterations::text, 'Use a number of rounds above zero.');
     END IF;
     PERFORM check_schedule(options.schedule, options.schedule_timezone);
 END
@@ -42,7 +44,8 @@ DECLARE
     defaults CONSTANT jsonb := jsonb_build_object(
         'schedule', 'calculated', 'schedule_timezone', current_setting('TimeZone'), 'refresh_mode', 'AUTO', 'watermark_gating', 'auto',
         'require_watermark', false, 'tier', 'hot', 'watermark_tolerance', NULL, 'gate_deadline', NULL,
-        'diamond_consistency', 'atomic', 'diamond_schedule_policy', 'fastest', 'fuse_ceiling', NULL);
+        'diamond_consistency', 'atomic', 'diamond_schedule_policy', 'fastest', 'fuse_ceiling', NULL,
+        'allow_circular', false, 'max_fixpoint_iterations', 100);
     stranger text;
 BEGIN
     SELECT n INTO stranger FROM unnest(names) AS n WHERE n IS NULL OR NOT defaults ? n;

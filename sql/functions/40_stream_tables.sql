@@ -226,11 +226,10 @@ $$;
 COMMENT ON FUNCTION pgtrickle.record_source(integer, regclass, text, text[]) IS
     'Records a dependency and has its columns captured.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.record_sources(pgt_id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle.lock_query_sources(view regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
-    view CONSTANT regclass := (SELECT t.view_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = record_sources.pgt_id);
     sources regclass[];
     buffers text[];
 BEGIN
@@ -238,6 +237,18 @@ BEGIN
     FROM query_sources(view) AS s LEFT JOIN LATERAL unnest(buffers_to_extend(s.source_relid, s.columns_used)) AS b(buffer) ON true
     WHERE s.source_type <> 'UNCAPTURED';
     PERFORM lock_sources(COALESCE(sources, '{}'), 'SHARE ROW EXCLUSIVE', COALESCE(buffers, '{}'));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.lock_query_sources(regclass) IS
+    'Locks, all at once, the sources of a hidden view whose changes are to be captured.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.record_sources(pgt_id integer) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    view CONSTANT regclass := (SELECT t.view_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = record_sources.pgt_id);
+BEGIN
+    PERFORM lock_query_sources(view);
     PERFORM record_source(record_sources.pgt_id, s.source_relid, s.source_type, s.columns_used)
     FROM query_sources(view) AS s ORDER BY s.source_relid::oid;
     PERFORM check_cycle(record_sources.pgt_id);

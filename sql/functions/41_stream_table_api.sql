@@ -6,6 +6,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table(
         tier text DEFAULT 'hot', schedule_timezone text DEFAULT current_setting('TimeZone'),
         watermark_tolerance interval DEFAULT NULL, gate_deadline interval DEFAULT NULL,
         diamond_consistency text DEFAULT 'atomic', diamond_schedule_policy text DEFAULT 'fastest', fuse_ceiling bigint DEFAULT NULL,
+        allow_circular boolean DEFAULT false, max_fixpoint_iterations integer DEFAULT 100,
         -- Evaluated in the caller's session: unqualified names mean what they mean there.
         search_path text DEFAULT current_setting('search_path')) RETURNS integer
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -27,6 +28,8 @@ BEGIN
     options.diamond_consistency := diamond_consistency;
     options.diamond_schedule_policy := diamond_schedule_policy;
     options.fuse_ceiling := fuse_ceiling;
+    options.allow_circular := allow_circular;
+    options.max_fixpoint_iterations := max_fixpoint_iterations;
     PERFORM check_options(options);
     IF query IS NULL THEN
         PERFORM refuse_value('query', NULL, 'Give a SELECT statement.');
@@ -40,12 +43,12 @@ BEGIN
     INSERT INTO pgt_stream_tables (
         pgt_id, pgt_relid, pgt_schema, pgt_name, defining_query, view_relid, schedule, schedule_timezone, refresh_mode,
         watermark_gating, require_watermark, tier, watermark_tolerance, gate_deadline, diamond_consistency, diamond_schedule_policy,
-        fuse_ceiling, session_settings, full_reason, time_dependent, system_identifier)
+        fuse_ceiling, allow_circular, max_fixpoint_iterations, session_settings, full_reason, time_dependent, system_identifier)
     OVERRIDING SYSTEM VALUE
     VALUES (id, create_storage(target.schema_name, target.table_name, view), target.schema_name, target.table_name,
             query, view, schedule, schedule_timezone, refresh_mode,
             watermark_gating, require_watermark, tier, watermark_tolerance, gate_deadline, diamond_consistency, diamond_schedule_policy,
-            fuse_ceiling, session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
+            fuse_ceiling, allow_circular, max_fixpoint_iterations, session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
             full_reason(view), time_dependence(view) IS NOT NULL, (SELECT system_identifier FROM pg_control_system()));
     PERFORM record_sources(id);
     PERFORM check_hold_back();
@@ -54,7 +57,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table(
-    text, text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, text) IS
+    text, text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, text) IS
     'Creates a stream table from a query and has its sources captured; returns its number. It is filled by the next refresh. '
     'schedule is ''calculated'', an interval, or a cron expression in schedule_timezone; refresh_mode AUTO, DIFFERENTIAL or FULL; watermark_gating auto, none, gate or hold_back; '
     'tier hot, warm, cold or frozen; diamond_consistency atomic or none; diamond_schedule_policy fastest or slowest.';
@@ -68,6 +71,7 @@ AS $$
         watermark_tolerance = options.watermark_tolerance, gate_deadline = options.gate_deadline,
         diamond_consistency = options.diamond_consistency, diamond_schedule_policy = options.diamond_schedule_policy,
         fuse_ceiling = options.fuse_ceiling,
+        allow_circular = options.allow_circular, max_fixpoint_iterations = options.max_fixpoint_iterations,
         next_due_at = CASE WHEN (t.schedule, t.schedule_timezone, t.tier) = (options.schedule, options.schedule_timezone, options.tier)
                            THEN t.next_due_at END,
         -- Mode FULL does not keep the aggregate state, on which a differential refresh would build.
@@ -84,6 +88,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.alter_stream_table(
         require_watermark boolean DEFAULT NULL, tier text DEFAULT NULL, schedule_timezone text DEFAULT NULL,
         watermark_tolerance interval DEFAULT NULL, gate_deadline interval DEFAULT NULL,
         diamond_consistency text DEFAULT NULL, diamond_schedule_policy text DEFAULT NULL, fuse_ceiling bigint DEFAULT NULL,
+        allow_circular boolean DEFAULT NULL, max_fixpoint_iterations integer DEFAULT NULL, query text DEFAULT NULL,
         reset text[] DEFAULT '{}', search_path text DEFAULT current_setting('search_path')) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
@@ -91,61 +96,71 @@ DECLARE
     id CONSTANT integer := stream_table_id(name, search_path);
     options pgt_stream_tables;
 BEGIN
+    IF query IS NOT NULL THEN
+        PERFORM replace_query_view(id, query, search_path);
+    END IF;
     SELECT * INTO options FROM pgt_stream_tables WHERE pgt_id = id FOR UPDATE;
     options := jsonb_populate_record(options, default_options(reset) || jsonb_strip_nulls(jsonb_build_object(
         'schedule', schedule, 'refresh_mode', refresh_mode, 'watermark_gating', watermark_gating, 'require_watermark', require_watermark,
         'tier', tier, 'schedule_timezone', schedule_timezone, 'watermark_tolerance', watermark_tolerance, 'gate_deadline', gate_deadline,
-        'diamond_consistency', diamond_consistency, 'diamond_schedule_policy', diamond_schedule_policy, 'fuse_ceiling', fuse_ceiling)));
+        'diamond_consistency', diamond_consistency, 'diamond_schedule_policy', diamond_schedule_policy, 'fuse_ceiling', fuse_ceiling,
+        'allow_circular', allow_circular, 'max_fixpoint_iterations', max_fixpoint_iterations)));
     PERFORM check_options(options);
-    PERFORM refuse_differential(refresh_mode, options.full_reason);
     PERFORM store_options(options);
+    IF query IS NOT NULL THEN
+        PERFORM adopt_query(id, query, search_path);
+    ELSE
+        PERFORM check_cycle(id);
+    END IF;
+    PERFORM refuse_differential(t.refresh_mode, t.full_reason) FROM pgt_stream_tables AS t
+    WHERE t.pgt_id = id AND (query IS NOT NULL OR alter_stream_table.refresh_mode IS NOT NULL);
     PERFORM check_hold_back();
     PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.alter_stream_table(
-    text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, text[], text) IS
-    'Changes options of a stream table; those left NULL stay, those named in reset go back to their defaults. Acts at the next tick.';
+    text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, text, text[], text) IS
+    'Changes options of a stream table; those left NULL stay, those named in reset go back to their defaults. A new query must have the same columns '
+    'and has the stream table computed anew. Acts at the next tick.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.drop_dependents(pgt_id integer, cascade boolean) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle.refuse_dependents(pgt_id integer) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
-    dependents text[];
-    dependent text;
+    dependents text;
 BEGIN
-    SELECT array_agg(format('%I.%I', d.pgt_schema, d.pgt_name) ORDER BY d.pgt_id DESC) INTO dependents
+    SELECT string_agg(format('%I.%I', d.pgt_schema, d.pgt_name), ', ' ORDER BY d.pgt_id DESC) INTO dependents
     FROM pgt_stream_tables AS t JOIN pgt_dependencies AS p ON p.source_relid = t.pgt_relid JOIN pgt_stream_tables AS d ON d.pgt_id = p.pgt_id
-    WHERE t.pgt_id = drop_dependents.pgt_id;
-    IF dependents IS NOT NULL AND NOT cascade THEN
-        RAISE EXCEPTION 'other stream tables read it: %', array_to_string(dependents, ', ')
+    WHERE t.pgt_id = refuse_dependents.pgt_id AND d.pgt_id <> t.pgt_id;
+    IF dependents IS NOT NULL THEN
+        RAISE EXCEPTION 'other stream tables read it: %', dependents
             USING ERRCODE = '2BP01', CONSTRAINT = 'dependents_exist',
                   HINT = 'Drop them first, or pass cascade => true to drop them too.';
     END IF;
-    FOREACH dependent IN ARRAY COALESCE(dependents, '{}') LOOP
-        -- A dependent may have gone together with another one.
-        IF EXISTS (SELECT FROM pgt_stream_tables AS t WHERE format('%I.%I', t.pgt_schema, t.pgt_name) = dependent) THEN
-            PERFORM drop_stream_table(dependent, true);
-        END IF;
-    END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.drop_dependents(integer, boolean) IS
-    'Drops the stream tables that read this one, or error 2BP01 without cascade.';
+COMMENT ON FUNCTION pgtrickle.refuse_dependents(integer) IS 'Error 2BP01 if other stream tables read this one.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.drop_stream_table(
-        name text, cascade boolean DEFAULT false, search_path text DEFAULT current_setting('search_path')) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
-    -- A refresh may use the hidden view and wait, in another session, for a row that is locked here.
-    SET lock_timeout = '30s'
+CREATE OR REPLACE FUNCTION pgtrickle.downstream_tables(p_pgt_id integer) RETURNS TABLE (pgt_id integer)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    WITH RECURSIVE downstream(id) AS (
+        SELECT p_pgt_id
+        UNION
+        SELECT d.pgt_id FROM downstream AS u JOIN pgt_stream_tables AS t ON t.pgt_id = u.id JOIN pgt_dependencies AS d ON d.source_relid = t.pgt_relid)
+    SELECT id FROM downstream
+$$;
+COMMENT ON FUNCTION pgtrickle.downstream_tables(integer) IS
+    'The stream table and all stream tables that read it, at any depth.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.drop_alone(id integer, cascade boolean) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
-    id CONSTANT integer := stream_table_id(name, search_path);
     dropped pgt_stream_tables;
     sources regclass[] := ARRAY(SELECT source_relid FROM pgt_dependencies WHERE pgt_id = id AND source_type <> 'UNCAPTURED');
     relation record;
 BEGIN
-    PERFORM drop_dependents(id, cascade);
     PERFORM lock_sources(
         sources || (SELECT pgt_relid FROM pgt_stream_tables WHERE pgt_id = id), 'ACCESS EXCLUSIVE',
         ARRAY(SELECT buffer FROM pgt_change_tracking WHERE source_relid = ANY (sources)));
@@ -161,6 +176,24 @@ BEGIN
     LOOP
         EXECUTE format('DROP %s %s %s', relation.kind, relation.name, CASE WHEN cascade THEN 'CASCADE' ELSE 'RESTRICT' END);
     END LOOP;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.drop_alone(integer, boolean) IS
+    'Drops a stream table that no other one reads; with cascade also the views that do.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.drop_stream_table(
+        name text, cascade boolean DEFAULT false, search_path text DEFAULT current_setting('search_path')) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
+    -- A refresh may use the hidden view and wait, in another session, for a row that is locked here.
+    SET lock_timeout = '30s'
+AS $$
+DECLARE
+    id CONSTANT integer := stream_table_id(name, search_path);
+BEGIN
+    IF NOT cascade THEN
+        PERFORM refuse_dependents(id);
+    END IF;
+    PERFORM drop_alone(d.pgt_id, cascade) FROM downstream_tables(id) AS d WHERE cascade OR d.pgt_id = id ORDER BY d.pgt_id DESC;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.drop_stream_table(text, boolean, text) IS

@@ -1,5 +1,5 @@
--- Views and functions below a defining query may be replaced behind our back: their new meaning is taken in before
--- anything is refreshed.
+-- A defining query may get another meaning: it is altered, or views and functions below it are replaced behind our back,
+-- which is taken in before anything is refreshed.
 
 CREATE OR REPLACE FUNCTION pgtrickle.adopt_definition(p_pgt_id integer) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -46,3 +46,104 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle.changed_definitions() IS
     'Stream tables for which adopt_definition() must be called before they are refreshed; every tick does so.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.refuse_other_columns(view regclass, stored regclass) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    columns text;
+BEGIN
+    SELECT string_agg(column_definition(stored, a.attname), ', ' ORDER BY a.attnum) INTO columns
+    FROM pg_attribute AS a WHERE a.attrelid = stored AND a.attnum > 0 AND NOT a.attisdropped;
+    IF columns IS DISTINCT FROM (
+        SELECT string_agg(column_definition(view, a.attname), ', ' ORDER BY a.attnum)
+        FROM pg_attribute AS a WHERE a.attrelid = view AND a.attnum > 0)
+    THEN
+        PERFORM refuse_query('the new query has other columns than the stream table',
+            format('It must have the columns %s. For others drop the stream table, and create it again.', columns));
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.refuse_other_columns(regclass, regclass) IS
+    'Error 0A000 unless a view has the columns of a stream table: names, types and collations.';
+
+-- A refresh may hold its snapshot, and with it what is locked here, while another of its sessions waits for the row of
+-- the stream table: so no lock is kept while waiting for one of them, and all of them come before that row.
+CREATE OR REPLACE FUNCTION pgtrickle.try_set_query_aside(id integer) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET lock_timeout = '400ms' SET client_min_messages = warning
+AS $$
+DECLARE
+    unique_key regclass;
+BEGIN
+    EXECUTE format('ALTER VIEW pgtrickle_state.query_%s RENAME TO query_%s_before', id, id);
+    -- What was derived from the query before: the key of its groups and their state, the rows below its LIMIT.
+    FOR unique_key IN
+        SELECT i.indexrelid FROM pgt_stream_tables AS t JOIN pg_index AS i ON i.indrelid = t.pgt_relid JOIN pg_class AS c ON c.oid = i.indexrelid
+        WHERE t.pgt_id = id AND c.relname = format('pgt_key_%s', id)
+    LOOP
+        EXECUTE format('DROP INDEX %s', unique_key);
+    END LOOP;
+    EXECUTE format('DROP TABLE IF EXISTS pgtrickle_state.state_%s, pgtrickle_state.body_%s', id, id);
+    RETURN true;
+EXCEPTION
+    WHEN lock_not_available OR deadlock_detected THEN RETURN false;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.try_set_query_aside(integer) IS
+    'Renames the hidden view of a stream table and drops what was derived from its query; false, and nothing done, where a transaction uses them.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.set_query_aside(id integer) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    patience CONSTANT interval := COALESCE(NULLIF(current_setting('lock_timeout')::interval, '0'), '5 minutes');
+    started CONSTANT timestamptz := clock_timestamp();
+BEGIN
+    WHILE NOT try_set_query_aside(id) LOOP
+        IF clock_timestamp() > started + patience THEN
+            RAISE EXCEPTION 'could not lock stream table number % within %', id, patience
+                USING ERRCODE = '55P03', CONSTRAINT = 'capture_lock',
+                      HINT = 'A long transaction reads it, or a refresh of it is under way; try again later.';
+        END IF;
+        PERFORM pg_sleep(0.05);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.set_query_aside(integer) IS
+    'Waits until nobody uses the query of a stream table, then sets it aside. Gives up after lock_timeout, or 5 minutes.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.replace_query_view(id integer, query text, search_path text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    stream_table CONSTANT pgt_stream_tables := (SELECT t FROM pgt_stream_tables AS t WHERE t.pgt_id = id);
+    written regclass;
+    canonical text;
+BEGIN
+    PERFORM set_query_aside(id);
+    written := create_query_view(id, query, search_path);
+    PERFORM refuse_other_columns(written, stream_table.pgt_relid);
+    canonical := pg_get_viewdef(written);
+    EXECUTE format('DROP VIEW pgtrickle_state.query_%s', id);
+    -- The view keeps its identity, by which a refresh under way knows it; the claim of that one fails afterwards.
+    EXECUTE format('ALTER VIEW pgtrickle_state.query_%s_before RENAME TO query_%s', id, id);
+    EXECUTE format('CREATE OR REPLACE VIEW pgtrickle_state.query_%s AS %s', id, canonical);
+    PERFORM lock_query_sources(stream_table.view_relid);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.replace_query_view(integer, text, text) IS
+    'Gives the hidden view of a stream table another query with the same columns, and locks what that reads.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.adopt_query(id integer, query text, search_path text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    UPDATE pgt_stream_tables AS t
+    SET defining_query = query, session_settings = session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path))
+    WHERE t.pgt_id = id;
+    PERFORM mark_reinitialize(id, 'its defining query was altered');
+    PERFORM adopt_definition(id);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.adopt_query(integer, text, text) IS
+    'Records the query that the hidden view of a stream table was given, and has the stream table computed anew.';

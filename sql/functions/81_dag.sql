@@ -11,13 +11,14 @@ AS $$
         UNION SELECT d.source_relid FROM pgt_dependencies AS d
         UNION SELECT unnest(g.sources) FROM pgt_watermark_groups AS g),
     edge AS (
-        SELECT d.source_relid AS source, t.pgt_relid AS reader FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id)),
+        SELECT d.source_relid AS source, t.pgt_relid AS reader,
+               -- What reads a stream table that is not older than itself was altered, and may have closed a cycle.
+               u.pgt_id >= t.pgt_id AND t.pgt_id IN (SELECT a.pgt_id FROM upstream_tables(u.pgt_id) AS a) AS closing
+        FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id) LEFT JOIN pgt_stream_tables AS u ON u.pgt_relid = d.source_relid),
     reached AS (
         SELECT n.relid, 0 AS depth FROM node AS n
         UNION
-        -- No path is longer than there are stream tables, unless it goes in a circle.
-        SELECT e.reader, r.depth + 1 FROM reached AS r JOIN edge AS e ON e.source = r.relid
-        WHERE r.depth < (SELECT count(*) FROM pgt_stream_tables)),
+        SELECT e.reader, r.depth + 1 FROM reached AS r JOIN edge AS e ON e.source = r.relid WHERE e.closing IS NOT TRUE),
     placed AS (
         SELECT r.relid, max(r.depth) AS depth,
                -- As pgt_status() names it.
@@ -26,7 +27,8 @@ AS $$
         FROM reached AS r GROUP BY r.relid),
     below AS (
         SELECT DISTINCT ON (p.relid) p.relid, s.relid AS source
-        FROM placed AS p JOIN edge AS e ON e.reader = p.relid JOIN placed AS s ON s.relid = e.source AND s.depth = p.depth - 1
+        FROM placed AS p JOIN edge AS e ON e.reader = p.relid AND e.closing IS NOT TRUE
+        JOIN placed AS s ON s.relid = e.source AND s.depth = p.depth - 1
         ORDER BY p.relid, s.name),
     walk AS (
         SELECT p.relid, ARRAY[p.name] AS path FROM placed AS p WHERE NOT EXISTS (SELECT FROM below AS b WHERE b.relid = p.relid)

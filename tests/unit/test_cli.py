@@ -139,10 +139,13 @@ def test_the_query_is_an_argument_a_file_or_stdin(client: Recorder, tmp_path: An
 
 def test_settings_reach_the_client_only_when_given(client: Recorder) -> None:
     run("alter", "report", "--refresh-mode", "full", "--watermark-gating", "hold_back", "--no-require-watermark")
+    run("alter", "report", "SELECT 2", "--allow-circular", "--max-fixpoint-iterations", "7")
     run("alter", "report", "--schedule", "5m", "--tier", "cold", "--gate-deadline", "1h", "--reset", "fuse_ceiling")
+    unsaid = {"query": None, "reset": []}
     assert [keywords for _, _, keywords in client.calls] == [
-        {"reset": [], "refresh_mode": "FULL", "watermark_gating": "hold_back", "require_watermark": False},
-        {"reset": ["fuse_ceiling"], "schedule": "5m", "tier": "cold", "gate_deadline": timedelta(hours=1)},
+        {**unsaid, "refresh_mode": "FULL", "watermark_gating": "hold_back", "require_watermark": False},
+        {**unsaid, "query": "SELECT 2", "allow_circular": True, "max_fixpoint_iterations": 7},
+        {**unsaid, "reset": ["fuse_ceiling"], "schedule": "5m", "tier": "cold", "gate_deadline": timedelta(hours=1)},
     ]
 
 

@@ -70,7 +70,7 @@ def test_each_box_is_in_the_layer_after_the_last_that_it_reads() -> None:
 def test_boxes_that_read_each_other_share_a_layer() -> None:
     circle = nx.DiGraph([("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")])
     assert layers(circle) == (("a",), ("b", "c"), ("d",))
-    assert hanging(circle) == {"a": None, "b": "a", "c": None, "d": "c"}
+    assert hanging(circle) == {"a": None, "b": "a", "c": "b", "d": "c"}
     assert set(layout(circle, dict.fromkeys("abcd", (10.0, 10.0))).frames) == set("abcd")
 
 

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from pytrickle.catalog.decision import Decision
 from pytrickle.catalog.refresh import Dependency, RefreshGroup, StreamTable
-from pytrickle.scheduler.units import Unit, due_tables, units
+from pytrickle.cut import Cut
+from pytrickle.scheduler.order import topological
+from pytrickle.scheduler.units import Unit, apart, due_tables, units
+from pytrickle.together import in_blocks
 
 BASE = 1_000
 RUN = Decision("none", "run", "", None, None, {})
@@ -81,6 +84,40 @@ def test_the_policy_decides_when_a_diamond_is_due() -> None:
     assert found("fastest").is_due({1, 3}, ())
     assert not found("slowest").is_due({1, 3}, ())
     assert found("slowest").is_due({1, 3}, (2,)) and found("slowest").is_due({1, 2, 3}, ())
+
+
+def test_tables_that_read_each_other_are_one_unit_among_those_they_read_and_that_read_them() -> None:
+    tables = topological((table(5, 3), table(2, 1, 4), table(3, 2), table(4, 3), table(1, BASE)))
+    assert [t.relid for t in tables] == [1, 2, 3, 4, 5]
+    found = units(tables, ())
+    assert members(found) == [(1,), (2, 3, 4), (5,)]
+    assert found[1].cycles == (frozenset({2, 3, 4}),) and not found[0].cycles + found[2].cycles
+    assert found[1].is_due({3}, ()) and not found[1].is_due({1, 5}, ())
+
+
+def test_a_table_that_reads_itself_is_a_cycle_of_one() -> None:
+    tables = topological((table(1, BASE), table(2, 1, 2), table(3, 2)))
+    assert members(units(tables, ())) == [(1,), (2,), (3,)]
+    assert [unit.cycles for unit in units(tables, ())] == [(), (frozenset({2}),), ()]
+
+
+def test_what_reads_two_members_of_a_cycle_is_in_their_unit_but_not_in_the_cycle() -> None:
+    (found,) = units(topological((table(1, BASE, 2), table(2, 1), table(3, 1, 2))), ())
+    assert found.cycles == (frozenset({1, 2}),)
+    assert [[t.relid for t in block] for block in in_blocks(found.tables, found.cycles)] == [[1, 2], [3]]
+
+
+def test_members_of_a_cycle_that_are_held_back_at_different_cuts_are_told_apart() -> None:
+    def capped(number: int, pos: int, *sources: int) -> StreamTable:
+        cut = Cut("1:1:", "1", pos, None)
+        return table(number, *sources, decision=Decision("hold_back", "run", "", None, None, {BASE: cut}))
+
+    (same,) = units((capped(1, 7, BASE, 2), capped(2, 7, BASE, 1)), ())
+    assert apart(same) is None
+    (other,) = units((capped(1, 7, BASE, 2), capped(2, 8, BASE, 1)), ())
+    found = apart(other)
+    assert found and found[0].relid == 2
+    assert found[1] == "t2 and t1 cannot read 1000 at the same cut yet"
 
 
 @st.composite

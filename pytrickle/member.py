@@ -1,0 +1,32 @@
+"""One stream table among others that are refreshed with it or not at all: its goal, what was done, and blame."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from pytrickle.apply.commit import Committed
+from pytrickle.catalog.refresh import StreamTable
+from pytrickle.computation import Goal, RefreshResult
+from pytrickle.db import translate_errors
+from pytrickle.errors import PytrickleError
+
+Done = tuple[RefreshResult, Committed | None]
+GoalOf = Callable[[StreamTable, Mapping[int, str]], Goal]
+
+
+class MemberFailed(Exception):
+    """One member of a unit could not be refreshed, so none was."""
+
+    def __init__(self, table: StreamTable, error: PytrickleError) -> None:
+        super().__init__(str(error))
+        self.table = table
+        self.error = error
+
+
+@contextmanager
+def blamed_on(table: StreamTable) -> Iterator[None]:
+    """Raise what makes a refresh fail as MemberFailed."""
+    try:
+        with translate_errors():
+            yield
+    except PytrickleError as error:
+        raise MemberFailed(table, error) from error

@@ -1,0 +1,311 @@
+"""Cycles in ticks: one gate, one cut, one transaction, a limit; and what hangs on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from threading import Thread
+from typing import Any
+
+import pytest
+
+import pytrickle
+from pytrickle.errors import CycleDetected, FixpointNotReached
+from pytrickle.staged import Staged
+from tests.acceptance.conftest import advance, assert_explained
+from tests.conftest import Database
+from tests.equivalence.local_engine import LocalEngine, local_client
+from tests.equivalence.runs import disable_jit
+from tests.waiting import wait_until_blocked
+
+SCHEMA = """
+CREATE TABLE owners (company int NOT NULL, person int NOT NULL);
+CREATE TABLE holdings (parent int NOT NULL, child int NOT NULL);
+INSERT INTO owners VALUES (1, 100);
+INSERT INTO holdings VALUES (1, 2), (2, 3), (3, 2);
+"""
+CONTROL = "SELECT company, person FROM owners UNION SELECT company, person FROM inherited"
+INHERITED = "SELECT h.child AS company, c.person FROM holdings AS h JOIN control AS c ON c.company = h.parent"
+EXPECTED = (
+    "WITH RECURSIVE c AS (SELECT company, person FROM owners UNION"
+    " SELECT h.child, c.person FROM holdings AS h JOIN c ON c.company = h.parent) SELECT * FROM c"
+)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Who controls which company, directly or through others, as two stream tables that read each other."""
+
+    db: Database
+    pt: pytrickle.Client
+    engine: LocalEngine
+
+    def tick(self) -> dict[str, str]:
+        return {r.stream_table.partition(".")[2]: r.action for r in self.pt.tick()}
+
+    def rows(self, name: str = "control") -> set[tuple[Any, ...]]:
+        rows = self.db.execute(f"TABLE {name}")
+        assert len(set(rows)) == len(rows)
+        return set(rows)
+
+    def load(self, clock: str, *statements: str) -> None:
+        """Run each statement and advance the source that it names, in one transaction."""
+        with self.db.connect() as loader, loader.transaction():
+            for statement in statements:
+                loader.execute(statement.encode())
+                advance(loader, statement.split()[2], clock)
+
+    def state(self) -> list[tuple[Any, ...]]:
+        """Return all that a refresh which did nothing visible must leave as it was."""
+        shown = "frontier_version, effective_watermark, data_timestamp"
+        return [
+            *self.db.execute(f"SELECT pgt_id, {shown} FROM pgtrickle.pgt_stream_tables ORDER BY 1"),
+            *self.db.execute(
+                "SELECT pgt_id, source_relid, frontier::text FROM pgtrickle.pgt_dependencies ORDER BY 1, 2"
+            ),
+            *self.db.execute("SELECT ctid::text, xmin::text, c::text FROM control AS c ORDER BY 1"),
+            *self.db.execute("SELECT ctid::text, xmin::text, i::text FROM inherited AS i ORDER BY 1"),
+        ]
+
+
+def create(group: Group, **options: Any) -> None:
+    group.pt.create_stream_table(
+        "control", "SELECT DISTINCT company, person FROM owners", allow_circular=True, **options
+    )
+    group.pt.create_stream_table("inherited", INHERITED, allow_circular=True, **options)
+    group.pt.alter_stream_table("control", query=CONTROL)
+
+
+@pytest.fixture
+def empty(db: Database) -> Iterator[Group]:
+    """The tables, without stream tables."""
+    disable_jit(db)
+    with db.connect() as connection:
+        connection.execute(SCHEMA)
+    with local_client(db.dsn) as (client, engine):
+        yield Group(db, client, engine)
+
+
+@pytest.fixture
+def group(empty: Group) -> Group:
+    """The cycle, filled."""
+    create(empty)
+    assert empty.tick() == {"control": "FULL", "inherited": "FULL"}
+    assert empty.rows() == {(1, 100), (2, 100), (3, 100)}
+    return empty
+
+
+def test_a_quiet_tick_writes_nothing(group: Group) -> None:
+    before = group.state()
+    assert group.tick() == {"control": "NO_DATA", "inherited": "NO_DATA"}
+    assert group.state() == before
+    assert group.db.value("SELECT count(*) FROM pgtrickle.pgt_refresh_history") == 2
+
+
+def test_a_cycle_is_one_transaction_and_one_line_of_history_per_member(group: Group) -> None:
+    group.db.execute("INSERT INTO holdings VALUES (3, 4), (4, 5)")
+    assert group.tick() == {"control": "DIFFERENTIAL", "inherited": "DIFFERENTIAL"}
+    assert group.rows() == set(group.db.execute(EXPECTED)) == {(n, 100) for n in range(1, 6)}
+    assert group.db.value("SELECT count(DISTINCT refresh_xid) FROM pgtrickle.pgt_stream_tables") == 1
+    history = "SELECT rows_inserted, rows_deleted, reason FROM pgtrickle.refresh_history('control', 1)"
+    assert group.db.execute(history) == [(2, 0, "2 changed rows, a fixed point after 3 rounds")]
+    assert group.db.value("SELECT count(*) FROM pgtrickle.pgt_refresh_history") == 4
+    assert group.engine.plans == [], "what reads its own transaction's rows is none of Spark's business"
+
+
+def test_a_manual_refresh_of_one_member_refreshes_the_cycle(group: Group) -> None:
+    group.db.execute("DELETE FROM owners; INSERT INTO owners VALUES (3, 200)")
+    assert group.pt.refresh("inherited").action == "FULL"
+    assert group.rows() == set(group.db.execute(EXPECTED)) == {(3, 200), (2, 200)}
+
+
+@pytest.mark.parametrize("why", ["limit", "value"])
+def test_a_cycle_that_fails_leaves_everything_as_it_was(group: Group, why: str) -> None:
+    """Owner 7 of company 50 controls 51, 52 and so on; with a limit too low, or with a company nobody can compute."""
+    bound = {"limit": "company < 60", "value": "100 / (58 - company) > -1000"}[why]
+    onwards = f"SELECT company + 1, person FROM control WHERE company >= 50 AND {bound}"
+    group.pt.alter_stream_table("control", max_fixpoint_iterations=5 if why == "limit" else 20)
+    group.pt.alter_stream_table("inherited", query=f"{INHERITED} UNION ALL {onwards}")
+    group.tick()
+    before = group.state()
+    group.db.execute("INSERT INTO owners VALUES (50, 7)")
+    results = {r.stream_table.partition(".")[2]: r for r in group.pt.tick()}
+    assert sorted(r.action for r in results.values()) == ["FAILED", "SKIP"]
+    assert group.state() == before
+    failed = "control" if why == "limit" else "inherited"
+    sentence = {"limit": "no fixed point after 5 rounds", "value": "division by zero"}[why]
+    assert sentence in str(results[failed].error)
+    error = FixpointNotReached if why == "limit" else pytrickle.errors.PytrickleError
+    with pytest.raises(error, match=sentence) as refused:
+        group.pt.refresh("control")
+    assert group.state() == before
+    if why == "limit":
+        assert_explained(refused.value)
+        group.pt.alter_stream_table("control", max_fixpoint_iterations=20)
+    else:
+        group.db.execute("DELETE FROM owners WHERE company = 50; INSERT INTO owners VALUES (60, 7)")
+        group.pt.alter_stream_table("inherited", query=INHERITED)
+    group.pt.resume()
+    group.pt.refresh("control")
+    assert max(group.rows()) == (60, 7)
+    assert group.pt.verify("control").matches and group.pt.verify("inherited").matches
+
+
+def test_one_gated_member_holds_the_whole_cycle(empty: Group) -> None:
+    """Only `control` heeds the watermarks, although `inherited` could go on without them."""
+    create(empty)
+    empty.pt.alter_stream_table("inherited", watermark_gating="none")
+    empty.pt.create_watermark_group("both", ["owners", "holdings"])
+    empty.load("12:00", "INSERT INTO owners VALUES (1, 101)", "INSERT INTO holdings VALUES (3, 4)")
+    assert empty.tick() == {"control": "FULL", "inherited": "FULL"}
+    before = empty.state()
+    empty.load("12:05", "INSERT INTO holdings VALUES (4, 5)")
+    results = {r.stream_table.partition(".")[2]: r for r in empty.pt.tick()}
+    assert {name: r.action for name, r in results.items()} == {"control": "SKIP", "inherited": "SKIP"}
+    assert results["inherited"].reason.startswith("it is refreshed together with public.control: both:")
+    assert empty.state() == before
+    empty.load("12:05", "INSERT INTO owners VALUES (5, 102)")
+    assert empty.tick() == {"control": "DIFFERENTIAL", "inherited": "DIFFERENTIAL"}
+    assert empty.rows() == set(empty.db.execute(EXPECTED))
+    watermarks = "SELECT effective_watermark FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 'control'"
+    assert f"{empty.db.value(watermarks):%H:%M}" == "12:05"
+
+
+def test_one_paused_member_holds_the_whole_cycle(group: Group) -> None:
+    group.pt.pause("inherited")
+    group.db.execute("INSERT INTO owners VALUES (9, 9)")
+    before = group.state()
+    assert group.tick() == {"control": "SKIP", "inherited": "SKIP"}
+    assert group.state() == before
+    group.pt.resume("inherited")
+    assert set(group.tick().values()) == {"DIFFERENTIAL"} and (9, 9) in group.rows()
+
+
+def test_a_cycle_that_holds_back_stands_at_one_cut_of_all_its_sources(empty: Group) -> None:
+    empty.pt.create_watermark_group("both", ["owners", "holdings"])
+    create(empty, watermark_gating="hold_back")
+    empty.load("12:00", "INSERT INTO owners VALUES (5, 105)", "INSERT INTO holdings VALUES (3, 4)")
+    agreed = set(empty.db.execute(EXPECTED))
+    empty.load("12:05", "INSERT INTO holdings VALUES (4, 1), (5, 6)")
+    empty.db.execute("DELETE FROM owners WHERE company = 1")
+    assert empty.tick() == {"control": "FULL", "inherited": "FULL"}
+    assert empty.rows() == agreed and empty.pt.verify("inherited").matches
+    assert set(empty.tick().values()) == {"NO_DATA"}
+    empty.load("12:05", "INSERT INTO owners VALUES (6, 106)")
+    assert set(empty.tick().values()) == {"FULL"}
+    assert empty.rows() == set(empty.db.execute(EXPECTED)) != agreed
+    assert {f"{t.effective_watermark:%H:%M}" for t in empty.pt.stream_tables()} == {"12:05"}
+
+
+def test_members_that_cannot_read_a_source_at_one_cut_wait(empty: Group) -> None:
+    """Cuts of before a column was captured cannot be read by the one that reads it: the next advance can."""
+    empty.db.execute("ALTER TABLE owners ADD COLUMN share int NOT NULL DEFAULT 1")
+    empty.pt.create_watermark_group("both", ["owners", "holdings"])
+    create(empty, watermark_gating="hold_back")
+    empty.load("12:00", "INSERT INTO owners VALUES (5, 105)", "INSERT INTO holdings VALUES (3, 4)")
+    empty.tick()
+    before = empty.rows()
+    empty.pt.alter_stream_table("inherited", query=f"{INHERITED} JOIN owners AS o ON o.share = 1 AND o.company = 1")
+    empty.db.execute("INSERT INTO owners VALUES (7, 107)")
+    results = empty.pt.tick()
+    assert {r.action for r in results} == {"SKIP"} and "at the same cut yet" in results[0].reason + results[1].reason
+    assert empty.rows() == before
+    empty.load("12:05", "INSERT INTO owners VALUES (8, 108)", "INSERT INTO holdings VALUES (4, 5)")
+    assert {r.error for r in empty.pt.tick()} == {None}
+    assert empty.rows() == set(empty.db.execute(EXPECTED)) != before
+
+
+def test_what_reads_two_members_is_committed_with_them(group: Group) -> None:
+    group.pt.create_stream_table(
+        "counts", "SELECT c.person, count(*) AS rows FROM control AS c JOIN inherited AS i USING (person) GROUP BY 1"
+    )
+    group.tick()
+    for change in ("INSERT INTO holdings VALUES (3, 4)", "DELETE FROM holdings WHERE parent = 2"):
+        group.db.execute(change)
+        assert group.tick()["counts"] == "DIFFERENTIAL"
+        assert group.db.value("SELECT count(DISTINCT refresh_xid) FROM pgtrickle.pgt_stream_tables") == 1
+        assert group.pt.verify("counts").matches
+    assert group.rows("counts") == {(100, 2)}
+
+
+def test_the_rest_of_the_graph_goes_on_while_a_cycle_fails(group: Group) -> None:
+    group.pt.create_stream_table("people", "SELECT DISTINCT person FROM owners")
+    group.pt.create_stream_table("reach", "SELECT person, count(*) AS companies FROM control GROUP BY person")
+    group.tick()
+    group.pt.alter_stream_table("control", query=f"{CONTROL} WHERE 1 / (company - 9) < 5")
+    group.db.execute("INSERT INTO owners VALUES (2, 300); INSERT INTO holdings VALUES (2, 9), (9, 10)")
+    assert group.tick() == {"control": "FAILED", "inherited": "SKIP", "people": "DIFFERENTIAL", "reach": "SKIP"}
+    group.db.execute("DELETE FROM holdings WHERE child = 9")
+    group.pt.alter_stream_table("control", query=CONTROL)
+    group.pt.resume()
+    group.tick()
+    assert group.rows() == set(group.db.execute(EXPECTED)) and group.pt.verify("reach").matches
+
+
+def test_a_cycle_may_come_and_go_through_a_view(empty: Group) -> None:
+    empty.db.execute("CREATE VIEW more AS SELECT company, person FROM owners WHERE false")
+    query = "SELECT company, person FROM owners UNION SELECT company, person FROM more"
+    empty.pt.create_stream_table("control", query)
+    empty.pt.create_stream_table("inherited", INHERITED, allow_circular=True)
+    empty.tick()
+    empty.db.execute("CREATE OR REPLACE VIEW more AS SELECT company, person FROM inherited")
+    assert empty.tick()["control"] == "FAILED"
+    with pytest.raises(CycleDetected, match="which reads public"):
+        empty.pt.refresh("control")
+    empty.pt.alter_stream_table("control", allow_circular=True)
+    empty.pt.resume()
+    empty.tick()
+    assert empty.rows() == set(empty.db.execute(EXPECTED)) == {(1, 100), (2, 100), (3, 100)}
+    empty.db.execute("CREATE OR REPLACE VIEW more AS SELECT company, person FROM owners WHERE false")
+    empty.tick()
+    assert empty.rows() == {(1, 100)} and empty.rows("inherited") == {(2, 100)}
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """An engine after whose computations something else happens."""
+
+    engine: LocalEngine
+    then: Callable[[], object]
+
+    def compute(self, *arguments: Any) -> Staged:
+        staged = self.engine.compute(*arguments)
+        self.then()
+        return staged
+
+
+ALTERED = "SELECT pgtrickle.alter_stream_table('people', query => 'SELECT DISTINCT -person AS person FROM owners')"
+
+
+def test_a_query_altered_while_a_refresh_is_under_way_is_not_forgotten(group: Group) -> None:
+    """The refresh that read the query of before must not commit: its rows would pass for those of the new query."""
+    group.pt.create_stream_table("people", "SELECT DISTINCT person FROM owners")
+    with local_client(group.db.dsn, direct_delta_rows=0) as (client, engine):
+        for person in (200, 300, 400):
+            # Once the query is known, a refresh reads it no more, and nothing keeps it from being altered.
+            client.tick()
+            group.db.execute("INSERT INTO owners VALUES (4, %s)", person)
+        client._refreshing().engine = Interrupted(engine, lambda: group.db.execute(ALTERED))
+        assert {r.stream_table: r.action for r in client.tick()}["public.people"] == "SKIP"
+        assert group.rows("people") == {(100,), (200,), (300,)}
+    assert group.tick()["people"] == "REINITIALIZE"
+    assert group.rows("people") == {(-100,), (-200,), (-300,), (-400,)} and group.pt.verify("people").matches
+
+
+def test_a_query_is_altered_after_the_refresh_that_uses_it(group: Group) -> None:
+    """The refresh has read the query in its snapshot, which it holds while it waits for the row of the stream table."""
+    group.pt.create_stream_table("people", "SELECT DISTINCT person FROM owners")
+    other = group.db.connect()
+    altering = Thread(target=lambda: other.execute(ALTERED.encode()))
+
+    def alter() -> None:
+        altering.start()
+        wait_until_blocked(group.db, ALTERED)
+
+    with local_client(group.db.dsn, direct_delta_rows=0) as (client, engine):
+        client._refreshing().engine = Interrupted(engine, alter)
+        assert {r.stream_table: r.action for r in client.tick()}["public.people"] == "FULL"
+    altering.join(timeout=20)
+    assert not altering.is_alive() and group.rows("people") == {(100,)}
+    assert group.tick()["people"] == "REINITIALIZE"
+    assert group.rows("people") == {(-100,)}
