@@ -19,8 +19,9 @@ Work = Callable[[Pass, Unit], None]
 
 @dataclass(slots=True)
 class Lanes:
-    """Up to `limit` refreshers at work at the same time. Those beside the caller's are opened when first needed, and
-    kept.
+    """Up to `limit` refreshers at work at the same time, opened when first needed, and kept.
+
+    The caller's own is none of them: meanwhile it settles what has no change to read, in its own transactions.
     """
 
     limit: int
@@ -51,18 +52,16 @@ class Lanes:
                     order.done(*crew.finished())
 
     def close(self) -> None:
-        """Close the connections of the further lanes."""
+        """Close the connections of the lanes."""
         while self.further:
             self.further.pop().connection.close()
 
     def refresher(self, first: Refresher, number: int) -> Refresher:
-        """Return the refresher of a lane: the caller's, or one beside it on a connection of its own."""
-        if number == 0:
-            return first
+        """Return the refresher of a lane, on a connection of its own."""
         self.further = [lane for lane in self.further if not (lane.connection.closed or lane.connection.broken)]
-        while len(self.further) < number:
+        while len(self.further) <= number:
             self.further.append(first.beside(connect(first.snapshots.dsn, role="refresher")))
-        return self.further[number - 1]
+        return self.further[number]
 
     @contextmanager
     def _crew(self, pass_: Pass, work: Work) -> Iterator["Crew"]:
@@ -124,9 +123,7 @@ class Crew:
 
     def _open(self) -> "Lane":
         refresher = self.lanes.refresher(self.pass_.refresher, self.opened)
-        base = self.pass_.base
-        if self.opened:
-            base = self.held.enter_context(self.pass_.refresher.snapshots.join(base))
+        base = self.held.enter_context(self.pass_.refresher.snapshots.join(self.pass_.base))
         self.opened += 1
         results: list[RefreshResult] = []
         return Lane(replace(self.pass_, refresher=refresher, base=base, on_result=results.append), results)

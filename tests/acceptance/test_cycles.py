@@ -280,7 +280,7 @@ ALTERED = "SELECT pgtrickle.alter_stream_table('people', query => 'SELECT DISTIN
 def test_a_query_altered_while_a_refresh_is_under_way_is_not_forgotten(group: Group) -> None:
     """The refresh that read the query of before must not commit: its rows would pass for those of the new query."""
     group.pt.create_stream_table("people", "SELECT DISTINCT person FROM owners")
-    with local_client(group.db.dsn, direct_delta_rows=0) as (client, engine):
+    with local_client(group.db.dsn, direct_delta_rows=0, max_concurrent_refreshes=1) as (client, engine):
         for person in (200, 300, 400):
             # Once the query is known, a refresh reads it no more, and nothing keeps it from being altered.
             client.tick()

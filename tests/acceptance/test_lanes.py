@@ -11,7 +11,7 @@ import pytest
 
 import pytrickle
 from pytrickle.errors import ConnectionLost
-from tests.acceptance.conftest import Shop
+from tests.acceptance.conftest import Shop, at
 from tests.waiting import PATIENCE, wait_for, wait_until_blocked
 
 REFRESHERS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
@@ -152,3 +152,22 @@ def test_a_lane_whose_connection_is_lost_is_opened_anew(reports: Shop) -> None:
     reports.tick()
     assert reports.rows("merged") == {(1, 10, 1), (2, 20, 2)}
     reports.assert_verified()
+
+
+def test_what_is_quiet_is_settled_beside_a_refresh_that_hangs(reports: Shop) -> None:
+    reports.pt.create_watermark_group("names", ["customers"])
+    reports.pt.create_stream_table("names", "SELECT id, name FROM customers", watermark_gating="gate")
+    for clock in ("12:00", "12:05"):
+        reports.pt.advance_watermark("customers", at(clock))
+        reports.db.execute("INSERT INTO orders VALUES (%s, 2, 20)", int(clock[-2:]) + 2)
+        with ticking_against(reports, "left_report") as running:
+            wait_for(lambda wanted=clock: reached(reports) == wanted, "the watermark", lambda: not running.done())
+        assert not running.exception()
+    reports.assert_verified()
+
+
+def reached(shop: Shop) -> str:
+    query = (
+        "SELECT to_char(effective_watermark AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') FROM pgtrickle.pgt_stream_tables"
+    )
+    return str(shop.db.value(f"{query} WHERE pgt_name = 'names'"))
