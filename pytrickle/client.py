@@ -14,7 +14,7 @@ from psycopg.sql import Composed
 
 from pytrickle import migrate
 from pytrickle.catalog import refresh as catalog
-from pytrickle.catalog.limits import Limits, call_with_limits
+from pytrickle.catalog.limits import Limits, call_with_limits, tolerance_of_a_kind
 from pytrickle.catalog.options import Options, call
 from pytrickle.catalog.statistics import BufferStatistics
 from pytrickle.computation import RefreshResult
@@ -25,6 +25,7 @@ from pytrickle.db import connect as open_connection
 from pytrickle.errors import NotDifferentiable, PytrickleError
 from pytrickle.explain import Explanation, explain
 from pytrickle.planner import Planner
+from pytrickle.progress import Moment, sql_type
 from pytrickle.reading import Reader
 from pytrickle.refresh import Refresher
 from pytrickle.scheduler.daemon import Daemon
@@ -138,26 +139,26 @@ class Client(Reader):
         self,
         group_name: str,
         sources: Sequence[str],
-        tolerance: timedelta | str = timedelta(0),
+        tolerance: timedelta | str | int = timedelta(0),
         **limits: Unpack[Limits],
     ) -> None:
-        """Declare that the watermarks of some sources must agree, within a tolerance, and limit their silence."""
-        given = {"group_name": group_name, "sources": list(sources), "tolerance": tolerance, **limits}
+        """Have the watermarks of some sources agree within a tolerance (an int counts batches); limit their silence."""
+        given = {"group_name": group_name, "sources": list(sources), **tolerance_of_a_kind(tolerance), **limits}
         self._execute(*call_with_limits("create_watermark_group", given))
 
     def alter_watermark_group(
         self,
         group_name: str,
         sources: Sequence[str] | None = None,
-        tolerance: timedelta | str | None = None,
+        tolerance: timedelta | str | int | None = None,
         *,
         reset: Sequence[str] = (),
         **limits: Unpack[Limits],
     ) -> None:
         """Change what is given of a watermark group, from the next tick on; what is in `reset` goes to its default."""
         found = None if sources is None else list(sources)
-        given = {"group_name": group_name, "sources": found, "tolerance": tolerance, "reset": list(reset), **limits}
-        self._execute(*call_with_limits("alter_watermark_group", given))
+        given = {"group_name": group_name, "sources": found, "reset": list(reset)}
+        self._execute(*call_with_limits("alter_watermark_group", given | tolerance_of_a_kind(tolerance) | limits))
 
     def create_refresh_group(self, group_name: str, members: Sequence[str], isolation: str = "repeatable_read") -> None:
         """Have stream tables refreshed together: in one transaction, or under read_committed whenever one is due."""
@@ -176,12 +177,16 @@ class Client(Reader):
         """Drop a watermark group; the stream tables over its sources are no longer gated by it."""
         self._call("SELECT pgtrickle.drop_watermark_group(group_name => %s)", group_name)
 
-    def advance_watermark(self, source: str, watermark: datetime) -> None:
+    def advance_watermark(self, source: str, watermark: datetime | int) -> None:
         """Assert that a source is complete through `watermark`, in a transaction of its own.
 
-        A loader should rather call pgtrickle.advance_watermark in the transaction that loads the rows.
+        It is an event time or the number of a batch. A loader should rather call the SQL function as it loads the rows.
         """
-        self._call("SELECT pgtrickle.advance_watermark(%s::regclass, %s::timestamptz)", source, watermark)
+        self._call(f"SELECT pgtrickle.advance_watermark(%s::regclass, %s::{sql_type(watermark)})", source, watermark)
+
+    def reset_watermark(self, source: str) -> None:
+        """Forget every watermark of a source that is in no group; its next one may be of the other kind, or lower."""
+        self._call("SELECT pgtrickle.reset_watermark(%s::regclass)", source)
 
     def gate_source(self, source: str, reason: str | None = None) -> None:
         """Keep ticks from refreshing what is made of a source, until `ungate_source`."""
@@ -200,13 +205,13 @@ class Client(Reader):
         given = {"source": source, "stale_after": None, **limits}
         self._execute(*call_with_limits("set_source_limits", given))
 
-    def wait_for(self, name: str, watermark: datetime, timeout: timedelta = timedelta(seconds=30)) -> datetime:
-        """Wait until a stream table is complete through `watermark`; return its effective watermark.
+    def wait_for(self, name: str, watermark: Moment, timeout: timedelta = timedelta(seconds=30)) -> Moment:
+        """Wait until a stream table is complete through `watermark`; return its effective watermark of that kind.
 
         Raises WaitTimeout, which names what is waited for, when `timeout` has passed.
         """
-        statement = "SELECT pgtrickle.wait_for(%s, %s::timestamptz, %s::interval)"
-        reached: datetime = self._call(statement, name, watermark, timeout)
+        statement = f"SELECT pgtrickle.wait_for(%s, %s::{sql_type(watermark)}, %s::interval)"
+        reached: Moment = self._call(statement, name, watermark, timeout)
         return reached
 
     def assert_fresh(self, name: str, max_staleness: timedelta) -> timedelta:

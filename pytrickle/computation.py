@@ -27,6 +27,7 @@ class RefreshResult:
     effective_watermark: datetime | None
     duration: timedelta
     error: str | None = None
+    effective_batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

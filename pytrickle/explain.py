@@ -66,6 +66,7 @@ def explain(refresher: Refresher, pgt_id: int, limit: int) -> Explanation:
         "gating_reason": decision.reason,
         "waiting_for": decision.waiting_for,
         "effective_watermark": decision.effective_watermark.isoformat() if decision.effective_watermark else None,
+        "effective_batch": decision.effective_batch,
         "last": last,
         "next": _outlook(found, supposed),
     }

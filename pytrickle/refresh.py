@@ -96,7 +96,7 @@ class Refresher:
             computation.settings,
             snapshot.cut,
             goal.moment,
-            table.decision.effective_watermark,
+            table.decision.effective,
             goal.initiated_by,
             computation.started,
             computation.next_reason,
@@ -159,16 +159,16 @@ class Refresher:
 
     def _settle(self, table: StreamTable, moment: datetime) -> None:
         """Without new rows, write a higher effective watermark, the end of a skip or error, a schedule served."""
-        watermark = table.decision.effective_watermark
-        higher = watermark is not None and (table.effective_watermark is None or watermark > table.effective_watermark)
+        claimed = table.decision.effective
+        higher = claimed.exceeds(table.effective)
         if not (higher or table.last_skip_reason or table.last_error or table.timed or table.gated_since):
             return
         self.connection.execute(
             "UPDATE pgtrickle.pgt_stream_tables SET effective_watermark = greatest(effective_watermark, %s),"
-            " data_timestamp = %s, last_refresh_at = %s, last_skip_reason = NULL, last_error = NULL, status = 'ACTIVE',"
-            " gated_since = NULL, consecutive_failures = 0, retry_at = NULL"
-            " WHERE pgt_id = %s AND frontier_version = %s",
-            (watermark, moment, moment, table.pgt_id, table.frontier_version),
+            " effective_batch = greatest(effective_batch, %s), data_timestamp = %s, last_refresh_at = %s,"
+            " last_skip_reason = NULL, last_error = NULL, status = 'ACTIVE', gated_since = NULL,"
+            " consecutive_failures = 0, retry_at = NULL WHERE pgt_id = %s AND frontier_version = %s",
+            (claimed.watermark, claimed.batch, moment, moment, table.pgt_id, table.frontier_version),
         )
 
 
@@ -189,7 +189,7 @@ def _is_about_values(error: PytrickleError) -> bool:
 
 
 def _result(table: StreamTable, done_as: tuple[Action, str], done: Committed | None, since: float) -> RefreshResult:
-    watermarks = [w for w in (table.effective_watermark, table.decision.effective_watermark) if w is not None]
+    effective = table.effective.joined(table.decision.effective)
     action, reason = done_as
     return RefreshResult(
         table.name,
@@ -197,6 +197,7 @@ def _result(table: StreamTable, done_as: tuple[Action, str], done: Committed | N
         reason,
         done.rows_inserted if done else 0,
         done.rows_deleted if done else 0,
-        max(watermarks, default=None),
+        effective.watermark,
         timedelta(seconds=monotonic() - since),
+        effective_batch=effective.batch,
     )

@@ -44,7 +44,14 @@ FUNCTIONS = {
         "resume_stream_table",
     ),
     "Readers": ("wait_for", "assert_fresh"),
-    "Watermarks": ("advance_watermark", "mark_idle", "set_source_limits", "watermarks", "watermark_history"),
+    "Watermarks": (
+        "advance_watermark",
+        "reset_watermark",
+        "mark_idle",
+        "set_source_limits",
+        "watermarks",
+        "watermark_history",
+    ),
     "Source gates": ("gate_source", "ungate_source", "source_gates", "bootstrap_gate_status"),
     "Watermark groups": (
         "create_watermark_group",
@@ -65,6 +72,7 @@ FUNCTION = """
 SELECT pg_get_function_arguments(p.oid), pg_get_function_result(p.oid), obj_description(p.oid, 'pg_proc'),
     EXISTS (SELECT FROM aclexplode(p.proacl) AS a WHERE a.grantee = 0 AND a.privilege_type = 'EXECUTE')
 FROM pg_proc AS p WHERE p.pronamespace = 'pgtrickle'::regnamespace AND p.proname = %s
+ORDER BY array_position(ARRAY['timestamptz', 'bigint', 'text']::regtype[], p.proargtypes[1]::regtype)
 """
 
 PUBLIC = """
@@ -100,11 +108,11 @@ def _functions(connection: psycopg.Connection) -> Iterator[str]:
     for section, names in FUNCTIONS.items():
         yield f"## {section}\n"
         for name in names:
-            ((arguments, result, comment, public),) = connection.execute(FUNCTION, (name,)).fetchall()
             yield f"### {name}\n"
-            arguments = re.sub(r"(DEFAULT \S+?)::[a-z]+(\[\])?(?=,|$)", r"\1", arguments)
-            yield f"```text\n{_signature(name, arguments, result)}\n```\n"
-            yield f"{'● ' if public else ''}{comment}\n"
+            for arguments, result, comment, public in connection.execute(FUNCTION, (name,)).fetchall():
+                arguments = re.sub(r"(DEFAULT \S+?)::[a-z]+(\[\])?(?=,|$)", r"\1", arguments)
+                yield f"```text\n{_signature(name, arguments, result)}\n```\n"
+                yield f"{'● ' if public else ''}{comment}\n"
 
 
 def _signature(name: str, arguments: str, result: str) -> str:

@@ -16,6 +16,7 @@ from pytrickle.errors import RefreshConflict
 from pytrickle.plan.grouped import Grouped
 from pytrickle.plan.refresh_plan import RefreshPlan, Stage, input_layout
 from pytrickle.plan.zset import WEIGHT
+from pytrickle.progress import Progress
 from pytrickle.staged import Staged
 
 LOCK_CLASS = 0x70677472
@@ -34,7 +35,7 @@ class Commitment:
     settings: tuple[str, ...]
     snapshot: Cut
     data_timestamp: datetime
-    effective_watermark: datetime | None
+    effective: Progress
     initiated_by: str
     since: float
     reinitialize_reason: str | None = None
@@ -88,14 +89,16 @@ def _claim(connection: psycopg.Connection, what: Commitment) -> str:
     row = connection.execute(
         "UPDATE pgtrickle.pgt_stream_tables SET frontier_version = frontier_version + 1,"
         " refresh_xid = pg_current_xact_id(), status = 'ACTIVE', data_timestamp = %s, last_refresh_at = %s,"
-        " effective_watermark = greatest(effective_watermark, %s), last_skip_reason = NULL, last_error = NULL,"
+        " effective_watermark = greatest(effective_watermark, %s),"
+        " effective_batch = greatest(effective_batch, %s), last_skip_reason = NULL, last_error = NULL,"
         " gated_since = NULL, reinitialize_reason = %s, consecutive_failures = 0, retry_at = NULL, fuse_blown_at = NULL"
         " WHERE pgt_id = %s AND frontier_version = %s AND view_stamp IS NOT DISTINCT FROM %s"
         " RETURNING refresh_xid::text",
         (
             what.data_timestamp,
             what.data_timestamp,
-            what.effective_watermark,
+            what.effective.watermark,
+            what.effective.batch,
             what.reinitialize_reason,
             what.pgt_id,
             what.frontier_version,
@@ -196,8 +199,8 @@ def _record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment,
     """Write the history by the server's clock alone: durations, from which AUTO learns, must not mix two clocks."""
     connection.execute(
         "INSERT INTO pgtrickle.pgt_refresh_history (pgt_id, action, status, initiated_by, reason, started_at,"
-        " finished_at, delta_rows, rows_inserted, rows_deleted, effective_watermark, data_timestamp)"
-        " VALUES (%s, %s, 'COMPLETED', %s, %s, clock_timestamp() - %s, clock_timestamp(), %s, %s, %s, %s, %s)",
+        " finished_at, delta_rows, rows_inserted, rows_deleted, effective_watermark, effective_batch, data_timestamp)"
+        " VALUES (%s, %s, 'COMPLETED', %s, %s, clock_timestamp() - %s, clock_timestamp(), %s, %s, %s, %s, %s, %s)",
         (
             what.pgt_id,
             plan.action,
@@ -206,7 +209,8 @@ def _record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment,
             timedelta(seconds=monotonic() - what.since),
             plan.delta_rows,
             *rows,
-            what.effective_watermark,
+            what.effective.watermark,
+            what.effective.batch,
             what.data_timestamp,
         ),
     )

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from pytrickle.cut import Cut
+from pytrickle.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Decision:
     effective_watermark: datetime | None
     caps: Mapping[int, Cut]
     deadline_passed: bool = False
+    effective_batch: int | None = None
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Decision":
@@ -35,7 +37,13 @@ class Decision:
             row["effective_watermark"],
             caps,
             row["deadline_passed"],
+            row["effective_batch"],
         )
+
+    @property
+    def effective(self) -> Progress:
+        """How far the stream table will be complete."""
+        return Progress(self.effective_watermark, self.effective_batch)
 
     @property
     def gated(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Function, cast, func, select, text
@@ -149,5 +150,7 @@ def _rows(
 
 
 def _frozen(value: object) -> object:
-    """Return arrays as tuples."""
+    """Return arrays as tuples, and numerics, of which the functions report whole ones only, as integers."""
+    if isinstance(value, Decimal):
+        return int(value)
     return tuple(value) if isinstance(value, list) else value

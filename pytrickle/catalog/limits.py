@@ -24,6 +24,7 @@ TYPES = {
     "sources": "text[]",
     "reset": "text[]",
     "tolerance": "interval",
+    "batch_tolerance": "bigint",
     "stale_after": "interval",
     "idle_after": "interval",
 }
@@ -36,3 +37,12 @@ def call_with_limits(function: str, arguments: Mapping[str, object]) -> tuple[sq
     ]
     text = sql.SQL("SELECT {}({})").format(sql.Identifier("pgtrickle", function), sql.SQL(", ").join(named))
     return text, list(arguments.values())
+
+
+def tolerance_of_a_kind(tolerance: timedelta | str | int | None) -> dict[str, object]:
+    """Return the argument of a group's tolerance: a number of batches, or the length of a time.
+
+    >>> tolerance_of_a_kind(2), tolerance_of_a_kind("2 minutes")
+    ({'batch_tolerance': 2}, {'tolerance': '2 minutes'})
+    """
+    return {"batch_tolerance" if isinstance(tolerance, int) else "tolerance": tolerance}

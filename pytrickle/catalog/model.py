@@ -8,39 +8,46 @@ from datetime import datetime, timedelta
 class WatermarkRow:
     """One source that ever advanced, as ``pgtrickle.watermarks()`` reports it.
 
-    `advanced_at` is when the watermark last moved, `last_seen_at` when its loader last called. A watermark of
-    ``infinity`` (an exhausted source) is ``datetime.max`` in UTC. `lsn` is None where the platform hides it.
+    It goes by event time, a `watermark`, or by batch numbers, a `batch`; the other is None. `advanced_at` is when it
+    last moved, `last_seen_at` when its loader last called. A watermark of ``infinity`` (an exhausted source) is
+    ``datetime.max`` in UTC. `lsn` is None where the platform hides it.
     """
 
     source: str
-    watermark: datetime
+    watermark: datetime | None
     advanced_at: datetime
     last_seen_at: datetime
     advanced_by: str
     lsn: str | None
+    batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
     """One advance of a source's watermark, as ``pgtrickle.watermark_history(source)`` reports it."""
 
-    watermark: datetime
+    watermark: datetime | None
     advanced_at: datetime
     advanced_by: str
     lsn: str | None
+    batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WatermarkGroupRow:
-    """One watermark group: sources whose watermarks must agree within the tolerance, and limits on their silence."""
+    """One watermark group: sources whose watermarks must agree within the tolerance, and limits on their silence.
+
+    It goes by event time and has a `tolerance`, or by batch numbers and has a `batch_tolerance`; the other is None.
+    """
 
     group_name: str
     sources: tuple[str, ...]
-    tolerance: timedelta
+    tolerance: timedelta | None
     created_at: datetime
     stale_after: timedelta | None = None
     on_stale: str = "warn"
     idle_after: timedelta | None = None
+    batch_tolerance: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +65,25 @@ class WatermarkStatusRow:
     """Where one watermark group stands now.
 
     `aligned` is None while some source never advanced; `waiting_for` names the source the group waits for and
-    `reason` says it in one sentence. The sources in `idle` are left out of the comparison.
+    `reason` says it in one sentence. The sources in `idle` are left out of the comparison. Of a group
+    that goes by batch numbers the fields named for batches are filled, and those of event time are None.
     """
 
     group_name: str
     min_watermark: datetime | None
     max_watermark: datetime | None
     lag: timedelta | None
-    tolerance: timedelta
+    tolerance: timedelta | None
     aligned: bool | None
     effective_watermark: datetime | None
     waiting_for: str | None
     reason: str | None
     idle: tuple[str, ...] = ()
+    min_batch: int | None = None
+    max_batch: int | None = None
+    batch_lag: int | None = None
+    batch_tolerance: int | None = None
+    effective_batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +101,8 @@ class SourceGateRow:
 class BootstrapRow:
     """One source and one stream table made of it, as ``pgtrickle.bootstrap_gate_status()`` reports them.
 
-    `watermark` is None while the source never advanced; the fields from `stream_table` on are None where no stream
-    table is made of the source. `waits_for` is None once the stream table is filled and may be refreshed.
+    `watermark` and `batch` are None while the source never advanced; the fields from `stream_table` on are None where
+    no stream table is made of the source. `waits_for` is None once the stream table is filled and may be refreshed.
     """
 
     source: str
@@ -103,6 +116,7 @@ class BootstrapRow:
     filled: bool | None
     decision: str | None
     waits_for: str | None
+    batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +165,7 @@ class StreamTableStatus:
     fuse_blown_at: datetime | None
     effective_schedule: str
     due: bool
+    effective_batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +186,7 @@ class HistoryRow:
     effective_watermark: datetime | None
     data_timestamp: datetime | None
     error: str | None
+    effective_batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +215,8 @@ class Status:
 class DagRow:
     """One source or stream table, as ``pgtrickle.dag()`` reports it.
 
-    `tree` is its name indented below what it reads, `reads` all that it reads directly. `watermark` is the effective
-    one of a stream table; `last_action` and `last_duration` tell of its last refresh that was not skipped.
+    `tree` is its name indented below what it reads, `reads` all that it reads directly. `watermark` and `batch` are the
+    effective ones of a stream table; `last_action` and `last_duration` tell of its last refresh that was not skipped.
     """
 
     tree: str
@@ -212,6 +228,7 @@ class DagRow:
     status: str | None
     last_action: str | None
     last_duration: timedelta | None
+    batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ class Options(TypedDict, total=False):
     `schedule` is ``calculated`` (whenever a source changed), a duration such as ``5m``, or a cron expression in
     `schedule_timezone`; `tier` (hot, warm, cold, frozen) stretches it. `refresh_mode` is AUTO, DIFFERENTIAL or FULL.
     `watermark_gating` is auto, none, gate or hold_back; `require_watermark` waits for sources that never advanced,
-    `watermark_tolerance` replaces the groups' tolerance, after `gate_deadline` a gated table refreshes anyway.
+    `watermark_tolerance` and `batch_tolerance` replace the tolerance of groups that go by event time and by batch
+    numbers, after `gate_deadline` a gated table refreshes anyway.
     `diamond_consistency` (atomic, none) and `diamond_schedule_policy` (fastest, slowest) concern what is read through
     two ways; a delta of more than `fuse_ceiling` rows is held for a decision. With `allow_circular` it may read itself,
     through others that allow it too; such a cycle fails after `max_fixpoint_iterations` rounds without a fixed point.
@@ -28,6 +29,7 @@ class Options(TypedDict, total=False):
     require_watermark: bool
     tier: str
     watermark_tolerance: timedelta | str
+    batch_tolerance: int
     gate_deadline: timedelta | str
     diamond_consistency: str
     diamond_schedule_policy: str

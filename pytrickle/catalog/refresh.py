@@ -13,6 +13,7 @@ from pytrickle.catalog.decision import Decision
 from pytrickle.catalog.definition import Definition, Source, SourceColumn, View, Window
 from pytrickle.cut import Cut
 from pytrickle.errors import CatalogError, UnknownStreamTable
+from pytrickle.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class StreamTable:
     time_dependent: bool
     frontier_version: int
     effective_watermark: datetime | None
+    effective_batch: int | None
     reinitialize_reason: str | None
     last_skip_reason: str | None
     last_error: str | None
@@ -65,6 +67,11 @@ class StreamTable:
     decision: Decision
 
     @property
+    def effective(self) -> Progress:
+        """How far it is complete."""
+        return Progress(self.effective_watermark, self.effective_batch)
+
+    @property
     def populated(self) -> bool:
         """Whether the first load has been committed."""
         return self.frontier_version > 0
@@ -81,9 +88,10 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.pgt_relid) AS exists,
     format('%%I.%%I', s.pgt_schema, s.pgt_name) AS stored_name,
     pgtrickle.qualified_name(s.pgt_relid) AS name, s.refresh_mode,
-    s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.reinitialize_reason,
-    s.last_skip_reason, s.last_error, s.gated_since, s.diamond_consistency, s.diamond_schedule_policy, s.fuse_ceiling,
-    s.fuse_blown_at, s.consecutive_failures, s.max_fixpoint_iterations, s.view_stamp,
+    s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.effective_batch,
+    s.reinitialize_reason, s.last_skip_reason, s.last_error, s.gated_since, s.diamond_consistency,
+    s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at, s.consecutive_failures,
+    s.max_fixpoint_iterations, s.view_stamp,
     s.schedule <> 'calculated' AS timed, pgtrickle.is_due(s, %(poll_interval)s) AS due,
     CASE WHEN s.paused THEN 'paused' WHEN s.tier = 'frozen' THEN 'frozen' WHEN s.status = 'SUSPENDED' THEN 'suspended'
         WHEN s.retry_at > now() THEN 'left alone after a failure' END AS halted,
@@ -97,7 +105,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     ) AS dependencies,
     g.*
 FROM pgtrickle.pgt_stream_tables AS s, pgtrickle.gating_decision(s.pgt_id) AS g
-    (gating, decision, reason, waiting_for, decided_watermark, caps, deadline_passed)
+    (gating, decision, reason, waiting_for, decided_watermark, caps, deadline_passed, decided_batch)
 WHERE %(pgt_id)s::integer IS NULL OR s.pgt_id = %(pgt_id)s
 ORDER BY s.pgt_id
 """
@@ -211,7 +219,8 @@ def _text(query: str) -> sql.SQL:
 
 def _stream_table(row: dict[str, Any]) -> StreamTable:
     row["name"] = row["name"] if row["exists"] else row["stored_name"]
-    decision = Decision.of({**row, "effective_watermark": row["decided_watermark"]})
+    decided = {"effective_watermark": row["decided_watermark"], "effective_batch": row["decided_batch"]}
+    decision = Decision.of({**row, **decided})
     fields = {name: row[name] for name in StreamTable.__slots__ if name not in {"dependencies", "decision"}}
     dependencies = tuple(
         Dependency(

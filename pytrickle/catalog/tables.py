@@ -29,6 +29,7 @@ class PostgresType(UserDefinedType[str]):
 
 
 CUT = PostgresType("pgtrickle.cut")
+PROGRESS = PostgresType("pgtrickle.progress")
 XID8 = PostgresType("xid8")
 TIMESTAMP = DateTime(timezone=True)
 
@@ -87,6 +88,8 @@ stream_tables = Table(
     Column("retry_at", TIMESTAMP),
     Column("allow_circular", Boolean, nullable=False),
     Column("max_fixpoint_iterations", Integer, nullable=False),
+    Column("batch_tolerance", BigInteger),
+    Column("effective_batch", BigInteger),
 )
 
 dependencies = Table(
@@ -128,13 +131,14 @@ watermarks = Table(
     catalog,
     Column("source_relid", REGCLASS, primary_key=True),
     Column("source_name", Text, nullable=False),
-    Column("watermark", TIMESTAMP, nullable=False),
+    Column("watermark", TIMESTAMP),
     Column("cut", CUT, nullable=False),
     Column("advanced_at", TIMESTAMP, nullable=False),
     Column("last_seen_at", TIMESTAMP, nullable=False),
     Column("advanced_by", Text, nullable=False),
     Column("marked_idle_at", TIMESTAMP),
     Column("marked_idle_by", Text),
+    Column("batch", BigInteger),
 )
 
 watermark_history = Table(
@@ -142,10 +146,12 @@ watermark_history = Table(
     catalog,
     Column("history_id", BigInteger, Identity(always=True), primary_key=True),
     Column("source_relid", REGCLASS, nullable=False),
-    Column("watermark", TIMESTAMP, nullable=False),
+    Column("watermark", TIMESTAMP),
     Column("cut", CUT, nullable=False),
     Column("advanced_at", TIMESTAMP, nullable=False),
     Column("advanced_by", Text, nullable=False),
+    Column("batch", BigInteger),
+    Column("progress", PROGRESS),
 )
 
 watermark_groups = Table(
@@ -154,11 +160,12 @@ watermark_groups = Table(
     Column("group_id", Integer, Identity(always=True), primary_key=True),
     Column("group_name", Text, nullable=False, unique=True),
     Column("sources", ARRAY(REGCLASS), nullable=False),
-    Column("tolerance", Interval, nullable=False),
+    Column("tolerance", Interval),
     Column("created_at", TIMESTAMP, nullable=False),
     Column("stale_after", Interval),
     Column("on_stale", Text, nullable=False),
     Column("idle_after", Interval),
+    Column("batch_tolerance", BigInteger),
 )
 
 source_gates = Table(
@@ -222,6 +229,7 @@ refresh_history = Table(
     Column("effective_watermark", TIMESTAMP),
     Column("data_timestamp", TIMESTAMP),
     Column("error", Text),
+    Column("effective_batch", BigInteger),
 )
 
 refresh_requests = Table(

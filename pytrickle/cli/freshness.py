@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import Annotated
+from datetime import timedelta
+from typing import Annotated, Any
 
 import typer
 
@@ -22,11 +22,11 @@ def wait(
     invocation: Invocation,
     name: Name,
     watermark: Annotated[
-        datetime,
+        Any,
         typer.Argument(
-            parser=values.instant,
+            parser=values.watermark,
             metavar="WATERMARK",
-            help="ISO 8601 with a UTC offset or Z; 'infinity' waits until all its sources are exhausted.",
+            help="ISO 8601 with a UTC offset or Z; 'infinity' if all sources are exhausted; or the number of a batch.",
         ),
     ],
     timeout: Annotated[
@@ -34,12 +34,13 @@ def wait(
         typer.Option(parser=values.duration, metavar="DURATION", help="How long to wait (default: 30 seconds)."),
     ] = None,
 ) -> None:
-    """Wait until a stream table is complete through a moment. Exit code 3 if it is not when the time is over."""
+    """Wait until a stream table is complete through a watermark. Exit code 3 if it is not when the time is over."""
     longest = TIMEOUT if timeout is None else timeout
     with invocation.client() as client, progress(f"waiting for {name}"):
         reached = client.wait_for(name, watermark, timeout=longest)
-    result = {"stream_table": name, "effective_watermark": reached}
-    invocation.show(result, lambda _: f"{name} is complete through {values.moment(reached)}.")
+    field = "effective_batch" if isinstance(reached, int) else "effective_watermark"
+    result = {"stream_table": name, field: reached}
+    invocation.show(result, lambda _: f"{name} is complete through {values.reached(reached)}.")
 
 
 @command(app, "assert-fresh", example="pytrickle assert-fresh totals 10m")

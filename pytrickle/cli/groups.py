@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pytrickle.catalog.limits import tolerance_of_a_kind
 from pytrickle.cli import render, values
 from pytrickle.cli.command import Invocation, command, root_options
 from pytrickle.cli.sources import IdleAfter, OnStaleChoice, StaleAfter, given_limits
@@ -23,6 +24,10 @@ Tolerance = Annotated[
         help="How far the watermarks may be apart, such as '30 seconds' or 5m.",
     ),
 ]
+BatchTolerance = Annotated[
+    int | None,
+    typer.Option(min=0, metavar="BATCHES", help="How many batches apart; the group goes by batch numbers."),
+]
 Reset = Annotated[
     list[str] | None,
     typer.Option("--reset", metavar="OPTION", help="Give an option of the group its default again; repeatable."),
@@ -35,16 +40,21 @@ def create(
     name: Name,
     sources: Annotated[list[str], typer.Argument(help="The source tables whose watermarks must agree.")],
     tolerance: Tolerance = None,
+    batch_tolerance: BatchTolerance = None,
     stale_after: StaleAfter = None,
     on_stale: OnStaleChoice = None,
     idle_after: IdleAfter = None,
 ) -> None:
-    """Create a watermark group. It has one source or more; without --tolerance their watermarks must be equal."""
-    tolerance = tolerance or timedelta(0)
+    """Create a watermark group. It has one source or more; without --tolerance their watermarks must be equal.
+
+    With --batch-tolerance it goes by batch numbers, otherwise by event time.
+    """
+    apart = _one_of(tolerance, batch_tolerance)
+    apart = timedelta(0) if apart is None else apart
     limits = given_limits(stale_after, on_stale, idle_after)
     with invocation.client() as client:
-        client.create_watermark_group(name, sources, tolerance=tolerance, **limits)
-    result = {"group_name": name, "sources": sources, "tolerance": tolerance, **limits}
+        client.create_watermark_group(name, sources, tolerance=apart, **limits)
+    result = {"group_name": name, "sources": sources, **tolerance_of_a_kind(apart), **limits}
     invocation.show(result, lambda _: f"Created watermark group {name}.")
 
 
@@ -56,6 +66,7 @@ def alter(
         list[str] | None, typer.Option("--source", help="A source of the group; repeat it to give the whole new list.")
     ] = None,
     tolerance: Tolerance = None,
+    batch_tolerance: BatchTolerance = None,
     stale_after: StaleAfter = None,
     on_stale: OnStaleChoice = None,
     idle_after: IdleAfter = None,
@@ -63,12 +74,13 @@ def alter(
 ) -> None:
     """Change a group's sources, tolerance or limits. The change takes effect at the next tick."""
     limits = given_limits(stale_after, on_stale, idle_after)
-    if not (sources or limits or reset) and tolerance is None:
+    apart = _one_of(tolerance, batch_tolerance)
+    if not (sources or limits or reset) and apart is None:
         raise typer.BadParameter("Nothing to change; give --source, --tolerance, a limit or --reset.")
     cleared = {"reset": reset} if reset else {}
     with invocation.client() as client:
-        client.alter_watermark_group(name, sources=sources or None, tolerance=tolerance, **limits, **cleared)
-    result = {"group_name": name, "sources": sources, "tolerance": tolerance, **limits}
+        client.alter_watermark_group(name, sources=sources or None, tolerance=apart, **limits, **cleared)
+    result = {"group_name": name, "sources": sources, **tolerance_of_a_kind(apart), **limits}
     invocation.show(result, lambda _: f"Altered watermark group {name}.")
 
 
@@ -86,3 +98,9 @@ def list_groups(invocation: Invocation) -> None:
     with invocation.client() as client:
         rows = client.watermark_groups()
     invocation.show(rows, render.group_list)
+
+
+def _one_of(tolerance: timedelta | None, batch_tolerance: int | None) -> timedelta | int | None:
+    if tolerance is not None and batch_tolerance is not None:
+        raise typer.BadParameter("A group goes by event time or by batch numbers; give one tolerance.")
+    return tolerance if batch_tolerance is None else batch_tolerance

@@ -85,6 +85,10 @@ Tolerance = Annotated[
     timedelta | None,
     typer.Option("--watermark-tolerance", parser=duration, help="Instead of the tolerance of its watermark groups."),
 ]
+BatchTolerance = Annotated[
+    int | None,
+    typer.Option("--batch-tolerance", min=0, help="The same for its groups that go by batch numbers."),
+]
 Deadline = Annotated[
     timedelta | None,
     typer.Option("--gate-deadline", parser=duration, help="Refresh anyway after so long behind a shut gate."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytrickle.catalog.model import Dag, DagRow, StreamTableStatus, WatermarkStatusRow
 from pytrickle.cli.render import state_of
-from pytrickle.cli.values import length, moment
+from pytrickle.cli.values import length, moment, through
 from pytrickle.draw.picture import Band, Box, Picture, Tone
 
 _TONES = {
@@ -36,11 +36,12 @@ def _together(dag: Dag, name: str) -> tuple[str, ...]:
 
 
 def _box(row: DagRow, table: StreamTableStatus | None, together: tuple[str, ...]) -> Box:
-    through = (f"complete through {moment(row.watermark)}",) if row.watermark is not None else ()
+    reached = through(row.watermark, row.batch)
+    complete = (f"complete through {reached}",) if reached else ()
     if table is None:
-        return Box(row.relation, lines=(_KINDS[row.kind], *through), groups=row.watermark_groups)
+        return Box(row.relation, lines=(_KINDS[row.kind], *complete), groups=row.watermark_groups)
     state = state_of(table)
-    lines = (_schedule(table), f"{table.watermark_gating}: {table.decision}", _last(row), *through, *together)
+    lines = (_schedule(table), f"{table.watermark_gating}: {table.decision}", _last(row), *complete, *together)
     note = None if state in _UNREMARKABLE else table.last_error or table.reason
     return Box(row.relation, state, _tone(state), lines, note, row.reads)
 

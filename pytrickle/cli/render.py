@@ -21,7 +21,7 @@ from pytrickle.catalog.model import (
     WatermarkStatusRow,
 )
 from pytrickle.cli import render_sources
-from pytrickle.cli.values import length, moment
+from pytrickle.cli.values import distance, length, moment, through
 
 if TYPE_CHECKING:
     from pytrickle.computation import RefreshResult
@@ -63,8 +63,10 @@ def groups(rows: Iterable[WatermarkStatusRow]) -> Table:
     table = _table("group", "state", "lag", "tolerance", "effective watermark", "reason")
     for row in rows:
         state = "waiting" if row.aligned is None else "aligned" if row.aligned else "apart"
-        effective = _moment(row.effective_watermark)
-        table.add_row(row.group_name, _state(state), _length(row.lag), length(row.tolerance), effective, row.reason)
+        effective = through(row.effective_watermark, row.effective_batch) or _NONE
+        lag = distance(row.lag, row.batch_lag) or _NONE
+        tolerance = distance(row.tolerance, row.batch_tolerance)
+        table.add_row(row.group_name, _state(state), lag, tolerance, effective, row.reason)
     return table
 
 
@@ -73,7 +75,7 @@ def watermarks(rows: Iterable[WatermarkRow], now: datetime) -> Table:
     table = _table("source", "watermark", "last advance", "last seen", "by")
     for row in rows:
         ages = (f"{length(max(now - when, timedelta(0)))} ago" for when in (row.advanced_at, row.last_seen_at))
-        table.add_row(row.source, moment(row.watermark), *ages, row.advanced_by)
+        table.add_row(row.source, through(row.watermark, row.batch), *ages, row.advanced_by)
     return table
 
 
@@ -83,7 +85,7 @@ def stream_tables(rows: Iterable[StreamTableStatus]) -> Table:
     for row in rows:
         age = _NONE if row.staleness is None else f"{length(row.staleness)} old"
         mode = " ".join((row.refresh_mode, row.schedule, *((row.tier,) if row.tier in {"warm", "cold"} else ())))
-        effective = _moment(row.effective_watermark)
+        effective = through(row.effective_watermark, row.effective_batch) or _NONE
         reason = row.last_error or row.reason
         table.add_row(row.stream_table, mode, row.watermark_gating, _state(state_of(row)), effective, age, reason)
     return table
@@ -123,7 +125,7 @@ def watermark_history(rows: Sequence[HistoryEntry]) -> RenderableType:
         return "This source never advanced."
     table = _table("watermark", "advanced at", "by", "lsn")
     for row in rows:
-        table.add_row(moment(row.watermark), moment(row.advanced_at), row.advanced_by, row.lsn or _NONE)
+        table.add_row(through(row.watermark, row.batch), moment(row.advanced_at), row.advanced_by, row.lsn or _NONE)
     return table
 
 
@@ -134,7 +136,8 @@ def group_list(rows: Sequence[WatermarkGroupRow]) -> RenderableType:
     table = _table("group", "tolerance", "stale after", "idle after", "sources")
     for row in rows:
         stale = _NONE if row.stale_after is None else f"{length(row.stale_after)}, {row.on_stale}"
-        table.add_row(row.group_name, length(row.tolerance), stale, _length(row.idle_after), ", ".join(row.sources))
+        tolerance = distance(row.tolerance, row.batch_tolerance)
+        table.add_row(row.group_name, tolerance, stale, _length(row.idle_after), ", ".join(row.sources))
     return table
 
 
@@ -158,8 +161,8 @@ def result(row: RefreshResult) -> Text:
     parts = [f"{row.stream_table}  {row.action}"]
     if row.rows_inserted or row.rows_deleted:
         parts.append(f"+{row.rows_inserted} -{row.rows_deleted}")
-    if row.effective_watermark is not None:
-        parts.append(f"through {moment(row.effective_watermark)}")
+    if (complete := through(row.effective_watermark, row.effective_batch)) is not None:
+        parts.append(f"through {complete}")
     parts.append(length(row.duration))
     parts.extend(filter(None, (row.error or row.reason,)))
     return Text("  ".join(parts), style=_COLOURS.get(row.action.lower(), ""))
@@ -200,10 +203,6 @@ def _table(*columns: str) -> Table:
 
 def _state(word: str) -> Text:
     return Text(word, style=_COLOURS.get(word, ""))
-
-
-def _moment(value: datetime | None) -> str:
-    return _NONE if value is None else moment(value)
 
 
 def _length(value: timedelta | None) -> str:

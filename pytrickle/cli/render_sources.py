@@ -8,7 +8,7 @@ from datetime import datetime
 from rich.table import Table
 
 from pytrickle.catalog.model import AlertRow, BootstrapRow, SourceGateRow
-from pytrickle.cli.values import moment
+from pytrickle.cli.values import moment, through
 
 _NONE = "-"
 
@@ -36,7 +36,7 @@ def bootstrap(rows: Sequence[BootstrapRow]) -> Table:
     table = _table("source", "gate", "watermark", "stream table", "filled", "waits for")
     for row in rows:
         gate = f"shut by {row.gated_by}" if row.gated else "opened" if row.ungated_at else _NONE
-        watermark = "never advanced" if row.watermark is None else moment(row.watermark)
+        watermark = through(row.watermark, row.batch) or "never advanced"
         filled = _NONE if row.filled is None else "yes" if row.filled else "no"
         table.add_row(row.source, gate, watermark, row.stream_table or _NONE, filled, row.waits_for or _NONE)
     return table

@@ -29,6 +29,7 @@ _UNITS = {
     "week": timedelta(weeks=1),
 }
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)\s*")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
 _CLOCK = re.compile(r"([0-9]+):([0-5][0-9])(?::([0-5][0-9](?:\.[0-9]+)?))?")
 
 
@@ -83,6 +84,15 @@ def instant(text: str) -> datetime:
     return moment
 
 
+def watermark(text: str) -> datetime | int:
+    """Read a watermark: a moment as `instant` does, or a whole number, which is that of a batch.
+
+    >>> watermark("42"), watermark("2026-01-01T12:00Z").isoformat()
+    (42, '2026-01-01T12:00:00+00:00')
+    """
+    return int(text) if _WHOLE.fullmatch(text.strip()) else instant(text)
+
+
 def jsonable(value: Any) -> Any:
     """Return what ``json`` can write: values as objects, moments in ISO 8601, durations in seconds."""
     if is_dataclass(value):
@@ -115,3 +125,33 @@ def moment(value: datetime) -> str:
             return "-infinity"
         case _:
             return value.isoformat(sep=" ")
+
+
+def through(event_time: datetime | None, batch: int | None) -> str | None:
+    """Write how far something is complete, for people; None where neither kind says anything.
+
+    >>> through(None, 42), through(datetime(2026, 1, 1, tzinfo=UTC), 42)
+    ('batch 42', '2026-01-01 00:00:00+00:00 and batch 42')
+    """
+    parts = (None if event_time is None else moment(event_time), None if batch is None else f"batch {batch}")
+    return " and ".join(filter(None, parts)) or None
+
+
+def reached(value: datetime | int) -> str:
+    """Write one watermark, of either kind, for people.
+
+    >>> reached(42)
+    'batch 42'
+    """
+    return f"batch {value}" if isinstance(value, int) else moment(value)
+
+
+def distance(span: timedelta | None, batches: int | None) -> str | None:
+    """Write how far watermarks are or may be apart, for people; None where that is not known.
+
+    >>> distance(timedelta(minutes=5), None), distance(None, 1)
+    ('5 min', '1 batch')
+    """
+    if batches is not None:
+        return f"{batches} {'batch' if batches == 1 else 'batches'}"
+    return None if span is None else length(span)

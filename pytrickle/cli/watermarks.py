@@ -1,9 +1,9 @@
-"""Commands on watermarks: advance, list, history."""
+"""Commands on watermarks: advance, list, history, reset."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,19 +21,27 @@ def advance(
     invocation: Invocation,
     source: Source,
     watermark: Annotated[
-        datetime,
+        Any,
         typer.Argument(
-            parser=values.instant,
+            parser=values.watermark,
             metavar="WATERMARK",
-            help="ISO 8601 with a UTC offset or Z; 'infinity' if the source is exhausted.",
+            help="ISO 8601 with a UTC offset or Z; 'infinity' if the source is exhausted; or the number of a batch.",
         ),
     ],
 ) -> None:
-    """Declare a source complete through a moment. Every row that belongs before it is committed."""
+    """Declare a source complete through a moment or a batch. Every row that belongs before it is committed."""
     with invocation.client() as client:
         client.advance_watermark(source, watermark)
     result = {"source": source, "watermark": watermark}
-    invocation.show(result, lambda _: f"{source} is complete through {values.moment(watermark)}.")
+    invocation.show(result, lambda _: f"{source} is complete through {values.reached(watermark)}.")
+
+
+@command(app, "reset", example="pytrickle watermark reset orders")
+def reset(invocation: Invocation, source: Source) -> None:
+    """Forget the watermarks of a source. It must be in no group; its next one may be of the other kind, or lower."""
+    with invocation.client() as client:
+        client.reset_watermark(source)
+    invocation.show({"source": source}, lambda _: f"{source} has no watermark any more.")
 
 
 @command(app, "list", example="pytrickle watermark list")

@@ -85,7 +85,8 @@ def _report_line(mode: str, table: StreamTableStatus, tally: Tally) -> str:
 def _sources(status: Status) -> Table:
     table = Table("source", "watermark", "behind the clock", "advanced at")
     for row in _watermarks(status):
-        table.add_row(row.source, clock(row.watermark), seconds(status.as_of - row.watermark), clock(row.advanced_at))
+        behind = status.as_of - row.watermark if row.watermark else None
+        table.add_row(row.source, clock(row.watermark), seconds(behind), clock(row.advanced_at))
     return table
 
 

@@ -258,7 +258,7 @@ class Pass:
 
 def _unclaiming(table: StreamTable) -> StreamTable:
     """What reads a stream table that this pass did not bring up to date cannot claim the sources' new watermark."""
-    return replace(table, decision=replace(table.decision, effective_watermark=None))
+    return replace(table, decision=replace(table.decision, effective_watermark=None, effective_batch=None))
 
 
 def _held(culprit: StreamTable, reason: str) -> str:
@@ -267,4 +267,5 @@ def _held(culprit: StreamTable, reason: str) -> str:
 
 def _unrefreshed(table: StreamTable, action: str, reason: str, error: PytrickleError | None = None) -> RefreshResult:
     sentence = str(error) if error else None
-    return RefreshResult(table.name, action, reason, 0, 0, table.effective_watermark, timedelta(0), sentence)
+    shown = table.effective
+    return RefreshResult(table.name, action, reason, 0, 0, shown.watermark, timedelta(0), sentence, shown.batch)

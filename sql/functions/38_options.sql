@@ -24,6 +24,8 @@ BEGIN
         PERFORM refuse_value(CASE WHEN options.allow_circular IS NULL THEN 'allow_circular' ELSE 'require_watermark' END, NULL, 'Use true or false.');
     ELSIF options.watermark_tolerance < interval '0' THEN
         PERFORM refuse_value('watermark_tolerance', options.watermark_tolerance::text, 'Use an interval of zero or more.');
+    ELSIF options.batch_tolerance < 0 THEN
+        PERFORM refuse_value('batch_tolerance', options.batch_tolerance::text, 'Use a number of batches of zero or more.');
     ELSIF options.gate_deadline <= interval '0' THEN
         PERFORM refuse_value('gate_deadline', options.gate_deadline::text, 'Use an interval longer than zero.');
     ELSIF options.fuse_ceiling <= 0 THEN
@@ -43,7 +45,7 @@ AS $$
 DECLARE
     defaults CONSTANT jsonb := jsonb_build_object(
         'schedule', 'calculated', 'schedule_timezone', current_setting('TimeZone'), 'refresh_mode', 'AUTO', 'watermark_gating', 'auto',
-        'require_watermark', false, 'tier', 'hot', 'watermark_tolerance', NULL, 'gate_deadline', NULL,
+        'require_watermark', false, 'tier', 'hot', 'watermark_tolerance', NULL, 'batch_tolerance', NULL, 'gate_deadline', NULL,
         'diamond_consistency', 'atomic', 'diamond_schedule_policy', 'fastest', 'fuse_ceiling', NULL,
         'allow_circular', false, 'max_fixpoint_iterations', 100);
     stranger text;

@@ -7,6 +7,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table(
         watermark_tolerance interval DEFAULT NULL, gate_deadline interval DEFAULT NULL,
         diamond_consistency text DEFAULT 'atomic', diamond_schedule_policy text DEFAULT 'fastest', fuse_ceiling bigint DEFAULT NULL,
         allow_circular boolean DEFAULT false, max_fixpoint_iterations integer DEFAULT 100,
+        batch_tolerance bigint DEFAULT NULL,
         -- Evaluated in the caller's session: unqualified names mean what they mean there.
         search_path text DEFAULT current_setting('search_path')) RETURNS integer
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -24,6 +25,7 @@ BEGIN
     options.require_watermark := require_watermark;
     options.tier := tier;
     options.watermark_tolerance := watermark_tolerance;
+    options.batch_tolerance := batch_tolerance;
     options.gate_deadline := gate_deadline;
     options.diamond_consistency := diamond_consistency;
     options.diamond_schedule_policy := diamond_schedule_policy;
@@ -43,12 +45,12 @@ BEGIN
     INSERT INTO pgt_stream_tables (
         pgt_id, pgt_relid, pgt_schema, pgt_name, defining_query, view_relid, schedule, schedule_timezone, refresh_mode,
         watermark_gating, require_watermark, tier, watermark_tolerance, gate_deadline, diamond_consistency, diamond_schedule_policy,
-        fuse_ceiling, allow_circular, max_fixpoint_iterations, session_settings, full_reason, time_dependent, system_identifier)
+        fuse_ceiling, allow_circular, max_fixpoint_iterations, batch_tolerance, session_settings, full_reason, time_dependent, system_identifier)
     OVERRIDING SYSTEM VALUE
     VALUES (id, create_storage(target.schema_name, target.table_name, view), target.schema_name, target.table_name,
             query, view, schedule, schedule_timezone, refresh_mode,
             watermark_gating, require_watermark, tier, watermark_tolerance, gate_deadline, diamond_consistency, diamond_schedule_policy,
-            fuse_ceiling, allow_circular, max_fixpoint_iterations, session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
+            fuse_ceiling, allow_circular, max_fixpoint_iterations, batch_tolerance, session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
             full_reason(view), time_dependence(view) IS NOT NULL, (SELECT system_identifier FROM pg_control_system()));
     PERFORM record_sources(id);
     PERFORM check_hold_back();
@@ -57,7 +59,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table(
-    text, text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, text) IS
+    text, text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, bigint, text) IS
     'Creates a stream table from a query and has its sources captured; returns its number. It is filled by the next refresh. '
     'schedule is ''calculated'', an interval, or a cron expression in schedule_timezone; refresh_mode AUTO, DIFFERENTIAL or FULL; watermark_gating auto, none, gate or hold_back; '
     'tier hot, warm, cold or frozen; diamond_consistency atomic or none; diamond_schedule_policy fastest or slowest.';
@@ -70,7 +72,7 @@ AS $$
         watermark_gating = options.watermark_gating, require_watermark = options.require_watermark, tier = options.tier,
         watermark_tolerance = options.watermark_tolerance, gate_deadline = options.gate_deadline,
         diamond_consistency = options.diamond_consistency, diamond_schedule_policy = options.diamond_schedule_policy,
-        fuse_ceiling = options.fuse_ceiling,
+        fuse_ceiling = options.fuse_ceiling, batch_tolerance = options.batch_tolerance,
         allow_circular = options.allow_circular, max_fixpoint_iterations = options.max_fixpoint_iterations,
         next_due_at = CASE WHEN (t.schedule, t.schedule_timezone, t.tier) = (options.schedule, options.schedule_timezone, options.tier)
                            THEN t.next_due_at END,
@@ -89,7 +91,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.alter_stream_table(
         watermark_tolerance interval DEFAULT NULL, gate_deadline interval DEFAULT NULL,
         diamond_consistency text DEFAULT NULL, diamond_schedule_policy text DEFAULT NULL, fuse_ceiling bigint DEFAULT NULL,
         allow_circular boolean DEFAULT NULL, max_fixpoint_iterations integer DEFAULT NULL, query text DEFAULT NULL,
-        reset text[] DEFAULT '{}', search_path text DEFAULT current_setting('search_path')) RETURNS void
+        batch_tolerance bigint DEFAULT NULL, reset text[] DEFAULT '{}', search_path text DEFAULT current_setting('search_path')) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
@@ -104,7 +106,7 @@ BEGIN
         'schedule', schedule, 'refresh_mode', refresh_mode, 'watermark_gating', watermark_gating, 'require_watermark', require_watermark,
         'tier', tier, 'schedule_timezone', schedule_timezone, 'watermark_tolerance', watermark_tolerance, 'gate_deadline', gate_deadline,
         'diamond_consistency', diamond_consistency, 'diamond_schedule_policy', diamond_schedule_policy, 'fuse_ceiling', fuse_ceiling,
-        'allow_circular', allow_circular, 'max_fixpoint_iterations', max_fixpoint_iterations)));
+        'allow_circular', allow_circular, 'max_fixpoint_iterations', max_fixpoint_iterations, 'batch_tolerance', batch_tolerance)));
     PERFORM check_options(options);
     PERFORM store_options(options);
     IF query IS NOT NULL THEN
@@ -119,7 +121,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.alter_stream_table(
-    text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, text, text[], text) IS
+    text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, text, bigint, text[], text) IS
     'Changes options of a stream table; those left NULL stay, those named in reset go back to their defaults. A new query must have the same columns '
     'and has the stream table computed anew. Acts at the next tick.';
 

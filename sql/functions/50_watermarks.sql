@@ -1,4 +1,4 @@
--- Watermarks: a loader says through which event time its source is complete.
+-- Watermarks: a loader says through which event time, or which batch, its source is complete.
 
 CREATE OR REPLACE FUNCTION pgtrickle.check_loader(source regclass, action text) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -25,34 +25,74 @@ $$;
 COMMENT ON FUNCTION pgtrickle.check_loader(regclass, text) IS
     'Refuses what only a loader of the source may do: to a role that may not insert into it, and for what is no such table.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_advance(source regclass, watermark timestamptz) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle.check_advance(source regclass, reached pgtrickle.progress) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
     PERFORM check_loader(source, 'advance the watermark of');
-    IF watermark IS NULL THEN
-        PERFORM refuse_value('watermark', NULL, 'Give the event time through which the table is complete.');
-    ELSIF watermark = '-infinity' THEN
+    IF reached IS NULL THEN
+        PERFORM refuse_value('watermark', NULL, 'Give the event time, or the number of the batch, through which the table is complete.');
+    ELSIF (reached).watermark = '-infinity' THEN
         PERFORM refuse_value('watermark', '-infinity', 'Use a timestamp, or ''infinity'' for a source that will get no more data.');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_advance(regclass, timestamptz) IS
+COMMENT ON FUNCTION pgtrickle.check_advance(regclass, pgtrickle.progress) IS
     'Refuses an advance with bad arguments, or by a role that may not insert into the source.';
 
--- The first advance leaves a row behind to lock; -infinity is below everything and never committed.
-CREATE OR REPLACE FUNCTION pgtrickle.lock_watermark(source regclass) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION pgtrickle.kind_of(reached pgtrickle.progress) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN CASE WHEN (reached).watermark > '-infinity' THEN 'event time' WHEN (reached).batch IS NOT NULL THEN 'batch numbers' END;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.kind_of(pgtrickle.progress) IS
+    'What a source with this watermark goes by: event time or batch numbers; NULL while that is open.';
+
+-- A group sees the first watermarks of its sources, and they see it: whichever comes second finds the other. A loader
+-- with an older snapshot may miss a group; its source then counts in that group as one that never advanced.
+CREATE OR REPLACE FUNCTION pgtrickle.check_kind(source regclass, newest pgtrickle.progress, reached pgtrickle.progress) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    kind CONSTANT text := kind_of(reached);
+    remedy CONSTANT text := CASE kind WHEN 'event time' THEN format('Give the number of a batch, a bigint: advance_watermark(%L, 42).', source)
+                                      ELSE format('Give an event time: advance_watermark(%L, now()).', source) END;
+    other text;
+BEGIN
+    IF kind_of(newest) <> kind THEN
+        RAISE EXCEPTION 'the watermark of % goes by %, not by %', source, kind_of(newest), kind
+            USING ERRCODE = '42804', CONSTRAINT = 'invalid_argument',
+                  HINT = remedy || ' A source keeps its kind; pgtrickle.reset_watermark() forgets it.';
+    END IF;
+    SELECT g.group_name INTO other FROM pgt_watermark_groups AS g
+    WHERE source = ANY (g.sources) AND group_kind(g) <> kind ORDER BY g.group_name LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION '% is in the watermark group %, which does not go by %', source, quote_literal(other), kind
+            USING ERRCODE = '42804', CONSTRAINT = 'invalid_argument',
+                  HINT = remedy || ' The group goes by batch numbers if it is created with a batch_tolerance, otherwise by event time.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.check_kind(regclass, pgtrickle.progress, pgtrickle.progress) IS
+    'Error 42804 if the source, or a watermark group that it is in, goes by the other kind of watermark.';
+
+-- The first advance leaves a row behind to lock; -infinity is below everything and never committed. Its kind is new,
+-- so nobody may make or change a group meanwhile: that is locked first, or the two could wait for each other.
+CREATE OR REPLACE FUNCTION pgtrickle.lock_watermark(source regclass) RETURNS pgtrickle.progress
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
-    newest timestamptz;
+    newest progress;
 BEGIN
-    SELECT w.watermark INTO newest FROM pgt_watermarks AS w WHERE w.source_relid = source FOR UPDATE;
+    SELECT w.watermark, w.batch INTO newest FROM pgt_watermarks AS w WHERE w.source_relid = source FOR UPDATE;
     IF NOT FOUND THEN
+        LOCK TABLE pgt_watermark_groups IN SHARE MODE;
         INSERT INTO pgt_watermarks (source_relid, source_name, watermark, cut, advanced_at, last_seen_at, advanced_by)
         VALUES (source, '', '-infinity', current_cut(), clock_timestamp(), clock_timestamp(), session_user)
         ON CONFLICT (source_relid) DO NOTHING;
-        SELECT w.watermark INTO newest FROM pgt_watermarks AS w WHERE w.source_relid = source FOR UPDATE;
+        SELECT w.watermark, w.batch INTO newest FROM pgt_watermarks AS w WHERE w.source_relid = source FOR UPDATE;
     END IF;
     RETURN newest;
 END
@@ -60,37 +100,92 @@ $$;
 COMMENT ON FUNCTION pgtrickle.lock_watermark(regclass) IS
     'Locks the watermark of a source until the transaction ends, and returns it.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermark timestamptz) RETURNS void
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle.advance(source regclass, reached pgtrickle.progress) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
-    newest timestamptz;
-    reached cut;
+    newest progress;
+    taken cut;
 BEGIN
-    PERFORM check_advance(source, watermark);
+    PERFORM check_advance(source, reached);
     newest := lock_watermark(source);
-    IF watermark < newest THEN
-        RAISE EXCEPTION 'the watermark of % cannot move back from % to %', source, newest, watermark
+    PERFORM check_kind(source, newest, reached);
+    IF is_before(reached, newest) THEN
+        RAISE EXCEPTION 'the watermark of % cannot move back from % to %', source, progress_text(newest), progress_text(reached)
             USING ERRCODE = '22000', CONSTRAINT = 'watermark_moved_back',
                   HINT = 'Nothing was changed. Another loader may have advanced it meanwhile.';
-    ELSIF watermark = newest THEN
+    ELSIF reached = newest THEN
         UPDATE pgt_watermarks AS w SET last_seen_at = clock_timestamp(), marked_idle_at = NULL, marked_idle_by = NULL WHERE w.source_relid = source;
         RETURN;
     END IF;
     -- A statement of its own: its snapshot is taken with the lock held, so the cuts of a source form a chain.
-    reached := current_cut();
-    reached.xid := pg_current_xact_id();
-    reached.pos := nextval('pgtrickle.change_pos');
+    taken := current_cut();
+    taken.xid := pg_current_xact_id();
+    taken.pos := nextval('pgtrickle.change_pos');
     UPDATE pgt_watermarks AS w
-    SET source_name = qualified_name(source), watermark = advance_watermark.watermark, cut = reached,
+    SET source_name = qualified_name(source), watermark = (reached).watermark, batch = (reached).batch, cut = taken,
         advanced_at = clock_timestamp(), last_seen_at = clock_timestamp(), advanced_by = session_user,
         marked_idle_at = NULL, marked_idle_by = NULL
-    WHERE w.source_relid = source AND w.watermark < advance_watermark.watermark;
-    INSERT INTO pgt_watermark_history (source_relid, watermark, cut, advanced_at, advanced_by)
-    SELECT w.source_relid, w.watermark, w.cut, w.advanced_at, w.advanced_by FROM pgt_watermarks AS w WHERE w.source_relid = source;
-    PERFORM pg_notify('pgtrickle_watermark', jsonb_build_object('source', qualified_name(source), 'watermark', watermark)::text);
+    WHERE w.source_relid = source;
+    INSERT INTO pgt_watermark_history (source_relid, watermark, batch, cut, advanced_at, advanced_by)
+    SELECT w.source_relid, w.watermark, w.batch, w.cut, w.advanced_at, w.advanced_by FROM pgt_watermarks AS w WHERE w.source_relid = source;
+    PERFORM pg_notify('pgtrickle_watermark', jsonb_strip_nulls(jsonb_build_object(
+        'source', qualified_name(source), 'watermark', (reached).watermark, 'batch', (reached).batch))::text);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.advance(regclass, pgtrickle.progress) IS 'Advances the watermark of a source, of either kind.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermark timestamptz) RETURNS void
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    PERFORM advance(source, ROW(watermark, NULL)::progress);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, timestamptz) IS
     'Says that the source is complete through this event time, as of this point of the caller''s transaction. Needs INSERT on the source. '
     'An equal watermark only records that the loader is alive, and ends that the source is idle; a lower one is error 22000; ''infinity'' means no more data will come.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermark bigint) RETURNS void
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    PERFORM advance(source, ROW(NULL, watermark)::progress);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, bigint) IS
+    'Says that the source is complete through the batch of this number. All else is as for event times; instead of ''infinity'', 9223372036854775807 '
+    'means no more data will come. A source keeps the kind of its first watermark: the other one is error 42804.';
+
+-- A literal in quotes has no type of its own, and where there is a choice PostgreSQL takes it for text.
+CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermark text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    PERFORM advance(source, ROW(watermark::timestamptz, NULL)::progress);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, text) IS
+    'The same for an event time that comes as text: what is in quotes is never a batch number.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.reset_watermark(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    other text;
+BEGIN
+    PERFORM check_loader(source, 'reset the watermark of');
+    -- With its group changed in between, its next watermark might be of a kind that the group does not have.
+    LOCK TABLE pgt_watermark_groups IN SHARE ROW EXCLUSIVE MODE;
+    SELECT g.group_name INTO other FROM pgt_watermark_groups AS g WHERE source = ANY (g.sources) ORDER BY g.group_name LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION '% is in the watermark group %', source, quote_literal(other)
+            USING ERRCODE = '55000', CONSTRAINT = 'invalid_argument', HINT = 'Drop the group first, or take the source out of it.';
+    END IF;
+    DELETE FROM pgt_watermarks AS w WHERE w.source_relid = source;
+    DELETE FROM pgt_watermark_history AS h WHERE h.source_relid = source;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.reset_watermark(regclass) IS
+    'Forgets every watermark of a source that is in no watermark group, as if it had never advanced: its next one may be of either kind, and lower. '
+    'What stream tables are complete through stays.';

@@ -56,24 +56,25 @@ COMMENT ON FUNCTION pgtrickle.mark_idle(regclass) IS
 
 -- The moment is that of the transaction, so that all stream tables of a tick agree on who is idle.
 CREATE OR REPLACE FUNCTION pgtrickle.group_members(p_group_id integer)
-    RETURNS TABLE (source regclass, place bigint, watermark timestamptz, idle boolean)
+    RETURNS TABLE (source regclass, place bigint, progress pgtrickle.progress, idle boolean)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT m.source, m.place, w.watermark,
-           COALESCE(w.watermark < 'infinity' AND (s.source_relid IS NULL OR s.ungated_at IS NOT NULL)
+    SELECT m.source, m.place, CASE WHEN kind_of(v.newest) = group_kind(g) THEN v.newest END,
+           COALESCE(w.source_relid IS NOT NULL AND NOT is_final(v.newest) AND (s.source_relid IS NULL OR s.ungated_at IS NOT NULL)
                     AND (w.marked_idle_at IS NOT NULL
                          OR now() - greatest(w.last_seen_at, s.ungated_at) > COALESCE(l.idle_after, g.idle_after)), false)
     FROM pgt_watermark_groups AS g CROSS JOIN unnest(g.sources) WITH ORDINALITY AS m(source, place)
     LEFT JOIN pgt_watermarks AS w ON w.source_relid = m.source
     LEFT JOIN pgt_source_limits AS l ON l.source_relid = m.source
     LEFT JOIN pgt_source_gates AS s ON s.source_relid = m.source
+    CROSS JOIN LATERAL (SELECT ROW(w.watermark, w.batch)::progress AS newest) AS v
     WHERE g.group_id = p_group_id;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.group_members(integer) IS
-    'The sources of a group with their watermarks, and which are idle: marked so, or not seen for longer than idle_after. A source under a gate is held, '
+    'The sources of a group with their watermarks (NULL: none of the kind of the group), and which are idle: marked so, or not seen for longer than idle_after. A source under a gate is held, '
     'an exhausted one is done: neither is idle.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.stale_sources()
@@ -95,7 +96,7 @@ BEGIN
     JOIN pgt_watermarks AS w ON w.source_relid = f.source
     LEFT JOIN pgt_source_gates AS s ON s.source_relid = f.source
     CROSS JOIN LATERAL (SELECT greatest(w.last_seen_at, s.ungated_at) AS seen_at) AS v
-    WHERE w.watermark < 'infinity' AND w.marked_idle_at IS NULL AND (s.source_relid IS NULL OR s.ungated_at IS NOT NULL)
+    WHERE NOT is_final(ROW(w.watermark, w.batch)::progress) AND w.marked_idle_at IS NULL AND (s.source_relid IS NULL OR s.ungated_at IS NOT NULL)
         AND now() - v.seen_at > f.stale_after
     ORDER BY f.source::text, f.group_name;
 END

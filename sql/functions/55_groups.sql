@@ -35,33 +35,84 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.group_sources(text[], text) IS 'The relations these names mean, each once.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_tolerance(tolerance interval) RETURNS void
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle.check_tolerance(watermark_group pgtrickle.pgt_watermark_groups) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    IF tolerance IS NULL OR tolerance < interval '0' THEN
-        PERFORM refuse_value('tolerance', tolerance::text, 'Use an interval of zero or more, such as ''30 seconds''.');
+    IF num_nonnulls(watermark_group.tolerance, watermark_group.batch_tolerance) = 2 THEN
+        RAISE EXCEPTION 'a watermark group goes by event time or by batch numbers, and has a tolerance of that kind only'
+            USING ERRCODE = '22023', CONSTRAINT = 'invalid_argument',
+                  HINT = 'Use tolerance, an interval, for event time, or batch_tolerance, a number of batches; a group keeps its kind.';
+    ELSIF watermark_group.batch_tolerance < 0 THEN
+        PERFORM refuse_value('batch_tolerance', watermark_group.batch_tolerance::text, 'Use a number of batches of zero or more.');
+    ELSIF watermark_group.batch_tolerance IS NULL AND COALESCE(watermark_group.tolerance < interval '0', true) THEN
+        PERFORM refuse_value('tolerance', watermark_group.tolerance::text, 'Use an interval of zero or more, such as ''30 seconds''.');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_tolerance(interval) IS 'Error 22023 for a negative tolerance, 22004 for NULL.';
+COMMENT ON FUNCTION pgtrickle.check_tolerance(pgtrickle.pgt_watermark_groups) IS
+    'Error 22023 for a negative tolerance or for one of each kind, 22004 for none.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.group_kind(watermark_group pgtrickle.pgt_watermark_groups) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN CASE WHEN watermark_group.batch_tolerance IS NULL THEN 'event time' ELSE 'batch numbers' END;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.group_kind(pgtrickle.pgt_watermark_groups) IS 'What a group goes by: event time or batch numbers.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.check_group_kind(watermark_group pgtrickle.pgt_watermark_groups) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    kind CONSTANT text := group_kind(watermark_group);
+    stranger record;
+BEGIN
+    SELECT s, w.source_relid IS NOT NULL AS advanced, o.group_name INTO stranger
+    FROM unnest(watermark_group.sources) AS s
+    LEFT JOIN pgt_watermarks AS w ON w.source_relid = s AND kind_of(ROW(w.watermark, w.batch)::progress) <> kind
+    LEFT JOIN pgt_watermark_groups AS o
+        ON s = ANY (o.sources) AND o.group_name <> watermark_group.group_name AND group_kind(o) <> kind
+    WHERE w.source_relid IS NOT NULL OR o.group_id IS NOT NULL
+    ORDER BY advanced DESC, array_position(watermark_group.sources, s), o.group_name LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'the group goes by %, % by %', kind, stranger.s || COALESCE(' in group ' || quote_literal(stranger.group_name), ''),
+                CASE kind WHEN 'event time' THEN 'batch numbers' ELSE 'event time' END
+            USING ERRCODE = '42804', CONSTRAINT = 'invalid_argument',
+                  HINT = CASE kind WHEN 'event time' THEN 'Create a group with a batch_tolerance, such as batch_tolerance => 0, for sources that count batches.'
+                                   ELSE 'Create a group without a batch_tolerance for sources with event times.' END;
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.check_group_kind(pgtrickle.pgt_watermark_groups) IS
+    'Error 42804 if a source of the group, or another group that shares one, goes by the other kind of watermark.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.create_watermark_group(
         group_name text, sources text[], tolerance interval DEFAULT '0',
         stale_after interval DEFAULT NULL, on_stale text DEFAULT 'warn', idle_after interval DEFAULT NULL,
-        search_path text DEFAULT current_setting('search_path')) RETURNS integer
+        batch_tolerance bigint DEFAULT NULL, search_path text DEFAULT current_setting('search_path')) RETURNS integer
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
+    created pgt_watermark_groups;
     id integer;
 BEGIN
     IF COALESCE(group_name, '') = '' THEN
         PERFORM refuse_value('group_name', group_name, 'Give the group a name.');
     END IF;
-    PERFORM check_tolerance(tolerance);
+    created.group_name := group_name;
+    -- An interval of zero is only the default, and no distance in either kind.
+    created.tolerance := CASE WHEN batch_tolerance IS NULL THEN tolerance ELSE NULLIF(tolerance, interval '0') END;
+    created.batch_tolerance := batch_tolerance;
+    PERFORM check_tolerance(created);
     PERFORM check_limits(stale_after, on_stale, idle_after);
-    INSERT INTO pgt_watermark_groups AS g (group_name, sources, tolerance, stale_after, on_stale, idle_after)
-    VALUES (group_name, group_sources(sources, search_path), tolerance, stale_after, on_stale, idle_after)
+    created.sources := group_sources(sources, search_path);
+    -- Against the first watermarks of its sources, and against other groups; only then is looked for them.
+    LOCK TABLE pgt_watermark_groups IN SHARE ROW EXCLUSIVE MODE;
+    PERFORM check_group_kind(created);
+    INSERT INTO pgt_watermark_groups AS g (group_name, sources, tolerance, batch_tolerance, stale_after, on_stale, idle_after)
+    VALUES (group_name, created.sources, created.tolerance, batch_tolerance, stale_after, on_stale, idle_after)
     ON CONFLICT ON CONSTRAINT pgt_watermark_groups_group_name_key DO NOTHING RETURNING g.group_id INTO id;
     IF id IS NULL THEN
         RAISE EXCEPTION 'watermark group % already exists', quote_literal(group_name)
@@ -72,9 +123,10 @@ BEGIN
     RETURN id;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.create_watermark_group(text, text[], interval, interval, text, interval, text) IS
-    'Declares that the watermarks of these sources must agree within the tolerance; returns the number of the group. stale_after, on_stale and idle_after '
-    'are limits on the silence of its sources, as in set_source_limits(); NULL is none.';
+COMMENT ON FUNCTION pgtrickle.create_watermark_group(text, text[], interval, interval, text, interval, bigint, text) IS
+    'Declares that the watermarks of these sources must agree within the tolerance; returns the number of the group. With a batch_tolerance, a number of '
+    'batches, the group goes by batch numbers, otherwise by event time; sources or groups of the other kind are error 42804. stale_after, on_stale and '
+    'idle_after are limits on the silence of its sources, as in set_source_limits(); NULL is none.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.refuse_unknown_group(group_name text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -90,42 +142,45 @@ COMMENT ON FUNCTION pgtrickle.refuse_unknown_group(text) IS 'Error 42704: no wat
 CREATE OR REPLACE FUNCTION pgtrickle.alter_watermark_group(
         group_name text, sources text[] DEFAULT NULL, tolerance interval DEFAULT NULL,
         stale_after interval DEFAULT NULL, on_stale text DEFAULT NULL, idle_after interval DEFAULT NULL,
-        reset text[] DEFAULT '{}', search_path text DEFAULT current_setting('search_path')) RETURNS void
+        reset text[] DEFAULT '{}', batch_tolerance bigint DEFAULT NULL, search_path text DEFAULT current_setting('search_path')) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     new_sources CONSTANT regclass[] := CASE WHEN sources IS NOT NULL THEN group_sources(sources, search_path) END;
     altered pgt_watermark_groups;
 BEGIN
+    LOCK TABLE pgt_watermark_groups IN SHARE ROW EXCLUSIVE MODE;
     SELECT * INTO altered FROM pgt_watermark_groups AS g WHERE g.group_name = alter_watermark_group.group_name FOR UPDATE;
     IF NOT FOUND THEN
         PERFORM refuse_unknown_group(group_name);
     END IF;
     altered := jsonb_populate_record(altered, default_limits(reset) || jsonb_strip_nulls(jsonb_build_object(
-        'tolerance', tolerance, 'stale_after', stale_after, 'on_stale', on_stale, 'idle_after', idle_after)));
-    PERFORM check_tolerance(altered.tolerance);
+        'tolerance', tolerance, 'batch_tolerance', batch_tolerance, 'stale_after', stale_after, 'on_stale', on_stale, 'idle_after', idle_after)));
+    altered.sources := COALESCE(new_sources, altered.sources);
+    PERFORM check_tolerance(altered);
     PERFORM check_limits(altered.stale_after, altered.on_stale, altered.idle_after);
+    PERFORM check_group_kind(altered);
     UPDATE pgt_watermark_groups AS g
-    SET sources = COALESCE(new_sources, g.sources), tolerance = altered.tolerance,
+    SET sources = altered.sources, tolerance = altered.tolerance, batch_tolerance = altered.batch_tolerance,
         stale_after = altered.stale_after, on_stale = altered.on_stale, idle_after = altered.idle_after
     WHERE g.group_id = altered.group_id;
     PERFORM check_hold_back();
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.alter_watermark_group(text, text[], interval, interval, text, interval, text[], text) IS
+COMMENT ON FUNCTION pgtrickle.alter_watermark_group(text, text[], interval, interval, text, interval, text[], bigint, text) IS
     'Changes the sources, the tolerance or the limits of a group; those left NULL stay, those named in reset go back to their defaults. '
-    'Acts at the next tick.';
+    'A group keeps its kind: a tolerance of the other one is error 22023. Acts at the next tick.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.default_limits(names text[]) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
-    defaults CONSTANT jsonb := jsonb_build_object('tolerance', '0', 'stale_after', NULL, 'on_stale', 'warn', 'idle_after', NULL);
+    defaults CONSTANT jsonb := jsonb_build_object('tolerance', '0', 'batch_tolerance', 0, 'stale_after', NULL, 'on_stale', 'warn', 'idle_after', NULL);
     stranger text;
 BEGIN
     SELECT n INTO stranger FROM unnest(names) AS n WHERE n IS NULL OR NOT defaults ? n;
     IF FOUND THEN
-        PERFORM refuse_value('reset', stranger, 'The options are idle_after, on_stale, stale_after, tolerance.');
+        PERFORM refuse_value('reset', stranger, 'The options are batch_tolerance, idle_after, on_stale, stale_after, tolerance.');
     END IF;
     RETURN (SELECT COALESCE(jsonb_object_agg(n, defaults -> n), '{}') FROM unnest(names) AS n);
 END
@@ -145,35 +200,51 @@ $$;
 COMMENT ON FUNCTION pgtrickle.drop_watermark_group(text) IS
     'Drops a watermark group; its sources keep their watermarks.';
 
--- An infinite watermark says that nothing more will come and agrees with every other. An idle source is left out of the
+CREATE OR REPLACE FUNCTION pgtrickle.tolerance_of(stream_table pgtrickle.pgt_stream_tables, watermark_group pgtrickle.pgt_watermark_groups)
+    RETURNS pgtrickle.distance
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN ROW(CASE WHEN watermark_group.tolerance IS NOT NULL THEN COALESCE(stream_table.watermark_tolerance, watermark_group.tolerance) END,
+               CASE WHEN watermark_group.batch_tolerance IS NOT NULL THEN COALESCE(stream_table.batch_tolerance, watermark_group.batch_tolerance) END
+           )::distance;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.tolerance_of(pgtrickle.pgt_stream_tables, pgtrickle.pgt_watermark_groups) IS
+    'How far the watermarks of the group may be apart for a stream table, or for none in particular.';
+
+-- A final watermark says that nothing more will come and agrees with every other. An idle source is left out of the
 -- comparison, but what it has not asserted nobody may claim: complete_through is the least of all.
-CREATE OR REPLACE FUNCTION pgtrickle.group_alignment(p_group_id integer DEFAULT NULL, p_tolerance interval DEFAULT NULL)
-    RETURNS TABLE (group_id integer, group_name text, sources regclass[], tolerance interval, min_watermark timestamptz, max_watermark timestamptz,
-                   lag interval, aligned boolean, never_advanced regclass[], slowest regclass, fastest regclass, idle regclass[],
-                   complete_through timestamptz)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp SET TimeZone = 'UTC'
+CREATE OR REPLACE FUNCTION pgtrickle.group_alignment(p_group_id integer DEFAULT NULL, stream_table pgtrickle.pgt_stream_tables DEFAULT NULL)
+    RETURNS TABLE (group_id integer, group_name text, sources regclass[], tolerance pgtrickle.distance, low pgtrickle.progress, high pgtrickle.progress,
+                   lag pgtrickle.distance, aligned boolean, never_advanced regclass[], slowest regclass, fastest regclass, idle regclass[],
+                   complete_through pgtrickle.progress)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT g.group_id, g.group_name, g.sources, v.tolerance, v.low, v.high,
-           CASE WHEN isfinite(v.low) AND isfinite(v.high) THEN v.high - v.low END,
-           CASE WHEN cardinality(a.never_advanced) = 0 THEN v.high <= v.low + v.tolerance END,
-           a.never_advanced, a.by_watermark[1], COALESCE(a.finite_by_watermark[1], a.by_watermark[1]), a.idle, a.complete_through
+    SELECT g.group_id, g.group_name, g.sources, v.tolerance, v.low, v.high, distance_between(v.low, v.high),
+           CASE WHEN cardinality(a.never_advanced) = 0 THEN reaches(beyond(v.low, v.tolerance), v.high) END,
+           a.never_advanced, a.slowest_first[1], COALESCE(a.fastest_first[1], a.slowest_first[1]), a.idle, a.advanced[1]
     FROM pgt_watermark_groups AS g CROSS JOIN LATERAL (
-        SELECT min(m.watermark) FILTER (WHERE NOT m.idle) AS low,
-               COALESCE(max(m.watermark) FILTER (WHERE isfinite(m.watermark) AND NOT m.idle), max(m.watermark) FILTER (WHERE NOT m.idle)) AS high,
-               COALESCE(array_agg(m.source ORDER BY m.place) FILTER (WHERE m.watermark IS NULL), '{}') AS never_advanced,
-               array_agg(m.source ORDER BY m.watermark, m.source::oid) FILTER (WHERE m.watermark IS NOT NULL AND NOT m.idle) AS by_watermark,
-               array_agg(m.source ORDER BY m.watermark DESC, m.source::oid) FILTER (WHERE isfinite(m.watermark) AND NOT m.idle) AS finite_by_watermark,
+        SELECT array_agg(m.progress ORDER BY m.progress) FILTER (WHERE m.compared) AS from_low,
+               array_agg(m.progress ORDER BY m.progress DESC) FILTER (WHERE m.compared AND NOT m.final) AS from_high,
+               COALESCE(array_agg(m.source ORDER BY m.place) FILTER (WHERE m.progress IS NULL), '{}') AS never_advanced,
+               array_agg(m.source ORDER BY m.progress, m.source::oid) FILTER (WHERE m.compared) AS slowest_first,
+               array_agg(m.source ORDER BY m.progress DESC, m.source::oid) FILTER (WHERE m.compared AND NOT m.final) AS fastest_first,
                COALESCE(array_agg(m.source ORDER BY m.place) FILTER (WHERE m.idle), '{}') AS idle,
-               min(m.watermark) AS complete_through, max(m.watermark) AS newest
-        FROM group_members(g.group_id) AS m) AS a
+               array_agg(m.progress ORDER BY m.progress) FILTER (WHERE NOT m.progress IS NULL) AS advanced
+        -- IS NOT NULL would ask for watermarks of both kinds.
+        FROM (SELECT t.*, NOT (t.progress IS NULL OR t.idle) AS compared, is_final(t.progress) AS final FROM group_members(g.group_id) AS t) AS m) AS a
     CROSS JOIN LATERAL (
-        SELECT COALESCE(p_tolerance, g.tolerance) AS tolerance, COALESCE(a.low, a.newest) AS low, COALESCE(a.high, a.newest) AS high) AS v
+        SELECT tolerance_of(stream_table, g) AS tolerance, COALESCE(a.from_low[1], n.newest) AS low,
+               COALESCE(a.from_high[1], a.from_low[cardinality(a.from_low)], n.newest) AS high
+        FROM (SELECT a.advanced[cardinality(a.advanced)] AS newest) AS n) AS v
     WHERE p_group_id IS NULL OR g.group_id = p_group_id
     ORDER BY g.group_name;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.group_alignment(integer, interval) IS
-    'How far the watermarks of each group, or of one, are apart; aligned is NULL while a source never advanced. Infinite watermarks and idle sources are '
-    'left out of the comparison; a group of idle sources only is aligned at the newest of their watermarks. complete_through is the least of all.';
+COMMENT ON FUNCTION pgtrickle.group_alignment(integer, pgtrickle.pgt_stream_tables) IS
+    'How far the watermarks of each group, or of one, are apart, within the tolerance of a stream table if one is given; aligned is NULL while a source never '
+    'advanced. Final watermarks and idle sources are left out of the comparison; a group of idle sources only is aligned at the newest of their watermarks. '
+    'complete_through is the least of all.';

@@ -2,14 +2,14 @@
 
 CREATE OR REPLACE FUNCTION pgtrickle.gate_group(
         p_pgt_id integer, p_group_id integer,
-        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb)
+        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     alignment record;
     stream_table CONSTANT pgt_stream_tables := (SELECT t FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id);
 BEGIN
-    SELECT * INTO alignment FROM group_alignment(p_group_id, stream_table.watermark_tolerance);
+    SELECT * INTO alignment FROM group_alignment(p_group_id, stream_table);
     decision := 'run';
     caps := '{}';
     IF alignment.aligned IS NULL THEN
@@ -20,14 +20,14 @@ BEGIN
         END IF;
         RETURN;
     END IF;
-    effective_watermark := alignment.complete_through;
-    reason := format('%s: aligned at %s', alignment.group_name, alignment.min_watermark)
+    effective := alignment.complete_through;
+    reason := format('%s: aligned at %s', alignment.group_name, progress_text(alignment.low))
         || COALESCE(', without ' || NULLIF(array_to_string(alignment.idle, ', '), '') || ' (idle)', '');
     IF NOT alignment.aligned THEN
         decision := 'gated';
         waiting_for := alignment.slowest;
         reason := format('%s: %s is %s behind %s, tolerance %s',
-                         alignment.group_name, alignment.slowest, alignment.lag, alignment.fastest, alignment.tolerance);
+                         alignment.group_name, alignment.slowest, distance_text(alignment.lag), alignment.fastest, distance_text(alignment.tolerance));
     END IF;
 END
 $$;
@@ -46,7 +46,7 @@ COMMENT ON FUNCTION pgtrickle.graver(text, text) IS 'Of two decisions the one th
 
 CREATE OR REPLACE FUNCTION pgtrickle.groups_decision(
         p_pgt_id integer, gating text, groups integer[], upstream integer[],
-        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb)
+        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
@@ -64,16 +64,18 @@ BEGIN
         decision := graver(decision, verdict.decision);
         reason := concat_ws('; ', reason, verdict.reason);
         waiting_for := concat_ws(', ', NULLIF(waiting_for, ''), verdict.waiting_for);
-        effective_watermark := least(effective_watermark, verdict.effective_watermark);
+        effective := lesser(effective, verdict.effective);
         caps := CASE WHEN caps = '{}' THEN verdict.caps ELSE lower_caps(caps, verdict.caps) END;
     END LOOP;
     reason := COALESCE(reason, CASE gating WHEN 'none' THEN 'not gated' ELSE 'no watermark group concerns it' END);
-    IF gating = 'gate' AND effective_watermark IS NOT NULL AND cardinality(upstream) > 1 THEN
+    IF gating = 'gate' AND NOT effective IS NULL AND cardinality(upstream) > 1 THEN
         -- What it reads through a stream table that holds back is no further than that one.
-        effective_watermark := least(effective_watermark, (
-            SELECT min(greatest(u.effective_watermark, (groups_decision(u.pgt_id, s.gating, s.groups, s.upstream)).effective_watermark))
-            FROM pgt_stream_tables AS u CROSS JOIN LATERAL gating_scope(u.pgt_id) AS s
-            WHERE u.pgt_id = ANY (groups_decision.upstream) AND u.watermark_gating = 'hold_back'));
+        SELECT min(greatest(u.effective_watermark, (d.effective).watermark)) AS watermark, min(greatest(u.effective_batch, (d.effective).batch)) AS batch
+        INTO verdict FROM pgt_stream_tables AS u CROSS JOIN LATERAL gating_scope(u.pgt_id) AS s
+        CROSS JOIN LATERAL groups_decision(u.pgt_id, s.gating, s.groups, s.upstream) AS d
+        WHERE u.pgt_id = ANY (groups_decision.upstream) AND u.watermark_gating = 'hold_back';
+        effective := ROW(CASE WHEN (effective).watermark IS NOT NULL THEN least((effective).watermark, verdict.watermark) END,
+                         CASE WHEN (effective).batch IS NOT NULL THEN least((effective).batch, verdict.batch) END)::progress;
     END IF;
 END
 $$;
@@ -112,7 +114,7 @@ COMMENT ON FUNCTION pgtrickle.gate_deadline_passed(pgtrickle.pgt_stream_tables, 
 CREATE OR REPLACE FUNCTION pgtrickle.gating_decision(
         p_pgt_id integer,
         OUT gating text, OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb,
-        OUT deadline_passed boolean)
+        OUT deadline_passed boolean, OUT effective_batch bigint)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
     SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
 AS $$
@@ -138,7 +140,9 @@ BEGIN
             USING ERRCODE = '42704', CONSTRAINT = 'unknown_stream_table', HINT = 'It may have been dropped meanwhile.';
     END IF;
     gating := scope.gating;
-    SELECT * INTO decision, reason, waiting_for, effective_watermark, caps FROM groups_decision(p_pgt_id, scope.gating, scope.groups, scope.upstream);
+    SELECT d.decision, d.reason, d.waiting_for, (d.effective).watermark, d.caps, (d.effective).batch
+    INTO decision, reason, waiting_for, effective_watermark, caps, effective_batch
+    FROM groups_decision(p_pgt_id, scope.gating, scope.groups, scope.upstream) AS d;
     found := stale_hold(stream_table, scope.groups, scope.sources);
     IF found.sentence IS NOT NULL THEN
         decision := graver(decision, 'gated');
@@ -160,6 +164,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.gating_decision(integer) IS
-    'Whether a stream table may refresh now (run, gated or waiting), why, the event time it will be complete through, '
+    'Whether a stream table may refresh now (run, gated or waiting), why, the event time and the batch it will be complete through, '
     'and the cut at which each capped direct source must be read; sources not in caps are read at the snapshot. '
     'deadline_passed: it may run only because it has been behind a gate for its gate_deadline.';

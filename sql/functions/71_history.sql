@@ -9,12 +9,12 @@ AS $$
         AND NOT EXISTS (
             SELECT FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_groups(t.pgt_id) AS c JOIN pgt_watermark_groups AS g USING (group_id)
             WHERE t.watermark_gating = 'hold_back' AND (entry).source_relid = ANY (g.sources)
-                AND (t.effective_watermark < (entry).watermark) IS NOT FALSE)
+                AND NOT reaches(ROW(t.effective_watermark, t.effective_batch)::progress, (entry).progress))
 $$;
 COMMENT ON FUNCTION pgtrickle.advance_is_passed(pgtrickle.pgt_watermark_history) IS
-    'Whether every stream table that reads the source shows all that the advance covers, and every one held back on it has reached its event time.';
+    'Whether every stream table that reads the source shows all that the advance covers, and every one held back on it has reached its watermark.';
 
--- Event times at which sources agree never move back, so of the advances that all have passed only the newest can still
+-- Watermarks at which sources agree never move back, so of the advances that all have passed only the newest can still
 -- be asked for. One that is missing could at worst make hold_back wait for a newer agreement: it never reads beyond an
 -- advance that it finds.
 CREATE OR REPLACE FUNCTION pgtrickle.trim_history(retention interval) RETURNS bigint
@@ -30,10 +30,10 @@ BEGIN
     GET DIAGNOSTICS refreshes = ROW_COUNT;
     DELETE FROM pgt_watermark_history AS h
     USING pgt_watermarks AS w CROSS JOIN LATERAL (
-        SELECT p.watermark FROM pgt_watermark_history AS p
+        SELECT p.progress FROM pgt_watermark_history AS p
         WHERE p.source_relid = w.source_relid AND p.advanced_at < oldest AND advance_is_passed(p)
-        ORDER BY p.watermark DESC LIMIT 1) AS passed
-    WHERE h.source_relid = w.source_relid AND h.watermark < passed.watermark AND h.advanced_at < oldest;
+        ORDER BY p.progress DESC LIMIT 1) AS passed
+    WHERE h.source_relid = w.source_relid AND h.progress < passed.progress AND h.advanced_at < oldest;
     GET DIAGNOSTICS advances = ROW_COUNT;
     DELETE FROM pgt_alerts AS a WHERE a.closed_at < oldest;
     -- Another table may get the number of one that was dropped.

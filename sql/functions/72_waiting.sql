@@ -18,7 +18,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle.readable_stream_table(text, text) IS
     'Number of the stream table a name means under a search_path; error 42501 unless the caller may read it.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.why_behind(p_pgt_id integer, wanted timestamptz) RETURNS text
+CREATE OR REPLACE FUNCTION pgtrickle.why_behind(p_pgt_id integer, wanted pgtrickle.progress) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
@@ -31,21 +31,22 @@ BEGIN
         WHEN known.tier = 'frozen' THEN 'its tier is frozen'
         WHEN known.status = 'SUSPENDED' THEN format('it is suspended after %s failed refreshes: %s', known.consecutive_failures, known.last_error)
         WHEN known.last_error IS NOT NULL THEN format('its last refresh failed: %s', known.last_error)
-        WHEN verdict.decision <> 'run' OR NOT COALESCE(verdict.effective_watermark >= wanted, wanted IS NULL) THEN verdict.reason
+        WHEN verdict.decision <> 'run'
+            OR NOT (wanted IS NULL OR reaches(ROW(verdict.effective_watermark, verdict.effective_batch)::progress, wanted)) THEN verdict.reason
         WHEN known.last_skip_reason IS NOT NULL THEN format('its last refresh was skipped: %s', known.last_skip_reason)
         ELSE 'nothing stands in its way, but no refresh has come'
     END;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.why_behind(integer, timestamptz) IS
-    'Why a stream table does not show the wanted event time yet, or, for NULL, why it was not refreshed lately.';
+COMMENT ON FUNCTION pgtrickle.why_behind(integer, pgtrickle.progress) IS
+    'Why a stream table does not show the wanted event time or batch yet, or, for NULL, why it was not refreshed lately.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_wait(watermark timestamptz, timeout interval) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle.check_wait(wanted pgtrickle.progress, timeout interval) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    IF watermark IS NULL THEN
-        PERFORM refuse_value('watermark', NULL, 'Give the event time through which the stream table must be complete.');
+    IF wanted IS NULL THEN
+        PERFORM refuse_value('watermark', NULL, 'Give the event time, or the number of the batch, through which the stream table must be complete.');
     ELSIF timeout IS NULL OR timeout < interval '0' THEN
         PERFORM refuse_value('timeout', timeout::text, 'Use an interval of zero or more, such as ''30 seconds''.');
     ELSIF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
@@ -55,16 +56,18 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_wait(timestamptz, interval) IS
+COMMENT ON FUNCTION pgtrickle.check_wait(pgtrickle.progress, interval) IS
     'Refuses to wait for NULL, for a negative time, or under a snapshot that does not move.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.refuse_vain_wait(p_pgt_id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle.refuse_vain_wait(p_pgt_id integer, wanted pgtrickle.progress) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM gating_groups(p_pgt_id)) THEN
-        RAISE EXCEPTION '% heeds no watermark group, so its effective watermark does not move',
-                (SELECT format('%I.%I', t.pgt_schema, t.pgt_name) FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id)
+    IF NOT EXISTS (
+        SELECT FROM gating_groups(p_pgt_id) AS c JOIN pgt_watermark_groups AS g USING (group_id) WHERE group_kind(g) = kind_of(wanted))
+    THEN
+        RAISE EXCEPTION '% heeds no watermark group that goes by %, so its effective watermark does not move',
+                (SELECT format('%I.%I', t.pgt_schema, t.pgt_name) FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id), kind_of(wanted)
             USING ERRCODE = '55000', CONSTRAINT = 'invalid_argument',
                   HINT = 'Create a watermark group over its sources, and set watermark_gating => ''gate'' or ''hold_back'' if it has only one of them.';
     ELSIF EXISTS (SELECT FROM pgt_watermarks AS w WHERE (w.cut).xid = pg_current_xact_id_if_assigned()) THEN
@@ -73,10 +76,10 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_vain_wait(integer) IS
-    'Refuses a wait that cannot end: no watermark group moves the stream table, or the caller itself holds an advance back.';
+COMMENT ON FUNCTION pgtrickle.refuse_vain_wait(integer, pgtrickle.progress) IS
+    'Refuses a wait that cannot end: no watermark group of this kind moves the stream table, or the caller itself holds an advance back.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.refuse_late(p_pgt_id integer, wanted timestamptz, timeout interval) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle.refuse_late(p_pgt_id integer, wanted pgtrickle.progress, timeout interval) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
     SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
 AS $$
@@ -85,49 +88,84 @@ DECLARE
 BEGIN
     RAISE EXCEPTION USING
         MESSAGE = format('%I.%I is not complete through %s after %s: %s',
-                         known.pgt_schema, known.pgt_name, wanted, timeout, why_behind(p_pgt_id, wanted)),
-        DETAIL = COALESCE('It is complete through ' || known.effective_watermark || '.', 'It has no effective watermark yet.'),
+                         known.pgt_schema, known.pgt_name, progress_text(wanted), timeout, why_behind(p_pgt_id, wanted)),
+        DETAIL = COALESCE('It is complete through ' || progress_text(ROW(known.effective_watermark, known.effective_batch)::progress) || '.', 'It has no effective watermark yet.'),
         ERRCODE = '57014', CONSTRAINT = 'wait_timeout',
         HINT = 'pgtrickle.watermark_status() shows where its sources stand; pytrickle run must be running to refresh it.';
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_late(integer, timestamptz, interval) IS 'Error 57014: the time for waiting is over.';
+COMMENT ON FUNCTION pgtrickle.refuse_late(integer, pgtrickle.progress, interval) IS 'Error 57014: the time for waiting is over.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.wait_for(
-        stream_table text, watermark timestamptz, timeout interval DEFAULT '30 seconds',
-        search_path text DEFAULT current_setting('search_path')) RETURNS timestamptz
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle.await_progress(
+        stream_table text, wanted pgtrickle.progress, timeout interval, search_path text) RETURNS pgtrickle.progress
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     id integer;
     deadline timestamptz;
-    shown timestamptz;
+    shown progress;
 BEGIN
-    PERFORM check_wait(watermark, timeout);
+    PERFORM check_wait(wanted, timeout);
     id := readable_stream_table(stream_table, search_path);
     LOOP
         -- VOLATILE at READ COMMITTED: each statement takes a snapshot of its own.
-        SELECT t.effective_watermark INTO shown FROM pgt_stream_tables AS t WHERE t.pgt_id = id;
+        SELECT t.effective_watermark, t.effective_batch INTO shown FROM pgt_stream_tables AS t WHERE t.pgt_id = id;
         IF NOT FOUND THEN
             RAISE EXCEPTION 'the stream table % was dropped while it was waited for', stream_table
                 USING ERRCODE = '42704', CONSTRAINT = 'unknown_stream_table', HINT = 'Wait for another one.';
         END IF;
-        EXIT WHEN shown >= watermark;
+        EXIT WHEN reaches(shown, wanted);
         IF deadline IS NULL THEN
-            PERFORM refuse_vain_wait(id);
+            PERFORM refuse_vain_wait(id, wanted);
             -- Some intervals are longer than what is left of the calendar.
             deadline := clock_timestamp() + least(timeout, interval '1000 years');
         ELSIF clock_timestamp() >= deadline THEN
-            PERFORM refuse_late(id, watermark, timeout);
+            PERFORM refuse_late(id, wanted, timeout);
         END IF;
         PERFORM pg_sleep(least(0.05, extract(epoch FROM deadline - clock_timestamp())));
     END LOOP;
     RETURN shown;
 END
 $$;
+COMMENT ON FUNCTION pgtrickle.await_progress(text, pgtrickle.progress, interval, text) IS
+    'Waits until the stream table is complete through an event time or a batch, and returns how far it is.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.wait_for(
+        stream_table text, watermark timestamptz, timeout interval DEFAULT '30 seconds',
+        search_path text DEFAULT current_setting('search_path')) RETURNS timestamptz
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN (await_progress(stream_table, ROW(watermark, NULL)::progress, timeout, search_path)).watermark;
+END
+$$;
 COMMENT ON FUNCTION pgtrickle.wait_for(text, timestamptz, interval, text) IS
     'Waits until the stream table is complete through this event time, and returns its effective watermark. Error 57014 after the timeout, which says '
     'what it waits for; error 25001 at another isolation level than READ COMMITTED. Needs SELECT on the stream table.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.wait_for(
+        stream_table text, watermark bigint, timeout interval DEFAULT '30 seconds',
+        search_path text DEFAULT current_setting('search_path')) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN (await_progress(stream_table, ROW(NULL, watermark)::progress, timeout, search_path)).batch;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.wait_for(text, bigint, interval, text) IS
+    'Waits until the stream table is complete through the batch of this number, and returns the number of its effective batch. All else is as for event times.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.wait_for(
+        stream_table text, watermark text, timeout interval DEFAULT '30 seconds',
+        search_path text DEFAULT current_setting('search_path')) RETURNS timestamptz
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN (await_progress(stream_table, ROW(watermark::timestamptz, NULL)::progress, timeout, search_path)).watermark;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.wait_for(text, text, interval, text) IS
+    'The same for an event time that comes as text: what is in quotes is never a batch number.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.refuse_stale(p_pgt_id integer, staleness interval, max_staleness interval) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp

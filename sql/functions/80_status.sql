@@ -9,56 +9,62 @@ $$;
 COMMENT ON FUNCTION pgtrickle.caller_reads(regclass) IS 'Whether the caller may read a relation.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.watermarks()
-    RETURNS TABLE (source text, watermark timestamptz, advanced_at timestamptz, last_seen_at timestamptz, advanced_by text, lsn pg_lsn)
+    RETURNS TABLE (source text, watermark timestamptz, advanced_at timestamptz, last_seen_at timestamptz, advanced_by text, lsn pg_lsn, batch bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT qualified_name(w.source_relid), w.watermark, w.advanced_at, w.last_seen_at, w.advanced_by, (w.cut).lsn FROM pgt_watermarks AS w ORDER BY 1
+    SELECT qualified_name(w.source_relid), w.watermark, w.advanced_at, w.last_seen_at, w.advanced_by, (w.cut).lsn, w.batch FROM pgt_watermarks AS w ORDER BY 1
 $$;
 COMMENT ON FUNCTION pgtrickle.watermarks() IS
-    'The current watermark of each source, when it moved and when its loader was last seen.';
+    'The current watermark of each source, an event time or the number of a batch, when it moved and when its loader was last seen.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.watermark_history(source regclass)
-    RETURNS TABLE (watermark timestamptz, advanced_at timestamptz, advanced_by text, lsn pg_lsn)
+    RETURNS TABLE (watermark timestamptz, advanced_at timestamptz, advanced_by text, lsn pg_lsn, batch bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT h.watermark, h.advanced_at, h.advanced_by, (h.cut).lsn FROM pgt_watermark_history AS h WHERE h.source_relid = source ORDER BY h.watermark DESC
+    SELECT h.watermark, h.advanced_at, h.advanced_by, (h.cut).lsn, h.batch FROM pgt_watermark_history AS h
+    WHERE h.source_relid = source ORDER BY h.progress DESC
 $$;
 COMMENT ON FUNCTION pgtrickle.watermark_history(regclass) IS 'Every advance of a source, newest first.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.watermark_groups()
-    RETURNS TABLE (group_name text, sources text[], tolerance interval, created_at timestamptz, stale_after interval, on_stale text, idle_after interval)
+    RETURNS TABLE (group_name text, sources text[], tolerance interval, created_at timestamptz, stale_after interval, on_stale text, idle_after interval,
+                   batch_tolerance bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT g.group_name, ARRAY(SELECT qualified_name(s) FROM unnest(g.sources) AS s), g.tolerance, g.created_at, g.stale_after, g.on_stale, g.idle_after
+    SELECT g.group_name, ARRAY(SELECT qualified_name(s) FROM unnest(g.sources) AS s), g.tolerance, g.created_at, g.stale_after, g.on_stale, g.idle_after,
+           g.batch_tolerance
     FROM pgt_watermark_groups AS g ORDER BY 1
 $$;
-COMMENT ON FUNCTION pgtrickle.watermark_groups() IS 'The watermark groups.';
+COMMENT ON FUNCTION pgtrickle.watermark_groups() IS 'The watermark groups. One with a batch_tolerance goes by batch numbers.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.watermark_status()
     RETURNS TABLE (group_name text, min_watermark timestamptz, max_watermark timestamptz, lag interval, tolerance interval, aligned boolean,
-                   effective_watermark timestamptz, waiting_for text, reason text, idle text[])
+                   effective_watermark timestamptz, waiting_for text, reason text, idle text[],
+                   min_batch bigint, max_batch bigint, batch_lag numeric, batch_tolerance bigint, effective_batch bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
     SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
 AS $$
-    SELECT a.group_name, a.min_watermark, a.max_watermark, a.lag, a.tolerance, a.aligned,
-           (SELECT min(e.watermark) FROM agreed_entries(NULL, a.group_id) AS e WHERE a.aligned IS NOT NULL),
+    SELECT a.group_name, (a.low).watermark, (a.high).watermark, (a.lag).span, (a.tolerance).span, a.aligned, e.watermark,
            CASE WHEN a.aligned IS NULL THEN array_to_string(a.never_advanced, ', ') WHEN NOT a.aligned THEN a.slowest::text END,
            CASE WHEN a.aligned IS NULL THEN format('%s never advanced', array_to_string(a.never_advanced, ', '))
-                WHEN a.aligned THEN format('aligned at %s', a.min_watermark)
-                ELSE format('%s is %s behind %s, tolerance %s', a.slowest, a.lag, a.fastest, a.tolerance) END
+                WHEN a.aligned THEN format('aligned at %s', progress_text(a.low))
+                ELSE format('%s is %s behind %s, tolerance %s', a.slowest, distance_text(a.lag), a.fastest, distance_text(a.tolerance)) END
            || COALESCE(', without ' || NULLIF(array_to_string(a.idle, ', '), '') || ' (idle)', ''),
-           ARRAY(SELECT qualified_name(s) FROM unnest(a.idle) AS s)
-    FROM group_alignment() AS a
+           ARRAY(SELECT qualified_name(s) FROM unnest(a.idle) AS s),
+           (a.low).batch, (a.high).batch, (a.lag).batches, (a.tolerance).batches::bigint, e.batch
+    FROM group_alignment() AS a CROSS JOIN LATERAL (
+        SELECT min((e.progress).watermark) AS watermark, min((e.progress).batch) AS batch
+        FROM agreed_entries(NULL, a.group_id) AS e WHERE a.aligned IS NOT NULL) AS e
 $$;
 COMMENT ON FUNCTION pgtrickle.watermark_status() IS
     'How each watermark group stands; effective_watermark is that of the newest event time at which its sources agree. Idle sources are left out of the '
-    'comparison, but not of the effective watermark.';
+    'comparison, but not of the effective watermark. Of a group that goes by batch numbers the columns named for batches are filled instead.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.pgt_status()
     RETURNS TABLE (pgt_id integer, stream_table text, status text, refresh_mode text, schedule text, watermark_gating text, decision text, reason text,
                    effective_watermark timestamptz, data_timestamp timestamptz, last_refresh_at timestamptz, staleness interval,
                    last_action text, last_error text, tier text, paused boolean, next_due_at timestamptz, consecutive_failures integer,
-                   retry_at timestamptz, fuse_blown_at timestamptz, effective_schedule text, due boolean)
+                   retry_at timestamptz, fuse_blown_at timestamptz, effective_schedule text, due boolean, effective_batch bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     SELECT t.pgt_id, format('%I.%I', t.pgt_schema, t.pgt_name), t.status, t.refresh_mode, t.schedule, g.gating, g.decision, g.reason,
@@ -66,7 +72,7 @@ AS $$
            (SELECT h.action FROM pgt_refresh_history AS h WHERE h.pgt_id = t.pgt_id ORDER BY h.refresh_id DESC LIMIT 1),
            CASE WHEN caller_reads(t.pgt_relid) THEN t.last_error WHEN t.last_error IS NOT NULL THEN 'hidden: you may not read the stream table' END,
            t.tier, t.paused, t.next_due_at, t.consecutive_failures, t.retry_at, t.fuse_blown_at,
-           effective_schedule(t), is_due(t)
+           effective_schedule(t), is_due(t), t.effective_batch
     FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_decision(t.pgt_id) AS g
     ORDER BY 2
 $$;
@@ -77,7 +83,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.refresh_history(
         name text DEFAULT NULL, max_rows integer DEFAULT 20, search_path text DEFAULT current_setting('search_path'))
     RETURNS TABLE (refresh_id bigint, stream_table text, action text, status text, initiated_by text, reason text,
                    started_at timestamptz, finished_at timestamptz, delta_rows bigint,
-                   rows_inserted bigint, rows_deleted bigint, effective_watermark timestamptz, data_timestamp timestamptz, error text)
+                   rows_inserted bigint, rows_deleted bigint, effective_watermark timestamptz, data_timestamp timestamptz, error text,
+                   effective_batch bigint)
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
@@ -86,7 +93,8 @@ BEGIN
     RETURN QUERY
     SELECT h.refresh_id, format('%I.%I', t.pgt_schema, t.pgt_name), h.action, h.status, h.initiated_by, h.reason, h.started_at, h.finished_at,
            h.delta_rows, h.rows_inserted, h.rows_deleted, h.effective_watermark, h.data_timestamp,
-           CASE WHEN caller_reads(t.pgt_relid) THEN h.error WHEN h.error IS NOT NULL THEN 'hidden: you may not read the stream table' END
+           CASE WHEN caller_reads(t.pgt_relid) THEN h.error WHEN h.error IS NOT NULL THEN 'hidden: you may not read the stream table' END,
+           h.effective_batch
     FROM pgt_refresh_history AS h JOIN pgt_stream_tables AS t USING (pgt_id)
     WHERE id IS NULL OR h.pgt_id = id
     ORDER BY h.refresh_id DESC LIMIT max_rows;

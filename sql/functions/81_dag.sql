@@ -3,7 +3,7 @@
 -- Each relation hangs below one of the sources that are farthest from the base tables, so it is listed once.
 CREATE OR REPLACE FUNCTION pgtrickle.dag()
     RETURNS TABLE (tree text, relation text, kind text, reads text[], watermark_groups text[], watermark timestamptz,
-                   status text, last_action text, last_duration interval)
+                   status text, last_action text, last_duration interval, batch bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     WITH RECURSIVE node AS (
@@ -40,7 +40,7 @@ AS $$
            ARRAY(SELECT s.name::text FROM edge AS e JOIN placed AS s ON s.relid = e.source WHERE e.reader = p.relid ORDER BY s.name),
            ARRAY(SELECT g.group_name FROM pgt_watermark_groups AS g WHERE p.relid = ANY (g.sources) ORDER BY g.group_name),
            CASE WHEN t.pgt_id IS NOT NULL THEN t.effective_watermark ELSE m.watermark END,
-           t.status, h.action, h.finished_at - h.started_at
+           t.status, h.action, h.finished_at - h.started_at, CASE WHEN t.pgt_id IS NOT NULL THEN t.effective_batch ELSE m.batch END
     FROM placed AS p JOIN walk AS w USING (relid)
     LEFT JOIN pgt_stream_tables AS t ON t.pgt_relid = p.relid
     LEFT JOIN pgt_watermarks AS m ON m.source_relid = p.relid
@@ -49,5 +49,5 @@ AS $$
     ORDER BY w.path
 $$;
 COMMENT ON FUNCTION pgtrickle.dag() IS
-    'Every source and stream table once: as a line of a tree below what it reads, with all that it reads, the watermark groups it is in, its watermark '
+    'Every source and stream table once: as a line of a tree below what it reads, with all that it reads, the watermark groups it is in, its watermark or batch '
     '(of a stream table the effective one), and the last refresh that was not skipped.';

@@ -14,7 +14,7 @@ COMMENT ON FUNCTION pgtrickle.source_gates() IS
 
 CREATE OR REPLACE FUNCTION pgtrickle.bootstrap_gate_status()
     RETURNS TABLE (source text, gated boolean, gated_at timestamptz, gated_by text, ungated_at timestamptz, watermark timestamptz, last_seen_at timestamptz,
-                   stream_table text, filled boolean, decision text, waits_for text)
+                   stream_table text, filled boolean, decision text, waits_for text, batch bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     WITH tables AS MATERIALIZED (
@@ -32,14 +32,14 @@ AS $$
         UNION SELECT unnest(sources) FROM pgt_watermark_groups
     )
     SELECT qualified_name(s.source), COALESCE(g.ungated_at IS NULL AND g.source_relid IS NOT NULL, false), g.gated_at, g.gated_by, g.ungated_at,
-           w.watermark, w.last_seen_at, r.name, r.filled, r.decision, r.waits_for
+           w.watermark, w.last_seen_at, r.name, r.filled, r.decision, r.waits_for, w.batch
     FROM sources AS s LEFT JOIN pgt_source_gates AS g ON g.source_relid = s.source LEFT JOIN pgt_watermarks AS w ON w.source_relid = s.source
     LEFT JOIN reads AS r ON r.source = s.source
     ORDER BY 1, 8
 $$;
 COMMENT ON FUNCTION pgtrickle.bootstrap_gate_status() IS
     'How far the filling of a new warehouse is: one row per source and stream table made of it, and one for each source that none reads yet. The source: '
-    'whether it is or was gated, its watermark (NULL: it never advanced); the stream table: whether it was filled, and what it waits for.';
+    'whether it is or was gated, its watermark or batch (both NULL: it never advanced); the stream table: whether it was filled, and what it waits for.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.alerts(max_rows integer DEFAULT 20)
     RETURNS TABLE (kind text, subject text, group_name text, since timestamptz, sentence text, opened_at timestamptz, closed_at timestamptz)

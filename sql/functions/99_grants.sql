@@ -2,6 +2,8 @@
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pgtrickle FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     pgtrickle.advance_watermark(regclass, timestamptz),
+    pgtrickle.advance_watermark(regclass, bigint),
+    pgtrickle.advance_watermark(regclass, text),
     pgtrickle.watermarks(),
     pgtrickle.watermark_history(regclass),
     pgtrickle.watermark_groups(),
@@ -12,6 +14,8 @@ GRANT EXECUTE ON FUNCTION
     pgtrickle.dependency_tree(),
     pgtrickle.dag(),
     pgtrickle.wait_for(text, timestamptz, interval, text),
+    pgtrickle.wait_for(text, bigint, interval, text),
+    pgtrickle.wait_for(text, text, interval, text),
     pgtrickle.assert_fresh(text, interval, text),
     pgtrickle.gate_source(regclass, text),
     pgtrickle.ungate_source(regclass),

@@ -110,14 +110,16 @@ def decide(db: Database, name: str) -> dict[str, Any]:
 def pretend_refresh(db: Database, name: str) -> None:
     """Store what a refresh under the present gating decision would store, without moving any row."""
     db.execute(
-        "WITH t AS (SELECT t.pgt_id, g.caps, g.effective_watermark FROM pgtrickle.pgt_stream_tables AS t, "
-        "  pgtrickle.gating_decision(t.pgt_id) AS g WHERE t.pgt_relid = %s::regclass), "
+        "WITH t AS (SELECT t.pgt_id, g.caps, g.effective_watermark, g.effective_batch "
+        "  FROM pgtrickle.pgt_stream_tables AS t, pgtrickle.gating_decision(t.pgt_id) AS g "
+        "  WHERE t.pgt_relid = %s::regclass), "
         "d AS (UPDATE pgtrickle.pgt_dependencies AS d SET frontier = CASE WHEN t.caps ? d.source_relid::oid::text "
         "  THEN jsonb_populate_record(NULL::pgtrickle.cut, t.caps -> "
         "d.source_relid::oid::text) ELSE pgtrickle.current_cut() END "
         "  FROM t WHERE t.pgt_id = d.pgt_id) "
         "UPDATE pgtrickle.pgt_stream_tables AS s SET status = 'ACTIVE', "
-        "  effective_watermark = greatest(s.effective_watermark, t.effective_watermark) FROM "
+        "  effective_watermark = greatest(s.effective_watermark, t.effective_watermark), "
+        "  effective_batch = greatest(s.effective_batch, t.effective_batch) FROM "
         "t WHERE t.pgt_id = s.pgt_id",
         name,
     )

@@ -43,6 +43,7 @@ def test_a_refresh_in_json_has_the_fields_of_the_result(client: Recorder) -> Non
         "effective_watermark": "2026-01-01T12:00:00+00:00",
         "duration": 0.12,
         "error": None,
+        "effective_batch": None,
     }
 
 

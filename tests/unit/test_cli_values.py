@@ -73,4 +73,5 @@ def test_json_holds_durations_in_seconds_and_moments_in_iso_form() -> None:
         "stale_after": None,
         "on_stale": "warn",
         "idle_after": None,
+        "batch_tolerance": None,
     }

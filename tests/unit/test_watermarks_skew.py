@@ -212,3 +212,11 @@ def test_an_exhausted_source_agrees_with_all() -> None:
 def test_a_group_without_a_common_history_has_no_spread(sources: dict[str, list[HistoryEntry]]) -> None:
     with pytest.raises(TooFewObservations):
         spreads("g", sources)
+
+
+def test_numbers_of_batches_are_no_times_to_measure() -> None:
+    batches = [HistoryEntry(None, advance.advanced_at, "loader", None, 7) for advance in history((0, 0), (100, 20))]
+    with pytest.raises(InvalidArgument, match="orders goes by batch numbers"):
+        waits("orders", batches)
+    with pytest.raises(InvalidArgument, match="orders goes by batch numbers"):
+        spreads("g", {"lines": history((0, 0), (100, 20)), "orders": batches})

@@ -1,0 +1,45 @@
+"""How far a stream table is complete: through an event time, through the batch of a number, or one of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+Moment = TypeVar("Moment", datetime, int)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """An effective watermark of each kind; None where no watermark group of that kind says anything.
+
+    >>> Progress(batch=3).exceeds(Progress(datetime(2026, 1, 1), 2)), Progress(batch=3).exceeds(Progress(batch=3))
+    (True, False)
+    """
+
+    watermark: datetime | None = None
+    batch: int | None = None
+
+    def exceeds(self, other: Progress) -> bool:
+        """Whether it is farther than the other in one of the kinds."""
+        return self.joined(other) != other
+
+    def joined(self, other: Progress) -> Progress:
+        """Return the farther of the two in each kind.
+
+        >>> Progress(batch=3).joined(Progress(datetime(2026, 1, 1), 2))
+        Progress(watermark=datetime.datetime(2026, 1, 1, 0, 0), batch=3)
+        """
+        watermarks: Iterable[datetime] = filter(None, (self.watermark, other.watermark))
+        batches = (batch for batch in (self.batch, other.batch) if batch is not None)
+        return Progress(max(watermarks, default=None), max(batches, default=None))
+
+
+def sql_type(watermark: datetime | int) -> str:
+    """Return the SQL type that says of which kind a watermark is.
+
+    >>> sql_type(42)
+    'bigint'
+    """
+    return "bigint" if isinstance(watermark, int) else "timestamptz"

@@ -1,0 +1,297 @@
+"""Watermarks that count batches: which arguments mean one, and that a source and a group keep their kind."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.conftest import Database
+from tests.sql.checks import catalog_state, create, decide, pretend_refresh, refused
+from tests.waiting import wait_until_blocked
+
+MARKS = "SELECT watermark, batch FROM pgtrickle.pgt_watermarks WHERE source_relid = 'a'::regclass"
+LATEST = 2**63 - 1
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def sources(db: Database) -> Database:
+    for name in "abc":
+        db.execute(f"CREATE TABLE {name} (id integer)")
+    db.execute("SET TimeZone = 'UTC'")
+    return db
+
+
+def advance(db: Database, **watermarks: object) -> None:
+    for source, watermark in watermarks.items():
+        db.execute("SELECT pgtrickle.advance_watermark(%s, %s)", source, watermark)
+
+
+@pytest.mark.parametrize(
+    "argument", ["42", "42::smallint", "42::integer", "42::bigint", "(SELECT max(x) FROM (VALUES (42)) AS v (x))"]
+)
+def test_numbers_are_batches(sources: Database, argument: str) -> None:
+    sources.execute(f"SELECT pgtrickle.advance_watermark('a', {argument})")
+    assert sources.execute(MARKS) == [(None, 42)]
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "'2026-01-01 12:00+00'",
+        "'2026-01-01 12:00+00'::text",
+        "'2026-01-01 12:00+00'::varchar",
+        "timestamptz '2026-01-01 12:00+00'",
+        "timestamp '2026-01-01 12:00'",
+        "to_timestamp(1767268800)",
+    ],
+)
+def test_literals_in_quotes_and_times_are_event_times(sources: Database, argument: str) -> None:
+    sources.execute(f"SELECT pgtrickle.advance_watermark('a', {argument})")
+    assert sources.execute(MARKS) == [(NOON, None)]
+
+
+@pytest.mark.parametrize("cursor", [psycopg.Cursor, psycopg.ClientCursor])
+@pytest.mark.parametrize(
+    ("watermark", "stored"),
+    [
+        *((number, (None, number)) for number in (-(2**63), -1, 0, 7, 70_000, 2**40, LATEST)),
+        *((at, (NOON, None)) for at in (NOON, NOON.replace(tzinfo=None), "2026-01-01 12:00+00")),
+        (date(2026, 1, 1), (NOON.replace(hour=0), None)),
+    ],
+)
+def test_parameters_are_taken_by_their_type(sources: Database, cursor: type, watermark: Any, stored: Any) -> None:
+    connection = sources.connect(options="-c TimeZone=UTC", cursor_factory=cursor)
+    for call in ("advance_watermark(%s, %s)", "advance_watermark(source => %s, watermark => %s)"):
+        connection.execute(f"SELECT pgtrickle.{call}", ("a", watermark))
+        assert sources.execute(MARKS) == [stored]
+
+
+def test_a_fraction_is_no_batch(sources: Database) -> None:
+    with pytest.raises(psycopg.errors.UndefinedFunction):
+        sources.execute("SELECT pgtrickle.advance_watermark('a', 4.5)")
+
+
+def test_batches_move_forwards_only(sources: Database) -> None:
+    advance(sources, a=7)
+    seen = "SELECT last_seen_at, advanced_at, cut::text FROM pgtrickle.pgt_watermarks"
+    ((before, *rest),) = sources.execute(seen)
+    advance(sources, a=7)
+    ((after, *same),) = sources.execute(seen)
+    assert after > before and rest == same, "an equal number is a sign of life"
+    state = catalog_state(sources)
+    for number, sqlstate in ((6, "22000"), (-(2**63), "22000"), (None, "22004")):
+        with refused(sqlstate):
+            sources.execute("SELECT pgtrickle.advance_watermark('a', %s::bigint)", number)
+    with refused("22000", message="public.a cannot move back from batch 7 to batch 6"):
+        advance(sources, a=6)
+    assert catalog_state(sources) == state
+    advance(sources, a=8)
+    history = "SELECT watermark, batch FROM pgtrickle.watermark_history('a')"
+    assert sources.execute(history) == [(None, 8), (None, 7)]
+
+
+@pytest.mark.parametrize(("first", "other", "hint"), [(7, NOON, "42"), (NOON, 7, "now()")])
+def test_a_source_keeps_the_kind_of_its_first_watermark(sources: Database, first: Any, other: Any, hint: str) -> None:
+    advance(sources, a=first)
+    state = catalog_state(sources)
+    with refused("42804", "advance_watermark('public.a', " + hint, message="the watermark of public.a goes by"):
+        advance(sources, a=other)
+    assert catalog_state(sources) == state
+
+
+def test_a_batch_number_in_quotes_is_never_taken_for_one(sources: Database) -> None:
+    advance(sources, a=7)
+    for literal, sqlstate in (("8", "22007"), ("20260101", "42804")):
+        with pytest.raises(psycopg.Error) as raised:
+            sources.execute(f"SELECT pgtrickle.advance_watermark('a', '{literal}')")
+        assert raised.value.sqlstate == sqlstate
+    assert sources.execute(MARKS) == [(None, 7)]
+
+
+def test_a_reset_source_may_take_the_other_kind(sources: Database) -> None:
+    advance(sources, a=NOON)
+    sources.execute("SELECT pgtrickle.create_watermark_group('g', ARRAY['a'])")
+    with refused("55000", "Drop the group"):
+        sources.execute("SELECT pgtrickle.reset_watermark('a')")
+    sources.execute("SELECT pgtrickle.drop_watermark_group('g')")
+    sources.execute("SELECT pgtrickle.reset_watermark('a')")
+    assert sources.execute("SELECT * FROM pgtrickle.watermark_history('a')") == []
+    advance(sources, a=3)
+    assert sources.execute(MARKS) == [(None, 3)]
+
+
+@pytest.mark.parametrize(
+    ("group", "first", "ok"),
+    [("", NOON, True), ("", 7, False), (", batch_tolerance => 0", 7, True), (", batch_tolerance => 0", NOON, False)],
+)
+@pytest.mark.parametrize("order", ["group first", "watermark first", "altered"])
+def test_a_group_has_one_kind_whatever_comes_first(
+    sources: Database, group: str, first: Any, ok: bool, order: str
+) -> None:
+    steps = [
+        lambda: sources.execute(f"SELECT pgtrickle.create_watermark_group('g', ARRAY['b', 'a']{group})"),
+        lambda: advance(sources, a=first),
+    ]
+    if order == "watermark first":
+        steps.reverse()
+    if order == "altered":
+        sources.execute(f"SELECT pgtrickle.create_watermark_group('g', ARRAY['b']{group})")
+        steps = [steps[1], lambda: sources.execute("SELECT pgtrickle.alter_watermark_group('g', ARRAY['b', 'a'])")]
+    steps[0]()
+    state = catalog_state(sources)
+    if ok:
+        steps[1]()
+        assert catalog_state(sources) != state
+    else:
+        with refused("42804", "batch"):
+            steps[1]()
+        assert catalog_state(sources) == state
+
+
+def test_groups_that_share_a_source_are_of_one_kind(sources: Database) -> None:
+    sources.execute("SELECT pgtrickle.create_watermark_group('times', ARRAY['a', 'b'])")
+    sources.execute("SELECT pgtrickle.create_watermark_group('batches', ARRAY['c'], batch_tolerance => 1)")
+    for call in (
+        "create_watermark_group('more', ARRAY['c', 'b'], batch_tolerance => 1)",
+        "create_watermark_group('more', ARRAY['c', 'b'])",
+        "alter_watermark_group('times', ARRAY['a', 'c'])",
+        "alter_watermark_group('batches', ARRAY['c', 'a'])",
+    ):
+        with refused("42804", "batch", message="in group"):
+            sources.execute(f"SELECT pgtrickle.{call}")
+    sources.execute("SELECT pgtrickle.create_watermark_group('more', ARRAY['a', 'b'])")
+
+
+@pytest.mark.parametrize(
+    ("call", "sqlstate"),
+    [
+        ("create_watermark_group('h', ARRAY['b'], '1 second', batch_tolerance => 1)", "22023"),
+        ("create_watermark_group('h', ARRAY['b'], batch_tolerance => -1)", "22023"),
+        ("alter_watermark_group('batches', tolerance => '1 second')", "22023"),
+        ("alter_watermark_group('batches', tolerance => '0')", "22023"),
+        ("alter_watermark_group('batches', batch_tolerance => -1)", "22023"),
+        ("alter_watermark_group('batches', reset => '{tolerance}')", "22023"),
+        ("alter_watermark_group('times', batch_tolerance => 1)", "22023"),
+        ("alter_watermark_group('times', reset => '{batch_tolerance}')", "22023"),
+        ("create_stream_table('s', 'SELECT id FROM a', batch_tolerance => -1)", "22023"),
+    ],
+)
+def test_a_tolerance_is_of_the_kind_of_its_group(sources: Database, call: str, sqlstate: str) -> None:
+    sources.execute("SELECT pgtrickle.create_watermark_group('times', ARRAY['a'])")
+    sources.execute("SELECT pgtrickle.create_watermark_group('batches', ARRAY['c'], batch_tolerance => 4)")
+    state = catalog_state(sources)
+    with refused(sqlstate):
+        sources.execute(f"SELECT pgtrickle.{call}")
+    assert catalog_state(sources) == state
+
+
+def test_a_tolerance_in_batches_can_be_altered_and_reset(sources: Database) -> None:
+    sources.execute("SELECT pgtrickle.create_watermark_group('g', ARRAY['a'], batch_tolerance => 4)")
+    rows = "SELECT tolerance, batch_tolerance FROM pgtrickle.watermark_groups()"
+    assert sources.execute(rows) == [(None, 4)]
+    sources.execute("SELECT pgtrickle.alter_watermark_group('g', batch_tolerance => %s)", LATEST)
+    assert sources.execute(rows) == [(None, LATEST)]
+    sources.execute("SELECT pgtrickle.alter_watermark_group('g', reset => '{batch_tolerance}')")
+    assert sources.execute(rows) == [(None, 0)]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "tolerance", "aligned"),
+    [
+        (-(2**63), LATEST - 1, 0, False),
+        (-(2**63), LATEST - 1, LATEST, False),
+        (-1, LATEST - 1, LATEST, True),
+        (-2, LATEST - 1, LATEST, False),
+        (LATEST - 2, LATEST - 1, LATEST, True),
+        (-(2**63), LATEST, 0, True),
+        (LATEST, LATEST, 0, True),
+    ],
+)
+@pytest.mark.parametrize("gating", ["gate", "hold_back"])
+def test_the_ends_of_the_numbers_are_as_good_as_any(
+    sources: Database, low: int, high: int, tolerance: int, aligned: bool, gating: str
+) -> None:
+    sources.execute("SELECT pgtrickle.create_watermark_group('g', ARRAY['a', 'b'], batch_tolerance => %s)", tolerance)
+    create(sources, "SELECT a.id FROM a JOIN b USING (id)", watermark_gating=gating)
+    advance(sources, a=low, b=high)
+    finite = low < LATEST and high < LATEST
+    assert sources.execute("SELECT aligned, batch_lag, effective_batch FROM pgtrickle.watermark_status()") == [
+        (aligned, high - low if finite else 0 if low < LATEST else None, low if aligned else None)
+    ]
+    apart = {"gate": "gated", "hold_back": "waiting"}
+    assert decide(sources, "s")["decision"] == ("run" if aligned else apart[gating])
+
+
+GROUP = "SELECT pgtrickle.create_watermark_group('g', ARRAY['a', 'b'], batch_tolerance => %s)"
+ADVANCE = "SELECT pgtrickle.advance_watermark('a', %s)"
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["group first", "watermark first"])
+@pytest.mark.parametrize(("mark", "tolerance"), [(NOON, 0), (7, None)], ids=["a batch group", "a time group"])
+def test_a_group_and_a_first_watermark_wait_for_each_other(
+    sources: Database, order: int, mark: Any, tolerance: Any
+) -> None:
+    """Neither sees the other before it commits, so the second one must not look before."""
+    one, other = [(GROUP, tolerance), (ADVANCE, mark)][::order]
+    first, second = sources.connect(autocommit=False), sources.connect(autocommit=False)
+    first.execute(one[0], one[1:])
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(second.execute, other[0], other[1:])
+        wait_until_blocked(sources, "pgtrickle.", lambda: not answer.done())
+        first.commit()
+        with refused("42804"):
+            answer.result(timeout=60)
+
+
+def test_a_group_that_an_older_snapshot_missed_counts_its_source_as_never_advanced(sources: Database) -> None:
+    create(sources, "SELECT a.id FROM a JOIN b USING (id)", require_watermark=True)
+    loader = sources.connect(autocommit=False)
+    loader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    loader.execute("SELECT count(*) FROM a")
+    sources.execute(GROUP, 0)
+    loader.execute(ADVANCE, (NOON,))
+    loader.commit()
+    advance(sources, b=7)
+    for gating in ("gate", "hold_back"):
+        sources.execute("SELECT pgtrickle.alter_stream_table('s', watermark_gating => %s)", gating)
+        found = decide(sources, "s")
+        assert (found["decision"], found["waiting_for"]) == ("waiting", "public.a"), gating
+    (status,) = sources.execute("SELECT aligned, waiting_for, effective_batch FROM pgtrickle.watermark_status()")
+    assert status == (None, "public.a", None)
+    with refused("42804", message="is in the watermark group 'g'"):
+        advance(sources, a=NOON)
+
+
+def test_an_agreement_that_lies_behind_is_none(sources: Database) -> None:
+    sources.execute(GROUP, 4)
+    create(sources, "SELECT a.id FROM a JOIN b USING (id)", watermark_gating="hold_back")
+    for batches in ({"a": 1, "b": 1}, {"a": 10, "b": 6}):
+        advance(sources, **batches)
+        pretend_refresh(sources, "s")
+    assert decide(sources, "s")["reason"] == "g: agrees at batch 6"
+    sources.execute("SELECT pgtrickle.alter_watermark_group('g', batch_tolerance => 0)")
+    assert decide(sources, "s")["reason"] == "g: there is no batch at which its sources agree, waiting for public.b"
+    assert sources.value("SELECT effective_batch FROM pgtrickle.gating_decision(1)") == 6
+
+
+def test_each_kind_of_group_is_satisfied_on_its_own(sources: Database) -> None:
+    sources.execute("SELECT pgtrickle.create_watermark_group('times', ARRAY['a'], '0')")
+    sources.execute(GROUP.replace("'a', 'b'", "'b', 'c'").replace("'g'", "'batches'"), 0)
+    create(sources, "SELECT a.id FROM a JOIN b USING (id) JOIN c USING (id)", watermark_gating="gate")
+    effective = "SELECT d.effective_watermark, d.effective_batch FROM pgtrickle.gating_decision(1) AS d"
+    advance(sources, a=NOON)
+    assert sources.execute(effective) == [(NOON, None)]
+    advance(sources, b=7, c=6)
+    assert decide(sources, "s")["reason"] == (
+        "batches: public.c is 1 batch behind public.b, tolerance 0 batches; times: aligned at 2026-01-01 12:00:00+00"
+    )
+    sources.execute("SELECT pgtrickle.alter_stream_table('s', watermark_tolerance => '1 hour', batch_tolerance => 1)")
+    assert decide(sources, "s")["decision"] == "run"
+    assert sources.execute(effective) == [(NOON, 6)]
+    sources.execute("SELECT pgtrickle.alter_stream_table('s', reset => '{batch_tolerance}')")
+    assert decide(sources, "s")["decision"] == "gated"
