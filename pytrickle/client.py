@@ -24,6 +24,7 @@ from pytrickle.db import Snapshots, translate_errors
 from pytrickle.db import connect as open_connection
 from pytrickle.errors import NotDifferentiable, PytrickleError
 from pytrickle.explain import Explanation, explain
+from pytrickle.late_data import LateData
 from pytrickle.planner import Planner
 from pytrickle.progress import Moment, sql_type
 from pytrickle.reading import Reader
@@ -64,7 +65,7 @@ def connect(dsn: str | None = None, spark: SparkSession | None = None, **setting
         client.close()
 
 
-class Client(Reader):
+class Client(Reader, LateData):
     """Stream tables, watermarks and refreshes of one database. Not safe for use by several threads, but for `stop`."""
 
     def __init__(self, settings: Settings, spark: SparkSession | None = None) -> None:

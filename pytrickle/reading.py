@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import sqlalchemy
 
-from pytrickle.catalog import introspection, model
+from pytrickle.catalog import introspection, late, model
 from pytrickle.db import engine as open_engine
 from pytrickle.db import translate_errors
 from pytrickle.watermarks.advice import Advice, Loss, Subject, advise
@@ -67,6 +67,20 @@ class Reader:
     def bootstrap_gate_status(self) -> tuple[model.BootstrapRow, ...]:
         """Return every source with each stream table made of it, and what that waits for."""
         return self._read(introspection.bootstrap_status)
+
+    def event_times(self) -> tuple[late.EventTimeRow, ...]:
+        """Return the declared event times, each with what keeps late rows from being noted, if anything does."""
+        return self._read(introspection.event_times)
+
+    def late_rows(
+        self, source: str | None = None, status: str | None = None, limit: int = 20
+    ) -> tuple[late.LateRow, ...]:
+        """Return the newest late rows: of one source or of all that may be read, in one status or in any."""
+        return self._read(lambda connection: introspection.late_rows(connection, source, status, limit))
+
+    def watermark_metrics(self) -> tuple[late.WatermarkMetrics, ...]:
+        """Return the watermark of every source as numbers: lag, pace, idleness, late rows."""
+        return self._read(introspection.watermark_metrics)
 
     def alerts(self, limit: int = 20) -> tuple[model.AlertRow, ...]:
         """Return the open incidents, then the newest of those that ended."""

@@ -51,6 +51,16 @@ FUNCTIONS = {
         "set_source_limits",
         "watermarks",
         "watermark_history",
+        "watermark_metrics",
+    ),
+    "Late data": (
+        "set_event_time",
+        "unset_event_time",
+        "event_times",
+        "late_rows",
+        "replay_late_rows",
+        "discard_late_rows",
+        "claim_late_rows",
     ),
     "Source gates": ("gate_source", "ungate_source", "source_gates", "bootstrap_gate_status"),
     "Watermark groups": (

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Function, cast, func, select, text
 from sqlalchemy.dialects.postgresql import REGCLASS
 
+from pytrickle.catalog.late import EventTimeRow, LateRow, WatermarkMetrics
 from pytrickle.catalog.model import (
     AlertRow,
     BootstrapRow,
@@ -85,6 +86,24 @@ def source_gates(connection: Connection) -> tuple[SourceGateRow, ...]:
 def bootstrap_status(connection: Connection) -> tuple[BootstrapRow, ...]:
     """Return every source with each stream table made of it, ordered by source."""
     return _rows(connection, func.pgtrickle.bootstrap_gate_status(), BootstrapRow)
+
+
+def event_times(connection: Connection) -> tuple[EventTimeRow, ...]:
+    """Return every source whose event time is declared, ordered by name."""
+    return _rows(connection, func.pgtrickle.event_times(), EventTimeRow, order_by=("source",))
+
+
+def late_rows(
+    connection: Connection, source: str | None = None, status: str | None = None, limit: int = 20
+) -> tuple[LateRow, ...]:
+    """Return the newest `limit` late rows: of one source or of all that may be read, in one status or in any."""
+    found = None if source is None else cast(source, REGCLASS)
+    return _rows(connection, func.pgtrickle.late_rows(found, status, limit), LateRow)
+
+
+def watermark_metrics(connection: Connection) -> tuple[WatermarkMetrics, ...]:
+    """Return the metrics of every source that ever advanced or has an event time, ordered by name."""
+    return _rows(connection, func.pgtrickle.watermark_metrics(), WatermarkMetrics, order_by=("source",))
 
 
 def alerts(connection: Connection, limit: int = 20) -> tuple[AlertRow, ...]:

@@ -10,7 +10,8 @@ class WatermarkRow:
 
     It goes by event time, a `watermark`, or by batch numbers, a `batch`; the other is None. `advanced_at` is when it
     last moved, `last_seen_at` when its loader last called. A watermark of ``infinity`` (an exhausted source) is
-    ``datetime.max`` in UTC. `lsn` is None where the platform hides it.
+    ``datetime.max`` in UTC. `lsn` is None where the platform hides it,
+    `event_time` where no column is declared to be it.
     """
 
     source: str
@@ -20,6 +21,7 @@ class WatermarkRow:
     advanced_by: str
     lsn: str | None
     batch: int | None = None
+    event_time: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,6 +189,37 @@ source_limits = Table(
     Column("idle_after", Interval),
 )
 
+event_times = Table(
+    "pgt_event_times",
+    catalog,
+    Column("event_time_id", Integer, Identity(always=True), primary_key=True),
+    Column("source_relid", REGCLASS, nullable=False, unique=True),
+    Column("source_name", Text, nullable=False),
+    Column("column_name", Text, nullable=False),
+    Column("column_type", Text, nullable=False),
+    Column("time_zone", Text),
+    Column("too_late", Interval),
+    Column("declared_at", TIMESTAMP, nullable=False),
+    Column("declared_by", Text, nullable=False),
+    Column("rows_before", BigInteger, nullable=False),
+    Column("late_forgotten", BigInteger, nullable=False),
+)
+
+late_rows = Table(
+    "pgt_late_rows",
+    catalog,
+    Column("late_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("source_relid", REGCLASS, nullable=False),
+    Column("event_time", TIMESTAMP, nullable=False),
+    Column("watermark", TIMESTAMP, nullable=False),
+    Column("row_data", JSONB, nullable=False),
+    Column("arrived_at", TIMESTAMP, nullable=False),
+    Column("arrived_by", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("settled_at", TIMESTAMP),
+    Column("settled_by", Text),
+)
+
 alerts = Table(
     "pgt_alerts",
     catalog,

@@ -13,6 +13,7 @@ from pytrickle.cli import (
     dag,
     freshness,
     groups,
+    late,
     operations,
     refresh_groups,
     refreshes,
@@ -31,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for noun in (operations, stream_tables, refreshes, schedules, sources, freshness, dag, advice):
+for noun in (operations, stream_tables, refreshes, schedules, sources, late, freshness, dag, advice):
     app.add_typer(noun.app)
 app.add_typer(refresh_groups.fuses)
 app.add_typer(watermarks.app, name="watermark")

@@ -21,6 +21,7 @@ from pytrickle.catalog.model import (
     WatermarkStatusRow,
 )
 from pytrickle.cli import render_sources
+from pytrickle.cli.columns import columns
 from pytrickle.cli.values import distance, length, moment, through
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def status(state: Status) -> RenderableType:
 
 def groups(rows: Iterable[WatermarkStatusRow]) -> Table:
     """Draw where every watermark group stands."""
-    table = _table("group", "state", "lag", "tolerance", "effective watermark", "reason")
+    table = columns("group", "state", "lag", "tolerance", "effective watermark", "reason")
     for row in rows:
         state = "waiting" if row.aligned is None else "aligned" if row.aligned else "apart"
         effective = through(row.effective_watermark, row.effective_batch) or _NONE
@@ -72,7 +73,7 @@ def groups(rows: Iterable[WatermarkStatusRow]) -> Table:
 
 def watermarks(rows: Iterable[WatermarkRow], now: datetime) -> Table:
     """Draw every source's watermark, the time since it last advanced, and since its loader last called."""
-    table = _table("source", "watermark", "last advance", "last seen", "by")
+    table = columns("source", "watermark", "last advance", "last seen", "by")
     for row in rows:
         ages = (f"{length(max(now - when, timedelta(0)))} ago" for when in (row.advanced_at, row.last_seen_at))
         table.add_row(row.source, through(row.watermark, row.batch), *ages, row.advanced_by)
@@ -81,7 +82,7 @@ def watermarks(rows: Iterable[WatermarkRow], now: datetime) -> Table:
 
 def stream_tables(rows: Iterable[StreamTableStatus]) -> Table:
     """Draw every stream table's mode, effective watermark, state, and the one sentence that explains it."""
-    table = _table("stream table", "mode", "gating", "state", "effective watermark", "data is", "reason")
+    table = columns("stream table", "mode", "gating", "state", "effective watermark", "data is", "reason")
     for row in rows:
         age = _NONE if row.staleness is None else f"{length(row.staleness)} old"
         mode = " ".join((row.refresh_mode, row.schedule, *((row.tier,) if row.tier in {"warm", "cold"} else ())))
@@ -106,7 +107,7 @@ def history(rows: Sequence[HistoryRow]) -> RenderableType:
     """Draw refreshes, newest first."""
     if not rows:
         return "No refresh yet."
-    table = _table("started", "stream table", "action", "status", "by", "took", "inserted", "deleted", "reason")
+    table = columns("started", "stream table", "action", "status", "by", "took", "inserted", "deleted", "reason")
     for row in rows:
         took = None if row.finished_at is None else row.finished_at - row.started_at
         counts = (_NONE if count is None else str(count) for count in (row.rows_inserted, row.rows_deleted))
@@ -123,7 +124,7 @@ def watermark_history(rows: Sequence[HistoryEntry]) -> RenderableType:
     """Draw the advances of one source, newest first."""
     if not rows:
         return "This source never advanced."
-    table = _table("watermark", "advanced at", "by", "lsn")
+    table = columns("watermark", "advanced at", "by", "lsn")
     for row in rows:
         table.add_row(through(row.watermark, row.batch), moment(row.advanced_at), row.advanced_by, row.lsn or _NONE)
     return table
@@ -133,7 +134,7 @@ def group_list(rows: Sequence[WatermarkGroupRow]) -> RenderableType:
     """Draw the watermark groups with their sources and tolerance."""
     if not rows:
         return "No watermark group yet."
-    table = _table("group", "tolerance", "stale after", "idle after", "sources")
+    table = columns("group", "tolerance", "stale after", "idle after", "sources")
     for row in rows:
         stale = _NONE if row.stale_after is None else f"{length(row.stale_after)}, {row.on_stale}"
         tolerance = distance(row.tolerance, row.batch_tolerance)
@@ -145,7 +146,7 @@ def refresh_group_list(rows: Sequence[RefreshGroupRow]) -> RenderableType:
     """Draw the refresh groups with their stream tables."""
     if not rows:
         return "No refresh group yet."
-    table = _table("refresh group", "isolation", "stream tables")
+    table = columns("refresh group", "isolation", "stream tables")
     for row in rows:
         table.add_row(row.group_name, row.isolation, ", ".join(row.members))
     return table
@@ -172,7 +173,7 @@ def verified(rows: Sequence[VerifyResult]) -> RenderableType:
     """Draw what comparing stream tables with their defining queries found."""
     if not rows:
         return "No stream table yet."
-    table = _table("stream table", "state", "missing rows", "unexpected rows")
+    table = columns("stream table", "state", "missing rows", "unexpected rows")
     for row in rows:
         outcome = Text("matches", style="green") if row.matches else Text("differs", style="bold red")
         table.add_row(row.stream_table, outcome, str(row.missing), str(row.unexpected))
@@ -192,13 +193,6 @@ def checks(rows: Sequence[Check]) -> RenderableType:
 
 def _block(title: str, table: Table, rows: Sequence[object]) -> tuple[RenderableType, ...]:
     return (Text(title, style="bold"), table if rows else Text("  none"), Text(""))
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
 
 
 def _state(word: str) -> Text:

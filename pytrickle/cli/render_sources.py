@@ -8,6 +8,7 @@ from datetime import datetime
 from rich.table import Table
 
 from pytrickle.catalog.model import AlertRow, BootstrapRow, SourceGateRow
+from pytrickle.cli.columns import columns
 from pytrickle.cli.values import moment, through
 
 _NONE = "-"
@@ -15,7 +16,7 @@ _NONE = "-"
 
 def gates(rows: Sequence[SourceGateRow]) -> Table:
     """Draw the sources under a gate."""
-    table = _table("source", "gated since", "by", "reason", "holds")
+    table = columns("source", "gated since", "by", "reason", "holds")
     for row in rows:
         held = ", ".join(row.stream_tables) or _NONE
         table.add_row(row.source, _second(row.gated_at), row.gated_by, row.reason or _NONE, held)
@@ -24,7 +25,7 @@ def gates(rows: Sequence[SourceGateRow]) -> Table:
 
 def alerts(rows: Sequence[AlertRow]) -> Table:
     """Draw incidents, open or ended."""
-    table = _table("kind", "subject", "group", "since", "ended", "sentence")
+    table = columns("kind", "subject", "group", "since", "ended", "sentence")
     for row in rows:
         ended = _NONE if row.closed_at is None else _second(row.closed_at)
         table.add_row(row.kind, row.subject, row.group_name or _NONE, _second(row.since), ended, row.sentence)
@@ -33,7 +34,7 @@ def alerts(rows: Sequence[AlertRow]) -> Table:
 
 def bootstrap(rows: Sequence[BootstrapRow]) -> Table:
     """Draw every source with each stream table made of it."""
-    table = _table("source", "gate", "watermark", "stream table", "filled", "waits for")
+    table = columns("source", "gate", "watermark", "stream table", "filled", "waits for")
     for row in rows:
         gate = f"shut by {row.gated_by}" if row.gated else "opened" if row.ungated_at else _NONE
         watermark = through(row.watermark, row.batch) or "never advanced"
@@ -44,10 +45,3 @@ def bootstrap(rows: Sequence[BootstrapRow]) -> Table:
 
 def _second(value: datetime) -> str:
     return moment(value.replace(microsecond=0))
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table

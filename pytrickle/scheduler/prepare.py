@@ -1,4 +1,4 @@
-"""What is set right before a tick: another cluster, replaced views and functions, gaps in capture."""
+"""What is set right before a tick: another cluster, replaced views and functions, gaps in capture and in judging."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +15,10 @@ GAPS = (
     "SELECT source_relid::oid::bigint, ARRAY(SELECT d.pgt_id FROM pgtrickle.pgt_dependencies AS d"
     " WHERE d.source_relid = t.source_relid) FROM pgtrickle.pgt_change_tracking AS t"
     " WHERE pgtrickle.capture_problem(source_relid) IS NOT NULL"
+)
+UNJUDGED = (
+    "SELECT source_relid::oid::bigint, '{}'::integer[] FROM pgtrickle.pgt_event_times AS e"
+    " WHERE pgtrickle.event_time_problem(e) IS NULL AND pgtrickle.event_time_damage(e) IS NOT NULL"
 )
 
 
@@ -39,6 +43,7 @@ class Health:
         broken: dict[int, PytrickleError] = {}
         mended = _mend(connection, CHANGED, "SELECT pgtrickle.adopt_definition(%s)", broken)
         mended |= _mend(connection, GAPS, "SELECT pgtrickle.repair_capture(%s::oid::regclass)", broken)
+        mended |= _mend(connection, UNJUDGED, "SELECT pgtrickle.write_event_time(%s::oid::regclass)", broken)
         # What was mended or stays broken is looked into once more.
         self.fingerprint = None if mended else found
         return broken

@@ -83,6 +83,32 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_buffer(regclass) IS 'Creates an empty change buffer and its tracking row.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.write_trigger_function(function_name text, body text, remark text, settings text DEFAULT '') RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    EXECUTE format('CREATE OR REPLACE FUNCTION pgtrickle_changes.%I() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER '
+                   'SET search_path = pg_catalog, pgtrickle, pg_temp %s AS %L', function_name, settings, body);
+    EXECUTE format('COMMENT ON FUNCTION pgtrickle_changes.%I() IS %L', function_name, remark);
+    EXECUTE format('REVOKE ALL ON FUNCTION pgtrickle_changes.%I() FROM PUBLIC', function_name);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.write_trigger_function(text, text, text, text) IS
+    'Creates a trigger function that runs with the rights of the owner and nobody else can use.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.write_trigger(relation oid, trigger_name text, definition text, function_name text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    IF definition IS NOT NULL THEN
+        EXECUTE format('CREATE OR REPLACE TRIGGER %I %s EXECUTE FUNCTION pgtrickle_changes.%I()', trigger_name, definition, function_name);
+    END IF;
+    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', relation::regclass, trigger_name);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.write_trigger(oid, text, text, text) IS
+    'Creates a trigger that fires in every session, or makes one so that PostgreSQL cloned; that has no definition.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.write_capture(source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
@@ -94,17 +120,10 @@ BEGIN
     SET source_name = qualified_name(source), capture_mode = capture_mode(source), relations = capture_relations(source)
     WHERE source_relid = source RETURNING * INTO tracking;
     FOR item IN SELECT * FROM capture_functions(source, tracking.buffer, ARRAY(SELECT jsonb_object_keys(tracking.captured_columns))) LOOP
-        EXECUTE format('CREATE OR REPLACE FUNCTION pgtrickle_changes.%I() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER '
-                       'SET search_path = pg_catalog, pgtrickle, pg_temp AS %L', item.function_name, item.body);
-        EXECUTE format('COMMENT ON FUNCTION pgtrickle_changes.%I() IS %L', item.function_name, 'Captures changes of ' || tracking.source_name);
-        EXECUTE format('REVOKE ALL ON FUNCTION pgtrickle_changes.%I() FROM PUBLIC', item.function_name);
+        PERFORM write_trigger_function(item.function_name, item.body, 'Captures changes of ' || tracking.source_name);
     END LOOP;
     FOR item IN SELECT * FROM capture_triggers(source, tracking.capture_mode) ORDER BY cloned LOOP
-        IF NOT item.cloned THEN
-            EXECUTE format('CREATE OR REPLACE TRIGGER %I %s EXECUTE FUNCTION pgtrickle_changes.%I()',
-                           item.trigger_name, item.definition, item.function_name);
-        END IF;
-        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', item.relation::regclass, item.trigger_name);
+        PERFORM write_trigger(item.relation, item.trigger_name, CASE WHEN NOT item.cloned THEN item.definition END, item.function_name);
     END LOOP;
 END
 $$;

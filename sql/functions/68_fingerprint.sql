@@ -9,7 +9,8 @@ BEGIN
     RETURN (WITH ours(relid) AS MATERIALIZED (
         SELECT DISTINCT r FROM pgt_change_tracking AS t CROSS JOIN LATERAL unnest(t.relations || to_regclass(t.buffer)::oid) AS r
         UNION SELECT d.source_relid::oid FROM pgt_dependencies AS d
-        UNION SELECT s.pgt_relid::oid FROM pgt_stream_tables AS s)
+        UNION SELECT s.pgt_relid::oid FROM pgt_stream_tables AS s
+        UNION SELECT unnest(capture_relations(e.source_relid)) FROM pgt_event_times AS e)
     SELECT concat_ws(' ',
         (SELECT sum(hashtextextended(concat(c.oid, ' ', c.xmin), 0)) FROM ours JOIN pg_class AS c ON c.oid = ours.relid),
         (SELECT sum(hashtextextended(concat(a.attrelid, ' ', a.attnum, ' ', a.xmin), 0)) FROM ours JOIN pg_attribute AS a ON a.attrelid = ours.relid AND a.attnum > 0),
@@ -20,6 +21,7 @@ BEGIN
         (SELECT sum(hashtextextended(concat(o.oid, ' ', o.xmin), 0)) FROM pg_operator AS o WHERE o.oid >= 16384),
         (SELECT sum(hashtextextended(concat(s.srsubid, ' ', s.srrelid, ' ', s.xmin), 0)) FROM pg_subscription_rel AS s),
         (SELECT count(*) FROM pgt_capture_gaps),
+        (SELECT string_agg(concat(e.event_time_id, ' ', e.xmin), ' ' ORDER BY e.event_time_id) FROM pgt_event_times AS e),
         (SELECT sum(hashtextextended(concat(s.pgt_id, ' ', s.view_stamp), 0)) FROM pgt_stream_tables AS s)));
 END
 $$;

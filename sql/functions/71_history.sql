@@ -14,6 +14,20 @@ $$;
 COMMENT ON FUNCTION pgtrickle.advance_is_passed(pgtrickle.pgt_watermark_history) IS
     'Whether every stream table that reads the source shows all that the advance covers, and every one held back on it has reached its watermark.';
 
+-- What waits to be replayed is in no other place.
+CREATE OR REPLACE FUNCTION pgtrickle.forget_late_rows(oldest timestamptz) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    WITH forgotten AS (
+        DELETE FROM pgt_late_rows AS l WHERE l.status <> 'kept_out' AND greatest(l.arrived_at, l.settled_at) < oldest RETURNING l.source_relid, l.arrived_at)
+    UPDATE pgt_event_times AS e SET late_forgotten = e.late_forgotten + f.late_rows
+    FROM (SELECT d.event_time_id, count(*) AS late_rows FROM forgotten JOIN pgt_event_times AS d USING (source_relid)
+          WHERE forgotten.arrived_at >= d.declared_at GROUP BY d.event_time_id) AS f
+    WHERE e.event_time_id = f.event_time_id
+$$;
+COMMENT ON FUNCTION pgtrickle.forget_late_rows(timestamptz) IS
+    'Deletes old entries of the late ledger; they stay in the count of their source.';
+
 -- Watermarks at which sources agree never move back, so of the advances that all have passed only the newest can still
 -- be asked for. One that is missing could at worst make hold_back wait for a newer agreement: it never reads beyond an
 -- advance that it finds.
@@ -39,9 +53,13 @@ BEGIN
     -- Another table may get the number of one that was dropped.
     DELETE FROM pgt_source_gates AS g WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = g.source_relid);
     DELETE FROM pgt_source_limits AS l WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.source_relid);
+    DELETE FROM pgt_late_rows AS l WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.source_relid);
+    PERFORM drop_event_time(e.source_relid) FROM pgt_event_times AS e WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = e.source_relid);
+    PERFORM forget_late_rows(oldest);
     RETURN refreshes + advances;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.trim_history(interval) IS
-    'Deletes refreshes, watermark advances and ended incidents older than this; returns how many of the first two. Of each stream table the last refresh stays; of each source the newest '
+    'Deletes refreshes, watermark advances, ended incidents and entries of the late ledger older than this, but for rows that wait there to be replayed; returns how '
+    'many of the first two. Of each stream table the last refresh stays; of each source the newest '
     'advance that all its stream tables have passed, and all later ones, which hold_back may need.';

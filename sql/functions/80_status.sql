@@ -9,13 +9,15 @@ $$;
 COMMENT ON FUNCTION pgtrickle.caller_reads(regclass) IS 'Whether the caller may read a relation.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.watermarks()
-    RETURNS TABLE (source text, watermark timestamptz, advanced_at timestamptz, last_seen_at timestamptz, advanced_by text, lsn pg_lsn, batch bigint)
+    RETURNS TABLE (source text, watermark timestamptz, advanced_at timestamptz, last_seen_at timestamptz, advanced_by text, lsn pg_lsn,
+                   batch bigint, event_time text)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT qualified_name(w.source_relid), w.watermark, w.advanced_at, w.last_seen_at, w.advanced_by, (w.cut).lsn, w.batch FROM pgt_watermarks AS w ORDER BY 1
+    SELECT qualified_name(w.source_relid), w.watermark, w.advanced_at, w.last_seen_at, w.advanced_by, (w.cut).lsn, w.batch, e.column_name
+    FROM pgt_watermarks AS w LEFT JOIN pgt_event_times AS e USING (source_relid) ORDER BY 1
 $$;
 COMMENT ON FUNCTION pgtrickle.watermarks() IS
-    'The current watermark of each source, an event time or the number of a batch, when it moved and when its loader was last seen.';
+    'The current watermark of each source, an event time or the number of a batch, when it moved, when its loader was last seen, and the column that is its event time, if one is declared.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.watermark_history(source regclass)
     RETURNS TABLE (watermark timestamptz, advanced_at timestamptz, advanced_by text, lsn pg_lsn, batch bigint)

@@ -21,6 +21,12 @@ GRANT EXECUTE ON FUNCTION
     pgtrickle.ungate_source(regclass),
     pgtrickle.mark_idle(regclass),
     pgtrickle.source_gates(),
+    pgtrickle.event_times(),
+    pgtrickle.late_rows(regclass, text, integer),
+    pgtrickle.claim_late_rows(regclass, bigint[]),
+    pgtrickle.replay_late_rows(regclass, bigint[], boolean, text),
+    pgtrickle.discard_late_rows(regclass, bigint[]),
+    pgtrickle.watermark_metrics(),
     pgtrickle.bootstrap_gate_status(),
     pgtrickle.alerts(integer)
 TO PUBLIC;

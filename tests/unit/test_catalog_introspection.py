@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from pytrickle.catalog import introspection, model
+from pytrickle.catalog import introspection, late, model
 from pytrickle.db import engine
 from pytrickle.errors import InvalidArgument, NotInstalled, UnknownStreamTable
 from tests.conftest import Database
@@ -178,6 +178,9 @@ RESULT_COLUMNS = """
         ("refresh_history", model.HistoryRow),
         ("dependency_tree", model.DependencyRow),
         ("dag", model.DagRow),
+        ("event_times", late.EventTimeRow),
+        ("late_rows", late.LateRow),
+        ("watermark_metrics", late.WatermarkMetrics),
     ],
 )
 def test_the_fields_of_a_value_are_the_columns_of_its_function(db: Database, function: str, row: type) -> None:
