@@ -6,10 +6,12 @@ from pytrickle import errors
 from pytrickle.config import Settings
 
 __all__ = [
+    "AsOf",
     "Client",
     "RefreshResult",
     "Settings",
     "VerifyResult",
+    "as_of",
     "configure_spark_with_pytrickle",
     "connect",
     "errors",
@@ -17,9 +19,11 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AsOf": "pytrickle.past",
     "Client": "pytrickle.client",
     "RefreshResult": "pytrickle.computation",
     "VerifyResult": "pytrickle.verify",
+    "as_of": "pytrickle.client",
     "configure_spark_with_pytrickle": "pytrickle.execute.session",
     "connect": "pytrickle.client",
     "install": "pytrickle.client",

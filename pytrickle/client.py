@@ -25,6 +25,9 @@ from pytrickle.db import connect as open_connection
 from pytrickle.errors import NotDifferentiable, PytrickleError
 from pytrickle.explain import Explanation, explain
 from pytrickle.late_data import LateData
+from pytrickle.past import AsOf
+from pytrickle.past import as_of as read_as_of
+from pytrickle.plan.window_end import check_append
 from pytrickle.planner import Planner
 from pytrickle.progress import Moment, sql_type
 from pytrickle.reading import Reader
@@ -65,6 +68,12 @@ def connect(dsn: str | None = None, spark: SparkSession | None = None, **setting
         client.close()
 
 
+def as_of(name: str, watermark: datetime, dsn: str | None = None) -> AsOf:
+    """Return the rows that the query of a stream table gave as of an earlier watermark; see Client.as_of."""
+    with connect(dsn) as client:
+        return client.as_of(name, watermark)
+
+
 class Client(Reader, LateData):
     """Stream tables, watermarks and refreshes of one database. Not safe for use by several threads, but for `stop`."""
 
@@ -102,8 +111,8 @@ class Client(Reader, LateData):
                 .execute(*call("create_stream_table", {"name": name, "query": query}, options))
                 .fetchone()
             )
-            if options.get("refresh_mode") == "DIFFERENTIAL" and row is not None:
-                self._require_differential(int(row[0]))
+            if row is not None:
+                self._require(int(row[0]), options)
 
     def alter_stream_table(
         self, name: str, *, query: str | None = None, reset: Sequence[str] = (), **options: Unpack[Options]
@@ -118,8 +127,7 @@ class Client(Reader, LateData):
         with translate_errors(), connection.transaction():
             connection.execute(*call("alter_stream_table", arguments, options))
             pgt_id = catalog.resolve_name(connection, name)
-            if options.get("refresh_mode") == "DIFFERENTIAL":
-                self._require_differential(pgt_id)
+            self._require(pgt_id, options)
             check_monotone(self._refreshing().planner, connection, pgt_id)
 
     def drop_stream_table(self, name: str, *, cascade: bool = False) -> None:
@@ -275,6 +283,15 @@ class Client(Reader, LateData):
             pgt_id = catalog.resolve_name(self._connection(), name)
         return verify(self.settings.dsn, self._connection(), pgt_id)
 
+    def as_of(self, name: str, watermark: datetime) -> AsOf:
+        """Return the rows that the query of a stream table gave as of an earlier watermark.
+
+        Raises NotRetained where the change history no longer reaches back that far; `watermark_retention` keeps it.
+        """
+        with translate_errors():
+            pgt_id = catalog.resolve_name(self._connection(), name)
+        return read_as_of(self.settings.dsn, self._connection(), pgt_id, watermark)
+
     def __enter__(self) -> Self:
         return self
 
@@ -311,7 +328,13 @@ class Client(Reader, LateData):
         )
         return self._refresher
 
-    def _require_differential(self, pgt_id: int) -> None:
-        reason = self._refreshing().planner.shape(self._connection(), pgt_id).full_reason
-        if reason:
-            raise NotDifferentiable(f"The query cannot be refreshed differentially: {reason}.")
+    def _require(self, pgt_id: int, options: Options) -> None:
+        """Refuse what a planner must refuse: a mode that needs a delta rule, for a query that has none."""
+        window_end = options.get("window_end")
+        if options.get("refresh_mode") != "DIFFERENTIAL" and window_end is None:
+            return
+        shape = self._refreshing().planner.shape(self._connection(), pgt_id)
+        if window_end is not None:
+            check_append(shape, window_end)
+        if shape.full_reason:
+            raise NotDifferentiable(f"The query cannot be refreshed differentially: {shape.full_reason}.")

@@ -15,6 +15,7 @@
     │   ├── WatermarkMovedBack
     │   ├── InvalidArgument
     │   ├── CycleDetected
+    │   ├── NotRetained
     │   └── InsufficientPrivilege
     ├── WatermarkError               correct how a loader finds its watermark
     │   ├── UnknownInput
@@ -113,6 +114,12 @@ class UnknownStreamTable(CatalogError):
     """No stream table has that name."""
 
     default_hint = "pytrickle status lists the stream tables; a name outside the search path needs its schema."
+
+
+class NotRetained(CatalogError):
+    """The change history does not reach back to what was asked for."""
+
+    default_hint = "Set watermark_retention on the stream table; it keeps what is loaded from then on."
 
 
 class UnknownWatermarkGroup(CatalogError):

@@ -21,6 +21,7 @@ from pytrickle.plan.choice import LARGE, SLOW, WORTH_ASKING, Choice, choose_acti
 from pytrickle.plan.full import query_at
 from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_full, plan_initial
 from pytrickle.plan.shape import Shape, analyse
+from pytrickle.plan.window_end import check_append
 
 
 @dataclass(slots=True)
@@ -63,6 +64,8 @@ class Planner:
             shape = self.shape(snapshot.connection, table.pgt_id)
             if shape.full_reason and table.refresh_mode == "DIFFERENTIAL":
                 raise NotDifferentiable(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
+            if table.window_end is not None:
+                check_append(shape, table.window_end)
             choice = _choice(snapshot.connection, table, shape, windows, table.pgt_id in self.slow)
             plan = self._plan(table, shape, windows, choice, sys.maxsize if inside else self.small_delta_rows)
         direct = inside or (plan.read is not None and self._is_small(plan, choice))
@@ -90,6 +93,8 @@ class Planner:
             return self._whole(table, shape, windows, action, reason)
         if table.refresh_mode == "FULL":
             return self._whole(table, shape, windows, Action.FULL, "refresh_mode is FULL")
+        if table.output_mode == "complete":
+            return self._whole(table, shape, windows, Action.FULL, "output_mode is complete")
         if shape.full_reason:
             return self._whole(table, shape, windows, Action.FULL, f"no delta rule: {shape.full_reason}")
         if choice is not None and choice.action is Action.FULL:
@@ -122,7 +127,7 @@ def _choice(
     """
     delta_rows = sum(window.delta_rows for window in windows.values())
     least = 1 if slow and delta_rows < WORTH_ASKING else WORTH_ASKING
-    if table.refresh_mode != "AUTO" or shape.full_reason or delta_rows < least:
+    if table.refresh_mode != "AUTO" or table.output_mode != "update" or shape.full_reason or delta_rows < least:
         return None
     known = evidence(reading, table, least)
     if delta_rows < WORTH_ASKING and known.source_rows < LARGE:

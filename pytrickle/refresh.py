@@ -10,7 +10,7 @@ import psycopg
 from pytrickle.apply.bulk import staging_table
 from pytrickle.apply.commit import Commitment, Committed, commit
 from pytrickle.catalog.definition import Window
-from pytrickle.catalog.refresh import StreamTable
+from pytrickle.catalog.refresh import StreamTable, closes_windows
 from pytrickle.catalog.statistics import BufferStatistics
 from pytrickle.computation import Computation, Goal, RefreshResult
 from pytrickle.db import Snapshot, Snapshots, translate_errors
@@ -100,6 +100,7 @@ class Refresher:
             goal.initiated_by,
             computation.started,
             computation.next_reason,
+            table.window_end,
         )
 
     def result(self, computation: Computation, done: Committed | None) -> RefreshResult:
@@ -126,7 +127,8 @@ class Refresher:
             raise UnknownStreamTable(f"The table of {table.name} was dropped.", ORPHAN_HINT)
         windows = self.planner.windows(snapshot, table, goal.targets)
         if not needs_refresh(table, windows):
-            return None
+            with translate_errors(), snapshot.connection.transaction():
+                return windows if closes_windows(snapshot.connection, table) else None
         _respect_fuse(table, sum(window.delta_rows for window in windows.values()))
         return windows
 

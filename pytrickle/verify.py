@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 
 import psycopg
 
+from pytrickle.apply.top import body_table
 from pytrickle.catalog import refresh as catalog
-from pytrickle.catalog.definition import Definition
 from pytrickle.catalog.probe import server_probe
+from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.session import session_statements
 from pytrickle.db import exported_snapshot, translate_errors
 from pytrickle.plan.carrier import as_text
@@ -44,16 +45,27 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
             reading.execute(statement.encode())
         if not table.populated:
             expected = f"SELECT * FROM ({expected}) AS q WHERE false"
-        missing, unexpected = _compare(reading, definition, expected, plain)
+        stored = f"SELECT * FROM {quote(definition.schema)}.{quote(definition.name)}"
+        if table.window_end is not None:
+            expected, stored = (_without_late(query, table) for query in (expected, _with_open(table, stored)))
+        missing, unexpected = _compare(reading, expected, stored, plain)
     return VerifyResult(table.name, not (missing or unexpected), missing, unexpected)
 
 
-def _compare(
-    connection: psycopg.Connection, definition: Definition, expected: str, plain: tuple[bool, ...]
-) -> tuple[int, int]:
+def _with_open(table: StreamTable, stored: str) -> str:
+    """Add the rows of open windows, which output mode append does not show yet."""
+    return f"{stored} UNION ALL SELECT * FROM {body_table(table.pgt_id)}" if table.populated else stored
+
+
+def _without_late(query: str, table: StreamTable) -> str:
+    """Leave out the closed windows that something came too late for: it was not applied."""
+    late = f"SELECT FROM pgtrickle.pgt_late_changes AS l WHERE l.pgt_id = {table.pgt_id} AND l.window_end = q.{{}}"
+    return f"SELECT * FROM ({query}) AS q WHERE NOT EXISTS ({late.format(quote(table.window_end or ''))})"
+
+
+def _compare(connection: psycopg.Connection, expected: str, stored: str, plain: tuple[bool, ...]) -> tuple[int, int]:
     aliases = ", ".join(f"c{i}" for i in range(len(plain)))
     items = ", ".join(f"c{i}" if comparable else as_text(f"c{i}", True) for i, comparable in enumerate(plain))
-    stored = f"SELECT * FROM {quote(definition.schema)}.{quote(definition.name)}"
     want, have = (f"SELECT {items} FROM ({query}) AS q({aliases})" for query in (expected, stored))
     query = (
         f"SELECT (SELECT count(*) FROM ({want} EXCEPT ALL {have}) AS m), "

@@ -71,6 +71,7 @@ FUNCTIONS = {
         "watermark_status",
     ),
     "Refresh groups": ("create_refresh_group", "drop_refresh_group", "refresh_groups"),
+    "Windows": ("windows", "late_changes"),
     "Failures": ("reset_fuse",),
     "Status": ("pgt_status", "refresh_history", "dag", "dependency_tree", "gating_decision"),
     "Alerts": ("alerts", "alert", "raise_alerts"),

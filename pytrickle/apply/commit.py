@@ -10,6 +10,7 @@ from psycopg import sql
 from pytrickle.apply.accumulate import AFTER, BEFORE, accumulate, create_state, fill_state, stage_like_state
 from pytrickle.apply.staging import CHANGES, CONTENT, INCREMENTS, INPUT, KEYED, create_like, load_rows, run
 from pytrickle.apply.top import body_table, create_body, show_top
+from pytrickle.apply.windows import Windows, close_windows, create_open, withhold
 from pytrickle.apply.zset import Storage, apply_changes, create_changes, difference, index_rows, stage_changes
 from pytrickle.cut import Cut
 from pytrickle.errors import RefreshConflict
@@ -26,7 +27,8 @@ LOCK_CLASS = 0x70677472
 class Commitment:
     """What the write transaction stores beside the rows; `since` is the reading of the monotonic clock at the start.
 
-    `reinitialize_reason` says why the next refresh must compute the whole table again.
+    `reinitialize_reason` says why the next refresh must compute the whole table again. With `window_end`, rows are
+    shown once the window that this column ends is closed.
     """
 
     pgt_id: int
@@ -39,6 +41,7 @@ class Commitment:
     initiated_by: str
     since: float
     reinitialize_reason: str | None = None
+    window_end: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +63,33 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
         # Compiling the statements of a merge takes longer than running them.
         for statement in (*what.settings, "SET LOCAL jit = off"):
             run(connection, statement)
-        xid = _claim(connection, what)
-        storage = Storage.of(plan.shape, body_table(what.pgt_id) if plan.top else None)
-        whole = plan.stage in {Stage.CONTENT, Stage.STATE}
-        if plan.top and whole:
-            create_body(connection, plan.shape, storage)
-        create_changes(connection, storage)
-        _stage(connection, plan, staged, what.pgt_id, storage)
-        inserted, deleted = apply_changes(connection, storage)
-        if whole:
-            index_rows(connection, storage, what.pgt_id, plan.shape.key)
-        if plan.top:
-            inserted, deleted = show_top(connection, plan.shape, plan.top, storage)
+        closed = _closed_through(connection, what)
+        xid, through = _claim(connection, what)
+        windows = Windows(what.pgt_id, what.window_end, closed, through) if what.window_end else None
+        inserted, deleted = _merge(connection, plan, staged, what.pgt_id, windows)
         _store(connection, plan, what)
         _record(connection, plan, what, (inserted, deleted))
     return Committed(inserted, deleted, xid)
+
+
+def _merge(
+    connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, pgt_id: int, windows: Windows | None
+) -> tuple[int, int]:
+    """Bring the stream table up to date by way of its body, where it has one; return rows inserted and deleted."""
+    storage = Storage.of(plan.shape, body_table(pgt_id) if plan.top or windows else None)
+    whole = plan.stage in {Stage.CONTENT, Stage.STATE}
+    if plan.top and whole:
+        create_body(connection, plan.shape, storage)
+    elif windows and whole:
+        create_open(connection, plan.shape, storage, windows)
+    create_changes(connection, storage)
+    _stage(connection, plan, staged, (pgt_id, storage, windows))
+    changed = apply_changes(connection, storage)
+    if whole:
+        index_rows(connection, storage, pgt_id, plan.shape.key)
+    if plan.top:
+        return show_top(connection, plan.shape, plan.top, storage)
+    return (close_windows(connection, plan.shape, storage, windows), 0) if windows else changed
 
 
 def forget_staged(connection: psycopg.Connection) -> None:
@@ -83,9 +98,17 @@ def forget_staged(connection: psycopg.Connection) -> None:
     run(connection, f"DROP TABLE IF EXISTS {names}")
 
 
-def _claim(connection: psycopg.Connection, what: Commitment) -> str:
-    """Lock the stream table, let this transaction write it, and check that nobody moved its frontier or its query."""
+def _closed_through(connection: psycopg.Connection, what: Commitment) -> datetime | None:
+    """Lock the stream table and return its effective watermark: windows to there were closed by earlier refreshes."""
     connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK_CLASS, what.pgt_id))
+    row = connection.execute(
+        "SELECT effective_watermark FROM pgtrickle.pgt_stream_tables WHERE pgt_id = %s FOR UPDATE", (what.pgt_id,)
+    ).fetchone()
+    return row[0] if row else None
+
+
+def _claim(connection: psycopg.Connection, what: Commitment) -> tuple[str, datetime | None]:
+    """Let this transaction write the stream table, if nobody moved its frontier; return xid and effective watermark."""
     row = connection.execute(
         "UPDATE pgtrickle.pgt_stream_tables SET frontier_version = frontier_version + 1,"
         " refresh_xid = pg_current_xact_id(), status = 'ACTIVE', data_timestamp = %s, last_refresh_at = %s,"
@@ -93,7 +116,7 @@ def _claim(connection: psycopg.Connection, what: Commitment) -> str:
         " effective_batch = greatest(effective_batch, %s), last_skip_reason = NULL, last_error = NULL,"
         " gated_since = NULL, reinitialize_reason = %s, consecutive_failures = 0, retry_at = NULL, fuse_blown_at = NULL"
         " WHERE pgt_id = %s AND frontier_version = %s AND view_stamp IS NOT DISTINCT FROM %s"
-        " RETURNING refresh_xid::text",
+        " RETURNING refresh_xid::text, effective_watermark",
         (
             what.data_timestamp,
             what.data_timestamp,
@@ -110,27 +133,35 @@ def _claim(connection: psycopg.Connection, what: Commitment) -> str:
             "Another refresh of the same stream table committed first, or its query was altered.",
             "Nothing needs to be done.",
         )
-    return str(row[0])
+    return str(row[0]), row[1]
 
 
-def _stage(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, pgt_id: int, storage: Storage) -> None:
-    grouped = plan.shape.grouped
+Target = tuple[int, Storage, Windows | None]
+
+
+def _stage(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, target: Target) -> None:
+    grouped, windows = plan.shape.grouped, target[2]
     match plan.stage:
         case Stage.CHANGES:
             load_rows(connection, CHANGES, staged.rows, _column_names(plan))
+            if windows:
+                withhold(connection, plan, CHANGES, windows)
         case Stage.CONTENT:
-            _stage_content(connection, plan, staged, storage)
+            _stage_content(connection, plan, staged, target)
         case _ if grouped is not None:
-            _stage_grouped(connection, plan, grouped, staged, (pgt_id, storage))
+            _stage_grouped(connection, plan, grouped, staged, target)
         case _:
             raise TypeError(f"a plan without an aggregate stages no {plan.stage}")
 
 
-def _stage_content(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, storage: Storage) -> None:
+def _stage_content(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, target: Target) -> None:
+    _, storage, windows = target
     weighted = plan.read is not None and plan.read.weighted
     weight = f", CAST(NULL AS bigint) AS {WEIGHT}" if weighted else ""
     create_like(connection, CONTENT, f"SELECT {storage.column_list()}{weight} FROM {storage.table}")
     load_rows(connection, CONTENT, staged.rows, _column_names(plan))
+    if windows:
+        withhold(connection, plan, CONTENT, windows)
     repeated = f", generate_series(1, {WEIGHT})" if weighted else ""
     after = f"SELECT {storage.column_list()} FROM pg_temp.{CONTENT}{repeated}"
     _stage_replacement(connection, storage, after)
@@ -154,9 +185,9 @@ def _exists(storage: Storage) -> sql.SQL:
 
 
 def _stage_grouped(
-    connection: psycopg.Connection, plan: RefreshPlan, grouped: Grouped, staged: Staged, target: tuple[int, Storage]
+    connection: psycopg.Connection, plan: RefreshPlan, grouped: Grouped, staged: Staged, target: Target
 ) -> None:
-    pgt_id, storage = target
+    pgt_id, storage, windows = target
     if plan.stage is Stage.STATE:
         create_state(connection, pgt_id, grouped, input_layout(plan.shape))
     stage_like_state(connection, pgt_id, INCREMENTS)
@@ -168,6 +199,9 @@ def _stage_grouped(
     if staged.keyed is not None:
         stage_like_state(connection, pgt_id, KEYED)
         load_rows(connection, KEYED, staged.keyed, {})
+    if windows:
+        for name in (INCREMENTS, KEYED)[: 1 + keyed]:
+            withhold(connection, plan, name, windows)
     if plan.stage is Stage.STATE:
         _stage_replacement(connection, storage, fill_state(connection, pgt_id, grouped, keyed))
     else:

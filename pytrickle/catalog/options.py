@@ -20,6 +20,8 @@ class Options(TypedDict, total=False):
     `diamond_consistency` (atomic, none) and `diamond_schedule_policy` (fastest, slowest) concern what is read through
     two ways; a delta of more than `fuse_ceiling` rows is held for a decision. With `allow_circular` it may read itself,
     through others that allow it too; such a cycle fails after `max_fixpoint_iterations` rounds without a fixed point.
+    Watermarks that were the newest within `watermark_retention` can be read back. At creation only: `output_mode`
+    (update, append, complete) and, for append, `window_end`, the column that says when the window of a row ends.
     """
 
     schedule: str | timedelta
@@ -36,9 +38,13 @@ class Options(TypedDict, total=False):
     fuse_ceiling: int
     allow_circular: bool
     max_fixpoint_iterations: int
+    watermark_retention: timedelta | str
+    output_mode: str
+    window_end: str
 
 
-INTERVALS = {"watermark_tolerance", "gate_deadline"}
+AT_CREATION = {"output_mode", "window_end"}
+INTERVALS = {"watermark_tolerance", "gate_deadline", "watermark_retention"}
 
 
 def call(
@@ -51,6 +57,8 @@ def call(
     if strangers := sorted(set(options) - set(Options.__annotations__)):
         known = ", ".join(sorted(Options.__annotations__))
         raise InvalidArgument(f"A stream table has no option {strangers[0]!r}.", f"The options are {known}.")
+    if function == "alter_stream_table" and (fixed := sorted(AT_CREATION & set(options))):
+        raise InvalidArgument(f"{fixed[0]} is chosen when a stream table is created.", "Drop it and create it anew.")
     given = {**arguments, **{name: value for name, value in options.items() if value is not None}}
     named = [sql.SQL("{} => {}").format(sql.Identifier(name), _placeholder(name)) for name in given]
     text = sql.SQL("SELECT {}({})").format(sql.Identifier("pgtrickle", function), sql.SQL(", ").join(named))

@@ -58,6 +58,8 @@ class StreamTable:
     halted: str | None
     diamond_consistency: str
     diamond_schedule_policy: str
+    output_mode: str
+    window_end: str | None
     fuse_ceiling: int | None
     fuse_blown_at: datetime | None
     consecutive_failures: int
@@ -82,6 +84,13 @@ class StreamTable:
         captured = all(dependency.buffer for dependency in self.dependencies)
         return self.exists and self.populated and captured and not (self.reinitialize_reason or self.time_dependent)
 
+    @property
+    def may_close(self) -> bool:
+        """Whether its effective watermark rises, so that windows may be closed without any change."""
+        if self.window_end is None or (reached := self.decision.effective_watermark) is None:
+            return False
+        return self.effective_watermark is None or reached > self.effective_watermark
+
 
 STREAM_TABLES = """
 SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
@@ -91,7 +100,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.effective_batch,
     s.reinitialize_reason, s.last_skip_reason, s.last_error, s.gated_since, s.diamond_consistency,
     s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at, s.consecutive_failures,
-    s.max_fixpoint_iterations, s.view_stamp,
+    s.max_fixpoint_iterations, s.view_stamp, s.output_mode, s.window_end,
     s.schedule <> 'calculated' AS timed, pgtrickle.is_due(s, %(poll_interval)s) AS due,
     CASE WHEN s.paused THEN 'paused' WHEN s.tier = 'frozen' THEN 'frozen' WHEN s.status = 'SUSPENDED' THEN 'suspended'
         WHEN s.retry_at > now() THEN 'left alone after a failure' END AS halted,
@@ -144,6 +153,17 @@ def stream_table(connection: psycopg.Connection, pgt_id: int) -> StreamTable:
     if not found:
         raise UnknownStreamTable("The stream table was dropped meanwhile.")
     return found[0]
+
+
+def closes_windows(connection: psycopg.Connection, table: StreamTable) -> bool:
+    """Whether there are rows of windows that its effective watermark closes now."""
+    if not table.populated or not table.may_close:
+        return False
+    statement = sql.SQL("SELECT EXISTS (SELECT FROM {} WHERE {} <= %s)").format(
+        sql.Identifier("pgtrickle_state", f"body_{table.pgt_id}"), sql.Identifier(table.window_end or "")
+    )
+    row = connection.execute(statement, (table.decision.effective_watermark,)).fetchone()
+    return bool(row and row[0])
 
 
 def resolve_name(connection: psycopg.Connection, name: str) -> int:

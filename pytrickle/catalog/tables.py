@@ -90,6 +90,9 @@ stream_tables = Table(
     Column("max_fixpoint_iterations", Integer, nullable=False),
     Column("batch_tolerance", BigInteger),
     Column("effective_batch", BigInteger),
+    Column("watermark_retention", Interval),
+    Column("output_mode", Text, nullable=False),
+    Column("window_end", Text),
 )
 
 dependencies = Table(
@@ -231,6 +234,18 @@ alerts = Table(
     Column("sentence", Text, nullable=False),
     Column("opened_at", TIMESTAMP, nullable=False),
     Column("closed_at", TIMESTAMP),
+)
+
+late_changes = Table(
+    "pgt_late_changes",
+    catalog,
+    Column("late_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("pgt_id", Integer, nullable=False),
+    Column("window_end", TIMESTAMP, nullable=False),
+    Column("closed_through", TIMESTAMP, nullable=False),
+    Column("weight", BigInteger, nullable=False),
+    Column("change", JSONB, nullable=False),
+    Column("recorded_at", TIMESTAMP, nullable=False),
 )
 
 refresh_groups = Table(

@@ -1,13 +1,13 @@
-"""Commands for what comes after a stream table: wait, assert-fresh. Both end with 3 while it is behind."""
+"""Commands for who reads a stream table: as-of; wait and assert-fresh, which end with 3 while it is behind."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 import typer
 
-from pytrickle.cli import values
+from pytrickle.cli import render, values
 from pytrickle.cli.command import Invocation, command
 from pytrickle.cli.console import progress
 from pytrickle.cli.stream_tables import Name
@@ -56,3 +56,18 @@ def assert_fresh(
         staleness = client.assert_fresh(name, max_staleness)
     result = {"stream_table": name, "staleness": staleness}
     invocation.show(result, lambda _: f"The data of {name} is {values.length(staleness)} old.")
+
+
+@command(app, "as-of", example="pytrickle as-of totals 2026-01-01T12:00:00Z")
+def as_of(
+    invocation: Invocation,
+    name: Name,
+    watermark: Annotated[
+        datetime,
+        typer.Argument(parser=values.instant, metavar="WATERMARK", help="ISO 8601 with a UTC offset or Z."),
+    ],
+) -> None:
+    """Show what a query gave as of an earlier watermark. As long as the change history is kept."""
+    with invocation.client() as client, progress(f"reading {name}"):
+        found = client.as_of(name, watermark)
+    invocation.show(found, render.as_of)

@@ -46,6 +46,14 @@ class DiamondConsistency(StrEnum):
     NONE = "none"
 
 
+class OutputMode(StrEnum):
+    """What a stream table shows, and when."""
+
+    UPDATE = "update"
+    APPEND = "append"
+    COMPLETE = "complete"
+
+
 class DiamondSchedulePolicy(StrEnum):
     """Which member of an atomic diamond makes it due."""
 
@@ -111,6 +119,21 @@ Circular = Annotated[
 Rounds = Annotated[
     int | None,
     typer.Option("--max-fixpoint-iterations", min=1, help="Fail after so many rounds without a fixed point."),
+]
+Retention = Annotated[
+    timedelta | None,
+    typer.Option("--watermark-retention", parser=duration, help="Keep what reading as of earlier watermarks takes."),
+]
+Output = Annotated[
+    OutputMode | None,
+    typer.Option(
+        "--output-mode",
+        case_sensitive=False,
+        help="append: show rows once, when their window is closed (--window-end).",
+    ),
+]
+WindowEnd = Annotated[
+    str | None, typer.Option("--window-end", metavar="COLUMN", help="Which column says when the window of a row ends.")
 ]
 Reset = Annotated[
     list[str] | None, typer.Option("--reset", metavar="OPTION", help="Give an option its default again; repeatable.")

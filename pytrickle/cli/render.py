@@ -27,6 +27,7 @@ from pytrickle.cli.values import distance, length, moment, through
 if TYPE_CHECKING:
     from pytrickle.computation import RefreshResult
     from pytrickle.monitor.check import Check
+    from pytrickle.past import AsOf
     from pytrickle.verify import VerifyResult
 
 _COLOURS = {
@@ -178,6 +179,17 @@ def verified(rows: Sequence[VerifyResult]) -> RenderableType:
         outcome = Text("matches", style="green") if row.matches else Text("differs", style="bold red")
         table.add_row(row.stream_table, outcome, str(row.missing), str(row.unexpected))
     return table
+
+
+def as_of(found: AsOf) -> RenderableType:
+    """Draw the rows of a query as of an earlier watermark, and say at which watermark each source was read."""
+    table = columns(*found.columns)
+    for row in found.rows:
+        table.add_row(*(_NONE if value is None else Text(str(value)) for value in row))
+    read = (
+        f"{source} at {_NONE if reached is None else moment(reached)}" for source, reached in found.watermarks.items()
+    )
+    return Group(table if found.rows else "No rows.", Text(f"Read {', '.join(read)}", style="dim"))
 
 
 def checks(rows: Sequence[Check]) -> RenderableType:

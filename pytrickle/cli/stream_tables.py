@@ -37,6 +37,9 @@ def create(
     fuse_ceiling: options.Ceiling = None,
     allow_circular: options.Circular = None,
     max_fixpoint_iterations: options.Rounds = None,
+    watermark_retention: options.Retention = None,
+    output_mode: options.Output = None,
+    window_end: options.WindowEnd = None,
 ) -> None:
     """Create a stream table from its query. The next tick fills it."""
     settings = options.given(locals())
@@ -66,6 +69,7 @@ def alter(
     fuse_ceiling: options.Ceiling = None,
     allow_circular: options.Circular = None,
     max_fixpoint_iterations: options.Rounds = None,
+    watermark_retention: options.Retention = None,
     reset: options.Reset = None,
 ) -> None:
     """Change a stream table's query or settings. The change takes effect at the next tick."""

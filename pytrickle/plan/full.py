@@ -20,9 +20,14 @@ def query_at(definition: Definition, windows: dict[int, Window], probe: Probe) -
     rewritten, which happens only for syntax that the planner cannot reproduce.
     """
     rewound = {relid: window for relid, window in windows.items() if window.new is not None and window.future_rows}
-    body = definition.text.strip().rstrip(";")
     if not rewound:
-        return body
+        return definition.text.strip().rstrip(";")
+    return expanded(definition, rewound, probe)
+
+
+def expanded(definition: Definition, rewound: dict[int, Window], probe: Probe) -> str:
+    """Write the defining query with its views replaced by their texts and the rewound sources by what they held."""
+    body = definition.text.strip().rstrip(";")
     try:
         tree = _expand(parse_query(body), definition, frozenset(rewound), probe, body)
     except NotDifferentiable as error:
@@ -34,7 +39,8 @@ def query_at(definition: Definition, windows: dict[int, Window], probe: Probe) -
         f"{_state_name(relid)} AS (\n{_multiset(definition.source(relid), window)}\n)"
         for relid, window in rewound.items()
     ]
-    return "WITH " + ",\n".join(tables) + f"\nSELECT * FROM (\n{render(tree)}\n) AS pgt_query"
+    head = "WITH " + ",\n".join(tables) + "\n" if tables else ""
+    return f"{head}SELECT * FROM (\n{render(tree)}\n) AS pgt_query"
 
 
 def _expand(tree: exp.Expr, definition: Definition, rewound: frozenset[int], probe: Probe, original: str) -> exp.Expr:

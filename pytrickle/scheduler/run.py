@@ -175,7 +175,7 @@ class Pass:
 
     def _is_quiet(self, table: StreamTable) -> bool:
         sources = table.dependencies
-        return table.follows_its_buffers and all(
+        return (table.follows_its_buffers and not table.may_close) and all(
             d.buffer in self.empty and d.relid not in self.written for d in sources
         )
 

@@ -60,6 +60,8 @@ BEGIN
     WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED';
     IF change_buffer IS NULL OR frontiers IS NULL THEN
         RETURN 0;
+    ELSIF EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.watermark_retention IS NOT NULL) THEN
+        frontiers := frontiers || ARRAY(SELECT DISTINCT ON (r::text) r FROM retained_cuts(source, cleaned) AS r);
     END IF;
     EXECUTE format('DELETE FROM %s WHERE %s', change_buffer,
         (SELECT string_agg(format('pgtrickle.covers($1[%s], pgt_xid, pgt_pos)', i), ' AND ') FROM generate_subscripts(frontiers, 1) AS i))

@@ -20,6 +20,7 @@ BEGIN
     PERFORM check_choice('tier', options.tier, 'hot', 'warm', 'cold', 'frozen');
     PERFORM check_choice('diamond_consistency', options.diamond_consistency, 'atomic', 'none');
     PERFORM check_choice('diamond_schedule_policy', options.diamond_schedule_policy, 'fastest', 'slowest');
+    PERFORM check_choice('output_mode', options.output_mode, 'update', 'append', 'complete');
     IF options.require_watermark IS NULL OR options.allow_circular IS NULL THEN
         PERFORM refuse_value(CASE WHEN options.allow_circular IS NULL THEN 'allow_circular' ELSE 'require_watermark' END, NULL, 'Use true or false.');
     ELSIF options.watermark_tolerance < interval '0' THEN
@@ -32,6 +33,8 @@ BEGIN
         PERFORM refuse_value('fuse_ceiling', options.fuse_ceiling::text, 'Use a number of rows above zero.');
     ELSIF (options.max_fixpoint_iterations > 0) IS NOT TRUE THEN
         PERFORM refuse_value('max_fixpoint_iterations', options.max_fixpoint_iterations::text, 'Use a number of rounds above zero.');
+    ELSIF options.watermark_retention <= interval '0' THEN
+        PERFORM refuse_value('watermark_retention', options.watermark_retention::text, 'Use an interval longer than zero.');
     END IF;
     PERFORM check_schedule(options.schedule, options.schedule_timezone);
 END
@@ -47,7 +50,7 @@ DECLARE
         'schedule', 'calculated', 'schedule_timezone', current_setting('TimeZone'), 'refresh_mode', 'AUTO', 'watermark_gating', 'auto',
         'require_watermark', false, 'tier', 'hot', 'watermark_tolerance', NULL, 'batch_tolerance', NULL, 'gate_deadline', NULL,
         'diamond_consistency', 'atomic', 'diamond_schedule_policy', 'fastest', 'fuse_ceiling', NULL,
-        'allow_circular', false, 'max_fixpoint_iterations', 100);
+        'allow_circular', false, 'max_fixpoint_iterations', 100, 'watermark_retention', NULL);
     stranger text;
 BEGIN
     SELECT n INTO stranger FROM unnest(names) AS n WHERE n IS NULL OR NOT defaults ? n;

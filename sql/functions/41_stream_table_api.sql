@@ -8,6 +8,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table(
         diamond_consistency text DEFAULT 'atomic', diamond_schedule_policy text DEFAULT 'fastest', fuse_ceiling bigint DEFAULT NULL,
         allow_circular boolean DEFAULT false, max_fixpoint_iterations integer DEFAULT 100,
         batch_tolerance bigint DEFAULT NULL,
+        watermark_retention interval DEFAULT NULL, output_mode text DEFAULT 'update', window_end text DEFAULT NULL,
         -- Evaluated in the caller's session: unqualified names mean what they mean there.
         search_path text DEFAULT current_setting('search_path')) RETURNS integer
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -32,6 +33,9 @@ BEGIN
     options.fuse_ceiling := fuse_ceiling;
     options.allow_circular := allow_circular;
     options.max_fixpoint_iterations := max_fixpoint_iterations;
+    options.watermark_retention := watermark_retention;
+    options.output_mode := output_mode;
+    options.window_end := window_end;
     PERFORM check_options(options);
     IF query IS NULL THEN
         PERFORM refuse_value('query', NULL, 'Give a SELECT statement.');
@@ -41,16 +45,17 @@ BEGIN
     PERFORM refuse_volatile(view);
     PERFORM refuse_reserved_columns(view);
     PERFORM check_source_rights(view);
-    PERFORM refuse_differential(refresh_mode, full_reason(view));
+    PERFORM check_output_mode(view, options);
+    PERFORM refuse_differential(CASE WHEN output_mode = 'append' THEN 'DIFFERENTIAL' ELSE refresh_mode END, full_reason(view));
     INSERT INTO pgt_stream_tables (
         pgt_id, pgt_relid, pgt_schema, pgt_name, defining_query, view_relid, schedule, schedule_timezone, refresh_mode,
         watermark_gating, require_watermark, tier, watermark_tolerance, gate_deadline, diamond_consistency, diamond_schedule_policy,
-        fuse_ceiling, allow_circular, max_fixpoint_iterations, batch_tolerance, session_settings, full_reason, time_dependent, system_identifier)
+        fuse_ceiling, allow_circular, max_fixpoint_iterations, batch_tolerance, watermark_retention, output_mode, window_end, session_settings, full_reason, time_dependent, system_identifier)
     OVERRIDING SYSTEM VALUE
     VALUES (id, create_storage(target.schema_name, target.table_name, view), target.schema_name, target.table_name,
             query, view, schedule, schedule_timezone, refresh_mode,
             watermark_gating, require_watermark, tier, watermark_tolerance, gate_deadline, diamond_consistency, diamond_schedule_policy,
-            fuse_ceiling, allow_circular, max_fixpoint_iterations, batch_tolerance, session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
+            fuse_ceiling, allow_circular, max_fixpoint_iterations, batch_tolerance, watermark_retention, output_mode, window_end, session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
             full_reason(view), time_dependence(view) IS NOT NULL, (SELECT system_identifier FROM pg_control_system()));
     PERFORM record_sources(id);
     PERFORM check_hold_back();
@@ -59,10 +64,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table(
-    text, text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, bigint, text) IS
+    text, text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, bigint, interval, text, text, text) IS
     'Creates a stream table from a query and has its sources captured; returns its number. It is filled by the next refresh. '
     'schedule is ''calculated'', an interval, or a cron expression in schedule_timezone; refresh_mode AUTO, DIFFERENTIAL or FULL; watermark_gating auto, none, gate or hold_back; '
-    'tier hot, warm, cold or frozen; diamond_consistency atomic or none; diamond_schedule_policy fastest or slowest.';
+    'tier hot, warm, cold or frozen; diamond_consistency atomic or none; diamond_schedule_policy fastest or slowest; output_mode update, append or complete.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.store_options(options pgtrickle.pgt_stream_tables) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -73,6 +78,7 @@ AS $$
         watermark_tolerance = options.watermark_tolerance, gate_deadline = options.gate_deadline,
         diamond_consistency = options.diamond_consistency, diamond_schedule_policy = options.diamond_schedule_policy,
         fuse_ceiling = options.fuse_ceiling, batch_tolerance = options.batch_tolerance,
+        watermark_retention = options.watermark_retention,
         allow_circular = options.allow_circular, max_fixpoint_iterations = options.max_fixpoint_iterations,
         next_due_at = CASE WHEN (t.schedule, t.schedule_timezone, t.tier) = (options.schedule, options.schedule_timezone, options.tier)
                            THEN t.next_due_at END,
@@ -91,7 +97,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.alter_stream_table(
         watermark_tolerance interval DEFAULT NULL, gate_deadline interval DEFAULT NULL,
         diamond_consistency text DEFAULT NULL, diamond_schedule_policy text DEFAULT NULL, fuse_ceiling bigint DEFAULT NULL,
         allow_circular boolean DEFAULT NULL, max_fixpoint_iterations integer DEFAULT NULL, query text DEFAULT NULL,
-        batch_tolerance bigint DEFAULT NULL, reset text[] DEFAULT '{}', search_path text DEFAULT current_setting('search_path')) RETURNS void
+        batch_tolerance bigint DEFAULT NULL, watermark_retention interval DEFAULT NULL,
+        reset text[] DEFAULT '{}', search_path text DEFAULT current_setting('search_path')) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
@@ -106,7 +113,8 @@ BEGIN
         'schedule', schedule, 'refresh_mode', refresh_mode, 'watermark_gating', watermark_gating, 'require_watermark', require_watermark,
         'tier', tier, 'schedule_timezone', schedule_timezone, 'watermark_tolerance', watermark_tolerance, 'gate_deadline', gate_deadline,
         'diamond_consistency', diamond_consistency, 'diamond_schedule_policy', diamond_schedule_policy, 'fuse_ceiling', fuse_ceiling,
-        'allow_circular', allow_circular, 'max_fixpoint_iterations', max_fixpoint_iterations, 'batch_tolerance', batch_tolerance)));
+        'allow_circular', allow_circular, 'max_fixpoint_iterations', max_fixpoint_iterations, 'batch_tolerance', batch_tolerance,
+        'watermark_retention', watermark_retention)));
     PERFORM check_options(options);
     PERFORM store_options(options);
     IF query IS NOT NULL THEN
@@ -114,6 +122,7 @@ BEGIN
     ELSE
         PERFORM check_cycle(id);
     END IF;
+    PERFORM check_output_mode(t.view_relid, t) FROM pgt_stream_tables AS t WHERE t.pgt_id = id;
     PERFORM refuse_differential(t.refresh_mode, t.full_reason) FROM pgt_stream_tables AS t
     WHERE t.pgt_id = id AND (query IS NOT NULL OR alter_stream_table.refresh_mode IS NOT NULL);
     PERFORM check_hold_back();
@@ -121,7 +130,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.alter_stream_table(
-    text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, text, bigint, text[], text) IS
+    text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, text, bigint, interval, text[], text) IS
     'Changes options of a stream table; those left NULL stay, those named in reset go back to their defaults. A new query must have the same columns '
     'and has the stream table computed anew. Acts at the next tick.';
 

@@ -10,9 +10,13 @@ AS $$
             SELECT FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_groups(t.pgt_id) AS c JOIN pgt_watermark_groups AS g USING (group_id)
             WHERE t.watermark_gating = 'hold_back' AND (entry).source_relid = ANY (g.sources)
                 AND NOT reaches(ROW(t.effective_watermark, t.effective_batch)::progress, (entry).progress))
+        AND NOT EXISTS (
+            SELECT FROM pgt_stream_tables AS t
+            WHERE t.watermark_retention IS NOT NULL AND (entry).source_relid IN (SELECT b.source FROM base_sources(t.pgt_id) AS b)
+                AND retained_from((entry).source_relid, t.watermark_retention) < (entry).history_id)
 $$;
 COMMENT ON FUNCTION pgtrickle.advance_is_passed(pgtrickle.pgt_watermark_history) IS
-    'Whether every stream table that reads the source shows all that the advance covers, and every one held back on it has reached its watermark.';
+    'Whether every stream table that reads the source shows all that the advance covers, every one held back on it has reached its watermark, and none retains an older one.';
 
 -- What waits to be replayed is in no other place.
 CREATE OR REPLACE FUNCTION pgtrickle.forget_late_rows(oldest timestamptz) RETURNS void
@@ -50,6 +54,10 @@ BEGIN
     WHERE h.source_relid = w.source_relid AND h.progress < passed.progress AND h.advanced_at < oldest;
     GET DIAGNOSTICS advances = ROW_COUNT;
     DELETE FROM pgt_alerts AS a WHERE a.closed_at < oldest;
+    -- The newest of each window stays: it tells verify that the window is not what its query gives now.
+    DELETE FROM pgt_late_changes AS l
+    WHERE l.recorded_at < oldest AND EXISTS (
+        SELECT FROM pgt_late_changes AS n WHERE n.pgt_id = l.pgt_id AND n.window_end = l.window_end AND n.late_id > l.late_id);
     -- Another table may get the number of one that was dropped.
     DELETE FROM pgt_source_gates AS g WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = g.source_relid);
     DELETE FROM pgt_source_limits AS l WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.source_relid);

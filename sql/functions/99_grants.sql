@@ -28,7 +28,9 @@ GRANT EXECUTE ON FUNCTION
     pgtrickle.discard_late_rows(regclass, bigint[]),
     pgtrickle.watermark_metrics(),
     pgtrickle.bootstrap_gate_status(),
-    pgtrickle.alerts(integer)
+    pgtrickle.alerts(integer),
+    pgtrickle.late_changes(text, integer, text),
+    pgtrickle.windows()
 TO PUBLIC;
 -- Whoever calls these through the Python client has the versions compared first.
 GRANT SELECT ON pgtrickle.pgt_schema_version TO PUBLIC;

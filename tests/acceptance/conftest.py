@@ -11,6 +11,7 @@ import pytest
 import pytrickle
 from pytrickle.errors import PytrickleError
 from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,6 +98,15 @@ def shop(db: Database, spark: SparkSession) -> Iterator[Shop]:
     with db.connect() as connection:
         connection.execute(SHOP)
     with pytrickle.connect(db.dsn, spark=spark, direct_delta_rows=0) as client:
+        yield Shop(db, client)
+
+
+@pytest.fixture
+def local_shop(db: Database) -> Iterator[Shop]:
+    """The same without Spark: PostgreSQL computes what it would, for tests of what comes before and after."""
+    with db.connect() as connection:
+        connection.execute(SHOP)
+    with local_client(db.dsn) as (client, _):
         yield Shop(db, client)
 
 

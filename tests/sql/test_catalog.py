@@ -23,6 +23,7 @@ PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     "watermarks",
     *("gate_source", "ungate_source", "mark_idle", "source_gates", "bootstrap_gate_status", "alerts"),
     *("event_times", "late_rows", "replay_late_rows", "claim_late_rows", "discard_late_rows", "watermark_metrics"),
+    *("late_changes", "windows"),
 }
 FOR_ONE_SOURCE = {"advance_watermark", "watermark_history", "gate_source", "ungate_source", "mark_idle"} | {
     *("replay_late_rows", "claim_late_rows", "discard_late_rows"),

@@ -1,0 +1,145 @@
+"""Reading as of an earlier watermark: the defining query over what the base tables held then."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+import psycopg
+
+from pytrickle.catalog import refresh as catalog
+from pytrickle.catalog.definition import Definition, Source, View, Window
+from pytrickle.catalog.probe import server_probe
+from pytrickle.catalog.refresh import Dependency, StreamTable
+from pytrickle.catalog.session import session_statements
+from pytrickle.cut import Cut
+from pytrickle.db import exported_snapshot, translate_errors
+from pytrickle.errors import InvalidArgument, NotRetained
+from pytrickle.plan.full import expanded
+from pytrickle.plan.placement import PLANNER, SEQUENTIAL
+
+CUTS = (
+    "SELECT source::oid::bigint, pgtrickle.qualified_name(source), captured, watermark, oldest, to_jsonb(cut), readable"
+)
+CUTS += " FROM pgtrickle.as_of_cuts(%s, %s)"
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """The rows of a stream table's query as of an earlier watermark, in no particular order.
+
+    `watermarks` names, for each base table, the watermark at which it was read; None for one that never advanced.
+    """
+
+    stream_table: str
+    watermarks: dict[str, datetime | None]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: datetime) -> AsOf:
+    """Evaluate the defining query of a stream table with every base table read at a watermark, in one snapshot.
+
+    Each base table is read at its newest watermark not after the given one; one that never advanced as it was at the
+    newest of these advances. Stream tables that it reads are evaluated by their queries, too. `connection` answers the
+    planner's questions. Raises NotRetained where the change history does not reach back that far, and InvalidArgument
+    for a query that depends on the clock or reads what cannot be captured.
+    """
+    with exported_snapshot(dsn) as snapshot, translate_errors():
+        reading = snapshot.connection
+        table = catalog.stream_table(reading, pgt_id)
+        definition = _over_base_tables(reading, table)
+        found = [Reading(*row) for row in reading.execute(CUTS, (pgt_id, watermark))]
+        for each in found:
+            _check(table.name, watermark, each)
+        cuts = {each.relid: Cut.from_json(each.cut) for each in found if each.cut}
+        windows = catalog.windows(reading, _unread(table, definition.sources), cuts)
+        with server_probe(connection) as probe:
+            query = expanded(definition, _rewound(windows), probe)
+        for statement in session_statements(table) + PLANNER + SEQUENTIAL:
+            reading.execute(statement.encode())
+        cursor = reading.execute(query.encode())
+        columns = tuple(name for name, _ in definition.columns)
+        return AsOf(table.name, {each.source: each.watermark for each in found}, columns, tuple(cursor.fetchall()))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a base table is read, as ``pgtrickle.as_of_cuts()`` says; `oldest` is the first watermark that is known."""
+
+    relid: int
+    source: str
+    captured: bool
+    watermark: datetime | None
+    oldest: datetime | None
+    cut: dict[str, Any] | None
+    readable: bool | None
+
+
+def _check(name: str, wanted: datetime, read: Reading) -> None:
+    if not read.captured:
+        raise InvalidArgument(f"{name} reads {read.source}, whose changes cannot be captured.", "Its past is unknown.")
+    if read.oldest is not None and read.watermark is None:
+        begins = f"The watermark history of {read.source} begins at {read.oldest}, after {wanted}."
+        raise NotRetained(begins)
+    if read.cut is None:
+        raise NotRetained(f"No source of {name} has a watermark yet.", "Call pgtrickle.advance_watermark after a load.")
+    if not read.readable:
+        raise NotRetained(f"The change history of {read.source} no longer reaches back to {wanted}.")
+
+
+def _over_base_tables(reading: psycopg.Connection, table: StreamTable) -> Definition:
+    """Return the definition with the stream tables that it reads in the place of views."""
+    own = catalog.definition(reading, table.pgt_id)
+    below = [catalog.definition(reading, number) for number in _stream_tables_below(reading, table)]
+    views = dict.fromkeys(view for each in (own, *below) for view in each.views)
+    upstream = [View(each.schema, each.name, each.text) for each in below]
+    sources = _merged(source for each in (own, *below) for source in each.sources if source.kind != "STREAM_TABLE")
+    aggregates = frozenset().union(*(each.aggregates for each in (own, *below)))
+    return replace(own, views=(*views, *upstream), sources=sources, aggregates=aggregates)
+
+
+def _stream_tables_below(reading: psycopg.Connection, table: StreamTable) -> list[int]:
+    """Return the numbers of the stream tables that one reads, directly and through others.
+
+    Raise InvalidArgument where their texts cannot take their place: they read each other, or mean something else.
+    """
+    below = [
+        catalog.stream_table(reading, number)
+        for (number,) in reading.execute("SELECT pgt_id FROM pgtrickle.upstream_tables(%s)", (table.pgt_id,)).fetchall()
+    ]
+    _refuse_circle(below)
+    for each in below:
+        if each.time_dependent:
+            raise InvalidArgument(f"The query of {each.name} depends on the clock.", "It has no answer as of the past.")
+        if each.session_settings != table.session_settings:
+            hint = "Create them anew in the same session."
+            raise InvalidArgument(f"{each.name} was created under other session settings than {table.name}.", hint)
+    return [each.pgt_id for each in below if each.pgt_id != table.pgt_id]
+
+
+def _refuse_circle(tables: Iterable[StreamTable]) -> None:
+    try:
+        TopologicalSorter({table.relid: {d.relid for d in table.dependencies} for table in tables}).prepare()
+    except CycleError as error:
+        hint = "What they showed in the past is not kept."
+        raise InvalidArgument("Stream tables that read each other in a circle have no past to read.", hint) from error
+
+
+def _merged(sources: Iterable[Source]) -> tuple[Source, ...]:
+    """Return each source once, with the columns that any of the queries uses."""
+    merged: dict[int, Source] = {}
+    for source in sources:
+        known = merged.get(source.relid, source)
+        merged[source.relid] = replace(source, used=tuple(dict.fromkeys((*known.used, *source.used))))
+    return tuple(merged.values())
+
+
+def _unread(table: StreamTable, sources: Iterable[Source]) -> StreamTable:
+    read = (Dependency(s.relid, f"{s.schema}.{s.name}", s.kind, None, s.buffer) for s in sources)
+    return replace(table, dependencies=tuple(read))
+
+
+def _rewound(windows: dict[int, Window]) -> dict[int, Window]:
+    return {relid: window for relid, window in windows.items() if window.future_rows}

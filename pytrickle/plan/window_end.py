@@ -1,0 +1,32 @@
+"""The end of a window, which output mode append needs to know of every row and of every group."""
+
+from sqlglot import exp
+
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.dialect import parse_query
+from pytrickle.plan.shape import Shape
+
+
+def shown_by_keys(shape: Shape) -> dict[str, str]:
+    """Return the output columns that the keys of a group alone determine: expressions over the alias g, by name."""
+    if shape.grouped is None:
+        return {}
+    keys = set(shape.grouped.keys)
+    return {name: text for name, text in shape.grouped.aggregate.output if _columns(text) <= keys}
+
+
+def check_append(shape: Shape, column: str) -> None:
+    """Raise NotDifferentiable unless every row can be emitted once, when the window that `column` ends is closed."""
+    if shape.query is None:
+        raise NotDifferentiable(f"Output mode append needs a delta rule: {shape.full_reason}.")
+    if shape.query.top is not None:
+        raise NotDifferentiable(
+            "Output mode append emits rows for good, but those that LIMIT shows give way to others."
+        )
+    if shape.grouped is not None and column not in shown_by_keys(shape):
+        hint = f"Group by {column}, or compute it from what the query groups by."
+        raise NotDifferentiable(f"The end of a window, {column}, must be known of a group before its rows are.", hint)
+
+
+def _columns(text: str) -> set[str]:
+    return {column.name for column in parse_query(f"SELECT {text}").find_all(exp.Column)}

@@ -1,0 +1,60 @@
+-- Output modes: what append needs of a stream table, and what came too late for its windows.
+
+CREATE OR REPLACE FUNCTION pgtrickle.check_output_mode(view regclass, options pgtrickle.pgt_stream_tables) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    found CONSTANT text := (SELECT format_type(a.atttypid, NULL) FROM pg_attribute AS a WHERE a.attrelid = view AND a.attname = options.window_end);
+BEGIN
+    IF options.output_mode <> 'append' THEN
+        IF options.window_end IS NOT NULL THEN
+            PERFORM refuse_value('window_end', options.window_end, 'Only output_mode => ''append'' closes windows.');
+        END IF;
+        RETURN;
+    END IF;
+    IF found IS DISTINCT FROM 'timestamp with time zone' THEN
+        PERFORM refuse_value('window_end', options.window_end, CASE WHEN found IS NULL
+            THEN 'Name the column of the query that says when the window of a row ends.'
+            ELSE format('The column is of type %s; cast it to timestamptz.', found) END);
+    ELSIF options.watermark_gating NOT IN ('gate', 'hold_back') THEN
+        PERFORM refuse_value('watermark_gating', options.watermark_gating,
+            'Windows are closed by an effective watermark: use gate or hold_back, and a watermark group over the sources, which may be of one.');
+    ELSIF options.refresh_mode = 'FULL' THEN
+        PERFORM refuse_value('refresh_mode', 'FULL', 'output_mode => ''append'' needs a differential refresh: use AUTO.');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.check_output_mode(regclass, pgtrickle.pgt_stream_tables) IS
+    'Error 22023, or 22004 for NULL, unless the output mode has what it needs.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.late_changes(
+        name text DEFAULT NULL, max_rows integer DEFAULT 100, search_path text DEFAULT current_setting('search_path'))
+    RETURNS TABLE (stream_table text, window_end timestamptz, closed_through timestamptz, weight bigint, change jsonb, recorded_at timestamptz)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    id CONSTANT integer := CASE WHEN name IS NOT NULL THEN readable_stream_table(name, search_path) END;
+BEGIN
+    RETURN QUERY
+        SELECT format('%I.%I', t.pgt_schema, t.pgt_name), l.window_end, l.closed_through, l.weight, l.change, l.recorded_at
+        FROM pgt_late_changes AS l JOIN pgt_stream_tables AS t USING (pgt_id)
+        WHERE (id IS NULL OR t.pgt_id = id) AND caller_reads(t.pgt_relid)
+        ORDER BY l.late_id DESC LIMIT max_rows;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.late_changes(text, integer, text) IS
+    'What came too late for windows that output mode append had emitted, newest first: of one stream table, or of all that the caller may read.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.windows()
+    RETURNS TABLE (stream_table text, window_end text, closed_through timestamptz, late_changes bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN QUERY
+        SELECT format('%I.%I', t.pgt_schema, t.pgt_name), t.window_end, t.effective_watermark,
+               (SELECT count(*) FROM pgt_late_changes AS l WHERE l.pgt_id = t.pgt_id)
+        FROM pgt_stream_tables AS t WHERE t.output_mode = 'append' ORDER BY 1;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.windows() IS
+    'Every stream table that emits closed windows: the column that ends them, through when they are closed, and how many changes came too late.';

@@ -1,0 +1,65 @@
+-- Reading a stream table's query as of an earlier watermark: which cuts that is, and keeping the changes that it takes.
+
+CREATE OR REPLACE FUNCTION pgtrickle.base_readings(p_pgt_id integer)
+    RETURNS TABLE (source regclass, source_type text, captured_xid xid8)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT d.source_relid, d.source_type, d.captured_xid
+    FROM upstream_tables(p_pgt_id) AS u JOIN pgt_dependencies AS d USING (pgt_id) WHERE d.source_type <> 'STREAM_TABLE'
+$$;
+COMMENT ON FUNCTION pgtrickle.base_readings(integer) IS
+    'What a stream table reads that is no stream table, directly and through others: once per reader, with the transaction since which it is captured.';
+
+-- A source that never advanced belongs to the same moment as the newest of the advances that the others are read at.
+CREATE OR REPLACE FUNCTION pgtrickle.as_of_cuts(p_pgt_id integer, wanted timestamptz)
+    RETURNS TABLE (source regclass, captured boolean, watermark timestamptz, oldest timestamptz, cut pgtrickle.cut, readable boolean)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    WITH read AS (
+        SELECT b.source, bool_and(b.source_type = 'TABLE') AS captured, array_agg(b.captured_xid) AS since
+        FROM base_readings(p_pgt_id) AS b GROUP BY b.source),
+    advance AS (
+        SELECT r.source, h.history_id, h.watermark, h.cut
+        FROM read AS r CROSS JOIN LATERAL (
+            SELECT * FROM pgt_watermark_history AS a WHERE a.source_relid = r.source AND a.watermark <= wanted
+            ORDER BY a.watermark DESC LIMIT 1) AS h),
+    chosen AS (
+        SELECT r.source, r.captured, r.since, a.watermark, f.oldest,
+               CASE WHEN f.oldest IS NULL THEN (SELECT n.cut FROM advance AS n ORDER BY n.history_id DESC LIMIT 1) ELSE a.cut END AS cut
+        FROM read AS r LEFT JOIN advance AS a USING (source)
+        CROSS JOIN LATERAL (SELECT min(h.watermark) AS oldest FROM pgt_watermark_history AS h WHERE h.source_relid = r.source) AS f)
+    SELECT c.source, c.captured, c.watermark, c.oldest, c.cut,
+           (SELECT bool_and(cut_is_readable(c.cut, s.xid, COALESCE(t.cleaned_through, '{}'))) FROM unnest(c.since) AS s(xid))
+    FROM chosen AS c LEFT JOIN pgt_change_tracking AS t ON t.source_relid = c.source
+    ORDER BY c.source::text
+$$;
+COMMENT ON FUNCTION pgtrickle.as_of_cuts(integer, timestamptz) IS
+    'For each base table that a stream table reads, directly and through others: its newest watermark not after this one, the oldest that is known, '
+    'the cut to read it at, and whether its change buffer still reaches back there.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.retained_from(p_source regclass, retention interval) RETURNS bigint
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT COALESCE(max(h.history_id), 0) FROM pgt_watermark_history AS h
+    WHERE h.source_relid = p_source AND h.advanced_at <= clock_timestamp() - retention
+$$;
+COMMENT ON FUNCTION pgtrickle.retained_from(regclass, interval) IS
+    'The advance that was the newest of a source so long ago: it and all later ones are retained; 0 for all.';
+
+-- Cuts that the buffer no longer reaches are passed over: what was cleaned does not come back.
+CREATE OR REPLACE FUNCTION pgtrickle.retained_cuts(p_source regclass, cleaned pgtrickle.cut[]) RETURNS SETOF pgtrickle.cut
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT p.cut
+    FROM pgt_stream_tables AS t
+    CROSS JOIN LATERAL (SELECT max(b.captured_xid) AS since FROM base_readings(t.pgt_id) AS b WHERE b.source = p_source) AS r
+    CROSS JOIN LATERAL (SELECT b.source FROM base_sources(t.pgt_id) AS b WHERE r.since IS NOT NULL) AS o
+    CROSS JOIN LATERAL (
+        SELECT h.cut FROM pgt_watermark_history AS h
+        WHERE h.source_relid = o.source AND h.history_id >= retained_from(o.source, t.watermark_retention)
+            AND cut_is_readable(h.cut, r.since, cleaned)
+        ORDER BY h.history_id LIMIT 1) AS p
+    WHERE t.watermark_retention IS NOT NULL
+$$;
+COMMENT ON FUNCTION pgtrickle.retained_cuts(regclass, pgtrickle.cut[]) IS
+    'The cuts that watermark_retention keeps readable on a source: of every base table beside which it is read, the oldest that is retained.';
