@@ -74,6 +74,10 @@ SELECT o.id, c.name FROM orders o RIGHT JOIN customers c ON c.id = o.customer AN
 SELECT o.id, r.id AS returned FROM orders o FULL JOIN returns r ON r.customer = o.customer;
 -- LEFT JOIN without equality
 SELECT o.id, r.id AS other FROM orders o LEFT JOIN returns r ON r.amount > o.amount;
+-- five LEFT JOINs
+SELECT o.id FROM orders o LEFT JOIN customers c1 ON c1.id = o.customer LEFT JOIN customers c2 ON c2.id = c1.parent LEFT JOIN customers c3 ON c3.id = c2.parent LEFT JOIN returns r ON r.id = o.id LEFT JOIN readings s ON s.sensor = o.id;
+-- six LEFT JOINs
+SELECT o.id FROM orders o LEFT JOIN customers c1 ON c1.id = o.customer LEFT JOIN customers c2 ON c2.id = c1.parent LEFT JOIN customers c3 ON c3.id = c2.parent LEFT JOIN customers c4 ON c4.id = c3.parent LEFT JOIN returns r ON r.id = o.id LEFT JOIN readings s ON s.sensor = o.id;
 -- nested outer joins
 SELECT c.id, o.id AS o, r.id AS r FROM customers c LEFT JOIN (orders o JOIN returns r USING (customer)) ON customer = c.id;
 
@@ -121,6 +125,10 @@ SELECT id, (SELECT name FROM customers c WHERE c.id = o.customer) AS name FROM o
 SELECT id FROM orders o WHERE amount > (SELECT avg(amount) FROM orders i WHERE i.customer = o.customer);
 -- ARRAY(subquery)
 SELECT id, ARRAY(SELECT o.id FROM orders o WHERE o.customer = c.id ORDER BY 1) AS orders FROM customers c;
+-- ARRAY(subquery) without ORDER BY
+SELECT id, ARRAY(SELECT o.id FROM orders o WHERE o.customer = c.id) AS orders FROM customers c;
+-- over the elements of an array
+SELECT sensor, (SELECT string_agg(t.x, ', ' ORDER BY t.x) FROM unnest(r.tags) AS t (x)) AS tags FROM readings r;
 
 -- ## Derived tables and WITH
 -- derived table
@@ -179,16 +187,22 @@ SELECT bit_and(id) AS a, bit_or(id) AS o FROM orders;
 SELECT customer, string_agg(note, ', ' ORDER BY id) AS notes FROM orders GROUP BY customer;
 -- string_agg without ORDER BY
 SELECT customer, string_agg(note, ', ') AS notes FROM orders GROUP BY customer;
+-- string_agg(DISTINCT …)
+SELECT customer, string_agg(DISTINCT note, ', ') AS notes FROM orders GROUP BY customer;
 -- array_agg with ORDER BY
 SELECT customer, array_agg(id ORDER BY id) AS ids FROM orders GROUP BY customer;
 -- array_agg without ORDER BY
 SELECT customer, array_agg(id) AS ids FROM orders GROUP BY customer;
+-- array_agg(DISTINCT …)
+SELECT customer, array_agg(DISTINCT note ORDER BY note DESC) AS notes FROM orders GROUP BY customer;
 -- jsonb_agg with ORDER BY
 SELECT customer, jsonb_agg(note ORDER BY id) AS notes FROM orders GROUP BY customer;
 -- jsonb_agg without ORDER BY
 SELECT customer, jsonb_agg(note) AS notes FROM orders GROUP BY customer;
 -- jsonb_object_agg
 SELECT jsonb_object_agg(id, note) AS notes FROM orders;
+-- jsonb_object_agg with ORDER BY
+SELECT jsonb_object_agg(id, note ORDER BY id) AS notes FROM orders;
 -- percentile_cont, percentile_disc
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY amount) AS c, percentile_disc(0.5) WITHIN GROUP (ORDER BY amount) AS d FROM orders;
 -- mode
@@ -237,6 +251,10 @@ SELECT id, row_number() OVER w AS n, rank() OVER w AS r, dense_rank() OVER w AS 
 SELECT id, lag(amount) OVER w AS before, lead(amount) OVER w AS after FROM orders WINDOW w AS (PARTITION BY customer ORDER BY id);
 -- running sum with a frame
 SELECT id, sum(amount) OVER (PARTITION BY customer ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS s FROM orders;
+-- frame without BETWEEN
+SELECT id, sum(amount) OVER (PARTITION BY customer ORDER BY id ROWS UNBOUNDED PRECEDING) AS s FROM orders;
+-- window that extends another
+SELECT id, sum(amount) OVER (w ROWS 2 PRECEDING) AS s FROM orders WINDOW v AS (PARTITION BY customer), w AS (v ORDER BY id);
 -- several windows
 SELECT id, rank() OVER (PARTITION BY customer ORDER BY id) AS r, sum(amount) OVER (PARTITION BY express) AS s FROM orders;
 -- without PARTITION BY
@@ -255,8 +273,20 @@ SELECT c.id, l.amount FROM customers c CROSS JOIN LATERAL (SELECT amount FROM or
 SELECT c.id, l.n FROM customers c LEFT JOIN LATERAL (SELECT count(*) AS n FROM orders o WHERE o.customer = c.id) l ON true;
 -- unnest in FROM
 SELECT r.sensor, t.tag FROM readings r, unnest(r.tags) AS t (tag);
+-- LEFT JOIN LATERAL function
+SELECT r.sensor, t.tag FROM readings r LEFT JOIN LATERAL unnest(r.tags) AS t (tag) ON t.tag <> 'old';
 -- unnest in the select list
 SELECT sensor, unnest(tags) AS tag FROM readings;
+-- several set-returning functions in the select list
+SELECT sensor, unnest(tags) AS tag, generate_series(1, 2) AS n FROM readings;
+-- GROUP BY a set-returning function
+SELECT unnest(tags) AS tag, count(*) AS n FROM readings GROUP BY 1;
+-- set-returning function in the select list, with LIMIT
+SELECT sensor, unnest(tags) AS tag FROM readings ORDER BY sensor LIMIT 10;
+-- function with a column definition list
+SELECT r.sensor, x.unit FROM readings r, jsonb_to_record(r.data) AS x (unit text);
+-- ROWS FROM
+SELECT r.sensor, x.tag, x.n FROM readings r, ROWS FROM (unnest(r.tags), generate_series(1, 2)) AS x (tag, n);
 -- jsonb_array_elements
 SELECT r.sensor, e.value FROM readings r, jsonb_array_elements(r.data -> 'parts') e;
 -- generate_series over a column

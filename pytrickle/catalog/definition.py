@@ -54,7 +54,8 @@ class View:
 class Definition:
     """The defining query of one stream table, as PostgreSQL prints it, and all that it depends on.
 
-    `aggregates` are the names of all aggregate functions in the query and its views, `columns` the stream table's
+    `aggregates` are the names of all aggregate functions in the query and its views, `set_returning` those of all
+    functions that return sets (with their schema unless they are PostgreSQL's own), `columns` the stream table's
     columns as (name, type) pairs, `full_reason` why the database already knows that only FULL is possible.
     """
 
@@ -66,7 +67,7 @@ class Definition:
     sources: tuple[Source, ...]
     columns: tuple[tuple[str, str], ...]
     aggregates: frozenset[str]
-    returns_sets: bool
+    set_returning: frozenset[str]
     full_reason: str | None
 
     @property

@@ -199,7 +199,7 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
         tuple(_source(source) for source in found["sources"]),
         tuple((name, type_name) for name, type_name in found["columns"]),
         frozenset(found["aggregates"]),
-        found["returns_sets"],
+        frozenset(found["set_returning"]),
         found["full_reason"],
     )
 

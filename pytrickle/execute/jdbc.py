@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from pytrickle.db import JdbcTarget
+from pytrickle.plan.placement import PLANNER, SETTINGS, Place
 from pytrickle.plan.spark_read import CTID
 
 # Without a fetch size Spark leaves the connection in autocommit mode: the session statement's transaction is over
@@ -32,10 +33,11 @@ class PinnedReader:
 
     def read_ranges(self, query: str, ranges: Sequence[str]) -> DataFrame:
         """Return the rows of a query that exposes its ctid, one connection for every range predicate."""
+        planner = PLANNER + SETTINGS[Place.POSTGRES]
         frames = [f"SELECT * FROM ({query}) AS r WHERE {predicate}" for predicate in ranges]
-        result = self.read(frames[0])
+        result = self.read(frames[0], planner)
         for frame in frames[1:]:
-            result = result.unionAll(self.read(frame))
+            result = result.unionAll(self.read(frame, planner))
         return result.drop(CTID)
 
     def _statements(self, planner: Sequence[str]) -> list[str]:

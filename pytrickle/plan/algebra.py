@@ -73,7 +73,7 @@ class Operation:
     order of the rows, which are then sorted by `keys`, the expressions `ordering` and their whole content. Through the
     columns `entries` a condition on the result reaches the input; `settled` says that equal result columns are the
     same text, `tied` that its own order breaks ties, which the user's text leaves open. `types` are those of the
-    columns, where they were asked for.
+    columns, where they were asked for. A `linear` one is its input, with its weights: it has no keys and no result.
     """
 
     name: str
@@ -91,11 +91,12 @@ class Operation:
     settled: bool = False
     tied: bool = False
     types: tuple[str, ...] = ()
+    linear: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """The result of an operation under an alias, at one version; its rows are distinct or counted one by one."""
+    """The result of an operation under an alias, at one version; its rows count once unless it is linear."""
 
     alias: str
     operation: Operation
@@ -105,12 +106,20 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A FROM item computed from the row to its left or from nothing: a set-returning function or VALUES."""
+    """A FROM item computed from the row to its left or from nothing: a set-returning function, VALUES or a subquery.
+
+    It `reads` columns of other leaves, as (alias, column) pairs.
+    """
 
     alias: str
     sql: str
-    tables: frozenset[str]
+    reads: frozenset[tuple[str, str]]
     columns: tuple[str, ...]
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The aliases of the leaves whose columns it reads."""
+        return frozenset(alias for alias, _ in self.reads)
 
 
 @dataclass(frozen=True, slots=True)

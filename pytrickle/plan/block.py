@@ -11,8 +11,6 @@ from pytrickle.plan.dialect import render
 from pytrickle.plan.logic import conjuncts, decided
 from pytrickle.plan.scope import MERGED, Names, renamed, tables_of
 
-MAX_BLOCKS = 64
-
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -121,13 +119,6 @@ def some(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """Refuse a sum without blocks."""
     if not blocks:
         raise NotDifferentiable("a join with nothing")
-    return blocks
-
-
-def few(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Refuse a sum of too many blocks."""
-    if len(blocks) > MAX_BLOCKS:
-        raise NotDifferentiable(f"joins and subqueries that multiply out to over {MAX_BLOCKS} blocks")
     return blocks
 
 

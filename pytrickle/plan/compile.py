@@ -112,8 +112,8 @@ class Compiler:
     def _from_item(self, leaf: Leaf, reach: Reach) -> str:
         alias = quote(leaf.alias)
         match leaf:
-            case Function(sql=sql, columns=columns):
-                return f"LATERAL {sql} AS {alias}({', '.join(map(quote, columns))})"
+            case Function():
+                return function_item(leaf)
             case Scan(version=version) if version in BUFFERED or version is Version.CURRENT:
                 return self._from_scan(leaf)
             case Scan():
@@ -131,7 +131,7 @@ class Compiler:
     def _derived(self, leaf: Derived, reach: Reach) -> str:
         """Compute an operation for what is asked of it, or once for all where nothing restricts it."""
         operation, version, alias = leaf.operation, leaf.version, quote(leaf.alias)
-        if version is Version.NEW and not operation.keys:
+        if version is Version.NEW and not operation.keys and not operation.linear:
             return f"{self._whole(leaf)} AS {alias}"
         if bound := reach.is_bound(leaf):
             return fenced(self.state(operation, version, bound), leaf, [])
@@ -158,6 +158,8 @@ class Compiler:
     def state(self, operation: Operation, version: Version, bound: frozenset[str]) -> str:
         """Compute an operation at the current state or at the new frontier, for few values of the bound columns."""
         rows, plain = self._input(operation, version, bound)
+        if operation.linear:
+            return rows
         return result(operation, bag(rows, operation.arguments, operation.exact, plain))
 
     def _input(self, operation: Operation, version: Version, bound: frozenset[str]) -> tuple[str, bool]:
@@ -177,6 +179,9 @@ class Compiler:
         alias = derived.alias
         name = self.deltas[operation] = f"pgt_delta_{alias}"
         arguments, exact = operation.arguments, operation.exact
+        if operation.linear:
+            self.entries[name] = netted(self._input_delta(operation), arguments, exact)
+            return name
         changed, now = f"pgt_changed_{alias}", f"pgt_now_{alias}"
         self.entries[changed] = netted(self._input_delta(operation), arguments, exact)
         if operation.keys:
@@ -258,6 +263,11 @@ def compile_rows(node: Relation, definition: Definition) -> str:
 def compile_state(operation: Operation, definition: Definition) -> str:
     """Compile an operation whose leaves are read as the snapshot shows them."""
     return Compiler(definition).state(operation, Version.CURRENT, frozenset())
+
+
+def function_item(leaf: Function) -> str:
+    """Write a function as an item of FROM."""
+    return f"LATERAL {leaf.sql} AS {quote(leaf.alias)}({', '.join(map(quote, leaf.columns))})"
 
 
 def table_name(source: Source) -> str:

@@ -96,6 +96,8 @@ def loosen_by_asking(reader: Reader, outer: Block | None, inner: tuple[Block, ..
     if loose is not None:
         return loose
     free = free_columns(inner)
+    if any(isinstance(leaf, Function) and not leaf.tables <= each.aliases for each in inner for leaf in each.leaves):
+        raise NotDifferentiable(f"{what} over a function of the rows around it")
     if outer is None or not tables_of_all(free) <= outer.aliases:
         raise NotDifferentiable(f"{what} tied to the rows around it by more than equalities")
     asked = distinct(reader, ((_asking(outer, free), free),), "asked")
@@ -143,11 +145,10 @@ def free_columns(blocks: tuple[Block, ...]) -> tuple[exp.Expr, ...]:
     """List the columns of the rows around that blocks refer to."""
     found: dict[exp.Expr, None] = {}
     for block in blocks:
-        if any(isinstance(leaf, Function) and not leaf.tables <= block.aliases for leaf in block.leaves):
-            raise NotDifferentiable("a function of the rows around a subquery")
-        for predicate in block.predicates:
-            columns = (column for column in predicate.find_all(exp.Column) if column.table not in block.aliases)
-            found |= dict.fromkeys(column.copy() for column in columns)
+        reads = {each for leaf in block.leaves if isinstance(leaf, Function) for each in leaf.reads}
+        columns = [own_column(*each) for each in sorted(reads)]
+        columns += [column.copy() for predicate in block.predicates for column in predicate.find_all(exp.Column)]
+        found |= dict.fromkeys(column for column in columns if column.table not in block.aliases)
     return tuple(found)
 
 

@@ -31,6 +31,17 @@ class Canonical(Postgres):
                 return result.this
             return result
 
+    class Generator(Postgres.Generator):  # type: ignore[misc,valid-type]
+        MULTI_ARG_DISTINCT = True
+
+        def windowspec_sql(self, expression: exp.WindowSpec) -> str:
+            """Keep `ROWS 2 PRECEDING`, which PostgreSQL prints as it was written, free of BETWEEN."""
+            if expression.args.get("end"):
+                return str(super().windowspec_sql(expression))
+            start = f"{self.sql(expression, 'start')} {self.sql(expression, 'start_side')}".strip()
+            exclude = self.sql(expression, "exclude")
+            return f"{expression.args['kind']} {start}{f' EXCLUDE {exclude}' if exclude else ''}"
+
 
 def parse_query(text: str) -> exp.Expr:
     """Parse one canonical query; raise NotDifferentiable when the text is beyond the parser."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytrickle.catalog.definition import Definition
-from pytrickle.plan.algebra import Join, Project, Relation, Scan, UnionAll, Version
-from pytrickle.plan.delta import at
+from pytrickle.plan.algebra import Join, Project, Relation, Scan, UnionAll, Version, scans
+from pytrickle.plan.delta import at, blocks_of
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan, Stage
 from pytrickle.plan.tree import Part, RelationTree, inputs_of, symbol
 
@@ -79,8 +79,13 @@ def _read(plan: RefreshPlan, reading: Reading, estimates: Mapping[str, int]) -> 
 
 def _joins(plan: RefreshPlan) -> list[Part]:
     windows = {window.relid: window for window in plan.windows}
-    tree = RelationTree(plan.shape.definition, windows, "PostgreSQL")
-    return [tree.part(node) for node in _relations(plan)]
+    blocks = [block for node in _relations(plan) for block in blocks_of(node)]
+    parts = []
+    for block, term in zip(blocks, plan.join, strict=True):
+        changes = sum(windows[scan.relid].delta_rows for scan in scans(block) if scan.version is Version.DELTA)
+        tree = RelationTree(plan.shape.definition, windows, "PostgreSQL", dict.fromkeys(term.reached, changes))
+        parts.append(tree.part(block))
+    return parts
 
 
 def _relations(plan: RefreshPlan) -> tuple[Relation, ...]:

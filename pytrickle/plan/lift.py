@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from sqlglot import exp
 
@@ -111,18 +112,15 @@ class WindowLift:
     def _spelled_out(self, window: exp.Window) -> exp.Window:
         if any(isinstance(inner, exp.Query) for inner in window.walk()):
             raise NotDifferentiable("a subquery inside a window function")
-        name = window.alias
-        if not name:
-            return window
-        definition = self.named[name]
-        parts = {part: definition.args.get(part) for part in ("partition_by", "order", "spec")}
-        if definition.alias:
-            raise NotDifferentiable("a window that extends another one")
         result = exp.Window(this=window.this.copy(), over="OVER")
-        for part, value in parts.items():
-            copied = [each.copy() for each in value] if isinstance(value, list) else value.copy() if value else None
-            result.set(part, copied)
+        for part, value in self._parts(window).items():
+            result.set(part, [each.copy() for each in value] if isinstance(value, list) else value.copy())
         return result
+
+    def _parts(self, window: exp.Expr) -> dict[str, Any]:
+        """Return what a window says itself, and of the rest what the window says that it names."""
+        own = {part: value for part in ("partition_by", "order", "spec") if (value := window.args.get(part))}
+        return {**self._parts(self.named[window.alias]), **own} if window.alias else own
 
 
 # Aggregates that do not depend on the order of the rows; ORDERED ones do not once they say which order.
@@ -145,7 +143,12 @@ def is_call(node: exp.Expr, aggregates: frozenset[str]) -> bool:
         return is_call(node.this, aggregates)
     if isinstance(node, exp.AggFunc):
         return True
-    return isinstance(node, exp.Anonymous) and function_name(node) in aggregates
+    # With a schema it is no function of PostgreSQL's own, whatever its name.
+    return isinstance(node, exp.Anonymous) and function_name(node) in aggregates and not _has_schema(node)
+
+
+def _has_schema(node: exp.Expr) -> bool:
+    return isinstance(node.parent, exp.Dot) and node.parent.expression is node
 
 
 def function_name(node: exp.Expr) -> str:

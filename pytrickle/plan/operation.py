@@ -33,6 +33,7 @@ class Form:
     ordering: tuple[str, ...] = ()
     entries: tuple[str, ...] = ()
     tied: bool = False
+    linear: bool = False
 
 
 @dataclass(slots=True)
@@ -92,11 +93,12 @@ def derive(reader: Reader, rows: Rows, arguments: tuple[str, ...], keys: tuple[s
         form.tail,
         form.columns,
         exact,
-        form.ordered or (not exact and form.name != "exists"),
+        form.ordered or not (exact or form.name == "exists" or form.linear),
         form.ordering,
         nullable=not _never_null(reader, rows, arguments, keys),
         entries=form.entries or tuple(key for key in keys if key in form.columns),
         tied=form.tied,
+        linear=form.linear,
     )
     settled, types = reader.is_exact(operation), reader.types_of(operation)
     return Derived(reader.alias(), replace(operation, settled=settled, types=types))

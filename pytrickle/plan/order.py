@@ -105,8 +105,8 @@ def has_weight(leaf: Leaf) -> bool:
     match leaf:
         case Scan(version=version):
             return version is not Version.CURRENT
-        case Derived(version=version):
-            return version is Version.DELTA
+        case Derived(operation=operation, version=version):
+            return operation.linear or version is Version.DELTA
         case Function():
             return False
 

@@ -7,14 +7,17 @@ inner one but for the distinct keys (shared rules, section 1.3).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from pytrickle.plan.algebra import Function
 from pytrickle.plan.block import Block, null_of
 from pytrickle.plan.correlate import indicator
-from pytrickle.plan.scope import MERGED, Names, first_named, resolve
+from pytrickle.plan.rowwise import is_rowwise, left_joined, padded
+from pytrickle.plan.scope import MERGED, Names, first_named, resolve, tables_of
 from pytrickle.plan.sublinks import Context, filtered
 
 if TYPE_CHECKING:
@@ -26,12 +29,15 @@ Blocks = tuple[Block, ...]
 def join(reader: Reader, left: Blocks, right: Blocks, clause: exp.Join, context: Context) -> Blocks:
     """Join two sums of blocks as a JOIN clause says; keep what has no match on the side or sides that it names."""
     side = (clause.side or "").upper()
+    condition = clause.args.get("on")
+    if side == "LEFT" and is_rowwise(right) and not (condition and condition.find(exp.Query)):
+        return tuple(_padded(reader, one, right[0], clause, context) for one in left)
     result: list[Block] = []
     for one, other in product(left, right):
         names = _joined(clause, one.names, other.names)
         result += [block.named(names) for block in _matched(reader, one.times(other), clause, (one, other), context)]
     if side in {"LEFT", "FULL"}:
-        nulls = _null_names(reader, right)
+        nulls = _null_names(reader, tuple(_beside(left[0], other) for other in right))
         for one in left:
             names = _joined(clause, one.names, nulls)
             inner = (other.where(*_conditions(clause, one.names, other.names, context.outer)) for other in right)
@@ -43,6 +49,13 @@ def join(reader: Reader, left: Blocks, right: Blocks, clause: exp.Join, context:
             inner = (one.where(*_conditions(clause, one.names, other.names, context.outer)) for one in left)
             result += _unmatched(reader, other, inner, names)
     return tuple(result)
+
+
+def _padded(reader: Reader, block: Block, right: Block, clause: exp.Join, context: Context) -> Block:
+    """LEFT JOIN what is computed from each row alone, which has no change of its own."""
+    alias, names = padded(reader, right)
+    function = left_joined(right, alias, _conditions(clause, block.names, names, context.outer))
+    return replace(block, leaves=(*block.leaves, function)).named(_joined(clause, block.names, names))
 
 
 def _matched(
@@ -90,6 +103,14 @@ def _joined(clause: exp.Join, left: Names, right: Names) -> Names:
         both = exp.Anonymous(this="COALESCE", expressions=[one.copy(), other.copy()])
         merged[name] = {"RIGHT": other, "FULL": both}.get(side, one)
     return {**names, MERGED: merged}
+
+
+def _beside(left: Block, right: Block) -> Block:
+    """Let a LATERAL side stand beside what it refers to, so that it can be asked for its types."""
+    functions = [leaf.tables for leaf in right.leaves if isinstance(leaf, Function)]
+    expressions = [column for columns in right.names.values() for column in columns.values()]
+    reads = frozenset[str]().union(*functions, *map(tables_of, expressions))
+    return right if reads <= right.aliases else replace(right, leaves=(*left.leaves, *right.leaves))
 
 
 def _null_names(reader: Reader, blocks: Blocks) -> Names:

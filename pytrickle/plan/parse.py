@@ -14,10 +14,18 @@ from pytrickle.plan.grouping import Grouping, is_key
 from pytrickle.plan.grouping_sets import is_simple
 from pytrickle.plan.probe import Probe
 from pytrickle.plan.reader import Reader
+from pytrickle.plan.rowwise import calls_set
 from pytrickle.plan.scope import resolve
-from pytrickle.plan.select import has_windows, is_distinct_on, is_grouped, own_nodes
+from pytrickle.plan.select import (
+    has_windows,
+    is_distinct_on,
+    is_grouped,
+    own_nodes,
+    refuse_limited_sets,
+    unrolls,
+)
 from pytrickle.plan.sublinks import Context, expanded
-from pytrickle.plan.top import cut_off
+from pytrickle.plan.top import CLAUSES, cut_off
 
 Expressions = tuple[exp.Expr, ...]
 Blocks = tuple[Block, ...]
@@ -27,8 +35,6 @@ def parse(definition: Definition, probe: Probe) -> Query:
     """Read a defining query as algebra; raise NotDifferentiable with the construct that has no delta rule."""
     if definition.full_reason:
         raise NotDifferentiable(definition.full_reason)
-    if definition.returns_sets:
-        raise NotDifferentiable("a set-returning function in a select list")
     for name in sorted(definition.aggregates):
         if "." in name:
             # With its schema, so not PostgreSQL's own: whatever it is called, its rule is not known.
@@ -37,6 +43,8 @@ def parse(definition: Definition, probe: Probe) -> Query:
     _check_survival(definition, tree, probe)
     reader = Reader(definition, probe)
     query, context = reader.unwrapped(tree, Context({}, {}))
+    if any(query.args.get(clause) for clause in CLAUSES):
+        refuse_limited_sets(reader, query)
     body, top = cut_off(query, tuple(name for name, _ in definition.columns))
     return replace(_body(body, context, reader), top=top)
 
@@ -70,6 +78,9 @@ def _accumulates(select: exp.Select, reader: Reader) -> bool:
     nodes = [node for item in above for node in own_nodes(item)]
     if any(isinstance(node, exp.Query | exp.Window | exp.Distinct | exp.WithinGroup) for node in nodes):
         return False
+    group = select.args.get("group")
+    if any(calls_set(reader, item) for item in (*above, *(group.expressions if group else ()))):
+        return False
     plain = {name.lower() for name in AGGREGATES}
     called = {str(node.this).lower() for node in nodes if isinstance(node, exp.Anonymous)}
     return not called & (reader.definition.aggregates - plain)
@@ -77,7 +88,7 @@ def _accumulates(select: exp.Select, reader: Reader) -> bool:
 
 def _is_distinct_only(select: exp.Select, reader: Reader) -> bool:
     plain = select.args.get("distinct") is not None and not is_distinct_on(select)
-    return plain and not is_grouped(reader, select) and not has_windows(select)
+    return plain and not any((is_grouped(reader, select), has_windows(select), unrolls(reader, select)))
 
 
 def _distinct(select: exp.Select, context: Context, reader: Reader) -> Query:

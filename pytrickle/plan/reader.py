@@ -9,11 +9,11 @@ from sqlglot import exp
 from pytrickle.catalog.definition import Definition, Source, SourceColumn, View
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan import outer as outer_joins
+from pytrickle.plan import rowwise
 from pytrickle.plan.algebra import Derived, Function, Operation, Relation, Scan, UnionAll, Version
 from pytrickle.plan.block import (
     Block,
     cast_columns,
-    few,
     own_column,
     project,
     some,
@@ -23,12 +23,13 @@ from pytrickle.plan.block import (
 )
 from pytrickle.plan.compile import compile_rows, compile_state
 from pytrickle.plan.delta import at
-from pytrickle.plan.dialect import parse_query, render
+from pytrickle.plan.dialect import parse_query
+from pytrickle.plan.fold import MAX_BLOCKS, fitting, folded
 from pytrickle.plan.logic import is_null
 from pytrickle.plan.probe import Probe
 from pytrickle.plan.scalar import lateral_aggregate
-from pytrickle.plan.scope import Cte, Ctes, Names, columns_named, resolve, tables_of
-from pytrickle.plan.select import Selection, is_grouped, is_plain_aggregate
+from pytrickle.plan.scope import Cte, Ctes, columns_named
+from pytrickle.plan.select import Selection, is_grouped, is_plain_aggregate, unrolls
 from pytrickle.plan.selection import set_operation
 from pytrickle.plan.sublinks import Context, filtered
 from pytrickle.plan.types import all_exact, is_collatable, is_moment, mixes_time_zones
@@ -61,14 +62,18 @@ class Reader:
             result = self._join(result, join, context)
         where = select.args.get("where")
         condition = where.this if where else None
-        return few(tuple(kept for block in result for kept in filtered(self, block, condition, context)))
+        kept = tuple(kept for block in result for kept in filtered(self, block, condition, context))
+        if len(kept) > MAX_BLOCKS and len(result) > 1:
+            kept = tuple(one for whole in folded(self, result) for one in filtered(self, whole, condition, context))
+        return fitting(self, kept)
 
     def rows(self, query: exp.Expr, context: Context) -> Blocks:
         """Return blocks that have a row exactly where a subquery has one; their names do not matter."""
         query, context = self.unwrapped(query, context)
         limit = query.args.get("limit")
         trivial = limit is None or (isinstance(limit.expression, exp.Literal) and limit.expression.name != "0")
-        if isinstance(query, exp.Select) and not is_grouped(self, query) and trivial and not query.args.get("offset"):
+        plain = isinstance(query, exp.Select) and not is_grouped(self, query) and not unrolls(self, query)
+        if isinstance(query, exp.Select) and plain and trivial and not query.args.get("offset"):
             return self.blocks(query, context)
         return self.derived(query, context)
 
@@ -78,13 +83,13 @@ class Reader:
         if query.args.get("locks"):
             raise NotDifferentiable("FOR UPDATE")
         if isinstance(query, exp.Select):
-            return few(Selection(self, query, context).limited())
+            return fitting(self, Selection(self, query, context).limited())
         if any(query.args.get(clause) for clause in ("limit", "offset", "fetch")):
             raise NotDifferentiable("LIMIT of a set operation below the top of the query")
         if isinstance(query, exp.SetOperation):
             return self.union(query, context, None)
         if isinstance(query, exp.Values):
-            block = self._function(query, context.outer)
+            block = rowwise.function(self, query, context.outer)
             return (block.named({"": next(iter(block.names.values()))}),)
         raise NotDifferentiable(f"{query.key.upper()} in FROM")
 
@@ -131,7 +136,7 @@ class Reader:
         """Ask for the types of a relation's columns, or of an operation's."""
         if isinstance(node, Operation):
             text = compile_state(node, self.definition)
-            return self._types(text)
+            return self._types(text)[: len(node.columns)]
         return self._types(compile_rows(at(node, Version.CURRENT), self.definition))[:-1]
 
     def types_of_leaf(self, block: Block) -> dict[str, str]:
@@ -197,14 +202,20 @@ class Reader:
             raise NotDifferentiable(f"{join.method or kind} JOIN")
         if not left:
             raise NotDifferentiable("a join with nothing")
+        result = self._joined(left, join, context)
+        # Each outer join has three blocks for one: what matches, all of one side, and minus what matches.
+        folds = len(result) > MAX_BLOCKS and len(left) > 1
+        return fitting(self, self._joined(folded(self, left), join, context) if folds else result)
+
+    def _joined(self, left: Blocks, join: exp.Join, context: Context) -> Blocks:
         lateral = lateral_aggregate(self, left, join, context)
         if lateral is not None:
-            return few(lateral)
+            return lateral
         if (join.side or "").upper() not in {"RIGHT", "FULL"} and _may_be_lateral(join.this):
             # Each block has expressions of its own for the names that a lateral item refers to.
-            return few(tuple(found for block in left for found in self._beside(block, join, context)))
+            return tuple(found for block in left for found in self._beside(block, join, context))
         right = self._item(join.this, Context(context.ctes, {}))
-        return few(outer_joins.join(self, left, some(right), join, context))
+        return outer_joins.join(self, left, fitting(self, some(right)), join, context)
 
     def _beside(self, block: Block, join: exp.Join, context: Context) -> Blocks:
         right = self._item(join.this, Context(context.ctes, {**context.outer, **block.names}, block))
@@ -221,9 +232,10 @@ class Reader:
     def _source(self, item: exp.Expr, context: Context) -> Blocks:
         match item:
             case exp.Lateral(this=exp.Subquery() as query):
-                return under_alias(self.derived(query, context), item)
+                alone = rowwise.lateral(self, item, context.outer)
+                return (alone,) if alone else under_alias(self.derived(query, context), item)
             case exp.Lateral() | exp.Unnest() | exp.Values():
-                return (self._function(item, context.outer),)
+                return (rowwise.function(self, item, context.outer),)
             case exp.Subquery(this=exp.Table() | exp.Subquery() as inner) if not item.alias:
                 return self._item(inner, context)
             case exp.Subquery():
@@ -231,7 +243,7 @@ class Reader:
             case exp.Table(this=exp.Identifier()):
                 return self._table(item, context.ctes)
             case exp.Table():
-                return (self._function(item, context.outer),)
+                return (rowwise.function(self, item, context.outer),)
             case _:
                 raise NotDifferentiable(f"{item.key.upper()} in FROM")
 
@@ -265,29 +277,6 @@ class Reader:
         alias = self.alias()
         columns: Mapping[str, exp.Expr] = {name: own_column(alias, name) for name in source.used}
         return Block((Scan(alias, source.relid, source.used),), (), {table.alias_or_name: columns})
-
-    def _function(self, item: exp.Expr, outer: Names) -> Block:
-        """A set-returning function or VALUES: computed for each row of what stands to its left."""
-        names, alias = item.alias_column_names, self.alias()
-        if isinstance(item, exp.Values):
-            width = len(item.expressions[0].expressions)
-            names = [*names, *(f"column{i + 1}" for i in range(len(names), width))]
-        ordinality = (item.this if isinstance(item, exp.Lateral) else item).args.get("offset")
-        if isinstance(ordinality, exp.Identifier):
-            names = [*names, ordinality.name]
-        if item.find(exp.ColumnDef):
-            raise NotDifferentiable("a column definition list")
-        if not names or not (item.alias or isinstance(item, exp.Values)):
-            raise NotDifferentiable(f"{item.key.upper()} in FROM without column names")
-        bare = item.copy()
-        for part in ("alias", "joins"):
-            bare.set(part, None)
-        written = resolve(bare.this if isinstance(bare, exp.Lateral) else bare, {}, outer)
-        text = f"({render(written)})" if isinstance(item, exp.Values) else render(written)
-        if isinstance(item, exp.Lateral) and item.args.get("ordinality"):
-            text += " WITH ORDINALITY"
-        columns: Mapping[str, exp.Expr] = {name: own_column(alias, name) for name in names}
-        return Block((Function(alias, text, tables_of(written), tuple(names)),), (), {item.alias: columns})
 
 
 def _may_be_lateral(item: exp.Expr) -> bool:

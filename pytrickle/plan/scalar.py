@@ -9,9 +9,10 @@ from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.aggregation import group
-from pytrickle.plan.block import Block, null_of, type_of
+from pytrickle.plan.block import Block, null_of, own_column, type_of
 from pytrickle.plan.correlate import Match, loosen_by_asking
 from pytrickle.plan.lift import GROUP, GroupLift, function_name
+from pytrickle.plan.rowwise import calls_set, reads_no_table
 from pytrickle.plan.scope import resolve
 from pytrickle.plan.selection import VALUE, single
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pytrickle.plan.reader import Reader
     from pytrickle.plan.sublinks import Context
 
+ARRAY_AGG = "array_agg"
 Blocks = tuple[Block, ...]
 Case = tuple[Block, exp.Expr]
 Cases = list[tuple[Block, list[exp.Expr]]]
@@ -41,12 +43,52 @@ def scalar_cases(reader: Reader, block: Block, query: exp.Expr, context: Context
     ]
 
 
+def array_cases(reader: Reader, block: Block, query: exp.Expr, context: Context) -> list[Case]:
+    """List the cases of ARRAY(subquery): array_agg over its rows in its order, and an empty array for none."""
+    query, context = reader.unwrapped(query, context)
+    rows, orders = _with_order(query)
+    if any(query.args.get(clause) for clause in ("limit", "offset", "fetch")) and query.args.get("distinct"):
+        raise NotDifferentiable("ARRAY over a subquery with DISTINCT and LIMIT")
+    if isinstance(query, exp.Select) and any(calls_set(reader, item) for item in query.selects):
+        raise NotDifferentiable("ARRAY over a set-returning function in a select list")
+    if not orders:
+        raise NotDifferentiable("ARRAY over a subquery without ORDER BY, whose result depends on the order of rows")
+    value: exp.Expr = own_column("pgt_array", "v")
+    names = dict.fromkeys(("v", *(order.this.name for order in orders)))
+    if rows.args.get("distinct") and isinstance(rows, exp.Select):
+        rows.set("distinct", None)
+        value = exp.Distinct(expressions=[value])
+    call = exp.Anonymous(this=ARRAY_AGG, expressions=[exp.Order(this=value, expressions=orders)])
+    shown = exp.Anonymous(this="COALESCE", expressions=[call, exp.Literal.string("{}")])
+    columns = [exp.to_identifier(name, quoted=True) for name in names]
+    alias = exp.TableAlias(this=exp.to_identifier("pgt_array"), columns=columns)
+    source = exp.From(this=exp.Lateral(this=exp.Subquery(this=rows), alias=alias))
+    cases = aggregate_cases(reader, block, exp.Select(expressions=[shown], from_=source), context)
+    return [(case, values[0]) for case, values in cases]
+
+
+def _with_order(query: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
+    """Have a subquery show what it sorts by; return it, and its ORDER BY over the columns v, o0, o1, ... that it has.
+
+    DISTINCT and set operations sort by what they show, so by v.
+    """
+    clause = query.args.get("order")
+    orders = [each.copy() for each in clause.expressions] if clause else []
+    result = query.copy()
+    sorts = isinstance(query, exp.Select) and not query.args.get("distinct")
+    for position, order in enumerate(orders):
+        if sorts:
+            result.append("expressions", exp.alias_(order.this.copy(), f"pgt_o{position}", quoted=True))
+        order.set("this", own_column("pgt_array", f"o{position}" if sorts else "v"))
+    return result, orders
+
+
 def aggregate_cases(reader: Reader, block: Block, query: exp.Select, context: Context) -> Cases:
     """List the cases of a SELECT of aggregates, which has one row whatever it finds, beside the rows of a block."""
     inner = reader.blocks(query, context)
     if not inner:
         raise NotDifferentiable("an aggregate over a condition that is never true")
-    lift = GroupLift([], inner[0].names, reader.definition.aggregates, False)
+    lift = GroupLift([], inner[0].names, reader.definition.aggregates | {ARRAY_AGG}, False)
     lifted = [lift.lift(item.unalias()) for item in query.selects]
     found, loose = group(reader, lift, inner, context.outer, block)
     values = [resolve(item, found.names, context.outer) for item in lifted]
@@ -60,7 +102,7 @@ def aggregate_cases(reader: Reader, block: Block, query: exp.Select, context: Co
 def lateral_aggregate(reader: Reader, left: Blocks, join: exp.Join, context: Context) -> Blocks | None:
     """Join LATERAL (SELECT aggregates): every row has a partner, also where the subquery finds nothing."""
     item = join.this
-    if not isinstance(item, exp.Lateral) or not isinstance(item.this, exp.Subquery):
+    if not isinstance(item, exp.Lateral) or not isinstance(item.this, exp.Subquery) or reads_no_table(item.this):
         return None
     query, inner = reader.unwrapped(item.this, context)
     condition = join.args.get("on")

@@ -27,6 +27,8 @@ MERGED = "\x00merged"
 SUBLINK = "\x00sublink"
 # Subqueries that were computed before a grouping or window functions.
 HOISTED = "\x00hoisted"
+# What GROUP BY unrolls: rows of set-returning functions that were computed before the grouping.
+SETS = "\x00sets"
 
 
 def resolve(expression: exp.Expr, names: Names, outer: Names | None = None) -> exp.Expr:

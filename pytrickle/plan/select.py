@@ -14,7 +14,8 @@ from pytrickle.plan.correlate import loosen_by_asking
 from pytrickle.plan.grouping_sets import grouping_sets
 from pytrickle.plan.lift import GroupLift, WindowLift, is_call
 from pytrickle.plan.operation import columns_of, distinct
-from pytrickle.plan.scope import resolve
+from pytrickle.plan.rowwise import calls_set, unrolled
+from pytrickle.plan.scope import SETS, resolve
 from pytrickle.plan.selection import Bounds, distinct_on, first_rows
 from pytrickle.plan.sublinks import Context, expanded, filtered, hoisted, taken
 
@@ -38,6 +39,7 @@ class Selection:
         if not any(self.select.args.get(clause) for clause in ("limit", "offset", "fetch")):
             return self.blocks()
         order = self.select.args.get("order")
+        refuse_limited_sets(self.reader, self.select)
         if order is None or self.select.args.get("distinct"):
             raise NotDifferentiable("LIMIT below the top of the query, without ORDER BY or with DISTINCT")
         query = self.select.copy()
@@ -58,7 +60,25 @@ class Selection:
             raise NotDifferentiable("a condition that is never true")
         select, found = self._without_inner_subqueries()
         blocks = hoisted(self.reader, blocks, found, self.context)
+        select, blocks = Selection(self.reader, select, self.context)._without_set_keys(blocks)
         return Selection(self.reader, select, self.context)._over(blocks)
+
+    def _without_set_keys(self, blocks: Blocks) -> tuple[exp.Select, Blocks]:
+        """Compute what GROUP BY unrolls before the grouping, as names of SETS."""
+        clause = self.select.args.get("group")
+        found = [key for keys in grouping_sets(self.select) if clause for key in keys if calls_set(self.reader, key)]
+        if not found:
+            return self.select, blocks
+        unique = list(dict.fromkeys(found))
+        select = self.select.copy()
+        for node in [*select.selects, *(each for each in map(select.args.get, ("group", "having")) if each)]:
+            node.replace(node.copy().transform(lambda each: _set_column(each, unique)))
+        result: list[Block] = []
+        for block in blocks:
+            columns = [resolve(key, block.names, self.context.outer) for key in unique]
+            block, columns = unrolled(self.reader, block, columns)
+            result.append(block.named({**block.names, SETS: {f"s{i}": each for i, each in enumerate(columns)}}))
+        return select, tuple(result)
 
     def _over(self, blocks: Blocks) -> Blocks:
         items = [(item.alias_or_name, item.unalias()) for item in self.select.selects]
@@ -113,12 +133,15 @@ class Selection:
             blocks, items = self._windowed(blocks, items)
         clause = self.select.args.get("distinct")
         if is_distinct_on(self.select):
+            if any(calls_set(self.reader, item) for _, item in items):
+                raise NotDifferentiable("DISTINCT ON over a set-returning function in the select list")
             return (distinct_on(self.reader, blocks, items, self.select, self.context.outer),)
         names = [name for name, _ in items]
         rows = tuple(
-            (case, tuple(columns))
+            (unrolled_case, tuple(columns))
             for block in blocks
-            for case, columns in expanded(self.reader, block, [item for _, item in items], self.context)
+            for case, values in expanded(self.reader, block, [item for _, item in items], self.context)
+            for unrolled_case, columns in [unrolled(self.reader, case, values)]
         )
         if clause is None:
             return tuple(block.named({"": dict(zip(names, columns, strict=True))}) for block, columns in rows)
@@ -167,6 +190,22 @@ def is_distinct_on(select: exp.Select) -> bool:
     return clause is not None and bool(clause.args.get("on"))
 
 
+def unrolls(reader: Reader, select: exp.Select) -> bool:
+    """Whether the select list calls set-returning functions, so that a row may become several or none."""
+    return any(calls_set(reader, item) for item in select.selects)
+
+
+def refuse_limited_sets(reader: Reader, query: exp.Expr) -> None:
+    """PostgreSQL leaves open which rows of a function LIMIT keeps, unless ORDER BY says so, but keeps the first."""
+    if isinstance(query, exp.Select) and unrolls(reader, query):
+        raise NotDifferentiable("LIMIT over a set-returning function in the select list")
+
+
+def _set_column(node: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
+    bare = node.unnest()
+    return exp.column(f"s{found.index(bare)}", table=SETS, quoted=True) if bare in found else node
+
+
 def is_plain_aggregate(reader: Reader, select: exp.Select) -> bool:
     """Whether a SELECT has aggregates and nothing else above FROM and WHERE, so that it always has one row."""
     clauses = ("group", "having", "distinct", "limit", "offset", "windows")
@@ -175,5 +214,6 @@ def is_plain_aggregate(reader: Reader, select: exp.Select) -> bool:
         not any(select.args.get(c) for c in clauses)
         and has_calls(reader, select)
         and not has_windows(select)
+        and not unrolls(reader, select)
         and not sublinks
     )

@@ -17,12 +17,14 @@ Output = tuple[tuple[str, int, str], ...]
 @dataclass(frozen=True, slots=True)
 class SparkTerm:
     """Leaves joined in order. `keys[i]` pairs columns of leaf i with (earlier leaf, column); `output` locates each
-    output column as (leaf, column). The weights of a `negated` term change sign."""
+    output column as (leaf, column). The weights of a `negated` term change sign. Of the leaves with the aliases
+    `reached` only the rows that the delta joins are read."""
 
     leaves: tuple[SparkLeaf, ...]
     keys: Keys
     output: Output
     negated: bool = False
+    reached: frozenset[str] = frozenset()
 
 
 def spark_terms(
@@ -35,9 +37,11 @@ def spark_terms(
     if len(found) < len(drafts) or all(len(draft.leaves) == 1 for draft in found):
         return None
     reads = Reads(definition, windows)
+    for draft in found:
+        draft.restrict(reads)
     located = [draft.locate(reads) for draft in found]
     return tuple(
-        SparkTerm(draft.read(reads), keys, output, draft.negated)
+        SparkTerm(draft.read(reads), keys, output, draft.negated, frozenset(draft.reached))
         for draft, (keys, output) in zip(found, located, strict=True)
     )
 
@@ -50,6 +54,8 @@ class _Draft:
     negated: bool
     local: dict[str, list[str]]
     keys: list[tuple[Side, Side, str]] = field(default_factory=list)
+    hashed: list[Predicate] = field(default_factory=list)
+    reached: list[str] = field(default_factory=list)
     outputs: list[tuple[str, str, str]] = field(default_factory=list)
 
     @classmethod
@@ -82,6 +88,8 @@ class _Draft:
         if equality is None or template is None:
             return False
         self.keys.append((equality.left, equality.right, template))
+        if not equality.null_safe:
+            self.hashed.append(predicate)
         return True
 
     def _carrier(self, equality: Equality, definition: Definition) -> str | None:
@@ -104,6 +112,21 @@ class _Draft:
             ordered.append(following)
             waiting.remove(following)
         return ordered
+
+    def restrict(self, reads: Reads) -> None:
+        """Keys first: ask a table only for the rows that the delta joins, where those are much fewer than all.
+
+        IS NOT DISTINCT FROM would have PostgreSQL compare all rows with all.
+        """
+        delta, *others = self.leaves
+        if not isinstance(delta, Scan) or delta.version is not Version.DELTA:
+            return
+        for leaf in others:
+            linked = [each.expr.sql for each in self.hashed if each.expr.tables == {delta.alias, leaf.alias}]
+            if linked and reads.pays_off(delta, leaf):
+                tests = [*self.local[delta.alias], *(f"({sql})" for sql in linked)]
+                self.local[leaf.alias].append(reads.reached(delta, tests))
+                self.reached.append(leaf.alias)
 
     def locate(self, reads: Reads) -> tuple[Keys, Output]:
         """Ask the leaves for their keys and outputs; return where the term finds both."""

@@ -11,6 +11,10 @@ from pytrickle.plan.dialect import quote
 from pytrickle.plan.zset import WEIGHT
 
 CTID = "pgt_ctid"
+# A table is asked for the rows that changes join if it has at least so many rows, and so many for every change: with 20
+# for each a refresh was 1.4 times as fast as one that read the table whole, with 5 as fast, with 2 slower.
+WORTH_ASKING = 100_000
+ROWS_PER_CHANGE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,18 @@ class Reads:
         columns = self.asked.setdefault((alias, where), {})
         return columns.setdefault(expression, f"c{len(columns)}")
 
+    def pays_off(self, delta: Scan, leaf: Scan | Derived) -> bool:
+        """Whether asking a leaf for the rows that a delta joins is expected to leave out most of its rows."""
+        if not isinstance(leaf, Scan):
+            return False
+        least = max(WORTH_ASKING, ROWS_PER_CHANGE * self.windows[delta.relid].delta_rows)
+        return self.definition.source(leaf.relid).estimated_rows >= least
+
+    def reached(self, delta: Scan, tests: list[str]) -> str:
+        """Write the condition that some change joins a row."""
+        changes = changes_query(self.definition.source(delta.relid), Version.DELTA, self.windows[delta.relid])
+        return f"EXISTS (SELECT FROM ({changes}) AS {quote(delta.alias)} WHERE {' AND '.join(tests)})"
+
     def leaf(self, leaf: Scan | Derived, where: str) -> SparkLeaf:
         """Write the reads of a leaf with all that was asked of it: OLD = CURRENT - PAST and NEW = CURRENT - FUTURE for
         a source, OLD = NEW - DELTA for an operation."""
@@ -79,7 +95,8 @@ class Reads:
             return [self._changed(derived, where, False)]
         compiler = Compiler(self.definition, self.windows)
         rows = compiler.state(derived.operation, Version.NEW, frozenset())
-        new = Frame(compiler.within(self._select(derived, where, f"(\n{rows}\n)", f"1 AS {WEIGHT}")), None)
+        weight = f"{quote(derived.alias)}.{WEIGHT}" if derived.operation.linear else f"1 AS {WEIGHT}"
+        new = Frame(compiler.within(self._select(derived, where, f"(\n{rows}\n)", weight)), None)
         changed = any(self.windows[relid].delta_rows for relid in relids(derived.operation.input))
         return [new, self._changed(derived, where, True)] if derived.version is Version.OLD and changed else [new]
 

@@ -14,8 +14,10 @@ from sqlglot import exp
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.block import Block
 from pytrickle.plan.correlate import indicator
+from pytrickle.plan.fold import MAX_BLOCKS, fitting
 from pytrickle.plan.logic import COMPARISONS, conjuncts, truth
-from pytrickle.plan.scalar import scalar_cases
+from pytrickle.plan.rowwise import embedded, reads_no_table
+from pytrickle.plan.scalar import array_cases, scalar_cases
 from pytrickle.plan.scope import HOISTED, SUBLINK, Ctes, Names, resolve
 
 if TYPE_CHECKING:
@@ -37,11 +39,12 @@ def filtered(reader: Reader, block: Block, condition: exp.Expr | None, context: 
     """Keep the rows for which a condition is true."""
     if condition is None:
         return (block,)
-    result: tuple[Block | None, ...] = (block,)
+    result: tuple[Block, ...] = (block,)
     for conjunct in conjuncts(condition):
-        cases = (case for one in result if one for case in _cases(reader, one, [conjunct], context, True))
-        result = tuple(one.where(*expressions) for one, expressions in cases)
-    return tuple(one for one in result if one is not None)
+        cases = (case for one in result for case in _cases(reader, one, [conjunct], context, True))
+        kept = (one.where(*expressions) for one, expressions in cases)
+        result = fitting(reader, tuple(one for one in kept if one is not None))
+    return result
 
 
 def expanded(
@@ -64,6 +67,7 @@ def hoisted(reader: Reader, blocks: tuple[Block, ...], found: list[exp.Expr], co
             block.named({**block.names, HOISTED: {**block.names.get(HOISTED, {}), f"s{number}": value}})
             for block, value in cases
         )
+        blocks = fitting(reader, blocks)
     return blocks
 
 
@@ -72,23 +76,41 @@ def _cases(
 ) -> list[tuple[Block, list[exp.Expr]]]:
     found: list[exp.Expr] = []
     without = [_take(expression, found, SUBLINK) for expression in expressions]
-    cases = [(block, [resolve(each, block.names, context.outer) for each in without])]
+    cases: list[tuple[Block, list[exp.Expr]]] = [(block, [])]
     for number, node in enumerate(found):
         direct = wanted and _is_marker(without[0].unnest(), number)
         cases = [
-            (after, [_put(each, number, value) for each in resolved])
-            for before, resolved in cases
+            (after, [*values, value])
+            for before, values in cases
             for after, value in _sublink(reader, before, node, context, direct)
         ]
-    return cases
+        cases = _fitting(reader, cases)
+    return [
+        (case, [_put(resolve(each, case.names, context.outer), values) for each in without]) for case, values in cases
+    ]
+
+
+def _fitting(reader: Reader, cases: list[tuple[Block, list[exp.Expr]]]) -> list[tuple[Block, list[exp.Expr]]]:
+    """Fold too many cases into one, whose leaf shows the values of the subqueries so far."""
+    if len(cases) <= MAX_BLOCKS:
+        return cases
+    named = (
+        block.named({**block.names, SUBLINK: {f"s{i}": value for i, value in enumerate(values)}})
+        for block, values in cases
+    )
+    return [
+        (
+            whole.named({alias: columns for alias, columns in whole.names.items() if alias != SUBLINK}),
+            list(whole.names[SUBLINK].values()),
+        )
+        for whole in fitting(reader, tuple(named))
+    ]
 
 
 def _take(expression: exp.Expr, found: list[exp.Expr], table: str) -> exp.Expr:
     """Take the topmost subqueries out of an expression; numbered columns stand in for them."""
 
     def step(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Anonymous) and any(map(_is_bare, node.expressions)):
-            raise NotDifferentiable(f"{node.name.upper()} over a subquery")
         if not is_sublink(node):
             return node
         if node not in found:
@@ -98,35 +120,46 @@ def _take(expression: exp.Expr, found: list[exp.Expr], table: str) -> exp.Expr:
     return expression.copy().transform(step)
 
 
-def _is_bare(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Query) and not isinstance(node, exp.Subquery)
-
-
 def is_sublink(node: exp.Expr) -> bool:
     """Whether a node is a subquery with what belongs to it."""
     if isinstance(node, exp.In):
         return node.args.get("query") is not None
     if isinstance(node, COMPARISONS) and isinstance(node.expression, exp.Any | exp.All):
         return isinstance(node.expression.this.unnest(), exp.Query)
-    return isinstance(node, exp.Exists | exp.Query)
+    return isinstance(node, exp.Exists | exp.Query) or _is_array(node)
+
+
+def _is_array(node: exp.Expr) -> bool:
+    """Whether a node is ARRAY(subquery): no function takes a subquery without parentheses of its own."""
+    return isinstance(node, exp.Anonymous) and any(
+        isinstance(each, exp.Query) and not isinstance(each, exp.Subquery) for each in node.expressions
+    )
 
 
 def _is_marker(node: exp.Expr, number: int) -> bool:
     return isinstance(node, exp.Column) and node.table == SUBLINK and node.name == f"s{number}"
 
 
-def _put(expression: exp.Expr, number: int, value: exp.Expr) -> exp.Expr:
-    return expression.transform(lambda node: value.copy() if _is_marker(node, number) else node)
+def _put(expression: exp.Expr, values: list[exp.Expr]) -> exp.Expr:
+    def step(node: exp.Expr) -> exp.Expr:
+        marked = isinstance(node, exp.Column) and node.table == SUBLINK
+        return values[int(node.name[1:])].copy() if marked else node
+
+    return expression.transform(step)
 
 
 def _sublink(reader: Reader, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
     """List the cases of one subquery; `direct` says that only the rows for which it is true count."""
     scope = {**context.outer, **block.names}
+    if reads_no_table(node):
+        return [(block, embedded(reader, node, block.names, context.outer))]
     match node:
         case exp.Exists():
             return _present(reader, block, reader.rows(node.this, Context(context.ctes, scope, block)))
         case exp.In():
             return _in(reader, block, node, Context(context.ctes, scope, block), direct)
+        case exp.Anonymous():
+            return array_cases(reader, block, node.expressions[0], Context(context.ctes, scope, block))
         case exp.Query():
             return scalar_cases(reader, block, node, Context(context.ctes, scope, block))
         case _:

@@ -1,7 +1,7 @@
 """The tree that `explain` draws: what is done, where, and on about how many rows."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 from math import prod
 from typing import Any
@@ -82,17 +82,21 @@ def inputs_of(node: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RelationTree:
-    """Draws relations: `leaf_place` is where the leaves of their joins are read, operations with all below them."""
+    """Draws relations: `leaf_place` is where the leaves of their joins are read, operations with all below them.
+
+    Of the leaves with the aliases `reached` only the rows that changes join are read, about so many.
+    """
 
     definition: Definition
     windows: dict[int, Window]
     leaf_place: str | None = None
+    reached: Mapping[str, int] = field(default_factory=dict)
 
     @singledispatchmethod
     def part(self, node: Any) -> Part:
         """Draw a node; one of an unknown class by its name, its version and its inputs."""
         operation = getattr(node, "operation", None)
-        tree = self if operation is None else replace(self, leaf_place=None)
+        tree = self if operation is None else replace(self, leaf_place=None, reached={})
         parts = tuple(tree.part(child) for child in inputs_of(node))
         place = None if operation is None else self.leaf_place
         return Part(f"{symbol(node)}{name_of(node)}", _most(parts), place, parts)
@@ -109,6 +113,9 @@ class RelationTree:
         rewound = {Version.OLD: window.past_rows, Version.NEW: window.future_rows}.get(node.version, 0)
         note = f" less {rewound:,} buffered changes" if rewound else ""
         label = f"{symbol(node)}{source.schema}.{source.name}{note}"
+        if node.alias in self.reached:
+            fewer = min(rows, self.reached[node.alias])
+            return Part(f"{label}, only rows that changes join", fewer, self.leaf_place)
         return Part(label, rows, self.leaf_place, counted=node.version in buffered)
 
     @part.register

@@ -79,10 +79,14 @@ AS $$
                 regexp_matches(r.ev_action::text, ':aggfnoid (\d+)', 'g') AS m(found)
                 JOIN pg_proc AS p ON p.oid = m.found[1]::oid
         ),
-        'returns_sets', (
-            SELECT coalesce(bool_or(r.ev_action::text ~ ':hasTargetSRFs true'), false)
+        'set_returning', (
+            SELECT coalesce(jsonb_agg(DISTINCT CASE WHEN p.pronamespace = 'pg_catalog'::regnamespace THEN p.proname::text
+                ELSE pn.nspname || '.' || p.proname END), '[]')
             FROM pgtrickle.views_below(s.view_relid) AS v(oid)
-                JOIN pg_rewrite AS r ON r.ev_class = v.oid
+                JOIN pg_rewrite AS r ON r.ev_class = v.oid,
+                regexp_matches(r.ev_action::text, ':funcid (\d+)', 'g') AS m(found)
+                JOIN pg_proc AS p ON p.oid = m.found[1]::oid AND p.proretset
+                JOIN pg_namespace AS pn ON pn.oid = p.pronamespace
         ),
         'sources', (
             SELECT coalesce(jsonb_agg(

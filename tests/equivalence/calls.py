@@ -103,7 +103,7 @@ def of_texts(writer: Writer, scope: Scope) -> Item | None:
         return None
     text, order = found[0], writer.ordered(found[0])
     if writer.chance(0.3):
-        return f"string_agg(DISTINCT {text}, ',' ORDER BY {text})", TEXT
+        return f"string_agg(DISTINCT {text}, ','{writer.rng.choice(('', f' ORDER BY {text}'))})", TEXT
     first = writer.rng.choice(scope).name
     return f"string_agg({text}, ',' ORDER BY {writer.ordered(first)}, {order})", TEXT
 
@@ -113,10 +113,12 @@ def of_rows(writer: Writer, scope: Scope) -> Item | None:
     found = _drawn(writer, scope, {"int"})
     if found is None:
         return None
-    order = f"ORDER BY {writer.total_order(scope)}, {found[0]}"
+    listed = f"{found[0]} ORDER BY {writer.total_order(scope)}, {found[0]}"
+    if writer.chance(0.3):
+        listed = f"DISTINCT {found[0]}"
     if found[1].name == INT.name:
-        return f"array_agg({found[0]} {order})", INTS
-    return f"jsonb_agg({found[0]} {order})", JSONB
+        return f"array_agg({listed})", INTS
+    return f"jsonb_agg({listed})", JSONB
 
 
 def of_order(writer: Writer, scope: Scope) -> Item | None:

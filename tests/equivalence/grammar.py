@@ -1,6 +1,6 @@
 """The grammars: the core, which has delta rules of its own, and the whole of what a defining query may say."""
 
-from tests.equivalence import calls, groups, selects, sets, subqueries, tops, windows
+from tests.equivalence import calls, groups, rowwise, selects, sets, subqueries, tops, windows
 from tests.equivalence.joins import OUTER
 from tests.equivalence.writer import Grammar
 
@@ -36,6 +36,7 @@ WHOLE = Grammar(
         (groups.grouped_having, 2),
         (groups.groups_of_groups, 2),
         (groups.recursive, 1),
+        (rowwise.unrolled, 3),
     ),
     items=(
         (selects.plain, 4),
@@ -52,13 +53,14 @@ WHOLE = Grammar(
         (tops.distinct_on, 1),
         (groups.groups_of_groups, 1),
         (groups.grouping_sets, 1),
+        (rowwise.unrolled, 1),
     ),
     joins=OUTER,
-    conditions=subqueries.CONDITIONS,
-    values=(subqueries.scalar,),
+    conditions=(*subqueries.CONDITIONS, rowwise.among),
+    values=(subqueries.scalar, rowwise.array, rowwise.elements),
     calls=(
         *(calls.of_distinct, calls.of_distinct, calls.of_truth, calls.of_spread, calls.of_bits),
         *(calls.of_texts, calls.of_rows, calls.of_order),
     ),
-    laterals=(subqueries.lateral, subqueries.lateral, subqueries.function),
+    laterals=(subqueries.lateral, subqueries.lateral, subqueries.function, rowwise.optional),
 )

@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from random import Random
 
+import pytest
+
 from pytrickle.client import Client
+from pytrickle.plan import spark_read
 from tests.conftest import Database
 from tests.equivalence.grammar import CORE, Grammar
 from tests.equivalence.worlds import ANY_ACTION, World
@@ -20,6 +23,12 @@ class Size:
 def small_delta_rows(seed: int) -> int:
     """Whether PostgreSQL computes the deltas of this seed or, with 0, the engine joins them."""
     return (0, 20_000)[seed % 2]
+
+
+def ask_for_joined_rows_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take every table for so large that the engine asks it only for rows that changes join."""
+    monkeypatch.setattr(spark_read, "WORTH_ASKING", 0)
+    monkeypatch.setattr(spark_read, "ROWS_PER_CHANGE", 0)
 
 
 def disable_jit(db: Database) -> None:

@@ -11,7 +11,7 @@ from tests.equivalence.writer import From, Query, Scope, Writer, alike
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 
-def _inner(writer: Writer, scope: Scope, correlated: float = 0.6) -> From | None:
+def rows_of(writer: Writer, scope: Scope, correlated: float = 0.6) -> From | None:
     """Write what a subquery reads, perhaps with a condition on the outer columns; None where nothing is left."""
     if writer.left <= 0:
         return None
@@ -28,7 +28,7 @@ def _inner(writer: Writer, scope: Scope, correlated: float = 0.6) -> From | None
 
 def exists(writer: Writer, scope: Scope) -> str | None:
     """Write EXISTS or NOT EXISTS, over groups now and then."""
-    found = _inner(writer, scope, 0.85)
+    found = rows_of(writer, scope, 0.85)
     if found is None:
         return None
     word = writer.rng.choice(("EXISTS", "EXISTS", "NOT EXISTS"))
@@ -40,7 +40,7 @@ def exists(writer: Writer, scope: Scope) -> str | None:
 
 def membership(writer: Writer, scope: Scope) -> str | None:
     """Write [NOT] IN of one column or of two."""
-    found = _inner(writer, scope, 0.3)
+    found = rows_of(writer, scope, 0.3)
     if found is None:
         return None
     pairs = _pairs(writer, found.scope, scope)
@@ -53,7 +53,7 @@ def membership(writer: Writer, scope: Scope) -> str | None:
 
 def quantified(writer: Writer, scope: Scope) -> str | None:
     """Write a comparison with ANY or ALL of a subquery."""
-    found = _inner(writer, scope, 0.3)
+    found = rows_of(writer, scope, 0.3)
     if found is None:
         return None
     pairs = _pairs(writer, found.scope, scope)[:1]
@@ -109,7 +109,7 @@ def scalar(writer: Writer, scope: Scope, type_: Type) -> str | None:
     """Write a scalar subquery, which has one row at most: an aggregate, or the first row in a total order."""
     if type_.ambiguous and not type_.blurred:
         return None
-    found = _inner(writer, scope)
+    found = rows_of(writer, scope)
     if found is None:
         return None
     if type_.family == "int" and writer.chance(0.4):
@@ -122,7 +122,7 @@ def scalar(writer: Writer, scope: Scope, type_: Type) -> str | None:
 
 def lateral(writer: Writer, scope: Scope) -> Query | None:
     """Write a LATERAL subquery: rows, or one row of aggregates, or the first of some rows."""
-    found = _inner(writer, scope, 1.0)
+    found = rows_of(writer, scope, 1.0)
     if found is None:
         return None
     shape = writer.rng.choice(("rows", "aggregate", "first"))

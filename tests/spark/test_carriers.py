@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 INTEGERS = ["0", "1", "-1", "32767", "-32768"]
 TEXTS = [
     "''", "' '", "'a'", "'a '", "' a'", "'A'", "'é'", "U&'e\\0301'", "E'\\t'", "E'a\\n'", "E'\\x01'", "'NULL'", "'\\N'",
-    "'1.0'", "'ß'", "'ı'", "'😀'", '\'"\'',
+    "'1.0'", "'='", "'ß'", "'ı'", "'😀'", '\'"\'',
 ]  # fmt: skip
 NUMBERS = [
     "0", "0.00", "'-0'", "1", "1.0", "1.00", "-1.50", "-1.5", "100", "1e2", "1e-16", "99999999999999999999.5",
@@ -60,17 +60,22 @@ UNFIT = {
     "jsonb": ("jsonb", ["'1'", "'1.0'", "'\"1\"'"]),
 }
 SETTINGS = ("SET LOCAL TimeZone = 'Europe/Berlin'",)
+OPERATORS = ("=", "IS NOT DISTINCT FROM")
 Pair = tuple[str, str]
-Matches = dict[Pair, set[tuple[str, str]]]
+Comparison = tuple[str, str, str]
+Matches = dict[Comparison, set[tuple[str, str]]]
 
 
 def test_every_carrier_is_equal_exactly_where_postgres_finds_the_values_equal(
     db: Database, spark: SparkSession
 ) -> None:
+    """Equal by either operator: NULL equals NULL for one, for no type is it equal to a value of the other side."""
     _create_edges(db, EDGES)
-    expected = _in_postgres(db, PAIRS)
+    comparisons = tuple((*pair, operator) for pair in PAIRS for operator in OPERATORS)
+    expected = _in_postgres(db, comparisons)
     assert all(expected.values())
-    assert _in_spark(db, spark, PAIRS) == expected
+    assert all(expected[(*pair, OPERATORS[0])] < expected[(*pair, OPERATORS[1])] for pair in PAIRS)
+    assert _in_spark(db, spark, comparisons) == expected
 
 
 def test_every_type_with_a_carrier_has_edge_values() -> None:
@@ -80,11 +85,22 @@ def test_every_type_with_a_carrier_has_edge_values() -> None:
 
 def test_a_cast_to_text_alone_would_not_do(db: Database, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     _create_edges(db, UNFIT)
-    pairs = tuple((name, name) for name in UNFIT)
-    expected = _in_postgres(db, pairs)
+    comparisons = tuple((name, name, operator) for name in UNFIT for operator in OPERATORS)
+    expected = _in_postgres(db, comparisons)
     monkeypatch.setattr(kinds, "_template", lambda equality, left, right: "CAST({} AS text)")
-    found = _in_spark(db, spark, pairs)
-    assert [pair for pair in pairs if found[pair] == expected[pair]] == []
+    found = _in_spark(db, spark, comparisons)
+    assert [each for each in comparisons if found[each] == expected[each]] == []
+
+
+def test_null_without_a_mark_would_be_taken_for_the_empty_text(
+    db: Database, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _create_edges(db, EDGES)
+    comparisons = (("text", "text", OPERATORS[1]), ("text", "varchar", OPERATORS[1]))
+    expected = _in_postgres(db, comparisons)
+    monkeypatch.setattr(spark_join, "carrier", lambda equality, left, right: "coalesce(CAST({} AS text), '')")
+    found = _in_spark(db, spark, comparisons)
+    assert [each for each in comparisons if found[each] == expected[each]] == []
 
 
 def _create_edges(db: Database, edges: dict[str, tuple[str, list[str]]]) -> None:
@@ -96,33 +112,31 @@ def _create_edges(db: Database, edges: dict[str, tuple[str, list[str]]]) -> None
         db.execute(f"INSERT INTO edges VALUES ({row}, {items})")
 
 
-def _in_postgres(db: Database, pairs: tuple[Pair, ...]) -> Matches:
-    return {
-        (one, other): set(db.execute(f"SELECT l.id::text, r.id::text FROM edges l JOIN edges r ON l.{one} = r.{other}"))
-        for one, other in pairs
-    }
+def _in_postgres(db: Database, comparisons: tuple[Comparison, ...]) -> Matches:
+    joined = "SELECT l.id::text, r.id::text FROM edges l JOIN edges r ON l.{0} {2} r.{1}"
+    return {each: set(db.execute(joined.format(*each))) for each in comparisons}
 
 
-def _in_spark(db: Database, spark: SparkSession, pairs: tuple[Pair, ...]) -> Matches:
+def _in_spark(db: Database, spark: SparkSession, comparisons: tuple[Comparison, ...]) -> Matches:
     """Join the table with itself by every pair of columns, as the terms of one delta."""
     windows = {1: Window(1, None, None)}
-    terms = spark_join.spark_terms(tuple(_term(pair) for pair in pairs), _definition(db), windows)
+    terms = spark_join.spark_terms(tuple(_term(each) for each in comparisons), _definition(db), windows)
     assert terms is not None
     with exported_snapshot(db.dsn) as snapshot:
         rows = Frames(PinnedReader(spark, jdbc_target(db.connect()), snapshot.name, SETTINGS), terms).rows().collect()
-    found: Matches = {pair: set() for pair in pairs}
+    found: Matches = {each: set() for each in comparisons}
     for row in rows:
         assert row[WEIGHT] == 1
-        found[row["left"], row["right"]].add((row["l"], row["r"]))
+        found[row["left"], row["right"], row["operator"]].add((row["l"], row["r"]))
     return found
 
 
-def _term(pair: Pair) -> Project:
-    sides = frozenset("lr")
-    equality = Predicate(Expr("...", sides), Equality(("l", pair[0]), ("r", pair[1])))
-    names = tuple(
-        (name, Expr(f"'{column}'", frozenset())) for name, column in zip(("left", "right"), pair, strict=True)
-    )
+def _term(comparison: Comparison) -> Project:
+    left, right, operator = comparison
+    null_safe = operator != OPERATORS[0]
+    equality = Predicate(Expr("...", frozenset("lr")), Equality(("l", left), ("r", right), null_safe=null_safe))
+    told = zip(("left", "right", "operator"), comparison, strict=True)
+    names = tuple((name, Expr(f"'{text}'", frozenset())) for name, text in told)
     identities = tuple((alias, Expr(f'"{alias}".id', frozenset({alias}))) for alias in "lr")
     scans = tuple(Scan(alias, 1, ()) for alias in "lr")
     return Project(Join(scans, (equality,)), names + identities)
@@ -137,4 +151,4 @@ def _definition(db: Database) -> Definition:
     columns = tuple(SourceColumn(name, type_name, base_type, True) for name, type_name, base_type in found)
     names = tuple(column.name for column in columns)
     source = Source(1, "public", "edges", "TABLE", columns, names, None, frozenset(), 1, 100)
-    return Definition(1, "public", "st", "", (), (source,), (("x", "integer"),), frozenset(), False, None)
+    return Definition(1, "public", "st", "", (), (source,), (("x", "integer"),), frozenset(), frozenset(), None)

@@ -14,6 +14,7 @@ from pytrickle.execute.jdbc import PinnedReader
 from pytrickle.plan.placement import Place
 from tests.conftest import Database
 from tests.equivalence.oracle import differences
+from tests.equivalence.runs import ask_for_joined_rows_only
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -186,7 +187,10 @@ def test_chains_and_self_joins_in_ranges_of_pages(
     assert max(ranges) > 1
 
 
-def test_joins_at_cuts_correct_old_and_new_states(chain: Database, spark: "SparkSession") -> None:
+def test_joins_at_cuts_correct_old_and_new_states(
+    chain: Database, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole tables are read in the first round, in the others only the rows that changes join."""
     queries = CHAIN | {f"st_{name}": OPERATIONS[name] for name in ("left_join", "absent", "grouped", "distinct")}
     advance = "SELECT pgtrickle.advance_watermark(%s, '2024-01-01Z'::timestamptz + %s * interval '1 hour')"
     with spark_client(chain, spark) as client:
@@ -202,6 +206,10 @@ def test_joins_at_cuts_correct_old_and_new_states(chain: Database, spark: "Spark
                 chain.execute(f"CREATE TABLE {table}_{step} AS TABLE {table}")
                 chain.execute(advance, table, step)
                 change(chain, table, step + 1)
+            if step == 2:
+                ask_for_joined_rows_only(monkeypatch)
+            told = client.explain("st_left_join").text
+            assert ("only rows that changes join" in told) == (step > 1)
             tick(client, "DIFFERENTIAL")
             chain.execute(f"CREATE SCHEMA at_{step}")
             for table in "abc":

@@ -28,7 +28,7 @@ def definition(
         )
         for number, name in enumerate(CHAIN, 1)
     )
-    return Definition(1, "public", "st", "", (), sources, (("x", "integer"),), frozenset(), False, None)
+    return Definition(1, "public", "st", "", (), sources, (("x", "integer"),), frozenset(), frozenset(), None)
 
 
 def equal(left: tuple[str, str], right: tuple[str, str], as_text: bool = False) -> Predicate:

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from pytrickle.catalog.definition import Window
 from pytrickle.plan.algebra import Expr, Join, Predicate, Project, Scan, Version
 from pytrickle.plan.block import Block, project
 from pytrickle.plan.delta import differentiate
@@ -34,6 +35,27 @@ def test_terms_share_the_text_of_every_table_they_both_read() -> None:
     whole = {frame.sql for term in terms for leaf in term.leaves for frame in leaf.frames if frame.pages is not None}
     assert len(terms) == 4
     assert len(whole) == 4
+
+
+@pytest.mark.parametrize(("rows", "changes", "asked"), [(100, 1, False), (10**6, 1, True), (10**6, 10**6, False)])
+def test_a_large_table_is_asked_only_for_the_rows_that_the_delta_joins(rows: int, changes: int, asked: bool) -> None:
+    known = definition()
+    known = replace(known, sources=tuple(replace(source, estimated_rows=rows) for source in known.sources))
+    changed = windows(2) | {2: Window(2, None, None, changes, 0)}
+    (term,) = spark_terms(differentiate(chain(), frozenset({2})), known, changed) or ()
+    texts = [" ".join(frame.sql for frame in leaf.frames) for leaf in term.leaves]
+    assert ["EXISTS" in text for text in texts] == [False, asked, asked, False]
+    assert term.reached == (frozenset("ac") if asked else frozenset())
+
+
+def test_a_key_that_may_be_null_is_no_reason_to_compare_all_rows_with_all() -> None:
+    known = definition()
+    known = replace(known, sources=tuple(replace(source, estimated_rows=10**6) for source in known.sources))
+    first, *others = (equal((one, "j"), (other, "k")) for one, other in pairwise(CHAIN))
+    assert first.equality
+    null_safe = Predicate(first.expr, replace(first.equality, null_safe=True))
+    (term,) = spark_terms(differentiate(chain(null_safe, *others), frozenset({2})), known, windows(2)) or ()
+    assert term.reached == frozenset("c")
 
 
 @pytest.mark.parametrize(

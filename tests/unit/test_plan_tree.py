@@ -17,7 +17,7 @@ def source(relid: int, name: str, rows: int) -> Source:
 
 
 SOURCES = (source(1, "orders", 1000), source(2, "lines", 5000))
-DEFINITION = Definition(1, "public", "report", "", (), SOURCES, (), frozenset(), False, None)
+DEFINITION = Definition(1, "public", "report", "", (), SOURCES, (), frozenset(), frozenset(), None)
 WINDOWS = {1: Window(1, None, None, 6, 2), 2: Window(2, None, None, 0, 0)}
 ORDERS, LINES = Scan("t1", 1, ("k",)), Scan("t2", 2, ("k",))
 EQUAL = Predicate(Expr("t1.k = t2.k", frozenset({"t1", "t2"})), Equality(("t1", "k"), ("t2", "k")))

@@ -171,11 +171,29 @@ SELECT k, v FROM simple UNION ALL SELECT k, v FROM b;
 -- left_join
 SELECT a.id, b.v FROM a LEFT JOIN b ON a.k = b.k;
 
+-- five_left_joins
+SELECT a.id, c1.v, c2.id AS c2, c3.c, c4.t, c5.region FROM a LEFT JOIN b c1 ON c1.k = a.k AND c1.id < 9 LEFT JOIN b c2 ON c2.id = a.id
+    LEFT JOIN keyless c3 ON c3.k = a.s LEFT JOIN a c4 ON c4.id = c2.k LEFT JOIN parent c5 ON c5.k = c4.k AND c5.region = a.t;
+
+-- three_scalar_subqueries
+SELECT id, (SELECT sum(v) FROM b WHERE b.k = a.k) AS c1, (SELECT count(*) FROM keyless x WHERE x.k = a.k) AS c2,
+    (SELECT min(t) FROM a y WHERE y.k = a.id) AS c3 FROM a;
+
 -- full_join
 SELECT a.id, b.v FROM a FULL JOIN b ON a.k = b.k;
 
 -- window
 SELECT id, row_number() OVER (ORDER BY id) AS n FROM a;
+
+-- frame_without_between
+SELECT id, sum(b) OVER (PARTITION BY k ORDER BY id ROWS UNBOUNDED PRECEDING) AS c1,
+    count(*) OVER (ORDER BY id RANGE 3 PRECEDING) AS c2, max(id) OVER (ORDER BY id GROUPS 2 PRECEDING EXCLUDE CURRENT ROW) AS c3,
+    min(id) OVER (PARTITION BY k ORDER BY id ROWS CURRENT ROW) AS c4 FROM a;
+
+-- windows_that_extend_others
+SELECT id, count(*) OVER (w ORDER BY id ROWS 1 PRECEDING) AS c1, count(*) OVER w2 AS c2, count(*) OVER w3 AS c3,
+    sum(id) OVER (w2 ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) AS c4
+FROM a WINDOW w AS (PARTITION BY k), w2 AS (w ORDER BY id DESC), w3 AS (w2 ROWS 1 PRECEDING);
 
 -- limit
 SELECT id FROM a ORDER BY id LIMIT 2;
@@ -207,6 +225,11 @@ SELECT count(DISTINCT k) FROM a;
 -- ordered_aggregate
 SELECT string_agg(t, ',' ORDER BY id) FROM a;
 
+-- distinct_ordered_aggregates
+SELECT k, string_agg(DISTINCT t, ',') AS c1, string_agg(DISTINCT t, '|' ORDER BY t DESC) AS c2,
+    string_agg(DISTINCT t, t) AS c3, array_agg(DISTINCT id % 3) AS c4, jsonb_agg(DISTINCT t) AS c5,
+    jsonb_object_agg(DISTINCT id, t) AS c6, string_agg(DISTINCT t, ',') FILTER (WHERE v > 0) AS c7 FROM a GROUP BY k;
+
 -- group_of_nothing
 SELECT count(*) FROM a GROUP BY ();
 
@@ -231,6 +254,64 @@ SELECT count(*) FROM (SELECT DISTINCT k FROM a) g;
 
 -- lateral
 SELECT a.id, l.v FROM a, LATERAL (SELECT v FROM b WHERE b.k = a.k) l;
+
+-- unrolled
+SELECT id, generate_series(1, k) AS n, unnest(ARRAY[t, 'z']) AS u, v FROM a;
+
+-- unrolled_expressions
+SELECT k, upper(unnest(string_to_array(t, NULL))) AS u, generate_series(k, 2)::text AS g FROM a WHERE v > 0;
+
+-- unrolled_distinct
+SELECT DISTINCT generate_series(1, k) AS n, flag FROM keyless;
+
+-- unrolled_keys
+SELECT generate_series(1, k) AS n, generate_series(1, 2) AS m, count(*), sum(v)
+FROM a GROUP BY 1, 2;
+
+-- unrolled_groups
+SELECT k, unnest(array_agg(id ORDER BY id)) AS id, count(*) AS n FROM a GROUP BY k HAVING count(*) > 1;
+
+-- unrolled_below
+SELECT s.n, b.v FROM (SELECT generate_series(1, k) AS n, t FROM a) s JOIN b ON b.k = s.n WHERE s.t IS NOT NULL;
+
+-- unrolled_windows
+SELECT id, generate_series(1, row_number() OVER (PARTITION BY k ORDER BY id)) AS n FROM a;
+
+-- array
+SELECT id, ARRAY(SELECT b.v FROM b WHERE b.k = a.k ORDER BY b.v DESC NULLS LAST, b.id) AS vs FROM a;
+
+-- array_of_first
+SELECT id, ARRAY(SELECT b.id FROM b WHERE b.k = a.k ORDER BY b.v, b.id LIMIT 2) AS ids FROM a;
+
+-- array_of_distinct
+SELECT k, cardinality(ARRAY(SELECT DISTINCT b.id FROM b WHERE b.k = a.k ORDER BY b.id)) AS n FROM a
+WHERE 1 = ANY (ARRAY(SELECT keyless.k FROM keyless WHERE keyless.k >= a.k ORDER BY 1));
+
+-- array_of_all
+SELECT ARRAY(SELECT id FROM a UNION SELECT id FROM b ORDER BY 1) AS ids, ARRAY(SELECT k FROM a GROUP BY k ORDER BY k) AS ks;
+
+-- left_join_function
+SELECT a.id, g.n, u.x FROM a LEFT JOIN LATERAL generate_series(1, a.k) AS g (n) ON g.n <> 2
+    LEFT JOIN LATERAL unnest(ARRAY[a.t, NULL, 'x']) WITH ORDINALITY AS u (x, o) ON u.o = g.n;
+
+-- left_join_rows
+SELECT a.id, l.x, l.y FROM a LEFT JOIN LATERAL (SELECT g.n AS x, coalesce(g.n, -1) AS y FROM generate_series(1, a.k) AS g (n)
+    WHERE g.n > 1) l ON l.x < a.id LEFT JOIN (VALUES (1, 'one'), (2, 'two')) AS v (k, t) ON v.k = a.k;
+
+-- left_join_lateral_expression
+SELECT a.id, l.s FROM a LEFT JOIN LATERAL (SELECT b.v + a.id AS s FROM b WHERE b.k = a.k) l ON true;
+
+-- exists_beside_function
+SELECT id FROM a WHERE EXISTS (SELECT FROM b, generate_series(1, a.k) AS g (n) WHERE b.k = g.n);
+
+-- subqueries_without_tables
+SELECT id, (SELECT max(g.n * a.id) FROM generate_series(1, a.k) AS g (n)) AS m,
+    ARRAY(SELECT g.n FROM generate_series(1, a.k) AS g (n)) AS ns,
+    (SELECT string_agg(u.x, ',' ORDER BY u.x) FROM unnest(ARRAY[a.t, 'b']) AS u (x)) AS s
+FROM a WHERE id IN (SELECT generate_series(1, 20)) OR EXISTS (SELECT FROM unnest(ARRAY[a.k, a.s]) AS u (x) WHERE u.x = 2);
+
+-- lateral_without_tables
+SELECT a.id, l.n, l.m FROM a, LATERAL (SELECT count(*) AS n, max(g.x) AS m FROM generate_series(1, a.k) AS g (x)) l;
 
 -- values
 SELECT a.id FROM a JOIN (VALUES (1), (2)) v(k) ON v.k = a.k;

@@ -1,8 +1,18 @@
 -- recursive: RECURSIVE
 WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT n FROM r, a;
 
--- set_returning: set-returning
-SELECT id, generate_series(1, k) AS n FROM a;
+-- limited_set: LIMIT over a set-returning function
+SELECT id, generate_series(1, k) AS n FROM a ORDER BY id LIMIT 3;
+
+-- array_without_order: ARRAY over a subquery without ORDER BY
+SELECT id, cardinality(ARRAY(SELECT b.id FROM b WHERE b.k = a.k)) AS n FROM a;
+
+-- unsettled: depends on the order of rows
+SELECT id, cardinality(ARRAY(SELECT DISTINCT u.x FROM unnest(ARRAY[k, 1, 2]) AS u (x))) AS n FROM a;
+
+-- six_left_joins: over 256 products
+SELECT o.id, c1.v FROM a o LEFT JOIN a c1 ON c1.id = o.id + 1 LEFT JOIN a c2 ON c2.id = o.k LEFT JOIN a c3 ON c3.id = o.s
+    LEFT JOIN a c4 ON c4.id = o.id + 2 LEFT JOIN a c5 ON c5.id = o.k + 1 LEFT JOIN a c6 ON c6.id = o.s + 1;
 
 -- whole_row: a
 SELECT a::text AS r FROM a;
