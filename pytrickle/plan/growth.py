@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pytrickle.catalog.definition import Source, Window
 from pytrickle.plan.algebra import Relation, Version
 from pytrickle.plan.compile import Compiler
-from pytrickle.plan.delta import at, differentiate, unfolded
+from pytrickle.plan.delta import arranged, at, differentiate, unfolded
 from pytrickle.plan.placement import SETTINGS, Place, choose
-from pytrickle.plan.refresh_plan import rows_of
+from pytrickle.plan.refresh_plan import delta_compiler, rows_of
 from pytrickle.plan.shape import Shape
 from pytrickle.plan.types import all_exact
 from pytrickle.plan.zset import WEIGHT, netted
@@ -41,9 +41,9 @@ def growth(shape: Shape, windows: dict[int, Window], whole: bool) -> Growth:
     if query is None:
         raise TypeError("a query without algebra is not known to be monotone")
     changed = frozenset(relid for relid, window in windows.items() if window.delta_rows)
-    terms = (at(query.rows, Version.NEW),) if whole else differentiate(query.rows, changed)
+    terms = (at(query.rows, Version.NEW),) if whole else differentiate(arranged(query.rows, windows), changed)
     parts = unfolded(terms, windows)
-    compiler = Compiler(shape.definition, windows)
+    compiler = Compiler(shape.definition, windows) if whole else delta_compiler(query, shape.definition, windows)
     rows = rows_of(compiler, parts, shape)
     if shape.grouped is None:
         exact = all_exact(tuple(type_name for _, type_name in shape.definition.columns), shape.definition)

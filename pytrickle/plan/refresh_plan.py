@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from pytrickle.catalog.definition import Window
+from pytrickle.catalog.definition import Definition, Window
 from pytrickle.plan.admission import admissions
 from pytrickle.plan.algebra import Query, Relation, Top, UnionAll, Version, operations
 from pytrickle.plan.carrier import as_text, carried, cast_may_lose
@@ -106,8 +106,7 @@ def plan_differential(shape: Shape, windows: dict[int, Window], small: int, stat
     joined = tuple(carried(block, lossy) for term in terms for block in blocks_of(term))
     joinable = spark_terms(joined, shape.definition, windows) if delta_rows > small else None
     placement = choose(parts, shape.definition, delta_rows, small, joinable is not None)
-    changed = frozenset(relid for relid, window in windows.items() if window.past_rows)
-    compiler = Compiler(shape.definition, windows, admissions(query.rows, shape.definition, changed))
+    compiler = delta_compiler(query, shape.definition, windows)
     delta = rows_of(compiler, parts, shape)
     if compiler.reads_whole_tables and placement.place is Place.INDEX:
         placement = Placement(Place.POSTGRES, "a part of the query is computed for all keys")
@@ -129,6 +128,12 @@ def plan_differential(shape: Shape, windows: dict[int, Window], small: int, stat
     increments = compiler.within(shape.grouped.increments(delta))
     read = _reading(increments, _increment_columns(shape.grouped), lossy, settings)
     return replace(plan, stage=Stage.INCREMENTS, read=read)
+
+
+def delta_compiler(query: Query, definition: Definition, windows: dict[int, Window]) -> Compiler:
+    """Prepare to compile the delta of a query between two frontiers."""
+    changed = frozenset(relid for relid, window in windows.items() if window.past_rows)
+    return Compiler(definition, windows, admissions(query.rows, definition, changed))
 
 
 def plan_initial(shape: Shape, windows: dict[int, Window], action: Action, reason: str) -> RefreshPlan:

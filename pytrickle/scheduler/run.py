@@ -216,12 +216,12 @@ class Pass:
         return Cut(self.base.cut.snapshot, xid, END_OF_TRANSACTION if xid else None, self.base.cut.lsn)
 
     def _reached(self, unit: Unit) -> frozenset[int]:
-        """Return what stands where the sources do once a unit is refreshed: nothing that it reads was left behind."""
-        reached = self.current.copy()
+        """Return what of a unit stands where the sources do once it is refreshed: nothing it reads was left behind."""
+        reached: set[int] = set()
         for block in in_blocks(unit.tables, unit.cycles):
             members = {table.relid for table in block}
             upstream = {d.relid for table in block for d in table.dependencies if d.kind == "STREAM_TABLE"}
-            if upstream <= reached | members:
+            if all(relid in self.current for relid in upstream - members - reached):
                 reached |= members
         return frozenset(reached)
 
