@@ -14,7 +14,6 @@ from psycopg.sql import Composed
 
 from pytrickle import migrate
 from pytrickle.catalog import refresh as catalog
-from pytrickle.catalog.limits import Limits, call_with_limits, tolerance_of_a_kind
 from pytrickle.catalog.options import Options, call
 from pytrickle.catalog.statistics import BufferStatistics
 from pytrickle.computation import RefreshResult
@@ -36,6 +35,7 @@ from pytrickle.scheduler.daemon import Daemon
 from pytrickle.scheduler.lanes import Lanes
 from pytrickle.scheduler.prepare import Health
 from pytrickle.scheduler.tick import refresh_one, tick
+from pytrickle.sources import Sources
 from pytrickle.spark import LazyEngine
 from pytrickle.verify import VerifyResult, verify
 
@@ -74,7 +74,7 @@ def as_of(name: str, watermark: datetime, dsn: str | None = None) -> AsOf:
         return client.as_of(name, watermark)
 
 
-class Client(Reader, LateData):
+class Client(Reader, Sources, LateData):
     """Stream tables, watermarks and refreshes of one database. Not safe for use by several threads, but for `stop`."""
 
     def __init__(self, settings: Settings, spark: SparkSession | None = None) -> None:
@@ -144,31 +144,6 @@ class Client(Reader, LateData):
         resumed: int = self._call("SELECT pgtrickle.resume_stream_table(name => %s)", name)
         return resumed
 
-    def create_watermark_group(
-        self,
-        group_name: str,
-        sources: Sequence[str],
-        tolerance: timedelta | str | int = timedelta(0),
-        **limits: Unpack[Limits],
-    ) -> None:
-        """Have the watermarks of some sources agree within a tolerance (an int counts batches); limit their silence."""
-        given = {"group_name": group_name, "sources": list(sources), **tolerance_of_a_kind(tolerance), **limits}
-        self._execute(*call_with_limits("create_watermark_group", given))
-
-    def alter_watermark_group(
-        self,
-        group_name: str,
-        sources: Sequence[str] | None = None,
-        tolerance: timedelta | str | int | None = None,
-        *,
-        reset: Sequence[str] = (),
-        **limits: Unpack[Limits],
-    ) -> None:
-        """Change what is given of a watermark group, from the next tick on; what is in `reset` goes to its default."""
-        found = None if sources is None else list(sources)
-        given = {"group_name": group_name, "sources": found, "reset": list(reset)}
-        self._execute(*call_with_limits("alter_watermark_group", given | tolerance_of_a_kind(tolerance) | limits))
-
     def create_refresh_group(self, group_name: str, members: Sequence[str], isolation: str = "repeatable_read") -> None:
         """Have stream tables refreshed together: in one transaction, or under read_committed whenever one is due."""
         statement = "SELECT pgtrickle.create_refresh_group(group_name => %s, members => %s::text[], isolation => %s)"
@@ -181,38 +156,6 @@ class Client(Reader, LateData):
     def reset_fuse(self, name: str, action: str = "apply") -> None:
         """Decide about a delta that a fuse holds: let it pass (apply), or compute the table anew (reinitialize)."""
         self._call("SELECT pgtrickle.reset_fuse(name => %s, action => %s)", name, action)
-
-    def drop_watermark_group(self, group_name: str) -> None:
-        """Drop a watermark group; the stream tables over its sources are no longer gated by it."""
-        self._call("SELECT pgtrickle.drop_watermark_group(group_name => %s)", group_name)
-
-    def advance_watermark(self, source: str, watermark: datetime | int) -> None:
-        """Assert that a source is complete through `watermark`, in a transaction of its own.
-
-        It is an event time or the number of a batch. A loader should rather call the SQL function as it loads the rows.
-        """
-        self._call(f"SELECT pgtrickle.advance_watermark(%s::regclass, %s::{sql_type(watermark)})", source, watermark)
-
-    def reset_watermark(self, source: str) -> None:
-        """Forget every watermark of a source that is in no group; its next one may be of the other kind, or lower."""
-        self._call("SELECT pgtrickle.reset_watermark(%s::regclass)", source)
-
-    def gate_source(self, source: str, reason: str | None = None) -> None:
-        """Keep ticks from refreshing what is made of a source, until `ungate_source`."""
-        self._call("SELECT pgtrickle.gate_source(%s::regclass, %s)", source, reason)
-
-    def ungate_source(self, source: str) -> None:
-        """Open the gate of a source."""
-        self._call("SELECT pgtrickle.ungate_source(%s::regclass)", source)
-
-    def mark_idle(self, source: str) -> None:
-        """Let the watermark groups of a source go on without it, until its next advance."""
-        self._call("SELECT pgtrickle.mark_idle(%s::regclass)", source)
-
-    def set_source_limits(self, source: str, **limits: Unpack[Limits]) -> None:
-        """Limit the time since the loader of a source was last seen; what is left out its groups decide."""
-        given = {"source": source, "stale_after": None, **limits}
-        self._execute(*call_with_limits("set_source_limits", given))
 
     def wait_for(self, name: str, watermark: Moment, timeout: timedelta = timedelta(seconds=30)) -> Moment:
         """Wait until a stream table is complete through `watermark`; return its effective watermark of that kind.
