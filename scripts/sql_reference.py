@@ -62,6 +62,7 @@ FUNCTIONS = {
         "discard_late_rows",
         "claim_late_rows",
     ),
+    "Sinks": ("claim_sink_batch", "create_sink_staging", "drop_sink_staging"),
     "Source gates": ("gate_source", "ungate_source", "source_gates", "bootstrap_gate_status"),
     "Watermark groups": (
         "create_watermark_group",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -131,6 +133,8 @@ def spark() -> Iterator[SparkSession]:
     """The one Spark session of the run, started when a test first asks for it."""
     from pytrickle.execute.session import build_session
 
+    # Spark's workers import the package too, and take whatever python3 is first on the path otherwise.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = build_session(Settings(spark_master="local[2]"))
     session.conf.set("spark.sql.shuffle.partitions", "1")
     yield session

@@ -286,3 +286,15 @@ refresh_requests = Table(
     Column("requested_at", TIMESTAMP, nullable=False),
     Column("requested_by", Text, nullable=False),
 )
+
+sink_batches = Table(
+    "pgt_sink_batches",
+    catalog,
+    Column("sink_id", Integer, Identity(always=True), primary_key=True),
+    Column("source_relid", REGCLASS, nullable=False),
+    Column("sink_name", Text, nullable=False),
+    Column("query_id", Text),
+    Column("batch_id", BigInteger),
+    Column("committed_at", TIMESTAMP),
+    Column("committed_by", Text),
+)

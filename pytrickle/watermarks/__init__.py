@@ -18,6 +18,7 @@ from pytrickle.watermarks.generators import (
 from pytrickle.watermarks.history import spreads, waits
 from pytrickle.watermarks.inputs import InputState, InputStatus
 from pytrickle.watermarks.instant import INFINITY, parameter
+from pytrickle.watermarks.load import Loading, load
 from pytrickle.watermarks.metrics import Metrics, advancement_rate
 from pytrickle.watermarks.report import describe
 from pytrickle.watermarks.retention import IntervalJoin
@@ -36,6 +37,7 @@ __all__ = [
     "InputState",
     "InputStatus",
     "IntervalJoin",
+    "Loading",
     "Loss",
     "Metrics",
     "Recommendation",
@@ -55,6 +57,7 @@ __all__ = [
     "emission_interval",
     "event_time",
     "heartbeat",
+    "load",
     "parameter",
     "processing_time",
     "punctuated",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from datetime import datetime, timedelta
 from enum import Flag, auto
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
@@ -138,6 +139,20 @@ class Generator:
         """Put the watermark in force that may be asserted at a moment, else now; return it, None for nothing yet."""
         moment = at or self._clock()
         return self._asserted.put(self._found(moment), moment)
+
+    def resume(self, watermark: datetime | None) -> None:
+        """Go on from the watermark that the database has, unless the one in force is further; None has no effect."""
+        if watermark is not None and (self.watermark is None or watermark > self.watermark):
+            self._asserted.put(microseconds(watermark), self._clock())
+            self._exhausted = self._exhausted or watermark == INFINITY
+
+    def copy(self) -> Generator:
+        """Return a generator in the same state, on the same clock, that goes its own way from here."""
+        return deepcopy(self, {id(self._clock): self._clock})
+
+    def take_over(self, other: Generator) -> None:
+        """Put the generator into the state of a copy of it, which must not be used any more."""
+        self.__dict__.update(other.__dict__)
 
     def is_idle(self, at: datetime | None = None) -> bool:
         """Return whether neither rows nor marks came for longer than the idle timeout."""

@@ -36,6 +36,17 @@ def test_the_python_example_can_be_run_again(db: Database, spark: "SparkSession"
         example["main"](db.dsn)
 
 
+def test_the_streaming_example_holds_the_report_back(
+    db: Database, spark: "SparkSession", capsys: pytest.CaptureFixture[str]
+) -> None:
+    runpy.run_path(str(EXAMPLES / "order_streams.py"))["main"](db.dsn)
+    first, second, third = (
+        part.splitlines() for part in capsys.readouterr().out.split("report, complete through ")[1:]
+    )
+    assert first == second == ["11:58:", "  order 1 of Ada: 2 lines"]
+    assert third == ["12:08:", "  order 1 of Ada: 2 lines", "  order 2 of Boole: 1 lines", "  order 3 of Codd: 1 lines"]
+
+
 def test_the_sql_example_gates_the_report_through_its_intermediate_tables(db: Database, spark: "SparkSession") -> None:
     parts = (EXAMPLES / "order_pipeline.sql").read_text().split(TICK)
     shown = []

@@ -11,7 +11,8 @@ from tests.sql.checks import refused
 SQL = Path(__file__).parents[2] / "sql"
 OURS = "('pgtrickle', 'pgtrickle_changes', 'pgtrickle_state')"
 PREFLIGHTS = ("migrations/0001_catalog.sql", "functions/00_preflight.sql")
-WITH_ARGUMENTS = {"advance_watermark", "assert_fresh", "wait_for", "watermark_history"}
+SINKS = {"claim_sink_batch", "create_sink_staging", "drop_sink_staging"}
+WITH_ARGUMENTS = {"advance_watermark", "assert_fresh", "wait_for", "watermark_history"} | SINKS
 PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     "dag",
     "dependency_tree",

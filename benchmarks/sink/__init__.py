@@ -1,0 +1,1 @@
+"""What the streaming sink costs beside Spark's own append over JDBC."""

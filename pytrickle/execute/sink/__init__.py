@@ -1,0 +1,1 @@
+"""The sink of Spark's Structured Streaming: tasks stage rows, the driver commits a batch in one transaction."""

@@ -1,0 +1,87 @@
+"""Committing a batch: staged rows, the number of the batch and the watermark, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from pytrickle.db import connect, translate_errors
+from pytrickle.errors import StagingFailed
+from pytrickle.execute.sink.stage import SCHEMA, Part, Target
+from pytrickle.watermarks import Generator, load
+from pytrickle.watermarks.arrays import numpy
+
+_CLAIM = "SELECT pgtrickle.claim_sink_batch(%s::regclass, %s, %s, %s)"
+_DROP = "SELECT pgtrickle.drop_sink_staging(%s::regclass, %s)"
+_WATERMARK = "SELECT w.watermark FROM pgtrickle.watermarks() AS w WHERE to_regclass(w.source) = %s::regclass"
+# What COPY's binary format has for a row of one timestamptz: a count of fields, a length, microseconds since 2000.
+_HEADER, _TRAILER = 19, 2
+_ROW = [("fields", ">i2"), ("length", ">i4"), ("moment", ">i8")]
+_EPOCH = "2000-01-01"
+
+
+def commit_batch(
+    target: Target, batch_id: int, parts: Sequence[Part], generator: Generator, event_time: str | None
+) -> bool:
+    """Load a batch and advance the watermark unless that was committed before; return whether it was done now.
+
+    The generator sees the column `event_time` of the rows, if there is one. Raises StagingFailed where staged rows were
+    lost, InvalidArgument for a batch out of order or of another query; then nothing was done, and the same batch may
+    come again.
+    """
+    staged = [part for part in parts if part.rows]
+    query = next((part.query for part in parts if part.query), None)
+    with connect(target.dsn, role="sink") as connection, translate_errors():
+        connection.execute("SET TimeZone TO 'UTC'")
+        for (watermark,) in connection.execute(_WATERMARK, (target.table,)).fetchall():
+            generator.resume(watermark)
+        with load(connection, target.table, generator=generator) as loading:
+            ((claimed,),) = connection.execute(_CLAIM, (target.table, target.sink, query, batch_id)).fetchall()
+            if claimed:
+                for part in staged:
+                    if event_time is not None:
+                        loading.generator.observe_batch(_event_times(connection, part, event_time))
+                    _move(connection, target, part)
+        connection.execute(_DROP, (target.table, target.sink))
+    return bool(claimed)
+
+
+def drop_staged(target: Target) -> None:
+    """Drop what was staged for a batch that will not be committed."""
+    with connect(target.dsn, role="sink") as connection, translate_errors():
+        connection.execute(_DROP, (target.table, target.sink))
+
+
+def _move(connection: psycopg.Connection, target: Target, part: Part) -> None:
+    ((found,),) = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(_staging(part))).fetchall()
+    # PostgreSQL empties unlogged tables when it recovers from a crash.
+    if found != part.rows:
+        raise StagingFailed(f"Of {part.rows} staged rows for {target.table} {found} are left.")
+    names = sql.SQL(", ").join(map(sql.Identifier, target.columns))
+    statement = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {}")
+    connection.execute(statement.format(_relation(connection, target), names, names, _staging(part)))
+
+
+def _relation(connection: psycopg.Connection, target: Target) -> sql.SQL:
+    """Return the table as PostgreSQL itself writes it, qualified and quoted as needed."""
+    ((name,),) = connection.execute("SELECT %s::regclass::text", (target.table,)).fetchall()
+    return sql.SQL(name)
+
+
+def _staging(part: Part) -> sql.Identifier:
+    return sql.Identifier(SCHEMA, part.staging or "")
+
+
+def _event_times(connection: psycopg.Connection, part: Part, event_time: str) -> Any:
+    """Return the event times of staged rows as a column, exactly as PostgreSQL has them; NULL counts as infinite."""
+    np = numpy()
+    query = sql.SQL("COPY (SELECT COALESCE({}::timestamptz, '-infinity') FROM {}) TO STDOUT (FORMAT binary)")
+    with connection.cursor() as cursor, cursor.copy(query.format(sql.Identifier(event_time), _staging(part))) as copy:
+        data = b"".join(copy)
+    rows = np.frombuffer(data[_HEADER:-_TRAILER], dtype=_ROW)["moment"].astype("int64")
+    infinite = (rows == np.iinfo("int64").min) | (rows == np.iinfo("int64").max)
+    moments = np.datetime64(_EPOCH, "us") + np.where(infinite, 0, rows).astype("timedelta64[us]")
+    return np.where(infinite, np.datetime64("NaT", "us"), moments)

@@ -1,0 +1,23 @@
+"""The column of event times of a table of Arrow or a frame of pandas, as a generator takes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytrickle.errors import InvalidArgument
+
+
+def times(frame: Any, name: str) -> Any:
+    """Return a column as `Generator.observe_batch` takes it; raise InvalidArgument for other than moments.
+
+    A column of pandas must have a time zone: without one its meaning would be up to the database's session.
+    """
+    column = frame[name]
+    if type(frame).__module__.partition(".")[0] == "pyarrow":
+        return column
+    if getattr(getattr(column, "dtype", None), "tz", None) is None:
+        raise InvalidArgument(
+            f"The column {name} is not of timestamps with a time zone.",
+            f"Convert it: frame[{name!r}] = pandas.to_datetime(frame[{name!r}], utc=True).",
+        )
+    return column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
