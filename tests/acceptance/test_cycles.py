@@ -323,7 +323,7 @@ def test_a_query_is_altered_after_the_refresh_that_uses_it(group: Group) -> None
         altering.start()
         wait_until_blocked(group.db, ALTERED)
 
-    with local_client(group.db.dsn, direct_delta_rows=0) as (client, engine):
+    with local_client(group.db.dsn, direct_delta_rows=0, max_concurrent_refreshes=1) as (client, engine):
         client._refreshing().engine = Interrupted(engine, alter)
         assert {r.stream_table: r.action for r in client.tick()}["public.people"] == "FULL"
     altering.join(timeout=20)
