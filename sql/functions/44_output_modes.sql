@@ -6,7 +6,9 @@ AS $$
 DECLARE
     found CONSTANT text := (SELECT format_type(a.atttypid, NULL) FROM pg_attribute AS a WHERE a.attrelid = view AND a.attname = options.window_end);
 BEGIN
-    IF options.output_mode <> 'append' THEN
+    IF options.output_mode = 'complete' AND options.refresh_mode = 'DIFFERENTIAL' THEN
+        PERFORM refuse_value('refresh_mode', 'DIFFERENTIAL', 'output_mode => ''complete'' computes the whole table: use AUTO or FULL.');
+    ELSIF options.output_mode <> 'append' THEN
         IF options.window_end IS NOT NULL THEN
             PERFORM refuse_value('window_end', options.window_end, 'Only output_mode => ''append'' closes windows.');
         END IF;
@@ -21,6 +23,8 @@ BEGIN
             'Windows are closed by an effective watermark: use gate or hold_back, and a watermark group over the sources, which may be of one.');
     ELSIF options.refresh_mode = 'FULL' THEN
         PERFORM refuse_value('refresh_mode', 'FULL', 'output_mode => ''append'' needs a differential refresh: use AUTO.');
+    ELSIF options.allow_circular THEN
+        PERFORM refuse_value('allow_circular', 'true', 'What output_mode => ''append'' has emitted cannot follow from what comes later.');
     END IF;
 END
 $$;

@@ -218,6 +218,8 @@ def test_complete_computes_the_whole_every_time(events: Shop) -> None:
         ({"window_end": "window_end", "refresh_mode": "FULL"}, InvalidArgument, "refresh_mode"),
         ({"window_end": "window_end", "output_mode": "update"}, InvalidArgument, "window_end"),
         ({"window_end": "window_end", "output_mode": "once"}, InvalidArgument, "output_mode"),
+        ({"window_end": "window_end", "allow_circular": True}, InvalidArgument, "allow_circular"),
+        ({"output_mode": "complete", "refresh_mode": "DIFFERENTIAL"}, InvalidArgument, "refresh_mode"),
     ],
 )
 def test_append_says_what_it_lacks(
