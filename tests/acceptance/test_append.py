@@ -72,7 +72,11 @@ def create(shop: Shop, gating: str, **queries: str) -> None:
         shop.pt.create_stream_table(name, query, output_mode="append", window_end="window_end", watermark_gating=gating)
 
 
-@pytest.mark.parametrize("threshold", [None, 0], ids=["direct", "spark"])
+@pytest.mark.parametrize(
+    ("gating", "threshold"),
+    [("gate", None), ("hold_back", None), ("hold_back", 0)],
+    ids=["gate-direct", "hold_back-direct", "hold_back-spark"],
+)
 def test_two_streams_at_different_rates_emit_each_window_once_and_right(
     events: Shop, gating: str, threshold: int | None, request: pytest.FixtureRequest
 ) -> None:
