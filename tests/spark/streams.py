@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -40,6 +41,8 @@ class Stream:
             lines = [json.dumps({"id": n, "note": f"n{n}", "placed_at": at.isoformat()}) for n, at in new.items()]
             written = self.directory / f"{first}.part"
             written.write_text("\n".join(lines))
+            # Spark takes files by their time, and those of the same millisecond in any order.
+            os.utime(written, (first + 1, first + 1))
             written.rename(arrivals / f"{first:09}.json")
             self.orders |= new
 
