@@ -42,27 +42,11 @@ COMMENT ON FUNCTION pgtrickle.create_sink_staging(regclass, text, text[]) IS
     'Makes a table in pgtrickle_changes with these columns of the source, for a part of a batch, which the caller may fill and read, and returns its name. '
     'Needs INSERT on the source.';
 
--- A task that was given up may still be writing to its own: that one is left for the next batch.
 CREATE OR REPLACE FUNCTION pgtrickle.drop_sink_staging(source regclass, sink text) RETURNS integer
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp SET lock_timeout = '100ms'
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-DECLARE
-    number integer := sink_number(source, sink);
-    staging regclass;
-    dropped integer := 0;
 BEGIN
-    FOR staging IN
-        SELECT oid FROM pg_class
-        WHERE relnamespace = 'pgtrickle_changes'::regnamespace AND relkind = 'r' AND relname ~ format('^sink_%s_[0-9a-f]+$', number)
-    LOOP
-        BEGIN
-            EXECUTE format('DROP TABLE %s', staging);
-            dropped := dropped + 1;
-        EXCEPTION WHEN lock_not_available OR undefined_table THEN
-            NULL;
-        END;
-    END LOOP;
-    RETURN dropped;
+    RETURN drop_unused_staging(format('sink_%s', sink_number(source, sink)));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.drop_sink_staging(regclass, text) IS

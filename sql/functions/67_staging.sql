@@ -1,7 +1,7 @@
--- Staging tables that a refresh left behind.
+-- Staging tables that a refresh or a sink left behind.
 
--- Executors of a dead refresher may still be writing to one: it is left for the next refresh.
-CREATE OR REPLACE FUNCTION pgtrickle.drop_staging(p_pgt_id integer) RETURNS integer
+-- Executors of a dead refresher, or a task that was given up, may still be writing to one: it is left for the next time.
+CREATE OR REPLACE FUNCTION pgtrickle.drop_unused_staging(prefix text) RETURNS integer
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET lock_timeout = '100ms'
 AS $$
 DECLARE
@@ -10,7 +10,7 @@ DECLARE
 BEGIN
     FOR staging IN
         SELECT oid FROM pg_class
-        WHERE relnamespace = 'pgtrickle_changes'::regnamespace AND relkind = 'r' AND relname ~ format('^staging_%s_[0-9a-f]+$', p_pgt_id)
+        WHERE relnamespace = 'pgtrickle_changes'::regnamespace AND relkind = 'r' AND relname ~ format('^%s_[0-9a-f]+$', prefix)
     LOOP
         BEGIN
             EXECUTE format('DROP TABLE %s', staging);
@@ -21,6 +21,14 @@ BEGIN
     END LOOP;
     RETURN dropped;
 END
+$$;
+COMMENT ON FUNCTION pgtrickle.drop_unused_staging(text) IS
+    'Drops the staging tables of this prefix that nobody uses any more; returns how many.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.drop_staging(p_pgt_id integer) RETURNS integer
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT drop_unused_staging(format('staging_%s', p_pgt_id))
 $$;
 COMMENT ON FUNCTION pgtrickle.drop_staging(integer) IS
     'Drops staging tables of a stream table that nobody uses any more; returns how many.';
