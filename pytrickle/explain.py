@@ -16,7 +16,7 @@ from pytrickle.catalog.refresh import StreamTable
 from pytrickle.cycle import Outlook, outlook, plan_member
 from pytrickle.db import Snapshot, translate_errors
 from pytrickle.errors import UnknownStreamTable
-from pytrickle.plan.choice import WORTH_ASKING, expected
+from pytrickle.plan.choice import expected, least_worth_asking
 from pytrickle.plan.explain import describe, render_text
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan
 from pytrickle.planner import needs_refresh
@@ -140,7 +140,8 @@ def _whole_from_rows(connection: psycopg.Connection, table: StreamTable, plan: R
     """The number of changed rows from which AUTO would refresh as a whole, if it has a choice."""
     if table.refresh_mode != "AUTO" or plan.shape.full_reason:
         return None
-    return expected(evidence(connection, table, WORTH_ASKING), plan.shape.grouped is not None).switch_rows
+    known = evidence(connection, table)
+    return expected(known, plan.shape.grouped is not None).switch_rows(least_worth_asking(known))
 
 
 def _estimates(connection: psycopg.Connection, plan: RefreshPlan) -> dict[str, int]:

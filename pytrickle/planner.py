@@ -17,7 +17,7 @@ from pytrickle.computation import RefreshResult
 from pytrickle.cut import Cut
 from pytrickle.db import Snapshot, translate_errors
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.choice import LARGE, SLOW, WORTH_ASKING, Choice, choose_action
+from pytrickle.plan.choice import SLOW, WORTH_ASKING, Choice, choose_action, least_worth_asking
 from pytrickle.plan.full import query_at
 from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_full, plan_initial
 from pytrickle.plan.shape import Shape, analyse
@@ -121,18 +121,13 @@ class Planner:
 def _choice(
     reading: psycopg.Connection, table: StreamTable, shape: Shape, windows: dict[int, Window], slow: bool
 ) -> Choice | None:
-    """AUTO's choice where there is one to make; few changes are worth another query for a slow table only.
-
-    After many changes only refreshes after many count: after a few it may be quick and yet take for ever after many.
-    """
+    """AUTO's choice where there is one to make; few changes are worth another query for a slow table only."""
     delta_rows = sum(window.delta_rows for window in windows.values())
-    least = 1 if slow and delta_rows < WORTH_ASKING else WORTH_ASKING
-    if table.refresh_mode != "AUTO" or table.output_mode != "update" or shape.full_reason or delta_rows < least:
+    asked = slow or delta_rows >= WORTH_ASKING
+    if table.refresh_mode != "AUTO" or table.output_mode != "update" or shape.full_reason or not asked:
         return None
-    known = evidence(reading, table, least)
-    if delta_rows < WORTH_ASKING and known.source_rows < LARGE:
-        return None
-    choice = choose_action(delta_rows, known, shape.grouped is not None, least)
+    known = evidence(reading, table)
+    choice = choose_action(delta_rows, known, shape.grouped is not None, least_worth_asking(known))
     worth_telling = choice.action is Action.FULL or delta_rows >= WORTH_ASKING
     return choice if worth_telling else None
 

@@ -15,6 +15,7 @@ from pytrickle.client import Client
 from pytrickle.errors import PytrickleError
 
 Report = Callable[[str], None]
+WARMING = 2
 
 
 @dataclass(slots=True)
@@ -40,9 +41,12 @@ class Measurement:
                 query.create(self.database.connection, self.client)
 
     def measure(self, percent: float, rounds: int) -> None:
-        """Change, then refresh every query both ways, `rounds` times after one round that does not count."""
-        for number in range(rounds + 1):
-            self.report(f"{percent} % changed, {f'round {number} of {rounds}' if number else 'warming up'} …")
+        """Change, then refresh every query both ways, `rounds` times after two rounds that do not count.
+
+        After two slow refreshes AUTO knows how long either way takes.
+        """
+        for number in range(1 - WARMING, rounds + 1):
+            self.report(f"{percent} % changed, {f'round {number} of {rounds}' if number > 0 else 'warming up'} …")
             self.changed[percent] = self.database.change(percent)
             self.database.tidy()
             for query in self.queries:

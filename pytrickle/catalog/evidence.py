@@ -23,10 +23,11 @@ WITH sizes AS (
         WHERE pgt_id = %(pgt_id)s ORDER BY refresh_id DESC LIMIT %(scanned)s
     ) AS h
     WHERE status = 'COMPLETED'
+), ranked AS (
+    SELECT *, row_number() OVER (PARTITION BY trunc(log(4, delta_rows)) ORDER BY refresh_id DESC) AS place
+    FROM completed WHERE action IN ('DIFFERENTIAL', 'FULL') AND delta_rows > 0
 ), past AS (
-    SELECT * FROM completed
-    WHERE action IN ('DIFFERENTIAL', 'FULL') AND delta_rows >= %(least)s
-    ORDER BY refresh_id DESC LIMIT %(kept)s
+    SELECT * FROM ranked WHERE place <= %(kept)s
 )
 SELECT
     coalesce((SELECT sum(rows) FROM sizes WHERE relid <> %(relid)s::oid), 0)::bigint,
@@ -37,17 +38,17 @@ SELECT
      ORDER BY refresh_id DESC LIMIT 1)
 """
 SCANNED = 10_000
-KEPT = 100
+KEPT = 30
 
 
-def evidence(connection: psycopg.Connection, table: StreamTable, least: int) -> Evidence:
-    """Read the sizes of a stream table and its sources, and its newest refreshes of at least `least` changes.
+def evidence(connection: psycopg.Connection, table: StreamTable) -> Evidence:
+    """Read the sizes of a stream table and its sources, and its newest refreshes of about each number of changes.
 
-    Refreshes of fewer changes say nothing about large ones. A first load does what a whole refresh does. Of the
-    history, the newest 10,000 entries are looked at.
+    A first load does what a whole refresh does. Of the history, the newest 10,000 entries are looked at; of refreshes
+    with about as many changes the newest 30, so that after as many of the other kind a way is tried again.
     """
     relids = [table.relid, *(dependency.relid for dependency in table.dependencies)]
-    values = {"relids": relids, "relid": table.relid, "pgt_id": table.pgt_id, "least": least}
+    values = {"relids": relids, "relid": table.relid, "pgt_id": table.pgt_id}
     row = connection.execute(EVIDENCE, {**values, "scanned": SCANNED, "kept": KEPT}).fetchone()
     sources, stored, past, first_load = row or (0, 0, [], None)
     return Evidence(sources, stored, tuple(PastRefresh(*entry) for entry in past), first_load)

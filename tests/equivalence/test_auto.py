@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 import pytrickle.planner
-from pytrickle.catalog.evidence import evidence
+from pytrickle.catalog.evidence import KEPT, evidence
 from pytrickle.catalog.refresh import resolve_name, stream_table
 from pytrickle.client import Client
 from tests.conftest import Database
@@ -141,6 +141,7 @@ def test_other_modes_leave_nothing_to_choose(world: World, mode: str, monkeypatc
 def test_few_changes_pay_no_query_for_the_choice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     create(world)
     monkeypatch.setattr(pytrickle.planner, "evidence", _never)
+    monkeypatch.setattr(pytrickle.planner, "SLOW", 3600.0)
     for statement in FEW:
         world.db.execute(statement)
         world.tick()
@@ -222,8 +223,27 @@ def test_the_first_load_is_evidence(world: World) -> None:
     )
     with world.db.connect() as connection:
         pgt_id = resolve_name(connection, "grouped")
-        assert evidence(connection, stream_table(connection, pgt_id), 1).first_load == 1.5
+        assert evidence(connection, stream_table(connection, pgt_id)).first_load == 1.5
         world.db.execute("UPDATE a SET v = 3 WHERE id = 3")
         world.tick()
-        found = evidence(connection, stream_table(connection, pgt_id), 1)
+        found = evidence(connection, stream_table(connection, pgt_id))
     assert (found.first_load, len(found.refreshes)) == (1.5, 1)
+
+
+def test_a_way_that_was_not_gone_for_long_is_forgotten(world: World) -> None:
+    """Of about as many changes only: what few took since does not outweigh the few refreshes of many."""
+    create(world, ("grouped",))
+    with world.db.connect() as connection:
+        table = stream_table(connection, resolve_name(connection, "grouped"))
+        past = (("DIFFERENTIAL", 5_000), *[("FULL", 5_000)] * (KEPT - 1), *[("DIFFERENTIAL", 3)] * 2 * KEPT)
+        for action, rows in past:
+            connection.execute(
+                "INSERT INTO pgtrickle.pgt_refresh_history"
+                " (pgt_id, action, status, initiated_by, delta_rows, started_at, finished_at)"
+                " VALUES (%s, %s, 'COMPLETED', 'MANUAL', %s, now(), now())",
+                (table.pgt_id, action, rows),
+            )
+        large = [one for one in evidence(connection, table).refreshes if one.delta_rows == 5_000]
+        assert [one.whole for one in large] == [True] * (KEPT - 1) + [False]
+        connection.execute("UPDATE pgtrickle.pgt_refresh_history SET delta_rows = 5000 WHERE delta_rows = 3")
+        assert [one.whole for one in evidence(connection, table).refreshes] == [False] * KEPT

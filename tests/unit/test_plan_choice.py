@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
-from pytrickle.plan.choice import MARGIN, WORTH_ASKING, choose_action, expected
+from pytrickle.plan.choice import LARGE, MARGIN, SLOW, WORTH_ASKING, choose_action, expected, least_worth_asking
 from pytrickle.plan.refresh_plan import Action
 
 seconds = st.floats(0.0, 10_000.0)
@@ -40,9 +40,19 @@ def test_few_changes_are_always_differential(evidence: Evidence, delta_rows: int
 
 @given(evidences, st.booleans())
 def test_the_choice_switches_exactly_where_it_says(evidence: Evidence, grouped: bool) -> None:
-    rows = expected(evidence, grouped).switch_rows
-    assert choose_action(rows, evidence, grouped).action is Action.FULL
-    assert rows == WORTH_ASKING or choose_action(rows - 1, evidence, grouped).action is Action.DIFFERENTIAL
+    least = least_worth_asking(evidence)
+    rows = expected(evidence, grouped).switch_rows(least)
+    assert choose_action(rows, evidence, grouped, least).action is Action.FULL
+    assert rows == least or choose_action(rows - 1, evidence, grouped, least).action is Action.DIFFERENTIAL
+
+
+def test_few_changes_are_asked_about_after_a_slow_refresh_of_a_large_table() -> None:
+    slow, quick = PastRefresh(False, 10, SLOW), PastRefresh(False, 10, SLOW / 2)
+    whole = PastRefresh(True, 10, SLOW)
+    assert least_worth_asking(Evidence(LARGE, 1, (whole, slow, quick))) == 1
+    assert least_worth_asking(Evidence(LARGE - 1, 1, (whole, slow, quick))) == WORTH_ASKING
+    assert least_worth_asking(Evidence(LARGE, 1, (whole, quick, slow))) == WORTH_ASKING
+    assert least_worth_asking(Evidence(LARGE, 1, (whole,))) == WORTH_ASKING
 
 
 @given(evidences, st.integers(WORTH_ASKING, 10**8), st.booleans())
@@ -98,13 +108,39 @@ def test_one_slow_refresh_changes_nothing_and_two_do() -> None:
     assert choose_action(50_000, Evidence(*sizes, (slow, slow)), True).action is Action.FULL
 
 
+def test_what_many_changes_took_says_nothing_bad_of_few() -> None:
+    evidence = Evidence(5_000_000, 250, (PastRefresh(False, 100_000, 60.0),) * 2, first_load=0.5)
+    assert choose_action(100_000, evidence, True, least=1).action is Action.FULL
+    for rows, action in ((50, Action.DIFFERENTIAL), (20_000, Action.FULL)):
+        assert choose_action(rows, evidence, True, least=1).action is action
+
+
+def test_what_few_changes_took_says_nothing_good_of_many() -> None:
+    quick = Evidence(5_000_000, 250, (PastRefresh(False, 10, 0.002),) * 5)
+    assert expected(quick, True).differential(10) < 0.004
+    for rows in (10_000, 1_000_000):
+        unlearned = expected(replace(quick, refreshes=()), True)
+        assert expected(quick, True).differential(rows) == unlearned.differential(rows)
+    slow = replace(quick, refreshes=(PastRefresh(False, 10, 30.0),) * 2)
+    assert choose_action(10, slow, True, least=1).action is Action.FULL
+    assert choose_action(1_000_000, slow, True).action is Action.FULL
+
+
+def test_what_was_measured_once_is_expected_again() -> None:
+    """Of about as many changes: what a class of sizes took is not blurred by the others."""
+    taken = {30: 0.5, 4_000: 0.6, 300_000: 9.0}
+    refreshes = tuple(PastRefresh(False, rows, seconds) for rows, seconds in taken.items() for _ in range(3))
+    costs = expected(Evidence(5_000_000, 250, refreshes), True)
+    assert {rows: pytest.approx(costs.differential(rows)) for rows in taken} == taken
+
+
 def test_a_whole_refresh_that_took_long_is_not_chosen_again() -> None:
     long = PastRefresh(True, 1_000_000, 100.0)
     assert choose_action(1_000_000, Evidence(5_000_000, 250), True).action is Action.FULL
     chosen = choose_action(1_000_000, Evidence(5_000_000, 250, (long,)), True)
     assert chosen.action is Action.DIFFERENTIAL
     assert (
-        chosen.reason == "1000000 changed rows: a differential refresh is expected to take 4.1 s, a whole one 100.0 s"
+        chosen.reason == "1000000 changed rows: a differential refresh is expected to take 4.0 s, a whole one 100.0 s"
     )
 
 
