@@ -1,10 +1,11 @@
 """AUTO's choice: take in the delta, or compute the whole table and write what differs."""
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median_high
 
-from pytrickle.catalog.definition import Evidence
+from pytrickle.catalog.definition import Evidence, PastRefresh
 from pytrickle.plan.experience import CONSIDERED, FIXED, Experience
 from pytrickle.plan.refresh_plan import Action
 
@@ -28,22 +29,34 @@ PER_STORED_GROUP = 45e-6
 class Costs:
     """Expected seconds of either way: what differential refreshes took before tells what one takes for so many changes.
 
-    `factor` is how many times longer than a whole refresh it may take and still be chosen.
+    `few_whole` and `many_whole` are whether the last refresh after fewer than 10,000 changes, or after more, was whole.
     """
 
     experience: Experience
     whole: float
-    factor: float
+    few_whole: bool
+    many_whole: bool
 
     def differential(self, delta_rows: int) -> float:
         """Return the expected seconds of a differential refresh, which grow with the changed rows."""
         return self.experience.seconds(delta_rows)
 
+    def factor(self, delta_rows: int) -> float:
+        """Return how many times longer than a whole refresh a differential one may take and still be chosen.
+
+        The way of the last refresh is left only where the other is clearly cheaper. What is whole after few changes is
+        so after many.
+        """
+        stays_whole = self.few_whole or (self.many_whole and delta_rows >= WORTH_ASKING)
+        return 1 / MARGIN if stays_whole else MARGIN
+
+    def favours_whole(self, delta_rows: int) -> bool:
+        """Whether a whole refresh is to be chosen; if so, it is for more changes too."""
+        return self.differential(delta_rows) > self.factor(delta_rows) * self.whole
+
     def switch_rows(self, least: int) -> int:
         """Return the number of changed rows, `least` or more, from which a whole refresh is chosen."""
-        return least + bisect_left(
-            range(least, 1 << 50), True, key=lambda rows: self.differential(rows) > self.factor * self.whole
-        )
+        return least + bisect_left(range(least, 1 << 50), True, key=self.favours_whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +81,7 @@ def choose_action(delta_rows: int, evidence: Evidence, grouped: bool, least: int
     costs = expected(evidence, grouped)
     differential = f"{costs.differential(delta_rows):.1f} s"
     whole = f"{costs.whole:.1f} s"
-    if delta_rows >= least and costs.differential(delta_rows) > costs.factor * costs.whole:
+    if delta_rows >= least and costs.favours_whole(delta_rows):
         ways = f"a whole refresh is expected to take {whole}, a differential one {differential}"
         return Choice(Action.FULL, f"{delta_rows} changed rows: {ways}", evidence.stored_rows)
     ways = f"a differential refresh is expected to take {differential}, a whole one {whole}"
@@ -97,11 +110,10 @@ def expected(evidence: Evidence, grouped: bool) -> Costs:
     return Costs(
         Experience.of(evidence.refreshes, stored),
         median_high([by_default, *wholes[:CONSIDERED]]),
-        _factor(evidence),
+        few_whole=_last_was_whole(past for past in evidence.refreshes if past.delta_rows < WORTH_ASKING),
+        many_whole=_last_was_whole(past for past in evidence.refreshes if past.delta_rows >= WORTH_ASKING),
     )
 
 
-def _factor(evidence: Evidence) -> float:
-    """Stay with the way of the last large refresh unless the other is clearly cheaper."""
-    stays_whole = bool(evidence.refreshes) and evidence.refreshes[0].whole
-    return 1 / MARGIN if stays_whole else MARGIN
+def _last_was_whole(refreshes: Iterator[PastRefresh]) -> bool:
+    return next((past.whole for past in refreshes), False)

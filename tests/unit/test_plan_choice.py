@@ -145,5 +145,9 @@ def test_a_whole_refresh_that_took_long_is_not_chosen_again() -> None:
 
 
 @pytest.mark.parametrize(("last_was_whole", "factor"), [(True, 1 / MARGIN), (False, MARGIN)])
-def test_the_margin_favours_the_way_of_the_last_large_refresh(last_was_whole: bool, factor: float) -> None:
-    assert expected(Evidence(1, 1, (PastRefresh(last_was_whole, WORTH_ASKING, 1.0),)), False).factor == factor
+def test_the_margin_favours_the_way_of_the_last_refresh(last_was_whole: bool, factor: float) -> None:
+    few = PastRefresh(False, WORTH_ASKING - 1, 1.0)
+    costs = expected(Evidence(1, 1, (few, PastRefresh(last_was_whole, WORTH_ASKING, 1.0))), False)
+    assert (costs.factor(WORTH_ASKING), costs.factor(WORTH_ASKING - 1)) == (factor, MARGIN)
+    small = expected(Evidence(1, 1, (replace(few, whole=last_was_whole),)), False)
+    assert small.factor(1) == small.factor(WORTH_ASKING) == factor
