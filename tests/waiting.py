@@ -11,9 +11,14 @@ from tests.conftest import Database
 PATIENCE = 60.0
 
 
-def wait_for(condition: Callable[[], Any], what: str, still_possible: Callable[[], bool] = lambda: True) -> Any:
+def wait_for(
+    condition: Callable[[], Any],
+    what: str,
+    still_possible: Callable[[], bool] = lambda: True,
+    patience: float = PATIENCE,
+) -> Any:
     """Return the condition's first true answer; fail when time is up, or it has become impossible."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while not (answer := condition()):
         assert still_possible() and time.monotonic() < deadline, f"waited in vain for {what}"
         time.sleep(0.01)

@@ -9,15 +9,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytrickle.watermarks import event_time
 from tests.conftest import Database
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import DataStreamWriter
 
 TABLE = "CREATE TABLE orders (id int NOT NULL, note text, placed_at timestamptz NOT NULL)"
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 LATENESS = timedelta(seconds=5)
 PER_FILE = 7
+# The two forms of the sink.
+FORMS = ("foreachBatch", "data source")
 
 
 @dataclass
@@ -55,6 +59,23 @@ class Stream:
         """Return the stream of orders, a file to a batch."""
         reader = spark.readStream.schema("id int, note string, placed_at timestamp")
         return reader.option("maxFilesPerTrigger", 1).json(str(self.directory / "arrivals"))
+
+    def writer(
+        self, frame: DataFrame, dsn: str, form: str, lateness: timedelta | None, table: str = "orders"
+    ) -> DataStreamWriter:
+        """Return what writes the stream from its checkpoint with a new sink; without a lateness by the query's own."""
+        # Imported late: a program must set the driver's path before Spark is.
+        from pytrickle.streaming import PostgresSinkSource, postgres_sink
+
+        writer = frame.writeStream.option("checkpointLocation", self.checkpoint)
+        if form == "foreachBatch":
+            generator = event_time(lateness) if lateness else None
+            return writer.foreachBatch(
+                postgres_sink(dsn, table, sink="files", event_time="placed_at", generator=generator)
+            )
+        frame.sparkSession.dataSource.register(PostgresSinkSource)
+        writer = writer.format("pytrickle").options(dsn=dsn, table=table, sink="files", event_time="placed_at")
+        return writer.option("watermark_lateness", str(lateness.total_seconds())) if lateness else writer
 
     def assert_promises_kept(self, db: Database, complete: bool = False) -> int:
         """Check that no order is there twice, and that no order below the watermark is missing; return how many are."""

@@ -11,10 +11,8 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.functions import col, lit, raise_error, when
 
-from pytrickle.streaming import PostgresSinkSource, postgres_sink
-from pytrickle.watermarks import event_time
 from tests.conftest import Database
-from tests.spark.streams import LATENESS, PER_FILE, TABLE, Stream
+from tests.spark.streams import FORMS, LATENESS, PER_FILE, TABLE, Stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,22 +51,9 @@ def small_batches(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 def run(stream: Stream, db: Database, frame: DataFrame, form: str, lateness: timedelta | None = LATENESS) -> None:
-    """Start the query from its checkpoint with a new sink, as after a restart, and let it take what has arrived.
-
-    Without a lateness the watermark is the query's own.
-    """
-    started = frame.writeStream.option("checkpointLocation", stream.checkpoint)
-    if form == "foreachBatch":
-        generator = event_time(lateness) if lateness else None
-        started = started.foreachBatch(
-            postgres_sink(db.dsn, "orders", sink="files", event_time="placed_at", generator=generator)
-        )
-    else:
-        frame.sparkSession.dataSource.register(PostgresSinkSource)
-        started = started.format("pytrickle").options(dsn=db.dsn, table="orders", sink="files", event_time="placed_at")
-        if lateness:
-            started = started.option("watermark_lateness", str(lateness.total_seconds()))
-    started.trigger(availableNow=True).start().awaitTermination()
+    """Start the query from its checkpoint, as after a restart, and let it take what has arrived."""
+    writer = stream.writer(frame, db.dsn, form, lateness)
+    writer.trigger(availableNow=True).start().awaitTermination()
 
 
 def arm(db: Database, moment: str, statement: str) -> None:
@@ -85,7 +70,7 @@ def disarm(db: Database) -> None:
     db.execute("DROP FUNCTION fault CASCADE")
 
 
-@pytest.mark.parametrize("form", ["foreachBatch", "data source"])
+@pytest.mark.parametrize("form", FORMS)
 def test_every_row_once_whatever_fails(
     orders: Database, stream: Stream, small_batches: SparkSession, form: str
 ) -> None:

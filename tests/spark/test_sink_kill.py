@@ -7,60 +7,108 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytrickle.streaming import postgres_sink
-from pytrickle.watermarks import event_time
+import pytest
+
 from tests.conftest import Database
 from tests.documents import ROOT
-from tests.spark.streams import LATENESS, TABLE, Stream
+from tests.spark.streams import FORMS, LATENESS, TABLE, Stream
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# With the sixteen faults of test_sink.py these make twenty.
-KILLS = 4
-FILES = 8
-BATCH = "SELECT COALESCE(max(batch_id), -1) FROM pgtrickle.pgt_sink_batches"
+# Of either form of the sink, which makes twenty.
+KILLS = 10
+# Of a query's Java only: it lives for seconds, so that compiling its code well is lost on it.
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# Seconds for a Spark to start, on a machine that is busy with other tests.
+PATIENCE = 240
 SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name ~ 'sink'"
 
 
-def test_killed_queries_lose_and_double_nothing(db: Database, tmp_path: Path, spark: SparkSession) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_killed_queries_lose_and_double_nothing(db: Database, tmp_path: Path, spark: SparkSession, form: str) -> None:
     db.execute(TABLE)
     stream, chance = Stream(tmp_path), random.Random()
-    for _ in range(KILLS):
-        stream.arrive(FILES)
-        kill_at(db, stream, batches=chance.randint(1, 3), later=chance.random())
-        assert stream.assert_promises_kept(db) > 0
-    finish(db, stream, spark)
+    found, committing = [], 0
+    with ExitStack() as stack:
+        query = stack.enter_context(Query.standing_by(db, stream, form))
+        for kill in range(KILLS):
+            stream.arrive(2)
+            query.start()
+            # The next one starts its Java meanwhile; it touches nothing before it is told to.
+            following = stack.enter_context(Query.standing_by(db, stream, form)) if kill + 1 < KILLS else query
+            committing += query.kill(db, later=chance.choice((0, chance.uniform(0, 1.5))))
+            found.append(stream.assert_promises_kept(db))
+            query = following
+    assert committing, "no query was killed with a batch under way"
+    assert found[-1] > 0
+    writer = stream.writer(stream.read(spark), db.dsn, form, LATENESS)
+    writer.trigger(availableNow=True).start().awaitTermination()
     stream.assert_promises_kept(db, complete=True)
     assert db.value("SELECT count(*) FROM pgtrickle.pgt_sink_batches") == 1
 
 
-def kill_at(db: Database, stream: Stream, batches: int, later: float) -> None:
-    """Start the query, and kill it and its Spark a moment after it has committed some more batches."""
-    until = db.value(BATCH) + batches
-    process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-m", "tests.spark.stream_program", db.dsn, str(stream.directory)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
-        cwd=ROOT,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        wait_for(lambda: db.value(BATCH) >= until, "batches to be committed", lambda: process.poll() is None)
+@dataclass(frozen=True)
+class Query:
+    """A streaming query in a process of its own, which waits to be told to start."""
+
+    process: subprocess.Popen[bytes]
+    messages: Path
+
+    @classmethod
+    @contextmanager
+    def standing_by(cls, db: Database, stream: Stream, form: str) -> Iterator[Query]:
+        """Start the process and its Spark; kill what is left of them at the end."""
+        program = [sys.executable, "-W", "ignore", "-m", "tests.spark.stream_program"]
+        own = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "JAVA_TOOL_OPTIONS": JAVA}
+        with tempfile.NamedTemporaryFile(dir=stream.directory, prefix="messages", delete=False) as messages:
+            process = subprocess.Popen(
+                [*program, db.dsn, str(stream.directory), form],
+                env={**os.environ, **own},
+                cwd=ROOT,
+                start_new_session=True,
+                stdin=subprocess.PIPE,
+                stderr=messages,
+            )
+        query = cls(process, Path(messages.name))
+        try:
+            yield query
+        finally:
+            query.end()
+
+    def start(self) -> None:
+        """Tell it to read the stream."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"start\n")
+        self.process.stdin.flush()
+
+    def kill(self, db: Database, later: float) -> bool:
+        """Kill it and its Spark some seconds after it began with its first batch; tell whether it was at work."""
+        wait_for(lambda: db.value(SESSIONS) > 0, f"a batch, see {self.messages}", self.runs, PATIENCE)
         time.sleep(later)
-        assert process.poll() is None
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    wait_for(lambda: db.value(SESSIONS) == 0, "the sessions of the killed query to end")
+        assert self.runs(), self.messages.read_text()
+        at_work = bool(db.value(SESSIONS))
+        self.end()
+        wait_for(lambda: db.value(SESSIONS) == 0, "the sessions of the killed query to end")
+        return at_work
 
+    def runs(self) -> bool:
+        """Whether the process has not ended."""
+        return self.process.poll() is None
 
-def finish(db: Database, stream: Stream, spark: SparkSession) -> None:
-    sink = postgres_sink(db.dsn, "orders", sink="files", event_time="placed_at", generator=event_time(LATENESS))
-    started = stream.read(spark).writeStream.foreachBatch(sink).option("checkpointLocation", stream.checkpoint)
-    started.trigger(availableNow=True).start().awaitTermination()
+    def end(self) -> None:
+        """Kill what still runs."""
+        if self.runs():
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        assert self.process.stdin is not None
+        self.process.stdin.close()

@@ -1,0 +1,44 @@
+"""Streams orders through Spark Connect into PostgreSQL, started anew for every file; run as a program, because a
+process that has a classic session cannot start one of the other kind."""
+
+import os
+import sys
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.connect.streaming.query import StreamingQuery
+from pyspark.sql.connect.streaming.readwriter import DataStreamWriter
+
+from pytrickle.execute.java import find_jdbc_jar
+from tests.spark.streams import FORMS, Stream
+
+os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-class-path {find_jdbc_jar()} --conf spark.ui.enabled=false pyspark-shell"
+
+
+def main(dsn: str, directory: str) -> None:
+    """Write a line per form of the sink, each into the table of its name."""
+    session = SparkSession.builder.remote("local[1]").getOrCreate()
+    for form in FORMS:
+        stream = Stream(Path(directory) / form)
+        for _ in range(2):
+            stream.arrive()
+            frame = stream.read(session).withWatermark("placed_at", "5 seconds")
+            writer = stream.writer(frame, dsn, form, None, table=f'"{form}"')
+            started(writer.trigger(availableNow=True)).awaitTermination()
+        sys.stdout.write(f"{form} {len(stream.orders)}\n")
+    sys.stdout.write(f"{type(session).__module__}\n")
+
+
+def started(writer: DataStreamWriter, attempts: int = 5) -> StreamingQuery:
+    """Start a query; its Python worker has ten seconds to connect back, which on a busy machine may be too few."""
+    try:
+        return writer.start()
+    except PySparkException as error:
+        if attempts == 1 or "connect back" not in str(error):
+            raise
+    return started(writer, attempts - 1)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
