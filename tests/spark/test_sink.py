@@ -19,7 +19,7 @@ from tests.spark.streams import LATENESS, PER_FILE, TABLE, Stream
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-STAGED = "SELECT count(*) FROM pg_class WHERE relnamespace = 'pgtrickle_changes'::regnamespace AND relname ~ '^sink_'"
+STAGED = "SELECT count(*) FROM pg_class WHERE relnamespace = 'pgtrickle_sinks'::regnamespace AND relname ~ '^sink_'"
 DIE = "PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60)"
 LOSE = """FOR staging IN SELECT oid FROM pg_class WHERE relname ~ '^sink_[0-9]+_[0-9a-f]+$' LOOP
     EXECUTE 'TRUNCATE ' || staging; END LOOP"""
