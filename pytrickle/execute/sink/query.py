@@ -47,7 +47,7 @@ def check_stateless(frame: DataFrame) -> None:
     if lineage is not None and _STATE in lineage:
         raise InvalidArgument(
             "The query keeps state, as joins and aggregations do, so its rows may come later than withWatermark says.",
-            "Give the sink a generator whose lateness is that delay and, of a join, its interval on top.",
+            "Give the sink a generator that allows for it: for an inner join, one of the delay plus the interval.",
         )
 
 
