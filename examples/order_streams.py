@@ -6,6 +6,16 @@
 Orders come as JSON files, order lines as messages of Kafka. Without a broker the messages are replayed from files that
 look as Spark's Kafka source does: key and value in bytes, and a timestamp. Everything is made in a schema named
 order_streams, which is replaced if it is there. Needs NumPy: pip install 'pytrickle-postgres[arrays]'.
+
+With a broker, Spark gets its connector for Kafka from Maven Central, and the topic order_lines must be filled before,
+such as by kafka-console-producer.sh --bootstrap-server broker:9092 --topic order_lines, which takes a message per line:
+
+    {"order_id": 1, "product": "pen", "at": "2026-03-02T11:41:00Z"}
+    {"order_id": 1, "product": "ink", "at": "2026-03-02T12:00:00Z"}
+    {"order_id": 2, "product": "paper", "at": "2026-03-02T12:01:00Z"}
+    {"order_id": 3, "product": "chair", "at": "2026-03-02T12:10:00Z"}
+
+As these lines are all there from the beginning, the report shows nothing before the orders are as far.
 """
 
 import base64
@@ -16,6 +26,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import psycopg
+import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, from_json
 
@@ -51,9 +62,9 @@ def messages(spark: SparkSession, directory: Path, broker: str | None) -> DataFr
 
 
 def order_lines(received: DataFrame) -> DataFrame:
-    """Return the rows for the table: what is in the value, and when the message was made."""
-    value = from_json(col("value").cast("string"), "order_id bigint, product string")
-    return received.select(value.alias("line"), col("timestamp").alias("at")).select("line.*", "at")
+    """Return the rows for the table, which are in the values; Kafka's own timestamp is when a message was sent."""
+    value = from_json(col("value").cast("string"), "order_id bigint, product string, at timestamp")
+    return received.select(value.alias("line")).select("line.*")
 
 
 def load_orders(spark: SparkSession, dsn: str, directory: Path) -> None:
@@ -97,14 +108,18 @@ def order(number: int, customer: str, clock: str) -> dict[str, object]:
 
 def message(number: int, product: str, clock: str) -> dict[str, object]:
     """Return a message as Kafka has it; bytes in JSON are in base 64."""
-    value = json.dumps({"order_id": number, "product": product}).encode()
-    return {"value": base64.b64encode(value).decode(), "topic": "order_lines", "timestamp": f"2026-03-02T{clock}:00Z"}
+    at = f"2026-03-02T{clock}:00Z"
+    value = json.dumps({"order_id": number, "product": product, "at": at}).encode()
+    return {"value": base64.b64encode(value).decode(), "topic": "order_lines", "timestamp": at}
 
 
 def show(connection: psycopg.Connection, client: pytrickle.Client) -> None:
     """Refresh what is due and print the report."""
     client.tick()
     (report,) = (table for table in client.stream_tables() if table.stream_table == "order_streams.report")
+    if report.effective_watermark is None:
+        print("report: nothing yet")
+        return
     print(f"report, complete through {report.effective_watermark:%H:%M}:")
     for row in connection.execute("SELECT id, customer, lines FROM order_streams.report ORDER BY id"):
         print("  order {} of {}: {} lines".format(*row))
@@ -121,10 +136,16 @@ def set_up(connection: psycopg.Connection, client: pytrickle.Client) -> None:
     client.create_stream_table("order_streams.report", REPORT, watermark_gating="hold_back", require_watermark=True)
 
 
+def connectors(broker: str | None) -> list[str]:
+    """Return what Spark needs to read from Kafka, by its coordinates in Maven."""
+    return [] if broker is None else [f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"]
+
+
 def main(dsn: str, broker: str | None = None) -> None:
     """Play a morning on which the lines of the last order are late."""
     pytrickle.install(dsn)
-    spark = pytrickle.configure_spark_with_pytrickle(SparkSession.builder.master("local[2]")).getOrCreate()
+    builder = SparkSession.builder.master("local[2]")
+    spark = pytrickle.configure_spark_with_pytrickle(builder, extra_packages=connectors(broker)).getOrCreate()
     with (
         tempfile.TemporaryDirectory() as directory,
         psycopg.connect(dsn, autocommit=True) as connection,

@@ -62,7 +62,10 @@ FUNCTIONS = {
         "discard_late_rows",
         "claim_late_rows",
     ),
-    "Sinks": ("claim_sink_batch", "create_sink_staging", "drop_sink_staging"),
+    "Sinks": (
+        *("claim_sink_batch", "create_sink_staging", "drop_sink_staging", "drop_sink"),
+        *("staged_rows", "staged_event_time", "watermark_of"),
+    ),
     "Source gates": ("gate_source", "ungate_source", "source_gates", "bootstrap_gate_status"),
     "Watermark groups": (
         "create_watermark_group",

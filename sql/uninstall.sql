@@ -3,4 +3,5 @@
 SET LOCAL client_min_messages = warning;
 DROP SCHEMA IF EXISTS pgtrickle_state CASCADE;
 DROP SCHEMA IF EXISTS pgtrickle_changes CASCADE;
+DROP SCHEMA IF EXISTS pgtrickle_sinks CASCADE;
 DROP SCHEMA IF EXISTS pgtrickle CASCADE;

@@ -9,6 +9,7 @@ from sqlalchemy import (
     Integer,
     Interval,
     MetaData,
+    Numeric,
     Table,
     Text,
 )
@@ -297,4 +298,6 @@ sink_batches = Table(
     Column("batch_id", BigInteger),
     Column("committed_at", TIMESTAMP),
     Column("committed_by", Text),
+    Column("row_count", BigInteger),
+    Column("row_digest", Numeric),
 )

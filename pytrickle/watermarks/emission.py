@@ -22,7 +22,7 @@ def emission_interval(rows_per_second: float) -> timedelta:
 
 
 class Emission:
-    """Says when the next watermark is due; `interval` is fixed, or None to go by the throughput."""
+    """Says when the next watermark is due; `interval` is fixed (zero: every time), or None to go by the throughput."""
 
     def __init__(self, interval: timedelta | None = None, clock: Clock = utc_now) -> None:
         if interval is not None:
@@ -39,10 +39,13 @@ class Emission:
         self._since = min(self._since, moment)
         self._rows += rows
         elapsed = moment - self._since
-        if elapsed <= timedelta(0) or elapsed < self._wait(elapsed):
+        if elapsed < self._wait(elapsed):
             return False
         self._since, self._rows = moment, 0
         return True
 
     def _wait(self, elapsed: timedelta) -> timedelta:
-        return self._interval or emission_interval(self._rows / elapsed.total_seconds())
+        if self._interval is not None:
+            return self._interval
+        # Of no time at all there is no throughput.
+        return emission_interval(self._rows / elapsed.total_seconds() if elapsed else 0)

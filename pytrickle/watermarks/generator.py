@@ -82,6 +82,11 @@ class Generator:
         """Return the watermark in force, None while nothing may be asserted."""
         return self._asserted.watermark
 
+    @property
+    def needs_rows(self) -> bool:
+        """Return whether nothing but rows moves the watermark, so that it never advances without seeing them."""
+        return self._heeds == Heeds.ROWS
+
     def observe(self, event_time: datetime | None, arrived_at: datetime | None = None) -> bool:
         """Take a row into account that arrived at a moment, else now; return whether it is late.
 

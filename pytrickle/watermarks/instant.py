@@ -32,11 +32,13 @@ def parameter(watermark: datetime) -> str:
 
 
 def microseconds(moment: datetime) -> int:
-    """Return a moment in microseconds since 1970; raise InvalidArgument if it has no UTC offset.
+    """Return a moment in microseconds since 1970; raise InvalidArgument if it is none, or has no UTC offset.
 
     >>> microseconds(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
     1000000
     """
+    if not isinstance(moment, datetime):
+        raise InvalidArgument(f"{moment!r} is not a datetime.", "Give a datetime with a UTC offset.")
     if moment.tzinfo is None:
         raise InvalidArgument(f"{moment} has no UTC offset.", "Give it one, such as tzinfo=datetime.UTC.")
     return span(moment - _EPOCH)

@@ -54,6 +54,19 @@ class Loading:
         self.generator.observe_batch(times(frame, self._event_time))
         return frame
 
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Forget the rows seen in a block that fails, for use within a savepoint: what is rolled back moves nothing.
+
+        ``with connection.transaction(), loading.attempt():`` for psycopg, ``connection.begin_nested()`` for SQLAlchemy.
+        """
+        before = self.generator.copy()
+        try:
+            yield
+        except BaseException:
+            self.generator.take_over(before)
+            raise
+
     def _reader(self) -> Callable[[Any], Any]:
         match self._event_time:
             case None:
@@ -72,7 +85,8 @@ def load(
 
     `connection` is one of psycopg 3 or SQLAlchemy without an open transaction. `event_time` says where a row has its
     event time: a key, a position, or a function of the row; for frames the name of a column. The rows are those that
-    went through `rows` or `frame`, whatever else the block does.
+    went through `rows` or `frame`, whatever else the block does: also those that it rolls back to a savepoint, unless
+    they went through within `Loading.attempt`.
 
     The generator has seen the rows and emitted only after the commit; if anything fails, it is as it was before.
     While nothing may be asserted, only the rows are committed. The database refuses a watermark behind the one it has,
@@ -89,20 +103,26 @@ def load(
     committed = False
     with own.begin():
         transaction = own.value(_TRANSACTION, ())
+        # With AUTOCOMMIT each statement has one of its own.
+        _check_transaction(own, transaction)
         yield loading
-        _advance(own, source, loading.generator, transaction)
+        _check_transaction(own, transaction)
+        _advance(own, source, loading.generator)
         committed = True
     # psycopg.Rollback leaves a block of psycopg's without an error.
     if committed:
         generator.take_over(loading.generator)
 
 
-def _advance(own: Session, source: str, generator: Generator, transaction: str) -> None:
+def _check_transaction(own: Session, transaction: str) -> None:
     if own.value(_TRANSACTION, ()) != transaction:
         raise InvalidArgument(
-            "The rows were not loaded in one transaction.",
+            "The rows would not be loaded in one transaction.",
             "Leave the isolation level AUTOCOMMIT, and commits and rollbacks in the block, away.",
         )
+
+
+def _advance(own: Session, source: str, generator: Generator) -> None:
     # What is emitted by a copy is in force nowhere until the commit.
     watermark = generator.emit()
     if watermark is not None:

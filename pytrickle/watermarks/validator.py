@@ -19,8 +19,11 @@ class Validator:
         self.regressions = 0
 
     def check(self, watermark: datetime) -> bool:
-        """Return whether a watermark is not behind the ones before it; one that is behind is counted and forgotten."""
-        if self.watermark is not None and watermark < self.watermark:
+        """Return whether a watermark is not behind the ones before it, else count and forget it; never raise.
+
+        One without a UTC offset counts as behind: nobody can say that it is not.
+        """
+        if watermark.tzinfo is None or (self.watermark is not None and watermark < self.watermark):
             self.regressions += 1
             return False
         self.watermark = watermark

@@ -27,7 +27,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.capture_obstacle(source regclass) RETURNS t
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     SELECT CASE
-        WHEN n.nspname IN ('pg_catalog', 'information_schema', 'pgtrickle', 'pgtrickle_changes', 'pgtrickle_state')
+        WHEN n.nspname IN ('pg_catalog', 'information_schema', 'pgtrickle', 'pgtrickle_changes', 'pgtrickle_sinks', 'pgtrickle_state')
             THEN 'is a system table'
         WHEN c.relkind = 'm' THEN 'is a materialized view'
         WHEN c.relkind = 'f' THEN 'is a foreign table'

@@ -37,7 +37,7 @@ BEGIN
     schema_name := CASE cardinality(parts) WHEN 1 THEN creation_schema(search_path) WHEN 2 THEN parts[1] END;
     table_name := parts[cardinality(parts)];
     IF cardinality(parts) > 2 OR length(table_name) > 63
-        OR schema_name ~ '^(pg_|pgtrickle$|pgtrickle_changes$|pgtrickle_state$|information_schema$)'
+        OR schema_name ~ '^(pg_|pgtrickle$|pgtrickle_changes$|pgtrickle_sinks$|pgtrickle_state$|information_schema$)'
     THEN
         PERFORM refuse_value('name', name, 'Use name or schema.name, in a schema of your own.');
     ELSIF schema_name IS NULL OR to_regnamespace(quote_ident(schema_name)) IS NULL THEN

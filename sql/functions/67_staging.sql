@@ -1,8 +1,8 @@
 -- Staging tables that a refresh or a sink left behind.
 
 -- Executors of a dead refresher, or a task that was given up, may still be writing to one: it is left for the next time.
-CREATE OR REPLACE FUNCTION pgtrickle.drop_unused_staging(prefix text) RETURNS integer
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET lock_timeout = '100ms'
+CREATE OR REPLACE FUNCTION pgtrickle.drop_unused_staging(namespace text, prefix text) RETURNS integer
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET lock_timeout = '100ms' SET client_min_messages = warning
 AS $$
 DECLARE
     staging regclass;
@@ -10,10 +10,11 @@ DECLARE
 BEGIN
     FOR staging IN
         SELECT oid FROM pg_class
-        WHERE relnamespace = 'pgtrickle_changes'::regnamespace AND relkind = 'r' AND relname ~ format('^%s_[0-9a-f]+$', prefix)
+        WHERE relnamespace = namespace::regnamespace AND relkind = 'r' AND relname ~ format('^%s_[0-9a-f]+$', prefix)
     LOOP
         BEGIN
-            EXECUTE format('DROP TABLE %s', staging);
+            -- What somebody made to depend on its type must not keep it.
+            EXECUTE format('DROP TABLE %s CASCADE', staging);
             dropped := dropped + 1;
         EXCEPTION WHEN lock_not_available OR undefined_table THEN
             NULL;
@@ -22,13 +23,13 @@ BEGIN
     RETURN dropped;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.drop_unused_staging(text) IS
-    'Drops the staging tables of this prefix that nobody uses any more; returns how many.';
+COMMENT ON FUNCTION pgtrickle.drop_unused_staging(text, text) IS
+    'Drops the staging tables of this schema and prefix that nobody uses any more; returns how many.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.drop_staging(p_pgt_id integer) RETURNS integer
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT drop_unused_staging(format('staging_%s', p_pgt_id))
+    SELECT drop_unused_staging('pgtrickle_changes', format('staging_%s', p_pgt_id))
 $$;
 COMMENT ON FUNCTION pgtrickle.drop_staging(integer) IS
     'Drops staging tables of a stream table that nobody uses any more; returns how many.';

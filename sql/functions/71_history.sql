@@ -64,6 +64,7 @@ BEGIN
     DELETE FROM pgt_late_rows AS l WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.source_relid);
     PERFORM drop_event_time(e.source_relid) FROM pgt_event_times AS e WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = e.source_relid);
     PERFORM forget_late_rows(oldest);
+    PERFORM forget_sinks();
     RETURN refreshes + advances;
 END
 $$;

@@ -26,15 +26,16 @@ CREATE OR REPLACE FUNCTION pgtrickle.watermark_pace(
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     SELECT count(*),
-           extract(epoch FROM max(h.watermark) FILTER (WHERE h.finite) - min(h.watermark) FILTER (WHERE h.finite))::double precision
-           / NULLIF(extract(epoch FROM max(h.advanced_at) FILTER (WHERE h.finite) - min(h.advanced_at) FILTER (WHERE h.finite)), 0)::double precision,
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM h.step)::double precision)
+           / NULLIF(percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM h.since)::double precision) FILTER (WHERE h.step IS NOT NULL), 0),
            (array_agg(h.since ORDER BY h.history_id DESC))[1],
            percentile_cont(0.5) WITHIN GROUP (ORDER BY h.since)
-    FROM (SELECT a.history_id, a.watermark, a.advanced_at, isfinite(a.watermark) AS finite, a.advanced_at - lag(a.advanced_at) OVER (ORDER BY a.history_id) AS since
+    FROM (SELECT a.history_id, a.advanced_at - lag(a.advanced_at) OVER (ORDER BY a.history_id) AS since,
+                 distance(a.watermark, lag(a.watermark) OVER (ORDER BY a.history_id)) AS step
           FROM pgt_watermark_history AS a WHERE a.source_relid = source) AS h
 $$;
 COMMENT ON FUNCTION pgtrickle.watermark_pace(regclass) IS
-    'How a watermark moved, by the advances in its history: their number, event time gained per time passed, and the last and the median time between two.';
+    'How a watermark moved, by the advances in its history: their number, the median step over the median time between two, and the last and the median of these times.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.watermark_metrics()
     RETURNS TABLE (source text, watermark timestamptz, lag interval, group_lag interval, idle boolean, idle_share double precision, advances bigint,
@@ -61,6 +62,6 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle.watermark_metrics() IS
     'The watermark of each source as numbers. lag: behind the clock; group_lag: behind the fastest source of its groups. idle_share: of the sources of its groups. '
-    'advances, rate (event time gained per time passed; 1 keeps up), last_interval and median_interval (between advances; compare since_advance with it) by the '
+    'advances, rate (the median step of event time over the median time between two advances; 1 keeps up), last_interval and median_interval (between advances; compare since_advance with it) by the '
     'history that is kept. late_rows and late_ratio count since the event time was declared; NULL without one. The ratio rests on PostgreSQL''s statistics: '
-    'approximate, and NULL after they were reset. Refused advances are not counted: their transactions leave no trace.';
+    'approximate, and NULL after they were reset. Regressions are in Python''s metrics only: an advance that moves back is refused, and its transaction leaves no trace.';

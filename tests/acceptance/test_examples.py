@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
+import pyspark
 import pytest
 
 import pytrickle
@@ -45,6 +46,22 @@ def test_the_streaming_example_holds_the_report_back(
     )
     assert first == second == ["11:58:", "  order 1 of Ada: 2 lines"]
     assert third == ["12:08:", "  order 1 of Ada: 2 lines", "  order 2 of Boole: 1 lines", "  order 3 of Codd: 1 lines"]
+
+
+def test_the_streaming_example_says_when_there_is_nothing_to_show(
+    db: Database, spark: "SparkSession", capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = runpy.run_path(str(EXAMPLES / "order_streams.py"))
+    with db.connect() as connection, pytrickle.connect(db.dsn, spark=spark) as client:
+        example["set_up"](connection, client)
+        example["show"](connection, client)
+    assert capsys.readouterr().out == "report: nothing yet\n"
+
+
+def test_the_streaming_example_brings_the_connector_that_its_broker_needs() -> None:
+    connectors = runpy.run_path(str(EXAMPLES / "order_streams.py"))["connectors"]
+    assert connectors(None) == []
+    assert connectors("broker:9092") == [f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"]
 
 
 def test_the_sql_example_gates_the_report_through_its_intermediate_tables(db: Database, spark: "SparkSession") -> None:

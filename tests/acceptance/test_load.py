@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -212,7 +213,16 @@ def test_a_transaction_that_the_load_would_not_see_end_is_refused(
         pytest.raises(InvalidArgument, match="one transaction"),
         load(connection, "orders", event_time=1, generator=generator) as loading,
     ):
+        connection.exec_driver_sql(INSERT, list(loading.rows(ROWS)))
+    assert loaded(orders) == set()
+    split = orders.connect()
+    with (
+        pytest.raises(InvalidArgument, match="one transaction"),
+        load(split, "orders", event_time=1, generator=generator) as loading,
+    ):
         list(loading.rows(ROWS))
+        split.execute("COMMIT")
+        split.execute("BEGIN")
     with pytest.raises(InvalidArgument, match="not a connection"), load(object(), "orders", generator=generator):
         pass
     assert (watermark(orders), generator.watermark) == (None, None)
@@ -229,3 +239,18 @@ def test_rows_need_to_know_where_their_event_time_is(orders: Database, generator
         load(orders.connect(), "orders", event_time=1, generator=generator) as loading,
     ):
         loading.frame(pd.DataFrame(ROWS))
+
+
+def test_rows_of_an_attempt_that_failed_move_nothing(orders: Database, generator: Generator) -> None:
+    connection = orders.connect()
+    with load(connection, "orders", event_time=1, generator=generator) as loading:
+        with (
+            contextlib.suppress(psycopg.errors.UniqueViolation),
+            connection.transaction(),
+            loading.attempt(),
+        ):
+            connection.cursor().executemany(INSERT, loading.rows([(1, noon(3)), (1, noon(9))]))
+        with connection.transaction(), loading.attempt():
+            connection.cursor().executemany(INSERT, loading.rows(ROWS))
+    assert (loaded(orders), watermark(orders)) == ({1, 2}, noon(-2))
+    assert generator.metrics(NOON).rows == 2

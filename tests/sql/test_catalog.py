@@ -9,9 +9,11 @@ from tests.conftest import Database
 from tests.sql.checks import refused
 
 SQL = Path(__file__).parents[2] / "sql"
-OURS = "('pgtrickle', 'pgtrickle_changes', 'pgtrickle_state')"
+OURS = "('pgtrickle', 'pgtrickle_changes', 'pgtrickle_sinks', 'pgtrickle_state')"
 PREFLIGHTS = ("migrations/0001_catalog.sql", "functions/00_preflight.sql")
-SINKS = {"claim_sink_batch", "create_sink_staging", "drop_sink_staging"}
+SINKS = {"claim_sink_batch", "create_sink_staging", "drop_sink", "drop_sink_staging"} | {
+    *("staged_event_time", "staged_rows", "watermark_of"),
+}
 WITH_ARGUMENTS = {"advance_watermark", "assert_fresh", "wait_for", "watermark_history"} | SINKS
 PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     "dag",

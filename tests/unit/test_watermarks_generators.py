@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
@@ -318,3 +319,9 @@ def test_an_adaptive_generator_that_reads_a_window_again_stays_where_it_is() -> 
             generator.observe(noon(number), noon(number + number % 7))
         emitted = generator.emit(noon(200))
         assert emitted == noon(149 - 6)
+
+
+@pytest.mark.parametrize("moment", ["2026-01-01", date(2026, 1, 1), 1_700_000_000])
+def test_what_is_no_moment_is_refused(moment: Any) -> None:
+    with pytest.raises(InvalidArgument, match="is not a datetime"):
+        event_time().observe(moment)

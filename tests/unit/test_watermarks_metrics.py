@@ -104,6 +104,11 @@ def test_a_given_interval_is_kept_whatever_comes() -> None:
     assert [emission.due(10**6, noon(elapsed)) for elapsed in (1, 4.9, 5, 9.9, 10)] == [False, False, True, False, True]
 
 
+def test_an_interval_of_nothing_emits_every_time() -> None:
+    emission = Emission(seconds(0), SetClock())
+    assert [emission.due(1, noon(elapsed)) for elapsed in (0, 0, 0.5, 0.2)] == [True] * 4
+
+
 def test_a_clock_that_is_set_back_does_not_put_emission_off() -> None:
     emission = Emission(clock=SetClock(noon(HOUR)))
     assert not emission.due(1, noon(0))

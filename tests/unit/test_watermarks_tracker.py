@@ -250,6 +250,13 @@ def test_a_validator_counts_regressions_and_does_not_raise() -> None:
     assert not Validator(noon(10)).check(noon(9))
 
 
+def test_a_validator_counts_what_cannot_be_compared_instead_of_raising() -> None:
+    validator = Validator()
+    naive = noon().replace(tzinfo=None)
+    assert [validator.check(one) for one in (naive, noon(), naive, noon(1))] == [False, True, False, True]
+    assert (validator.watermark, validator.regressions) == (noon(1), 2)
+
+
 def test_rows_are_judged_by_the_watermark_of_all_inputs(clock: SetClock) -> None:
     tracker = Tracker(["a", "b"], clock=clock)
     tracker.report("a", noon(10))

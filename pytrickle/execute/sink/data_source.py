@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from pytrickle.errors import InvalidArgument, PytrickleError
 from pytrickle.execute.sink.commit import commit_batch, drop_staged
-from pytrickle.execute.sink.query import generator_of
+from pytrickle.execute.sink.query import check_event_time, generator_of
 from pytrickle.execute.sink.stage import Part, Target, stage
 from pytrickle.execute.sink.text import columns
 from pytrickle.watermarks import Generator
@@ -35,7 +35,8 @@ class PostgresSinkSource(DataSource):
     Register it by `spark.dataSource.register`. Options: `dsn`, `table`, `sink` (the name that its batches are counted
     under, which belongs to one checkpoint), `event_time` (a column), and `watermark_lateness` in seconds, in place of
     the delay of the query's own `withWatermark`. The watermark is the newest event time minus that, and never lower
-    than the table has it. Needs PySpark 4.1.
+    than the table has it. A query that keeps state needs `watermark_lateness`: rows come out of a join later than the
+    delay says, by as much as its interval, and a data source does not see what query it writes. Needs PySpark 4.1.
     """
 
     @classmethod
@@ -49,6 +50,7 @@ class PostgresSinkSource(DataSource):
             raise InvalidArgument("The sink appends; it cannot replace what it wrote.", "Use outputMode('append').")
         options = _checked(self.options)
         target = Target(options["dsn"], options["table"], options["sink"], columns(schema))
+        check_event_time(target.columns, options["event_time"])
         return PostgresStreamWriter(target, options["event_time"], _lateness(options, schema))
 
 
@@ -88,5 +90,5 @@ def _lateness(options: Mapping[str, str], schema: StructType) -> Generator:
         return generator_of(schema, options["event_time"])
     try:
         return newest(timedelta(seconds=float(seconds)))
-    except ValueError:
+    except (ValueError, OverflowError):
         raise InvalidArgument(f"{seconds!r} is not a watermark_lateness.", "Give seconds, such as 5.") from None

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from pytrickle.errors import InvalidArgument
 from pytrickle.execute.sink.commit import commit_batch
-from pytrickle.execute.sink.query import generator_of
+from pytrickle.execute.sink.query import check_event_time, check_stateless, generator_of
 from pytrickle.execute.sink.stage import Part, Target, stage
 from pytrickle.execute.sink.text import columns
 from pytrickle.watermarks import Generator
@@ -30,7 +31,9 @@ class PostgresSink:
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Load a micro-batch and advance the watermark in one transaction, unless that was committed before."""
         target = Target(self.dsn, self.table, self.sink, columns(frame.schema))
+        check_event_time(target.columns, self.event_time)
         if self.generator is None:
+            check_stateless(frame)
             self.generator = generator_of(frame.schema, self.event_time)
         parts = [Part(*row) for row in frame.mapInArrow(_staging(target), _PARTS).collect()]
         commit_batch(target, batch_id, parts, self.generator, self.event_time)
@@ -42,11 +45,19 @@ def postgres_sink(
     """Return a function for `writeStream.foreachBatch` that loads each batch into a table exactly once.
 
     Batches are counted under the name `sink`, which belongs to one checkpoint. The columns of the query are those of
-    the table, by name. `event_time` names the column whose values the generator sees; without a generator the
-    watermark is the query's own, declared by `withWatermark` on that column. The query must be one that only appends.
+    the table, by name. `event_time` names the column whose values the generator sees. The query must be one that only
+    appends.
+
+    Without a generator the watermark is the query's own: the newest event time minus the delay of `withWatermark` for
+    that column. This holds only where the query keeps no state: rows come out of a join later by as much as its
+    interval. Such a query is refused without a generator; through Spark Connect that cannot be seen.
+
+    Raises InvalidArgument for a generator that goes by rows, without `event_time`.
 
     The tasks write to the database themselves: pytrickle must be installed on the executors, `dsn` be valid there.
     """
+    if generator is not None and generator.needs_rows and event_time is None:
+        raise InvalidArgument("The generator goes by rows, and event_time is not given.", "event_time='placed_at'")
     return PostgresSink(dsn, table, sink, event_time, generator)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
+from pyspark.errors import PySparkAttributeError, PySparkNotImplementedError
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from pytrickle.errors import InvalidArgument
@@ -12,12 +15,15 @@ from pytrickle.watermarks import event_time as newest
 
 # Where Spark notes the delay of withWatermark, on the column that it was called for.
 _DELAY = "spark.watermarkDelayMs"
+# Named in the lineage of all that stateful operators give.
+_STATE = b"StateStore"
 
 
 def generator_of(schema: StructType, event_time: str | None) -> Generator:
     """Return a generator with the delay of the query's own `withWatermark`, found on the column of event times.
 
-    Raises InvalidArgument where the query has none.
+    Where the query keeps state its rows may come later than that; see `check_stateless`. Raises InvalidArgument where
+    the query declares none.
     """
     delay = schema[event_time].metadata.get(_DELAY) if event_time in schema.fieldNames() else None
     if delay is None:
@@ -26,3 +32,28 @@ def generator_of(schema: StructType, event_time: str | None) -> Generator:
             "Call withWatermark for the column that event_time names, or give the sink a generator.",
         )
     return newest(timedelta(milliseconds=delay))
+
+
+def check_stateless(frame: DataFrame) -> None:
+    """Refuse a micro-batch of a query that keeps state, whose rows come later than `withWatermark` says.
+
+    A join gives rows that are older than its watermark by as much as its interval. Through Spark Connect nobody sees
+    whether there is state, and nothing is refused. Raises InvalidArgument.
+    """
+    try:
+        lineage = frame.rdd.toDebugString()
+    except (PySparkAttributeError, PySparkNotImplementedError):
+        return
+    if lineage is not None and _STATE in lineage:
+        raise InvalidArgument(
+            "The query keeps state, as joins and aggregations do, so its rows may come later than withWatermark says.",
+            "Give the sink a generator that allows for it: for an inner join, one of the delay plus the interval.",
+        )
+
+
+def check_event_time(columns: Sequence[str], event_time: str | None) -> None:
+    """Raise InvalidArgument if the column of event times is none of the query's."""
+    if event_time is not None and event_time not in columns:
+        raise InvalidArgument(
+            f"The query has no column {event_time}.", f"Let event_time name one of {', '.join(columns)}."
+        )

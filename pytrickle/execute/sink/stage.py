@@ -15,7 +15,7 @@ from pyspark import TaskContext
 
 from pytrickle.execute.sink.text import written
 
-SCHEMA = "pgtrickle_changes"
+SCHEMA = "pgtrickle_sinks"
 _QUERY = "sql.streaming.queryId"
 _CREATE = "SELECT pgtrickle.create_sink_staging(%s::regclass, %s, %s)"
 
