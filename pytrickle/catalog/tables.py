@@ -1,17 +1,6 @@
 """SQLAlchemy Core metadata of the catalog tables: the one place where Python spells their column names."""
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    DateTime,
-    Identity,
-    Integer,
-    Interval,
-    MetaData,
-    Table,
-    Text,
-)
+from sqlalchemy import BigInteger, Boolean, Column, DateTime, Identity, Integer, Interval, MetaData, Table, Text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, OID, REGCLASS
 from sqlalchemy.types import UserDefinedType
 
@@ -93,6 +82,7 @@ stream_tables = Table(
     Column("watermark_retention", Interval),
     Column("output_mode", Text, nullable=False),
     Column("window_end", Text),
+    Column("earlier_query_through", TIMESTAMP),
 )
 
 dependencies = Table(

@@ -140,9 +140,13 @@ def test_a_refresh_from_scratch_leaves_emitted_windows_alone(events: Shop) -> No
     events.db.execute("UPDATE pgtrickle.pgt_stream_tables SET reinitialize_reason = 'for a test'")
     assert events.tick()["tumbling"].action == "REINITIALIZE"
     assert events.rows("tumbling") == emitted and len(emitted) == 1
+    late = "SELECT window_end, weight, change ->> 'page' FROM pgtrickle.late_changes()"
+    assert events.db.execute(late) == [(moment(300), 0, "1")]
+    events.assert_verified()
     advance(events, 600)
     events.tick()
     assert events.rows("tumbling") == emitted | {row for row in events.db.execute(TUMBLING) if row[1] == moment(600)}
+    events.assert_verified()
 
 
 def test_complete_computes_the_whole_every_time(events: Shop) -> None:
