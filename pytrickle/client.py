@@ -112,7 +112,7 @@ class Client(Reader, Sources, LateData):
                 .fetchone()
             )
             if row is not None:
-                self._require(int(row[0]), options)
+                self._require(int(row[0]))
 
     def alter_stream_table(
         self, name: str, *, query: str | None = None, reset: Sequence[str] = (), **options: Unpack[Options]
@@ -120,14 +120,15 @@ class Client(Reader, Sources, LateData):
         """Change the given options of a stream table, from the next tick on; those in `reset` go to their defaults.
 
         A new `query` must have the same columns. Raises CycleDetected where it would read itself, which is not allowed,
-        or QueryRefused where that is, but some query of the cycle is not monotone.
+        or QueryRefused where that is, but some query of the cycle is not monotone; NotDifferentiable as creation does.
         """
         connection = self._connection()
         arguments = {"name": name, "query": query, "reset": list(reset)}
         with translate_errors(), connection.transaction():
             connection.execute(*call("alter_stream_table", arguments, options))
             pgt_id = catalog.resolve_name(connection, name)
-            self._require(pgt_id, options)
+            if query is not None or "refresh_mode" in options:
+                self._require(pgt_id)
             check_monotone(self._refreshing().planner, connection, pgt_id)
 
     def drop_stream_table(self, name: str, *, cascade: bool = False) -> None:
@@ -271,13 +272,13 @@ class Client(Reader, Sources, LateData):
         )
         return self._refresher
 
-    def _require(self, pgt_id: int, options: Options) -> None:
+    def _require(self, pgt_id: int) -> None:
         """Refuse what a planner must refuse: a mode that needs a delta rule, for a query that has none."""
-        window_end = options.get("window_end")
-        if options.get("refresh_mode") != "DIFFERENTIAL" and window_end is None:
+        table = catalog.stream_table(self._connection(), pgt_id)
+        if table.refresh_mode != "DIFFERENTIAL" and table.window_end is None:
             return
         shape = self._refreshing().planner.shape(self._connection(), pgt_id)
-        if window_end is not None:
-            check_append(shape, window_end)
+        if table.window_end is not None:
+            check_append(shape, table.window_end)
         if shape.full_reason:
             raise NotDifferentiable(f"The query cannot be refreshed differentially: {shape.full_reason}.")

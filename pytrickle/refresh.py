@@ -9,8 +9,9 @@ import psycopg
 
 from pytrickle.apply.bulk import staging_table
 from pytrickle.apply.commit import Commitment, Committed, commit
+from pytrickle.apply.windows import has_closing
 from pytrickle.catalog.definition import Window
-from pytrickle.catalog.refresh import StreamTable, closes_windows
+from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.statistics import BufferStatistics
 from pytrickle.computation import Computation, Goal, RefreshResult
 from pytrickle.db import Snapshot, Snapshots, translate_errors
@@ -128,9 +129,17 @@ class Refresher:
         windows = self.planner.windows(snapshot, table, goal.targets)
         if not needs_refresh(table, windows):
             with translate_errors(), snapshot.connection.transaction():
-                return windows if closes_windows(snapshot.connection, table) else None
+                return windows if self._closes_windows(snapshot, table) else None
         _respect_fuse(table, sum(window.delta_rows for window in windows.values()))
         return windows
+
+    def _closes_windows(self, snapshot: Snapshot, table: StreamTable) -> bool:
+        """Whether there is something of windows that its effective watermark closes now."""
+        through = table.decision.effective_watermark
+        if not table.may_close or table.window_end is None or through is None:
+            return False
+        shape = self.planner.shape(snapshot.connection, table.pgt_id)
+        return has_closing(snapshot.connection, shape, table.pgt_id, table.window_end, through)
 
     def _carry_out(self, computation: Computation, snapshot: Snapshot) -> tuple[RefreshResult, Committed | None]:
         plan, table = computation.plan, computation.table

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import psycopg
+from psycopg import sql
 
 from pytrickle.apply.top import body_table
 from pytrickle.catalog import refresh as catalog
@@ -47,20 +48,28 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
             expected = f"SELECT * FROM ({expected}) AS q WHERE false"
         stored = f"SELECT * FROM {quote(definition.schema)}.{quote(definition.name)}"
         if table.window_end is not None:
-            expected, stored = (_without_late(query, table) for query in (expected, _with_open(table, stored)))
+            expected, stored = (
+                _comparable(reading, table, query) for query in (expected, _with_open(reading, table, stored))
+            )
         missing, unexpected = _compare(reading, expected, stored, plain)
     return VerifyResult(table.name, not (missing or unexpected), missing, unexpected)
 
 
-def _with_open(table: StreamTable, stored: str) -> str:
-    """Add the rows of open windows, which output mode append does not show yet."""
-    return f"{stored} UNION ALL SELECT * FROM {body_table(table.pgt_id)}" if table.populated else stored
+def _with_open(reading: psycopg.Connection, table: StreamTable, stored: str) -> str:
+    """Add the rows of open windows, which output mode append does not show yet; none before its query is computed."""
+    row = reading.execute("SELECT to_regclass(%s) IS NOT NULL", (body_table(table.pgt_id),)).fetchone()
+    return f"{stored} UNION ALL SELECT * FROM {body_table(table.pgt_id)}" if row and row[0] else stored
 
 
-def _without_late(query: str, table: StreamTable) -> str:
-    """Leave out the closed windows that something came too late for: it was not applied."""
-    late = f"SELECT FROM pgtrickle.pgt_late_changes AS l WHERE l.pgt_id = {table.pgt_id} AND l.window_end = q.{{}}"
-    return f"SELECT * FROM ({query}) AS q WHERE NOT EXISTS ({late.format(quote(table.window_end or ''))})"
+def _comparable(reading: psycopg.Connection, table: StreamTable, query: str) -> str:
+    """Leave out of closed windows what came too late for them, and those that an earlier query emitted."""
+    end = f"q.{quote(table.window_end or '')}"
+    late = (
+        f"SELECT FROM pgtrickle.pgt_late_changes AS l WHERE l.pgt_id = {table.pgt_id}"
+        f" AND l.window_end = {end} AND to_jsonb(q) @> l.change"
+    )
+    since = sql.Literal(table.earlier_query_through).as_string(reading)
+    return f"SELECT * FROM ({query}) AS q WHERE NOT EXISTS ({late}) AND ({end} <= {since}) IS NOT TRUE"
 
 
 def _compare(connection: psycopg.Connection, expected: str, stored: str, plain: tuple[bool, ...]) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from psycopg import sql
 from pytrickle.apply.accumulate import AFTER, BEFORE, accumulate, create_state, fill_state, stage_like_state
 from pytrickle.apply.staging import CHANGES, CONTENT, INCREMENTS, INPUT, KEYED, create_like, load_rows, run
 from pytrickle.apply.top import body_table, create_body, show_top
-from pytrickle.apply.windows import Windows, close_windows, create_open, withhold
+from pytrickle.apply.windows import Windows, close_windows, create_open, index_ends, withhold, withhold_whole
 from pytrickle.apply.zset import Storage, apply_changes, create_changes, difference, index_rows, stage_changes
 from pytrickle.cut import Cut
 from pytrickle.errors import RefreshConflict
@@ -63,9 +63,9 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
         # Compiling the statements of a merge takes longer than running them.
         for statement in (*what.settings, "SET LOCAL jit = off"):
             run(connection, statement)
-        closed = _closed_through(connection, what)
+        closed, earlier_query = _closed_through(connection, what)
         xid, through = _claim(connection, what)
-        windows = Windows(what.pgt_id, what.window_end, closed, through) if what.window_end else None
+        windows = Windows(what.pgt_id, what.window_end, closed, through, earlier_query) if what.window_end else None
         inserted, deleted = _merge(connection, plan, staged, what.pgt_id, windows)
         _store(connection, plan, what)
         _record(connection, plan, what, (inserted, deleted))
@@ -89,7 +89,7 @@ def _merge(
         index_rows(connection, storage, pgt_id, plan.shape.key)
     if plan.top:
         return show_top(connection, plan.shape, plan.top, storage)
-    return (close_windows(connection, plan.shape, storage, windows), 0) if windows else changed
+    return (close_windows(connection, plan, storage, windows), 0) if windows else changed
 
 
 def forget_staged(connection: psycopg.Connection) -> None:
@@ -98,13 +98,18 @@ def forget_staged(connection: psycopg.Connection) -> None:
     run(connection, f"DROP TABLE IF EXISTS {names}")
 
 
-def _closed_through(connection: psycopg.Connection, what: Commitment) -> datetime | None:
-    """Lock the stream table and return its effective watermark: windows to there were closed by earlier refreshes."""
+def _closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[datetime | None, datetime | None]:
+    """Lock the stream table and return its effective watermark: windows to there were closed by earlier refreshes.
+
+    Beside it, through when they were closed under an earlier query.
+    """
     connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK_CLASS, what.pgt_id))
     row = connection.execute(
-        "SELECT effective_watermark FROM pgtrickle.pgt_stream_tables WHERE pgt_id = %s FOR UPDATE", (what.pgt_id,)
+        "SELECT effective_watermark, earlier_query_through FROM pgtrickle.pgt_stream_tables WHERE pgt_id = %s"
+        " FOR UPDATE",
+        (what.pgt_id,),
     ).fetchone()
-    return row[0] if row else None
+    return (row[0], row[1]) if row else (None, None)
 
 
 def _claim(connection: psycopg.Connection, what: Commitment) -> tuple[str, datetime | None]:
@@ -145,7 +150,7 @@ def _stage(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, ta
         case Stage.CHANGES:
             load_rows(connection, CHANGES, staged.rows, _column_names(plan))
             if windows:
-                withhold(connection, plan, CHANGES, windows)
+                withhold(connection, plan.shape, CHANGES, windows)
         case Stage.CONTENT:
             _stage_content(connection, plan, staged, target)
         case _ if grouped is not None:
@@ -160,10 +165,10 @@ def _stage_content(connection: psycopg.Connection, plan: RefreshPlan, staged: St
     weight = f", CAST(NULL AS bigint) AS {WEIGHT}" if weighted else ""
     create_like(connection, CONTENT, f"SELECT {storage.column_list()}{weight} FROM {storage.table}")
     load_rows(connection, CONTENT, staged.rows, _column_names(plan))
-    if windows:
-        withhold(connection, plan, CONTENT, windows)
     repeated = f", generate_series(1, {WEIGHT})" if weighted else ""
     after = f"SELECT {storage.column_list()} FROM pg_temp.{CONTENT}{repeated}"
+    if windows:
+        withhold_whole(connection, plan, after, windows)
     _stage_replacement(connection, storage, after)
 
 
@@ -199,13 +204,17 @@ def _stage_grouped(
     if staged.keyed is not None:
         stage_like_state(connection, pgt_id, KEYED)
         load_rows(connection, KEYED, staged.keyed, {})
+    if plan.stage is Stage.STATE:
+        after = fill_state(connection, pgt_id, grouped, keyed)
+        if windows:
+            index_ends(connection, plan.shape, windows)
+            withhold_whole(connection, plan, after, windows)
+        _stage_replacement(connection, storage, after)
+        return
     if windows:
         for name in (INCREMENTS, KEYED)[: 1 + keyed]:
-            withhold(connection, plan, name, windows)
-    if plan.stage is Stage.STATE:
-        _stage_replacement(connection, storage, fill_state(connection, pgt_id, grouped, keyed))
-    else:
-        accumulate(connection, pgt_id, grouped, storage, keyed)
+            withhold(connection, plan.shape, name, windows, keyed)
+    accumulate(connection, pgt_id, grouped, storage, keyed)
 
 
 def _increments_from_input(connection: psycopg.Connection, plan: RefreshPlan, grouped: Grouped, staged: Staged) -> None:

@@ -60,6 +60,7 @@ class StreamTable:
     diamond_schedule_policy: str
     output_mode: str
     window_end: str | None
+    earlier_query_through: datetime | None
     fuse_ceiling: int | None
     fuse_blown_at: datetime | None
     consecutive_failures: int
@@ -101,6 +102,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     s.reinitialize_reason, s.last_skip_reason, s.last_error, s.gated_since, s.diamond_consistency,
     s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at, s.consecutive_failures,
     s.max_fixpoint_iterations, s.view_stamp, s.output_mode, s.window_end,
+    s.earlier_query_through,
     s.schedule <> 'calculated' AS timed, pgtrickle.is_due(s, %(poll_interval)s) AS due,
     CASE WHEN s.paused THEN 'paused' WHEN s.tier = 'frozen' THEN 'frozen' WHEN s.status = 'SUSPENDED' THEN 'suspended'
         WHEN s.retry_at > now() THEN 'left alone after a failure' END AS halted,
@@ -153,17 +155,6 @@ def stream_table(connection: psycopg.Connection, pgt_id: int) -> StreamTable:
     if not found:
         raise UnknownStreamTable("The stream table was dropped meanwhile.")
     return found[0]
-
-
-def closes_windows(connection: psycopg.Connection, table: StreamTable) -> bool:
-    """Whether there are rows of windows that its effective watermark closes now."""
-    if not table.populated or not table.may_close:
-        return False
-    statement = sql.SQL("SELECT EXISTS (SELECT FROM {} WHERE {} <= %s)").format(
-        sql.Identifier("pgtrickle_state", f"body_{table.pgt_id}"), sql.Identifier(table.window_end or "")
-    )
-    row = connection.execute(statement, (table.decision.effective_watermark,)).fetchone()
-    return bool(row and row[0])
 
 
 def resolve_name(connection: psycopg.Connection, name: str) -> int:

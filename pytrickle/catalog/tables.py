@@ -94,6 +94,7 @@ stream_tables = Table(
     Column("watermark_retention", Interval),
     Column("output_mode", Text, nullable=False),
     Column("window_end", Text),
+    Column("earlier_query_through", TIMESTAMP),
 )
 
 dependencies = Table(

@@ -46,6 +46,16 @@ class StateColumn:
             case Merge.LEAST | Merge.GREATEST | Merge.RECOMPUTE:
                 return f"{'max' if self.merge is Merge.GREATEST else 'min'}({self.name})"
 
+    def moves(self, row: str) -> str:
+        """Write whether the increment in a row changes the value that it is merged with; NULL is no."""
+        match self.merge:
+            case Merge.ADD:
+                return f"{row}.{self.name} <> 0"
+            case Merge.SCALES:
+                return f"jsonb_path_exists({row}.{self.name}, 'strict $[*] ? (@[1] <> 0)')"
+            case Merge.LEAST | Merge.GREATEST | Merge.RECOMPUTE:
+                return f"{row}.{self.name} IS NOT NULL"
+
     def merged(self) -> str:
         """Write the new value over the state row `s` and the increment row `i`."""
         match self.merge:

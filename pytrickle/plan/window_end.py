@@ -15,6 +15,12 @@ def shown_by_keys(shape: Shape) -> dict[str, str]:
     return {name: text for name, text in shape.grouped.aggregate.output if _columns(text) <= keys}
 
 
+def end_key(shape: Shape, column: str) -> str | None:
+    """Return the key of a group that is the end of its window, or None where that is only computed from keys."""
+    shown = shape.grouped.aggregate.shown_keys if shape.grouped else ()
+    return next((key for key, name in shown if name == column), None)
+
+
 def check_append(shape: Shape, column: str) -> None:
     """Raise NotDifferentiable unless every row can be emitted once, when the window that `column` ends is closed."""
     if shape.query is None:

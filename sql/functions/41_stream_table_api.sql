@@ -46,7 +46,7 @@ BEGIN
     PERFORM refuse_reserved_columns(view);
     PERFORM check_source_rights(view);
     PERFORM check_output_mode(view, options);
-    PERFORM refuse_differential(CASE WHEN output_mode = 'append' THEN 'DIFFERENTIAL' ELSE refresh_mode END, full_reason(view));
+    PERFORM refuse_differential(required_mode(options), full_reason(view));
     INSERT INTO pgt_stream_tables (
         pgt_id, pgt_relid, pgt_schema, pgt_name, defining_query, view_relid, schedule, schedule_timezone, refresh_mode,
         watermark_gating, require_watermark, tier, watermark_tolerance, gate_deadline, diamond_consistency, diamond_schedule_policy,
@@ -58,6 +58,7 @@ BEGIN
             fuse_ceiling, allow_circular, max_fixpoint_iterations, batch_tolerance, watermark_retention, output_mode, window_end, session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
             full_reason(view), time_dependence(view) IS NOT NULL, (SELECT system_identifier FROM pg_control_system()));
     PERFORM record_sources(id);
+    PERFORM check_windows_close(id);
     PERFORM check_hold_back();
     PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);
     RETURN id;
@@ -119,11 +120,12 @@ BEGIN
     PERFORM store_options(options);
     IF query IS NOT NULL THEN
         PERFORM adopt_query(id, query, search_path);
+        PERFORM check_windows_close(id);
     ELSE
         PERFORM check_cycle(id);
     END IF;
     PERFORM check_output_mode(t.view_relid, t) FROM pgt_stream_tables AS t WHERE t.pgt_id = id;
-    PERFORM refuse_differential(t.refresh_mode, t.full_reason) FROM pgt_stream_tables AS t
+    PERFORM refuse_differential(required_mode(t), t.full_reason) FROM pgt_stream_tables AS t
     WHERE t.pgt_id = id AND (query IS NOT NULL OR alter_stream_table.refresh_mode IS NOT NULL);
     PERFORM check_hold_back();
     PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);
@@ -132,7 +134,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle.alter_stream_table(
     text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, text, bigint, interval, text[], text) IS
     'Changes options of a stream table; those left NULL stay, those named in reset go back to their defaults. A new query must have the same columns '
-    'and has the stream table computed anew. Acts at the next tick.';
+    'and has the stream table computed anew; windows that append emitted stay as they are. Acts at the next tick.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.refuse_dependents(pgt_id integer) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp

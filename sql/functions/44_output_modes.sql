@@ -31,6 +31,45 @@ $$;
 COMMENT ON FUNCTION pgtrickle.check_output_mode(regclass, pgtrickle.pgt_stream_tables) IS
     'Error 22023, or 22004 for NULL, unless the output mode has what it needs.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.required_mode(options pgtrickle.pgt_stream_tables) RETURNS text
+    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT CASE WHEN options.output_mode = 'append' THEN 'DIFFERENTIAL' ELSE options.refresh_mode END
+$$;
+COMMENT ON FUNCTION pgtrickle.required_mode(pgtrickle.pgt_stream_tables) IS
+    'The refresh mode that the query must allow: what append emits can only follow from changes.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.known_kinds(p_pgt_id integer) RETURNS text[]
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    scope CONSTANT record := gating_scope(p_pgt_id);
+BEGIN
+    RETURN ARRAY(
+        SELECT group_kind(g) FROM pgt_watermark_groups AS g WHERE g.group_id = ANY (scope.groups)
+        UNION
+        SELECT k.kind FROM pgt_watermarks AS w CROSS JOIN LATERAL kind_of(ROW(w.watermark, w.batch)::progress) AS k(kind)
+        WHERE w.source_relid = ANY (scope.sources) AND k.kind IS NOT NULL);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.known_kinds(integer) IS
+    'What the groups and the sources of a stream table are known to go by: event time, batch numbers, both, or nothing yet.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.check_windows_close(p_pgt_id integer) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    IF EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id AND t.output_mode = 'append')
+        AND known_kinds(p_pgt_id) = '{batch numbers}'
+    THEN
+        PERFORM refuse_value('output_mode', 'append',
+            'Its sources go by batch numbers, but windows are closed by event time: put one that has event times into a watermark group first.');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.check_windows_close(integer) IS
+    'Error 22023 where windows would never be closed: all that is known of the sources goes by batch numbers.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.late_changes(
         name text DEFAULT NULL, max_rows integer DEFAULT 100, search_path text DEFAULT current_setting('search_path'))
     RETURNS TABLE (stream_table text, window_end timestamptz, closed_through timestamptz, weight bigint, change jsonb, recorded_at timestamptz)
@@ -50,15 +89,19 @@ COMMENT ON FUNCTION pgtrickle.late_changes(text, integer, text) IS
     'What came too late for windows that output mode append had emitted, newest first: of one stream table, or of all that the caller may read.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.windows()
-    RETURNS TABLE (stream_table text, window_end text, closed_through timestamptz, late_changes bigint)
+    RETURNS TABLE (stream_table text, window_end text, closed_through timestamptz, late_changes bigint, waits_for text)
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
         SELECT format('%I.%I', t.pgt_schema, t.pgt_name), t.window_end, t.effective_watermark,
-               (SELECT count(*) FROM pgt_late_changes AS l WHERE l.pgt_id = t.pgt_id)
-        FROM pgt_stream_tables AS t WHERE t.output_mode = 'append' ORDER BY 1;
+               (SELECT count(*) FROM pgt_late_changes AS l WHERE l.pgt_id = t.pgt_id),
+               CASE WHEN d.effective_watermark IS NOT NULL THEN NULL
+                    WHEN 'event time' = ANY (known_kinds(t.pgt_id)) THEN d.reason
+                    ELSE 'an event time: no watermark group that goes by one concerns it' END
+        FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_decision(t.pgt_id) AS d WHERE t.output_mode = 'append' ORDER BY 1;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.windows() IS
-    'Every stream table that emits closed windows: the column that ends them, through when they are closed, and how many changes came too late.';
+    'Every stream table that emits closed windows: the column that ends them, through when they are closed, how many changes came too late, '
+    'and why none can be closed now, NULL where they can.';

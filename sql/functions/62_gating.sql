@@ -44,6 +44,48 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.graver(text, text) IS 'Of two decisions the one that keeps more refreshes from running.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.kinds_without(p_pgt_id integer, p_group_id integer) RETURNS text[]
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    -- A closed window is never opened again, so none may close on the word of some groups only.
+    RETURN (SELECT group_kind(g) FROM pgt_watermark_groups AS g WHERE g.group_id = p_group_id)
+        || CASE WHEN (SELECT t.output_mode = 'append' FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id) THEN '{event time}'::text[] END;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.kinds_without(integer, integer) IS
+    'The kinds of effective watermark that a stream table has none of while this group vouches for nothing.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.of_other_kinds(a pgtrickle.progress, kinds text[]) RETURNS pgtrickle.progress
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN ROW(CASE WHEN NOT 'event time' = ANY (kinds) THEN (a).watermark END,
+               CASE WHEN NOT 'batch numbers' = ANY (kinds) THEN (a).batch END)::progress;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.of_other_kinds(pgtrickle.progress, text[]) IS 'What is left of a without these kinds.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.held_below(
+        p_upstream integer[], OUT watermark timestamptz, OUT batch bigint, OUT kinds_without text[])
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    SELECT min(b.watermark), min(b.batch), COALESCE(array_agg(k.kind) FILTER (WHERE k.kind IS NOT NULL), '{}')
+    INTO watermark, batch, kinds_without
+    FROM pgt_stream_tables AS u CROSS JOIN LATERAL gating_scope(u.pgt_id) AS s
+    CROSS JOIN LATERAL groups_decision(u.pgt_id, s.gating, s.groups, s.upstream) AS d
+    CROSS JOIN LATERAL (SELECT greatest(u.effective_watermark, (d.effective).watermark) AS watermark,
+                               greatest(u.effective_batch, (d.effective).batch) AS batch) AS b
+    LEFT JOIN LATERAL (
+        SELECT group_kind(g) AS kind FROM pgt_watermark_groups AS g
+        WHERE g.group_id = ANY (s.groups) AND CASE group_kind(g) WHEN 'event time' THEN b.watermark IS NULL ELSE b.batch IS NULL END) AS k ON true
+    WHERE u.pgt_id = ANY (p_upstream) AND u.watermark_gating = 'hold_back';
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.held_below(integer[]) IS
+    'How far the stream tables among these that hold back are complete, and the kinds in which one of them has groups, but no effective watermark.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.groups_decision(
         p_pgt_id integer, gating text, groups integer[], upstream integer[],
         OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb)
@@ -52,6 +94,7 @@ AS $$
 DECLARE
     verdict record;
     next_group integer;
+    unknown text[] := '{}';
 BEGIN
     decision := 'run';
     caps := '{}';
@@ -65,17 +108,21 @@ BEGIN
         reason := concat_ws('; ', reason, verdict.reason);
         waiting_for := concat_ws(', ', NULLIF(waiting_for, ''), verdict.waiting_for);
         effective := lesser(effective, verdict.effective);
+        IF verdict.effective IS NULL THEN
+            unknown := unknown || kinds_without(p_pgt_id, next_group);
+        END IF;
         caps := CASE WHEN caps = '{}' THEN verdict.caps ELSE lower_caps(caps, verdict.caps) END;
     END LOOP;
     reason := COALESCE(reason, CASE gating WHEN 'none' THEN 'not gated' ELSE 'no watermark group concerns it' END);
     IF gating = 'gate' AND NOT effective IS NULL AND cardinality(upstream) > 1 THEN
         -- What it reads through a stream table that holds back is no further than that one.
-        SELECT min(greatest(u.effective_watermark, (d.effective).watermark)) AS watermark, min(greatest(u.effective_batch, (d.effective).batch)) AS batch
-        INTO verdict FROM pgt_stream_tables AS u CROSS JOIN LATERAL gating_scope(u.pgt_id) AS s
-        CROSS JOIN LATERAL groups_decision(u.pgt_id, s.gating, s.groups, s.upstream) AS d
-        WHERE u.pgt_id = ANY (groups_decision.upstream) AND u.watermark_gating = 'hold_back';
+        verdict := held_below(upstream);
         effective := ROW(CASE WHEN (effective).watermark IS NOT NULL THEN least((effective).watermark, verdict.watermark) END,
                          CASE WHEN (effective).batch IS NOT NULL THEN least((effective).batch, verdict.batch) END)::progress;
+        unknown := unknown || verdict.kinds_without;
+    END IF;
+    IF unknown <> '{}' THEN
+        effective := of_other_kinds(effective, unknown);
     END IF;
 END
 $$;

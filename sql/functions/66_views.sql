@@ -139,7 +139,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.adopt_query(id integer, query text, search_
 AS $$
 BEGIN
     UPDATE pgt_stream_tables AS t
-    SET defining_query = query, session_settings = session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path))
+    SET defining_query = query, session_settings = session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
+        earlier_query_through = CASE WHEN t.output_mode = 'append' THEN t.effective_watermark END
     WHERE t.pgt_id = id;
     PERFORM mark_reinitialize(id, 'its defining query was altered');
     PERFORM adopt_definition(id);

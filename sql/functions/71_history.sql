@@ -32,6 +32,23 @@ $$;
 COMMENT ON FUNCTION pgtrickle.forget_late_rows(timestamptz) IS
     'Deletes old entries of the late ledger; they stay in the count of their source.';
 
+-- What a row or group has in all is still asked for: by verify, and by a refresh that computes everything anew.
+CREATE OR REPLACE FUNCTION pgtrickle.merge_late_changes(before timestamptz) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    WITH numbered AS (
+        SELECT l.late_id, l.recorded_at, first_value(l.late_id) OVER (same ORDER BY l.late_id DESC) AS newest
+        FROM pgt_late_changes AS l WINDOW same AS (PARTITION BY l.pgt_id, l.window_end, l.change)
+    ), gone AS (
+        DELETE FROM pgt_late_changes AS l USING numbered AS n
+        WHERE l.late_id = n.late_id AND n.late_id <> n.newest AND n.recorded_at < before RETURNING n.newest, l.weight
+    )
+    UPDATE pgt_late_changes AS l SET weight = l.weight + g.weight
+    FROM (SELECT newest, sum(weight) AS weight FROM gone GROUP BY newest) AS g WHERE l.late_id = g.newest
+$$;
+COMMENT ON FUNCTION pgtrickle.merge_late_changes(timestamptz) IS
+    'Adds old entries of the ledger of late changes to the newest of the same row or group, and deletes them.';
+
 -- Watermarks at which sources agree never move back, so of the advances that all have passed only the newest can still
 -- be asked for. One that is missing could at worst make hold_back wait for a newer agreement: it never reads beyond an
 -- advance that it finds.
@@ -54,10 +71,7 @@ BEGIN
     WHERE h.source_relid = w.source_relid AND h.progress < passed.progress AND h.advanced_at < oldest;
     GET DIAGNOSTICS advances = ROW_COUNT;
     DELETE FROM pgt_alerts AS a WHERE a.closed_at < oldest;
-    -- The newest of each window stays: it tells verify that the window is not what its query gives now.
-    DELETE FROM pgt_late_changes AS l
-    WHERE l.recorded_at < oldest AND EXISTS (
-        SELECT FROM pgt_late_changes AS n WHERE n.pgt_id = l.pgt_id AND n.window_end = l.window_end AND n.late_id > l.late_id);
+    PERFORM merge_late_changes(oldest);
     -- Another table may get the number of one that was dropped.
     DELETE FROM pgt_source_gates AS g WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = g.source_relid);
     DELETE FROM pgt_source_limits AS l WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.source_relid);

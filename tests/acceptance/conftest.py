@@ -24,6 +24,12 @@ CREATE INDEX ON orders (customer);
 INSERT INTO customers VALUES (1, 'Ada'), (2, 'Bob');
 """
 
+EVENTS = """
+CREATE TABLE clicks (id int PRIMARY KEY, at timestamptz NOT NULL, page int NOT NULL, took numeric NOT NULL);
+CREATE TABLE views (id int PRIMARY KEY, at timestamptz NOT NULL, page int NOT NULL);
+CREATE INDEX ON views (page);
+"""
+
 JOIN = "SELECT o.id, l.line, l.quantity FROM orders o JOIN order_lines l ON l.order_id = o.id"
 ORDERS = "SELECT id, amount FROM orders"
 TABLES = {
@@ -108,6 +114,15 @@ def local_shop(db: Database) -> Iterator[Shop]:
         connection.execute(SHOP)
     with local_client(db.dsn) as (client, _):
         yield Shop(db, client)
+
+
+@pytest.fixture
+def events(local_shop: Shop) -> Shop:
+    """Clicks and views, in one watermark group."""
+    with local_shop.db.connect() as connection:
+        connection.execute(EVENTS)
+    local_shop.pt.create_watermark_group("site", ["clicks", "views"])
+    return local_shop
 
 
 @pytest.fixture

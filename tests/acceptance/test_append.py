@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,64 +11,12 @@ import pytest
 import pytrickle
 from pytrickle.errors import InvalidArgument, NotDifferentiable
 from tests.acceptance.conftest import Shop
-
-START = datetime(2026, 1, 1, 12, tzinfo=UTC)
-EVENTS = """
-CREATE TABLE clicks (id int PRIMARY KEY, at timestamptz NOT NULL, page int NOT NULL, took numeric NOT NULL);
-CREATE TABLE views (id int PRIMARY KEY, at timestamptz NOT NULL, page int NOT NULL);
-CREATE INDEX ON views (page);
-"""
-BIN = "date_bin('5 minutes', {}, '2000-01-01 00:00+00')"
-TUMBLING = (
-    f"SELECT {BIN.format('at')} AS window_start, {BIN.format('at')} + interval '5 minutes' AS window_end, page,"
-    " count(*) AS clicks, sum(took) AS took, max(took) AS longest FROM clicks GROUP BY 1, page"
-)
-HOPPING = (
-    "SELECT w.start AS window_start, w.start + interval '10 minutes' AS window_end, count(*) AS clicks"
-    f" FROM clicks c, generate_series({BIN.format('c.at')} - interval '5 minutes', {BIN.format('c.at')},"
-    " interval '5 minutes') AS w(start) GROUP BY w.start"
-)
-JOINED = (
-    f"SELECT {BIN.format('c.at')} + interval '5 minutes' AS window_end, c.id, v.id AS view FROM clicks c"
-    " JOIN views v ON v.page = c.page AND v.at BETWEEN c.at - interval '1 minute' AND c.at"
-)
-SHARED = (
-    f"SELECT {BIN.format('c.at')} + interval '5 minutes' AS window_end, c.page, count(*) AS pairs FROM clicks c"
-    " JOIN views v ON v.page = c.page AND v.at BETWEEN c.at - interval '1 minute' AND c.at GROUP BY 1, c.page"
-)
-QUERIES = {"tumbling": TUMBLING, "hopping": HOPPING, "joined": JOINED, "shared": SHARED}
-
-
-def moment(seconds: float) -> datetime:
-    return START + timedelta(seconds=seconds)
+from tests.acceptance.events import JOINED, QUERIES, TUMBLING, advance, closed, create, moment, number_of
 
 
 @pytest.fixture(params=["gate", "hold_back"])
 def gating(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture
-def events(local_shop: Shop) -> Shop:
-    """Clicks and views, in one watermark group."""
-    with local_shop.db.connect() as connection:
-        connection.execute(EVENTS)
-    local_shop.pt.create_watermark_group("site", ["clicks", "views"])
-    return local_shop
-
-
-def advance(shop: Shop, seconds: float, *sources: str) -> None:
-    for source in sources or ("clicks", "views"):
-        shop.pt.advance_watermark(source, moment(seconds))
-
-
-def closed(shop: Shop, query: str, through: datetime) -> set[tuple[Any, ...]]:
-    return set(shop.db.execute(f"SELECT * FROM ({query}) AS q WHERE window_end <= %s", through))
-
-
-def create(shop: Shop, gating: str, **queries: str) -> None:
-    for name, query in queries.items():
-        shop.pt.create_stream_table(name, query, output_mode="append", window_end="window_end", watermark_gating=gating)
 
 
 @pytest.mark.parametrize(
@@ -128,10 +75,6 @@ def watch(shop: Shop, name: str) -> None:
     )
     events = f"AFTER INSERT OR UPDATE OR DELETE ON {name}"
     shop.db.execute(f"CREATE TRIGGER {function} {events} FOR EACH ROW EXECUTE FUNCTION {function}()")
-
-
-def number_of(shop: Shop, name: str) -> int:
-    return int(shop.db.value("SELECT pgt_id FROM pgtrickle.pgt_stream_tables WHERE pgt_name = %s", name))
 
 
 @pytest.mark.parametrize("query", [TUMBLING, JOINED], ids=["grouped", "rows"])
@@ -197,9 +140,13 @@ def test_a_refresh_from_scratch_leaves_emitted_windows_alone(events: Shop) -> No
     events.db.execute("UPDATE pgtrickle.pgt_stream_tables SET reinitialize_reason = 'for a test'")
     assert events.tick()["tumbling"].action == "REINITIALIZE"
     assert events.rows("tumbling") == emitted and len(emitted) == 1
+    late = "SELECT window_end, weight, change ->> 'page' FROM pgtrickle.late_changes()"
+    assert events.db.execute(late) == [(moment(300), 0, "1")]
+    events.assert_verified()
     advance(events, 600)
     events.tick()
     assert events.rows("tumbling") == emitted | {row for row in events.db.execute(TUMBLING) if row[1] == moment(600)}
+    events.assert_verified()
 
 
 def test_complete_computes_the_whole_every_time(events: Shop) -> None:

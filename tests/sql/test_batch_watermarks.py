@@ -295,3 +295,16 @@ def test_each_kind_of_group_is_satisfied_on_its_own(sources: Database) -> None:
     assert sources.execute(effective) == [(NOON, 6)]
     sources.execute("SELECT pgtrickle.alter_stream_table('s', reset => '{batch_tolerance}')")
     assert decide(sources, "s")["decision"] == "gated"
+
+
+def test_windows_close_only_once_every_group_vouches_for_something(sources: Database) -> None:
+    sources.execute("SELECT pgtrickle.create_watermark_group('timed', ARRAY['a'])")
+    sources.execute("SELECT pgtrickle.create_watermark_group('counted', ARRAY['b'], batch_tolerance => 0)")
+    query = "SELECT timestamptz '2026-01-01 12:00Z' AS ends, a.id FROM a JOIN b USING (id)"
+    create(sources, query, "emitted", output_mode="append", window_end="ends", watermark_gating="gate")
+    create(sources, query, "updated", watermark_gating="gate")
+    advance(sources, a=NOON)
+    assert decide(sources, "updated")["effective_watermark"] == "12:00", "a batch number says nothing of event times"
+    assert decide(sources, "emitted")["effective_watermark"] is None
+    advance(sources, b=1)
+    assert decide(sources, "emitted")["effective_watermark"] == "12:00"

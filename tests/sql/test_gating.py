@@ -167,3 +167,29 @@ def test_a_new_group_may_not_undermine_a_table_that_holds_back(dag: Database) ->
     with refused("55000"):
         dag.execute("SELECT pgtrickle.create_watermark_group('pipeline', ARRAY['orders', 'lines'])")
     assert dag.execute("SELECT * FROM pgtrickle.watermark_groups()") == []
+
+
+def test_a_group_of_which_nothing_is_known_vouches_for_nothing(dag: Database) -> None:
+    dag.execute("SELECT pgtrickle.create_watermark_group('pricing', ARRAY['rates'])")
+    for gating in ("gate", "hold_back"):
+        query = "SELECT o.id FROM orders AS o, rates AS r"
+        dag.execute("SELECT pgtrickle.create_stream_table(%s, %s, watermark_gating => %s)", gating, query, gating)
+    advance(dag, orders="12:05", lines="12:05")
+    for gating in ("gate", "hold_back"):
+        decision = decide(dag, gating)
+        assert (decision["decision"], decision["waiting_for"]) == ("run", "public.rates")
+        assert decision["effective_watermark"] is None
+    advance(dag, rates="12:00")
+    assert decide(dag, "gate")["effective_watermark"] == "12:00"
+
+
+def test_what_a_held_table_below_cannot_vouch_for_is_not_claimed_above(dag: Database) -> None:
+    dag.execute("SELECT pgtrickle.create_watermark_group('pricing', ARRAY['rates'])")
+    query = "SELECT o.id FROM orders AS o, rates AS r"
+    dag.execute("SELECT pgtrickle.create_stream_table('held', %s, watermark_gating => 'hold_back')", query)
+    dag.execute("SELECT pgtrickle.create_stream_table('over', 'SELECT h.id FROM held AS h, lines AS l')")
+    advance(dag, orders="12:00", lines="12:05")
+    dag.execute("SELECT pgtrickle.alter_watermark_group('pipeline', tolerance => '1 hour')")
+    assert (decide(dag, "over")["gating"], decide(dag, "over")["effective_watermark"]) == ("gate", None)
+    advance(dag, rates="11:50")
+    assert decide(dag, "over")["effective_watermark"] == "11:50"
