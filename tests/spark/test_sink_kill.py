@@ -31,6 +31,7 @@ KILLS = 10
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Seconds for a Spark to start, on a machine that is busy with other tests.
 PATIENCE = 240
+BATCH = "SELECT COALESCE(max(batch_id), -1) FROM pgtrickle.pgt_sink_batches"
 SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name ~ 'sink'"
 
 
@@ -46,7 +47,7 @@ def test_killed_queries_lose_and_double_nothing(db: Database, tmp_path: Path, sp
             query.start()
             # The next one starts its Java meanwhile; it touches nothing before it is told to.
             following = stack.enter_context(Query.standing_by(db, stream, form)) if kill + 1 < KILLS else query
-            committing += query.kill(db, later=chance.choice((0, chance.uniform(0, 1.5))))
+            committing += query.kill(db, commits=kill % 2, later=chance.random() * (kill % 2))
             found.append(stream.assert_promises_kept(db))
             query = following
     assert committing, "no query was killed with a batch under way"
@@ -91,9 +92,11 @@ class Query:
         self.process.stdin.write(b"start\n")
         self.process.stdin.flush()
 
-    def kill(self, db: Database, later: float) -> bool:
-        """Kill it and its Spark some seconds after it began with its first batch; tell whether it was at work."""
-        wait_for(lambda: db.value(SESSIONS) > 0, f"a batch, see {self.messages}", self.runs, PATIENCE)
+    def kill(self, db: Database, commits: int, later: float) -> bool:
+        """Kill it and its Spark some seconds after it loaded a batch, or began to; tell whether it was at work."""
+        until = db.value(BATCH) + 1
+        sign = (lambda: db.value(BATCH) >= until) if commits else (lambda: db.value(SESSIONS) > 0)
+        wait_for(sign, f"a batch, see {self.messages}", self.runs, PATIENCE)
         time.sleep(later)
         assert self.runs(), self.messages.read_text()
         at_work = bool(db.value(SESSIONS))
