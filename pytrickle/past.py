@@ -15,6 +15,7 @@ from pytrickle.catalog.refresh import Dependency, StreamTable
 from pytrickle.catalog.session import session_statements
 from pytrickle.cut import Cut
 from pytrickle.db import exported_snapshot, translate_errors
+from pytrickle.db.types import register_infinity
 from pytrickle.errors import InvalidArgument, NotRetained
 from pytrickle.plan.full import expanded
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
@@ -59,7 +60,10 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
             query = expanded(definition, _rewound(windows), probe)
         for statement in session_statements(table) + PLANNER + SEQUENTIAL:
             reading.execute(statement.encode())
-        cursor = reading.execute(query.encode())
+        cursor = reading.cursor()
+        # Of rows nothing may be another value than it is.
+        register_infinity(cursor)
+        cursor.execute(query.encode())
         columns = tuple(name for name, _ in definition.columns)
         return AsOf(table.name, {each.source: each.watermark for each in found}, columns, tuple(cursor.fetchall()))
 
