@@ -68,7 +68,7 @@ def connect(dsn: str | None = None, spark: SparkSession | None = None, **setting
         client.close()
 
 
-def as_of(name: str, watermark: datetime, dsn: str | None = None) -> AsOf:
+def as_of(name: str, watermark: datetime | int, dsn: str | None = None) -> AsOf:
     """Return the rows that the query of a stream table gave as of an earlier watermark; see Client.as_of."""
     with connect(dsn) as client:
         return client.as_of(name, watermark)
@@ -227,7 +227,7 @@ class Client(Reader, Sources, LateData):
             pgt_id = catalog.resolve_name(self._connection(), name)
         return verify(self.settings.dsn, self._connection(), pgt_id)
 
-    def as_of(self, name: str, watermark: datetime) -> AsOf:
+    def as_of(self, name: str, watermark: datetime | int) -> AsOf:
         """Return the rows that the query of a stream table gave as of an earlier watermark.
 
         Raises NotRetained where the change history no longer reaches back that far; `watermark_retention` keeps it.

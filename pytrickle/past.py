@@ -15,14 +15,16 @@ from pytrickle.catalog.refresh import Dependency, StreamTable
 from pytrickle.catalog.session import session_statements
 from pytrickle.cut import Cut
 from pytrickle.db import exported_snapshot, translate_errors
+from pytrickle.db.types import register_infinity
 from pytrickle.errors import InvalidArgument, NotRetained
 from pytrickle.plan.full import expanded
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
 
 CUTS = (
-    "SELECT source::oid::bigint, pgtrickle.qualified_name(source), captured, watermark, oldest, to_jsonb(cut), readable"
+    "SELECT source::oid::bigint, pgtrickle.qualified_name(source), captured, (progress).watermark, (progress).batch,"
+    " (oldest).watermark, (oldest).batch, to_jsonb(cut), readable"
+    " FROM pgtrickle.as_of_cuts(%s, ROW(%s::timestamptz, %s::bigint)::pgtrickle.progress)"
 )
-CUTS += " FROM pgtrickle.as_of_cuts(%s, %s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +35,28 @@ class AsOf:
     """
 
     stream_table: str
-    watermarks: dict[str, datetime | None]
+    watermarks: dict[str, datetime | int | None]
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
 
-def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: datetime) -> AsOf:
+def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: datetime | int) -> AsOf:
     """Evaluate the defining query of a stream table with every base table read at a watermark, in one snapshot.
 
     Each base table is read at its newest watermark not after the given one; one that never advanced as it was at the
     newest of these advances. Stream tables that it reads are evaluated by their queries, too. `connection` answers the
     planner's questions. Raises NotRetained where the change history does not reach back that far, and InvalidArgument
-    for a query that depends on the clock or reads what cannot be captured.
+    for a query that depends on the clock or reads what cannot be captured, and where sources go by another kind of
+    watermark than the given one.
     """
     with exported_snapshot(dsn) as snapshot, translate_errors():
         reading = snapshot.connection
         table = catalog.stream_table(reading, pgt_id)
         definition = _over_base_tables(reading, table)
-        found = [Reading(*row) for row in reading.execute(CUTS, (pgt_id, watermark))]
-        for each in found:
+        wanted = (None, watermark) if isinstance(watermark, int) else (watermark, None)
+        found = [Reading(*row) for row in reading.execute(CUTS, (pgt_id, *wanted))]
+        _check_kinds(table.name, watermark, found)
+        for each in sorted(found, key=lambda each: (each.captured, each.oldest is None)):
             _check(table.name, watermark, each)
         cuts = {each.relid: Cut.from_json(each.cut) for each in found if each.cut}
         windows = catalog.windows(reading, _unread(table, definition.sources), cuts)
@@ -59,28 +64,60 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
             query = expanded(definition, _rewound(windows), probe)
         for statement in session_statements(table) + PLANNER + SEQUENTIAL:
             reading.execute(statement.encode())
-        cursor = reading.execute(query.encode())
+        cursor = reading.cursor()
+        # Of rows nothing may be another value than it is.
+        register_infinity(cursor)
+        cursor.execute(query.encode())
         columns = tuple(name for name, _ in definition.columns)
-        return AsOf(table.name, {each.source: each.watermark for each in found}, columns, tuple(cursor.fetchall()))
+        return AsOf(table.name, {each.source: each.reached for each in found}, columns, tuple(cursor.fetchall()))
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a base table is read, as ``pgtrickle.as_of_cuts()`` says; `oldest` is the first watermark that is known."""
+    """How a base table is read, as ``pgtrickle.as_of_cuts()`` says; the oldest watermark is the first that is known."""
 
     relid: int
     source: str
     captured: bool
     watermark: datetime | None
-    oldest: datetime | None
+    batch: int | None
+    oldest_watermark: datetime | None
+    oldest_batch: int | None
     cut: dict[str, Any] | None
     readable: bool | None
 
+    @property
+    def reached(self) -> datetime | int | None:
+        """The watermark that it is read at, of either kind."""
+        return self.watermark if self.batch is None else self.batch
 
-def _check(name: str, wanted: datetime, read: Reading) -> None:
+    @property
+    def oldest(self) -> datetime | int | None:
+        """The oldest watermark that is known, of either kind."""
+        return self.oldest_watermark if self.oldest_batch is None else self.oldest_batch
+
+
+def _check_kinds(name: str, wanted: datetime | int, found: Iterable[Reading]) -> None:
+    """Refuse a watermark of another kind than the sources go by."""
+    by_batch, by_time = (
+        [each.source for each in found if each.oldest is not None and isinstance(each.oldest, int) is counted]
+        for counted in (True, False)
+    )
+    if by_batch and by_time:
+        raise InvalidArgument(
+            f"{name} reads {by_time[0]}, which goes by event time, and {by_batch[0]}, which goes by batch numbers.",
+            "No one watermark says where to read both: ask for a stream table whose sources are all of one kind.",
+        )
+    if by_batch and not isinstance(wanted, int):
+        raise InvalidArgument(f"{by_batch[0]} goes by batch numbers, not by event time.", "Give the number of a batch.")
+    if by_time and isinstance(wanted, int):
+        raise InvalidArgument(f"{by_time[0]} goes by event time, not by batch numbers.", "Give a moment.")
+
+
+def _check(name: str, wanted: datetime | int, read: Reading) -> None:
     if not read.captured:
         raise InvalidArgument(f"{name} reads {read.source}, whose changes cannot be captured.", "Its past is unknown.")
-    if read.oldest is not None and read.watermark is None:
+    if read.oldest is not None and read.reached is None:
         begins = f"The watermark history of {read.source} begins at {read.oldest}, after {wanted}."
         raise NotRetained(begins)
     if read.cut is None:

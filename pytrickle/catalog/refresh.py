@@ -157,6 +157,22 @@ def stream_table(connection: psycopg.Connection, pgt_id: int) -> StreamTable:
     return found[0]
 
 
+def claimable(
+    connection: psycopg.Connection, table: StreamTable, standing: list[int], refreshed: list[int]
+) -> Progress:
+    """Return how much of its decision a stream table may claim that reads others which were left behind.
+
+    By relid, `standing` are those where the base tables are, `refreshed` those that are as far as what they read.
+    """
+    decided = table.decision.effective
+    row = connection.execute(
+        "SELECT effective_watermark, effective_batch"
+        " FROM pgtrickle.claimable(%s, ROW(%s, %s)::pgtrickle.progress, %s::bigint[]::oid[], %s::bigint[]::oid[])",
+        (table.pgt_id, decided.watermark, decided.batch, standing, refreshed),
+    ).fetchone()
+    return Progress(*row) if row else Progress()
+
+
 def resolve_name(connection: psycopg.Connection, name: str) -> int:
     """Find the number of a stream table by name, under the connection's search_path."""
     row = connection.execute("SELECT pgtrickle.stream_table_id(%s, current_setting('search_path'))", (name,)).fetchone()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Any
 
 import typer
@@ -63,8 +63,12 @@ def as_of(
     invocation: Invocation,
     name: Name,
     watermark: Annotated[
-        datetime,
-        typer.Argument(parser=values.instant, metavar="WATERMARK", help="ISO 8601 with a UTC offset or Z."),
+        Any,
+        typer.Argument(
+            parser=values.watermark,
+            metavar="WATERMARK",
+            help="ISO 8601 with a UTC offset or Z; or the number of a batch.",
+        ),
     ],
 ) -> None:
     """Show what a query gave as of an earlier watermark. As long as the change history is kept."""

@@ -22,7 +22,7 @@ from pytrickle.catalog.model import (
 )
 from pytrickle.cli import render_sources
 from pytrickle.cli.columns import columns
-from pytrickle.cli.values import distance, length, moment, through
+from pytrickle.cli.values import distance, length, moment, reached, through
 
 if TYPE_CHECKING:
     from pytrickle.computation import RefreshResult
@@ -186,9 +186,7 @@ def as_of(found: AsOf) -> RenderableType:
     table = columns(*found.columns)
     for row in found.rows:
         table.add_row(*(_NONE if value is None else Text(str(value)) for value in row))
-    read = (
-        f"{source} at {_NONE if reached is None else moment(reached)}" for source, reached in found.watermarks.items()
-    )
+    read = (f"{source} at {_NONE if at is None else reached(at)}" for source, at in found.watermarks.items())
     return Group(table if found.rows else "No rows.", Text(f"Read {', '.join(read)}", style="dim"))
 
 

@@ -6,7 +6,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from pytrickle.db.translate import translate_errors
-from pytrickle.db.types import register_infinity
+from pytrickle.db.types import register_infinity, register_lowered
 from pytrickle.errors import ConfigError, ConnectionLost
 
 # libpq gives no SQLSTATE for a refused login, only the server's words.
@@ -16,7 +16,7 @@ _LOGIN_REFUSED = ("authentication failed", "no password supplied", "no pg_hba.co
 def connect(dsn: str = "", *, role: str = "client") -> psycopg.Connection:
     """Open an autocommit connection that the server lists as ``pytrickle/<role>``.
 
-    An empty ``dsn`` means the libpq environment. Infinite timestamps are readable, dates are in ISO form.
+    An empty ``dsn`` means the libpq environment. Every timestamptz is readable, dates are in ISO form.
     Raises ConfigError for a malformed ``dsn`` or a refused login, ConnectionLost when the server cannot be reached;
     neither ever repeats the connection string.
     """
@@ -33,6 +33,7 @@ def open_connection(dsn: str, *, role: str, autocommit: bool) -> psycopg.Connect
     except psycopg.Error as error:
         raise _unreachable(str(error)) from None
     register_infinity(connection)
+    register_lowered(connection)
     if not (connection.info.parameter_status("DateStyle") or "").startswith("ISO"):
         with translate_errors(), connection.transaction():
             connection.execute("SET DateStyle TO ISO")

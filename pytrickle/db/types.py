@@ -1,4 +1,4 @@
-"""PostgreSQL's infinite dates in Python: loaded as, and dumped from, the greatest and least value of the type."""
+"""PostgreSQL's dates that Python has not: infinite ones, and moments outside the years 1 to 9999."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from psycopg.types.datetime import (
 )
 
 _INFINITE = {b"infinity": 1, b"-infinity": -1}
+_GREATEST, _LEAST = (moment.replace(tzinfo=UTC) for moment in (datetime.max, datetime.min))
+_LAST_DAY = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 class _InfiniteDateLoader(DateLoader):
@@ -44,11 +46,27 @@ class _InfiniteTimestamptzLoader(TimestamptzLoader):
     def load(self, data: Buffer) -> datetime:
         match _INFINITE.get(bytes(data)):
             case 1:
-                return datetime.max.replace(tzinfo=UTC)
+                return _GREATEST
             case -1:
-                return datetime.min.replace(tzinfo=UTC)
+                return _LEAST
             case _:
                 return super().load(data)
+
+
+class _LoweredTimestamptzLoader(_InfiniteTimestamptzLoader):
+    """Loads a moment that Python has not as an earlier one, so that no watermark promises more on its way back."""
+
+    def load(self, data: Buffer) -> datetime:
+        text = bytes(data)
+        if text in _INFINITE:
+            return super().load(data)
+        if text.endswith(b"BC"):
+            return _LEAST
+        # In some zones year 10000 begins hours earlier than in UTC.
+        if len(text.partition(b" ")[0]) > len("9999-12-31"):
+            return _LAST_DAY
+        loaded = super().load(data)
+        return loaded if loaded < _GREATEST else _LAST_DAY
 
 
 class _InfiniteDateDumper(DateDumper):
@@ -63,7 +81,7 @@ class _InfiniteTimestampDumper(DatetimeNoTzDumper):
 
 class _InfiniteTimestamptzDumper(DatetimeDumper):
     def dump(self, obj: datetime) -> Buffer | None:
-        return _infinite(obj.replace(tzinfo=None), datetime.max, datetime.min) or super().dump(obj)
+        return _infinite(obj, _GREATEST, _LEAST) or super().dump(obj)
 
     def upgrade(self, obj: datetime, format: Any) -> Any:
         return self if obj.tzinfo else _InfiniteTimestampDumper(self.cls)
@@ -77,7 +95,7 @@ def register_infinity(context: AdaptContext) -> None:
     """Make the connection or cursor read and write infinite dates and timestamps.
 
     ``timestamptz 'infinity'`` is ``datetime.max`` in UTC and ``'-infinity'`` is ``datetime.min`` in UTC; ``timestamp``
-    and ``date`` likewise without a zone. psycopg alone raises DataError for them.
+    and ``date`` likewise without a zone. psycopg alone raises DataError for them, and for what Python has not.
     """
     adapters = context.adapters
     adapters.register_loader("date", _InfiniteDateLoader)
@@ -85,3 +103,12 @@ def register_infinity(context: AdaptContext) -> None:
     adapters.register_loader("timestamptz", _InfiniteTimestamptzLoader)
     adapters.register_dumper(date, _InfiniteDateDumper)
     adapters.register_dumper(datetime, _InfiniteTimestamptzDumper)
+
+
+def register_lowered(context: AdaptContext) -> None:
+    """Make the connection or cursor load every ``timestamptz``: after ``register_infinity``, for what is not data.
+
+    A finite one outside the years 1 to 9999 comes as the nearest before it that Python has: ``datetime.min``, or the
+    beginning of the last day.
+    """
+    context.adapters.register_loader("timestamptz", _LoweredTimestamptzLoader)

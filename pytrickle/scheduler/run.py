@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from time import monotonic
 
-from pytrickle.catalog.refresh import Dependency, StreamTable, empty_buffers
+from pytrickle.catalog.refresh import Dependency, StreamTable, claimable, empty_buffers
 from pytrickle.computation import Goal, RefreshResult
 from pytrickle.cut import Cut
 from pytrickle.db import Snapshot, translate_errors
 from pytrickle.errors import FuseBlown, PytrickleError, RefreshConflict
 from pytrickle.gating import blocks
 from pytrickle.member import Done, MemberFailed
+from pytrickle.progress import Progress
 from pytrickle.refresh import Refresher
 from pytrickle.scheduler.prepare import Broken
 from pytrickle.scheduler.record import record_blown_fuse, record_failure, record_skip
@@ -28,10 +29,10 @@ class Pass:
     """One pass. `base` is the snapshot in which gating is decided and at which all base tables are read.
 
     A stream table that reads another one refreshed in this pass is read in a later snapshot, rewound to `base` for
-    every source but the transactions of this pass: so all tables of a tick stand at the same cut. `current` are the
-    tables that reached it; `stalled` names the failure that keeps direct and further dependents from being refreshed,
-    `broken` says what keeps a stream table from being refreshed at all; `empty` names the change buffers that held
-    nothing in `base`.
+    every source but the transactions of this pass: so all tables of a tick stand at the same cut. `refreshed` are the
+    tables brought as far as what they read, `current` those that so reached the cut; `stalled` names the failure that
+    keeps direct and further dependents from being refreshed, `broken` says what keeps a stream table from being
+    refreshed at all; `empty` names the change buffers that held nothing in `base`.
     """
 
     refresher: Refresher
@@ -45,6 +46,7 @@ class Pass:
     written: dict[int, str] = field(default_factory=dict)
     results: dict[int, RefreshResult] = field(default_factory=dict)
     errors: dict[int, PytrickleError] = field(default_factory=dict)
+    refreshed: set[int] = field(default_factory=set)
     current: set[int] = field(default_factory=set)
     stalled: dict[int, str] = field(default_factory=dict)
 
@@ -88,7 +90,7 @@ class Pass:
             if error := self.broken.get(table.pgt_id):
                 raise error
             reached = self._reached(Unit((table,)))
-            claimed = table if table.relid in reached else _unclaiming(table)
+            claimed = self._claiming(table, reached, {table.relid})
             if self._is_quiet(table):
                 self._done(table, self._settled(claimed, initiated_by), reached)
                 return
@@ -116,7 +118,8 @@ class Pass:
                 if error := self.broken.get(table.pgt_id):
                     raise MemberFailed(table, error)
             reached = self._reached(unit)
-            claimed = tuple(table if table.relid in reached else _unclaiming(table) for table in unit.tables)
+            members = {table.relid for table in unit.tables}
+            claimed = tuple(self._claiming(table, reached, members) for table in unit.tables)
             done = self._together(claimed, unit.cycles, by)
             for table in unit.tables:
                 self._done(table, done[table.relid], reached)
@@ -225,10 +228,23 @@ class Pass:
                 reached |= members
         return frozenset(reached)
 
+    def _claiming(self, table: StreamTable, reached: frozenset[int], members: set[int]) -> StreamTable:
+        """What reads a stream table that was left behind can claim no more than that one shows in the snapshot."""
+        decided = table.decision.effective
+        if table.relid in reached or decided == Progress():
+            return table
+        # Copied in one step: other lanes add to them meanwhile.
+        standing, refreshed = list(self.current.copy() | reached), list(self.refreshed.copy() | members)
+        with translate_errors(), self.base.connection.transaction():
+            claimed = claimable(self.base.connection, table, standing, refreshed)
+        decision = replace(table.decision, effective_watermark=claimed.watermark, effective_batch=claimed.batch)
+        return replace(table, decision=decision)
+
     def _done(self, table: StreamTable, done: Done, reached: frozenset[int]) -> None:
         result, committed = done
         if committed:
             self.written[table.relid] = committed.xid
+        self.refreshed.add(table.relid)
         if table.relid in reached:
             self.current.add(table.relid)
         self._report(table, result)
@@ -254,11 +270,6 @@ class Pass:
         self.since = monotonic()
         self.results[table.relid] = result
         self.on_result(result)
-
-
-def _unclaiming(table: StreamTable) -> StreamTable:
-    """What reads a stream table that this pass did not bring up to date cannot claim the sources' new watermark."""
-    return replace(table, decision=replace(table.decision, effective_watermark=None, effective_batch=None))
 
 
 def _held(culprit: StreamTable, reason: str) -> str:

@@ -35,7 +35,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.beyond(a pgtrickle.progress, tolerance pgtr
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp SET TimeZone = 'UTC'
 AS $$
 BEGIN
-    RETURN ROW((a).watermark + (tolerance).span,
+    RETURN ROW(CASE WHEN (a).watermark > timestamptz '294276-12-31 23:59:59.999999+00' - (tolerance).span THEN 'infinity' ELSE (a).watermark + (tolerance).span END,
                CASE WHEN (a).batch IS NOT NULL THEN least((a).batch + (tolerance).batches, 9223372036854775807) END)::progress;
 END
 $$;

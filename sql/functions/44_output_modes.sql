@@ -76,17 +76,20 @@ CREATE OR REPLACE FUNCTION pgtrickle.late_changes(
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
-    id CONSTANT integer := CASE WHEN name IS NOT NULL THEN readable_stream_table(name, search_path) END;
+    id CONSTANT integer := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
 BEGIN
+    IF id IS NOT NULL THEN
+        PERFORM check_reads_all((SELECT t.pgt_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = id), 'list late changes of');
+    END IF;
     RETURN QUERY
         SELECT format('%I.%I', t.pgt_schema, t.pgt_name), l.window_end, l.closed_through, l.weight, l.change, l.recorded_at
         FROM pgt_late_changes AS l JOIN pgt_stream_tables AS t USING (pgt_id)
-        WHERE (id IS NULL OR t.pgt_id = id) AND caller_reads(t.pgt_relid)
+        WHERE (id IS NULL OR t.pgt_id = id) AND caller_reads_all(t.pgt_relid)
         ORDER BY l.late_id DESC LIMIT max_rows;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.late_changes(text, integer, text) IS
-    'What came too late for windows that output mode append had emitted, newest first: of one stream table, or of all that the caller may read.';
+    'What came too late for windows that output mode append had emitted, newest first: of one stream table, or of all of which the caller may read every row.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.windows()
     RETURNS TABLE (stream_table text, window_end text, closed_through timestamptz, late_changes bigint, waits_for text)

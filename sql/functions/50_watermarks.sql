@@ -34,6 +34,9 @@ BEGIN
         PERFORM refuse_value('watermark', NULL, 'Give the event time, or the number of the batch, through which the table is complete.');
     ELSIF (reached).watermark = '-infinity' THEN
         PERFORM refuse_value('watermark', '-infinity', 'Use a timestamp, or ''infinity'' for a source that will get no more data.');
+    -- What clients cannot read nobody could refresh, and a watermark does not go back. The last microsecond is Python's infinity.
+    ELSIF isfinite((reached).watermark) AND NOT ((reached).watermark >= '0001-01-01 00:00+00' AND (reached).watermark < '9999-12-31 23:59:59.999999+00') THEN
+        PERFORM refuse_value('watermark', (reached).watermark::text, 'Use a moment of the years 1 to 9999, or ''infinity'' for a source that will get no more data.');
     END IF;
 END
 $$;
@@ -144,7 +147,7 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, timestamptz) IS
     'Says that the source is complete through this event time, as of this point of the caller''s transaction. Needs INSERT on the source. '
-    'An equal watermark only records that the loader is alive, and ends that the source is idle; a lower one is error 22000; ''infinity'' means no more data will come.';
+    'An equal watermark only records that the loader is alive, and ends that the source is idle; a lower one is error 22000, one outside the years 1 to 9999 is 22023; ''infinity'' means no more data will come.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermark bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp

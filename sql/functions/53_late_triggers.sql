@@ -126,13 +126,16 @@ BEGIN
         (format('late_row_%s', (declared).event_time_id),
          format(late_template(), asserted, event_time, '(SELECT NEW.*)', entry, '(SELECT OLD.*)', old_event_time, '', '')),
         (format('too_late_%s', (declared).event_time_id),
-         format(too_late_template(), asserted, (declared).too_late, too_late_setting(declared), event_time_of(declared, 'NEW'), row_text.names, entry));
+         format(too_late_template(), asserted, (declared).too_late, too_late_setting(declared), event_time_of(declared, 'NEW'), row_text.names, entry)),
+        (format('moved_%s', (declared).event_time_id), format(' BEGIN PERFORM set_config(%L, '''', true); RETURN OLD; END ', too_late_setting(declared)));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.late_functions(pgtrickle.pgt_event_times) IS
     'Names and bodies of the trigger functions that note late rows, and keep out those beyond the limit.';
 
 -- The limit is applied last, to the row as the other BEFORE triggers leave it: they fire in the order of their names.
+-- A row on its way to another partition is deleted and inserted. Where a statement inserts other rows as well, as MERGE
+-- does, the limit ends with the first row that it deletes: which insert is that of a move, a trigger cannot know.
 CREATE OR REPLACE FUNCTION pgtrickle.late_triggers(declared pgtrickle.pgt_event_times)
     RETURNS TABLE (relation oid, trigger_name text, definition text, function_name text, cloned boolean)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -145,12 +148,14 @@ AS $$
         ('statement', true, 'pgtrickle_limit', 'BEFORE INSERT', 'FOR EACH STATEMENT', 'too_late_'),
         ('statement', true, 'zz_pgtrickle_too_late', 'BEFORE INSERT', format('FOR EACH ROW WHEN (%s < NULLIF(current_setting(%L, true), '''')::timestamptz)',
             event_time_of(declared, 'NEW'), too_late_setting(declared)), 'too_late_'),
+        ('statement', true, 'zz_pgtrickle_moved', 'BEFORE DELETE', format('FOR EACH ROW WHEN (current_setting(%L, true) <> '''')', too_late_setting(declared)), 'moved_'),
         ('row', false, 'pgtrickle_late_row', 'AFTER INSERT OR UPDATE', 'FOR EACH ROW', 'late_row_'),
         ('row', true, 'zz_pgtrickle_too_late', 'BEFORE INSERT', 'FOR EACH ROW', 'too_late_')
     ) AS e(mode, limits, name, timing, clause, function_name)
     CROSS JOIN LATERAL (SELECT format('%s_%s', e.name, (declared).event_time_id)) AS t(name)
     WHERE c.oid = ANY (capture_relations((declared).source_relid)) AND e.mode = m.mode
         AND (NOT e.limits OR (declared).too_late IS NOT NULL AND (c.oid = (declared).source_relid OR c.relispartition))
+        AND (e.name <> 'zz_pgtrickle_moved' OR EXISTS (SELECT FROM pg_partitioned_table AS p WHERE p.partrelid = (declared).source_relid))
 $$;
 COMMENT ON FUNCTION pgtrickle.late_triggers(pgtrickle.pgt_event_times) IS
     'Triggers that judge the rows of a source, one row per relation and trigger.';
@@ -228,7 +233,7 @@ BEGIN
     -- CASCADE: the triggers go with their functions.
     FOR judging IN
         SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'pgtrickle_changes'::regnamespace
-            AND p.proname IN (format('late_%s', id), format('late_row_%s', id), format('too_late_%s', id))
+            AND p.proname IN (format('late_%s', id), format('late_row_%s', id), format('too_late_%s', id), format('moved_%s', id))
     LOOP
         EXECUTE format('DROP FUNCTION %s CASCADE', judging);
     END LOOP;

@@ -18,7 +18,7 @@ BEGIN
     IF NOT caller_reads_all(source) THEN
         RAISE EXCEPTION 'permission denied to % %', action, source
             USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
-                  HINT = format('GRANT SELECT ON %s TO %I; with row security on, only who bypasses it sees late rows.', qualified_name(source), calling_role());
+                  HINT = format('GRANT SELECT ON %s TO %I; with row security on, only who bypasses it sees what came late.', qualified_name(source), calling_role());
     END IF;
 END
 $$;

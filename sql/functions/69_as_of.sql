@@ -10,32 +10,38 @@ $$;
 COMMENT ON FUNCTION pgtrickle.base_readings(integer) IS
     'What a stream table reads that is no stream table, directly and through others: once per reader, with the transaction since which it is captured.';
 
+-- Of an earlier version, which knew event times only.
+DROP FUNCTION IF EXISTS pgtrickle.as_of_cuts(integer, timestamptz);
+
 -- A source that never advanced belongs to the same moment as the newest of the advances that the others are read at.
-CREATE OR REPLACE FUNCTION pgtrickle.as_of_cuts(p_pgt_id integer, wanted timestamptz)
-    RETURNS TABLE (source regclass, captured boolean, watermark timestamptz, oldest timestamptz, cut pgtrickle.cut, readable boolean)
+CREATE OR REPLACE FUNCTION pgtrickle.as_of_cuts(p_pgt_id integer, wanted pgtrickle.progress)
+    RETURNS TABLE (source regclass, captured boolean, progress pgtrickle.progress, oldest pgtrickle.progress, cut pgtrickle.cut, readable boolean)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     WITH read AS (
         SELECT b.source, bool_and(b.source_type = 'TABLE') AS captured, array_agg(b.captured_xid) AS since
         FROM base_readings(p_pgt_id) AS b GROUP BY b.source),
+    known AS (
+        SELECT r.*, (SELECT h.progress FROM pgt_watermark_history AS h WHERE h.source_relid = r.source ORDER BY h.progress LIMIT 1) AS oldest FROM read AS r),
     advance AS (
-        SELECT r.source, h.history_id, h.watermark, h.cut
-        FROM read AS r CROSS JOIN LATERAL (
-            SELECT * FROM pgt_watermark_history AS a WHERE a.source_relid = r.source AND a.watermark <= wanted
-            ORDER BY a.watermark DESC LIMIT 1) AS h),
+        SELECT k.source, h.history_id, h.progress, h.cut
+        FROM known AS k CROSS JOIN LATERAL (
+            SELECT * FROM pgt_watermark_history AS a WHERE a.source_relid = k.source AND a.progress <= wanted
+            ORDER BY a.progress DESC LIMIT 1) AS h
+        -- In the order of the type everything by event time is before every batch.
+        WHERE reaches(wanted, k.oldest)),
     chosen AS (
-        SELECT r.source, r.captured, r.since, a.watermark, f.oldest,
-               CASE WHEN f.oldest IS NULL THEN (SELECT n.cut FROM advance AS n ORDER BY n.history_id DESC LIMIT 1) ELSE a.cut END AS cut
-        FROM read AS r LEFT JOIN advance AS a USING (source)
-        CROSS JOIN LATERAL (SELECT min(h.watermark) AS oldest FROM pgt_watermark_history AS h WHERE h.source_relid = r.source) AS f)
-    SELECT c.source, c.captured, c.watermark, c.oldest, c.cut,
+        SELECT k.source, k.captured, k.since, k.oldest, a.progress,
+               CASE WHEN k.oldest IS NULL THEN (SELECT n.cut FROM advance AS n ORDER BY n.history_id DESC LIMIT 1) ELSE a.cut END AS cut
+        FROM known AS k LEFT JOIN advance AS a USING (source))
+    SELECT c.source, c.captured, c.progress, c.oldest, c.cut,
            (SELECT bool_and(cut_is_readable(c.cut, s.xid, COALESCE(t.cleaned_through, '{}'))) FROM unnest(c.since) AS s(xid))
     FROM chosen AS c LEFT JOIN pgt_change_tracking AS t ON t.source_relid = c.source
     ORDER BY c.source::text
 $$;
-COMMENT ON FUNCTION pgtrickle.as_of_cuts(integer, timestamptz) IS
-    'For each base table that a stream table reads, directly and through others: its newest watermark not after this one, the oldest that is known, '
-    'the cut to read it at, and whether its change buffer still reaches back there.';
+COMMENT ON FUNCTION pgtrickle.as_of_cuts(integer, pgtrickle.progress) IS
+    'For each base table that a stream table reads, directly and through others: its newest watermark not after this one and of its kind, the oldest that is '
+    'known, of either kind, the cut to read it at, and whether its change buffer still reaches back there.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.retained_from(p_source regclass, retention interval) RETURNS bigint
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytrickle.errors import InvalidArgument, NotRetained
-from tests.acceptance.conftest import Shop
+from tests.acceptance.conftest import Shop, assert_explained
 
 TOTALS = "SELECT customer, count(*) AS orders, sum(amount) AS amount FROM orders GROUP BY customer"
 LINES = "SELECT order_id, count(*) AS lines FROM order_lines GROUP BY order_id"
@@ -147,3 +147,46 @@ def test_what_has_no_past_is_refused(local_shop: Shop) -> None:
     local_shop.pt.create_stream_table("over_frozen", "SELECT o.id, f.one FROM orders o, frozen f")
     with pytest.raises(InvalidArgument, match=r"public\.frozen, whose changes cannot be captured"):
         local_shop.pt.as_of("over_frozen", moment(5))
+
+
+def test_a_batch_number_gives_the_answer_of_its_batch(local_shop: Shop) -> None:
+    query = "SELECT o.id, c.name FROM orders o JOIN customers c ON c.id = o.customer"
+    local_shop.pt.create_stream_table("named", query, watermark_retention=timedelta(days=1))
+    local_shop.tick()
+    for number in (-3, 5, 8):
+        local_shop.db.execute("INSERT INTO orders VALUES (%s, 1, 10)", number)
+        local_shop.pt.advance_watermark("orders", number)
+        local_shop.db.execute("UPDATE customers SET name = name || '+'")
+        local_shop.tick()
+    with pytest.raises(NotRetained, match="begins at -3, after -4"):
+        local_shop.pt.as_of("named", -4)
+    assert local_shop.pt.as_of("named", -1).rows == ((-3, "Ada"),)
+    found = local_shop.pt.as_of("named", 7)
+    assert set(found.rows) == {(-3, "Ada+"), (5, "Ada+")}
+    assert found.watermarks == {"public.customers": None, "public.orders": 5}
+    assert len(local_shop.pt.as_of("named", 2**63 - 1).rows) == 3
+    with pytest.raises(InvalidArgument, match=r"public\.orders goes by batch numbers, not by event time") as refused:
+        local_shop.pt.as_of("named", moment(0))
+    assert_explained(refused.value)
+
+
+def test_a_batch_number_is_refused_where_sources_go_by_event_time(retained: Shop) -> None:
+    retained.load("orders", "12:00", (1, 1, 10))
+    with pytest.raises(InvalidArgument, match=r"public\.orders goes by event time, not by batch numbers") as refused:
+        retained.pt.as_of("totals", 5)
+    assert_explained(refused.value)
+    with pytest.raises(NotRetained, match=r"No source of public\.lines has a watermark yet"):
+        retained.pt.as_of("lines", 5)
+
+
+@pytest.mark.parametrize("wanted", [moment(0), 7])
+def test_sources_of_both_kinds_have_no_common_past(retained: Shop, wanted: datetime | int) -> None:
+    retained.load("orders", "12:00", (1, 1, 10))
+    retained.db.execute("INSERT INTO order_lines VALUES (1, 1, 1)")
+    retained.pt.advance_watermark("order_lines", 7)
+    retained.tick()
+    with pytest.raises(InvalidArgument, match=r"orders, which goes by event time, and public\.order_lines") as refused:
+        retained.pt.as_of("paired", wanted)
+    assert_explained(refused.value)
+    assert retained.pt.as_of("totals", moment(0)).rows == ((1, 1, 10),)
+    assert retained.pt.as_of("lines", 7).rows == ((1, 1),)

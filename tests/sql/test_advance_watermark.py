@@ -23,6 +23,9 @@ CURRENT = (
         ("SELECT pgtrickle.advance_watermark('orders', NULL)", "22004"),
         ("SELECT pgtrickle.advance_watermark(NULL, '2026-03-01')", "22004"),
         ("SELECT pgtrickle.advance_watermark('orders', '-infinity')", "22023"),
+        ("SELECT pgtrickle.advance_watermark('orders', '12000-01-01')", "22023"),
+        ("SELECT pgtrickle.advance_watermark('orders', '9999-12-31 23:59:59.999999+00')", "22023"),
+        ("SELECT pgtrickle.advance_watermark('orders', '0044-03-15 BC')", "22023"),
         ("SELECT pgtrickle.advance_watermark(1::oid::regclass, '2026-03-01')", "42P01"),
         ("SELECT pgtrickle.advance_watermark('report', '2027-03-01')", "42809"),
         ("SELECT pgtrickle.advance_watermark('pg_stat_activity', '2027-03-01')", "42809"),
@@ -34,6 +37,12 @@ def test_bad_advances_are_refused_and_change_nothing(shop: Database, call: str, 
     with refused(sqlstate):
         shop.execute(call)
     assert catalog_state(shop) == before
+
+
+@pytest.mark.parametrize("edge", ["0001-01-01 00:00+00", "9999-12-31 23:59:59+00", "infinity"])
+def test_all_that_clients_can_read_may_be_asserted(shop: Database, edge: str) -> None:
+    shop.execute(ADVANCE, edge)
+    assert shop.value("SELECT watermark = %s::timestamptz FROM pgtrickle.pgt_watermarks", edge)
 
 
 def test_an_unknown_table_is_refused_by_name(shop: Database) -> None:

@@ -114,3 +114,31 @@ def test_an_unfilled_stream_table_that_holds_back_keeps_the_cuts_it_will_start_f
     assert db.value(CLEAN) == 1, "what the oldest cut covers is not needed"
     assert pending(db) == [2], "what lies beyond it is"
     assert db.value("SELECT decision || ' ' || (caps <> '{}') FROM pgtrickle.gating_decision(2)") == "run true"
+
+
+def clean_and_count(db: Database) -> tuple[int, int]:
+    """Clean the buffer of t; return how many changes were deleted, and how many were read."""
+    with db.connect() as connection, connection.transaction():
+        ((deleted,),) = connection.execute(CLEAN).fetchall()
+        read = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_all_tables WHERE relid = %s::regclass"
+        ((count,),) = connection.execute(read, (buffer_of(db, "t"),)).fetchall()
+    return deleted, count
+
+
+@pytest.mark.parametrize("analyzed", [False, True])
+def test_clean_up_reads_nothing_of_what_it_keeps(db: Database, analyzed: bool) -> None:
+    db.execute("CREATE TABLE t (a integer)")
+    number = db.value("SELECT pgtrickle.create_stream_table('s', 'SELECT a FROM t', watermark_retention => '1 day')")
+    for day in range(1, 6):
+        db.execute("INSERT INTO t SELECT generate_series(1, 2000)")
+        db.execute(f"SELECT pgtrickle.advance_watermark('t', '2026-01-0{day}')")
+    db.execute(FRONTIER, number)
+    if analyzed:
+        db.execute(f"ANALYZE {buffer_of(db, 't')}")
+    assert clean_and_count(db) == (2000, 2000), "the oldest that is retained covers the first day"
+    assert clean_and_count(db) == (0, 0)
+    db.execute(
+        "UPDATE pgtrickle.pgt_watermark_history SET advanced_at = advanced_at - interval '2 days' WHERE history_id < 4"
+    )
+    assert clean_and_count(db) == (4000, 4000)
+    assert clean_and_count(db) == (0, 0)

@@ -169,6 +169,52 @@ def test_partitions_and_their_parent_are_judged_whatever_a_load_names(db: Databa
     assert ids(db, "early") == [1, 2, 3, 4, 5]
 
 
+BY_NOTE = (
+    "CREATE TABLE events (id integer, at timestamptz, note text) PARTITION BY LIST (note);\n"
+    "CREATE TABLE events_a PARTITION OF events FOR VALUES IN ('a');\n"
+    "CREATE TABLE events_b PARTITION OF events FOR VALUES IN ('b') PARTITION BY RANGE (id);\n"
+    "CREATE TABLE events_b1 PARTITION OF events_b FOR VALUES FROM (0) TO (10)"
+)
+COMING = "INSERT INTO events VALUES (9, '2026-03-01 01:00+00', 'a')"
+MOVING = "UPDATE events SET note = CASE note WHEN 'a' THEN 'b' ELSE 'a' END WHERE id < 9"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "MERGE INTO events AS e USING (VALUES (9), (1), (2)) AS n(id) ON e.id = n.id"
+        " WHEN MATCHED THEN UPDATE SET note = CASE note WHEN 'a' THEN 'b' ELSE 'a' END"
+        " WHEN NOT MATCHED THEN INSERT VALUES (n.id, '2026-03-01 01:00+00', 'a')",
+        f"WITH coming AS ({COMING}) {MOVING}",
+        f"WITH moving AS ({MOVING}) {COMING}",
+        f"WITH coming AS ({COMING}), moving AS ({MOVING}) SELECT",
+        f"WITH moving AS ({MOVING}), coming AS ({COMING}) SELECT",
+        f"WITH coming AS ({COMING} RETURNING id) {MOVING} AND (SELECT count(*) FROM coming) < 9",
+        f"WITH moving AS ({MOVING} RETURNING id) INSERT INTO events"
+        " SELECT 9, '2026-03-01 01:00+00', 'a' FROM moving LIMIT 1",
+        f"WITH moving AS ({MOVING.replace('events', 'events_b')}) {COMING}".replace("ELSE 'a'", "ELSE 'b'"),
+    ],
+)
+def test_no_statement_loses_a_row_that_it_moves_to_another_partition(db: Database, statement: str) -> None:
+    declared(db, BY_NOTE, watermark=None, too_late="1 hour")
+    db.execute("INSERT INTO events VALUES (1, %s, 'a'), (2, %s, 'b')", at("01:00"), at("02:00"))
+    advance(db, "12:00")
+    db.execute(statement)
+    assert set(ids(db)) >= {1, 2}
+    assert [number for number, status in ledger(db) if status == "kept_out"] in ([], [9])
+    assert len(ids(db)) + db.value("SELECT count(*) FROM pgtrickle.late_rows('events', 'kept_out')") == 3
+    db.execute("INSERT INTO events VALUES (8, %s, 'a') ON CONFLICT DO NOTHING", at("01:00"))
+    assert 8 not in ids(db), "the limit is there again"
+
+
+def test_rows_that_come_before_the_first_move_are_still_kept_out(db: Database) -> None:
+    declared(db, BY_NOTE, watermark=None, too_late="1 hour")
+    db.execute("INSERT INTO events VALUES (1, %s, 'a')", at("01:00"))
+    advance(db, "12:00")
+    db.execute(f"WITH coming AS ({COMING} RETURNING id) {MOVING} AND (SELECT count(*) FROM coming) < 9")
+    assert (ids(db), ledger(db)) == ([1], [(9, "kept_out")])
+
+
 def test_a_trigger_that_drops_a_moving_row_does_not_shift_the_others(db: Database) -> None:
     declared(db, PARTITIONED)
     for number, clock in enumerate(("12:10", "12:20", "12:30", "12:40"), start=1):

@@ -59,6 +59,32 @@ def test_finite_timestamps_are_untouched(empty_db: Database, zone: timezone | No
         assert connection.execute("SELECT %s", (moment,)).fetchone() == (moment,)
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "America/Los_Angeles"])
+@pytest.mark.parametrize(
+    "asserted",
+    [
+        "0044-03-15 00:00+00 BC",
+        "0001-01-01 00:00+00",
+        "9999-12-31 12:00+00",
+        "9999-12-31 23:59:59.999999+00",
+        "12000-01-01 00:00+00",
+        "294276-12-31 00:00+00",
+    ],
+)
+def test_a_moment_that_python_has_not_never_comes_back_later(empty_db: Database, asserted: str, zone: str) -> None:
+    with connect(empty_db.dsn) as connection:
+        connection.execute("SELECT set_config('TimeZone', %s, false)", (zone,))
+        row = connection.execute("SELECT %s::text::timestamptz", (asserted,)).fetchone()
+        back = "SELECT %s <= %s::text::timestamptz"
+        assert connection.execute(back, (*(row or ()), asserted)).fetchone() == (True,)
+
+
+def test_infinity_is_one_moment_and_not_one_in_each_zone(empty_db: Database) -> None:
+    local = datetime.max.replace(tzinfo=timezone(timedelta(hours=9)))
+    with connect(empty_db.dsn) as connection:
+        assert connection.execute("SELECT isfinite(%s::timestamptz)", (local,)).fetchone() == (True,)
+
+
 def test_engine_transacts_and_reads_infinity(empty_db: Database) -> None:
     pool = engine(empty_db.dsn)
     try:
