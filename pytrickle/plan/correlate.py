@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra import Function, Leaf
-from pytrickle.plan.block import Block, own_column, to_expr
+from pytrickle.plan.algebra import Derived, Function, Leaf
+from pytrickle.plan.block import Block, image_of, own_column, project, to_expr
 from pytrickle.plan.operation import distinct, exists
 from pytrickle.plan.scope import tables_of
+from pytrickle.plan.types import is_exact
 
 if TYPE_CHECKING:
     from pytrickle.plan.reader import Reader
@@ -100,8 +101,9 @@ def loosen_by_asking(reader: Reader, outer: Block | None, inner: tuple[Block, ..
         raise NotDifferentiable(f"{what} over a function of the rows around it")
     if outer is None or not tables_of_all(free) <= outer.aliases:
         raise NotDifferentiable(f"{what} tied to the rows around it by more than equalities")
-    asked = distinct(reader, ((_asking(outer, free), free),), "asked")
-    keys = {column: own_column(asked.alias, f"k{i}") for i, column in enumerate(free)}
+    told = _told_apart(reader, outer, free)
+    asked = distinct(reader, ((_asking(outer, free), told),), "asked")
+    keys = {column: own_column(asked.alias, f"k{i}") for i, column in enumerate(told)}
 
     def step(node: exp.Expr) -> exp.Expr:
         return keys[node].copy() if node in keys else node
@@ -136,8 +138,9 @@ def indicator(reader: Reader, outer: Block, inner: tuple[Block, ...]) -> Match:
         raise NotDifferentiable("a subquery tied to rows two levels up by more than an equality")
     asking = _asking(outer, free)
     asked = tuple(asking.joined(block) for block in inner)
-    leaf = distinct(reader, tuple((block, free) for block in asked), "exists")
-    pairs = [(column, own_column(leaf.alias, f"k{i}")) for i, column in enumerate(free)]
+    told = _told_apart(reader, outer, free)
+    leaf = distinct(reader, tuple((block, told) for block in asked), "exists")
+    pairs = [(column, own_column(leaf.alias, f"k{i}")) for i, column in enumerate(told)]
     return Match(leaf, tuple(same(reader, outer, column, key) for column, key in pairs))
 
 
@@ -150,6 +153,23 @@ def free_columns(blocks: tuple[Block, ...]) -> tuple[exp.Expr, ...]:
         columns += [column.copy() for predicate in block.predicates for column in predicate.find_all(exp.Column)]
         found |= dict.fromkeys(column for column in columns if column.table not in block.aliases)
     return tuple(found)
+
+
+def _told_apart(reader: Reader, outer: Block, free: tuple[exp.Expr, ...]) -> tuple[exp.Expr, ...]:
+    """Return columns and, where some have values that are equal but not the same, the text of these as one more.
+
+    A condition may tell such values apart, as it does '1 mon' and '30 days' where they are added to a date.
+    """
+    types = reader.types_of(project(replace(outer, predicates=(), negated=False), free))
+    blurred = tuple(column for column, name in zip(free, types, strict=True) if not is_exact(name, reader.definition))
+    if not blurred:
+        return free
+    image, computed = image_of(blurred), {leaf.alias for leaf in outer.leaves if isinstance(leaf, Derived)}
+    if computed & tables_of_all(blurred):
+        # PostgreSQL moves a condition on groups to the rows below them, though of these not all look like the group;
+        # only conditions with a subquery stay where they are.
+        image = exp.Select(expressions=[image]).subquery()
+    return (*free, image)
 
 
 def _asking(outer: Block, free: tuple[exp.Expr, ...]) -> Block:

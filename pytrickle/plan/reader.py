@@ -14,6 +14,7 @@ from pytrickle.plan.algebra import Derived, Function, Operation, Relation, Scan,
 from pytrickle.plan.block import (
     Block,
     cast_columns,
+    is_image,
     own_column,
     project,
     some,
@@ -167,7 +168,7 @@ class Reader:
         They are not where a collation of the other side holds different texts for equal, nor where two moments without
         a time zone are the same moment with one, as happens when clocks are put forward.
         """
-        bytewise = all(column.deterministic for source in self.definition.sources for column in source.columns)
+        bytewise = self.definition.bytewise
         column = self._source_column(expression, block)
         zones = mixes_time_zones(self.definition)
         if (bytewise and not zones) or (not bytewise and column is not None and not column.deterministic):
@@ -179,10 +180,10 @@ class Reader:
     def never_null(self, expression: exp.Expr, block: Block) -> bool:
         """Whether an expression cannot be NULL: a literal, or a column declared NOT NULL of a scan in the block."""
         node = expression.unnest()
+        if isinstance(node, exp.Literal | exp.Boolean) or is_image(node):
+            return True
         if isinstance(node, exp.Cast):
             return not is_null(node) and self.never_null(node.this, block)
-        if isinstance(node, exp.Literal | exp.Boolean):
-            return True
         found = self._source_column(node, block)
         return found is not None and not found.nullable
 
