@@ -105,9 +105,14 @@ def cast_to(column: exp.Expr, type_name: str) -> exp.Expr:
     return exp.Cast(this=exp.Paren(this=column.copy()), to=type_of(type_name))
 
 
-def null_of(type_name: str) -> exp.Expr:
-    """Write NULL of a type."""
-    return exp.Cast(this=exp.Null(), to=type_of(type_name))
+def null_of(type_name: str, collation: str | None = None) -> exp.Expr:
+    """Write NULL of a type, and of a collation."""
+    return collated(exp.Cast(this=exp.Null(), to=type_of(type_name)), collation)
+
+
+def collated(expression: exp.Expr, collation: str | None) -> exp.Expr:
+    """Give an expression a collation, written as PostgreSQL prints it, if there is one to give."""
+    return exp.Collate(this=expression, expression=exp.Var(this=collation)) if collation else expression
 
 
 def image_of(columns: tuple[exp.Expr, ...]) -> exp.Expr:
