@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra import Derived, Function, Leaf
+from pytrickle.plan.algebra import Derived, Function
 from pytrickle.plan.block import Block, image_of, own_column, project, to_expr
 from pytrickle.plan.operation import distinct, exists
 from pytrickle.plan.scope import tables_of
@@ -45,7 +45,7 @@ class Loose:
 class Match:
     """A leaf to join, and the conditions under which a row of it belongs to a row of the query around it."""
 
-    leaf: Leaf
+    leaf: Derived
     conditions: tuple[exp.Expr, ...]
 
     def within(self, block: Block) -> Block | None:
@@ -54,7 +54,7 @@ class Match:
 
     def outside(self, block: Block) -> tuple[Block, ...]:
         """Keep the rows of a block that have no match: all, minus those that have one."""
-        matched = self.within(block)
+        matched = replace(self, leaf=replace(self.leaf, excludes=True)).within(block)
         return (block,) if matched is None else (block, matched.minus())
 
 

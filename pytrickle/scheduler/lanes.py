@@ -24,12 +24,12 @@ class Lanes:
     """Up to `limit` refreshers at work at the same time, opened when first needed, and kept.
 
     The caller's own is none of them: meanwhile it settles what has no change to read, in its own transactions, and it
-    does all the work where no lane can be opened. `refused` says that the last attempt to open one failed.
+    does all the work where no lane can be opened. `fewer` is how many there were when the server refused another one.
     """
 
     limit: int
     further: list[Refresher] = field(default_factory=list)
-    refused: bool = False
+    fewer: int | None = None
 
     def run(self, pass_: Pass, units: Sequence[Unit], work: Work) -> None:
         """Do the work on every unit after all that it reads, and on as many at a time as there are lanes.
@@ -73,11 +73,11 @@ class Lanes:
         self.further.remove(refresher)
         refresher.connection.close()
 
-    def tell(self, error: PytrickleError | None) -> None:
-        """Log that a lane could not be opened, once until one can."""
-        if error is not None and not self.refused:
+    def settle_for(self, fewer: int, error: PytrickleError) -> None:
+        """Log that no more than so many lanes can be opened, once until there are more."""
+        if self.fewer is None:
             getLogger(__name__).warning("There are fewer lanes than allowed: %s", error)
-        self.refused = error is not None
+        self.fewer = fewer
 
     @contextmanager
     def _crew(self, pass_: Pass, work: Work) -> Iterator["Crew"]:
@@ -117,9 +117,10 @@ class Crew:
             lane = self._open()
         except PytrickleError as error:
             self.full = True
-            self.lanes.tell(error)
+            self.lanes.settle_for(self.opened, error)
             return None
-        self.lanes.tell(None)
+        if self.lanes.fewer is not None and self.opened > self.lanes.fewer:
+            self.lanes.fewer = None
         return lane
 
     def start(self, lane: "Lane", index: int, unit: Unit) -> None:
