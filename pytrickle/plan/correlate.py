@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra import Derived, Function
-from pytrickle.plan.block import Block, image_of, own_column, project, to_expr
+from pytrickle.plan.block import Block, image_of, is_image, own_column, project, to_expr
 from pytrickle.plan.operation import distinct, exists
 from pytrickle.plan.scope import tables_of
 from pytrickle.plan.types import is_exact
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Loose:
     """A block without references to the rows around it, and what tied it to them.
 
-    `pairs` are (outer, inner) expressions that must be equal, NULL included if `null_safe`; `guards` are conditions on
-    the outer row alone.
+    `pairs` are (outer, inner) expressions that must be equal, NULL included if `null_safe`, though the text of a row is
+    never NULL; `guards` are conditions on the outer row alone.
     """
 
     block: Block
@@ -33,9 +33,10 @@ class Loose:
 
     def ties(self, alias: str, first: int = 0) -> tuple[exp.Expr, ...]:
         """Equate the outer expressions with the keys k<first> and following of a leaf."""
-        kind = exp.NullSafeEQ if self.null_safe else exp.EQ
         equal = (
-            kind(this=outer.copy(), expression=own_column(alias, f"k{first + i}"))
+            (exp.NullSafeEQ if self.null_safe and not is_image(outer.unnest()) else exp.EQ)(
+                this=outer.copy(), expression=own_column(alias, f"k{first + i}")
+            )
             for i, (outer, _) in enumerate(self.pairs)
         )
         return (*self.guards, *equal)
