@@ -73,7 +73,9 @@ class Fixpoint:
 
     def refresh(self, tables: tuple[StreamTable, ...]) -> dict[int, Done]:
         """Refresh all members or, where nothing changed, none of them; raise MemberFailed."""
-        if not any(self._changed(table) for table in tables):
+        # Every fuse must be looked at, also after a member that changed.
+        changed = [self._changed(table) for table in tables]
+        if not any(changed):
             return {
                 table.relid: (self.refresher.settle(table, self.goal_of(table, self.own)), None) for table in tables
             }

@@ -1,8 +1,11 @@
 """What the catalog says of a stream table's query and sources, as values that the planner reads."""
 
+import re
 from dataclasses import dataclass, field
 
 from pytrickle.cut import Cut
+
+FOREIGN_COLLATION = re.compile(r'COLLATE (\w+|"([^"]|"")+")\.')
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,16 @@ class Definition:
     def qualified_name(self) -> str:
         """The stream table's name as users write it."""
         return f"{self.schema}.{self.name}"
+
+    @property
+    def bytewise(self) -> bool:
+        """Whether no collation in use holds different texts for equal: PostgreSQL's own hold none.
+
+        Those of others are printed with their schema.
+        """
+        texts = (self.text, *(view.text for view in self.views))
+        columns = (column for source in self.sources for column in source.columns)
+        return all(column.deterministic for column in columns) and not any(map(FOREIGN_COLLATION.search, texts))
 
     def source(self, relid: int) -> Source:
         """Find a source by its identifier."""

@@ -28,6 +28,23 @@ class ServerProbe:
         except psycopg.Error as error:
             raise NotDifferentiable("the query cannot be split into the planner's parts") from error
 
+    def collations(self, query: str) -> tuple[str | None, ...]:
+        """Return the collation of every column of a query, as it is written; None for none and for the default one."""
+        with self.connection.transaction():
+            cursor = self.connection.execute(_trusted(f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"))
+            types = [column.type_code for column in cursor.description or ()]
+            text = "SELECT coalesce(array_agg(oid), '{}') FROM pg_type WHERE oid = ANY (%s) AND typcollation <> 0"
+            row = self.connection.execute(text, (types,)).fetchone()
+            collated = row[0] if row else []
+            names = ", ".join(f"c{i}" for i in range(len(types)))
+            items = (f"pg_collation_for(q.c{i})::text" if oid in collated else "NULL" for i, oid in enumerate(types))
+            # An outer join has a row for pg_collation_for to be called on, though the query is not run.
+            text = (
+                f"SELECT {', '.join(items)} FROM (SELECT) AS one LEFT JOIN (\n{query}\nLIMIT 0) AS q({names}) ON true"
+            )
+            row = self.connection.execute(_trusted(text)).fetchone()
+        return tuple(None if name == '"default"' else name for name in row or ())
+
     def same_query(self, first: str, second: str) -> bool:
         """Tell whether PostgreSQL prints both texts alike once it has parsed them."""
         if first == second:

@@ -24,6 +24,7 @@ from pytrickle.plan.algebra import (
 )
 from pytrickle.plan.delta import blocks_of
 from pytrickle.plan.dialect import quote
+from pytrickle.plan.types import is_collatable
 
 Column = tuple[str, str]
 MAX_CHANGED = 2
@@ -99,7 +100,7 @@ class _Block:
         # Within the operation's input the name of a table that it reads itself would mean another row.
         taken = {each.alias for each in leaves(leaf.operation.input)}
         scans = tuple(each for each in every if each.alias not in taken)
-        return cls(leaf, scans, _classes(join, _types(leaf, every, definition)), local, definition)
+        return cls(leaf, scans, _classes(join, _comparable(leaf, every, definition)), local, definition)
 
     def admission(self, changed: frozenset[int]) -> Admission | None:
         """Prefer tables without changes, which are looked up once for each key."""
@@ -151,11 +152,15 @@ class _Block:
         return Admission(links, kept, joined + local)
 
 
-def _types(leaf: Derived, scans: tuple[Scan, ...], definition: Definition) -> dict[Column, str]:
+def _comparable(leaf: Derived, scans: tuple[Scan, ...], definition: Definition) -> dict[Column, str]:
+    """Return the types of columns, without those of which a collation decides which values are equal.
+
+    'A' = 'a' = 'a' may hold where 'A' = 'a' does not, if only the first one is compared by a collation for which it is.
+    """
     types = {(leaf.alias, name): each for name, each in zip(leaf.operation.columns, leaf.operation.types, strict=False)}
     for scan in scans:
         types |= {(scan.alias, column.name): column.type_name for column in definition.source(scan.relid).columns}
-    return types
+    return {column: name for column, name in types.items() if definition.bytewise or not is_collatable(name)}
 
 
 def _classes(join: Join, types: dict[Column, str]) -> tuple[frozenset[Column], ...]:

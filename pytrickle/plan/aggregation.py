@@ -12,7 +12,7 @@ from pytrickle.plan.block import Block
 from pytrickle.plan.correlate import Loose, loosen_by_asking
 from pytrickle.plan.lift import GROUP, WINDOW, GroupLift, WindowLift, function_name
 from pytrickle.plan.operation import ROW, Form, Rows, columns_of, derive, text
-from pytrickle.plan.scope import Names, resolve
+from pytrickle.plan.scope import Names, resolve, single_source
 from pytrickle.plan.ties import settle_call, settle_window, sort_of
 
 if TYPE_CHECKING:
@@ -92,11 +92,15 @@ def refuse_ties(rows: Rows, what: str) -> None:
 
 
 def _visible(lift: GroupLift, columns: dict[str, exp.Expr]) -> Names:
-    """Keys that are plain columns stay visible under their own names, for subqueries above the grouping."""
+    """Keys that are plain columns stay visible under their own names, for subqueries above the grouping.
+
+    PostgreSQL 18 prints those of a single source without its alias, but the subqueries' references with it.
+    """
     names: dict[str, dict[str, exp.Expr]] = {GROUP: columns}
     for position, key in enumerate(lift.keys):
-        if isinstance(key, exp.Column) and key.table:
-            names.setdefault(key.table, {})[key.name] = columns[f"k{position}"]
+        alias = (key.table or single_source(lift.names)) if isinstance(key, exp.Column) else None
+        if alias:
+            names.setdefault(alias, {})[key.name] = columns[f"k{position}"]
     return names
 
 

@@ -96,12 +96,16 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """The result of an operation under an alias, at one version; its rows count once unless it is linear."""
+    """The result of an operation under an alias, at one version; its rows count once unless it is linear.
+
+    With `excludes` it stands for the partners that rows must not have: its join is taken away from all rows.
+    """
 
     alias: str
     operation: Operation
     version: Version = Version.NEW
     negated: bool = False
+    excludes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

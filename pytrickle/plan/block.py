@@ -105,9 +105,32 @@ def cast_to(column: exp.Expr, type_name: str) -> exp.Expr:
     return exp.Cast(this=exp.Paren(this=column.copy()), to=type_of(type_name))
 
 
-def null_of(type_name: str) -> exp.Expr:
-    """Write NULL of a type."""
-    return exp.Cast(this=exp.Null(), to=type_of(type_name))
+def null_of(type_name: str, collation: str | None = None) -> exp.Expr:
+    """Write NULL of a type, and of a collation."""
+    return collated(exp.Cast(this=exp.Null(), to=type_of(type_name)), collation)
+
+
+def collated(expression: exp.Expr, collation: str | None) -> exp.Expr:
+    """Give an expression a collation, written as PostgreSQL prints it, if there is one to give."""
+    return exp.Collate(this=expression, expression=exp.Var(this=collation)) if collation else expression
+
+
+def image_of(columns: tuple[exp.Expr, ...]) -> exp.Expr:
+    """Write the text of columns as one row, which differs where any value differs, and is never NULL.
+
+    It comes from the output functions of their types; the text of a row has no collation of theirs.
+    """
+    row = exp.Anonymous(this="ROW", expressions=[column.copy() for column in columns])
+    return exp.Cast(this=row, to=type_of("text"))
+
+
+def is_image(node: exp.Expr) -> bool:
+    """Whether an expression is the text of a row."""
+    cast = node.selects[0] if isinstance(node, exp.Select) else node
+    if not isinstance(cast, exp.Cast) or cast.to.sql(dialect="postgres").lower() != "text":
+        return False
+    row = cast.this.unnest()
+    return isinstance(row, exp.Anonymous) and row.name.upper() == "ROW"
 
 
 def own_column(alias: str, name: str) -> exp.Column:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra import Function, Leaf
-from pytrickle.plan.block import Block, own_column, to_expr
+from pytrickle.plan.algebra import Derived, Function
+from pytrickle.plan.block import Block, image_of, is_image, own_column, project, to_expr
 from pytrickle.plan.operation import distinct, exists
 from pytrickle.plan.scope import tables_of
+from pytrickle.plan.types import is_exact
 
 if TYPE_CHECKING:
     from pytrickle.plan.reader import Reader
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 class Loose:
     """A block without references to the rows around it, and what tied it to them.
 
-    `pairs` are (outer, inner) expressions that must be equal, NULL included if `null_safe`; `guards` are conditions on
-    the outer row alone.
+    `pairs` are (outer, inner) expressions that must be equal, NULL included if `null_safe`, though the text of a row is
+    never NULL; `guards` are conditions on the outer row alone.
     """
 
     block: Block
@@ -32,9 +33,10 @@ class Loose:
 
     def ties(self, alias: str, first: int = 0) -> tuple[exp.Expr, ...]:
         """Equate the outer expressions with the keys k<first> and following of a leaf."""
-        kind = exp.NullSafeEQ if self.null_safe else exp.EQ
         equal = (
-            kind(this=outer.copy(), expression=own_column(alias, f"k{first + i}"))
+            (exp.NullSafeEQ if self.null_safe and not is_image(outer.unnest()) else exp.EQ)(
+                this=outer.copy(), expression=own_column(alias, f"k{first + i}")
+            )
             for i, (outer, _) in enumerate(self.pairs)
         )
         return (*self.guards, *equal)
@@ -44,7 +46,7 @@ class Loose:
 class Match:
     """A leaf to join, and the conditions under which a row of it belongs to a row of the query around it."""
 
-    leaf: Leaf
+    leaf: Derived
     conditions: tuple[exp.Expr, ...]
 
     def within(self, block: Block) -> Block | None:
@@ -53,7 +55,7 @@ class Match:
 
     def outside(self, block: Block) -> tuple[Block, ...]:
         """Keep the rows of a block that have no match: all, minus those that have one."""
-        matched = self.within(block)
+        matched = replace(self, leaf=replace(self.leaf, excludes=True)).within(block)
         return (block,) if matched is None else (block, matched.minus())
 
 
@@ -100,8 +102,9 @@ def loosen_by_asking(reader: Reader, outer: Block | None, inner: tuple[Block, ..
         raise NotDifferentiable(f"{what} over a function of the rows around it")
     if outer is None or not tables_of_all(free) <= outer.aliases:
         raise NotDifferentiable(f"{what} tied to the rows around it by more than equalities")
-    asked = distinct(reader, ((_asking(outer, free), free),), "asked")
-    keys = {column: own_column(asked.alias, f"k{i}") for i, column in enumerate(free)}
+    told = _told_apart(reader, outer, free)
+    asked = distinct(reader, ((_asking(outer, free), told),), "asked")
+    keys = {column: own_column(asked.alias, f"k{i}") for i, column in enumerate(told)}
 
     def step(node: exp.Expr) -> exp.Expr:
         return keys[node].copy() if node in keys else node
@@ -136,8 +139,9 @@ def indicator(reader: Reader, outer: Block, inner: tuple[Block, ...]) -> Match:
         raise NotDifferentiable("a subquery tied to rows two levels up by more than an equality")
     asking = _asking(outer, free)
     asked = tuple(asking.joined(block) for block in inner)
-    leaf = distinct(reader, tuple((block, free) for block in asked), "exists")
-    pairs = [(column, own_column(leaf.alias, f"k{i}")) for i, column in enumerate(free)]
+    told = _told_apart(reader, outer, free)
+    leaf = distinct(reader, tuple((block, told) for block in asked), "exists")
+    pairs = [(column, own_column(leaf.alias, f"k{i}")) for i, column in enumerate(told)]
     return Match(leaf, tuple(same(reader, outer, column, key) for column, key in pairs))
 
 
@@ -150,6 +154,23 @@ def free_columns(blocks: tuple[Block, ...]) -> tuple[exp.Expr, ...]:
         columns += [column.copy() for predicate in block.predicates for column in predicate.find_all(exp.Column)]
         found |= dict.fromkeys(column for column in columns if column.table not in block.aliases)
     return tuple(found)
+
+
+def _told_apart(reader: Reader, outer: Block, free: tuple[exp.Expr, ...]) -> tuple[exp.Expr, ...]:
+    """Return columns and, where some have values that are equal but not the same, the text of these as one more.
+
+    A condition may tell such values apart, as it does '1 mon' and '30 days' where they are added to a date.
+    """
+    types = reader.types_of(project(replace(outer, predicates=(), negated=False), free))
+    blurred = tuple(column for column, name in zip(free, types, strict=True) if not is_exact(name, reader.definition))
+    if not blurred:
+        return free
+    image, computed = image_of(blurred), {leaf.alias for leaf in outer.leaves if isinstance(leaf, Derived)}
+    if computed & tables_of_all(blurred):
+        # PostgreSQL moves a condition on groups to the rows below them, though of these not all look like the group;
+        # only conditions with a subquery stay where they are.
+        image = exp.Select(expressions=[image]).subquery()
+    return (*free, image)
 
 
 def _asking(outer: Block, free: tuple[exp.Expr, ...]) -> Block:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.block import null_of, own_column
+from pytrickle.plan.block import own_column
 from pytrickle.plan.operation import Arguments, text
 from pytrickle.plan.scope import Names
 
@@ -23,14 +23,14 @@ class GroupLift:
     """Collects the keys, calls and arguments of one grouped SELECT while its expressions are lifted.
 
     Above the grouping every key stands as k<i> and every call as c<i> of the scope GROUP. `absent` are the keys of
-    other grouping sets, with their types.
+    other grouping sets, with the NULL that each has here.
     """
 
     keys: list[exp.Expr]
     names: Names
     aggregates: frozenset[str]
     open: bool
-    absent: dict[exp.Expr, str] = field(default_factory=dict)
+    absent: dict[exp.Expr, exp.Expr] = field(default_factory=dict)
     arguments: Arguments = field(default_factory=Arguments)
     calls: dict[str, exp.Expr] = field(default_factory=dict)
 
@@ -52,7 +52,7 @@ class GroupLift:
             if bare == key:
                 return own_column(GROUP, f"k{position}")
         if bare in self.absent:
-            return null_of(self.absent[bare])
+            return self.absent[bare].copy()
         return self._dependent(node) if isinstance(node, exp.Column) and self._is_local(node) else None
 
     def _windowed(self, call: exp.Expr) -> exp.Expr:

@@ -60,7 +60,7 @@ def is_null(expression: exp.Expr) -> bool:
     if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
         sides = (node.this.unnest(), node.expression.unnest())
         return all(map(_is_number, sides)) and any(map(is_null, sides))
-    return isinstance(node, exp.Null) or (isinstance(node, exp.Cast) and is_null(node.this))
+    return isinstance(node, exp.Null) or (isinstance(node, exp.Cast | exp.Collate) and is_null(node.this))
 
 
 def _is_number(node: exp.Expr) -> bool:

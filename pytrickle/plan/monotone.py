@@ -11,6 +11,11 @@ WITHOUT_DUPLICATES = frozenset({"distinct", "union", "intersect", "exists", "ask
 MONOTONE = WITHOUT_DUPLICATES | {"intersect all"}
 ARTICLES = {"aggregate": "an aggregate", "window": "a window function", "scalar": "a scalar subquery"}
 
+WANTING = (
+    "rows kept for want of a match (NOT EXISTS, NOT IN, an outer join, or EXISTS or IN that is no condition of its own,"
+    " as under OR)"
+)
+
 
 def obstacle(shape: Shape, growing: frozenset[int]) -> str | None:
     """Say which part of a query may lose rows when some of its sources only gain rows, or None.
@@ -63,13 +68,13 @@ def _below(node: Relation, growing: frozenset[int]) -> str | None:
     """Find what is taken away, or computed from all rows at once, where it depends on what grows.
 
     Rows are taken away where they have a match: what is matched is an operation. Whether a row of a growing source has
-    a match among what does not grow is settled when it comes.
+    a match among what does not grow is settled when it comes: R - R * M = R * (1 - M) gains rows with R.
     """
     if growing.isdisjoint(relids(node)):
         return None
     match node:
-        case Join(negated=True) if not growing.isdisjoint(_matched(node)):
-            return "rows kept for want of a match (NOT EXISTS, NOT IN or an outer join)"
+        case Join() if not growing.isdisjoint(_excluded(node)):
+            return WANTING
         case Join(inputs=inputs) | UnionAll(inputs=inputs):
             return next(filter(None, (_below(child, growing) for child in inputs)), None)
         case Project(input=child):
@@ -80,12 +85,14 @@ def _below(node: Relation, growing: frozenset[int]) -> str | None:
             return None
 
 
-def _matched(node: Join) -> frozenset[int]:
-    operations = (leaf.operation for leaf in leaves(node) if isinstance(leaf, Derived))
+def _excluded(node: Join) -> frozenset[int]:
+    operations = (leaf.operation for leaf in leaves(node) if isinstance(leaf, Derived) and leaf.excludes)
     return frozenset().union(*(relids(operation.input) for operation in operations))
 
 
 def _operation(operation: Operation) -> str | None:
+    if operation.linear:
+        return None
     groups_alone = operation.name == "aggregate" and operation.columns == operation.keys != ()
     if operation.name not in MONOTONE and not groups_alone:
         return ARTICLES.get(operation.name, operation.name.upper())

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from pytrickle.plan.algebra import Function
-from pytrickle.plan.block import Block, null_of
+from pytrickle.plan.block import Block
 from pytrickle.plan.correlate import indicator
+from pytrickle.plan.nulls import nulls_of_names
 from pytrickle.plan.rowwise import is_rowwise, left_joined, padded
 from pytrickle.plan.scope import MERGED, Names, first_named, resolve, tables_of
 from pytrickle.plan.sublinks import Context, filtered
@@ -37,13 +38,13 @@ def join(reader: Reader, left: Blocks, right: Blocks, clause: exp.Join, context:
         names = _joined(clause, one.names, other.names)
         result += [block.named(names) for block in _matched(reader, one.times(other), clause, (one, other), context)]
     if side in {"LEFT", "FULL"}:
-        nulls = _null_names(reader, tuple(_beside(left[0], other) for other in right))
+        nulls = nulls_of_names(reader, tuple(_beside(left[0], other) for other in right))
         for one in left:
             names = _joined(clause, one.names, nulls)
             inner = (other.where(*_conditions(clause, one.names, other.names, context.outer)) for other in right)
             result += _unmatched(reader, one, inner, names)
     if side in {"RIGHT", "FULL"}:
-        nulls = _null_names(reader, left)
+        nulls = nulls_of_names(reader, left)
         for other in right:
             names = _joined(clause, nulls, other.names)
             inner = (one.where(*_conditions(clause, one.names, other.names, context.outer)) for one in left)
@@ -111,11 +112,3 @@ def _beside(left: Block, right: Block) -> Block:
     expressions = [column for columns in right.names.values() for column in columns.values()]
     reads = frozenset[str]().union(*functions, *map(tables_of, expressions))
     return right if reads <= right.aliases else replace(right, leaves=(*left.leaves, *right.leaves))
-
-
-def _null_names(reader: Reader, blocks: Blocks) -> Names:
-    """Give every visible column of one side the value NULL of its type."""
-    return {
-        alias: {column: null_of(type_name) for column, type_name in columns.items()}
-        for alias, columns in reader.types_of_names(blocks).items()
-    }

@@ -8,10 +8,11 @@ from sqlglot import exp
 from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra import Aggregate, Project, Query
-from pytrickle.plan.block import Block, cast_to, project, sum_of
+from pytrickle.plan.block import Block, cast_to, project, some, sum_of
 from pytrickle.plan.dialect import AGGREGATES, parse_query, render
 from pytrickle.plan.grouping import Grouping, is_key
 from pytrickle.plan.grouping_sets import is_simple
+from pytrickle.plan.nulls import in_one_collation
 from pytrickle.plan.probe import Probe
 from pytrickle.plan.reader import Reader
 from pytrickle.plan.rowwise import calls_set
@@ -56,8 +57,8 @@ def _body(query: exp.Expr, context: Context, reader: Reader) -> Query:
     if isinstance(query, exp.Select) and _is_distinct_only(query, reader):
         return _distinct(query, context, reader)
     if isinstance(query, exp.Union) and query.args.get("distinct"):
-        arms = [block for arm in _arms(query) for block in reader.derived(arm, context)]
-        return _rows(tuple(arms), definition, True)
+        arms = in_one_collation(reader, [some(reader.derived(arm, context)) for arm in _arms(query)])
+        return _rows(tuple(block for arm in arms for block in arm), definition, True)
     return replace(_rows(reader.derived(query, context), definition, False), text=render(query))
 
 

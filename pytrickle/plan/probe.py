@@ -9,6 +9,9 @@ class Probe(Protocol):
     def column_types(self, query: str) -> tuple[str, ...]:
         """Return the full type name of every column of a query."""
 
+    def collations(self, query: str) -> tuple[str | None, ...]:
+        """Return the collation of every column of a query, as it is written; None for none and for the default one."""
+
     def same_query(self, first: str, second: str) -> bool:
         """Tell whether PostgreSQL understands two texts as the same query."""
 

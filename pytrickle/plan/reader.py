@@ -10,14 +10,14 @@ from pytrickle.catalog.definition import Definition, Source, SourceColumn, View
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan import outer as outer_joins
 from pytrickle.plan import rowwise
-from pytrickle.plan.algebra import Derived, Function, Operation, Relation, Scan, UnionAll, Version
+from pytrickle.plan.algebra import Function, Operation, Relation, Scan, Version
 from pytrickle.plan.block import (
     Block,
     cast_columns,
+    is_image,
     own_column,
     project,
     some,
-    sum_of,
     under_alias,
     under_names,
 )
@@ -26,9 +26,10 @@ from pytrickle.plan.delta import at
 from pytrickle.plan.dialect import parse_query
 from pytrickle.plan.fold import MAX_BLOCKS, fitting, folded
 from pytrickle.plan.logic import is_null
+from pytrickle.plan.nulls import in_one_collation, union_of
 from pytrickle.plan.probe import Probe
 from pytrickle.plan.scalar import lateral_aggregate
-from pytrickle.plan.scope import Cte, Ctes, columns_named
+from pytrickle.plan.scope import Cte, Ctes
 from pytrickle.plan.select import Selection, is_grouped, is_plain_aggregate, unrolls
 from pytrickle.plan.selection import set_operation
 from pytrickle.plan.sublinks import Context, filtered
@@ -45,6 +46,7 @@ class Reader:
     probe: Probe
     aliases: Iterator[int] = field(default_factory=lambda: count(1))
     known_types: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    known_collations: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
     known_blocks: dict[object, Blocks] = field(default_factory=dict)
     known_ctes: dict[object, Cte] = field(default_factory=dict)
 
@@ -87,21 +89,20 @@ class Reader:
         if any(query.args.get(clause) for clause in ("limit", "offset", "fetch")):
             raise NotDifferentiable("LIMIT of a set operation below the top of the query")
         if isinstance(query, exp.SetOperation):
-            return self.union(query, context, None)
+            return self.union(query, context)
         if isinstance(query, exp.Values):
             block = rowwise.function(self, query, context.outer)
             return (block.named({"": next(iter(block.names.values()))}),)
         raise NotDifferentiable(f"{query.key.upper()} in FROM")
 
-    def union(self, query: exp.SetOperation, context: Context, types: tuple[str, ...] | None) -> Blocks:
+    def union(self, query: exp.SetOperation, context: Context) -> Blocks:
         """Return the blocks of a set operation, each column cast to its type, so that an arm may stand alone."""
         arms = [self.derived(arm, context) for arm in (query.this, query.expression)]
         names = tuple(arms[0][0].names[""])
         if any(len(block.names[""]) != len(names) for arm in arms for block in arm):
             raise NotDifferentiable("a set operation whose arms name a column twice")
-        if types is None:
-            both = [project(arm[0], tuple(arm[0].names[""].values())) for arm in arms]
-            types = self.types_of(UnionAll(tuple(both)))
+        arms = in_one_collation(self, arms)
+        types = self.types_of(union_of(arms))
         rows = tuple(tuple((block, cast_columns(block, types)) for block in arm) for arm in arms)
         if isinstance(query, exp.Union) and not query.args.get("distinct"):
             return tuple(
@@ -134,28 +135,21 @@ class Reader:
 
     def types_of(self, node: Relation | Operation) -> tuple[str, ...]:
         """Ask for the types of a relation's columns, or of an operation's."""
-        if isinstance(node, Operation):
-            text = compile_state(node, self.definition)
-            return self._types(text)[: len(node.columns)]
-        return self._types(compile_rows(at(node, Version.CURRENT), self.definition))[:-1]
+        text = self._text(node)
+        if text not in self.known_types:
+            self.known_types[text] = self.probe.column_types(text)
+        found = self.known_types[text]
+        return found[: len(node.columns)] if isinstance(node, Operation) else found[:-1]
 
-    def types_of_leaf(self, block: Block) -> dict[str, str]:
-        """Return the types of the columns of a block's first leaf, an operation."""
-        leaf = block.leaves[0]
-        assert isinstance(leaf, Derived)
-        operation = leaf.operation
-        return dict(zip(operation.columns, self.types_of(operation), strict=True))
-
-    def types_of_names(self, blocks: Blocks) -> dict[str, dict[str, str]]:
-        """Return the type of every visible column of some blocks that have the same names."""
-        visible = columns_named(blocks[0].names)
-        free = [replace(block, predicates=()) for block in blocks]
-        rows = [project(block, tuple(block.names[a][c] for a, c in visible)) for block in free]
-        types = self.types_of(sum_of(tuple(rows)))
-        result: dict[str, dict[str, str]] = {alias: {} for alias in blocks[0].names}
-        for (alias, column), type_name in zip(visible, types, strict=True):
-            result[alias][column] = type_name
-        return result
+    def collations_of(self, node: Relation | Operation) -> tuple[str | None, ...]:
+        """Ask for the collations of a relation's columns, or of an operation's; None for none and for the default."""
+        types = self.types_of(node)
+        if not any(map(is_collatable, types)):
+            return (None,) * len(types)
+        text = self._text(node)
+        if text not in self.known_collations:
+            self.known_collations[text] = self.probe.collations(text)
+        return self.known_collations[text][: len(types)]
 
     def is_exact(self, node: Relation | Operation) -> bool:
         """Whether equal values of every column of a relation or of an operation are the same text."""
@@ -167,7 +161,7 @@ class Reader:
         They are not where a collation of the other side holds different texts for equal, nor where two moments without
         a time zone are the same moment with one, as happens when clocks are put forward.
         """
-        bytewise = all(column.deterministic for source in self.definition.sources for column in source.columns)
+        bytewise = self.definition.bytewise
         column = self._source_column(expression, block)
         zones = mixes_time_zones(self.definition)
         if (bytewise and not zones) or (not bytewise and column is not None and not column.deterministic):
@@ -179,10 +173,10 @@ class Reader:
     def never_null(self, expression: exp.Expr, block: Block) -> bool:
         """Whether an expression cannot be NULL: a literal, or a column declared NOT NULL of a scan in the block."""
         node = expression.unnest()
+        if isinstance(node, exp.Literal | exp.Boolean) or is_image(node):
+            return True
         if isinstance(node, exp.Cast):
             return not is_null(node) and self.never_null(node.this, block)
-        if isinstance(node, exp.Literal | exp.Boolean):
-            return True
         found = self._source_column(node, block)
         return found is not None and not found.nullable
 
@@ -191,10 +185,10 @@ class Reader:
         scan = next((leaf for leaf in block.leaves if isinstance(node, exp.Column) and leaf.alias == node.table), None)
         return self.definition.source(scan.relid).column(node.name) if isinstance(scan, Scan) else None
 
-    def _types(self, text: str) -> tuple[str, ...]:
-        if text not in self.known_types:
-            self.known_types[text] = self.probe.column_types(text)
-        return self.known_types[text]
+    def _text(self, node: Relation | Operation) -> str:
+        if isinstance(node, Operation):
+            return compile_state(node, self.definition)
+        return compile_rows(at(node, Version.CURRENT), self.definition)
 
     def _join(self, left: Blocks, join: exp.Join, context: Context) -> Blocks:
         kind = (join.kind or "INNER").upper()

@@ -9,9 +9,11 @@ from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.aggregation import group
-from pytrickle.plan.block import Block, null_of, own_column, type_of
+from pytrickle.plan.algebra import Derived
+from pytrickle.plan.block import Block, own_column, type_of
 from pytrickle.plan.correlate import Match, loosen_by_asking
 from pytrickle.plan.lift import GROUP, GroupLift, function_name
+from pytrickle.plan.nulls import nulls_of_leaf
 from pytrickle.plan.rowwise import calls_set, reads_no_table
 from pytrickle.plan.scope import resolve
 from pytrickle.plan.selection import VALUE, single
@@ -37,10 +39,8 @@ def scalar_cases(reader: Reader, block: Block, query: exp.Expr, context: Context
     values = [next(iter(each.names[""].values())) for each in inner]
     named = tuple(each.named({VALUE: {"v": value}}) for each, value in zip(inner, values, strict=True))
     found, value = single(reader, loosen_by_asking(reader, block, named, "a scalar subquery"))
-    types = reader.types_of_leaf(found)
-    return [
-        (case, [value, null_of(types["v"])][missing]) for case, missing in _with_or_without(block, found, always=False)
-    ]
+    null = nulls_of_leaf(reader, found)["v"]
+    return [(case, [value, null][missing]) for case, missing in _with_or_without(block, found, always=False)]
 
 
 def array_cases(reader: Reader, block: Block, query: exp.Expr, context: Context) -> list[Case]:
@@ -92,8 +92,8 @@ def aggregate_cases(reader: Reader, block: Block, query: exp.Select, context: Co
     lifted = [lift.lift(item.unalias()) for item in query.selects]
     found, loose = group(reader, lift, inner, context.outer, block)
     values = [resolve(item, found.names, context.outer) for item in lifted]
-    types = reader.types_of_leaf(found)
-    empty = {f"c{i}": _of_nothing(call, types[f"c{i}"]) for i, call in enumerate(lift.calls.values())}
+    nulls = nulls_of_leaf(reader, found)
+    empty = {f"c{i}": _of_nothing(call, nulls[f"c{i}"]) for i, call in enumerate(lift.calls.values())}
     without = [resolve(item, {GROUP: empty}, context.outer) for item in lifted]
     tied = bool(loose.pairs or loose.guards)
     return [(case, [values, without][missing]) for case, missing in _with_or_without(block, found, always=not tied)]
@@ -123,15 +123,17 @@ def _with_or_without(block: Block, found: Block, always: bool) -> list[tuple[Blo
     """Pair a block's rows that have a partner with False, those that have none with True."""
     if always:
         return [(block.joined(found), False)]
-    match = Match(found.leaves[0], found.predicates)
+    (leaf,) = found.leaves
+    assert isinstance(leaf, Derived)
+    match = Match(leaf, found.predicates)
     matched = match.within(block)
     return [(each, False) for each in [matched] if each] + [(each, True) for each in match.outside(block)]
 
 
-def _of_nothing(call: exp.Expr, type_name: str) -> exp.Expr:
+def _of_nothing(call: exp.Expr, null: exp.Expr) -> exp.Expr:
     """Return what an aggregate gives over no rows."""
     while isinstance(call, exp.Filter | exp.WithinGroup):
         call = call.this
     if function_name(call) in {"count", "regr_count"}:
-        return exp.Cast(this=exp.Literal.number(0), to=type_of(type_name))
-    return null_of(type_name)
+        return exp.Cast(this=exp.Literal.number(0), to=type_of("bigint"))
+    return null

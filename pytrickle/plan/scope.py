@@ -80,11 +80,16 @@ def first_named(names: Names, column: str) -> exp.Expr:
     raise NotDifferentiable(f"USING ({column})")
 
 
+def single_source(names: Names) -> str | None:
+    """Find the alias of the only FROM item: PostgreSQL 16 and later print its columns without it."""
+    sources = [alias for alias in names if not alias.startswith("\x00")]
+    return sources[0] if len(sources) == 1 else None
+
+
 def _find(column: exp.Column, names: Names) -> exp.Expr | None:
     if column.table:
         return names.get(column.table, {}).get(column.name)
     if column.name in names.get(MERGED, {}):
         return names[MERGED][column.name]
-    # PostgreSQL 16 and later print the columns of a single source without its alias.
-    sources = [columns for alias, columns in names.items() if not alias.startswith("\x00")]
-    return sources[0].get(column.name) if len(sources) == 1 else None
+    alias = single_source(names)
+    return names[alias].get(column.name) if alias is not None else None

@@ -13,6 +13,7 @@ from pytrickle.plan.block import Block, project, sum_of
 from pytrickle.plan.correlate import loosen_by_asking
 from pytrickle.plan.grouping_sets import grouping_sets
 from pytrickle.plan.lift import GroupLift, WindowLift, is_call
+from pytrickle.plan.nulls import nulls_of
 from pytrickle.plan.operation import columns_of, distinct
 from pytrickle.plan.rowwise import calls_set, unrolled
 from pytrickle.plan.scope import SETS, resolve
@@ -111,7 +112,7 @@ class Selection:
 
     def _grouped(self, blocks: Blocks, items: Items, keys: tuple[exp.Expr, ...]) -> Blocks:
         others = [key for each in grouping_sets(self.select) for key in each if key not in keys]
-        absent = dict(zip(others, self._types(blocks, others), strict=True))
+        absent = dict(zip(others, self._nulls(blocks, others), strict=True))
         simple = self.select.args.get("group") is not None and not absent and bool(keys)
         lift = GroupLift(list(keys), blocks[0].names, self.reader.definition.aggregates, simple, absent)
         lifted = [(name, lift.lift(item)) for name, item in items]
@@ -123,9 +124,9 @@ class Selection:
         kept = filtered(self.reader, block, condition, self.context)
         return self._finished(kept, lifted)
 
-    def _types(self, blocks: Blocks, keys: list[exp.Expr]) -> tuple[str, ...]:
+    def _nulls(self, blocks: Blocks, keys: list[exp.Expr]) -> tuple[exp.Expr, ...]:
         rows = [project(b, tuple(resolve(key, b.names, self.context.outer) for key in keys)) for b in blocks]
-        return self.reader.types_of(sum_of(tuple(rows))) if keys else ()
+        return nulls_of(self.reader, sum_of(tuple(rows))) if keys else ()
 
     def _finished(self, blocks: Blocks, items: Items) -> Blocks:
         """Compute windows, output columns and DISTINCT over blocks."""

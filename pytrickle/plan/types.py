@@ -11,13 +11,12 @@ SHORT = ("smallint", "integer", "bigint", "numeric", "date", "time", "uuid", "bo
 
 def is_exact(type_name: str, definition: Definition) -> bool:
     """Whether equal values of a type are the same text, so that it does not matter which of them a group keeps."""
-    bytewise = all(column.deterministic for source in definition.sources for column in source.columns)
-    return has_one_text(type_name) and (bytewise or not type_name.startswith(TEXTUAL))
+    return has_one_text(type_name) and (definition.bytewise or not type_name.startswith(TEXTUAL))
 
 
 def has_one_text(type_name: str) -> bool:
     """Whether equal values of a type are the same text, unless a collation says that different texts are equal."""
-    return type_name.startswith(EXACT + TEXTUAL) and not type_name.endswith("]")
+    return type_name.startswith(EXACT + TEXTUAL) and not _is_made(type_name)
 
 
 def all_exact(types: tuple[str, ...], definition: Definition) -> bool:
@@ -27,14 +26,12 @@ def all_exact(types: tuple[str, ...], definition: Definition) -> bool:
 
 def is_short(type_name: str) -> bool:
     """Whether every value of a type fits into a btree entry, which holds some 2,700 bytes."""
-    return type_name.startswith(SHORT) and not type_name.endswith("]")
+    return type_name.startswith(SHORT) and not _is_made(type_name)
 
 
 def is_collatable(type_name: str) -> bool:
     """Whether a collation may decide which values of a type are equal; of types unknown here it may."""
-    return (
-        type_name.startswith((*TEXTUAL, "character", "bpchar", '"char"')) or "." in type_name or type_name.endswith("]")
-    )
+    return type_name.startswith((*TEXTUAL, "character", "bpchar", '"char"')) or _is_made(type_name)
 
 
 def is_moment(type_name: str) -> bool:
@@ -49,3 +46,8 @@ def mixes_time_zones(definition: Definition) -> bool:
     zoned = any("with time zone" in found for found in (*columns, *texts))
     plain = any(is_moment(name) and "with time zone" not in name for name in columns)
     return zoned and (plain or any("::date" in text or "without time zone" in text for text in texts))
+
+
+def _is_made(type_name: str) -> bool:
+    """Whether a type is made of others: an array, or a user's own, which is printed with its schema."""
+    return type_name.endswith("]") or "." in type_name

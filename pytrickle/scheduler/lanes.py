@@ -6,10 +6,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
+from logging import getLogger
 from time import monotonic
 
 from pytrickle.computation import RefreshResult
 from pytrickle.db import connect
+from pytrickle.errors import PytrickleError
 from pytrickle.refresh import Refresher
 from pytrickle.scheduler.run import OnResult, Pass
 from pytrickle.scheduler.units import Unit
@@ -21,11 +23,13 @@ Work = Callable[[Pass, Unit], None]
 class Lanes:
     """Up to `limit` refreshers at work at the same time, opened when first needed, and kept.
 
-    The caller's own is none of them: meanwhile it settles what has no change to read, in its own transactions.
+    The caller's own is none of them: meanwhile it settles what has no change to read, in its own transactions, and it
+    does all the work where no lane can be opened. `fewer` is how many there were when the server refused another one.
     """
 
     limit: int
     further: list[Refresher] = field(default_factory=list)
+    fewer: int | None = None
 
     def run(self, pass_: Pass, units: Sequence[Unit], work: Work) -> None:
         """Do the work on every unit after all that it reads, and on as many at a time as there are lanes.
@@ -43,11 +47,12 @@ class Lanes:
         with self._crew(pass_, work) as crew:
             while order.is_active():
                 waiting.extend(sorted(order.get_ready()))
-                if waiting and (pass_.is_quiet(units[waiting[0]]) or (crew.idle and len(waiting) == 1)):
+                own = bool(waiting) and (pass_.is_quiet(units[waiting[0]]) or (crew.idle and len(waiting) == 1))
+                if waiting and not own and (lane := crew.lane()):
+                    crew.start(lane, waiting[0], units[waiting.popleft()])
+                elif waiting and (own or crew.idle):
                     work(pass_, units[waiting[0]])
                     order.done(waiting.popleft())
-                elif waiting and crew.has_room:
-                    crew.start(waiting[0], units[waiting.popleft()])
                 else:
                     order.done(*crew.finished())
 
@@ -62,6 +67,17 @@ class Lanes:
         while len(self.further) <= number:
             self.further.append(first.beside(connect(first.snapshots.dsn, role="refresher")))
         return self.further[number]
+
+    def give_up(self, refresher: Refresher) -> None:
+        """Close the connection of a lane that cannot read the snapshot: others may need it."""
+        self.further.remove(refresher)
+        refresher.connection.close()
+
+    def settle_for(self, fewer: int, error: PytrickleError) -> None:
+        """Log that no more than so many lanes can be opened, once until there are more."""
+        if self.fewer is None:
+            getLogger(__name__).warning("There are fewer lanes than allowed: %s", error)
+        self.fewer = fewer
 
     @contextmanager
     def _crew(self, pass_: Pass, work: Work) -> Iterator["Crew"]:
@@ -84,6 +100,7 @@ class Crew:
     pool: ThreadPoolExecutor
     held: ExitStack
     opened: int = 0
+    full: bool = False
     free: list["Lane"] = field(default_factory=list)
     busy: dict[Future[None], tuple[int, "Lane"]] = field(default_factory=dict)
 
@@ -92,14 +109,22 @@ class Crew:
         """Whether nothing is under way."""
         return not self.busy
 
-    @property
-    def has_room(self) -> bool:
-        """Whether a lane is free."""
-        return len(self.busy) < self.lanes.limit
+    def lane(self) -> "Lane | None":
+        """Return a lane that is free or can be opened, if there is one; what was refused is not asked for again."""
+        if self.free or self.full or len(self.busy) >= self.lanes.limit:
+            return self.free.pop() if self.free else None
+        try:
+            lane = self._open()
+        except PytrickleError as error:
+            self.full = True
+            self.lanes.settle_for(self.opened, error)
+            return None
+        if self.lanes.fewer is not None and self.opened > self.lanes.fewer:
+            self.lanes.fewer = None
+        return lane
 
-    def start(self, index: int, unit: Unit) -> None:
-        """Have a free lane do the work on a unit."""
-        lane = self.free.pop() if self.free else self._open()
+    def start(self, lane: "Lane", index: int, unit: Unit) -> None:
+        """Have a lane do the work on a unit."""
         lane.pass_.since = monotonic()
         self.busy[self.pool.submit(self.work, lane.pass_, unit)] = (index, lane)
 
@@ -123,7 +148,11 @@ class Crew:
 
     def _open(self) -> "Lane":
         refresher = self.lanes.refresher(self.pass_.refresher, self.opened)
-        base = self.held.enter_context(self.pass_.refresher.snapshots.join(self.pass_.base))
+        try:
+            base = self.held.enter_context(self.pass_.refresher.snapshots.join(self.pass_.base))
+        except PytrickleError:
+            self.lanes.give_up(refresher)
+            raise
         self.opened += 1
         results: list[RefreshResult] = []
         return Lane(replace(self.pass_, refresher=refresher, base=base, on_result=results.append), results)

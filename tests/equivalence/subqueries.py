@@ -21,9 +21,17 @@ def rows_of(writer: Writer, scope: Scope, correlated: float = 0.6) -> From | Non
     pairs = [(a, b) for a in found.scope for b in scope if alike(a.type, b.type)]
     if not pairs or not writer.chance(correlated):
         return found
-    a, b = writer.rng.choice(pairs)
+    return From(found.text, found.scope, (*found.where, _related(writer, *writer.rng.choice(pairs))))
+
+
+def _related(writer: Writer, inner: Column, outer: Column) -> str:
+    """Compare columns of one type: their values, or what they look like, which may differ where they are equal."""
+    if inner.type.ambiguous and not (inner.type.blurred or outer.type.blurred) and writer.chance(0.5):
+        operator = writer.rng.choice(("=", "<>", "<", ">="))
+        # PostgreSQL moves a condition on a partition of a window to its rows, but none with a subquery in it.
+        return f"(SELECT format('%s', {inner.name})) COLLATE \"C\" {operator} format('%s', {outer.name}) COLLATE \"C\""
     operator = writer.rng.choice(("=", "=", "=", "=", "IS NOT DISTINCT FROM", "<>", "<", ">="))
-    return From(found.text, found.scope, (*found.where, f"{a.name} {operator} {b.name}"))
+    return f"{inner.name} {operator} {outer.name}"
 
 
 def exists(writer: Writer, scope: Scope) -> str | None:

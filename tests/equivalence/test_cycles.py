@@ -73,6 +73,25 @@ WALK = {
     ),
 }
 
+# The same in one stream table that reads itself: what takes rows away stands beside what grows.
+ALONE = {
+    "beside": "edges AS e WHERE EXISTS (SELECT FROM walk AS w WHERE w.node = e.src)"
+    " AND NOT EXISTS (SELECT FROM closed AS c WHERE c.node = e.dst)",
+    "distinct": "edges AS e, (SELECT DISTINCT node FROM walk) AS w WHERE w.node = e.src"
+    " AND e.dst NOT IN (SELECT c.node FROM closed AS c)",
+    "outer": "edges AS e LEFT JOIN closed AS c ON c.node = e.dst"
+    " WHERE c.node IS NULL AND e.src IN (SELECT w.node FROM walk AS w)",
+    "folded": "walk AS w JOIN edges AS e ON e.src = w.node LEFT JOIN seeds AS s ON s.node = e.dst"
+    " LEFT JOIN seeds AS t ON t.node = e.src LEFT JOIN closed AS d ON d.node = e.src"
+    " LEFT JOIN closed AS c ON c.node = e.dst WHERE c.node IS NULL",
+}
+
+
+def alone(rest: str) -> dict[str, tuple[str, str | None, str]]:
+    """Write one stream table that walks the graph by itself."""
+    first = "SELECT DISTINCT node FROM seeds"
+    return {"walk": (first, f"SELECT node FROM seeds UNION SELECT e.dst FROM {rest}", f"{ALIVE} TABLE a")}
+
 
 @pytest.fixture
 def graph(db: Database) -> Iterator[tuple[Database, Client]]:
@@ -125,7 +144,11 @@ def change(rng: Random, connection: psycopg.Connection, gains: bool) -> None:
         connection.execute("INSERT INTO seeds VALUES (%s)", (node(),))
 
 
-@pytest.mark.parametrize("tables", [CLOSURE, ITSELF, WALK], ids=["closure", "itself", "walk"])
+@pytest.mark.parametrize(
+    "tables",
+    [CLOSURE, ITSELF, WALK, *map(alone, ALONE.values())],
+    ids=["closure", "itself", "walk", *ALONE],
+)
 def test_generated_changes_leave_the_least_fixed_point(
     graph: tuple[Database, Client], tables: dict[str, tuple[str, str | None, str]]
 ) -> None:
@@ -195,6 +218,9 @@ REFUSED = {
     "an aggregate": "SELECT src, max(dst) AS dst FROM onward GROUP BY src",
     "NOT EXISTS": "SELECT src, dst FROM edges AS e WHERE NOT EXISTS (SELECT FROM onward AS o WHERE o.src = e.dst)",
     "outer join": "SELECT e.src, o.dst FROM edges AS e LEFT JOIN onward AS o ON o.src = e.dst",
+    "as under OR": "SELECT src, dst FROM edges AS e WHERE e.src IN (SELECT o.dst FROM onward AS o) OR e.src = 4",
+    "for want of a match": "SELECT e.src, e.dst FROM edges AS e WHERE NOT EXISTS (SELECT FROM closed AS c WHERE"
+    " c.node = e.dst) AND NOT EXISTS (SELECT FROM onward AS o WHERE o.src = e.dst)",
     "EXCEPT": "SELECT src, dst FROM edges EXCEPT SELECT src, dst FROM onward",
     "a window function": "SELECT src, (row_number() OVER (ORDER BY src, dst))::int AS dst FROM onward",
     "DISTINCT ON": "SELECT DISTINCT ON (src) src, dst FROM onward ORDER BY src, dst",
@@ -237,6 +263,19 @@ def test_equal_values_that_may_differ_are_refused(graph: tuple[Database, Client]
     client.create_stream_table("sums", "SELECT DISTINCT x FROM amounts", allow_circular=True)
     with pytest.raises(QueryRefused, match="type numeric"):
         client.alter_stream_table("sums", query="SELECT x FROM amounts UNION SELECT x * 1.0 FROM sums")
+
+
+@pytest.mark.parametrize("fused", CLOSURE)
+def test_the_fuse_of_any_member_holds_the_whole_cycle(graph: tuple[Database, Client], fused: str) -> None:
+    db, client = graph
+    close(client, CLOSURE)
+    tick(client)
+    client.alter_stream_table(fused, fuse_ceiling=5)
+    db.execute("INSERT INTO edges SELECT i, i + 1 FROM generate_series(100, 119) AS i")
+    results = {result.stream_table: result for result in client.tick()}
+    assert {result.action for result in results.values()} == {"SKIP"}
+    assert "the fuse of 5" in str(results[f"public.{fused}"].reason)
+    assert db.value("SELECT max(src) FROM reach") < 100
 
 
 def test_what_sql_let_pass_fails_at_the_tick_and_changes_nothing(graph: tuple[Database, Client]) -> None:

@@ -315,3 +315,15 @@ SELECT a.id, l.n, l.m FROM a, LATERAL (SELECT count(*) AS n, max(g.x) AS m FROM 
 
 -- values
 SELECT a.id FROM a JOIN (VALUES (1), (2)) v(k) ON v.k = a.k;
+
+-- subquery_above_groups
+SELECT a.k, (SELECT count(*) FROM b WHERE b.k = a.k) AS n FROM a GROUP BY a.k;
+
+-- array_above_groups
+SELECT a.k, ARRAY(SELECT b.id FROM b WHERE b.k = a.k ORDER BY b.id) AS ids FROM a GROUP BY a.k;
+
+-- having_above_subquery
+SELECT k, sum(id) AS s FROM a GROUP BY k HAVING sum(id) > (SELECT min(b.id) FROM b WHERE b.k = a.k);
+
+-- having_partners
+SELECT k, count(*) AS n FROM a GROUP BY k HAVING EXISTS (SELECT 1 FROM keyless AS c WHERE c.k = a.k);

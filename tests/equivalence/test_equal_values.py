@@ -1,0 +1,92 @@
+"""Values that are equal but not the same: a condition on the rows around a subquery may tell them apart.
+
+Both texts of a pair below are one value to GROUP BY and DISTINCT; every query compares what they look like.
+"""
+
+import pytest
+
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+from tests.equivalence.oracle import differences
+from tests.equivalence.runs import disable_jit
+
+PAIRS = {
+    "interval": ("1 mon", "30 days"),
+    "numeric": ("1", "1.00"),
+    "double precision": ("0", "-0"),
+    "jsonb": ("1", "1.0"),
+    "bpchar": ("x", "x  "),
+    "text COLLATE nocase": ("A", "a"),
+    "citext": ("A", "a"),
+    "numeric[]": ("{1,2}", "{1,2.0}"),
+    "text[] COLLATE nocase": ("{A,b}", "{a,b}"),
+    "numrange": ("[1,2)", "[1.0,2)"),
+    "nummultirange": ("{[1,2)}", "{[1.0,2)}"),
+    "priced": ("(1,x)", "(1.0,x)"),
+    "exotic.amount": ("2", "2.0"),
+    "date_and_more.amount": ("2", "2.0"),
+}
+PREAMBLE = (
+    "CREATE EXTENSION citext",
+    "CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+    "CREATE TYPE priced AS (price numeric, label text)",
+    "CREATE SCHEMA exotic; CREATE DOMAIN exotic.amount AS numeric",
+    "CREATE SCHEMA date_and_more; CREATE DOMAIN date_and_more.amount AS numeric",
+    'CREATE TABLE r (id int, k int, s text COLLATE "C")',
+)
+LOOKS = "r.s >= (format('%s', p.v) COLLATE \"C\")"
+QUERIES = {
+    "found": f"SELECT p.id FROM p WHERE EXISTS (SELECT FROM r WHERE {LOOKS})",
+    "missing": f"SELECT p.id FROM p WHERE NOT EXISTS (SELECT FROM r WHERE {LOOKS})",
+    "counted": f"SELECT p.id, (SELECT count(*) FROM r WHERE {LOOKS}) AS n FROM p",
+    "single": f"SELECT p.id, (SELECT r.id FROM r WHERE {LOOKS} ORDER BY r.id LIMIT 1) AS n FROM p",
+    "listed": f"SELECT p.id, ARRAY(SELECT r.id FROM r WHERE {LOOKS} ORDER BY r.id) AS n FROM p",
+    "greatest": f"SELECT p.id, x.n FROM p CROSS JOIN LATERAL (SELECT max(r.id) AS n FROM r WHERE {LOOKS}) AS x",
+    "first": f"SELECT p.id, x.id AS n FROM p, LATERAL (SELECT r.id FROM r WHERE {LOOKS} ORDER BY r.id LIMIT 1) AS x",
+    "optional": f"SELECT p.id, r.id AS n FROM p LEFT JOIN r ON {LOOKS}",
+    "either": f"SELECT p.id, r.id AS n FROM p FULL JOIN r ON r.k = p.k AND {LOOKS}",
+    "compared": "SELECT p.id FROM p WHERE format('%s', p.v) COLLATE \"C\" < ANY (SELECT r.s FROM r)",
+    "among": f"SELECT p.id FROM p WHERE p.k IN (SELECT r.k FROM r WHERE {LOOKS})",
+    "unrolled": "SELECT p.id FROM p WHERE EXISTS"
+    " (SELECT FROM r, generate_series(1, length(format('%s', p.v))) AS g (i)"
+    f" WHERE g.i = r.id AND {LOOKS})",
+}
+
+
+@pytest.mark.parametrize("type_name", PAIRS)
+def test_subqueries_see_each_of_two_equal_values(db: Database, type_name: str) -> None:
+    _play(db, type_name)
+
+
+@pytest.mark.parametrize("type_name", ["interval", "text COLLATE nocase"])
+def test_subqueries_see_each_of_two_equal_values_where_the_engine_joins(db: Database, type_name: str) -> None:
+    _play(db, type_name, small_delta_rows=0, direct_delta_rows=0)
+
+
+def _play(db: Database, type_name: str, **settings: int) -> None:
+    disable_jit(db)
+    one, other = sorted(PAIRS[type_name])
+    for statement in (*PREAMBLE, f"CREATE TABLE p (id int PRIMARY KEY, k int, v {type_name})"):
+        db.execute(statement)
+    db.execute(f"INSERT INTO p VALUES (1, 1, '{one}'), (2, 1, '{other}'), (3, 1, NULL)")
+    db.execute("INSERT INTO r VALUES (1, 1, %s)", (one,))
+    assert db.execute("SELECT count(*) FROM (SELECT DISTINCT v FROM p WHERE v IS NOT NULL) AS x") == [(1,)]
+    batches = (
+        "SELECT",
+        f"DELETE FROM r; INSERT INTO r VALUES (1, 1, '{one}')",
+        f"INSERT INTO r VALUES (2, 1, '{one}'), (3, 1, '{other}'), (NULL, 2, NULL)",
+        f"INSERT INTO p VALUES (4, 1, '{other}'), (5, 1, '{one}'), (6, 2, '{other}')",
+        "DELETE FROM r WHERE id = 1; DELETE FROM p WHERE id = 2",
+        f"UPDATE p SET v = '{one}' WHERE id > 3",
+        "TRUNCATE r",
+    )
+    with local_client(db.dsn, **settings) as (client, _):
+        for name, query in QUERIES.items():
+            client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+        for batch in batches:
+            db.execute(batch)
+            wrong = [result.error for result in client.tick() if result.error]
+            assert not wrong, f"{batch}: {wrong}"
+            with db.connect() as connection:
+                different = {name for name, query in QUERIES.items() if differences(connection, name, query, True)}
+            assert different == set(), f"after: {batch}"
