@@ -18,20 +18,18 @@ class ServerProbe:
 
     def column_types(self, query: str) -> tuple[str, ...]:
         """Return the full type name of every column of a query."""
-        try:
-            with self.connection.transaction():
-                cursor = self.connection.execute(_trusted(f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"))
-                result = cursor.pgresult
-                count = result.nfields if result else 0
-                pairs = [(result.ftype(i), result.fmod(i)) for i in range(count)] if result else []
-                return tuple(self._type_name(oid, typmod) for oid, typmod in pairs)
-        except psycopg.Error as error:
-            raise NotDifferentiable("the query cannot be split into the planner's parts") from error
+        with _splitting(self.connection):
+            cursor = self.connection.execute(_trusted(f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"))
+            result = cursor.pgresult
+            count = result.nfields if result else 0
+            pairs = [(result.ftype(i), result.fmod(i)) for i in range(count)] if result else []
+            return tuple(self._type_name(oid, typmod) for oid, typmod in pairs)
 
     def collations(self, query: str) -> tuple[str | None, ...]:
         """Return the collation of every column of a query, as it is written; None for none and for the default one."""
-        with self.connection.transaction():
-            cursor = self.connection.execute(_trusted(f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"))
+        nothing = f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"
+        with _splitting(self.connection):
+            cursor = self.connection.execute(_trusted(nothing))
             types = [column.type_code for column in cursor.description or ()]
             text = "SELECT coalesce(array_agg(oid), '{}') FROM pg_type WHERE oid = ANY (%s) AND typcollation <> 0"
             row = self.connection.execute(text, (types,)).fetchone()
@@ -39,9 +37,7 @@ class ServerProbe:
             names = ", ".join(f"c{i}" for i in range(len(types)))
             items = (f"pg_collation_for(q.c{i})::text" if oid in collated else "NULL" for i, oid in enumerate(types))
             # An outer join has a row for pg_collation_for to be called on, though the query is not run.
-            text = (
-                f"SELECT {', '.join(items)} FROM (SELECT) AS one LEFT JOIN (\n{query}\nLIMIT 0) AS q({names}) ON true"
-            )
+            text = f"SELECT {', '.join(items)} FROM (SELECT) AS one LEFT JOIN ({nothing}) AS q({names}) ON true"
             row = self.connection.execute(_trusted(text)).fetchone()
         return tuple(None if name == '"default"' else name for name in row or ())
 
@@ -84,6 +80,16 @@ def server_probe(connection: psycopg.Connection) -> Iterator[ServerProbe]:
     with connection.transaction(force_rollback=True):
         connection.execute("SET LOCAL search_path = pg_catalog")
         yield ServerProbe(connection)
+
+
+@contextmanager
+def _splitting(connection: psycopg.Connection) -> Iterator[None]:
+    """Take an error for a part of a query that does not stand alone."""
+    try:
+        with connection.transaction():
+            yield
+    except psycopg.Error as error:
+        raise NotDifferentiable("the query cannot be split into the planner's parts") from error
 
 
 def _trusted(text: str) -> sql.SQL:
