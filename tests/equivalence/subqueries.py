@@ -21,17 +21,19 @@ def rows_of(writer: Writer, scope: Scope, correlated: float = 0.6) -> From | Non
     pairs = [(a, b) for a in found.scope for b in scope if alike(a.type, b.type)]
     if not pairs or not writer.chance(correlated):
         return found
-    return From(found.text, found.scope, (*found.where, _related(writer, *writer.rng.choice(pairs))))
-
-
-def _related(writer: Writer, inner: Column, outer: Column) -> str:
-    """Compare columns of one type: their values, or what they look like, which may differ where they are equal."""
-    if inner.type.ambiguous and not (inner.type.blurred or outer.type.blurred) and writer.chance(0.5):
-        operator = writer.rng.choice(("=", "<>", "<", ">="))
-        # PostgreSQL moves a condition on a partition of a window to its rows, but none with a subquery in it.
-        return f"(SELECT format('%s', {inner.name})) COLLATE \"C\" {operator} format('%s', {outer.name}) COLLATE \"C\""
+    telling = [(a, b) for a, b in pairs if a.type.ambiguous and not (a.type.blurred or b.type.blurred)]
+    if telling and writer.chance(0.5):
+        return From(found.text, found.scope, (*found.where, _told_apart(writer, *writer.rng.choice(telling))))
+    a, b = writer.rng.choice(pairs)
     operator = writer.rng.choice(("=", "=", "=", "=", "IS NOT DISTINCT FROM", "<>", "<", ">="))
-    return f"{inner.name} {operator} {outer.name}"
+    return From(found.text, found.scope, (*found.where, f"{a.name} {operator} {b.name}"))
+
+
+def _told_apart(writer: Writer, inner: Column, outer: Column) -> str:
+    """Compare what values look like, which may differ where they are equal."""
+    operator = writer.rng.choice(("=", "<>", "<", ">="))
+    # PostgreSQL moves a condition on a partition of a window to its rows, but none with a subquery in it.
+    return f"(SELECT format('%s', {inner.name})) COLLATE \"C\" {operator} format('%s', {outer.name}) COLLATE \"C\""
 
 
 def exists(writer: Writer, scope: Scope) -> str | None:

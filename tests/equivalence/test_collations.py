@@ -65,6 +65,7 @@ QUERIES = {
     " FULL JOIN cust c ON c.id = o.id) x GROUP BY x.code",
     "merged": "SELECT count(*) AS n FROM (SELECT code FROM ord FULL JOIN cust USING (code)) x GROUP BY x.code",
     "no_value": "SELECT o.id FROM ord o WHERE coalesce((SELECT c.code FROM cust c WHERE c.id = o.id), o.code) = 'A'",
+    "one_value": "SELECT o.id FROM ord o WHERE coalesce((SELECT c.code FROM cust c WHERE c.id = 1), o.code) = 'A'",
     "no_greatest": "SELECT o.id FROM ord o WHERE"
     " coalesce((SELECT min(c.code) FROM cust c WHERE c.tier = o.id), o.code) = 'A'",
     "absent": "SELECT x.n FROM (SELECT c.code, c.tier, count(*) AS n FROM cust c"

@@ -4,7 +4,7 @@ import pytest
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.block import own_column
+from pytrickle.plan.block import null_of, own_column
 from pytrickle.plan.dialect import parse_query, render
 from pytrickle.plan.lift import GroupLift, WindowLift
 from pytrickle.plan.ties import settle_call, settle_window, sort_of
@@ -18,7 +18,7 @@ def items(listed: str, rest: str = "") -> list[exp.Expr]:
 
 
 def grouped(*keys: str, absent: dict[str, str] | None = None, simple: bool = True) -> GroupLift:
-    others = {items(key)[0]: type_name for key, type_name in (absent or {}).items()}
+    others = {items(key)[0]: null_of(type_name) for key, type_name in (absent or {}).items()}
     return GroupLift([items(key)[0].unnest() for key in keys], NAMES, AGGREGATES, simple, others)
 
 
