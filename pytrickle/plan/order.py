@@ -52,11 +52,15 @@ class Reach:
 
 
 def fenced(text: str, leaf: Leaf, conditions: list[str]) -> str:
-    """Ask a subquery for what joins a row to its left; PostgreSQL takes the conditions down to where indexes are."""
+    """Ask a subquery for what joins a row to its left; PostgreSQL takes the conditions down to where indexes are.
+
+    Those that hold a subquery are left to the join: within, PostgreSQL may keep what it computed for the row before.
+    """
     alias = quote(leaf.alias)
-    if not conditions:
+    taken = [condition for condition in conditions if "(SELECT " not in condition]
+    if not taken:
         return f"(\n{text}\n) AS {alias}"
-    where = " AND ".join(f"({condition})" for condition in conditions)
+    where = " AND ".join(f"({condition})" for condition in taken)
     return f"LATERAL (SELECT * FROM (\n{text}\n) AS {alias} WHERE {where} OFFSET 0) AS {alias}"
 
 
