@@ -281,6 +281,8 @@ SELECT sensor, unnest(tags) AS tag FROM readings;
 SELECT sensor, unnest(tags) AS tag, generate_series(1, 2) AS n FROM readings;
 -- GROUP BY a set-returning function
 SELECT unnest(tags) AS tag, count(*) AS n FROM readings GROUP BY 1;
+-- GROUP BY a set-returning function that is shown twice
+SELECT unnest(tags) AS tag, unnest(tags) AS again, count(*) AS n FROM readings GROUP BY unnest(tags);
 -- set-returning function in the select list, with LIMIT
 SELECT sensor, unnest(tags) AS tag FROM readings ORDER BY sensor LIMIT 10;
 -- function with a column definition list

@@ -70,6 +70,10 @@ class Selection:
         found = [key for keys in grouping_sets(self.select) if clause for key in keys if calls_set(self.reader, key)]
         if not found:
             return self.select, blocks
+        shown = [node for item in self.select.selects for node in item.walk() if node in found]
+        if len(set(shown)) < len(shown):
+            # Where its argument holds a subquery, PostgreSQL unrolls each of them by itself.
+            raise NotDifferentiable("a set-returning function of GROUP BY that is shown twice")
         unique = list(dict.fromkeys(found))
         select = self.select.copy()
         for node in [*select.selects, *(each for each in map(select.args.get, ("group", "having")) if each)]:
