@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 TEMPLATE = "pytrickle_template"
 
+# Spark's workers import the package too, and take whatever python3 is first on the path otherwise.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
 
 @dataclass
 class Database:
@@ -133,8 +136,6 @@ def spark() -> Iterator[SparkSession]:
     """The one Spark session of the run, started when a test first asks for it."""
     from pytrickle.execute.session import build_session
 
-    # Spark's workers import the package too, and take whatever python3 is first on the path otherwise.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = build_session(Settings(spark_master="local[2]"))
     session.conf.set("spark.sql.shuffle.partitions", "1")
     yield session

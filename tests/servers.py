@@ -44,7 +44,7 @@ class Server:
 
     def create(self, database: str, template: str = "template0") -> str:
         """Create a database and return its DSN."""
-        self._administer("CREATE DATABASE {} TEMPLATE {}", database, template)
+        self._administer("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy", database, template)
         return self.dsn(database)
 
     def close(self, database: str) -> None:

@@ -37,9 +37,10 @@ CREATE OR REPLACE TRIGGER check_frontier BEFORE UPDATE OF frontier ON pgtrickle.
                        AND NEW.frontier::text IS DISTINCT FROM OLD.frontier::text)
     EXECUTE FUNCTION pgtrickle.check_frontier();
 
--- What is retained may be most of the buffer, and no statistics say so: it is found by the index.
+-- What is retained may be most of the buffer, and no statistics say so: it is found by the index. What a plan that may not
+-- scan is said to cost is no reason to compile it.
 CREATE OR REPLACE FUNCTION pgtrickle.clean_change_buffer(source regclass) RETURNS bigint
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET enable_seqscan = off
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET enable_seqscan = off SET jit = off
 AS $$
 DECLARE
     change_buffer text;
