@@ -142,3 +142,11 @@ def test_clean_up_reads_nothing_of_what_it_keeps(db: Database, analyzed: bool) -
     )
     assert clean_and_count(db) == (4000, 4000)
     assert clean_and_count(db) == (0, 0)
+
+
+def test_what_may_not_scan_is_not_compiled(db: Database) -> None:
+    """Such a plan is said to cost so much that PostgreSQL would compile it, which takes longer than any clean-up."""
+    without = (
+        "SELECT proname, proconfig @> '{jit=off}' FROM pg_proc WHERE proconfig::text ~ 'enable_' AND pronamespace = %s"
+    )
+    assert db.execute(f"{without}::regnamespace", "pgtrickle") == [("clean_change_buffer", True)]
