@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
+import pytrickle.plan.choice
 import pytrickle.planner
 from pytrickle.catalog.evidence import KEPT, evidence
 from pytrickle.catalog.refresh import resolve_name, stream_table
@@ -30,7 +31,7 @@ QUERIES = {
 MANY = f"UPDATE a SET v = v + 1 WHERE id <= {ROWS}"
 FEW = (
     "UPDATE a SET v = -1 WHERE id IN (7, 8)",
-    "DELETE FROM a WHERE k = 3 AND id % 2 = 0",
+    "DELETE FROM a WHERE k = 3 AND id % 4 = 1",
     "INSERT INTO a VALUES (-1, 3, 9.5), (-2, 99, 1)",
 )
 
@@ -177,6 +178,25 @@ def test_the_past_decides(world: World) -> None:
     newest = world.pt.history("scalar")[0]
     assert "a whole one 3600.0 s" in (newest.reason or "")
     world.assert_exact(("scalar",))
+
+
+def test_few_changes_that_took_long_are_taken_in_another_way(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Every refresh is remembered as slow, whatever this machine takes, and every source counts as large.
+    monkeypatch.setattr(pytrickle.planner, "SLOW", 0.0)
+    monkeypatch.setattr(pytrickle.plan.choice, "LARGE", 0)
+    create(world, ("joined",))
+    few = "UPDATE a SET v = v + 1 WHERE id IN (7, 8)"
+    for _ in range(2):
+        world.db.execute(few)
+        assert world.tick() == {"joined": "DIFFERENTIAL"}
+        world.db.execute(
+            "UPDATE pgtrickle.pgt_refresh_history SET started_at = finished_at - interval '1 hour'"
+            " WHERE action = 'DIFFERENTIAL'"
+        )
+    world.db.execute(few)
+    assert world.tick() == {"joined": "FULL"}
+    assert "changed rows: a whole refresh is expected to take" in (world.pt.history("joined")[0].reason or "")
+    world.assert_exact(("joined",))
 
 
 def test_a_table_that_was_never_analyzed_is_not_taken_for_an_empty_one(world: World) -> None:
