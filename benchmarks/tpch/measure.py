@@ -15,7 +15,7 @@ from pytrickle.client import Client
 from pytrickle.errors import PytrickleError
 
 Report = Callable[[str], None]
-WARMING = 2
+WARMING = 3
 
 
 @dataclass(slots=True)
@@ -41,9 +41,9 @@ class Measurement:
                 query.create(self.database.connection, self.client)
 
     def measure(self, percent: float, rounds: int) -> None:
-        """Change, then refresh every query both ways, `rounds` times after two rounds that do not count.
+        """Change, then refresh every query both ways, `rounds` times after three rounds that do not count.
 
-        After two slow refreshes AUTO knows how long either way takes.
+        After two slow refreshes AUTO tries the other way, and then knows how long either takes.
         """
         for number in range(1 - WARMING, rounds + 1):
             self.report(f"{percent} % changed, {f'round {number} of {rounds}' if number > 0 else 'warming up'} …")

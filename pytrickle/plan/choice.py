@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from statistics import median_high
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
@@ -17,6 +18,9 @@ SLOW = 0.1
 LARGE = 100_000
 # How many times cheaper the other way must be before AUTO changes its way.
 MARGIN = 1.3
+# Where differential refreshes were slower than by default, a whole one is tried if it may take so many times less than
+# by default: many queries read a small part of their sources, which only a measurement tells.
+TRIAL = 4
 
 # Measured defaults of a whole refresh, in seconds: per row of the sources, and per row of the stream table that is
 # compared; one that shows a group costs more, because the groups' state is written as well.
@@ -29,7 +33,8 @@ PER_STORED_GROUP = 45e-6
 class Costs:
     """Expected seconds of either way: what differential refreshes took before tells what one takes for so many changes.
 
-    `few_whole` and `many_whole` are whether the last refresh after fewer than 10,000 changes, or after more, was whole.
+    `few_whole` and `many_whole` are whether the last two refreshes after fewer than 10,000 changes, or after more, were
+    whole: the first may have been a trial.
     """
 
     experience: Experience
@@ -44,8 +49,8 @@ class Costs:
     def factor(self, delta_rows: int) -> float:
         """Return how many times longer than a whole refresh a differential one may take and still be chosen.
 
-        The way of the last refresh is left only where the other is clearly cheaper. What is whole after few changes is
-        so after many.
+        The way of the last refreshes is left only where the other is clearly cheaper. What is whole after few changes
+        is so after many.
         """
         stays_whole = self.few_whole or (self.many_whole and delta_rows >= WORTH_ASKING)
         return 1 / MARGIN if stays_whole else MARGIN
@@ -95,25 +100,28 @@ def least_worth_asking(evidence: Evidence) -> int:
 
 
 def expected(evidence: Evidence, grouped: bool) -> Costs:
-    """Estimate costs from the newest refreshes, with the defaults as one more measurement of each.
+    """Estimate costs from the newest refreshes, and by default what was not measured.
 
-    A whole refresh is not expected to take longer than the first load took, if that was quicker than by default.
-    Where two values are in the middle, the one that favours a differential refresh counts.
+    A whole refresh is not expected to take longer than the first load took, if that was quicker than by default. Where
+    two measured ones are in the middle, the one that favours a differential refresh counts.
     """
-    stored = evidence.stored_rows
-    wholes = [past.seconds for past in evidence.refreshes if past.whole]
-    by_default = (
-        FIXED + PER_SOURCE_ROW * evidence.source_rows + (PER_STORED_GROUP if grouped else PER_STORED_ROW) * stored
-    )
-    if evidence.first_load is not None:
-        by_default = min(by_default, evidence.first_load)
+    experience = Experience.of(evidence.refreshes, evidence.stored_rows)
+    wholes = [past.seconds for past in evidence.refreshes if past.whole][:CONSIDERED]
+    by_default = _whole_by_default(evidence, grouped) / (TRIAL if experience.slow else 1)
     return Costs(
-        Experience.of(evidence.refreshes, stored),
-        median_high([by_default, *wholes[:CONSIDERED]]),
-        few_whole=_last_was_whole(past for past in evidence.refreshes if past.delta_rows < WORTH_ASKING),
-        many_whole=_last_was_whole(past for past in evidence.refreshes if past.delta_rows >= WORTH_ASKING),
+        experience,
+        median_high(wholes) if wholes else by_default,
+        few_whole=_stays_whole(past for past in evidence.refreshes if past.delta_rows < WORTH_ASKING),
+        many_whole=_stays_whole(past for past in evidence.refreshes if past.delta_rows >= WORTH_ASKING),
     )
 
 
-def _last_was_whole(refreshes: Iterator[PastRefresh]) -> bool:
-    return next((past.whole for past in refreshes), False)
+def _whole_by_default(evidence: Evidence, grouped: bool) -> float:
+    per_stored = PER_STORED_GROUP if grouped else PER_STORED_ROW
+    by_rows = FIXED + PER_SOURCE_ROW * evidence.source_rows + per_stored * evidence.stored_rows
+    return by_rows if evidence.first_load is None else min(by_rows, evidence.first_load)
+
+
+def _stays_whole(refreshes: Iterator[PastRefresh]) -> bool:
+    newest = [past.whole for past in islice(refreshes, 2)]
+    return newest == [True, True]

@@ -39,6 +39,11 @@ class Experience:
         medians = {size: median_low([1.0, *slowness[:CONSIDERED]]) for size, slowness in taken.items()}
         return cls(stored_rows, {size: max(slowness, LEAST_SLOWNESS) for size, slowness in medians.items()})
 
+    @property
+    def slow(self) -> bool:
+        """Whether refreshes after some number of changes took longer than by default."""
+        return any(slowness > 1 for slowness in self.slowness.values())
+
     def seconds(self, delta_rows: int) -> float:
         """Return the expected seconds of a differential refresh, which never fall when changes are added."""
         fewer = ((4 << 2 * size) - 1 for size in range(size_class(delta_rows)))

@@ -92,8 +92,7 @@ def test_sizes_that_alternate_around_the_break_even_do_not_make_it_flip_flop(
 
 
 def test_a_whole_refresh_is_not_expected_to_take_longer_than_the_first_load() -> None:
-    slow = (PastRefresh(False, 20_000, 0.9),) * 2
-    by_default = Evidence(1_000_000, 18_000, slow)
+    by_default = Evidence(1_000_000, 18_000)
     assert expected(by_default, True).whole > 1.0
     assert choose_action(20_000, by_default, True).action is Action.DIFFERENTIAL
     for first_load, whole in ((0.3, 0.3), (60.0, expected(by_default, True).whole)):
@@ -144,10 +143,31 @@ def test_a_whole_refresh_that_took_long_is_not_chosen_again() -> None:
     )
 
 
-@pytest.mark.parametrize(("last_was_whole", "factor"), [(True, 1 / MARGIN), (False, MARGIN)])
-def test_the_margin_favours_the_way_of_the_last_refresh(last_was_whole: bool, factor: float) -> None:
-    few = PastRefresh(False, WORTH_ASKING - 1, 1.0)
-    costs = expected(Evidence(1, 1, (few, PastRefresh(last_was_whole, WORTH_ASKING, 1.0))), False)
+def test_a_slow_way_is_left_for_a_trial_and_for_good_where_that_pays() -> None:
+    """A whole refresh that takes a quarter of the default, or nothing less, beside differential ones of 1 s."""
+    sizes, slow = (5_000_000, 250), PastRefresh(False, 1_000, 1.0)
+    assert expected(Evidence(*sizes), True).whole > 2
+    assert choose_action(1_000, Evidence(*sizes, (slow, slow)), True, least=1).action is Action.FULL
+    for taken, action in ((0.5, Action.FULL), (0.9, Action.DIFFERENTIAL), (2.0, Action.DIFFERENTIAL)):
+        tried = Evidence(*sizes, (PastRefresh(True, 1_000, taken), slow, slow))
+        assert choose_action(1_000, tried, True, least=1).action is action
+
+
+def test_what_differential_refreshes_do_as_quickly_as_by_default_is_not_tried_whole() -> None:
+    usual = PastRefresh(False, 100_000, expected(Evidence(5_000_000, 250), True).differential(100_000))
+    assert choose_action(100_000, Evidence(5_000_000, 250, (usual,) * 5), True).action is Action.DIFFERENTIAL
+    slower = replace(usual, seconds=usual.seconds * 2)
+    assert choose_action(100_000, Evidence(5_000_000, 250, (slower,) * 5), True).action is Action.FULL
+
+
+@pytest.mark.parametrize(("wholes", "factor"), [(2, 1 / MARGIN), (1, MARGIN), (0, MARGIN)])
+def test_the_margin_favours_the_way_of_the_last_two_refreshes(wholes: int, factor: float) -> None:
+    few, many = PastRefresh(False, WORTH_ASKING - 1, 1.0), PastRefresh(False, WORTH_ASKING, 1.0)
+    costs = expected(Evidence(1, 1, (few, few, *_first_whole((many, many), wholes))), False)
     assert (costs.factor(WORTH_ASKING), costs.factor(WORTH_ASKING - 1)) == (factor, MARGIN)
-    small = expected(Evidence(1, 1, (replace(few, whole=last_was_whole),)), False)
+    small = expected(Evidence(1, 1, _first_whole((few, few), wholes)), False)
     assert small.factor(1) == small.factor(WORTH_ASKING) == factor
+
+
+def _first_whole(refreshes: tuple[PastRefresh, ...], wholes: int) -> tuple[PastRefresh, ...]:
+    return tuple(replace(past, whole=number < wholes) for number, past in enumerate(refreshes))
