@@ -12,7 +12,7 @@ def draw_chart(results: Results, path: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     figure, axes = pyplot.subplots(figsize=(10, 4.5), layout="constrained")
     places = {name: place for place, name in enumerate(results.titles)}
@@ -29,12 +29,15 @@ def draw_chart(results: Results, path: Path) -> None:
             label=f"{percent:g} % of the rows changed",
         )
     axes.set_yscale("log")
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+    axes.yaxis.set_minor_locator(ticker.NullLocator())
     axes.axhline(1, color="black", linewidth=0.8)
     axes.axhline(0.5, color="tab:red", linewidth=0.8, linestyle=":")
     axes.set_xticks(list(places.values()), list(results.titles.values()))
     axes.set_ylabel("times faster than REFRESH MATERIALIZED VIEW")
     axes.set_title(f"TPC-H, {results.sizes['orders']:,} orders and {results.sizes['lineitem']:,} line items")
     axes.grid(True, which="major", axis="y", alpha=0.3)
-    axes.legend()
+    figure.legend(loc="outside lower center", ncols=len(results.changed))
     figure.savefig(path, dpi=120)
     pyplot.close(figure)
