@@ -1,11 +1,8 @@
 """What the catalog says of a stream table's query and sources, as values that the planner reads."""
 
-import re
 from dataclasses import dataclass, field
 
 from pytrickle.cut import Cut
-
-FOREIGN_COLLATION = re.compile(r'COLLATE (\w+|"([^"]|"")+")\.')
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,8 @@ class Definition:
 
     `aggregates` are the names of all aggregate functions in the query and its views, `set_returning` those of all
     functions that return sets (with their schema unless they are PostgreSQL's own), `columns` the stream table's
-    columns as (name, type) pairs, `full_reason` why the database already knows that only FULL is possible.
+    columns as (name, type) pairs, `full_reason` why the database already knows that only FULL is possible,
+    `bytewise_query` whether no collation that the query itself names, or a type in it, holds different texts for equal.
     """
 
     pgt_id: int
@@ -72,6 +70,7 @@ class Definition:
     aggregates: frozenset[str]
     set_returning: frozenset[str]
     full_reason: str | None
+    bytewise_query: bool = True
 
     @property
     def qualified_name(self) -> str:
@@ -80,13 +79,8 @@ class Definition:
 
     @property
     def bytewise(self) -> bool:
-        """Whether no collation in use holds different texts for equal: PostgreSQL's own hold none.
-
-        Those of others are printed with their schema.
-        """
-        texts = (self.text, *(view.text for view in self.views))
-        columns = (column for source in self.sources for column in source.columns)
-        return all(column.deterministic for column in columns) and not any(map(FOREIGN_COLLATION.search, texts))
+        """Whether no collation in use holds different texts for equal."""
+        return self.bytewise_query and all(column.deterministic for source in self.sources for column in source.columns)
 
     def source(self, relid: int) -> Source:
         """Find a source by its identifier."""

@@ -208,6 +208,7 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
         frozenset(found["aggregates"]),
         frozenset(found["set_returning"]),
         found["full_reason"],
+        found["bytewise"],
     )
 
 
