@@ -3,7 +3,6 @@
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from statistics import median_high
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
@@ -27,14 +26,16 @@ TRIAL = 4
 PER_SOURCE_ROW = 0.4e-6
 PER_STORED_ROW = 15e-6
 PER_STORED_GROUP = 45e-6
+# Seconds of a first load that Spark's start may have taken; what it took beyond them, a whole refresh takes too.
+STARTING = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
     """Expected seconds of either way: what differential refreshes took before tells what one takes for so many changes.
 
-    `few_whole` and `many_whole` are whether the last two refreshes after fewer than 10,000 changes, or after more, were
-    whole: the first may have been a trial.
+    `few_whole` and `many_whole` are whether the last refresh after fewer than 10,000 changes, or after more, was whole,
+    and not as a trial.
     """
 
     experience: Experience
@@ -49,8 +50,8 @@ class Costs:
     def factor(self, delta_rows: int) -> float:
         """Return how many times longer than a whole refresh a differential one may take and still be chosen.
 
-        The way of the last refreshes is left only where the other is clearly cheaper. What is whole after few changes
-        is so after many.
+        The way of the last refresh is left only where the other is clearly cheaper. What is whole after few changes is
+        so after many.
         """
         stays_whole = self.few_whole or (self.many_whole and delta_rows >= WORTH_ASKING)
         return 1 / MARGIN if stays_whole else MARGIN
@@ -102,26 +103,30 @@ def least_worth_asking(evidence: Evidence) -> int:
 def expected(evidence: Evidence, grouped: bool) -> Costs:
     """Estimate costs from the newest refreshes, and by default what was not measured.
 
-    A whole refresh is not expected to take longer than the first load took, if that was quicker than by default. Where
-    two measured ones are in the middle, the one that favours a differential refresh counts.
+    Where two measured whole refreshes are in the middle, the one that favours a differential refresh counts.
     """
     experience = Experience.of(evidence.refreshes, evidence.stored_rows)
     wholes = [past.seconds for past in evidence.refreshes if past.whole][:CONSIDERED]
-    by_default = _whole_by_default(evidence, grouped) / (TRIAL if experience.slow else 1)
+    tried = len(wholes) > 1
     return Costs(
         experience,
-        median_high(wholes) if wholes else by_default,
-        few_whole=_stays_whole(past for past in evidence.refreshes if past.delta_rows < WORTH_ASKING),
-        many_whole=_stays_whole(past for past in evidence.refreshes if past.delta_rows >= WORTH_ASKING),
+        median_high(wholes) if wholes else _whole_by_default(evidence, grouped, TRIAL if experience.slow else 1),
+        few_whole=tried and _last_was_whole(past for past in evidence.refreshes if past.delta_rows < WORTH_ASKING),
+        many_whole=tried and _last_was_whole(past for past in evidence.refreshes if past.delta_rows >= WORTH_ASKING),
     )
 
 
-def _whole_by_default(evidence: Evidence, grouped: bool) -> float:
+def _whole_by_default(evidence: Evidence, grouped: bool, hope: float) -> float:
+    """Estimate by rows, `hope` times too high, but no more than the first load took, which does the same.
+
+    Nor less than that took beyond Spark's start.
+    """
     per_stored = PER_STORED_GROUP if grouped else PER_STORED_ROW
     by_rows = FIXED + PER_SOURCE_ROW * evidence.source_rows + per_stored * evidence.stored_rows
-    return by_rows if evidence.first_load is None else min(by_rows, evidence.first_load)
+    if evidence.first_load is None:
+        return by_rows / hope
+    return max(min(by_rows, evidence.first_load) / hope, evidence.first_load - STARTING)
 
 
-def _stays_whole(refreshes: Iterator[PastRefresh]) -> bool:
-    newest = [past.whole for past in islice(refreshes, 2)]
-    return newest == [True, True]
+def _last_was_whole(refreshes: Iterator[PastRefresh]) -> bool:
+    return next((past.whole for past in refreshes), False)

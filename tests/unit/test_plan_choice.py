@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
-from pytrickle.plan.choice import LARGE, MARGIN, SLOW, WORTH_ASKING, choose_action, expected, least_worth_asking
+from pytrickle.plan.choice import (
+    LARGE,
+    MARGIN,
+    SLOW,
+    STARTING,
+    WORTH_ASKING,
+    choose_action,
+    expected,
+    least_worth_asking,
+)
 from pytrickle.plan.refresh_plan import Action
 
 seconds = st.floats(0.0, 10_000.0)
@@ -91,11 +100,11 @@ def test_sizes_that_alternate_around_the_break_even_do_not_make_it_flip_flop(
     assert turns <= 3, [past.whole for past in reversed(refreshes)]
 
 
-def test_a_whole_refresh_is_not_expected_to_take_longer_than_the_first_load() -> None:
+def test_a_whole_refresh_is_expected_to_take_no_longer_than_the_first_load_nor_much_less() -> None:
     by_default = Evidence(1_000_000, 18_000)
     assert expected(by_default, True).whole > 1.0
     assert choose_action(20_000, by_default, True).action is Action.DIFFERENTIAL
-    for first_load, whole in ((0.3, 0.3), (60.0, expected(by_default, True).whole)):
+    for first_load, whole in ((0.3, 0.3), (STARTING, expected(by_default, True).whole), (STARTING + 60.0, 60.0)):
         assert expected(replace(by_default, first_load=first_load), True).whole == whole
     assert choose_action(20_000, replace(by_default, first_load=0.3), True).action is Action.FULL
 
@@ -151,6 +160,8 @@ def test_a_slow_way_is_left_for_a_trial_and_for_good_where_that_pays() -> None:
     for taken, action in ((0.5, Action.FULL), (0.9, Action.DIFFERENTIAL), (2.0, Action.DIFFERENTIAL)):
         tried = Evidence(*sizes, (PastRefresh(True, 1_000, taken), slow, slow))
         assert choose_action(1_000, tried, True, least=1).action is action
+    endless = Evidence(*sizes, (slow, slow), first_load=600.0)
+    assert choose_action(1_000, endless, True, least=1).action is Action.DIFFERENTIAL
 
 
 def test_what_differential_refreshes_do_as_quickly_as_by_default_is_not_tried_whole() -> None:
@@ -160,14 +171,16 @@ def test_what_differential_refreshes_do_as_quickly_as_by_default_is_not_tried_wh
     assert choose_action(100_000, Evidence(5_000_000, 250, (slower,) * 5), True).action is Action.FULL
 
 
-@pytest.mark.parametrize(("wholes", "factor"), [(2, 1 / MARGIN), (1, MARGIN), (0, MARGIN)])
-def test_the_margin_favours_the_way_of_the_last_two_refreshes(wholes: int, factor: float) -> None:
-    few, many = PastRefresh(False, WORTH_ASKING - 1, 1.0), PastRefresh(False, WORTH_ASKING, 1.0)
-    costs = expected(Evidence(1, 1, (few, few, *_first_whole((many, many), wholes))), False)
-    assert (costs.factor(WORTH_ASKING), costs.factor(WORTH_ASKING - 1)) == (factor, MARGIN)
-    small = expected(Evidence(1, 1, _first_whole((few, few), wholes)), False)
-    assert small.factor(1) == small.factor(WORTH_ASKING) == factor
+@pytest.mark.parametrize(
+    ("ways", "factor"), [("WW", 1 / MARGIN), ("WDW", 1 / MARGIN), ("DWW", MARGIN), ("WDD", MARGIN), ("DD", MARGIN)]
+)
+def test_the_margin_favours_the_way_of_the_last_refresh_unless_it_was_a_trial(ways: str, factor: float) -> None:
+    few, many = WORTH_ASKING - 1, WORTH_ASKING
+    costs = expected(Evidence(1, 1, (PastRefresh(False, few, 1.0), *_gone(ways, many))), False)
+    assert (costs.factor(many), costs.factor(few)) == (factor, MARGIN)
+    small = expected(Evidence(1, 1, _gone(ways, few)), False)
+    assert small.factor(few) == small.factor(many) == factor
 
 
-def _first_whole(refreshes: tuple[PastRefresh, ...], wholes: int) -> tuple[PastRefresh, ...]:
-    return tuple(replace(past, whole=number < wholes) for number, past in enumerate(refreshes))
+def _gone(ways: str, rows: int) -> tuple[PastRefresh, ...]:
+    return tuple(PastRefresh(way == "W", rows, 1.0) for way in ways)
