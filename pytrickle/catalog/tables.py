@@ -4,7 +4,6 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    DateTime,
     Identity,
     Integer,
     Interval,
@@ -14,25 +13,8 @@ from sqlalchemy import (
     Text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, OID, REGCLASS
-from sqlalchemy.types import UserDefinedType
 
-
-class PostgresType(UserDefinedType[str]):
-    """A PostgreSQL type that SQLAlchemy does not know; its values travel as psycopg loads and dumps them."""
-
-    cache_ok = True
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def get_col_spec(self, **_: object) -> str:
-        return self.name
-
-
-CUT = PostgresType("pgtrickle.cut")
-PROGRESS = PostgresType("pgtrickle.progress")
-XID8 = PostgresType("xid8")
-TIMESTAMP = DateTime(timezone=True)
+from pytrickle.catalog.column_types import CUT, PROGRESS, TIMESTAMP, XID8
 
 catalog = MetaData(schema="pgtrickle")
 
