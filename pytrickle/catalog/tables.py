@@ -1,4 +1,10 @@
-"""SQLAlchemy Core metadata of the catalog tables: the one place where Python spells their column names."""
+"""SQLAlchemy Core metadata of the catalog tables, of which plain statements are made.
+
+A test holds that it is what is installed. Some statements are text and spell what they read for themselves: those that
+are mostly casts, jsonb, whole rows or system catalogs (``catalog.refresh``, ``catalog.stamp``, ``catalog.evidence``,
+``scheduler.prepare``), those that are made around a cut or a defining query (``apply``, ``verify``), and the record of
+a script (``migrate``), which is also printed.
+"""
 
 from sqlalchemy import (
     BigInteger,
