@@ -2,8 +2,8 @@
 
 A test holds that it is what is installed. Some statements are text and spell what they read for themselves: those that
 are mostly casts, jsonb, whole rows or system catalogs (``catalog.refresh``, ``catalog.stamp``, ``catalog.evidence``,
-``scheduler.prepare``), those that are made around a cut or a defining query (``apply``, ``verify``), and the record of
-a script (``migrate``), which is also printed.
+``scheduler.prepare``), those that are made around a cut or a defining query (``apply.claim``, ``apply.windows``,
+``verify``), and the record of a script (``migrate``), which is also printed.
 """
 
 from sqlalchemy import (
