@@ -8,13 +8,15 @@ from typing import Any
 import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row
+from sqlalchemy import bindparam, func, select
 
 from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.definition import Window
 from pytrickle.catalog.evidence import evidence
 from pytrickle.catalog.refresh import StreamTable
+from pytrickle.catalog.tables import refresh_history
 from pytrickle.cycle import Outlook, outlook, plan_member
-from pytrickle.db import Snapshot, translate_errors
+from pytrickle.db import Snapshot, statement, translate_errors
 from pytrickle.errors import UnknownStreamTable
 from pytrickle.plan.choice import expected, least_worth_asking
 from pytrickle.plan.explain import describe, render_text
@@ -24,6 +26,19 @@ from pytrickle.refresh import Refresher
 from pytrickle.scheduler.company import beside, together_with
 from pytrickle.scheduler.order import topological
 from pytrickle.scheduler.units import units
+
+HISTORY = refresh_history.c
+LAST = statement(
+    select(
+        HISTORY.action,
+        HISTORY.status,
+        func.coalesce(HISTORY.error, HISTORY.reason),
+        func.to_char(HISTORY.finished_at, "YYYY-MM-DD HH24:MI:SSOF"),
+    )
+    .where(HISTORY.pgt_id == bindparam("pgt_id"))
+    .order_by(HISTORY.refresh_id.desc())
+    .limit(1)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +116,7 @@ def _state(connection: psycopg.Connection, pgt_id: int) -> dict[str, Any]:
 
 def _last(connection: psycopg.Connection, pgt_id: int) -> str | None:
     """Say what the last tick that did anything about the stream table did, and why."""
-    row = connection.execute(
-        "SELECT action, status, coalesce(error, reason), to_char(finished_at, 'YYYY-MM-DD HH24:MI:SSOF')"
-        " FROM pgtrickle.pgt_refresh_history WHERE pgt_id = %s ORDER BY refresh_id DESC LIMIT 1",
-        (pgt_id,),
-    ).fetchone()
+    row = connection.execute(LAST, {"pgt_id": pgt_id}).fetchone()
     if row is None:
         return None
     action, status, reason, finished = row

@@ -12,8 +12,10 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import psycopg
+from sqlalchemy import select
 
-from pytrickle.db.translate import translate_errors
+from pytrickle.catalog.tables import schema_version
+from pytrickle.db import statement, translate_errors
 from pytrickle.errors import (
     CatalogError,
     CatalogVersionMismatch,
@@ -26,6 +28,8 @@ from pytrickle.errors import (
 OLDEST_SERVER = 15
 FUNCTIONS_VERSION = 0
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('pgtrickle.pgt_schema_version', 0))"
+
+_CHECKSUMS = statement(select(schema_version.c.version, schema_version.c.checksum))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,7 @@ def _applied(connection: psycopg.Connection) -> dict[int, str]:
         )
     if not installed:
         return {}
-    return dict(connection.execute("SELECT version, checksum FROM pgtrickle.pgt_schema_version").fetchall())
+    return dict(connection.execute(_CHECKSUMS).fetchall())
 
 
 def _check_history(applied: dict[int, str]) -> None:

@@ -8,13 +8,14 @@ from typing import Protocol
 import psycopg
 
 from pytrickle.apply.bulk import staging_table
-from pytrickle.apply.commit import Commitment, Committed, commit
+from pytrickle.apply.claim import UP_TO_DATE, Commitment
+from pytrickle.apply.commit import Committed, commit
 from pytrickle.apply.windows import has_closing
 from pytrickle.catalog.definition import Window
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.statistics import BufferStatistics
 from pytrickle.computation import Computation, Goal, RefreshResult
-from pytrickle.db import Snapshot, Snapshots, translate_errors
+from pytrickle.db import Snapshot, Snapshots, statement, translate_errors
 from pytrickle.errors import EvaluationFailed, FuseBlown, PytrickleError, UnknownStreamTable
 from pytrickle.execute.direct import read_directly
 from pytrickle.plan.refresh_plan import Action, RefreshPlan
@@ -23,6 +24,7 @@ from pytrickle.staged import Staged
 
 MANY_CHANGES = 10_000
 AFTER_FAILURE = "the differential refresh failed: "
+SETTLE = statement(UP_TO_DATE)
 ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
 
 
@@ -175,11 +177,14 @@ class Refresher:
         if not (higher or table.last_skip_reason or table.last_error or table.timed or table.gated_since):
             return
         self.connection.execute(
-            "UPDATE pgtrickle.pgt_stream_tables SET effective_watermark = greatest(effective_watermark, %s),"
-            " effective_batch = greatest(effective_batch, %s), data_timestamp = %s, last_refresh_at = %s,"
-            " last_skip_reason = NULL, last_error = NULL, status = 'ACTIVE', gated_since = NULL,"
-            " consecutive_failures = 0, retry_at = NULL WHERE pgt_id = %s AND frontier_version = %s",
-            (claimed.watermark, claimed.batch, moment, moment, table.pgt_id, table.frontier_version),
+            SETTLE,
+            {
+                "pgt_id": table.pgt_id,
+                "frontier_version": table.frontier_version,
+                "moment": moment,
+                "watermark": claimed.watermark,
+                "batch": claimed.batch,
+            },
         )
 
 

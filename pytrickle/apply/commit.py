@@ -1,47 +1,20 @@
 """The write transaction of a refresh: lock, compare frontiers, merge, store frontiers and history, commit."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from time import monotonic
 
 import psycopg
 from psycopg import sql
 
 from pytrickle.apply.accumulate import AFTER, BEFORE, accumulate, create_state, fill_state, stage_like_state
+from pytrickle.apply.claim import Commitment, claim, closed_through, record, store_frontiers
 from pytrickle.apply.staging import CHANGES, CONTENT, INCREMENTS, INPUT, KEYED, create_like, load_rows, run
 from pytrickle.apply.top import body_table, create_body, show_top
 from pytrickle.apply.windows import Windows, close_windows, create_open, index_ends, withhold, withhold_whole
 from pytrickle.apply.zset import Storage, apply_changes, create_changes, difference, index_rows, stage_changes
-from pytrickle.cut import Cut
-from pytrickle.errors import RefreshConflict
 from pytrickle.plan.grouped import Grouped
 from pytrickle.plan.refresh_plan import RefreshPlan, Stage, input_layout
 from pytrickle.plan.zset import WEIGHT
-from pytrickle.progress import Progress
 from pytrickle.staged import Staged
-
-LOCK_CLASS = 0x70677472
-
-
-@dataclass(frozen=True, slots=True)
-class Commitment:
-    """What the write transaction stores beside the rows; `since` is the reading of the monotonic clock at the start.
-
-    `reinitialize_reason` says why the next refresh must compute the whole table again. With `window_end`, rows are
-    shown once the window that this column ends is closed.
-    """
-
-    pgt_id: int
-    frontier_version: int
-    view_stamp: str | None
-    settings: tuple[str, ...]
-    snapshot: Cut
-    data_timestamp: datetime
-    effective: Progress
-    initiated_by: str
-    since: float
-    reinitialize_reason: str | None = None
-    window_end: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +36,12 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
         # Compiling the statements of a merge takes longer than running them.
         for statement in (*what.settings, "SET LOCAL jit = off"):
             run(connection, statement)
-        closed, earlier_query = _closed_through(connection, what)
-        xid, through = _claim(connection, what)
+        closed, earlier_query = closed_through(connection, what)
+        xid, through = claim(connection, what)
         windows = Windows(what.pgt_id, what.window_end, closed, through, earlier_query) if what.window_end else None
         inserted, deleted = _merge(connection, plan, staged, what.pgt_id, windows)
-        _store(connection, plan, what)
-        _record(connection, plan, what, (inserted, deleted))
+        store_frontiers(connection, plan, what)
+        record(connection, plan, what, (inserted, deleted))
     return Committed(inserted, deleted, xid)
 
 
@@ -96,49 +69,6 @@ def forget_staged(connection: psycopg.Connection) -> None:
     """Drop the temporary tables of one commit, where another one follows in the same transaction."""
     names = ", ".join(f"pg_temp.{name}" for name in (CHANGES, CONTENT, INPUT, INCREMENTS, KEYED, BEFORE, AFTER))
     run(connection, f"DROP TABLE IF EXISTS {names}")
-
-
-def _closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[datetime | None, datetime | None]:
-    """Lock the stream table and return its effective watermark: windows to there were closed by earlier refreshes.
-
-    Beside it, through when they were closed under an earlier query.
-    """
-    connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK_CLASS, what.pgt_id))
-    row = connection.execute(
-        "SELECT effective_watermark, earlier_query_through FROM pgtrickle.pgt_stream_tables WHERE pgt_id = %s"
-        " FOR UPDATE",
-        (what.pgt_id,),
-    ).fetchone()
-    return (row[0], row[1]) if row else (None, None)
-
-
-def _claim(connection: psycopg.Connection, what: Commitment) -> tuple[str, datetime | None]:
-    """Let this transaction write the stream table, if nobody moved its frontier; return xid and effective watermark."""
-    row = connection.execute(
-        "UPDATE pgtrickle.pgt_stream_tables SET frontier_version = frontier_version + 1,"
-        " refresh_xid = pg_current_xact_id(), status = 'ACTIVE', data_timestamp = %s, last_refresh_at = %s,"
-        " effective_watermark = greatest(effective_watermark, %s),"
-        " effective_batch = greatest(effective_batch, %s), last_skip_reason = NULL, last_error = NULL,"
-        " gated_since = NULL, reinitialize_reason = %s, consecutive_failures = 0, retry_at = NULL, fuse_blown_at = NULL"
-        " WHERE pgt_id = %s AND frontier_version = %s AND view_stamp IS NOT DISTINCT FROM %s"
-        " RETURNING refresh_xid::text, effective_watermark",
-        (
-            what.data_timestamp,
-            what.data_timestamp,
-            what.effective.watermark,
-            what.effective.batch,
-            what.reinitialize_reason,
-            what.pgt_id,
-            what.frontier_version,
-            what.view_stamp,
-        ),
-    ).fetchone()
-    if row is None:
-        raise RefreshConflict(
-            "Another refresh of the same stream table committed first, or its query was altered.",
-            "Nothing needs to be done.",
-        )
-    return str(row[0]), row[1]
 
 
 Target = tuple[int, Storage, Windows | None]
@@ -223,37 +153,3 @@ def _increments_from_input(connection: psycopg.Connection, plan: RefreshPlan, gr
     columns = ", ".join([*grouped.keys, *(column.name for column in grouped.merged)])
     increments = grouped.increments(f"SELECT * FROM pg_temp.{INPUT}")
     run(connection, f"INSERT INTO pg_temp.{INCREMENTS} ({columns})\n{increments}")
-
-
-def _store(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> None:
-    for window in plan.windows:
-        source = plan.shape.definition.source(window.relid)
-        if source.captured:
-            frontier = sql.SQL((window.new or what.snapshot).literal())
-            connection.execute(
-                sql.SQL(
-                    "UPDATE pgtrickle.pgt_dependencies SET frontier = {} WHERE pgt_id = %s AND source_relid = %s::oid"
-                ).format(frontier),
-                (what.pgt_id, window.relid),
-            )
-
-
-def _record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, rows: tuple[int, int]) -> None:
-    """Write the history by the server's clock alone: durations, from which AUTO learns, must not mix two clocks."""
-    connection.execute(
-        "INSERT INTO pgtrickle.pgt_refresh_history (pgt_id, action, status, initiated_by, reason, started_at,"
-        " finished_at, delta_rows, rows_inserted, rows_deleted, effective_watermark, effective_batch, data_timestamp)"
-        " VALUES (%s, %s, 'COMPLETED', %s, %s, clock_timestamp() - %s, clock_timestamp(), %s, %s, %s, %s, %s, %s)",
-        (
-            what.pgt_id,
-            plan.action,
-            what.initiated_by,
-            plan.reason,
-            timedelta(seconds=monotonic() - what.since),
-            plan.delta_rows,
-            *rows,
-            what.effective.watermark,
-            what.effective.batch,
-            what.data_timestamp,
-        ),
-    )

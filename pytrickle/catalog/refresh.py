@@ -8,10 +8,14 @@ from typing import Any
 import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row
+from sqlalchemy import BigInteger, cast, select
+from sqlalchemy.dialects.postgresql import ARRAY, OID
 
 from pytrickle.catalog.decision import Decision
 from pytrickle.catalog.definition import Definition, Source, SourceColumn, View, Window
+from pytrickle.catalog.tables import refresh_groups as groups
 from pytrickle.cut import Cut
+from pytrickle.db import statement
 from pytrickle.errors import CatalogError, UnknownStreamTable
 from pytrickle.progress import Progress
 
@@ -131,6 +135,15 @@ def stream_tables(
         return tuple(_stream_table(row) for row in rows)
 
 
+REFRESH_GROUPS = statement(
+    select(
+        groups.c.group_name,
+        cast(cast(groups.c.members, ARRAY(OID)), ARRAY(BigInteger)),
+        groups.c.isolation == "repeatable_read",
+    ).order_by(groups.c.group_id)
+)
+
+
 @dataclass(frozen=True, slots=True)
 class RefreshGroup:
     """A declared refresh group: its members, by relid, are due together and, where `atomic`, committed together."""
@@ -142,10 +155,7 @@ class RefreshGroup:
 
 def refresh_groups(connection: psycopg.Connection) -> tuple[RefreshGroup, ...]:
     """Read the refresh groups."""
-    rows = connection.execute(
-        "SELECT group_name, members::oid[]::bigint[], isolation = 'repeatable_read' FROM pgtrickle.pgt_refresh_groups"
-        " ORDER BY group_id"
-    )
+    rows = connection.execute(REFRESH_GROUPS)
     return tuple(RefreshGroup(name, frozenset(members), atomic) for name, members, atomic in rows)
 
 

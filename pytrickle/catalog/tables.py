@@ -1,10 +1,15 @@
-"""SQLAlchemy Core metadata of the catalog tables: the one place where Python spells their column names."""
+"""SQLAlchemy Core metadata of the catalog tables, of which plain statements are made.
+
+A test holds that it is what is installed. Some statements are text and spell what they read for themselves: those that
+are mostly casts, jsonb, whole rows or system catalogs (``catalog.refresh``, ``catalog.stamp``, ``catalog.evidence``,
+``scheduler.prepare``), those that are made around a cut or a defining query (``apply.claim``, ``apply.windows``,
+``verify``), and the record of a script (``migrate``), which is also printed.
+"""
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    DateTime,
     Identity,
     Integer,
     Interval,
@@ -14,25 +19,8 @@ from sqlalchemy import (
     Text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, OID, REGCLASS
-from sqlalchemy.types import UserDefinedType
 
-
-class PostgresType(UserDefinedType[str]):
-    """A PostgreSQL type that SQLAlchemy does not know; its values travel as psycopg loads and dumps them."""
-
-    cache_ok = True
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def get_col_spec(self, **_: object) -> str:
-        return self.name
-
-
-CUT = PostgresType("pgtrickle.cut")
-PROGRESS = PostgresType("pgtrickle.progress")
-XID8 = PostgresType("xid8")
-TIMESTAMP = DateTime(timezone=True)
+from pytrickle.catalog.column_types import CUT, PROGRESS, TIMESTAMP, XID8
 
 catalog = MetaData(schema="pgtrickle")
 

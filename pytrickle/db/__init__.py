@@ -4,6 +4,7 @@ from pytrickle.db.connect import connect
 from pytrickle.db.engine import engine
 from pytrickle.db.jdbc import JdbcTarget, jdbc_target
 from pytrickle.db.snapshot import Snapshot, Snapshots, exported_snapshot
+from pytrickle.db.statement import statement
 from pytrickle.db.translate import translate_errors
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "engine",
     "exported_snapshot",
     "jdbc_target",
+    "statement",
     "translate_errors",
 ]

@@ -1,20 +1,30 @@
 """What a tick writes about stream tables that it did not refresh."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 import psycopg
+from sqlalchemy import bindparam, func, insert, update
 
 from pytrickle.catalog.refresh import StreamTable
+from pytrickle.catalog.tables import refresh_history, stream_tables
+from pytrickle.db import statement
 from pytrickle.errors import ConfigError, PytrickleError, StreamTableDrifted
 from pytrickle.refresh import AFTER_FAILURE
 
 SUSPEND_AFTER = 10
 LONGEST_WAIT = timedelta(minutes=5)
 
-HISTORY = (
-    "INSERT INTO pgtrickle.pgt_refresh_history"
-    " (pgt_id, action, status, initiated_by, reason, started_at, finished_at, error)"
-    " VALUES (%s, %s, %s, %s, %s, %s, clock_timestamp(), %s)"
+ROW = update(stream_tables).where(stream_tables.c.pgt_id == bindparam("pgt_id"))
+SKIPPED = statement(ROW, ("last_skip_reason", "gated_since"))
+FAILED = statement(
+    ROW.values(retry_at=func.clock_timestamp() + bindparam("wait")),
+    ("last_error", "status", "reinitialize_reason", "consecutive_failures"),
+)
+BLOWN = statement(ROW.values(fuse_blown_at=func.coalesce(stream_tables.c.fuse_blown_at, func.clock_timestamp())))
+HISTORY = statement(
+    insert(refresh_history).values(finished_at=func.clock_timestamp()),
+    ("pgt_id", "action", "status", "initiated_by", "reason", "started_at", "error"),
 )
 
 
@@ -26,12 +36,10 @@ def record_skip(
     if (table.last_skip_reason, table.gated_since) == (reason, gated_since):
         return
     with connection.transaction():
-        connection.execute(
-            "UPDATE pgtrickle.pgt_stream_tables SET last_skip_reason = %s, gated_since = %s WHERE pgt_id = %s",
-            (reason, gated_since, table.pgt_id),
-        )
+        connection.execute(SKIPPED, {"pgt_id": table.pgt_id, "last_skip_reason": reason, "gated_since": gated_since})
         if table.last_skip_reason != reason:
-            connection.execute(HISTORY, (table.pgt_id, "SKIP", "SKIPPED", initiated_by, reason, started, None))
+            entry = {"action": "SKIP", "status": "SKIPPED", "reason": reason, "error": None}
+            _remember(connection, table, initiated_by, started, entry)
 
 
 def record_failure(
@@ -44,20 +52,20 @@ def record_failure(
     suspended = failures >= SUSPEND_AFTER and not error.retryable and not isinstance(error, ConfigError)
     with connection.transaction():
         connection.execute(
-            "UPDATE pgtrickle.pgt_stream_tables SET last_error = %s, status = %s, reinitialize_reason = %s,"
-            " consecutive_failures = %s, retry_at = clock_timestamp() + %s WHERE pgt_id = %s",
-            (
-                message,
-                "SUSPENDED" if suspended else "ERROR",
-                _next_attempt(table, error),
-                failures,
-                wait_after(failures),
-                table.pgt_id,
-            ),
+            FAILED,
+            {
+                "pgt_id": table.pgt_id,
+                "last_error": message,
+                "status": "SUSPENDED" if suspended else "ERROR",
+                "reinitialize_reason": _next_attempt(table, error),
+                "consecutive_failures": failures,
+                "wait": wait_after(failures),
+            },
         )
         if table.last_error != message:
             action = "REINITIALIZE" if table.reinitialize_reason else "DIFFERENTIAL" if table.populated else "FULL"
-            connection.execute(HISTORY, (table.pgt_id, action, "FAILED", initiated_by, None, started, message))
+            entry = {"action": action, "status": "FAILED", "reason": None, "error": message}
+            _remember(connection, table, initiated_by, started, entry)
 
 
 def wait_after(failures: int) -> timedelta:
@@ -71,11 +79,17 @@ def wait_after(failures: int) -> timedelta:
 
 def record_blown_fuse(connection: psycopg.Connection, table: StreamTable) -> None:
     """Note since when a delta is held for a decision."""
-    connection.execute(
-        "UPDATE pgtrickle.pgt_stream_tables SET fuse_blown_at = coalesce(fuse_blown_at, clock_timestamp())"
-        " WHERE pgt_id = %s",
-        (table.pgt_id,),
-    )
+    connection.execute(BLOWN, {"pgt_id": table.pgt_id})
+
+
+def _remember(
+    connection: psycopg.Connection,
+    table: StreamTable,
+    initiated_by: str,
+    started: datetime,
+    entry: Mapping[str, str | None],
+) -> None:
+    connection.execute(HISTORY, {"pgt_id": table.pgt_id, "initiated_by": initiated_by, "started_at": started, **entry})
 
 
 def _next_attempt(table: StreamTable, error: PytrickleError) -> str | None:

@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 
 import psycopg
+from sqlalchemy import BigInteger, any_, bindparam, delete, select
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from pytrickle.catalog import refresh as catalog
+from pytrickle.catalog.tables import refresh_requests
 from pytrickle.computation import RefreshResult
-from pytrickle.db import translate_errors
+from pytrickle.db import statement, translate_errors
 from pytrickle.refresh import Refresher
 from pytrickle.scheduler.lanes import Lanes
 from pytrickle.scheduler.moments import work_out_moments
@@ -14,6 +17,10 @@ from pytrickle.scheduler.order import topological, with_upstream
 from pytrickle.scheduler.prepare import Health
 from pytrickle.scheduler.run import OnResult, Pass
 from pytrickle.scheduler.units import Unit, due_tables, units
+
+REQUESTS = statement(select(refresh_requests.c.request_id, refresh_requests.c.pgt_id))
+SERVED = any_(bindparam("served", type_=ARRAY(BigInteger)))
+FORGET = statement(delete(refresh_requests).where(refresh_requests.c.request_id == SERVED))
 
 
 def tick(refresher: Refresher, health: Health, lanes: Lanes, on_result: OnResult) -> tuple[RefreshResult, ...]:
@@ -74,13 +81,12 @@ def _unit_of(relid: int, found: Iterable[Unit]) -> Unit:
 
 
 def _requests(connection: psycopg.Connection) -> dict[int, int]:
-    rows = connection.execute("SELECT request_id, pgt_id FROM pgtrickle.pgt_refresh_requests").fetchall()
-    return dict(rows)
+    return dict(connection.execute(REQUESTS).fetchall())
 
 
 def _finish(connection: psycopg.Connection, requests: tuple[int, ...], wrote: bool) -> None:
     if requests:
-        connection.execute("DELETE FROM pgtrickle.pgt_refresh_requests WHERE request_id = ANY (%s)", (list(requests),))
+        connection.execute(FORGET, {"served": list(requests)})
     if wrote:
         connection.execute("SELECT pgtrickle.clean_change_buffers()")
     work_out_moments(connection)

@@ -1,4 +1,4 @@
-"""Cycles in ticks: one gate, one cut, one transaction, a limit; and what hangs on them."""
+"""Cycles in ticks: one transaction, a limit; and what hangs on them."""
 
 from __future__ import annotations
 
@@ -12,83 +12,18 @@ import pytest
 import pytrickle
 from pytrickle.errors import CycleDetected, FixpointNotReached
 from pytrickle.staged import Staged
-from tests.acceptance.conftest import advance, assert_explained
+from tests.acceptance.companies import CONTROL, EXPECTED, INHERITED, Group, companies, create
+from tests.acceptance.conftest import assert_explained
 from tests.conftest import Database
 from tests.equivalence.local_engine import LocalEngine, local_client
-from tests.equivalence.runs import disable_jit
 from tests.waiting import wait_until_blocked
-
-SCHEMA = """
-CREATE TABLE owners (company int NOT NULL, person int NOT NULL);
-CREATE TABLE holdings (parent int NOT NULL, child int NOT NULL);
-INSERT INTO owners VALUES (1, 100);
-INSERT INTO holdings VALUES (1, 2), (2, 3), (3, 2);
-"""
-CONTROL = "SELECT company, person FROM owners UNION SELECT company, person FROM inherited"
-INHERITED = "SELECT h.child AS company, c.person FROM holdings AS h JOIN control AS c ON c.company = h.parent"
-EXPECTED = (
-    "WITH RECURSIVE c AS (SELECT company, person FROM owners UNION"
-    " SELECT h.child, c.person FROM holdings AS h JOIN c ON c.company = h.parent) SELECT * FROM c"
-)
-
-
-@dataclass(frozen=True)
-class Group:
-    """Who controls which company, directly or through others, as two stream tables that read each other."""
-
-    db: Database
-    pt: pytrickle.Client
-    engine: LocalEngine
-
-    def tick(self) -> dict[str, str]:
-        return {r.stream_table.partition(".")[2]: r.action for r in self.pt.tick()}
-
-    def rows(self, name: str = "control") -> set[tuple[Any, ...]]:
-        rows = self.db.execute(f"TABLE {name}")
-        assert len(set(rows)) == len(rows)
-        return set(rows)
-
-    def load(self, clock: str, *statements: str) -> None:
-        """Run each statement and advance the source that it names, in one transaction."""
-        with self.db.connect() as loader, loader.transaction():
-            for statement in statements:
-                loader.execute(statement.encode())
-                advance(loader, statement.split()[2], clock)
-
-    def complete_through(self, *names: str) -> set[str]:
-        """Return the effective watermarks of the cycle, or of some of its stream tables."""
-        query = "SELECT effective_watermark FROM pgtrickle.pgt_stream_tables WHERE pgt_name = ANY (%s)"
-        return {f"{moment:%H:%M}" for (moment,) in self.db.execute(query, list(names or ("control", "inherited")))}
-
-    def state(self) -> list[tuple[Any, ...]]:
-        """Return all that a refresh which did nothing visible must leave as it was."""
-        shown = "frontier_version, effective_watermark, data_timestamp"
-        return [
-            *self.db.execute(f"SELECT pgt_id, {shown} FROM pgtrickle.pgt_stream_tables ORDER BY 1"),
-            *self.db.execute(
-                "SELECT pgt_id, source_relid, frontier::text FROM pgtrickle.pgt_dependencies ORDER BY 1, 2"
-            ),
-            *self.db.execute("SELECT ctid::text, xmin::text, c::text FROM control AS c ORDER BY 1"),
-            *self.db.execute("SELECT ctid::text, xmin::text, i::text FROM inherited AS i ORDER BY 1"),
-        ]
-
-
-def create(group: Group, **options: Any) -> None:
-    group.pt.create_stream_table(
-        "control", "SELECT DISTINCT company, person FROM owners", allow_circular=True, **options
-    )
-    group.pt.create_stream_table("inherited", INHERITED, allow_circular=True, **options)
-    group.pt.alter_stream_table("control", query=CONTROL)
 
 
 @pytest.fixture
 def empty(db: Database) -> Iterator[Group]:
     """The tables, without stream tables."""
-    disable_jit(db)
-    with db.connect() as connection:
-        connection.execute(SCHEMA)
-    with local_client(db.dsn) as (client, engine):
-        yield Group(db, client, engine)
+    with companies(db) as group:
+        yield group
 
 
 @pytest.fixture
@@ -156,25 +91,6 @@ def test_a_cycle_that_fails_leaves_everything_as_it_was(group: Group, why: str) 
     assert group.pt.verify("control").matches and group.pt.verify("inherited").matches
 
 
-def test_one_gated_member_holds_the_whole_cycle(empty: Group) -> None:
-    """Only `control` heeds the watermarks, although `inherited` could go on without them."""
-    create(empty)
-    empty.pt.alter_stream_table("inherited", watermark_gating="none")
-    empty.pt.create_watermark_group("both", ["owners", "holdings"])
-    empty.load("12:00", "INSERT INTO owners VALUES (1, 101)", "INSERT INTO holdings VALUES (3, 4)")
-    assert empty.tick() == {"control": "FULL", "inherited": "FULL"}
-    before = empty.state()
-    empty.load("12:05", "INSERT INTO holdings VALUES (4, 5)")
-    results = {r.stream_table.partition(".")[2]: r for r in empty.pt.tick()}
-    assert {name: r.action for name, r in results.items()} == {"control": "SKIP", "inherited": "SKIP"}
-    assert results["inherited"].reason.startswith("it is refreshed together with public.control: both:")
-    assert empty.state() == before
-    empty.load("12:05", "INSERT INTO owners VALUES (5, 102)")
-    assert empty.tick() == {"control": "DIFFERENTIAL", "inherited": "DIFFERENTIAL"}
-    assert empty.rows() == set(empty.db.execute(EXPECTED))
-    assert empty.complete_through("control") == {"12:05"}
-
-
 def test_one_paused_member_holds_the_whole_cycle(group: Group) -> None:
     group.pt.pause("inherited")
     group.db.execute("INSERT INTO owners VALUES (9, 9)")
@@ -183,57 +99,6 @@ def test_one_paused_member_holds_the_whole_cycle(group: Group) -> None:
     assert group.state() == before
     group.pt.resume("inherited")
     assert set(group.tick().values()) == {"DIFFERENTIAL"} and (9, 9) in group.rows()
-
-
-def test_a_cycle_that_holds_back_stands_at_one_cut_of_all_its_sources(empty: Group) -> None:
-    empty.pt.create_watermark_group("both", ["owners", "holdings"])
-    create(empty, watermark_gating="hold_back")
-    empty.load("12:00", "INSERT INTO owners VALUES (5, 105)", "INSERT INTO holdings VALUES (3, 4)")
-    agreed = set(empty.db.execute(EXPECTED))
-    empty.load("12:05", "INSERT INTO holdings VALUES (4, 1), (5, 6)")
-    empty.db.execute("DELETE FROM owners WHERE company = 1")
-    assert empty.tick() == {"control": "FULL", "inherited": "FULL"}
-    assert empty.rows() == agreed and empty.pt.verify("inherited").matches
-    assert set(empty.tick().values()) == {"NO_DATA"}
-    empty.load("12:05", "INSERT INTO owners VALUES (6, 106)")
-    assert set(empty.tick().values()) == {"FULL"}
-    assert empty.rows() == set(empty.db.execute(EXPECTED)) != agreed
-    assert empty.complete_through() == {"12:05"}
-
-
-def test_members_that_cannot_read_a_source_at_one_cut_wait(empty: Group) -> None:
-    """Cuts of before a column was captured cannot be read by the one that reads it: the next advance can."""
-    empty.db.execute("ALTER TABLE owners ADD COLUMN share int NOT NULL DEFAULT 1")
-    empty.pt.create_watermark_group("both", ["owners", "holdings"])
-    create(empty, watermark_gating="hold_back")
-    empty.load("12:00", "INSERT INTO owners VALUES (5, 105)", "INSERT INTO holdings VALUES (3, 4)")
-    empty.tick()
-    before = empty.rows()
-    empty.pt.alter_stream_table("inherited", query=f"{INHERITED} JOIN owners AS o ON o.share = 1 AND o.company = 1")
-    empty.db.execute("INSERT INTO owners VALUES (7, 107)")
-    results = empty.pt.tick()
-    assert {r.action for r in results} == {"SKIP"} and "at the same cut yet" in results[0].reason + results[1].reason
-    assert empty.rows() == before
-    empty.load("12:05", "INSERT INTO owners VALUES (8, 108)", "INSERT INTO holdings VALUES (4, 5)")
-    assert {r.error for r in empty.pt.tick()} == {None}
-    assert empty.rows() == set(empty.db.execute(EXPECTED)) != before
-
-
-def test_a_cycle_over_a_table_that_was_left_behind_claims_no_new_watermark(empty: Group) -> None:
-    empty.pt.create_watermark_group("both", ["owners", "holdings"])
-    empty.pt.create_stream_table("registered", "SELECT DISTINCT company, person FROM owners")
-    create(empty)
-    empty.pt.alter_stream_table("control", query=CONTROL.replace("owners", "registered"))
-    empty.load("12:00", "INSERT INTO owners VALUES (5, 105)", "INSERT INTO holdings VALUES (3, 4)")
-    empty.tick()
-    empty.pt.pause("registered")
-    empty.load("12:05", "INSERT INTO owners VALUES (6, 106)", "INSERT INTO holdings VALUES (4, 5)")
-    assert empty.tick() == {"control": "DIFFERENTIAL", "inherited": "DIFFERENTIAL"}
-    assert empty.complete_through() == {"12:00"}
-    empty.pt.resume("registered")
-    empty.tick()
-    assert empty.complete_through() == {"12:05"}
-    assert empty.rows() == set(empty.db.execute(EXPECTED))
 
 
 def test_what_reads_two_members_is_committed_with_them(group: Group) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pytrickle.apply.commit import LOCK_CLASS
+from pytrickle.apply.claim import LOCK_CLASS
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.waiting import wait_for, wait_until_blocked

@@ -11,7 +11,7 @@ import pytest
 
 import pytrickle
 from pytrickle import errors
-from pytrickle.apply.commit import LOCK_CLASS
+from pytrickle.apply.claim import LOCK_CLASS
 from pytrickle.errors import PytrickleError
 from tests.acceptance.conftest import Shop, assert_explained
 from tests.conftest import Database

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from pytrickle.apply.commit import LOCK_CLASS
+from pytrickle.apply.claim import LOCK_CLASS
 from tests.acceptance.conftest import Rows, Shop
 from tests.waiting import wait_for, wait_until_blocked
 

@@ -43,3 +43,12 @@ def gated(db: Database) -> Database:
     db.execute("SELECT pgtrickle.create_watermark_group('pipeline', ARRAY['orders', 'order_lines'])")
     create(db, "SELECT o.id FROM orders AS o JOIN order_lines AS l USING (id)", "report")
     return db
+
+
+@pytest.fixture
+def sources(db: Database) -> Database:
+    """Three sources that nobody has advanced, in a session that reads moments in UTC."""
+    for name in "abc":
+        db.execute(f"CREATE TABLE {name} (id integer)")
+    db.execute("SET TimeZone = 'UTC'")
+    return db

@@ -5,6 +5,14 @@ from typing import Any
 from tests.conftest import Database
 
 EVENTS = "CREATE TABLE events (id integer, at timestamptz, note text)"
+PARTITIONED = (
+    "CREATE TABLE events (id integer, at timestamptz, note text) PARTITION BY RANGE (at);\n"
+    "CREATE TABLE early (note text, gone integer, at timestamptz, id integer);\n"
+    "ALTER TABLE early DROP COLUMN gone;\n"
+    "ALTER TABLE events ATTACH PARTITION early FOR VALUES FROM (MINVALUE) TO ('2026-03-01 12:00+00');\n"
+    "CREATE TABLE later PARTITION OF events FOR VALUES FROM ('2026-03-01 12:00+00') TO (MAXVALUE)"
+)
+INSERT = "INSERT INTO events VALUES (%s, %s)"
 
 
 def at(clock: str) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from sqlalchemy.dialects import postgresql
 
+import pytrickle
 from pytrickle.catalog import tables
 from tests.conftest import Database
 
@@ -23,3 +27,13 @@ def test_python_spells_every_table_column_type_and_nullability_as_installed(ever
         for column in table.columns
     ]
     assert spelled == every_db.execute(INSTALLED)
+
+
+def test_only_the_modules_that_its_docstring_names_spell_catalog_tables_as_text() -> None:
+    package = Path(pytrickle.__file__).parent
+    spelling = {
+        ".".join(path.relative_to(package).with_suffix("").parts)
+        for path in package.rglob("*.py")
+        if re.search(r"\bpgtrickle\.pgt_\w+\b(?!\()", path.read_text(encoding="utf-8"))
+    }
+    assert spelling == set(re.findall(r"``([\w.]+)``", tables.__doc__ or ""))

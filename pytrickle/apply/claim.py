@@ -1,0 +1,153 @@
+"""What a refresh writes of itself into the catalog: its stream table's row, the frontiers, a line of the history."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from time import monotonic
+
+import psycopg
+from psycopg import sql
+from sqlalchemy import Text, bindparam, cast, func, insert, select, update
+
+from pytrickle.catalog.tables import refresh_history, stream_tables
+from pytrickle.cut import Cut
+from pytrickle.db import statement
+from pytrickle.errors import RefreshConflict
+from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.progress import Progress
+
+LOCK_CLASS = 0x70677472
+
+ROW = stream_tables.c
+CLOSED = statement(
+    select(ROW.effective_watermark, ROW.earlier_query_through)
+    .where(ROW.pgt_id == bindparam("pgt_id"))
+    .with_for_update()
+)
+# What every refresh leaves in the row of its stream table, be there new rows or not.
+UP_TO_DATE = (
+    update(stream_tables)
+    .where(ROW.pgt_id == bindparam("pgt_id"), ROW.frontier_version == bindparam("frontier_version"))
+    .values(
+        data_timestamp=bindparam("moment"),
+        last_refresh_at=bindparam("moment"),
+        effective_watermark=func.greatest(ROW.effective_watermark, bindparam("watermark")),
+        effective_batch=func.greatest(ROW.effective_batch, bindparam("batch")),
+        status="ACTIVE",
+        last_skip_reason=None,
+        last_error=None,
+        gated_since=None,
+        consecutive_failures=0,
+        retry_at=None,
+    )
+)
+CLAIM = statement(
+    UP_TO_DATE.where(ROW.view_stamp.is_not_distinct_from(bindparam("view_stamp")))
+    .values(
+        frontier_version=ROW.frontier_version + 1,
+        refresh_xid=func.pg_current_xact_id(),
+        reinitialize_reason=bindparam("reinitialize_reason"),
+        fuse_blown_at=None,
+    )
+    .returning(cast(ROW.refresh_xid, Text), ROW.effective_watermark)
+)
+HISTORY = statement(
+    insert(refresh_history).values(
+        status="COMPLETED",
+        started_at=func.clock_timestamp() - bindparam("took"),
+        finished_at=func.clock_timestamp(),
+    ),
+    [
+        *("pgt_id", "action", "initiated_by", "reason", "delta_rows", "rows_inserted", "rows_deleted"),
+        *("effective_watermark", "effective_batch", "data_timestamp"),
+    ],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Commitment:
+    """What the write transaction stores beside the rows; `since` is the reading of the monotonic clock at the start.
+
+    `reinitialize_reason` says why the next refresh must compute the whole table again. With `window_end`, rows are
+    shown once the window that this column ends is closed.
+    """
+
+    pgt_id: int
+    frontier_version: int
+    view_stamp: str | None
+    settings: tuple[str, ...]
+    snapshot: Cut
+    data_timestamp: datetime
+    effective: Progress
+    initiated_by: str
+    since: float
+    reinitialize_reason: str | None = None
+    window_end: str | None = None
+
+
+def closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[datetime | None, datetime | None]:
+    """Lock the stream table and return its effective watermark: windows to there were closed by earlier refreshes.
+
+    Beside it, through when they were closed under an earlier query.
+    """
+    connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK_CLASS, what.pgt_id))
+    row = connection.execute(CLOSED, {"pgt_id": what.pgt_id}).fetchone()
+    return (row[0], row[1]) if row else (None, None)
+
+
+def claim(connection: psycopg.Connection, what: Commitment) -> tuple[str, datetime | None]:
+    """Let this transaction write the stream table, if nobody moved its frontier; return xid and effective watermark.
+
+    Raise RefreshConflict if somebody did, or altered the query.
+    """
+    row = connection.execute(
+        CLAIM,
+        {
+            "pgt_id": what.pgt_id,
+            "frontier_version": what.frontier_version,
+            "view_stamp": what.view_stamp,
+            "moment": what.data_timestamp,
+            "watermark": what.effective.watermark,
+            "batch": what.effective.batch,
+            "reinitialize_reason": what.reinitialize_reason,
+        },
+    ).fetchone()
+    if row is None:
+        raise RefreshConflict(
+            "Another refresh of the same stream table committed first, or its query was altered.",
+            "Nothing needs to be done.",
+        )
+    return str(row[0]), row[1]
+
+
+def store_frontiers(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> None:
+    """Store how far the refresh read each source whose changes are captured."""
+    for window in plan.windows:
+        source = plan.shape.definition.source(window.relid)
+        if source.captured:
+            frontier = sql.SQL((window.new or what.snapshot).literal())
+            connection.execute(
+                sql.SQL(
+                    "UPDATE pgtrickle.pgt_dependencies SET frontier = {} WHERE pgt_id = %s AND source_relid = %s::oid"
+                ).format(frontier),
+                (what.pgt_id, window.relid),
+            )
+
+
+def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, rows: tuple[int, int]) -> None:
+    """Write the history by the server's clock alone: durations, from which AUTO learns, must not mix two clocks."""
+    connection.execute(
+        HISTORY,
+        {
+            "pgt_id": what.pgt_id,
+            "action": plan.action,
+            "initiated_by": what.initiated_by,
+            "reason": plan.reason,
+            "took": timedelta(seconds=monotonic() - what.since),
+            "delta_rows": plan.delta_rows,
+            "rows_inserted": rows[0],
+            "rows_deleted": rows[1],
+            "effective_watermark": what.effective.watermark,
+            "effective_batch": what.effective.batch,
+            "data_timestamp": what.data_timestamp,
+        },
+    )

@@ -1,0 +1,13 @@
+"""What the tests of watermarks that count batches share."""
+
+from datetime import UTC, datetime
+
+from tests.conftest import Database
+
+LATEST = 2**63 - 1
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def advance(db: Database, **watermarks: object) -> None:
+    for source, watermark in watermarks.items():
+        db.execute("SELECT pgtrickle.advance_watermark(%s, %s)", source, watermark)
