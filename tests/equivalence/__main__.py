@@ -75,7 +75,7 @@ def _run(server: Server, session: Any, arguments: argparse.Namespace, seed: int)
         disable_jit(db)
         with _client(dsn, session, seed) as client:
             world = play(db, client, seed, CORE if arguments.core else WHOLE, size)
-            told = f"{world.differential()} of {size.queries} differentiable, {dict(world.actions)}"
+            told = f"{len(world.differential)} of {size.queries} refreshed differentially, {dict(world.actions)}"
         db.close()
     return told
 

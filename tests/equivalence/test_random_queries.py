@@ -24,5 +24,5 @@ def test_random_stream_tables_equal_their_queries_after_every_batch(
         if grammar is CORE:  # What test_read_at_a_cut shows to fail is in the whole grammar.
             world.mutate()
             world.verify()
-        told = f"{world.differential()} of {len(world.queries)} stream tables are differentiable; {dict(world.actions)}"
+        told = f"{len(world.differential)} of {len(world.queries)} refreshed differentially; {dict(world.actions)}"
         print(f"seed {seed}: {told}")

@@ -29,7 +29,7 @@ def test_random_stream_tables_equal_their_queries_through_spark(db: Database, sp
     disable_jit(db)
     with pytrickle.connect(db.dsn, spark, direct_delta_rows=0) as client:
         world = play(db, client, 1000 + seed, WHOLE, Size(STREAM_TABLES, BATCHES))
-        told = f"{world.differential()} of {len(world.queries)} stream tables are differentiable; {dict(world.actions)}"
+        told = f"{len(world.differential)} of {len(world.queries)} refreshed differentially; {dict(world.actions)}"
         print(f"seed {1000 + seed}: {told}")
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 # Of either form of the sink, which makes twenty.
 KILLS = 10
-# Of a query's Java only: it lives for seconds, so that compiling its code well is lost on it.
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Seconds for a Spark to start, on a machine that is busy with other tests.
 PATIENCE = 240
 BATCH = "SELECT COALESCE(max(batch_id), -1) FROM pgtrickle.pgt_sink_batches"
@@ -70,11 +68,10 @@ class Query:
     def standing_by(cls, db: Database, stream: Stream, form: str) -> Iterator[Query]:
         """Start the process and its Spark; kill what is left of them at the end."""
         program = [sys.executable, "-W", "ignore", "-m", "tests.spark.stream_program"]
-        own = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "JAVA_TOOL_OPTIONS": JAVA}
         with tempfile.NamedTemporaryFile(dir=stream.directory, prefix="messages", delete=False) as messages:
             process = subprocess.Popen(
                 [*program, db.dsn, str(stream.directory), form],
-                env={**os.environ, **own},
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
                 cwd=ROOT,
                 start_new_session=True,
                 stdin=subprocess.PIPE,
