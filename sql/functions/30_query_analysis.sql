@@ -64,6 +64,20 @@ $$;
 COMMENT ON FUNCTION pgtrickle.columns_read(regclass, regclass, boolean) IS
     'Columns of the source that a view reads, itself or through other views.';
 
+-- What a cast or a function takes from the collation of a domain is not printed, but every node names its collation.
+CREATE OR REPLACE FUNCTION pgtrickle.is_bytewise(view regclass) RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT NOT EXISTS (
+        SELECT FROM pg_collation AS l
+        WHERE NOT l.collisdeterministic AND l.oid::text IN (
+            SELECT unnest(string_to_array(m[1], ' '))
+            FROM query_trees(view) AS t
+            CROSS JOIN LATERAL regexp_matches(t.tree, ':\w*coll\w* (?:\(o )?(\d+(?: \d+)*)', 'gi') AS m))
+$$;
+COMMENT ON FUNCTION pgtrickle.is_bytewise(regclass) IS
+    'Whether no collation that a view uses, itself or through other views, holds different texts for equal.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.source_obstacle(view regclass, source regclass, only_itself boolean) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$

@@ -41,22 +41,6 @@ $$;
 COMMENT ON FUNCTION pgtrickle.source_facts(regclass) IS
     'Name, columns (name, full type, base type, whether equality is bytewise, whether it may be NULL), size and indexed leading columns of a source.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.is_bytewise(p_view regclass)
-RETURNS boolean
-LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
-    SELECT NOT EXISTS (
-        SELECT FROM pg_collation AS l
-        WHERE NOT l.collisdeterministic AND l.oid::text IN (
-            SELECT unnest(string_to_array(m.found[1], ' '))
-            FROM pgtrickle.views_below(p_view) AS v(oid)
-                JOIN pg_rewrite AS r ON r.ev_class = v.oid,
-                regexp_matches(r.ev_action::text, ':\w*coll\w* (?:\(o )?(\d+(?: \d+)*)', 'gi') AS m(found)))
-$$;
-COMMENT ON FUNCTION pgtrickle.is_bytewise(regclass) IS
-    'Whether no collation that a query uses, by name or by a type, holds different texts for equal.';
-
 CREATE OR REPLACE FUNCTION pgtrickle.stream_table_definition(p_pgt_id integer)
 RETURNS jsonb
 LANGUAGE sql STABLE
@@ -166,5 +150,5 @@ COMMENT ON FUNCTION pgtrickle.max_scale(jsonb) IS
     'The widest scale in a histogram: the scale that PostgreSQL gives to the sum of those values.';
 
 REVOKE ALL ON FUNCTION pgtrickle.views_below(regclass), pgtrickle.source_facts(regclass),
-    pgtrickle.is_bytewise(regclass), pgtrickle.stream_table_definition(integer), pgtrickle.only_one(anyelement, bigint), pgtrickle.add_scales(jsonb, jsonb), pgtrickle.max_scale(jsonb)
+    pgtrickle.stream_table_definition(integer), pgtrickle.only_one(anyelement, bigint), pgtrickle.add_scales(jsonb, jsonb), pgtrickle.max_scale(jsonb)
     FROM PUBLIC;

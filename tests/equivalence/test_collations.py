@@ -12,7 +12,6 @@ from tests.equivalence.runs import disable_jit
 PREAMBLE = (
     "CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
     "CREATE DOMAIN folded AS text COLLATE nocase",
-    "CREATE FUNCTION fold(code text) RETURNS folded LANGUAGE sql IMMUTABLE RETURN code",
     "CREATE TABLE cust (id int PRIMARY KEY, code text COLLATE nocase, tier int)",
     "CREATE TABLE ord (id int PRIMARY KEY, code text, open bool)",
     "CREATE TABLE pay (id int PRIMARY KEY, code text, amount int)",
@@ -51,8 +50,6 @@ QUERIES = {
     f" JOIN {TOTALS} q ON q.code = o.code WHERE o.open",
     "typed_counted": "SELECT count(*) AS n FROM pay GROUP BY code::folded",
     "typed_scalar": "SELECT o.id, (SELECT count(*) FROM pay p WHERE p.code = o.code::folded) AS n FROM ord o",
-    "returned": "SELECT q.n, (SELECT count(*) FROM ord o WHERE o.code = q.code) AS m FROM"
-    " (SELECT fold(code) AS code, count(*) AS n FROM pay GROUP BY fold(code)) q",
     "united": "SELECT o.id, u.id AS u FROM (SELECT id, code FROM cust UNION ALL SELECT id, code FROM pay) u"
     " JOIN ord o ON o.code = u.code",
     "united_found": "SELECT o.id FROM ord o WHERE EXISTS"
