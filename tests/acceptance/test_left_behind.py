@@ -139,6 +139,24 @@ def test_one_that_is_never_refreshed_beside_what_it_reads_does_not_starve(local_
     assert local_shop.pt.refresh("counts").effective_watermark == moment(1200)
 
 
+def test_a_tick_that_leaves_one_behind_claims_nothing_new_however_far_above(local_shop: Shop) -> None:
+    local_shop.db.execute("CREATE TABLE clicks (id int)")
+    local_shop.pt.create_watermark_group("site", ["clicks"])
+    for name, below in (("first", "clicks"), ("second", "first"), ("third", "second")):
+        local_shop.pt.create_stream_table(name, f"SELECT id FROM {below}", watermark_gating="gate")
+    local_shop.pt.advance_watermark("clicks", moment(1))
+    local_shop.tick()
+    local_shop.db.execute("INSERT INTO clicks VALUES (1)")
+    local_shop.pt.advance_watermark("clicks", moment(2))
+    local_shop.pt.pause("first")
+    for through in (moment(1), moment(2)):
+        local_shop.tick()
+        claimed = {row[0]: row[1] for row in local_shop.db.execute(EFFECTIVE)}
+        assert claimed == dict.fromkeys(("first", "second", "third"), through)
+        local_shop.pt.resume("first")
+    assert local_shop.rows("third") == {(1,)}
+
+
 def test_what_never_changes_holds_nothing_back(local_shop: Shop) -> None:
     local_shop.db.execute("CREATE TABLE clicks (id int)")
     local_shop.pt.create_watermark_group("site", ["clicks"])
