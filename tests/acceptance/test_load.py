@@ -117,7 +117,31 @@ def test_moments_without_a_zone_are_refused_for_the_session_would_place_them(
     assert generator.metrics(NOON).rows == 0
 
 
-@pytest.mark.parametrize("kind", ["an error", "psycopg.Rollback", "a constraint", "the watermark", "the commit"])
+ERRORS: dict[str, type[Exception] | None] = {
+    "an error": ZeroDivisionError,
+    "psycopg.Rollback": None,
+    "a constraint": psycopg.errors.UniqueViolation,
+    "the watermark": psycopg.errors.DataException,
+    "the commit": psycopg.errors.ForeignKeyViolation,
+}
+
+
+def spoil(kind: str, session: psycopg.Connection[Any], orders: Database) -> None:
+    """Make the load that is under way in a session fail in some way."""
+    match kind:
+        case "an error":
+            raise ZeroDivisionError
+        case "psycopg.Rollback":
+            raise psycopg.Rollback
+        case "a constraint":
+            session.execute(INSERT, (9, noon()))
+        case "the watermark":
+            orders.execute("SELECT pgtrickle.advance_watermark('orders', %s)", noon(60))
+        case _:
+            session.execute("UPDATE orders SET parent = 77 WHERE id = 1")
+
+
+@pytest.mark.parametrize("kind", ERRORS)
 def test_a_failed_load_advances_nothing_and_leaves_the_generator_as_it_was(
     orders: Database, generator: Generator, kind: str
 ) -> None:
@@ -125,37 +149,14 @@ def test_a_failed_load_advances_nothing_and_leaves_the_generator_as_it_was(
     first = orders.connect()
     with load(first, "orders", event_time=1, generator=generator) as loading:
         first.cursor().executemany(INSERT, loading.rows([(9, noon(0))]))
-    before = state(generator)
-    errors: dict[str, type[Exception]] = {
-        "an error": ZeroDivisionError,
-        "a constraint": psycopg.errors.UniqueViolation,
-        "the watermark": psycopg.errors.DataException,
-        "the commit": psycopg.errors.ForeignKeyViolation,
-    }
-    advanced = noon(-5)
-
-    def attempt() -> None:
-        nonlocal advanced
-        with load(first, "orders", event_time=1, generator=generator) as loading:
-            first.cursor().executemany(INSERT, loading.rows(ROWS))
-            match kind:
-                case "an error":
-                    raise ZeroDivisionError
-                case "psycopg.Rollback":
-                    raise psycopg.Rollback
-                case "a constraint":
-                    first.execute(INSERT, (9, noon()))
-                case "the watermark":
-                    advanced = noon(60)
-                    orders.execute("SELECT pgtrickle.advance_watermark('orders', %s)", advanced)
-                case _:
-                    first.execute("UPDATE orders SET parent = 77 WHERE id = 1")
-
-    if kind == "psycopg.Rollback":
-        attempt()
-    else:
-        with pytest.raises(errors[kind]):
-            attempt()
+    before, error = state(generator), ERRORS[kind]
+    with (
+        pytest.raises(error) if error else contextlib.nullcontext(),
+        load(first, "orders", event_time=1, generator=generator) as loading,
+    ):
+        first.cursor().executemany(INSERT, loading.rows(ROWS))
+        spoil(kind, first, orders)
+    advanced = noon(60) if kind == "the watermark" else noon(-5)
     assert state(generator) == before
     assert (loaded(orders), watermark(orders)) == ({9}, advanced)
     generator.resume(watermark(orders))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import pytrickle
+from pytrickle.scheduler.moments import work_out_moments
 from tests.acceptance.conftest import JOIN, ORDERS, Shop, misalign, status
 
 COUNTED = "SELECT count(*) AS n FROM {}"
@@ -113,6 +114,17 @@ def test_an_altered_schedule_gets_its_next_moment_at_the_next_tick(shop: Shop) -
     shop.pt.alter_stream_table("report", schedule_timezone="UTC")
     assert shop.tick() == {}
     assert f"{next_due(shop, 'report'):%m-%d %H:%M}" == "02-29 04:30"
+
+
+def test_a_schedule_that_somebody_alters_is_left_to_the_next_tick(shop: Shop) -> None:
+    shop.pt.create_stream_table("totals", ORDERS, schedule="@hourly", schedule_timezone="UTC")
+    ticking = shop.db.connect(options="-c lock_timeout=2s")
+    with shop.db.connect() as other, other.transaction():
+        other.execute("SELECT pgtrickle.alter_stream_table('totals', schedule => '@yearly')")
+        work_out_moments(ticking)
+        assert status(shop, "totals").next_due_at is None
+    work_out_moments(ticking)
+    assert (next_due(shop, "totals").month, next_due(shop, "totals").day) == (1, 1)
 
 
 def test_a_moment_waits_behind_a_gate_until_it_is_served(pipeline: Shop) -> None:
