@@ -31,6 +31,7 @@
     │   ├── StreamTableDrifted
     │   └── SparkFailed
     │       ├── EvaluationFailed
+    │       ├── SparkOutOfMemory
     │       └── SparkLost            (retryable)
     ├── NotYet                       (retryable) the data will come, or the hint says what keeps it
     │   ├── NotFresh
@@ -238,6 +239,15 @@ class EvaluationFailed(SparkFailed):
     """PostgreSQL refused a query that Spark sent it, most often since an expression failed on some row."""
 
     default_hint = "Nothing was changed; correct the row that the sentence is about, or the defining query."
+
+
+class SparkOutOfMemory(SparkFailed):
+    """Spark's driver or an executor has less memory than a refresh needs."""
+
+    default_hint = (
+        "Nothing was changed; set spark.buffer.pageSize to 2m in a session of your own, raise spark.driver.memory, "
+        "or lower max_concurrent_refreshes."
+    )
 
 
 class SparkLost(SparkFailed):

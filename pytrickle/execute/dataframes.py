@@ -13,16 +13,19 @@ from pytrickle.plan.spark_join import SparkTerm
 from pytrickle.plan.spark_read import Frame, SparkLeaf
 from pytrickle.plan.zset import WEIGHT
 
+# Up to so many changed rows every task keeps them in memory; beyond, Spark shuffles both sides and spills.
+BROADCAST_ROWS = 500_000
 PAGES_PER_RANGE = 8192
 MAX_RANGES = 16
 
 
 @dataclass(slots=True)
 class Frames:
-    """Reads every frame of a plan once and keeps those that several terms use."""
+    """Reads every frame of a plan for so many changed rows once, and keeps the frames that several terms use."""
 
     reader: PinnedReader
     terms: tuple[SparkTerm, ...]
+    delta_rows: int
     read: dict[str, DataFrame] = field(default_factory=dict)
     kept: list[DataFrame] = field(default_factory=list)
 
@@ -40,8 +43,8 @@ class Frames:
             self._leaf(leaf).select(*[col(name).alias(f"l{i}_{name}") for name in self._leaf(leaf).columns])
             for i, leaf in enumerate(term.leaves)
         ]
-        # The delta leads and is small next to the tables, which then need no shuffle.
-        joined = broadcast(leaves[0])
+        # The delta leads; where it fits into memory the tables need no shuffle.
+        joined = broadcast(leaves[0]) if self.delta_rows <= BROADCAST_ROWS else leaves[0]
         for i, leaf in enumerate(leaves[1:], 1):
             condition = _condition(term.keys[i], i)
             joined = joined.join(leaf, condition, "inner") if condition is not None else joined.crossJoin(leaf)

@@ -1,5 +1,6 @@
 """Running a plan: DataFrames in, staged batches out."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,11 +11,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from pytrickle.db import JdbcTarget
-from pytrickle.errors import EvaluationFailed, JdbcDriverMissing, SparkFailed, SparkLost
+from pytrickle.errors import EvaluationFailed, JdbcDriverMissing, SparkFailed, SparkLost, SparkOutOfMemory
 from pytrickle.execute.dataframes import Frames, consolidate
 from pytrickle.execute.jdbc import PinnedReader
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan
 from pytrickle.staged import Staged
+
+DATABASE = re.compile(r"PSQLException: (?:ERROR: )?(.*\S)")
+CAUSE = re.compile(r"^(?:Caused by)?: [\w.$]+: (.*\S)", re.MULTILINE)
+FIRST_LINE = re.compile(r"\A\s*(.*\S)")
+OUT_OF_MEMORY = ("OutOfMemoryError", "Not enough memory to build and broadcast", "UNABLE_TO_ACQUIRE_MEMORY")
 
 SESSION_HINT = "Build it with pytrickle.configure_spark_with_pytrickle(builder), or add the jar to spark.jars."
 
@@ -50,7 +56,7 @@ class SparkEngine:
     def _rows(self, reader: PinnedReader, plan: RefreshPlan, staging: str | None) -> pa.Table | str:
         if plan.read is not None:
             return self._deliver(_read(reader, plan.read), staging)
-        frames = Frames(reader, plan.join)
+        frames = Frames(reader, plan.join, plan.delta_rows)
         try:
             return self._deliver(frames.rows(), staging)
         finally:
@@ -87,6 +93,8 @@ def translated() -> Iterator[None]:
         message = str(error)
         if "org.postgresql.Driver" in message and ("ClassNotFound" in message or "No suitable driver" in message):
             raise JdbcDriverMissing("The Spark session has no JDBC driver for PostgreSQL.", SESSION_HINT) from error
+        if any(sign in message for sign in OUT_OF_MEMORY):
+            raise SparkOutOfMemory("Spark could not compute the refresh: it ran out of memory.") from error
         sentence = _sentence(message)
         # An end of the session is FATAL, and a canceled query says so: neither is about the query.
         refused = f"PSQLException: ERROR: {sentence}" in message and not sentence.startswith("canceling ")
@@ -95,8 +103,9 @@ def translated() -> Iterator[None]:
 
 
 def _sentence(message: str) -> str:
-    for line in message.splitlines():
-        _, found, rest = line.partition("PSQLException: ")
+    """Return what the database said, else the last cause, which is what went wrong first, else the first line."""
+    for pattern in (DATABASE, CAUSE, FIRST_LINE):
+        found = pattern.findall(message)
         if found:
-            return rest.removeprefix("ERROR: ").strip()
-    return message.strip().splitlines()[0][:300] if message.strip() else "no message"
+            return str(found[-1])[:300]
+    return "no message"

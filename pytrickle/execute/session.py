@@ -22,6 +22,9 @@ CONFIGURATION = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
+    # Each table that is broadcast takes a page at least, which Spark does not account for. Its default, tens of
+    # megabytes for however few rows, exhausts the driver: the delta of a join of ten tables has ninety such joins.
+    "spark.buffer.pageSize": "2m",
 }
 
 

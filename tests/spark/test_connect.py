@@ -1,13 +1,10 @@
 """Spark Connect: the engine needs nothing but the DataFrame API."""
 
-import os
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 
 from tests.conftest import Database
-from tests.documents import ROOT
+from tests.programs import printed_by
 from tests.spark.streams import FORMS, LATENESS, PER_FILE, START, TABLE
 
 REFRESHES = Path(__file__).with_name("connect_session.py")
@@ -45,11 +42,3 @@ def test_streams_are_loaded_on_spark_connect(db: Database, tmp_path: Path) -> No
         ('"data source"', 1, True),
         ('"foreachBatch"', 1, False),
     ]
-
-
-def printed_by(program: Path, *arguments: str) -> list[str]:
-    command = [sys.executable, str(program), *arguments]
-    own = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, cwd=ROOT, env=own)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout.splitlines()

@@ -1,0 +1,40 @@
+"""Refreshes a join after many changes on a Spark with little memory; run as a program, to have a Java of its own."""
+
+import sys
+
+import psycopg
+from pyspark.sql import SparkSession
+
+import pytrickle
+from pytrickle.errors import SparkOutOfMemory
+
+JOINED = "SELECT k, filler, v FROM a JOIN b USING (k)"
+# What arrives: wide rows, as many as are kept in memory; and more, narrower ones.
+ARRIVALS = ((500, 400_000), (300, 700_000))
+
+
+def main(dsn: str) -> None:
+    """Write what becomes of a refresh after each arrival, and of the next one where it fails."""
+    builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", "512m")
+    session = pytrickle.configure_spark_with_pytrickle(builder.config("spark.ui.enabled", "false")).getOrCreate()
+    with (
+        psycopg.connect(dsn, autocommit=True) as shop,
+        pytrickle.connect(dsn, spark=session, small_delta_rows=0, direct_delta_rows=0) as client,
+    ):
+        shop.execute("CREATE TABLE a (k int, filler text)")
+        shop.execute("CREATE TABLE b (k int, v int)")
+        client.create_stream_table("joined", JOINED, refresh_mode="DIFFERENTIAL")
+        client.tick()
+        shop.execute("INSERT INTO b SELECT i, i FROM generate_series(1, 1000000, 1000) AS i")
+        for width, rows in ARRIVALS:
+            shop.execute("INSERT INTO a SELECT i, repeat('x', %s) FROM generate_series(1, %s) AS i", (width, rows))
+            try:
+                result = client.refresh("joined")
+            except SparkOutOfMemory as error:
+                sys.stdout.write(f"{type(error).__name__}: {error}\n")
+                result = client.refresh("joined")
+            sys.stdout.write(f"{result.action} {result.rows_inserted} {client.verify('joined').matches}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
