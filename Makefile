@@ -6,7 +6,7 @@ demo: env
 
 # Run the whole test suite, two files at a time; PYTEST_ARGS narrows it.
 test: env
-	.venv/bin/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 lint: env
 	.venv/bin/ruff check .

@@ -29,6 +29,11 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take minutes, so that none of them is left to one process at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @dataclass
 class Database:
     """A database of one test: ``execute`` for single statements, ``connect`` where two sessions must interleave."""

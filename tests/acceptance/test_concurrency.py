@@ -18,6 +18,8 @@ from pytrickle.spark import LazyEngine
 from tests.acceptance.conftest import Shop
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.long
+
 TICKS = 50
 TABLES = {
     "totals": "SELECT customer, count(*) AS n, sum(amount) AS amount, max(amount) AS top FROM orders GROUP BY customer",

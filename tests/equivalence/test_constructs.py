@@ -5,10 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from pytrickle.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
+
+pytestmark = pytest.mark.long
 
 CONSTRUCTS = Path(__file__).parent / "constructs"
 

@@ -19,6 +19,8 @@ from tests.equivalence.runs import Size, disable_jit, play
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.long
+
 JOINS = replace(WHOLE, kinds=((selects.plain, 3), (selects.grouped, 1)))
 GRAMMARS = {"core": CORE, "joins": JOINS, "whole": WHOLE}
 WORLDS, STREAM_TABLES, BATCHES = 6, 50, 5

@@ -123,7 +123,8 @@ def _in_spark(db: Database, spark: SparkSession, comparisons: tuple[Comparison, 
     terms = spark_join.spark_terms(tuple(_term(each) for each in comparisons), _definition(db), windows)
     assert terms is not None
     with exported_snapshot(db.dsn) as snapshot:
-        rows = Frames(PinnedReader(spark, jdbc_target(db.connect()), snapshot.name, SETTINGS), terms).rows().collect()
+        reader = PinnedReader(spark, jdbc_target(db.connect()), snapshot.name, SETTINGS)
+        rows = Frames(reader, terms, 1).rows().collect()
     found: Matches = {each: set() for each in comparisons}
     for row in rows:
         assert row[WEIGHT] == 1

@@ -3,9 +3,13 @@
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import Database
 from tests.programs import printed_by
 from tests.spark.streams import FORMS, LATENESS, PER_FILE, START, TABLE
+
+pytestmark = pytest.mark.long
 
 REFRESHES = Path(__file__).with_name("connect_session.py")
 STREAMS = Path(__file__).with_name("connect_stream.py")

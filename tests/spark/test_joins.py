@@ -20,6 +20,8 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.long
+
 KEYS = {
     "integers": ("integer", "bigint", "1", "2", "3", "-1"),
     "small": ("smallint", "integer", "1", "2", "3", "-1"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from pyspark.sql.functions import broadcast
 
 from pytrickle.execute.dataframes import BROADCAST_ROWS
@@ -14,6 +15,8 @@ from tests.spark.memory_session import ARRIVALS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.long
 
 MEMORY_SESSION = Path(__file__).with_name("memory_session.py")
 MEGABYTE = 2**20

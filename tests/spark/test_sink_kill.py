@@ -25,6 +25,8 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.long
+
 # Of either form of the sink, which makes twenty.
 KILLS = 10
 # Seconds for a Spark to start, on a machine that is busy with other tests.

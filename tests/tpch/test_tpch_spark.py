@@ -2,12 +2,16 @@
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 import pytrickle
 from tests.conftest import Database
 from tests.tpch.rounds import check_rounds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.long
 
 
 def test_every_query_equals_its_stream_table_through_spark(db: Database, spark: "SparkSession") -> None:
