@@ -103,9 +103,12 @@ def translated() -> Iterator[None]:
 
 
 def _sentence(message: str) -> str:
-    """Return what the database said, else the last cause, which is what went wrong first, else the first line."""
-    for pattern in (DATABASE, CAUSE, FIRST_LINE):
-        found = pattern.findall(message)
-        if found:
-            return str(found[-1])[:300]
-    return "no message"
+    r"""Return what the database said first, else the last cause, which those above only awaited, else the first line.
+
+    >>> _sentence("An error occurred.\n: a.Failed: awaited\n\tat a.b\nCaused by: a.Failed: no space left\n\tat a.c")
+    'no space left'
+    >>> _sentence("It failed: o.PSQLException: ERROR: division by zero\nCaused by: o.PSQLException: ERROR: canceled")
+    'division by zero'
+    """
+    said, causes, lines = (pattern.findall(message) for pattern in (DATABASE, CAUSE, FIRST_LINE))
+    return str([*said[:1], *causes[-1:], *lines, "no message"][0])[:300]
