@@ -93,11 +93,11 @@ def translated() -> Iterator[None]:
         message = str(error)
         if "org.postgresql.Driver" in message and ("ClassNotFound" in message or "No suitable driver" in message):
             raise JdbcDriverMissing("The Spark session has no JDBC driver for PostgreSQL.", SESSION_HINT) from error
-        if any(sign in message for sign in OUT_OF_MEMORY):
-            raise SparkOutOfMemory("Spark could not compute the refresh: it ran out of memory.") from error
         sentence = _sentence(message)
         # An end of the session is FATAL, and a canceled query says so: neither is about the query.
         refused = f"PSQLException: ERROR: {sentence}" in message and not sentence.startswith("canceling ")
+        if not refused and any(sign in message for sign in OUT_OF_MEMORY):
+            raise SparkOutOfMemory("Spark could not compute the refresh: it ran out of memory.") from error
         kind = EvaluationFailed if refused else SparkFailed
         raise kind(f"Spark could not compute the refresh: {sentence}") from error
 

@@ -15,6 +15,7 @@ import pytest
 from pytrickle import errors, watermarks
 from pytrickle.client import Client
 from pytrickle.config import Settings
+from pytrickle.execute.session import CONFIGURATION
 from tests.documents import ROOT, RUNNABLE, anchors, blocks, documents, links
 
 # What is in a fence but is not meant to be run: formulas and layouts.
@@ -70,6 +71,13 @@ def test_every_setting_is_described_with_its_variable() -> None:
         for setting in fields(Settings)
     ]
     assert [row for row in rows if row not in text] == []
+
+
+def test_all_that_the_built_in_session_sets_is_described() -> None:
+    text = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
+    rows = [row.split("|")[1:3] for row in text.splitlines() if row.startswith("| `spark.")]
+    described = {(name.strip(), value.strip()) for names, value in rows for name in names.split(",")}
+    assert described == {(f"`{name}`", f"`{value}`") for name, value in CONFIGURATION.items()}
 
 
 def shown(default: object) -> str:
