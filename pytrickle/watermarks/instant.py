@@ -28,7 +28,8 @@ def parameter(watermark: datetime) -> str:
     >>> parameter(INFINITY), parameter(datetime(2026, 1, 1, 12, tzinfo=UTC))
     ('infinity', '2026-01-01T12:00:00+00:00')
     """
-    return "infinity" if watermark == INFINITY else watermark.isoformat()
+    moment = utc(watermark)
+    return "infinity" if moment == INFINITY else moment.isoformat()
 
 
 def microseconds(moment: datetime) -> int:
@@ -39,9 +40,26 @@ def microseconds(moment: datetime) -> int:
     """
     if not isinstance(moment, datetime):
         raise InvalidArgument(f"{moment!r} is not a datetime.", "Give a datetime with a UTC offset.")
-    if moment.tzinfo is None:
+    if moment.utcoffset() is None:
         raise InvalidArgument(f"{moment} has no UTC offset.", "Give it one, such as tzinfo=datetime.UTC.")
     return span(moment - _EPOCH)
+
+
+def utc(moment: datetime) -> datetime:
+    """Return a moment in UTC; raise InvalidArgument as ``microseconds`` does, or if it has another year there.
+
+    Every moment that is kept goes through here or through ``microseconds``: Python compares and subtracts two datetimes
+    of one ``ZoneInfo`` by what the clock on the wall shows, so where it is put forward a minute takes an hour.
+
+    >>> from zoneinfo import ZoneInfo
+    >>> utc(datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=ZoneInfo("Europe/Berlin"))).isoformat()
+    '2026-10-25T01:30:00+00:00'
+    """
+    try:
+        return instant(microseconds(moment))
+    except OverflowError:
+        hint = "Give INFINITY for a source that is exhausted."
+        raise InvalidArgument(f"{moment} is not in the years 1 to 9999 in UTC.", hint) from None
 
 
 def instant(count: int) -> datetime:
