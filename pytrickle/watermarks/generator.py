@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from datetime import datetime, timedelta
 from enum import Flag, auto
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 from pytrickle.errors import InvalidArgument
@@ -57,6 +58,17 @@ class Terms(TypedDict, total=False):
     clock: Clock
 
 
+def check_generator(given: object) -> None:
+    """Raise InvalidArgument for what is no generator, as a tracker is none."""
+    if not isinstance(given, Generator):
+        name = given.__name__ if isinstance(given, type | FunctionType) else type(given).__name__
+        raise InvalidArgument(
+            f"A load takes one generator, and {name} is none.",
+            "Give what event_time() or another of them returns. The watermark of a Tracker is advanced in the"
+            " transaction of the load by pgtrickle.advance_watermark, as parameter() writes it.",
+        )
+
+
 class Generator:
     """Finds the watermark of one source, and judges its rows against the one in force.
 
@@ -103,8 +115,8 @@ class Generator:
     def observe_batch(self, event_times: Any, arrived_at: Any = None) -> Mask:
         """Take a column of rows into account; return which of them are late, a column of bool.
 
-        The same as `observe` for one row after the other. `event_times` are NumPy's datetime64, in UTC, or Arrow's
-        timestamps with a zone; `arrived_at` is one moment for all, else now, or a column of the same length.
+        The same as `observe` for one row after the other. `event_times` are NumPy's datetime64, in UTC, or timestamps
+        of Arrow or pandas with a zone; `arrived_at` is one moment for all, else now, or a column of the same length.
         Raises PackageMissing without NumPy, InvalidArgument for other columns.
         """
         counts, usable = column(event_times)

@@ -38,7 +38,8 @@ def microseconds(moment: datetime) -> int:
     >>> microseconds(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
     1000000
     """
-    if not isinstance(moment, datetime):
+    # The NaT of pandas is a datetime, and like NaN it does not equal itself.
+    if not isinstance(moment, datetime) or moment != moment:
         raise InvalidArgument(f"{moment!r} is not a datetime.", "Give a datetime with a UTC offset.")
     if moment.utcoffset() is None:
         raise InvalidArgument(f"{moment} has no UTC offset.", "Give it one, such as tzinfo=datetime.UTC.")
@@ -78,11 +79,11 @@ HIGHEST = microseconds(datetime(9999, 12, 30, tzinfo=UTC))
 
 
 def placed(event_time: datetime | None) -> int | None:
-    """Return an event time in microseconds, or None where there is none: NULL, infinite, the edge days of the calendar.
+    """Return an event time in microseconds, or None where there is none: NULL, NaT, infinite, the calendar's edge days.
 
     An infinite event time says nothing about how far a source has come, and its maximum would end the source for ever.
     """
-    if event_time is None:
+    if event_time is None or event_time != event_time:
         return None
     count = microseconds(event_time)
     return count if LOWEST <= count <= HIGHEST else None
