@@ -125,7 +125,7 @@ def test_what_is_no_generator_is_refused_before_anything_is_done(orders: Databas
         lambda: load(connection, "orders", generator=given).__enter__(),
         lambda: postgres_sink(orders.dsn, "orders", sink="s", generator=given or Tracker()),
     ):
-        with pytest.raises(InvalidArgument, match="takes one generator, and .* is none") as refused:
+        with pytest.raises(InvalidArgument, match=r"takes one generator, and .* is none") as refused:
             begin()
         assert "pgtrickle.advance_watermark" in (refused.value.hint or "")
     assert connection.info.transaction_status.name == "IDLE"
