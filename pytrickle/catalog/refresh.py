@@ -219,6 +219,7 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
         frozenset(found["set_returning"]),
         found["full_reason"],
         found["bytewise"],
+        found["search_path"],
     )
 
 

@@ -47,6 +47,7 @@ class Reader:
     aliases: Iterator[int] = field(default_factory=lambda: count(1))
     known_types: dict[str, tuple[str, ...]] = field(default_factory=dict)
     known_collations: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
+    known_key_types: dict[tuple[str, str], tuple[str, str] | None] = field(default_factory=dict)
     known_blocks: dict[object, Blocks] = field(default_factory=dict)
     known_ctes: dict[object, Cte] = field(default_factory=dict)
 
@@ -141,6 +142,15 @@ class Reader:
         found = self.known_types[text]
         return found[: len(node.columns)] if isinstance(node, Operation) else found[:-1]
 
+    def key_types(self, left: str, right: str) -> tuple[str, str] | None:
+        """Ask for the types by whose own equality values of two types are compared; None if there are none."""
+        if left == right and "." not in left:
+            return left, right
+        if (left, right) not in self.known_key_types:
+            found = self.probe.key_types(left, right, self.definition.search_path)
+            self.known_key_types[left, right] = found
+        return self.known_key_types[left, right]
+
     def collations_of(self, node: Relation | Operation) -> tuple[str | None, ...]:
         """Ask for the collations of a relation's columns, or of an operation's; None for none and for the default."""
         types = self.types_of(node)
@@ -212,7 +222,7 @@ class Reader:
         return outer_joins.join(self, left, fitting(self, some(right)), join, context)
 
     def _beside(self, block: Block, join: exp.Join, context: Context) -> Blocks:
-        right = self._item(join.this, Context(context.ctes, {**context.outer, **block.names}, block))
+        right = self._item(join.this, context.within(block))
         return outer_joins.join(self, (block,), some(right), join, context)
 
     def _item(self, item: exp.Expr, context: Context) -> Blocks:

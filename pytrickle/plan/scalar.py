@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -112,7 +111,7 @@ def lateral_aggregate(reader: Reader, left: Blocks, join: exp.Join, context: Con
     names = [*item.alias_column_names, *[each.alias_or_name for each in query.selects][len(item.alias_column_names) :]]
     result: list[Block] = []
     for block in left:
-        around = replace(inner, outer={**inner.outer, **block.names}, asking=block)
+        around = inner.within(block)
         for case, values in aggregate_cases(reader, block, query, around):
             shown = dict(zip(names, values, strict=True))
             result.append(case.named({**block.names, item.alias: shown}))
