@@ -18,6 +18,7 @@ from pytrickle.plan.reader import Reader
 from pytrickle.plan.rowwise import calls_set
 from pytrickle.plan.scope import resolve
 from pytrickle.plan.select import (
+    has_calls,
     has_windows,
     is_distinct_on,
     is_grouped,
@@ -72,7 +73,9 @@ def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> Non
 
 def _accumulates(select: exp.Select, reader: Reader) -> bool:
     """Whether increments can maintain a grouped SELECT: plain groups and calls, nothing above them but expressions."""
-    if not is_grouped(reader, select) or select.args.get("distinct") or not is_simple(select):
+    if not (select.args.get("group") or has_calls(reader, select)):
+        return False
+    if select.args.get("distinct") or not is_simple(select):
         return False
     having = select.args.get("having")
     above = [*select.selects, *([having.this] if having else [])]

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.aggregation import group, window
-from pytrickle.plan.block import Block, project, sum_of
+from pytrickle.plan.aggregation import grouped, window
+from pytrickle.plan.block import Block
 from pytrickle.plan.correlate import loosen_by_asking
 from pytrickle.plan.grouping_sets import grouping_sets
 from pytrickle.plan.lift import GroupLift, WindowLift, is_call
-from pytrickle.plan.nulls import nulls_of
 from pytrickle.plan.operation import columns_of, distinct
 from pytrickle.plan.rowwise import calls_set, unrolled
 from pytrickle.plan.scope import SETS, resolve
@@ -90,7 +89,7 @@ class Selection:
         if len({name for name, _ in items}) != len(items):
             items = [(f"{name}\x00{i}", item) for i, (name, item) in enumerate(items)]
         if is_grouped(self.reader, self.select):
-            return tuple(done for keys in grouping_sets(self.select) for done in self._grouped(blocks, items, keys))
+            return self._grouped(blocks, items)
         return self._finished(blocks, items)
 
     def _without_inner_subqueries(self) -> tuple[exp.Select, list[exp.Expr]]:
@@ -114,23 +113,30 @@ class Selection:
 
         return node.copy().transform(step)
 
-    def _grouped(self, blocks: Blocks, items: Items, keys: tuple[exp.Expr, ...]) -> Blocks:
-        others = [key for each in grouping_sets(self.select) for key in each if key not in keys]
-        absent = dict(zip(others, self._nulls(blocks, others), strict=True))
-        simple = self.select.args.get("group") is not None and not absent and bool(keys)
-        lift = GroupLift(list(keys), blocks[0].names, self.reader.definition.aggregates, simple, absent)
-        lifted = [(name, lift.lift(item)) for name, item in items]
+    def _grouped(self, blocks: Blocks, items: Items) -> Blocks:
+        """Group by each set; what stands above the groups is computed over those of all sets together."""
+        sets = grouping_sets(self.select)
+        keys = list(dict.fromkeys(key for each in sets for key in each))
+        if len(sets) > 1 and not all(key.find(exp.Column) for key in keys):
+            # PostgreSQL leaves some of its places as they are in sets without it.
+            raise NotDifferentiable("a constant among the keys of several grouping sets")
+        alike = len(set(map(frozenset, sets))) == 1
+        lift = GroupLift(keys, blocks[0].names, self.reader.definition.aggregates, alike and bool(keys))
+        select = self.select.copy()
+        for clause in ("distinct", "order", "windows"):
+            parts = select.args.get(clause)
+            select.set(clause, [lift.lift(each) for each in parts] if isinstance(parts, list) else lifted(lift, parts))
+        items = [(name, lift.lift(item)) for name, item in items]
         having = self.select.args.get("having")
-        condition = lift.lift(having.this) if having else None
-        block, loose = group(self.reader, lift, blocks, self.context.outer, self.context.asking)
-        if not keys and loose.pairs:
-            raise NotDifferentiable("an aggregate without GROUP BY that is tied to the rows around it")
-        kept = filtered(self.reader, block, condition, self.context)
-        return self._finished(kept, lifted)
-
-    def _nulls(self, blocks: Blocks, keys: list[exp.Expr]) -> tuple[exp.Expr, ...]:
-        rows = [project(b, tuple(resolve(key, b.names, self.context.outer) for key in keys)) for b in blocks]
-        return nulls_of(self.reader, sum_of(tuple(rows))) if keys else ()
+        condition = lifted(lift, having.this if having else None)
+        found = tuple(
+            kept
+            for each in grouped(self.reader, lift, sets, blocks, self.context)
+            for kept in filtered(self.reader, each, condition, self.context)
+        )
+        if not found:
+            raise NotDifferentiable("a condition that is never true")
+        return Selection(self.reader, select, self.context)._finished(found, items)
 
     def _finished(self, blocks: Blocks, items: Items) -> Blocks:
         """Compute windows, output columns and DISTINCT over blocks."""
@@ -161,6 +167,11 @@ class Selection:
         blocks = hoisted(self.reader, blocks, found, self.context)
         lifted = [(name, lift.lift(item)) for name, item in items]
         return (window(self.reader, lift, blocks, self.context.outer),), lifted
+
+
+def lifted(lift: GroupLift, node: exp.Expr | None) -> exp.Expr | None:
+    """Lift an expression above a grouping, if there is one."""
+    return lift.lift(node) if node is not None else None
 
 
 def own_nodes(item: exp.Expr) -> list[exp.Expr]:

@@ -54,7 +54,7 @@ AS $$
         'full_reason', s.full_reason,
         'bytewise', pgtrickle.is_bytewise(s.view_relid),
         'columns', (
-            SELECT jsonb_agg(jsonb_build_array(a.attname, format_type(a.atttypid, a.atttypmod)) ORDER BY a.attnum)
+            SELECT coalesce(jsonb_agg(jsonb_build_array(a.attname, format_type(a.atttypid, a.atttypmod)) ORDER BY a.attnum), '[]')
             FROM pg_attribute AS a
             WHERE a.attrelid = s.pgt_relid AND a.attnum > 0 AND NOT a.attisdropped
         ),

@@ -25,3 +25,6 @@ SELECT sum(f) FROM keyless;
 
 -- key_in_expression: an expression over a group key of type numeric
 SELECT v::text AS shown, count(*) AS n FROM a GROUP BY v;
+
+-- constant_key_of_sets: a constant among the keys
+SELECT 1 AS x, k, sum(id) AS s FROM a GROUP BY GROUPING SETS (1, 2);
