@@ -12,13 +12,13 @@ from pytrickle.plan.block import Block, cast_to, project, some, sum_of
 from pytrickle.plan.dialect import AGGREGATES, parse_query, render
 from pytrickle.plan.grouping import Grouping, is_key
 from pytrickle.plan.grouping_sets import is_simple
+from pytrickle.plan.lift import is_call
 from pytrickle.plan.nulls import in_one_collation
 from pytrickle.plan.probe import Probe
 from pytrickle.plan.reader import Reader
 from pytrickle.plan.rowwise import calls_set
 from pytrickle.plan.scope import resolve
 from pytrickle.plan.select import (
-    has_calls,
     has_windows,
     is_distinct_on,
     is_grouped,
@@ -73,17 +73,17 @@ def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> Non
 
 def _accumulates(select: exp.Select, reader: Reader) -> bool:
     """Whether increments can maintain a grouped SELECT: plain groups and calls, nothing above them but expressions."""
-    if not (select.args.get("group") or has_calls(reader, select)):
-        return False
-    if select.args.get("distinct") or not is_simple(select):
+    if not is_grouped(reader, select) or select.args.get("distinct") or not is_simple(select):
         return False
     having = select.args.get("having")
     above = [*select.selects, *([having.this] if having else [])]
     nodes = [node for item in above for node in own_nodes(item)]
+    if not (select.args.get("group") or any(is_call(node, reader.definition.aggregates) for node in nodes)):
+        return False
     if any(isinstance(node, exp.Query | exp.Window | exp.Distinct | exp.WithinGroup) for node in nodes):
         return False
     group = select.args.get("group")
-    if any(calls_set(reader, item) for item in (*above, *(group.expressions if group else ()))):
+    if unrolls(reader, select) or any(calls_set(reader, item) for item in (group.expressions if group else ())):
         return False
     plain = {name.lower() for name in AGGREGATES}
     called = {str(node.this).lower() for node in nodes if isinstance(node, exp.Anonymous)}

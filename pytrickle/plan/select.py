@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Blocks = tuple[Block, ...]
 Items = list[tuple[str, exp.Expr]]
+# What only ORDER BY unrolls: it gives rows, but no output column.
+UNSEEN = "\x00unseen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class Selection:
         items = [(item.alias_or_name, item.unalias()) for item in self.select.selects]
         if len({name for name, _ in items}) != len(items):
             items = [(f"{name}\x00{i}", item) for i, (name, item) in enumerate(items)]
+        items += [(f"{UNSEEN}{i}", item) for i, item in enumerate(unseen_sets(self.reader, self.select))]
         if is_grouped(self.reader, self.select):
             return self._grouped(blocks, items)
         return self._finished(blocks, items)
@@ -140,11 +143,14 @@ class Selection:
 
     def _finished(self, blocks: Blocks, items: Items) -> Blocks:
         """Compute windows, output columns and DISTINCT over blocks."""
-        if any(isinstance(node, exp.Window) for _, item in items for node in own_nodes(item)):
+        windows = [node for _, item in items for node in own_nodes(item) if isinstance(node, exp.Window)]
+        if any(calls_set(self.reader, each) for each in (*windows, *(self.select.args.get("windows") or ()))):
+            raise NotDifferentiable("a window over a set-returning function")
+        if windows:
             blocks, items = self._windowed(blocks, items)
         clause = self.select.args.get("distinct")
         if is_distinct_on(self.select):
-            if any(calls_set(self.reader, item) for _, item in items):
+            if unrolls(self.reader, self.select):
                 raise NotDifferentiable("DISTINCT ON over a set-returning function in the select list")
             return (distinct_on(self.reader, blocks, items, self.select, self.context.outer),)
         names = [name for name, _ in items]
@@ -155,7 +161,8 @@ class Selection:
             for unrolled_case, columns in [unrolled(self.reader, case, values)]
         )
         if clause is None:
-            return tuple(block.named({"": dict(zip(names, columns, strict=True))}) for block, columns in rows)
+            shown = sum(not name.startswith(UNSEEN) for name in names)
+            return tuple(block.named({"": dict(zip(names[:shown], columns, strict=False))}) for block, columns in rows)
         leaf = distinct(self.reader, rows)
         return (Block((leaf,), (), {"": dict(zip(names, columns_of(leaf).values(), strict=True))}),)
 
@@ -180,14 +187,30 @@ def own_nodes(item: exp.Expr) -> list[exp.Expr]:
 
 
 def has_calls(reader: Reader, select: exp.Select) -> bool:
-    """Whether the select list calls an aggregate that is no window function."""
+    """Whether a SELECT calls an aggregate that is no window function, be it only to sort by it."""
     aggregates = reader.definition.aggregates
     return any(
         is_call(node, aggregates) and not isinstance(node.parent, exp.Window)
         and not (isinstance(node.parent, exp.Filter) and isinstance(node.parent.parent, exp.Window))
-        for item in select.selects
+        for item in evaluated(select)
         for node in own_nodes(item)
     )  # fmt: skip
+
+
+def evaluated(select: exp.Select) -> list[exp.Expr]:
+    """List what PostgreSQL computes for every row or group of a SELECT: what it shows, sorts by and tells apart by."""
+    clauses = (select.args.get(clause) for clause in ("distinct", "order"))
+    return [*select.selects, *(each for each in clauses if each is not None), *(select.args.get("windows") or ())]
+
+
+def unseen_sets(reader: Reader, select: exp.Select) -> list[exp.Expr]:
+    """List what ORDER BY alone unrolls; under DISTINCT it is shown too."""
+    order = select.args.get("order")
+    if order is None or select.args.get("distinct"):
+        return []
+    shown = [item.unalias().unnest() for item in select.selects]
+    sorts = [each.this for each in order.expressions]
+    return [each for each in sorts if calls_set(reader, each) and each.unnest() not in shown]
 
 
 def is_grouped(reader: Reader, select: exp.Select) -> bool:
@@ -207,8 +230,8 @@ def is_distinct_on(select: exp.Select) -> bool:
 
 
 def unrolls(reader: Reader, select: exp.Select) -> bool:
-    """Whether the select list calls set-returning functions, so that a row may become several or none."""
-    return any(calls_set(reader, item) for item in select.selects)
+    """Whether a SELECT calls set-returning functions, so that a row may become several or none."""
+    return any(calls_set(reader, item) for item in evaluated(select))
 
 
 def refuse_limited_sets(reader: Reader, query: exp.Expr) -> None:

@@ -359,3 +359,15 @@ SELECT 'any' AS what FROM a HAVING count(*) > 4;
 
 -- subquery_above_grouping_sets
 SELECT k, (SELECT min(b.id) FROM b WHERE b.k IS NOT DISTINCT FROM a.k) AS first FROM a GROUP BY ROLLUP (k);
+
+-- rows_of_functions_that_only_sort
+SELECT id FROM a ORDER BY generate_series(1, k), id;
+
+-- rows_of_functions_that_only_sort_groups
+SELECT k, rank() OVER (ORDER BY count(*)) AS place FROM a GROUP BY ROLLUP (k) ORDER BY generate_series(1, count(*));
+
+-- rows_of_functions_that_only_sort_below
+SELECT b.id, l.id AS other FROM b JOIN (SELECT id, k FROM a ORDER BY unnest(ARRAY[k, s])) l ON l.k = b.k;
+
+-- aggregate_that_only_sorts
+SELECT 'one' AS x FROM a ORDER BY count(*);
