@@ -12,6 +12,7 @@ from pytrickle.plan.block import Block, cast_to, project, some, sum_of
 from pytrickle.plan.dialect import AGGREGATES, parse_query, render
 from pytrickle.plan.grouping import Grouping, is_key
 from pytrickle.plan.grouping_sets import is_simple
+from pytrickle.plan.lift import is_call
 from pytrickle.plan.nulls import in_one_collation, union_of
 from pytrickle.plan.probe import Probe
 from pytrickle.plan.reader import Reader
@@ -78,10 +79,12 @@ def _accumulates(select: exp.Select, reader: Reader) -> bool:
     having = select.args.get("having")
     above = [*select.selects, *([having.this] if having else [])]
     nodes = [node for item in above for node in own_nodes(item)]
+    if not (select.args.get("group") or any(is_call(node, reader.definition.aggregates) for node in nodes)):
+        return False
     if any(isinstance(node, exp.Query | exp.Window | exp.Distinct | exp.WithinGroup) for node in nodes):
         return False
     group = select.args.get("group")
-    if any(calls_set(reader, item) for item in (*above, *(group.expressions if group else ()))):
+    if unrolls(reader, select) or any(calls_set(reader, item) for item in (group.expressions if group else ())):
         return False
     plain = {name.lower() for name in AGGREGATES}
     called = {str(node.this).lower() for node in nodes if isinstance(node, exp.Anonymous)}
