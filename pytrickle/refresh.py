@@ -11,6 +11,7 @@ from pytrickle.apply.bulk import staging_table
 from pytrickle.apply.claim import UP_TO_DATE, Commitment
 from pytrickle.apply.commit import Committed, commit
 from pytrickle.apply.windows import has_closing
+from pytrickle.catalog.decision import NOTHING_NEW
 from pytrickle.catalog.definition import Window
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.statistics import BufferStatistics
@@ -102,6 +103,7 @@ class Refresher:
             snapshot.cut,
             goal.moment,
             table.decision.effective,
+            table.decision.let_through,
             goal.initiated_by,
             computation.started,
             computation.next_reason,
@@ -175,7 +177,7 @@ class Refresher:
     def _settle(self, table: StreamTable, moment: datetime) -> None:
         """Without new rows, write a higher effective watermark, the end of a skip or error, a schedule served."""
         claimed = table.decision.effective
-        higher = claimed.exceeds(table.effective)
+        higher = claimed.exceeds(table.effective) or table.decision.let_through != NOTHING_NEW
         if not (higher or table.last_skip_reason or table.last_error or table.timed or table.gated_since):
             return
         self.connection.execute(
@@ -186,6 +188,7 @@ class Refresher:
                 "moment": moment,
                 "watermark": claimed.watermark,
                 "batch": claimed.batch,
+                "let_through": table.decision.let_through,
             },
         )
 

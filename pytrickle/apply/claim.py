@@ -7,6 +7,7 @@ from time import monotonic
 import psycopg
 from psycopg import sql
 from sqlalchemy import Text, bindparam, cast, func, insert, select, update
+from sqlalchemy.dialects.postgresql import JSONB
 
 from pytrickle.catalog.tables import refresh_history, stream_tables
 from pytrickle.cut import Cut
@@ -32,6 +33,7 @@ UP_TO_DATE = (
         last_refresh_at=bindparam("moment"),
         effective_watermark=func.greatest(ROW.effective_watermark, bindparam("watermark")),
         effective_batch=func.greatest(ROW.effective_batch, bindparam("batch")),
+        let_through=func.pgtrickle.farthest(ROW.let_through, bindparam("let_through", type_=JSONB)),
         status="ACTIVE",
         last_skip_reason=None,
         last_error=None,
@@ -67,8 +69,8 @@ HISTORY = statement(
 class Commitment:
     """What the write transaction stores beside the rows; `since` is the reading of the monotonic clock at the start.
 
-    `reinitialize_reason` says why the next refresh must compute the whole table again. With `window_end`, rows are
-    shown once the window that this column ends is closed.
+    `let_through` is that of the gating decision; `reinitialize_reason` says why the next refresh must compute the whole
+    table again. With `window_end`, rows are shown once the window that this column ends is closed.
     """
 
     pgt_id: int
@@ -78,6 +80,7 @@ class Commitment:
     snapshot: Cut
     data_timestamp: datetime
     effective: Progress
+    let_through: str
     initiated_by: str
     since: float
     reinitialize_reason: str | None = None
@@ -108,6 +111,7 @@ def claim(connection: psycopg.Connection, what: Commitment) -> tuple[str, dateti
             "moment": what.data_timestamp,
             "watermark": what.effective.watermark,
             "batch": what.effective.batch,
+            "let_through": what.let_through,
             "reinitialize_reason": what.reinitialize_reason,
         },
     ).fetchone()
