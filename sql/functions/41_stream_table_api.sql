@@ -58,6 +58,7 @@ BEGIN
             fuse_ceiling, allow_circular, max_fixpoint_iterations, batch_tolerance, watermark_retention, output_mode, window_end, session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
             full_reason(view), time_dependence(view) IS NOT NULL, (SELECT system_identifier FROM pg_control_system()));
     PERFORM record_sources(id);
+    PERFORM tell_of_policies(id);
     PERFORM check_windows_close(id);
     PERFORM check_hold_back();
     PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);
@@ -120,6 +121,7 @@ BEGIN
     PERFORM store_options(options);
     IF query IS NOT NULL THEN
         PERFORM adopt_query(id, query, search_path);
+        PERFORM tell_of_policies(id);
         PERFORM check_windows_close(id);
     ELSE
         PERFORM check_cycle(id);
