@@ -8,7 +8,7 @@ from typing import Protocol
 import psycopg
 
 from pytrickle.apply.bulk import staging_table
-from pytrickle.apply.claim import UP_TO_DATE, Commitment
+from pytrickle.apply.claim import UP_TO_DATE, Commitment, conflicts
 from pytrickle.apply.commit import Committed, commit
 from pytrickle.apply.windows import has_closing
 from pytrickle.catalog.definition import Window
@@ -102,6 +102,7 @@ class Refresher:
             table.decision.effective,
             goal.initiated_by,
             computation.started,
+            table.reinitialize_reason,
             computation.next_reason,
             table.window_end,
         )
@@ -170,6 +171,7 @@ class Refresher:
             if buffer:
                 self.statistics.renew(buffer, window.delta_rows, snapshot.cut)
 
+    @conflicts()
     def _settle(self, table: StreamTable, moment: datetime) -> None:
         """Without new rows, write a higher effective watermark, the end of a skip or error, a schedule served."""
         claimed = table.decision.effective

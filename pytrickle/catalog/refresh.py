@@ -67,7 +67,6 @@ class StreamTable:
     earlier_query_through: datetime | None
     fuse_ceiling: int | None
     fuse_blown_at: datetime | None
-    consecutive_failures: int
     max_fixpoint_iterations: int
     view_stamp: str | None
     dependencies: tuple[Dependency, ...]
@@ -104,7 +103,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     pgtrickle.qualified_name(s.pgt_relid) AS name, s.refresh_mode,
     s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.effective_batch,
     s.reinitialize_reason, s.last_skip_reason, s.last_error, s.gated_since, s.diamond_consistency,
-    s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at, s.consecutive_failures,
+    s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at,
     s.max_fixpoint_iterations, s.view_stamp, s.output_mode, s.window_end,
     s.earlier_query_through,
     s.schedule <> 'calculated' AS timed, pgtrickle.is_due(s, %(poll_interval)s) AS due,
