@@ -14,7 +14,7 @@ from pytrickle.apply.windows import has_closing
 from pytrickle.catalog.definition import Window
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.statistics import BufferStatistics
-from pytrickle.computation import Computation, Goal, RefreshResult
+from pytrickle.computation import AFTER_FAILURE, Computation, Goal, RefreshResult
 from pytrickle.db import Snapshot, Snapshots, statement, translate_errors
 from pytrickle.errors import EvaluationFailed, FuseBlown, PytrickleError, UnknownStreamTable
 from pytrickle.execute.direct import read_directly
@@ -23,7 +23,6 @@ from pytrickle.planner import Planner, needs_refresh
 from pytrickle.staged import Staged
 
 MANY_CHANGES = 10_000
-AFTER_FAILURE = "the differential refresh failed: "
 SETTLE = statement(UP_TO_DATE)
 ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
 
@@ -47,6 +46,7 @@ class Refresher:
     snapshots: Snapshots
     statistics: BufferStatistics
     poll_interval: timedelta = timedelta(seconds=1)
+    statement_timeout: timedelta | None = None
 
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
         """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""

@@ -104,7 +104,8 @@ def conflicts() -> Iterator[None]:
         if e.diag.constraint_name:
             raise
         raise RefreshConflict(
-            "Another session refreshes or alters the same stream table.", "Nothing needs to be done."
+            "Another session refreshes or alters the same stream table, or cleans up what it has read.",
+            "Nothing needs to be done.",
         ) from e
 
 

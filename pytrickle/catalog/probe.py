@@ -9,6 +9,15 @@ from psycopg import sql
 
 from pytrickle.errors import NotDifferentiable
 
+# What kept the server from answering says nothing about the query.
+NOT_ABOUT_THE_QUERY = (
+    psycopg.errors.LockNotAvailable,
+    psycopg.errors.QueryCanceled,
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.AdminShutdown,
+    psycopg.errors.CrashShutdown,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ServerProbe:
@@ -48,6 +57,8 @@ class ServerProbe:
         try:
             with self.connection.transaction(force_rollback=True):
                 return self._printed(first, "pgt_probe_1") == self._printed(second, "pgt_probe_2")
+        except NOT_ABOUT_THE_QUERY:
+            raise
         except psycopg.Error:
             return False
 
@@ -69,6 +80,8 @@ class ServerProbe:
         try:
             with self.connection.transaction():
                 self.connection.execute(_trusted(f"SELECT hash_record_extended(ROW(CAST(NULL AS {type_name})), 0)"))
+        except NOT_ABOUT_THE_QUERY:
+            raise
         except psycopg.Error:
             return False
         return True
@@ -88,6 +101,8 @@ def _splitting(connection: psycopg.Connection) -> Iterator[None]:
     try:
         with connection.transaction():
             yield
+    except NOT_ABOUT_THE_QUERY:
+        raise
     except psycopg.Error as error:
         raise NotDifferentiable("the query cannot be split into the planner's parts") from error
 

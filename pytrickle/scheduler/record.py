@@ -9,9 +9,9 @@ from sqlalchemy import bindparam, func, insert, select, update
 
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.tables import refresh_history, stream_tables
+from pytrickle.computation import AFTER_FAILURE
 from pytrickle.db import statement
 from pytrickle.errors import ConfigError, PytrickleError, StreamTableDrifted
-from pytrickle.refresh import AFTER_FAILURE
 
 SUSPEND_AFTER = 10
 LONGEST_WAIT = timedelta(minutes=5)
