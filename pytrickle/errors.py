@@ -40,6 +40,8 @@ PytrickleError
 └── DatabaseError                look at the server
     ├── ConnectionLost           (retryable)
     ├── SerializationFailure     (retryable)
+    │   └── LockTimeout          (retryable)
+    ├── StatementTimeout
     └── DiskFull
 """
 
@@ -291,6 +293,24 @@ class SerializationFailure(DatabaseError):
 
     default_hint = "Nothing was changed; the same call can simply be repeated."
     default_retryable = True
+
+
+class LockTimeout(SerializationFailure):
+    """Another session held a lock for longer than it was waited for."""
+
+    default_hint = (
+        "Nothing was changed, and it is tried again. Sessions that keep a transaction open:"
+        " SELECT pid, xact_start, query FROM pg_stat_activity ORDER BY xact_start; see also pg_prepared_xacts."
+    )
+
+
+class StatementTimeout(DatabaseError):
+    """A statement ran for longer than statement_timeout allows."""
+
+    default_hint = (
+        "Nothing was changed. pytrickle explain shows what the refresh computes and which index it lacks;"
+        " alter_stream_table(name, statement_timeout => '1 hour') gives it more time."
+    )
 
 
 class DiskFull(DatabaseError):

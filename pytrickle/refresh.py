@@ -8,14 +8,14 @@ from typing import Protocol
 import psycopg
 
 from pytrickle.apply.bulk import staging_table
-from pytrickle.apply.claim import UP_TO_DATE, Commitment
+from pytrickle.apply.claim import UP_TO_DATE, Commitment, conflicts
 from pytrickle.apply.commit import Committed, commit
 from pytrickle.apply.windows import has_closing
 from pytrickle.catalog.decision import NOTHING_NEW
 from pytrickle.catalog.definition import Window
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.statistics import BufferStatistics
-from pytrickle.computation import Computation, Goal, RefreshResult
+from pytrickle.computation import AFTER_FAILURE, Computation, Goal, RefreshResult
 from pytrickle.db import Snapshot, Snapshots, statement, translate_errors
 from pytrickle.defects import defects_named
 from pytrickle.errors import Defect, EvaluationFailed, FuseBlown, PytrickleError, UnknownStreamTable
@@ -25,7 +25,6 @@ from pytrickle.planner import Planner, needs_refresh
 from pytrickle.staged import Staged
 
 MANY_CHANGES = 10_000
-AFTER_FAILURE = "the differential refresh failed: "
 SETTLE = statement(UP_TO_DATE)
 ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
 
@@ -49,6 +48,7 @@ class Refresher:
     snapshots: Snapshots
     statistics: BufferStatistics
     poll_interval: timedelta = timedelta(seconds=1)
+    statement_timeout: timedelta | None = None
 
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
         """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
@@ -106,6 +106,7 @@ class Refresher:
             table.decision.let_through,
             goal.initiated_by,
             computation.started,
+            table.reinitialize_reason,
             computation.next_reason,
             table.window_end,
         )
@@ -174,6 +175,7 @@ class Refresher:
             if buffer:
                 self.statistics.renew(buffer, window.delta_rows, snapshot.cut)
 
+    @conflicts()
     def _settle(self, table: StreamTable, moment: datetime) -> None:
         """Without new rows, write a higher effective watermark, the end of a skip or error, a schedule served."""
         claimed = table.decision.effective

@@ -1,12 +1,14 @@
 """What a refresh writes of itself into the catalog: its stream table's row, the frontiers, a line of the history."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
 
 import psycopg
 from psycopg import sql
-from sqlalchemy import Text, bindparam, cast, func, insert, select, update
+from sqlalchemy import Text, bindparam, case, cast, func, insert, select, update
 from sqlalchemy.dialects.postgresql import JSONB
 
 from pytrickle.catalog.tables import refresh_history, stream_tables
@@ -47,7 +49,11 @@ CLAIM = statement(
     .values(
         frontier_version=ROW.frontier_version + 1,
         refresh_xid=func.pg_current_xact_id(),
-        reinitialize_reason=bindparam("reinitialize_reason"),
+        # A reason that came while the rows were computed concerns the next refresh.
+        reinitialize_reason=case(
+            (ROW.reinitialize_reason.is_not_distinct_from(bindparam("known_reason")), bindparam("next_reason")),
+            else_=ROW.reinitialize_reason,
+        ),
         fuse_blown_at=None,
     )
     .returning(cast(ROW.refresh_xid, Text), ROW.effective_watermark)
@@ -69,8 +75,9 @@ HISTORY = statement(
 class Commitment:
     """What the write transaction stores beside the rows; `since` is the reading of the monotonic clock at the start.
 
-    `let_through` is that of the gating decision; `reinitialize_reason` says why the next refresh must compute the whole
-    table again. With `window_end`, rows are shown once the window that this column ends is closed.
+    `let_through` is that of the gating decision. `known_reason` is why this refresh computes the whole table again,
+    `next_reason` why the next one must. With `window_end`, rows are shown once the window that this column ends is
+    closed.
     """
 
     pgt_id: int
@@ -83,10 +90,30 @@ class Commitment:
     let_through: str
     initiated_by: str
     since: float
-    reinitialize_reason: str | None = None
+    known_reason: str | None = None
+    next_reason: str | None = None
     window_end: str | None = None
 
 
+@contextmanager
+def conflicts() -> Iterator[None]:
+    """Raise RefreshConflict where another transaction has changed, or holds, the row of the stream table.
+
+    A transaction at REPEATABLE READ, as an atomic unit needs it, cannot see what another refresh left in the row: its
+    compare-and-set fails as a serialization failure instead.
+    """
+    try:
+        yield
+    except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable) as e:
+        if e.diag.constraint_name:
+            raise
+        raise RefreshConflict(
+            "Another session refreshes or alters the same stream table, or cleans up what it has read.",
+            "Nothing needs to be done.",
+        ) from e
+
+
+@conflicts()
 def closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[datetime | None, datetime | None]:
     """Lock the stream table and return its effective watermark: windows to there were closed by earlier refreshes.
 
@@ -97,6 +124,7 @@ def closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[da
     return (row[0], row[1]) if row else (None, None)
 
 
+@conflicts()
 def claim(connection: psycopg.Connection, what: Commitment) -> tuple[str, datetime | None]:
     """Let this transaction write the stream table, if nobody moved its frontier; return xid and effective watermark.
 
@@ -112,7 +140,8 @@ def claim(connection: psycopg.Connection, what: Commitment) -> tuple[str, dateti
             "watermark": what.effective.watermark,
             "batch": what.effective.batch,
             "let_through": what.let_through,
-            "reinitialize_reason": what.reinitialize_reason,
+            "known_reason": what.known_reason,
+            "next_reason": what.next_reason,
         },
     ).fetchone()
     if row is None:
@@ -123,6 +152,7 @@ def claim(connection: psycopg.Connection, what: Commitment) -> tuple[str, dateti
     return str(row[0]), row[1]
 
 
+@conflicts()
 def store_frontiers(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> None:
     """Store how far the refresh read each source whose changes are captured."""
     for window in plan.windows:

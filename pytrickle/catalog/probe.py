@@ -22,6 +22,14 @@ SELECT %(compared)s = %(grouped)s OR EXISTS (
     WHERE a.amopopr = %(compared)s AND b.amopopr = %(grouped)s AND amopmethod = 403 AND amopstrategy = 3
         AND CASE %(side)s WHEN 0 THEN a.amoplefttype = b.amoplefttype ELSE a.amoprighttype = b.amoprighttype END)
 """
+# What kept the server from answering says nothing about the query.
+NOT_ABOUT_THE_QUERY = (
+    psycopg.errors.LockNotAvailable,
+    psycopg.errors.QueryCanceled,
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.AdminShutdown,
+    psycopg.errors.CrashShutdown,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,8 @@ class ServerProbe:
         try:
             with self.connection.transaction(force_rollback=True):
                 return self._printed(first, "pgt_probe_1") == self._printed(second, "pgt_probe_2")
+        except NOT_ABOUT_THE_QUERY:
+            raise
         except psycopg.Error:
             return False
 
@@ -129,6 +139,8 @@ class ServerProbe:
         try:
             with self.connection.transaction():
                 self.connection.execute(_trusted(f"SELECT hash_record_extended(ROW(CAST(NULL AS {type_name})), 0)"))
+        except NOT_ABOUT_THE_QUERY:
+            raise
         except psycopg.Error:
             return False
         return True
@@ -148,6 +160,8 @@ def _splitting(connection: psycopg.Connection) -> Iterator[None]:
     try:
         with connection.transaction():
             yield
+    except NOT_ABOUT_THE_QUERY:
+        raise
     except psycopg.Error as error:
         raise NotDifferentiable("the query cannot be split into the planner's parts") from error
 

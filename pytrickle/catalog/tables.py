@@ -84,6 +84,7 @@ stream_tables = Table(
     Column("window_end", Text),
     Column("earlier_query_through", TIMESTAMP),
     Column("let_through", JSONB, nullable=False),
+    Column("statement_timeout", Interval),
 )
 
 dependencies = Table(

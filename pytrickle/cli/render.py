@@ -175,11 +175,20 @@ def verified(rows: Sequence[VerifyResult]) -> RenderableType:
     """Draw what comparing stream tables with their defining queries found."""
     if not rows:
         return "No stream table yet."
-    table = columns("stream table", "state", "missing rows", "unexpected rows")
+    reasons = ["reason"] if any(row.pending or row.error for row in rows) else []
+    table = columns("stream table", "state", "missing rows", "unexpected rows", *reasons)
     for row in rows:
-        outcome = Text("matches", style="green") if row.matches else Text("differs", style="bold red")
-        table.add_row(row.stream_table, outcome, str(row.missing), str(row.unexpected))
+        table.add_row(row.stream_table, *_compared(row)[: 3 + len(reasons)])
     return table
+
+
+def _compared(row: VerifyResult) -> tuple[Text | str, ...]:
+    if row.error:
+        return Text("broken", style="bold red"), "-", "-", row.error
+    if row.pending:
+        return Text("pending", style="yellow"), "-", "-", row.pending
+    outcome = Text("matches", style="green") if row.matches else Text("differs", style="bold red")
+    return outcome, str(row.missing), str(row.unexpected), ""
 
 
 def as_of(found: AsOf) -> RenderableType:
