@@ -83,8 +83,8 @@ stream_tables = Table(
     Column("output_mode", Text, nullable=False),
     Column("window_end", Text),
     Column("earlier_query_through", TIMESTAMP),
-    Column("let_through", JSONB, nullable=False),
     Column("statement_timeout", Interval),
+    Column("let_through", JSONB, nullable=False),
 )
 
 dependencies = Table(
