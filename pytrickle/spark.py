@@ -32,18 +32,19 @@ class LazyEngine:
     def compute(
         self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
     ) -> Staged:
-        """Compute a plan's rows on Spark; raise SparkFailed, JavaMissing or JdbcDriverMissing.
+        """Compute a plan's rows on Spark; raise SparkFailed, JavaMissing, JdbcDriverMissing or ConfigError.
 
         A session of ours that is lost is forgotten, so that the next plan builds another one.
         """
         from pytrickle.execute.run import SparkEngine
         from pytrickle.execute.session import build_session, forget_session
 
+        target = jdbc_target(self.connection())
         with self.lock:
             if self.session is None:
                 self.session, self.owned = build_session(self.settings), True
             session = self.session
-        engine = SparkEngine(session, jdbc_target(self.connection()), self.owned)
+        engine = SparkEngine(session, target, self.owned)
         try:
             return engine.compute(plan, snapshot, settings, staging)
         except SparkLost:

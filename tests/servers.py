@@ -8,7 +8,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import count
@@ -62,6 +62,19 @@ class Server:
         name = next(self._names)
         yield self.create(name, template)
         self._administer("DROP DATABASE {} WITH (FORCE)", name)
+
+    def secure(self, certificates: Path, rules: Sequence[str]) -> None:
+        """Serve TLS with what ``make_certificates`` made; besides postgres, lines of pg_hba.conf say who gets in."""
+        data = Path(self._process.get_data_directory())
+        for name in ("server.crt", "server.key", "ca.crt", "clients.crl"):
+            copy = Path(shutil.copy(certificates / name, data))
+            copy.chmod(0o600)
+            _hand_over(copy)
+        (data / "pg_hba.conf").write_text("\n".join(["host all postgres 127.0.0.1/32 trust", *rules, ""]))
+        with psycopg.connect(self.dsn(), autocommit=True) as connection:
+            for setting in ("ssl = on", "ssl_ca_file = 'ca.crt'", "ssl_crl_file = 'clients.crl'"):
+                connection.execute(f"ALTER SYSTEM SET {setting}".encode())
+            connection.execute("SELECT pg_reload_conf()")
 
     def _administer(self, statement: str, *names: str) -> None:
         with psycopg.connect(self.dsn(), autocommit=True) as connection:

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
 
+from pytrickle.db.jdbc_tls import tls_properties
+
 # libpq name -> pgjdbc name, for what both understand in the same form.
-_PASSED_ON = {
-    "sslmode": "sslmode",
-    "sslrootcert": "sslrootcert",
-    "sslcert": "sslcert",
-    "sslkey": "sslkey",
-    "sslpassword": "sslpassword",
-    "gssencmode": "gssEncMode",
-    "krbsrvname": "kerberosServerName",
-    "connect_timeout": "connectTimeout",
-    "options": "options",
-}
+_PASSED_ON = {"connect_timeout": "connectTimeout", "options": "options"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +29,18 @@ class JdbcTarget:
 def jdbc_target(connection: psycopg.Connection) -> JdbcTarget:
     """Return the JDBC address of the server that ``connection`` reached, with all its parameters resolved.
 
-    Service files, the password file and PG* variables have been read by libpq by then. A connection through a Unix
-    socket becomes ``localhost``, because the driver speaks TCP only.
+    Service files, the password file and PG* variables have been read by libpq by then; of several hosts it is the one
+    that fitted ``target_session_attrs``. A connection through a Unix socket becomes ``localhost``, because the driver
+    speaks TCP only. Raises ConfigError where the driver's connection would be weaker than this one.
     """
     info = connection.info
-    url = f"jdbc:postgresql://{_host(info.host)}:{info.port}/{quote(info.dbname, safe='')}"
     options = {option.keyword.decode(): option.val.decode() for option in connection.pgconn.info if option.val}
-    properties = {jdbc: options[libpq] for libpq, jdbc in _PASSED_ON.items() if libpq in options}
-    if properties.get("sslrootcert") == "system":
-        del properties["sslrootcert"]
-        properties["sslfactory"] = "org.postgresql.ssl.DefaultJavaSSLFactory"
+    through_socket = info.host.startswith(("/", "@")) or not info.host
+    properties = tls_properties(options, Path.home(), through_socket=through_socket)
+    host = _host("" if through_socket else _address(connection, options, properties))
+    properties |= {jdbc: options[libpq] for libpq, jdbc in _PASSED_ON.items() if libpq in options}
     properties |= {"user": info.user, "ApplicationName": "pytrickle/spark", "driver": "org.postgresql.Driver"}
-    local = _host(info.host) in {"localhost", "127.0.0.1", "[::1]"}
+    local = host in {"localhost", "127.0.0.1", "[::1]"}
     if local and properties.get("sslmode") == "prefer" and not connection.pgconn.ssl_in_use:
         # libpq has settled what the driver would ask the server again at every connection. Executors elsewhere may
         # find another answer, so this holds for a server on this machine only.
@@ -55,10 +48,17 @@ def jdbc_target(connection: psycopg.Connection) -> JdbcTarget:
     properties["assumeMinServerVersion"] = "15"
     if info.password:
         properties["password"] = info.password
-    return JdbcTarget(url, properties)
+    return JdbcTarget(f"jdbc:postgresql://{host}:{info.port}/{quote(info.dbname, safe='')}", properties)
+
+
+def _address(connection: psycopg.Connection, options: Mapping[str, str], properties: Mapping[str, str]) -> str:
+    """Return where the server is: at `hostaddr`, unless its certificate must be of the name and thereby proves it."""
+    if "hostaddr" in options and properties.get("sslmode") != "verify-full":
+        return connection.info.hostaddr
+    return connection.info.host
 
 
 def _host(host: str) -> str:
-    if not host or host.startswith(("/", "@")):
+    if not host:
         return "localhost"
     return f"[{host}]" if ":" in host else host

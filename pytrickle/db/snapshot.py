@@ -49,7 +49,7 @@ class Snapshots:
     Readers may SET LOCAL only, which ends with their snapshot.
     """
 
-    dsn: str
+    dsn: str = field(repr=False)
     idle: list[psycopg.Connection] = field(default_factory=list)
 
     @contextmanager

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from pytrickle.db import JdbcTarget, stopped_by_limit
-from pytrickle.errors import EvaluationFailed, JdbcDriverMissing, SparkFailed, SparkLost, SparkOutOfMemory
+from pytrickle.errors import ConfigError, EvaluationFailed, JdbcDriverMissing, SparkFailed, SparkLost, SparkOutOfMemory
 from pytrickle.execute.dataframes import Frames, consolidate
 from pytrickle.execute.jdbc import PinnedReader
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan
@@ -23,6 +23,12 @@ FIRST_LINE = re.compile(r"\A\s*(.*\S)")
 OUT_OF_MEMORY = ("OutOfMemoryError", "Not enough memory to build and broadcast", "UNABLE_TO_ACQUIRE_MEMORY")
 
 SESSION_HINT = "Build it with pytrickle.configure_spark_with_pytrickle(builder), or add the jar to spark.jars."
+CONNECTION = "FAILED_JDBC.CONNECTION"
+UNREADABLE_KEY = "Could not read SSL key file"
+KEY_HINT = (
+    "Put it beside sslkey in PKCS-8 DER: openssl pkcs8 -topk8 -inform PEM -outform DER -in client.key"
+    " -out client.pk8 -nocrypt, or with -v1 PBE-SHA1-3DES in place of -nocrypt for one with a password."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +96,11 @@ def translated() -> Iterator[None]:
     except (Py4JNetworkError, ConnectionError) as error:
         raise SparkLost("The Spark session was lost.") from error
     except (PySparkException, Py4JError) as error:
-        message = str(error)
+        message = _message(error)
         if "org.postgresql.Driver" in message and ("ClassNotFound" in message or "No suitable driver" in message):
             raise JdbcDriverMissing("The Spark session has no JDBC driver for PostgreSQL.", SESSION_HINT) from error
+        if UNREADABLE_KEY in message:
+            raise ConfigError("The JDBC driver cannot read the key of the client's certificate.", KEY_HINT) from error
         sentence = _sentence(message)
         if stopped := stopped_by_limit(sentence):
             raise stopped from error
@@ -102,6 +110,12 @@ def translated() -> Iterator[None]:
             raise SparkOutOfMemory("Spark could not compute the refresh: it ran out of memory.") from error
         kind = EvaluationFailed if refused else SparkFailed
         raise kind(f"Spark could not compute the refresh: {sentence}") from error
+
+
+def _message(error: Exception) -> str:
+    """Return what Spark says; of a connection that failed, also the trace, for Spark does not say why."""
+    trace = getattr(error, "_stackTrace", None) or getattr(error, "_stacktrace", None) or ""
+    return f"{error}\n{trace}" if CONNECTION in str(error) else str(error)
 
 
 def _sentence(message: str) -> str:
