@@ -46,10 +46,14 @@ OnResult = Callable[[RefreshResult], None]
 TRIM_EVERY = timedelta(hours=1)
 
 
-def install(dsn: str | None = None) -> tuple[str, ...]:
-    """Install or upgrade the catalog and return the names of what was applied; nothing when it is up to date."""
+def install(dsn: str | None = None, *, roles: bool = False) -> tuple[str, ...]:
+    """Install or upgrade the catalog and return the names of what was applied; nothing when it is up to date.
+
+    With `roles`, the group roles pytrickle_reader, _loader, _operator and _owner are created where they are missing, by
+    whoever may create roles. Raises InsufficientPrivilege or MigrationError otherwise, and changes nothing then.
+    """
     with open_connection(Settings.from_environment(dsn).dsn, role="install") as connection:
-        return migrate.install(connection)
+        return migrate.install(connection, roles=roles)
 
 
 @contextmanager

@@ -67,10 +67,11 @@ def scripts() -> tuple[Script, ...]:
     return (*migrations, Script(FUNCTIONS_VERSION, "functions", functions))
 
 
-def install(connection: psycopg.Connection) -> tuple[str, ...]:
+def install(connection: psycopg.Connection, *, roles: bool = False) -> tuple[str, ...]:
     """Bring the catalog to this package's version in one transaction; return the names of what was applied.
 
-    Nothing is applied when the catalog is up to date. Concurrent installs wait for each other.
+    Nothing is applied when the catalog is up to date. Concurrent installs wait for each other. With `roles`, those of
+    the group roles for readers, loaders, operators and owners are created that are not there yet.
     Raises MigrationError when the server is too old, the pg_trickle extension is present, or an applied migration is
     not the one of this package; CatalogVersionMismatch when the catalog is newer; InsufficientPrivilege.
     """
@@ -83,17 +84,19 @@ def install(connection: psycopg.Connection) -> tuple[str, ...]:
         for script in pending:
             connection.execute(script.text.encode(), prepare=False)
             connection.execute(script.record.encode(), prepare=False)
+        if roles:
+            connection.execute(_roles().encode(), prepare=False)
     return tuple(script.name for script in pending)
 
 
-def render(installed: int = 0) -> str:
+def render(installed: int = 0, *, roles: bool = False) -> str:
     """Return what ``install`` would run on a catalog of version ``installed`` (0: none), for ``psql -1 -f``.
 
-    The text depends on the package's version alone.
+    The text depends on the package's version alone, and on whether the group roles are to be created.
     """
     pending = (script for script in scripts() if script.version == FUNCTIONS_VERSION or script.version > installed)
     parts = (f"-- {script.name}\n{script.text.rstrip()}\n\n{script.record}" for script in pending)
-    return "\n".join((f"{_LOCK};\n", *parts))
+    return "\n".join((f"{_LOCK};\n", *parts, *([_roles()] if roles else [])))
 
 
 def verify(connection: psycopg.Connection) -> None:
@@ -129,6 +132,10 @@ def _sql_directory() -> Traversable:
     """Return the SQL shipped in the wheel, or the live files beside an editable install."""
     shipped = files("pytrickle") / "_sql"
     return shipped if shipped.is_dir() else Path(__file__).parent.parent / "sql"
+
+
+def _roles() -> str:
+    return (_sql_directory() / "roles.sql").read_text(encoding="utf-8")
 
 
 def _sorted_sql(directory: Traversable) -> list[Traversable]:

@@ -293,3 +293,11 @@ sink_batches = Table(
     Column("row_count", BigInteger),
     Column("row_digest", Numeric),
 )
+
+group_roles = Table(
+    "pgt_group_roles",
+    catalog,
+    Column("purpose", Text, primary_key=True),
+    Column("role_name", Text, nullable=False),
+    Column("role_oid", OID, nullable=False),
+)

@@ -37,14 +37,18 @@ class Trouble(StrEnum):
 def install(
     invocation: Invocation,
     print_sql: Annotated[bool, typer.Option("--print", help="Print the SQL instead of running it.")] = False,
+    roles: Annotated[
+        bool,
+        typer.Option("--roles", help="Also create the group roles pytrickle_reader, _loader, _operator and _owner."),
+    ] = False,
 ) -> None:
     """Install or upgrade the catalog. Says what it applied; when there is nothing to do, it does nothing."""
     if print_sql:
-        script = migrate.render()
+        script = migrate.render(roles=roles)
         invocation.show({"sql": script}, lambda _: script.rstrip("\n"))
         return
     with progress("installing the catalog"), connect(_dsn(invocation), role="install") as connection:
-        applied = migrate.install(connection)
+        applied = migrate.install(connection, roles=roles)
     text = "\n".join(f"Applied {name}." for name in applied) or "The catalog is up to date."
     invocation.show({"applied": applied}, lambda _: text)
 

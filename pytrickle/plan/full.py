@@ -81,7 +81,7 @@ def _replacement(
 ) -> exp.Table | exp.Subquery | None:
     """A view is replaced by its text, a source by its state at the frontier, if it differs.
 
-    Other views stay: what they read without capture, PostgreSQL lets their owners read, not always who refreshes.
+    Other views stay: their owners may read what is not captured, where who refreshes may not.
     """
     alias = exp.TableAlias(this=exp.to_identifier(table.alias_or_name, quoted=True))
     for view in definition.views:
