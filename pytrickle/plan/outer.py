@@ -49,7 +49,9 @@ def join(reader: Reader, left: Blocks, right: Blocks, clause: exp.Join, context:
             names = _joined(clause, nulls, other.names)
             inner = (one.where(*_conditions(clause, one.names, other.names, context.outer)) for one in left)
             result += _unmatched(reader, other, inner, names)
-    return tuple(result)
+    return tuple(result) or (
+        left[0].times(right[0]).named(_joined(clause, left[0].names, right[0].names)).without_rows(),
+    )
 
 
 def _padded(reader: Reader, block: Block, right: Block, clause: exp.Join, context: Context) -> Block:
@@ -80,7 +82,7 @@ def _conditions(clause: exp.Join, left: Names, right: Names, outer: Names) -> li
 
 def _unmatched(reader: Reader, block: Block, other: Iterable[Block | None], names: Names) -> tuple[Block, ...]:
     """Keep the rows of one side that match none of the other side's, which are under the join's condition."""
-    asked = tuple(each for each in other if each is not None)
+    asked = tuple(each for each in other if each is not None and not each.is_empty)
     alone = block.named(names)
     return indicator(reader, block, asked).outside(alone) if asked else (alone,)
 
