@@ -19,7 +19,7 @@ from pytrickle.catalog.statistics import BufferStatistics
 from pytrickle.computation import RefreshResult
 from pytrickle.config import Settings
 from pytrickle.cycle import check_monotone
-from pytrickle.db import Snapshots, translate_errors
+from pytrickle.db import Snapshots, impatient, translate_errors, unless_locked
 from pytrickle.db import connect as open_connection
 from pytrickle.errors import NotDifferentiable, PytrickleError
 from pytrickle.explain import Explanation, explain
@@ -188,7 +188,9 @@ class Client(Reader, Sources, LateData):
         """
         results = tick(self._refreshing(), self._health, self._lanes, on_result or (lambda result: None))
         if self._trimmed is None or monotonic() - self._trimmed > TRIM_EVERY.total_seconds():
-            self._call("SELECT pgtrickle.trim_history(%s)", self.settings.history_retention)
+            connection, retention = self._connection(), {"retention": self.settings.history_retention}
+            with impatient(connection):
+                unless_locked(connection, "SELECT pgtrickle.trim_history(%(retention)s)", retention)
             self._trimmed = monotonic()
         return results
 
@@ -269,6 +271,7 @@ class Client(Reader, Sources, LateData):
             self._snapshots,
             BufferStatistics(connection),
             self.settings.poll_interval,
+            self.settings.statement_timeout,
         )
         return self._refresher
 

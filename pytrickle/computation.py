@@ -6,10 +6,13 @@ from datetime import datetime, timedelta
 from time import monotonic
 
 from pytrickle.catalog.refresh import StreamTable
-from pytrickle.catalog.session import session_statements
+from pytrickle.catalog.session import limit_statements, session_statements
 from pytrickle.cut import Cut
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.staged import Staged
+
+# How the reason to compute everything anew begins where the changes alone failed, though nothing was missed.
+AFTER_FAILURE = "the differential refresh failed: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +63,8 @@ class Computation:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The session settings under which the defining query is evaluated."""
-        return session_statements(self.table)
+        """The session settings under which the defining query is evaluated, and the limits of the refresh."""
+        return session_statements(self.table) + limit_statements(self.table)
 
     def close(self) -> None:
         """Let go of the staged rows."""

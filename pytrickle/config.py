@@ -24,6 +24,8 @@ class Settings:
     ``direct_delta_rows``: up to this many changed rows the refresher reads what PostgreSQL computed by itself; beyond
     it, and for whole refreshes, Spark reads.
     ``max_concurrent_refreshes``: how many units that do not read each other are refreshed at the same time.
+    ``statement_timeout``: how long a statement of a refresh may run, for stream tables that say nothing of their own;
+    None leaves it to the server's setting of that name.
     """
 
     dsn: str = field(default="", repr=False)
@@ -34,6 +36,7 @@ class Settings:
     small_delta_rows: int = 200_000
     direct_delta_rows: int = 200_000
     max_concurrent_refreshes: int = 4
+    statement_timeout: timedelta | None = None
 
     def __post_init__(self) -> None:
         if self.poll_interval <= timedelta(0):
@@ -44,6 +47,8 @@ class Settings:
             raise ConfigError("small_delta_rows must not be negative.", "0 sends every term to Spark.")
         if self.direct_delta_rows < 0:
             raise ConfigError("direct_delta_rows must not be negative.", "0 has Spark read every delta.")
+        if self.statement_timeout is not None and self.statement_timeout <= timedelta(0):
+            raise ConfigError("The statement timeout must be longer than zero.", "Give it in seconds, such as 600.")
         if self.max_concurrent_refreshes < 1:
             raise ConfigError("max_concurrent_refreshes must be at least 1.", "1 refreshes one after the other.")
 
@@ -66,6 +71,7 @@ class Settings:
 
 _PARSERS: dict[str, Callable[[Any], Any]] = {
     "poll_interval": lambda seconds: timedelta(seconds=float(seconds)),
+    "statement_timeout": lambda seconds: timedelta(seconds=float(seconds)),
     "history_retention": lambda days: timedelta(days=float(days)),
     "small_delta_rows": int,
     "direct_delta_rows": int,

@@ -1,47 +1,48 @@
-"""The error tree: every failure pytrickle can explain, grouped by what the reader should do about it.
+"""The error tree: every failure pytrickle can explain, grouped by what the reader should do; gated is no failure.
 
-    PytrickleError
-    ├── ConfigError                  correct the settings or the machine
-    │   ├── JavaMissing
-    │   ├── JdbcDriverMissing
-    │   └── PackageMissing
-    ├── MigrationError               the catalog could not be installed or removed; nothing was changed
-    ├── CatalogError                 correct the call
-    │   ├── NotInstalled
-    │   ├── CatalogVersionMismatch
-    │   ├── UnknownStreamTable
-    │   ├── UnknownWatermarkGroup
-    │   ├── StreamTableExists
-    │   ├── WatermarkMovedBack
-    │   ├── InvalidArgument
-    │   ├── CycleDetected
-    │   ├── NotRetained
-    │   └── InsufficientPrivilege
-    ├── WatermarkError               correct how a loader finds its watermark
-    │   ├── UnknownInput
-    │   └── TooFewObservations
-    ├── PlanError                    correct the defining query or its refresh mode
-    │   ├── QueryRefused
-    │   └── NotDifferentiable
-    ├── RefreshError                 the stream table keeps its last contents
-    │   ├── RefreshConflict          (retryable)
-    │   ├── FuseBlown
-    │   ├── FixpointNotReached
-    │   ├── StagingFailed
-    │   ├── StreamTableDrifted
-    │   └── SparkFailed
-    │       ├── EvaluationFailed
-    │       ├── SparkOutOfMemory
-    │       └── SparkLost            (retryable)
-    ├── NotYet                       (retryable) the data will come, or the hint says what keeps it
-    │   ├── NotFresh
-    │   └── WaitTimeout
-    └── DatabaseError                look at the server
-        ├── ConnectionLost           (retryable)
-        ├── SerializationFailure     (retryable)
-        └── DiskFull
-
-A gated stream table is an answer, not an error.
+PytrickleError
+├── ConfigError                  correct the settings or the machine
+│   ├── JavaMissing
+│   ├── JdbcDriverMissing
+│   └── PackageMissing
+├── MigrationError               the catalog could not be installed or removed; nothing was changed
+├── CatalogError                 correct the call
+│   ├── NotInstalled
+│   ├── CatalogVersionMismatch
+│   ├── UnknownStreamTable
+│   ├── UnknownWatermarkGroup
+│   ├── StreamTableExists
+│   ├── WatermarkMovedBack
+│   ├── InvalidArgument
+│   ├── CycleDetected
+│   ├── NotRetained
+│   └── InsufficientPrivilege
+├── WatermarkError               correct how a loader finds its watermark
+│   ├── UnknownInput
+│   └── TooFewObservations
+├── PlanError                    correct the defining query or its refresh mode
+│   ├── QueryRefused
+│   └── NotDifferentiable
+├── RefreshError                 the stream table keeps its last contents
+│   ├── RefreshConflict          (retryable)
+│   ├── FuseBlown
+│   ├── FixpointNotReached
+│   ├── StagingFailed
+│   ├── StreamTableDrifted
+│   └── SparkFailed
+│       ├── EvaluationFailed
+│       ├── SparkOutOfMemory
+│       └── SparkLost            (retryable)
+├── NotYet                       (retryable) the data will come, or the hint says what keeps it
+│   ├── NotFresh
+│   └── WaitTimeout
+├── Defect                       report it
+└── DatabaseError                look at the server
+    ├── ConnectionLost           (retryable)
+    ├── SerializationFailure     (retryable)
+    │   └── LockTimeout          (retryable)
+    ├── StatementTimeout
+    └── DiskFull
 """
 
 from __future__ import annotations
@@ -211,10 +212,7 @@ class FuseBlown(RefreshError):
 class FixpointNotReached(RefreshError):
     """Stream tables that read each other still gained rows in the last round that they were allowed."""
 
-    default_hint = (
-        "Raise max_fixpoint_iterations if more rounds would do. Values that a query computes anew in every round, such"
-        " as the length of a way, need a bound in the query."
-    )
+    default_hint = "Raise max_fixpoint_iterations, or bound in the query what grows in every round, as a length does."
 
 
 class StagingFailed(RefreshError):
@@ -244,10 +242,7 @@ class EvaluationFailed(SparkFailed):
 class SparkOutOfMemory(SparkFailed):
     """Spark's driver or an executor has less memory than a refresh needs."""
 
-    default_hint = (
-        "Nothing was changed; set spark.buffer.pageSize to 2m in a session of your own, raise spark.driver.memory, "
-        "or lower max_concurrent_refreshes."
-    )
+    default_hint = "Raise spark.driver.memory, lower max_concurrent_refreshes, or set spark.buffer.pageSize to 2m."
 
 
 class SparkLost(SparkFailed):
@@ -274,6 +269,12 @@ class WaitTimeout(NotYet):
     default_hint = "pytrickle status shows where its sources stand; pytrickle run must be running."
 
 
+class Defect(PytrickleError):
+    """pytrickle itself failed; its log has the traceback."""
+
+    default_hint = "Please report it, with the traceback that was logged."
+
+
 class DatabaseError(PytrickleError):
     """PostgreSQL reported an error that pytrickle has no better word for."""
 
@@ -292,6 +293,24 @@ class SerializationFailure(DatabaseError):
 
     default_hint = "Nothing was changed; the same call can simply be repeated."
     default_retryable = True
+
+
+class LockTimeout(SerializationFailure):
+    """Another session held a lock for longer than it was waited for."""
+
+    default_hint = (
+        "Nothing was changed, and it is tried again. Sessions that keep a transaction open:"
+        " SELECT pid, xact_start, query FROM pg_stat_activity ORDER BY xact_start; see also pg_prepared_xacts."
+    )
+
+
+class StatementTimeout(DatabaseError):
+    """A statement ran for longer than statement_timeout allows."""
+
+    default_hint = (
+        "Nothing was changed. pytrickle explain shows what the refresh computes and which index it lacks;"
+        " alter_stream_table(name, statement_timeout => '1 hour') gives it more time."
+    )
 
 
 class DiskFull(DatabaseError):

@@ -9,7 +9,7 @@ from pytrickle.apply.grown import Grown
 from pytrickle.apply.staging import run
 from pytrickle.catalog.definition import Window
 from pytrickle.catalog.refresh import StreamTable
-from pytrickle.catalog.session import session_statements
+from pytrickle.catalog.session import limit_statements, session_statements
 from pytrickle.computation import Computation, Goal
 from pytrickle.cut import Cut
 from pytrickle.cycle import Member, plan_member, refuse, why_anew
@@ -142,7 +142,7 @@ class Fixpoint:
         if (turn.begun or not self.anew) and not any(window.delta_rows for window in windows.values()):
             return
         connection = self.inside.connection
-        for setting in session_statements(turn.table):
+        for setting in session_statements(turn.table) + limit_statements(turn.table):
             run(connection, setting)
         gained = growth(turn.shape, windows, bool(self.anew) and not turn.begun)
         turn.begun, turn.seen = True, dict.fromkeys(turn.seen, self.step)

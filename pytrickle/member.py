@@ -7,6 +7,7 @@ from pytrickle.apply.commit import Committed
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.computation import Goal, RefreshResult
 from pytrickle.db import translate_errors
+from pytrickle.defects import defect
 from pytrickle.errors import PytrickleError
 
 Done = tuple[RefreshResult, Committed | None]
@@ -28,5 +29,9 @@ def blamed_on(table: StreamTable) -> Iterator[None]:
     try:
         with translate_errors():
             yield
+    except MemberFailed:
+        raise
     except PytrickleError as error:
         raise MemberFailed(table, error) from error
+    except Exception as error:
+        raise MemberFailed(table, defect(f"refreshing {table.name}", error)) from error

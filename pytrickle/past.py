@@ -19,6 +19,7 @@ from pytrickle.db.types import register_infinity
 from pytrickle.errors import InvalidArgument, NotRetained
 from pytrickle.plan.full import expanded
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
+from pytrickle.progress import sql_type
 
 CUTS = (
     "SELECT source::oid::bigint, pgtrickle.qualified_name(source), captured, (progress).watermark, (progress).batch,"
@@ -49,11 +50,12 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
     for a query that depends on the clock or reads what cannot be captured, and where sources go by another kind of
     watermark than the given one.
     """
+    kind = sql_type(watermark)
     with exported_snapshot(dsn) as snapshot, translate_errors():
         reading = snapshot.connection
         table = catalog.stream_table(reading, pgt_id)
         definition = _over_base_tables(reading, table)
-        wanted = (None, watermark) if isinstance(watermark, int) else (watermark, None)
+        wanted = (None, watermark) if kind == "bigint" else (watermark, None)
         found = [Reading(*row) for row in reading.execute(CUTS, (pgt_id, *wanted))]
         _check_kinds(table.name, watermark, found)
         for each in sorted(found, key=lambda each: (each.captured, each.oldest is None)):

@@ -16,6 +16,7 @@ from pytrickle.catalog.stamp import definition_stamp
 from pytrickle.computation import RefreshResult
 from pytrickle.cut import Cut
 from pytrickle.db import Snapshot, translate_errors
+from pytrickle.defects import defects_named
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.choice import SLOW, WORTH_ASKING, Choice, choose_action, least_worth_asking
 from pytrickle.plan.full import query_at
@@ -50,6 +51,11 @@ class Planner:
         self.shapes[pgt_id] = (stamp, shape)
         return shape
 
+    def known_shape(self, pgt_id: int) -> Shape | None:
+        """Return the definition of a stream table as it was last analysed, if it was."""
+        known = self.shapes.get(pgt_id)
+        return known[1] if known else None
+
     def windows(self, snapshot: Snapshot, table: StreamTable, targets: Mapping[int, Cut | None]) -> dict[int, Window]:
         """Count what lies between the stream table's frontier and the targets; None is all that the snapshot shows."""
         # A savepoint keeps the shared snapshot usable when reading for one stream table fails.
@@ -60,7 +66,7 @@ class Planner:
         self, snapshot: Snapshot, table: StreamTable, windows: dict[int, Window], inside: bool = False
     ) -> RefreshPlan:
         """Plan one refresh between the frontiers of some windows; `inside` a transaction Spark cannot read."""
-        with translate_errors(), snapshot.connection.transaction():
+        with defects_named(f"planning {table.name}"), translate_errors(), snapshot.connection.transaction():
             shape = self.shape(snapshot.connection, table.pgt_id)
             if shape.full_reason and table.refresh_mode == "DIFFERENTIAL":
                 raise NotDifferentiable(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")

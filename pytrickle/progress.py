@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
+from pytrickle.errors import InvalidArgument
+
 Moment = TypeVar("Moment", datetime, int)
 
 
@@ -37,9 +39,13 @@ class Progress:
 
 
 def sql_type(watermark: datetime | int) -> str:
-    """Return the SQL type that says of which kind a watermark is.
+    """Return the SQL type that says of which kind a watermark is; raise InvalidArgument for a moment without an offset.
 
     >>> sql_type(42)
     'bigint'
     """
-    return "bigint" if isinstance(watermark, int) else "timestamptz"
+    if isinstance(watermark, int):
+        return "bigint"
+    if watermark.utcoffset() is None:
+        raise InvalidArgument(f"{watermark} has no UTC offset.", "Give it one, such as tzinfo=datetime.UTC.")
+    return "timestamptz"

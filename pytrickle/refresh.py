@@ -8,22 +8,23 @@ from typing import Protocol
 import psycopg
 
 from pytrickle.apply.bulk import staging_table
-from pytrickle.apply.claim import UP_TO_DATE, Commitment
+from pytrickle.apply.claim import UP_TO_DATE, Commitment, conflicts
 from pytrickle.apply.commit import Committed, commit
 from pytrickle.apply.windows import has_closing
+from pytrickle.catalog.decision import NOTHING_NEW
 from pytrickle.catalog.definition import Window
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.statistics import BufferStatistics
-from pytrickle.computation import Computation, Goal, RefreshResult
+from pytrickle.computation import AFTER_FAILURE, Computation, Goal, RefreshResult
 from pytrickle.db import Snapshot, Snapshots, statement, translate_errors
-from pytrickle.errors import EvaluationFailed, FuseBlown, PytrickleError, UnknownStreamTable
+from pytrickle.defects import defects_named
+from pytrickle.errors import Defect, EvaluationFailed, FuseBlown, PytrickleError, UnknownStreamTable
 from pytrickle.execute.direct import read_directly
 from pytrickle.plan.refresh_plan import Action, RefreshPlan
 from pytrickle.planner import Planner, needs_refresh
 from pytrickle.staged import Staged
 
 MANY_CHANGES = 10_000
-AFTER_FAILURE = "the differential refresh failed: "
 SETTLE = statement(UP_TO_DATE)
 ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
 
@@ -47,22 +48,24 @@ class Refresher:
     snapshots: Snapshots
     statistics: BufferStatistics
     poll_interval: timedelta = timedelta(seconds=1)
+    statement_timeout: timedelta | None = None
 
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
         """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
-        windows = self.changed(snapshot, table, goal)
-        if windows is None:
-            with translate_errors():
-                return self.settle(table, goal), None
-        plan = self.planner.plan(snapshot, table, windows)
-        try:
-            return self._carry_out(Computation(table, goal, plan), snapshot)
-        except PytrickleError as error:
-            if plan.shape.query is None or table.refresh_mode == "FULL" or not _is_about_values(error):
-                raise
-            reason = f"{AFTER_FAILURE}{error}"
-            plan = self.planner.as_written(plan.shape, windows, table.decision.explained(reason))
-            return self._carry_out(Computation(table, goal, plan, next_reason=reason), snapshot)
+        with defects_named(f"refreshing {table.name}"):
+            windows = self.changed(snapshot, table, goal)
+            if windows is None:
+                with translate_errors():
+                    return self.settle(table, goal), None
+            try:
+                return self._carry_out(Computation(table, goal, self.planner.plan(snapshot, table, windows)), snapshot)
+            except PytrickleError as error:
+                shape = self.planner.known_shape(table.pgt_id)
+                if shape is None or shape.query is None or not _is_worth_another_way(table, error):
+                    raise
+                reason = f"{AFTER_FAILURE}{error}"
+                plan = self.planner.as_written(shape, windows, table.decision.explained(reason))
+                return self._carry_out(Computation(table, goal, plan, next_reason=reason), snapshot)
 
     def beside(self, connection: psycopg.Connection) -> "Refresher":
         """Return a refresher that works beside this one on another connection, knowing what this one knows."""
@@ -100,8 +103,10 @@ class Refresher:
             snapshot.cut,
             goal.moment,
             table.decision.effective,
+            table.decision.let_through,
             goal.initiated_by,
             computation.started,
+            table.reinitialize_reason,
             computation.next_reason,
             table.window_end,
         )
@@ -170,10 +175,11 @@ class Refresher:
             if buffer:
                 self.statistics.renew(buffer, window.delta_rows, snapshot.cut)
 
+    @conflicts()
     def _settle(self, table: StreamTable, moment: datetime) -> None:
         """Without new rows, write a higher effective watermark, the end of a skip or error, a schedule served."""
         claimed = table.decision.effective
-        higher = claimed.exceeds(table.effective)
+        higher = claimed.exceeds(table.effective) or table.decision.let_through != NOTHING_NEW
         if not (higher or table.last_skip_reason or table.last_error or table.timed or table.gated_since):
             return
         self.connection.execute(
@@ -184,6 +190,7 @@ class Refresher:
                 "moment": moment,
                 "watermark": claimed.watermark,
                 "batch": claimed.batch,
+                "let_through": table.decision.let_through,
             },
         )
 
@@ -196,12 +203,13 @@ def _respect_fuse(table: StreamTable, delta_rows: int) -> None:
         raise FuseBlown(f"{delta_rows} changed rows are more than the fuse of {table.fuse_ceiling} lets pass.")
 
 
-def _is_about_values(error: PytrickleError) -> bool:
-    """Whether an expression failed, perhaps on rows that the query as it is written never evaluates.
+def _is_worth_another_way(table: StreamTable, error: PytrickleError) -> bool:
+    """Whether an expression failed, perhaps on rows that the query as it is written never evaluates, or the planner.
 
     The terms of a delta evaluate what comes and goes together, and an antijoin all rows before it takes some away.
     """
-    return isinstance(error, EvaluationFailed) or (error.sqlstate or "")[:2] in {"21", "22"}
+    about_values = isinstance(error, EvaluationFailed) or (error.sqlstate or "")[:2] in {"21", "22"}
+    return table.refresh_mode != "FULL" and (about_values or isinstance(error, Defect))
 
 
 def _result(table: StreamTable, done_as: tuple[Action, str], done: Committed | None, since: float) -> RefreshResult:

@@ -10,6 +10,7 @@ from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.probe import server_probe
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.session import session_statements
+from pytrickle.computation import AFTER_FAILURE
 from pytrickle.db import exported_snapshot, translate_errors
 from pytrickle.plan.carrier import as_text
 from pytrickle.plan.dialect import quote
@@ -19,12 +20,18 @@ from pytrickle.plan.placement import PLANNER, SEQUENTIAL
 
 @dataclass(frozen=True, slots=True)
 class VerifyResult:
-    """How a stream table compares: rows `missing` from it and `unexpected` in it, as multisets."""
+    """How a stream table compares: rows `missing` from it and `unexpected` in it, as multisets.
+
+    It was not compared where `pending` says why it is to be computed anew: what it claims cannot be read back then. Nor
+    was it where an `error` says why it could not be.
+    """
 
     stream_table: str
     matches: bool
     missing: int
     unexpected: int
+    pending: str | None = None
+    error: str | None = None
 
 
 def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResult:
@@ -35,6 +42,8 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
     with exported_snapshot(dsn) as snapshot, translate_errors():
         reading = snapshot.connection
         table = catalog.stream_table(reading, pgt_id)
+        if pending := _pending(table):
+            return VerifyResult(table.name, False, 0, 0, pending)
         definition = catalog.definition(reading, pgt_id)
         frontiers = {dependency.relid: dependency.frontier for dependency in table.dependencies}
         unread = replace(table, dependencies=tuple(replace(d, frontier=None) for d in table.dependencies))
@@ -53,6 +62,17 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
             )
         missing, unexpected = _compare(reading, expected, stored, plain)
     return VerifyResult(table.name, not (missing or unexpected), missing, unexpected)
+
+
+def _pending(table: StreamTable) -> str | None:
+    """Why what a stream table shows cannot be computed again: changes or its query of then are not known any more.
+
+    They are known after a failure, also where that was that its rows were not those of its last refresh.
+    """
+    reason = table.reinitialize_reason
+    if not table.populated or reason is None:
+        return None
+    return None if reason.startswith(AFTER_FAILURE) or reason == table.last_error else reason
 
 
 def _with_open(reading: psycopg.Connection, table: StreamTable, stored: str) -> str:

@@ -1,12 +1,15 @@
 """What a refresh writes of itself into the catalog: its stream table's row, the frontiers, a line of the history."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
 
 import psycopg
 from psycopg import sql
-from sqlalchemy import Text, bindparam, cast, func, insert, select, update
+from sqlalchemy import Text, bindparam, case, cast, func, insert, select, update
+from sqlalchemy.dialects.postgresql import JSONB
 
 from pytrickle.catalog.tables import refresh_history, stream_tables
 from pytrickle.cut import Cut
@@ -32,6 +35,7 @@ UP_TO_DATE = (
         last_refresh_at=bindparam("moment"),
         effective_watermark=func.greatest(ROW.effective_watermark, bindparam("watermark")),
         effective_batch=func.greatest(ROW.effective_batch, bindparam("batch")),
+        let_through=func.pgtrickle.farthest(ROW.let_through, bindparam("let_through", type_=JSONB)),
         status="ACTIVE",
         last_skip_reason=None,
         last_error=None,
@@ -45,7 +49,11 @@ CLAIM = statement(
     .values(
         frontier_version=ROW.frontier_version + 1,
         refresh_xid=func.pg_current_xact_id(),
-        reinitialize_reason=bindparam("reinitialize_reason"),
+        # A reason that came while the rows were computed concerns the next refresh.
+        reinitialize_reason=case(
+            (ROW.reinitialize_reason.is_not_distinct_from(bindparam("known_reason")), bindparam("next_reason")),
+            else_=ROW.reinitialize_reason,
+        ),
         fuse_blown_at=None,
     )
     .returning(cast(ROW.refresh_xid, Text), ROW.effective_watermark)
@@ -67,8 +75,9 @@ HISTORY = statement(
 class Commitment:
     """What the write transaction stores beside the rows; `since` is the reading of the monotonic clock at the start.
 
-    `reinitialize_reason` says why the next refresh must compute the whole table again. With `window_end`, rows are
-    shown once the window that this column ends is closed.
+    `let_through` is that of the gating decision. `known_reason` is why this refresh computes the whole table again,
+    `next_reason` why the next one must. With `window_end`, rows are shown once the window that this column ends is
+    closed.
     """
 
     pgt_id: int
@@ -78,12 +87,33 @@ class Commitment:
     snapshot: Cut
     data_timestamp: datetime
     effective: Progress
+    let_through: str
     initiated_by: str
     since: float
-    reinitialize_reason: str | None = None
+    known_reason: str | None = None
+    next_reason: str | None = None
     window_end: str | None = None
 
 
+@contextmanager
+def conflicts() -> Iterator[None]:
+    """Raise RefreshConflict where another transaction has changed, or holds, the row of the stream table.
+
+    A transaction at REPEATABLE READ, as an atomic unit needs it, cannot see what another refresh left in the row: its
+    compare-and-set fails as a serialization failure instead.
+    """
+    try:
+        yield
+    except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable) as e:
+        if e.diag.constraint_name:
+            raise
+        raise RefreshConflict(
+            "Another session refreshes or alters the same stream table, or cleans up what it has read.",
+            "Nothing needs to be done.",
+        ) from e
+
+
+@conflicts()
 def closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[datetime | None, datetime | None]:
     """Lock the stream table and return its effective watermark: windows to there were closed by earlier refreshes.
 
@@ -94,6 +124,7 @@ def closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[da
     return (row[0], row[1]) if row else (None, None)
 
 
+@conflicts()
 def claim(connection: psycopg.Connection, what: Commitment) -> tuple[str, datetime | None]:
     """Let this transaction write the stream table, if nobody moved its frontier; return xid and effective watermark.
 
@@ -108,7 +139,9 @@ def claim(connection: psycopg.Connection, what: Commitment) -> tuple[str, dateti
             "moment": what.data_timestamp,
             "watermark": what.effective.watermark,
             "batch": what.effective.batch,
-            "reinitialize_reason": what.reinitialize_reason,
+            "let_through": what.let_through,
+            "known_reason": what.known_reason,
+            "next_reason": what.next_reason,
         },
     ).fetchone()
     if row is None:
@@ -119,6 +152,7 @@ def claim(connection: psycopg.Connection, what: Commitment) -> tuple[str, dateti
     return str(row[0]), row[1]
 
 
+@conflicts()
 def store_frontiers(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> None:
     """Store how far the refresh read each source whose changes are captured."""
     for window in plan.windows:

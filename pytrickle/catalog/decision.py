@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from json import dumps
 from typing import Any
 
 from pytrickle.cut import Cut
 from pytrickle.progress import Progress
+
+NOTHING_NEW = dumps({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +17,7 @@ class Decision:
     """What `pgtrickle.gating_decision` says: `decision` is run, gated or waiting; `caps` are cuts by source oid.
 
     `deadline_passed`: it may run although the watermarks disagree, since it has waited for its gate_deadline.
+    `let_through` is JSON: of the watermark groups that agree farther than when they last let it through, the watermark.
     """
 
     gating: str
@@ -24,6 +28,7 @@ class Decision:
     caps: Mapping[int, Cut]
     deadline_passed: bool = False
     effective_batch: int | None = None
+    let_through: str = NOTHING_NEW
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Decision":
@@ -38,6 +43,7 @@ class Decision:
             caps,
             row["deadline_passed"],
             row["effective_batch"],
+            dumps(row["let_through"]),
         )
 
     @property

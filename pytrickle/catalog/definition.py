@@ -57,7 +57,8 @@ class Definition:
     `aggregates` are the names of all aggregate functions in the query and its views, `set_returning` those of all
     functions that return sets (with their schema unless they are PostgreSQL's own), `columns` the stream table's
     columns as (name, type) pairs, `full_reason` why the database already knows that only FULL is possible,
-    `bytewise_query` whether no collation that the query itself names, or a type in it, holds different texts for equal.
+    `bytewise_query` whether no collation that the query itself names, or a type in it, holds different texts for equal,
+    `search_path` where the query finds the operators that its text does not name.
     """
 
     pgt_id: int
@@ -71,6 +72,7 @@ class Definition:
     set_returning: frozenset[str]
     full_reason: str | None
     bytewise_query: bool = True
+    search_path: str = "pg_catalog"
 
     @property
     def qualified_name(self) -> str:

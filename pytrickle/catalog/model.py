@@ -67,8 +67,9 @@ class WatermarkStatusRow:
     """Where one watermark group stands now.
 
     `aligned` is None while some source never advanced; `waiting_for` names the source the group waits for and
-    `reason` says it in one sentence. The sources in `idle` are left out of the comparison. Of a group
-    that goes by batch numbers the fields named for batches are filled, and those of event time are None.
+    `reason` says it in one sentence. The sources in `idle` are left out of the comparison. `effective_watermark` is the
+    last at which the group let a stream table through, `agreed_watermark` the newest that holding back can show now.
+    Of a group that goes by batch numbers the fields named for batches are filled, and those of event time are None.
     """
 
     group_name: str
@@ -86,6 +87,8 @@ class WatermarkStatusRow:
     batch_lag: int | None = None
     batch_tolerance: int | None = None
     effective_batch: int | None = None
+    agreed_watermark: datetime | None = None
+    agreed_batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ class Options(TypedDict, total=False):
     `diamond_consistency` (atomic, none) and `diamond_schedule_policy` (fastest, slowest) concern what is read through
     two ways; a delta of more than `fuse_ceiling` rows is held for a decision. With `allow_circular` it may read itself,
     through others that allow it too; such a cycle fails after `max_fixpoint_iterations` rounds without a fixed point.
-    Watermarks that were the newest within `watermark_retention` can be read back. At creation only: `output_mode`
+    Watermarks that were the newest within `watermark_retention` can be read back. A refresh fails when one of its
+    statements runs for longer than `statement_timeout`. At creation only: `output_mode`
     (update, append, complete) and, for append, `window_end`, the column that says when the window of a row ends.
     """
 
@@ -39,12 +40,13 @@ class Options(TypedDict, total=False):
     allow_circular: bool
     max_fixpoint_iterations: int
     watermark_retention: timedelta | str
+    statement_timeout: timedelta | str
     output_mode: str
     window_end: str
 
 
 AT_CREATION = {"output_mode", "window_end"}
-INTERVALS = {"watermark_tolerance", "gate_deadline", "watermark_retention"}
+INTERVALS = {"watermark_tolerance", "gate_deadline", "watermark_retention", "statement_timeout"}
 
 
 def call(

@@ -9,6 +9,28 @@ from psycopg import sql
 
 from pytrickle.errors import NotDifferentiable
 
+CHOSEN = """
+SELECT substring(ev_action::text, ':opno ([0-9]+)')::bigint, eq[1]::bigint, eq[2]::bigint
+FROM pg_catalog.pg_rewrite,
+    LATERAL (SELECT array_agg(m[1]) FROM regexp_matches(ev_action::text, ':eqop ([0-9]+)', 'g') AS m) AS g (eq)
+WHERE ev_class = %s::regclass
+"""
+# Operators of one family agree across types, as the family's author vouches.
+AGREE = """
+SELECT %(compared)s = %(grouped)s OR EXISTS (
+    SELECT FROM pg_amop AS a JOIN pg_amop AS b USING (amopfamily, amopmethod, amopstrategy)
+    WHERE a.amopopr = %(compared)s AND b.amopopr = %(grouped)s AND amopmethod = 403 AND amopstrategy = 3
+        AND CASE %(side)s WHEN 0 THEN a.amoplefttype = b.amoplefttype ELSE a.amoprighttype = b.amoprighttype END)
+"""
+# What kept the server from answering says nothing about the query.
+NOT_ABOUT_THE_QUERY = (
+    psycopg.errors.LockNotAvailable,
+    psycopg.errors.QueryCanceled,
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.AdminShutdown,
+    psycopg.errors.CrashShutdown,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ServerProbe:
@@ -48,8 +70,29 @@ class ServerProbe:
         try:
             with self.connection.transaction(force_rollback=True):
                 return self._printed(first, "pgt_probe_1") == self._printed(second, "pgt_probe_2")
+        except NOT_ABOUT_THE_QUERY:
+            raise
         except psycopg.Error:
             return False
+
+    def key_types(self, left: str, right: str, search_path: str) -> tuple[str, str] | None:
+        """Return for each of two types that `=` compares the type whose values are grouped as they are compared.
+
+        That is the type itself, or else the one to which PostgreSQL casts it for the comparison; None where that is
+        grouped by another equality. Types that cannot be grouped at all are left as they are.
+        """
+        used = self._equalities(left, right, search_path)
+        if used is None:
+            return left, right
+        compared, *grouped = used
+        cast = self._operands(compared)
+        alone = [self._equalities(name, name, search_path) for name in cast]
+        own = [self._agree(compared, by, side) for side, by in enumerate(grouped)]
+        common = [each is not None and self._agree(compared, each[1], side) for side, each in enumerate(alone)]
+        if not all(mine or other for mine, other in zip(own, common, strict=True)):
+            return None
+        one, other = (name if mine else to for name, mine, to in zip((left, right), own, cast, strict=True))
+        return one, other
 
     def hashable(self, types: tuple[str, ...]) -> tuple[bool, ...]:
         """Tell for every type whether its values can be hashed."""
@@ -65,10 +108,39 @@ class ServerProbe:
         row = self.connection.execute("SELECT pg_get_viewdef(%s::regclass)", (f"pg_temp.{name}",)).fetchone()
         return str(row[0]) if row else ""
 
+    def _equalities(self, left: str, right: str, search_path: str) -> tuple[int, int, int] | None:
+        """Return the operators by which PostgreSQL compares two types, groups the first and groups the second.
+
+        A view keeps what PostgreSQL has chosen.
+        """
+        rows = f"SELECT CAST(NULL AS {left}) AS l, CAST(NULL AS {right}) AS r"
+        view = f"CREATE TEMP VIEW pgt_probe AS SELECT DISTINCT q.l, q.r FROM ({rows}) AS q WHERE q.l = q.r"
+        try:
+            with self.connection.transaction(force_rollback=True):
+                self.connection.execute(_trusted(f"SET LOCAL search_path = {search_path}"))
+                self.connection.execute(_trusted(view))
+                row = self.connection.execute(CHOSEN, ("pg_temp.pgt_probe",)).fetchone()
+        except psycopg.Error:
+            return None
+        return (row[0], row[1], row[2]) if row else None
+
+    def _operands(self, operator: int) -> tuple[str, str]:
+        """Return the types that an operator takes."""
+        text = "SELECT format_type(oprleft, -1), format_type(oprright, -1) FROM pg_operator WHERE oid = %s"
+        row = self.connection.execute(text, (operator,)).fetchone()
+        return (row[0], row[1]) if row else ("", "")
+
+    def _agree(self, compared: int, grouped: int, side: int) -> bool:
+        """Whether values that equal the same value by one operator are those that are equal by the other one."""
+        row = self.connection.execute(AGREE, {"compared": compared, "grouped": grouped, "side": side}).fetchone()
+        return bool(row and row[0])
+
     def _is_hashable(self, type_name: str) -> bool:
         try:
             with self.connection.transaction():
                 self.connection.execute(_trusted(f"SELECT hash_record_extended(ROW(CAST(NULL AS {type_name})), 0)"))
+        except NOT_ABOUT_THE_QUERY:
+            raise
         except psycopg.Error:
             return False
         return True
@@ -88,6 +160,8 @@ def _splitting(connection: psycopg.Connection) -> Iterator[None]:
     try:
         with connection.transaction():
             yield
+    except NOT_ABOUT_THE_QUERY:
+        raise
     except psycopg.Error as error:
         raise NotDifferentiable("the query cannot be split into the planner's parts") from error
 

@@ -15,7 +15,7 @@ from pytrickle.catalog.decision import Decision
 from pytrickle.catalog.definition import Definition, Source, SourceColumn, View, Window
 from pytrickle.catalog.tables import refresh_groups as groups
 from pytrickle.cut import Cut
-from pytrickle.db import statement
+from pytrickle.db import PATIENCE, statement
 from pytrickle.errors import CatalogError, UnknownStreamTable
 from pytrickle.progress import Progress
 
@@ -38,6 +38,7 @@ class Dependency:
 class StreamTable:
     """A stream table's catalog row as a refresh needs it.
 
+    `statement_timeout` is how long a statement of its refresh may run, None for as long as the server lets it.
     `timed` says that its schedule is not calculated, `halted` why ticks leave it alone, if they do; `view_stamp` is new
     when its query means something new.
     """
@@ -67,8 +68,8 @@ class StreamTable:
     earlier_query_through: datetime | None
     fuse_ceiling: int | None
     fuse_blown_at: datetime | None
-    consecutive_failures: int
     max_fixpoint_iterations: int
+    statement_timeout: timedelta | None
     view_stamp: str | None
     dependencies: tuple[Dependency, ...]
     decision: Decision
@@ -104,12 +105,12 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     pgtrickle.qualified_name(s.pgt_relid) AS name, s.refresh_mode,
     s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.effective_batch,
     s.reinitialize_reason, s.last_skip_reason, s.last_error, s.gated_since, s.diamond_consistency,
-    s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at, s.consecutive_failures,
+    s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at,
     s.max_fixpoint_iterations, s.view_stamp, s.output_mode, s.window_end,
+    coalesce(s.statement_timeout, %(statement_timeout)s) AS statement_timeout,
     s.earlier_query_through,
     s.schedule <> 'calculated' AS timed, pgtrickle.is_due(s, %(poll_interval)s) AS due,
-    CASE WHEN s.paused THEN 'paused' WHEN s.tier = 'frozen' THEN 'frozen' WHEN s.status = 'SUSPENDED' THEN 'suspended'
-        WHEN s.retry_at > now() THEN 'left alone after a failure' END AS halted,
+    pgtrickle.halted(s) AS halted,
     (
         SELECT coalesce(jsonb_agg(jsonb_build_object(
             'relid', d.source_relid::oid::bigint, 'name', d.source_name, 'kind', d.source_type,
@@ -120,18 +121,25 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     ) AS dependencies,
     g.*
 FROM pgtrickle.pgt_stream_tables AS s, pgtrickle.gating_decision(s.pgt_id) AS g
-    (gating, decision, reason, waiting_for, decided_watermark, caps, deadline_passed, decided_batch)
+    (gating, decision, reason, waiting_for, decided_watermark, caps, deadline_passed, decided_batch, let_through)
 WHERE %(pgt_id)s::integer IS NULL OR s.pgt_id = %(pgt_id)s
 ORDER BY s.pgt_id
 """
 
 
 def stream_tables(
-    connection: psycopg.Connection, pgt_id: int | None = None, poll_interval: timedelta = timedelta(seconds=1)
+    connection: psycopg.Connection,
+    pgt_id: int | None = None,
+    poll_interval: timedelta = timedelta(seconds=1),
+    statement_timeout: timedelta | None = None,
 ) -> tuple[StreamTable, ...]:
-    """Read all stream tables, or one, with the gating decision of each; tiers stretch the poll interval."""
+    """Read all stream tables, or one, with the gating decision of each; tiers stretch the poll interval.
+
+    Those without a `statement_timeout` of their own have the one given.
+    """
+    given = {"pgt_id": pgt_id, "poll_interval": poll_interval, "statement_timeout": statement_timeout}
     with connection.cursor(row_factory=dict_row) as cursor:
-        rows = cursor.execute(STREAM_TABLES, {"pgt_id": pgt_id, "poll_interval": poll_interval})
+        rows = cursor.execute(STREAM_TABLES, given)
         return tuple(_stream_table(row) for row in rows)
 
 
@@ -219,6 +227,7 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
         frozenset(found["set_returning"]),
         found["full_reason"],
         found["bytewise"],
+        found["search_path"],
     )
 
 
@@ -238,8 +247,29 @@ def empty_buffers(connection: psycopg.Connection, tables: Iterable[StreamTable])
     buffers = sorted({d.buffer for table in tables for d in table.dependencies if d.buffer})
     if not buffers:
         return frozenset()
+    try:
+        return _empty_ones(connection, buffers)
+    except psycopg.errors.LockNotAvailable:
+        found = (_empty_unless_locked(connection, buffer) for buffer in buffers)
+        return frozenset().union(*found)
+
+
+def _empty_ones(connection: psycopg.Connection, buffers: list[str]) -> frozenset[str]:
     checks = (f"SELECT {i} WHERE NOT EXISTS (SELECT FROM {buffer})" for i, buffer in enumerate(buffers))
-    return frozenset(buffers[i] for (i,) in connection.execute(_text(" UNION ALL ".join(checks))))
+    # A savepoint keeps the shared snapshot usable.
+    with connection.transaction():
+        connection.execute("SET LOCAL lock_timeout = '10ms'")
+        rows = connection.execute(_text(" UNION ALL ".join(checks))).fetchall()
+        connection.execute(f"SET LOCAL lock_timeout = '{PATIENCE}'")
+    return frozenset(buffers[i] for (i,) in rows)
+
+
+def _empty_unless_locked(connection: psycopg.Connection, buffer: str) -> frozenset[str]:
+    """Of a buffer that somebody extends or drops in a transaction that is still open, nothing is known."""
+    try:
+        return _empty_ones(connection, [buffer])
+    except psycopg.errors.LockNotAvailable:
+        return frozenset()
 
 
 def _count(buffer: str, window: Window) -> str:

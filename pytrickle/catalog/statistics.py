@@ -30,7 +30,7 @@ class BufferStatistics:
         known = self.analyzed.get(buffer)
         if known is not None and self._new(buffer, known) <= TOLERATED * delta_rows:
             return
-        self.connection.execute(sql.SQL(f"ANALYZE {buffer}"))
+        self.connection.execute(sql.SQL(f"ANALYZE (SKIP_LOCKED) {buffer}"))
         self.analyzed[buffer] = snapshot
 
     def _new(self, buffer: str, known: Cut) -> int:

@@ -83,6 +83,8 @@ stream_tables = Table(
     Column("output_mode", Text, nullable=False),
     Column("window_end", Text),
     Column("earlier_query_through", TIMESTAMP),
+    Column("let_through", JSONB, nullable=False),
+    Column("statement_timeout", Interval),
 )
 
 dependencies = Table(
@@ -95,6 +97,7 @@ dependencies = Table(
     Column("columns_used", ARRAY(Text), nullable=False),
     Column("frontier", CUT),
     Column("captured_xid", XID8),
+    Column("captured_pos", BigInteger),
 )
 
 change_tracking = Table(

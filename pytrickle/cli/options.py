@@ -124,6 +124,10 @@ Retention = Annotated[
     timedelta | None,
     typer.Option("--watermark-retention", parser=duration, help="Keep what reading as of earlier watermarks takes."),
 ]
+Timeout = Annotated[
+    timedelta | None,
+    typer.Option("--statement-timeout", parser=duration, help="Fail a refresh of which a statement runs for longer."),
+]
 Output = Annotated[
     OutputMode | None,
     typer.Option(

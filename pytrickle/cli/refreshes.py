@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Timer
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+GRACE = 3.0
+STOPPED = "Stopped; a refresh that was under way has changed nothing unless it had committed."
 
 
 @command(app, "refresh", example="pytrickle refresh totals")
@@ -99,12 +104,21 @@ def _fail_if_any_failed(results: list[RefreshResult] | tuple[RefreshResult, ...]
 def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[Callable[[], None]]:
     """Let the first SIGTERM or Ctrl-C end the block after the refresh under way, and a second one at once.
 
+    What cannot be interrupted, such as the start of a Java process in another thread, gets a moment to end; then the
+    process ends without it.
+
     Yields what listens for them anew: Spark puts its own handler of Ctrl-C in place of ours when it starts.
     """
     received: list[int] = []
+    last_resort = Timer(GRACE, _end_process)
+    last_resort.daemon = True
 
     def ask_to_stop(number: int, _frame: FrameType | None) -> None:
         if received:
+            # A third one must not interrupt what ends already.
+            for each in SIGNALS:
+                signal.signal(each, signal.SIG_IGN)
+            last_resort.start()
             raise KeyboardInterrupt
         received.append(number)
         show_note("Stopping after the refresh under way; Ctrl-C stops at once.")
@@ -120,7 +134,15 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[Callable[[], None]
         yield listen
     except KeyboardInterrupt:
         stop()
-        show_note("Stopped; a refresh that was under way has changed nothing unless it had committed.")
+        show_note(STOPPED)
     finally:
+        last_resort.cancel()
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def _end_process() -> None:
+    """End the process as a kill would, which no refresh minds: what had not committed has changed nothing."""
+    show_note(STOPPED)
+    sys.stdout.flush()
+    os._exit(0)

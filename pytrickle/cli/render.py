@@ -62,13 +62,14 @@ def status(state: Status) -> RenderableType:
 
 def groups(rows: Iterable[WatermarkStatusRow]) -> Table:
     """Draw where every watermark group stands."""
-    table = columns("group", "state", "lag", "tolerance", "effective watermark", "reason")
+    table = columns("group", "state", "lag", "tolerance", "effective watermark", "agreed watermark", "reason")
     for row in rows:
         state = "waiting" if row.aligned is None else "aligned" if row.aligned else "apart"
         effective = through(row.effective_watermark, row.effective_batch) or _NONE
+        agreed = through(row.agreed_watermark, row.agreed_batch) or _NONE
         lag = distance(row.lag, row.batch_lag) or _NONE
         tolerance = distance(row.tolerance, row.batch_tolerance)
-        table.add_row(row.group_name, _state(state), lag, tolerance, effective, row.reason)
+        table.add_row(row.group_name, _state(state), lag, tolerance, effective, agreed, row.reason)
     return table
 
 
@@ -174,11 +175,20 @@ def verified(rows: Sequence[VerifyResult]) -> RenderableType:
     """Draw what comparing stream tables with their defining queries found."""
     if not rows:
         return "No stream table yet."
-    table = columns("stream table", "state", "missing rows", "unexpected rows")
+    reasons = ["reason"] if any(row.pending or row.error for row in rows) else []
+    table = columns("stream table", "state", "missing rows", "unexpected rows", *reasons)
     for row in rows:
-        outcome = Text("matches", style="green") if row.matches else Text("differs", style="bold red")
-        table.add_row(row.stream_table, outcome, str(row.missing), str(row.unexpected))
+        table.add_row(row.stream_table, *_compared(row)[: 3 + len(reasons)])
     return table
+
+
+def _compared(row: VerifyResult) -> tuple[Text | str, ...]:
+    if row.error:
+        return Text("broken", style="bold red"), "-", "-", row.error
+    if row.pending:
+        return Text("pending", style="yellow"), "-", "-", row.pending
+    outcome = Text("matches", style="green") if row.matches else Text("differs", style="bold red")
+    return outcome, str(row.missing), str(row.unexpected), ""
 
 
 def as_of(found: AsOf) -> RenderableType:

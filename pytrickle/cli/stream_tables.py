@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pytrickle.cli import options, render
 from pytrickle.cli.command import UNHEALTHY, Invocation, command
 from pytrickle.cli.console import progress
+from pytrickle.errors import ConnectionLost, PytrickleError
+
+if TYPE_CHECKING:
+    from pytrickle.client import Client
+    from pytrickle.verify import VerifyResult
 
 app = typer.Typer()
 
@@ -38,6 +43,7 @@ def create(
     allow_circular: options.Circular = None,
     max_fixpoint_iterations: options.Rounds = None,
     watermark_retention: options.Retention = None,
+    statement_timeout: options.Timeout = None,
     output_mode: options.Output = None,
     window_end: options.WindowEnd = None,
 ) -> None:
@@ -70,6 +76,7 @@ def alter(
     allow_circular: options.Circular = None,
     max_fixpoint_iterations: options.Rounds = None,
     watermark_retention: options.Retention = None,
+    statement_timeout: options.Timeout = None,
     reset: options.Reset = None,
 ) -> None:
     """Change a stream table's query or settings. The change takes effect at the next tick."""
@@ -107,15 +114,35 @@ def verify(
     invocation: Invocation,
     names: Annotated[list[str] | None, typer.Argument(help="Stream tables to verify; all without a name.")] = None,
 ) -> None:
-    """Compare tables with their queries. Exit code 3 if a row is missing or unexpected."""
-    results = []
+    """Compare tables with their queries. Exit code 3 if a row is missing or unexpected, or one cannot be compared.
+
+    One that is to be computed anew is pending and not compared. Without names a broken table does not keep the others
+    from being compared.
+    """
     with invocation.client() as client:
-        for name in names or [table.stream_table for table in client.stream_tables()]:
-            with progress(f"verifying {name}"):
-                results.append(client.verify(name))
+        if names:
+            results = [_verified(client, name) for name in names]
+        else:
+            results = [_verified_or_why_not(client, table.stream_table) for table in client.stream_tables()]
     invocation.show(tuple(results), render.verified)
-    if not all(result.matches for result in results):
+    if not all(result.matches or result.pending for result in results):
         raise typer.Exit(UNHEALTHY)
+
+
+def _verified(client: Client, name: str) -> VerifyResult:
+    with progress(f"verifying {name}"):
+        return client.verify(name)
+
+
+def _verified_or_why_not(client: Client, name: str) -> VerifyResult:
+    from pytrickle.verify import VerifyResult
+
+    try:
+        return _verified(client, name)
+    except ConnectionLost:
+        raise
+    except PytrickleError as error:
+        return VerifyResult(name, False, 0, 0, error=str(error))
 
 
 def _query(query: str | None, file: Path | None) -> str:

@@ -3,18 +3,26 @@
 from pytrickle.db.connect import connect
 from pytrickle.db.engine import engine
 from pytrickle.db.jdbc import JdbcTarget, jdbc_target
+from pytrickle.db.jdbc_text import jdbc_text
+from pytrickle.db.patience import PATIENCE, impatient, unless_locked, wait_a_moment
 from pytrickle.db.snapshot import Snapshot, Snapshots, exported_snapshot
 from pytrickle.db.statement import statement
-from pytrickle.db.translate import translate_errors
+from pytrickle.db.translate import stopped_by_limit, translate_errors
 
 __all__ = [
+    "PATIENCE",
     "JdbcTarget",
     "Snapshot",
     "Snapshots",
     "connect",
     "engine",
     "exported_snapshot",
+    "impatient",
     "jdbc_target",
+    "jdbc_text",
     "statement",
+    "stopped_by_limit",
     "translate_errors",
+    "unless_locked",
+    "wait_a_moment",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from logging import getLogger
+
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
@@ -16,7 +18,8 @@ _LOGIN_REFUSED = ("authentication failed", "no password supplied", "no pg_hba.co
 def connect(dsn: str = "", *, role: str = "client") -> psycopg.Connection:
     """Open an autocommit connection that the server lists as ``pytrickle/<role>``.
 
-    An empty ``dsn`` means the libpq environment. Every timestamptz is readable, dates are in ISO form.
+    An empty ``dsn`` means the libpq environment. Every timestamptz is readable, dates are in ISO form. What the catalog
+    says beside its answers is logged as a warning.
     Raises ConfigError for a malformed ``dsn`` or a refused login, ConnectionLost when the server cannot be reached;
     neither ever repeats the connection string.
     """
@@ -34,10 +37,17 @@ def open_connection(dsn: str, *, role: str, autocommit: bool) -> psycopg.Connect
         raise _unreachable(str(error)) from None
     register_infinity(connection)
     register_lowered(connection)
+    connection.add_notice_handler(_pass_on)
     if not (connection.info.parameter_status("DateStyle") or "").startswith("ISO"):
         with translate_errors(), connection.transaction():
             connection.execute("SET DateStyle TO ISO")
     return connection
+
+
+def _pass_on(notice: psycopg.errors.Diagnostic) -> None:
+    """Log what the catalog says beside its answer; its notices name a constraint, those of PostgreSQL itself do not."""
+    if notice.constraint_name:
+        getLogger(__name__).warning("%s. %s", notice.message_primary, notice.message_hint)
 
 
 def _check(dsn: str) -> None:

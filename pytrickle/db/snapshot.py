@@ -13,6 +13,7 @@ from psycopg import sql
 
 from pytrickle.cut import Cut
 from pytrickle.db.connect import connect
+from pytrickle.db.patience import wait_a_moment
 from pytrickle.db.translate import translate_errors
 from pytrickle.errors import DatabaseError
 
@@ -94,7 +95,10 @@ class Snapshots:
                     connection.execute("SELECT")
                     return connection
                 connection.close()
-        return connect(self.dsn, role="snapshot")
+        connection = connect(self.dsn, role="snapshot")
+        with translate_errors():
+            wait_a_moment(connection)
+        return connection
 
     def _give_back(self, connection: psycopg.Connection) -> None:
         try:

@@ -39,7 +39,7 @@ _BY_SQLSTATE: dict[str, type[PytrickleError]] = {
     "53100": errors.DiskFull,
     "53300": errors.ConnectionLost,
     "55000": errors.InvalidArgument,
-    "55P03": errors.SerializationFailure,
+    "55P03": errors.LockTimeout,
     "57P01": errors.ConnectionLost,
     "57P02": errors.ConnectionLost,
     "57P03": errors.ConnectionLost,
@@ -54,6 +54,20 @@ _BY_CLASS: dict[str, type[PytrickleError]] = {
     "3F": errors.InvalidArgument,
     "40": errors.SerializationFailure,
     "42": errors.QueryRefused,
+}
+
+# What PostgreSQL says of every session that it stops, in words that tell who stopped it.
+_STOPPED: dict[str, tuple[type[PytrickleError], str, str]] = {
+    "canceling statement due to lock timeout": (
+        errors.LockTimeout,
+        "Another session holds a lock on what is needed.",
+        "55P03",
+    ),
+    "canceling statement due to statement timeout": (
+        errors.StatementTimeout,
+        "A statement ran for longer than statement_timeout allows.",
+        "57014",
+    ),
 }
 
 _MISSING_OBJECT = frozenset({"3F000", "42704", "42883", "42P01"})
@@ -73,11 +87,21 @@ def translate_errors() -> Iterator[None]:
         raise translated(error.orig) from error.orig
 
 
+def stopped_by_limit(message: str) -> PytrickleError | None:
+    """Return the error that says in plain words which limit ended a statement, if the server's message is of one."""
+    if message not in _STOPPED:
+        return None
+    kind, sentence, sqlstate = _STOPPED[message]
+    return kind(sentence, sqlstate=sqlstate)
+
+
 def translated(error: psycopg.Error) -> PytrickleError:
     """Return the error of our tree that says the same, with the server's DETAIL and HINT as its hint."""
     message = error.diag.message_primary or str(error).strip() or type(error).__name__
     hint = "\n".join(filter(None, (error.diag.message_detail, error.diag.message_hint))) or None
     kind = _kind(error, message)
+    if stopped := stopped_by_limit(message):
+        return stopped
     if kind is errors.NotInstalled:
         return errors.NotInstalled("This database has no pytrickle catalog.", sqlstate=error.sqlstate)
     return kind(message, hint=hint, sqlstate=error.sqlstate)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 from psycopg.abc import AdaptContext, Buffer
@@ -43,6 +43,11 @@ class _InfiniteTimestampLoader(TimestampLoader):
 
 
 class _InfiniteTimestamptzLoader(TimestamptzLoader):
+    """Loads a moment with the UTC offset of the session's time zone at that moment, and not with the zone itself.
+
+    Python compares and subtracts two datetimes of one zone by what the clock on the wall shows.
+    """
+
     def load(self, data: Buffer) -> datetime:
         match _INFINITE.get(bytes(data)):
             case 1:
@@ -50,7 +55,8 @@ class _InfiniteTimestamptzLoader(TimestamptzLoader):
             case -1:
                 return _LEAST
             case _:
-                return super().load(data)
+                moment = super().load(data)
+                return moment.replace(tzinfo=timezone(moment.utcoffset() or timedelta(0)), fold=0)
 
 
 class _LoweredTimestamptzLoader(_InfiniteTimestamptzLoader):

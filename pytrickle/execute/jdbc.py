@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pytrickle.db import JdbcTarget
+from pytrickle.db import JdbcTarget, jdbc_text
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place
 from pytrickle.plan.spark_read import CTID
 
@@ -26,10 +26,10 @@ class PinnedReader:
 
     def read(self, query: str, planner: Sequence[str] = ()) -> DataFrame:
         """Return the rows of one query, read by one connection under further planner settings."""
-        statements = "; ".join(self._statements(planner))
+        statements = jdbc_text("; ".join(self._statements(planner)))
         reader = self.spark.read.format("jdbc").option("sessionInitStatement", statements)
         reader = reader.options(url=self.target.url, fetchsize=self.fetch_size, **self.target.properties)
-        return reader.option("dbtable", f"({query}) AS pgt_read").load()
+        return reader.option("dbtable", f"({jdbc_text(query)}) AS pgt_read").load()
 
     def read_ranges(self, query: str, ranges: Sequence[str]) -> DataFrame:
         """Return the rows of a query that exposes its ctid, one connection for every range predicate."""

@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from pytrickle.db import JdbcTarget
+from pytrickle.db import JdbcTarget, stopped_by_limit
 from pytrickle.errors import EvaluationFailed, JdbcDriverMissing, SparkFailed, SparkLost, SparkOutOfMemory
 from pytrickle.execute.dataframes import Frames, consolidate
 from pytrickle.execute.jdbc import PinnedReader
@@ -94,6 +94,8 @@ def translated() -> Iterator[None]:
         if "org.postgresql.Driver" in message and ("ClassNotFound" in message or "No suitable driver" in message):
             raise JdbcDriverMissing("The Spark session has no JDBC driver for PostgreSQL.", SESSION_HINT) from error
         sentence = _sentence(message)
+        if stopped := stopped_by_limit(sentence):
+            raise stopped from error
         # An end of the session is FATAL, and a canceled query says so: neither is about the query.
         refused = f"PSQLException: ERROR: {sentence}" in message and not sentence.startswith("canceling ")
         if not refused and any(sign in message for sign in OUT_OF_MEMORY):

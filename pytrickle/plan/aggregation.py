@@ -2,52 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.block import Block
+from pytrickle.plan.block import Block, project, sum_of
 from pytrickle.plan.correlate import Loose, loosen_by_asking
+from pytrickle.plan.grouping_sets import Keys
 from pytrickle.plan.lift import GROUP, WINDOW, GroupLift, WindowLift, function_name
+from pytrickle.plan.nulls import nulls_of
 from pytrickle.plan.operation import ROW, Form, Rows, columns_of, derive, text
 from pytrickle.plan.scope import Names, resolve, single_source
 from pytrickle.plan.ties import settle_call, settle_window, sort_of
 
 if TYPE_CHECKING:
     from pytrickle.plan.reader import Reader
+    from pytrickle.plan.sublinks import Context
 
 Blocks = tuple[Block, ...]
 FLOATING = frozenset({"real", "double precision"})
 ROUNDING = ("sum", "avg", "stddev", "var", "corr", "covar", "regr")
 
 
-def group(
-    reader: Reader, lift: GroupLift, blocks: Blocks, outer: Names, asking: Block | None = None
-) -> tuple[Block, Loose]:
-    """Build the groups of blocks; return them as one block, and what ties them to the rows around.
+def grouped(
+    reader: Reader, lift: GroupLift, sets: Sequence[Keys], blocks: Blocks, context: Context
+) -> tuple[Block, ...]:
+    """Build the groups of blocks for each grouping set, one block each; all have the same names.
 
-    The ties' inner sides are further keys, which the block's conditions equate with the outer sides; `asking` is the
-    block around, where there is one.
+    What ties them to the rows around becomes further keys, which the blocks' conditions equate with the outer sides.
     """
-    loose = loosen_by_asking(reader, asking, blocks, "an aggregate")
-    ties = len(loose[0].pairs)
-    keys = tuple(f"k{i}" for i in range(len(lift.keys) + ties))
+    loose = loosen_by_asking(reader, context.asking, blocks, "an aggregate")
+    if loose[0].pairs and not all(sets):
+        raise NotDifferentiable("an aggregate without GROUP BY that is tied to the rows around it")
+    nulls = dict(zip(lift.keys, _nulls(reader, lift.keys, blocks, context.outer), strict=True)) if len(sets) > 1 else {}
+    result = []
+    for keys in sets:
+        own = tuple(lift.keys) if len(sets) == 1 else keys
+        block, columns = group(reader, lift, own, loose, context.outer)
+        at = {key: columns[f"k{i}"] for i, key in enumerate(own)}
+        shown = {f"k{i}": at[key] if key in at else nulls[key] for i, key in enumerate(lift.keys)}
+        shown |= {name: column for name, column in columns.items() if name.startswith("c")}
+        result.append(block.named(_visible(lift, {**shown, **lift.bits_of(frozenset(own))})))
+    return tuple(result)
+
+
+def group(
+    reader: Reader, lift: GroupLift, own: Keys, loose: tuple[Loose, ...], outer: Names
+) -> tuple[Block, dict[str, exp.Expr]]:
+    """Build the groups by some keys, and return them with their columns: k<i>, then the ties', and c<i>."""
+    keys = tuple(f"k{i}" for i in range(len(own) + len(loose[0].pairs)))
     arguments = (*keys, *lift.arguments.names)
-    rows: Rows = tuple((each.block, _columns(lift, each, outer)) for each in loose)
+    rows: Rows = tuple((each.block, _columns(lift, own, each, outer)) for each in loose)
     taken = [lift.arguments.take(call) for call in lift.calls.values()]
     settled = [settle_call(call, arguments) for call in taken]
     calls = [f"{text(call)} AS c{i}" for i, call in enumerate(settled)]
     listed = [f"{ROW}.{key}" for key in keys]
-    grouped = f" GROUP BY {', '.join(listed)}" if keys else ""
-    columns = (*keys, *(f"c{i}" for i in range(len(calls))))
-    head = f"SELECT {', '.join([*listed, *calls])} FROM"
-    form = Form("aggregate", head, f"AS {ROW}{grouped}", columns, tied=settled != taken)
+    columns = (*keys, *(f"c{i}" for i in range(len(calls)))) or ("one",)
+    head = f"SELECT {', '.join([*listed, *calls]) or '1 AS one'} FROM"
+    # Without keys there is one group, even over no rows, and even where no call asks for it.
+    form = Form("aggregate", head, f"AS {ROW} GROUP BY {', '.join(listed) or '()'}", columns, tied=settled != taken)
     leaf = derive(reader, rows, arguments, keys, form)
-    _refuse_rounding(lift.calls.values(), reader.types_of(leaf.operation)[len(keys) :])
-    block = Block((leaf,), loose[0].ties(leaf.alias, len(lift.keys)), _visible(lift, columns_of(leaf)))
-    return block, loose[0]
+    _refuse_rounding(lift.calls.values(), reader.types_of(leaf.operation)[len(keys) :][: len(calls)])
+    return Block((leaf,), loose[0].ties(leaf.alias, len(own)), {}), columns_of(leaf)
+
+
+def _nulls(reader: Reader, keys: list[exp.Expr], blocks: Blocks, outer: Names) -> tuple[exp.Expr, ...]:
+    rows = (project(block, tuple(resolve(key, block.names, outer) for key in keys)) for block in blocks)
+    return nulls_of(reader, sum_of(tuple(rows))) if keys else ()
 
 
 def window(reader: Reader, lift: WindowLift, blocks: Blocks, outer: Names) -> Block:
@@ -74,9 +97,9 @@ def window(reader: Reader, lift: WindowLift, blocks: Blocks, outer: Names) -> Bl
     return Block((leaf,), (), {WINDOW: columns_of(leaf)})
 
 
-def _columns(lift: GroupLift, loose: Loose, outer: Names) -> tuple[exp.Expr, ...]:
+def _columns(lift: GroupLift, own: Keys, loose: Loose, outer: Names) -> tuple[exp.Expr, ...]:
     names = loose.block.names
-    keys = [resolve(key, names, outer) for key in lift.keys]
+    keys = [resolve(key, names, outer) for key in own]
     result = (*keys, *(inner for _, inner in loose.pairs), *lift.arguments.resolved(names, outer))
     if any(column.table not in loose.block.aliases for each in result for column in each.find_all(exp.Column)):
         raise NotDifferentiable("an aggregate over a column of the query around it")

@@ -212,7 +212,7 @@ def _by_keys(reader: Reader, loose: tuple[Loose, ...]) -> Match:
 
 
 def _pair(predicate: exp.Expr, own: frozenset[str]) -> tuple[exp.Expr, exp.Expr] | None:
-    if not isinstance(predicate, exp.EQ) or predicate.find(exp.Collate):
+    if not isinstance(predicate, exp.EQ) or predicate.find(exp.Collate, exp.Any, exp.All):
         return None
     sides = (predicate.this, predicate.expression)
     for outer, inner in (sides, sides[::-1]):

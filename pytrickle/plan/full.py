@@ -79,16 +79,24 @@ def _spell_out_keys(select: exp.Select, aggregates: frozenset[str]) -> None:
 def _replacement(
     table: exp.Table, definition: Definition, rewound: frozenset[int], probe: Probe
 ) -> exp.Table | exp.Subquery | None:
-    """A view is replaced by its text, a source by its state at the frontier, if it differs."""
+    """A view is replaced by its text, a source by its state at the frontier, if it differs.
+
+    Other views stay: what they read without capture, PostgreSQL lets their owners read, not always who refreshes.
+    """
     alias = exp.TableAlias(this=exp.to_identifier(table.alias_or_name, quoted=True))
     for view in definition.views:
         if (view.schema, view.name) == (table.db, table.name):
             inner = _expand(parse_query(view.text), definition, rewound, probe, view.text)
-            return exp.Subquery(this=inner, alias=alias)
+            return exp.Subquery(this=inner, alias=alias) if _is_rewound(inner, rewound) else None
     for source in definition.sources:
         if (source.schema, source.name) == (table.db, table.name) and source.relid in rewound:
             return exp.Table(this=exp.to_identifier(_state_name(source.relid), quoted=True), alias=alias)
     return None
+
+
+def _is_rewound(tree: exp.Expr, rewound: frozenset[int]) -> bool:
+    states = {_state_name(relid) for relid in rewound}
+    return any(not table.db and table.name in states for table in tree.find_all(exp.Table))
 
 
 def _replaced(table: exp.Table, replacement: exp.Table | exp.Subquery) -> exp.Expr:

@@ -1,6 +1,5 @@
 """Which columns can be told equal outside of PostgreSQL: their types, followed below operations, and their carriers."""
 
-import re
 from dataclasses import dataclass
 
 from pytrickle.catalog.definition import Definition
@@ -8,6 +7,7 @@ from pytrickle.plan.algebra import Derived, Equality, Expr, Function, Leaf, Oper
 from pytrickle.plan.delta import blocks_of
 from pytrickle.plan.dialect import quote
 from pytrickle.plan.placement import TEXTUAL
+from pytrickle.plan.types import base_of
 
 INTEGER = frozenset({"int2", "int4", "int8"})
 CANONICAL = frozenset({"uuid", "date", "timestamp", "timestamptz", "bool", "bytea"})
@@ -72,7 +72,7 @@ def kind_of(leaf: Leaf, column: str, definition: Definition) -> Kind | None:
 
 def _without_collation(operation: Operation, column: str) -> Kind | None:
     types = dict(zip(operation.columns, operation.types, strict=False))
-    base_type = BASE_TYPES.get(re.sub(r"\(.*?\)", "", types.get(column, "")))
+    base_type = BASE_TYPES.get(base_of(types.get(column, "")))
     return Kind(base_type, True) if base_type else None
 
 

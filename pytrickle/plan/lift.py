@@ -22,17 +22,17 @@ WRAPPERS = exp.Filter | exp.WithinGroup
 class GroupLift:
     """Collects the keys, calls and arguments of one grouped SELECT while its expressions are lifted.
 
-    Above the grouping every key stands as k<i> and every call as c<i> of the scope GROUP. `absent` are the keys of
-    other grouping sets, with the NULL that each has here.
+    Above the grouping every key, of whichever grouping set, stands as k<i> of the scope GROUP, every call as c<i> and
+    every GROUPING() as b<i>. An `open` one takes in further keys.
     """
 
     keys: list[exp.Expr]
     names: Names
     aggregates: frozenset[str]
     open: bool
-    absent: dict[exp.Expr, exp.Expr] = field(default_factory=dict)
     arguments: Arguments = field(default_factory=Arguments)
     calls: dict[str, exp.Expr] = field(default_factory=dict)
+    asked: list[tuple[exp.Expr, ...]] = field(default_factory=list)
 
     def lift(self, node: exp.Expr) -> exp.Expr:
         """Rewrite an expression of the select list or of HAVING over keys and calls."""
@@ -46,23 +46,29 @@ class GroupLift:
 
     def _key(self, node: exp.Expr) -> exp.Expr | None:
         if isinstance(node, exp.Anonymous) and function_name(node) == "grouping":
-            return self._grouping(node.expressions)
+            return self._grouping(tuple(key.unnest() for key in node.expressions))
         bare = node.unnest()
         for position, key in enumerate(self.keys):
             if bare == key:
                 return own_column(GROUP, f"k{position}")
-        if bare in self.absent:
-            return self.absent[bare].copy()
         return self._dependent(node) if isinstance(node, exp.Column) and self._is_local(node) else None
 
     def _windowed(self, call: exp.Expr) -> exp.Expr:
         """Leave the function of a window in place; its arguments may be aggregates."""
         return _with_children(call, self._windowed if isinstance(call, exp.Filter | exp.IgnoreNulls) else self.lift)
 
-    def _grouping(self, asked: list[exp.Expr]) -> exp.Expr:
-        """One bit per argument, set where the grouping set lacks it; the last argument is the lowest bit."""
-        bits = [key.unnest() in self.absent for key in asked]
-        return exp.Literal.number(sum(bit << place for place, bit in enumerate(reversed(bits))))
+    def bits_of(self, present: frozenset[exp.Expr]) -> dict[str, exp.Expr]:
+        """Return each GROUPING() for a set of keys: a bit per argument that it lacks, the last argument the lowest."""
+        found: dict[str, exp.Expr] = {}
+        for number, asked in enumerate(self.asked):
+            bits = (key not in present for key in reversed(asked))
+            found[f"b{number}"] = exp.Literal.number(sum(bit << place for place, bit in enumerate(bits)))
+        return found
+
+    def _grouping(self, asked: tuple[exp.Expr, ...]) -> exp.Expr:
+        if asked not in self.asked:
+            self.asked.append(asked)
+        return own_column(GROUP, f"b{self.asked.index(asked)}")
 
     def _is_local(self, column: exp.Column) -> bool:
         return column.table in self.names if column.table else True

@@ -7,7 +7,7 @@ inner one but for the distinct keys (shared rules, section 1.3).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from sqlglot import exp
 from pytrickle.plan.algebra import Function
 from pytrickle.plan.block import Block
 from pytrickle.plan.correlate import indicator
+from pytrickle.plan.equated import Leaves, equated, merged
 from pytrickle.plan.nulls import nulls_of_names
 from pytrickle.plan.rowwise import is_rowwise, left_joined, padded
 from pytrickle.plan.scope import MERGED, Names, first_named, resolve, tables_of
@@ -29,55 +30,85 @@ Blocks = tuple[Block, ...]
 
 def join(reader: Reader, left: Blocks, right: Blocks, clause: exp.Join, context: Context) -> Blocks:
     """Join two sums of blocks as a JOIN clause says; keep what has no match on the side or sides that it names."""
-    side = (clause.side or "").upper()
+    sides = _Sides(reader, clause, context)
     condition = clause.args.get("on")
-    if side == "LEFT" and is_rowwise(right) and not (condition and condition.find(exp.Query)):
-        return tuple(_padded(reader, one, right[0], clause, context) for one in left)
+    if sides.side == "LEFT" and is_rowwise(right) and not (condition and condition.find(exp.Query)):
+        return tuple(_padded(sides, one, right[0]) for one in left)
     result: list[Block] = []
     for one, other in product(left, right):
-        names = _joined(clause, one.names, other.names)
-        result += [block.named(names) for block in _matched(reader, one.times(other), clause, (one, other), context)]
-    if side in {"LEFT", "FULL"}:
+        result += _matched(sides, one, other)
+    if sides.side in {"LEFT", "FULL"}:
         nulls = nulls_of_names(reader, tuple(_beside(left[0], other) for other in right))
         for one in left:
-            names = _joined(clause, one.names, nulls)
-            inner = (other.where(*_conditions(clause, one.names, other.names, context.outer)) for other in right)
-            result += _unmatched(reader, one, inner, names)
-    if side in {"RIGHT", "FULL"}:
+            names = sides.names(one.leaves, one.names, nulls)
+            result += _unmatched(reader, one, (sides.within(other, one, other) for other in right), names)
+    if sides.side in {"RIGHT", "FULL"}:
         nulls = nulls_of_names(reader, left)
         for other in right:
-            names = _joined(clause, nulls, other.names)
-            inner = (one.where(*_conditions(clause, one.names, other.names, context.outer)) for one in left)
-            result += _unmatched(reader, other, inner, names)
-    return tuple(result) or (
-        left[0].times(right[0]).named(_joined(clause, left[0].names, right[0].names)).without_rows(),
-    )
+            names = sides.names(other.leaves, nulls, other.names)
+            result += _unmatched(reader, other, (sides.within(one, one, other) for one in left), names)
+    names = sides.names((*left[0].leaves, *right[0].leaves), left[0].names, right[0].names)
+    return tuple(result) or (left[0].times(right[0]).named(names).without_rows(),)
 
 
-def _padded(reader: Reader, block: Block, right: Block, clause: exp.Join, context: Context) -> Block:
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """What a JOIN clause says of the names of its two sides, which are columns of some leaves or NULL."""
+
+    reader: Reader
+    clause: exp.Join
+    context: Context
+
+    @property
+    def side(self) -> str:
+        """The side that is kept whole: LEFT, RIGHT, FULL or none."""
+        return (self.clause.side or "").upper()
+
+    @property
+    def using(self) -> list[str]:
+        """The columns that USING names."""
+        return [name.name for name in self.clause.args.get("using") or ()]
+
+    def conditions(self, leaves: Leaves, left: Names, right: Names) -> list[exp.Expr]:
+        """Resolve the condition of the join."""
+        around = (*self.context.around, *leaves)
+        pairs = [(first_named(left, name), first_named(right, name)) for name in self.using]
+        if pairs:
+            return [equated(self.reader, around, one, other) for one, other in pairs]
+        condition = self.clause.args.get("on")
+        return [] if condition is None else [resolve(condition, _both(left, right), self.context.outer)]
+
+    def names(self, leaves: Leaves, left: Names, right: Names) -> Names:
+        """Name the columns of the join; those that USING merges can be named without an alias."""
+        names, around = _both(left, right), (*self.context.around, *leaves)
+        if not self.using:
+            return names
+        found = {
+            name: merged(self.reader, around, self.side, first_named(left, name), first_named(right, name))
+            for name in self.using
+        }
+        return {**names, MERGED: {**names.get(MERGED, {}), **found}}
+
+    def within(self, block: Block, one: Block, other: Block) -> Block | None:
+        """Keep the rows of a block under the condition of a join of two blocks."""
+        return block.where(*self.conditions((*one.leaves, *other.leaves), one.names, other.names))
+
+
+def _padded(sides: _Sides, block: Block, right: Block) -> Block:
     """LEFT JOIN what is computed from each row alone, which has no change of its own."""
-    alias, names = padded(reader, right)
-    function = left_joined(right, alias, _conditions(clause, block.names, names, context.outer))
-    return replace(block, leaves=(*block.leaves, function)).named(_joined(clause, block.names, names))
+    alias, names = padded(sides.reader, right)
+    leaves = (*block.leaves, left_joined(right, alias, ()))
+    function = left_joined(right, alias, sides.conditions(leaves, block.names, names))
+    joined = replace(block, leaves=(*block.leaves, function))
+    return joined.named(sides.names(leaves, block.names, names))
 
 
-def _matched(
-    reader: Reader, both: Block, clause: exp.Join, sides: tuple[Block, Block], context: Context
-) -> tuple[Block, ...]:
-    if clause.args.get("using"):
-        found = both.where(*_conditions(clause, sides[0].names, sides[1].names, context.outer))
-        return () if found is None else (found,)
-    return filtered(reader, both, clause.args.get("on"), context)
-
-
-def _conditions(clause: exp.Join, left: Names, right: Names, outer: Names) -> list[exp.Expr]:
-    """Resolve the condition of a join between two sides."""
-    using = clause.args.get("using")
-    if using:
-        pairs = [(first_named(left, name.name), first_named(right, name.name)) for name in using]
-        return [exp.EQ(this=one.copy(), expression=other.copy()) for one, other in pairs]
-    condition = clause.args.get("on")
-    return [] if condition is None else [resolve(condition, _both(left, right), outer)]
+def _matched(sides: _Sides, one: Block, other: Block) -> tuple[Block, ...]:
+    both = one.times(other)
+    if not sides.using:
+        return filtered(sides.reader, both, sides.clause.args.get("on"), sides.context)
+    kept = sides.within(both, one, other)
+    return () if kept is None else (kept.named(sides.names(both.leaves, one.names, other.names)),)
 
 
 def _unmatched(reader: Reader, block: Block, other: Iterable[Block | None], names: Names) -> tuple[Block, ...]:
@@ -91,21 +122,6 @@ def _both(left: Names, right: Names) -> Names:
     """Put the visible names of two sides side by side."""
     merged = {**left.get(MERGED, {}), **right.get(MERGED, {})}
     return {**left, **right, **({MERGED: merged} if merged else {})}
-
-
-def _joined(clause: exp.Join, left: Names, right: Names) -> Names:
-    """Name the columns of a join; those that USING merges can be named without an alias."""
-    names = _both(left, right)
-    using = [name.name for name in clause.args.get("using") or ()]
-    if not using:
-        return names
-    side = (clause.side or "").upper()
-    merged = dict(names.get(MERGED, {}))
-    for name in using:
-        one, other = first_named(left, name), first_named(right, name)
-        both = exp.Anonymous(this="COALESCE", expressions=[one.copy(), other.copy()])
-        merged[name] = {"RIGHT": other, "FULL": both}.get(side, one)
-    return {**names, MERGED: merged}
 
 
 def _beside(left: Block, right: Block) -> Block:

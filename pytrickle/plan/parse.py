@@ -12,7 +12,8 @@ from pytrickle.plan.block import Block, cast_to, project, sum_of
 from pytrickle.plan.dialect import AGGREGATES, parse_query, render
 from pytrickle.plan.grouping import Grouping, is_key
 from pytrickle.plan.grouping_sets import is_simple
-from pytrickle.plan.nulls import in_one_collation
+from pytrickle.plan.lift import is_call
+from pytrickle.plan.nulls import in_one_collation, union_of
 from pytrickle.plan.probe import Probe
 from pytrickle.plan.reader import Reader
 from pytrickle.plan.rowwise import calls_set
@@ -27,6 +28,7 @@ from pytrickle.plan.select import (
 )
 from pytrickle.plan.sublinks import Context, expanded
 from pytrickle.plan.top import CLAUSES, cut_off
+from pytrickle.plan.types import base_of
 
 Expressions = tuple[exp.Expr, ...]
 Blocks = tuple[Block, ...]
@@ -57,7 +59,7 @@ def _body(query: exp.Expr, context: Context, reader: Reader) -> Query:
     if isinstance(query, exp.Select) and _is_distinct_only(query, reader):
         return _distinct(query, context, reader)
     if isinstance(query, exp.Union) and query.args.get("distinct"):
-        arms = in_one_collation(reader, [reader.derived(arm, context) for arm in _arms(query)])
+        arms = in_one_collation(reader, _arms(reader, query, context))
         return _rows(tuple(block for arm in arms for block in arm), definition, True)
     return replace(_rows(reader.derived(query, context), definition, False), text=render(query))
 
@@ -77,10 +79,12 @@ def _accumulates(select: exp.Select, reader: Reader) -> bool:
     having = select.args.get("having")
     above = [*select.selects, *([having.this] if having else [])]
     nodes = [node for item in above for node in own_nodes(item)]
+    if not (select.args.get("group") or any(is_call(node, reader.definition.aggregates) for node in nodes)):
+        return False
     if any(isinstance(node, exp.Query | exp.Window | exp.Distinct | exp.WithinGroup) for node in nodes):
         return False
     group = select.args.get("group")
-    if any(calls_set(reader, item) for item in (*above, *(group.expressions if group else ()))):
+    if unrolls(reader, select) or any(calls_set(reader, item) for item in (group.expressions if group else ())):
         return False
     plain = {name.lower() for name in AGGREGATES}
     called = {str(node.this).lower() for node in nodes if isinstance(node, exp.Anonymous)}
@@ -111,14 +115,30 @@ def _text(select: exp.Select, items: Sequence[exp.Expr]) -> str:
     return render(result)
 
 
-def _arms(query: exp.Expr) -> list[exp.Expr]:
-    """Flatten a tree of UNIONs whose top removes duplicates anyway."""
+def _arms(reader: Reader, query: exp.Expr, context: Context) -> list[Blocks]:
+    """Flatten a tree of UNIONs whose top removes duplicates anyway; each of them gives its arms types of its own.
+
+    An integer of 25 bits that is united with a real loses one of them, whatever both are united with then.
+    """
     bare = query
     while isinstance(bare, exp.Subquery) and not bare.alias:
         bare = bare.this
-    if isinstance(bare, exp.Union) and not any(bare.args.get(clause) for clause in ("limit", "offset", "with_")):
-        return [*_arms(bare.this), *_arms(bare.expression)]
-    return [query]
+    if not isinstance(bare, exp.Union) or any(bare.args.get(clause) for clause in ("limit", "offset", "with_")):
+        return [reader.derived(query, context)]
+    left, right = (_arms(reader, arm, context) for arm in (bare.this, bare.expression))
+    types = reader.types_of(union_of([left[0], right[0]]))
+    return [tuple(_typed(reader, block, types) for block in arm) for arm in (*left, *right)]
+
+
+def _typed(reader: Reader, block: Block, types: tuple[str, ...]) -> Block:
+    """Cast the columns of a subquery that are of other types."""
+    columns = block.names[""]
+    own = reader.types_of(project(replace(block, predicates=(), negated=False), tuple(columns.values())))
+    cast = (
+        column if base_of(mine) == base_of(wanted) else cast_to(column, wanted)
+        for column, mine, wanted in zip(columns.values(), own, types, strict=True)
+    )
+    return block.named({"": dict(zip(columns, cast, strict=True))})
 
 
 def _rows(blocks: Blocks, definition: Definition, distinct: bool) -> Query:

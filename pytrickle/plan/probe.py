@@ -15,5 +15,12 @@ class Probe(Protocol):
     def same_query(self, first: str, second: str) -> bool:
         """Tell whether PostgreSQL understands two texts as the same query."""
 
+    def key_types(self, left: str, right: str, search_path: str) -> tuple[str, str] | None:
+        """Return for each of two types that `=` compares the type whose values are grouped as they are compared.
+
+        That is the type itself, or else the one to which PostgreSQL casts it for the comparison; None where that is
+        grouped by another equality. Types that cannot be grouped at all are left as they are.
+        """
+
     def hashable(self, types: tuple[str, ...]) -> tuple[bool, ...]:
         """Tell for every type whether its values can be hashed."""

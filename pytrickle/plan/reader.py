@@ -13,7 +13,6 @@ from pytrickle.plan import rowwise
 from pytrickle.plan.algebra import Function, Operation, Relation, Scan, Version
 from pytrickle.plan.block import (
     Block,
-    aliased,
     cast_columns,
     is_image,
     own_column,
@@ -35,6 +34,7 @@ from pytrickle.plan.selection import set_operation
 from pytrickle.plan.sublinks import Context, filtered
 from pytrickle.plan.top import CLAUSES
 from pytrickle.plan.types import all_exact, is_collatable, is_moment, mixes_time_zones
+from pytrickle.plan.values import as_union
 from pytrickle.plan.whole_row import under_alias, with_rows
 
 Blocks = tuple[Block, ...]
@@ -49,6 +49,7 @@ class Reader:
     aliases: Iterator[int] = field(default_factory=lambda: count(1))
     known_types: dict[str, tuple[str, ...]] = field(default_factory=dict)
     known_collations: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
+    known_key_types: dict[tuple[str, str], tuple[str, str] | None] = field(default_factory=dict)
     known_blocks: dict[object, Blocks] = field(default_factory=dict)
     known_ctes: dict[object, Cte] = field(default_factory=dict)
 
@@ -94,7 +95,7 @@ class Reader:
             return self.union(query, context)
         if isinstance(query, exp.Values):
             if query.find(exp.Query):
-                return self.derived(_as_union(query), context)
+                return self.derived(as_union(query), context)
             block = rowwise.function(self, query, context.outer)
             return (block.named({"": next(iter(block.names.values()))}),)
         raise NotDifferentiable(f"{query.key.upper()} in FROM")
@@ -144,6 +145,15 @@ class Reader:
             self.known_types[text] = self.probe.column_types(text)
         found = self.known_types[text]
         return found[: len(node.columns)] if isinstance(node, Operation) else found[:-1]
+
+    def key_types(self, left: str, right: str) -> tuple[str, str] | None:
+        """Ask for the types by whose own equality values of two types are compared; None if there are none."""
+        if left == right and "." not in left:
+            return left, right
+        if (left, right) not in self.known_key_types:
+            found = self.probe.key_types(left, right, self.definition.search_path)
+            self.known_key_types[left, right] = found
+        return self.known_key_types[left, right]
 
     def collations_of(self, node: Relation | Operation) -> tuple[str | None, ...]:
         """Ask for the collations of a relation's columns, or of an operation's; None for none and for the default."""
@@ -214,7 +224,7 @@ class Reader:
         return outer_joins.join(self, left, fitting(self, right), join, context)
 
     def _beside(self, block: Block, join: exp.Join, context: Context) -> Blocks:
-        right = self._item(join.this, Context(context.ctes, {**context.outer, **block.names}, block))
+        right = self._item(join.this, context.within(block))
         return outer_joins.join(self, (block,), right, join, context)
 
     def _item(self, item: exp.Expr, context: Context) -> Blocks:
@@ -231,7 +241,7 @@ class Reader:
                 alone = rowwise.lateral(self, item, context.outer)
                 return (alone,) if alone else under_alias(self.derived(query, context), item, self.definition)
             case exp.Values() if item.find(exp.Query):
-                return under_alias(self.derived(_as_union(item), Context(context.ctes, {})), item, self.definition)
+                return under_alias(self.derived(as_union(item), Context(context.ctes, {})), item, self.definition)
             case exp.Lateral() | exp.Unnest() | exp.Values():
                 return (rowwise.function(self, item, context.outer),)
             case exp.Subquery(this=exp.Table() | exp.Subquery() as inner) if not item.alias:
@@ -275,16 +285,6 @@ class Reader:
         columns: Mapping[str, exp.Expr] = {aliases.get(name, name): own_column(alias, name) for name in source.used}
         block = Block((Scan(alias, source.relid, source.used),), (), {table.alias_or_name: columns})
         return with_rows(block, table.alias_or_name, self.definition, source)
-
-
-def _as_union(values: exp.Values) -> exp.Expr:
-    """Write VALUES that hold subqueries as SELECTs."""
-    names = [f"column{i + 1}" for i in range(len(values.expressions[0].expressions))]
-    rows = [
-        exp.Select(expressions=[aliased(e, n) for e, n in zip(row.expressions, names, strict=True)])
-        for row in values.expressions
-    ]
-    return rows[0] if len(rows) == 1 else exp.union(*rows, distinct=False)
 
 
 def _may_be_lateral(item: exp.Expr) -> bool:

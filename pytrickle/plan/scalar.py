@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -88,12 +87,13 @@ def aggregate_cases(reader: Reader, block: Block, query: exp.Select, context: Co
     inner = reader.blocks(query, context)
     lift = GroupLift([], inner[0].names, reader.definition.aggregates | {ARRAY_AGG}, False)
     lifted = [lift.lift(item.unalias()) for item in query.selects]
-    found, loose = group(reader, lift, inner, context.outer, block)
-    values = [resolve(item, found.names, context.outer) for item in lifted]
+    loose = loosen_by_asking(reader, block, inner, "an aggregate")
+    found, columns = group(reader, lift, (), loose, context.outer)
+    values = [resolve(item, {GROUP: columns}, context.outer) for item in lifted]
     nulls = nulls_of_leaf(reader, found)
     empty = {f"c{i}": _of_nothing(call, nulls[f"c{i}"]) for i, call in enumerate(lift.calls.values())}
     without = [resolve(item, {GROUP: empty}, context.outer) for item in lifted]
-    tied = bool(loose.pairs or loose.guards)
+    tied = bool(loose[0].pairs or loose[0].guards)
     return [(case, [values, without][missing]) for case, missing in _with_or_without(block, found, always=not tied)]
 
 
@@ -110,7 +110,7 @@ def lateral_aggregate(reader: Reader, left: Blocks, join: exp.Join, context: Con
     names = [*item.alias_column_names, *[each.alias_or_name for each in query.selects][len(item.alias_column_names) :]]
     result: list[Block] = []
     for block in left:
-        around = replace(inner, outer={**inner.outer, **block.names}, asking=block)
+        around = inner.within(block)
         for case, values in aggregate_cases(reader, block, query, around):
             shown = dict(zip(names, values, strict=True))
             result.append(case.named({**block.names, item.alias: shown}))

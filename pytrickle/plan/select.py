@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.aggregation import group, window
-from pytrickle.plan.block import Block, project, sum_of
+from pytrickle.plan.aggregation import grouped, window
+from pytrickle.plan.block import Block
 from pytrickle.plan.grouping_sets import grouping_sets
 from pytrickle.plan.lift import GroupLift, WindowLift, is_call
-from pytrickle.plan.nulls import nulls_of
 from pytrickle.plan.operation import columns_of, distinct
 from pytrickle.plan.rowwise import calls_set, unrolled
 from pytrickle.plan.scope import SETS, resolve
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 
 Blocks = tuple[Block, ...]
 Items = list[tuple[str, exp.Expr]]
+# What only ORDER BY unrolls: it gives rows, but no output column.
+UNSEEN = "\x00unseen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,9 @@ class Selection:
         items = [(item.alias_or_name, item.unalias()) for item in self.select.selects]
         if len({name for name, _ in items}) != len(items):
             items = [(f"{name}\x00{i}", item) for i, (name, item) in enumerate(items)]
+        items += [(f"{UNSEEN}{i}", item) for i, item in enumerate(unseen_sets(self.reader, self.select))]
         if is_grouped(self.reader, self.select):
-            return tuple(done for keys in grouping_sets(self.select) for done in self._grouped(blocks, items, keys))
+            return self._grouped(blocks, items)
         return self._finished(blocks, items)
 
     def _without_inner_subqueries(self) -> tuple[exp.Select, list[exp.Expr]]:
@@ -92,31 +94,36 @@ class Selection:
 
         return node.copy().transform(step)
 
-    def _grouped(self, blocks: Blocks, items: Items, keys: tuple[exp.Expr, ...]) -> Blocks:
-        others = [key for each in grouping_sets(self.select) for key in each if key not in keys]
-        absent = dict(zip(others, self._nulls(blocks, others), strict=True))
-        simple = self.select.args.get("group") is not None and not absent and bool(keys)
-        lift = GroupLift(list(keys), blocks[0].names, self.reader.definition.aggregates, simple, absent)
-        lifted = [(name, lift.lift(item)) for name, item in items]
+    def _grouped(self, blocks: Blocks, items: Items) -> Blocks:
+        """Group by each set; what stands above the groups is computed over those of all sets together."""
+        sets = grouping_sets(self.select)
+        keys = list(dict.fromkeys(key for each in sets for key in each))
+        if len(sets) > 1 and not all(key.find(exp.Column) for key in keys):
+            # PostgreSQL leaves some of its places as they are in sets without it.
+            raise NotDifferentiable("a constant among the keys of several grouping sets")
+        alike = len(set(map(frozenset, sets))) == 1
+        lift = GroupLift(keys, blocks[0].names, self.reader.definition.aggregates, alike and bool(keys))
+        select = self.select.copy()
+        for clause in ("distinct", "order", "windows"):
+            parts = select.args.get(clause)
+            select.set(clause, [lift.lift(each) for each in parts] if isinstance(parts, list) else lifted(lift, parts))
+        items = [(name, lift.lift(item)) for name, item in items]
         having = self.select.args.get("having")
-        condition = lift.lift(having.this) if having else None
-        block, loose = group(self.reader, lift, blocks, self.context.outer, self.context.asking)
-        if not keys and loose.pairs:
-            raise NotDifferentiable("an aggregate without GROUP BY that is tied to the rows around it")
-        kept = filtered(self.reader, block, condition, self.context)
-        return self._finished(kept or (block.without_rows(),), lifted)
-
-    def _nulls(self, blocks: Blocks, keys: list[exp.Expr]) -> tuple[exp.Expr, ...]:
-        rows = [project(b, tuple(resolve(key, b.names, self.context.outer) for key in keys)) for b in blocks]
-        return nulls_of(self.reader, sum_of(tuple(rows))) if keys else ()
+        condition = lifted(lift, having.this if having else None)
+        groups = grouped(self.reader, lift, sets, blocks, self.context)
+        found = tuple(kept for each in groups for kept in filtered(self.reader, each, condition, self.context))
+        return Selection(self.reader, select, self.context)._finished(found or (groups[0].without_rows(),), items)
 
     def _finished(self, blocks: Blocks, items: Items) -> Blocks:
         """Compute windows, output columns and DISTINCT over blocks."""
-        if any(isinstance(node, exp.Window) for _, item in items for node in own_nodes(item)):
+        windows = [node for _, item in items for node in own_nodes(item) if isinstance(node, exp.Window)]
+        if any(calls_set(self.reader, each) for each in (*windows, *(self.select.args.get("windows") or ()))):
+            raise NotDifferentiable("a window over a set-returning function")
+        if windows:
             blocks, items = self._windowed(blocks, items)
         clause = self.select.args.get("distinct")
         if is_distinct_on(self.select):
-            if any(calls_set(self.reader, item) for _, item in items):
+            if unrolls(self.reader, self.select):
                 raise NotDifferentiable("DISTINCT ON over a set-returning function in the select list")
             return (distinct_on(self.reader, blocks, items, self.select, self.context.outer),)
         names = [name for name, _ in items]
@@ -127,7 +134,8 @@ class Selection:
             for unrolled_case, columns in [unrolled(self.reader, case, values)]
         )
         if clause is None:
-            return tuple(block.named({"": dict(zip(names, columns, strict=True))}) for block, columns in rows)
+            shown = sum(not name.startswith(UNSEEN) for name in names)
+            return tuple(block.named({"": dict(zip(names[:shown], columns, strict=False))}) for block, columns in rows)
         leaf = distinct(self.reader, rows)
         return (Block((leaf,), (), {"": dict(zip(names, columns_of(leaf).values(), strict=True))}),)
 
@@ -141,20 +149,41 @@ class Selection:
         return (window(self.reader, lift, blocks, self.context.outer),), lifted
 
 
+def lifted(lift: GroupLift, node: exp.Expr | None) -> exp.Expr | None:
+    """Lift an expression above a grouping, if there is one."""
+    return lift.lift(node) if node is not None else None
+
+
 def own_nodes(item: exp.Expr) -> list[exp.Expr]:
     """List the nodes of an expression without those of its subqueries."""
     return list(item.walk(prune=lambda node: isinstance(node, exp.Query)))
 
 
 def has_calls(reader: Reader, select: exp.Select) -> bool:
-    """Whether the select list calls an aggregate that is no window function."""
+    """Whether a SELECT calls an aggregate that is no window function, be it only to sort by it."""
     aggregates = reader.definition.aggregates
     return any(
         is_call(node, aggregates) and not isinstance(node.parent, exp.Window)
         and not (isinstance(node.parent, exp.Filter) and isinstance(node.parent.parent, exp.Window))
-        for item in select.selects
+        for item in evaluated(select)
         for node in own_nodes(item)
     )  # fmt: skip
+
+
+def evaluated(select: exp.Select) -> list[exp.Expr]:
+    """List what PostgreSQL computes for every row or group of a SELECT: what it shows, sorts by and tells apart by."""
+    clauses = (select.args.get(clause) for clause in ("distinct", "order"))
+    return [*select.selects, *(each for each in clauses if each is not None), *(select.args.get("windows") or ())]
+
+
+def unseen_sets(reader: Reader, select: exp.Select) -> list[exp.Expr]:
+    """List what ORDER BY alone unrolls; under DISTINCT it is shown too."""
+    order = select.args.get("order")
+    if order is None or select.args.get("distinct"):
+        return []
+    shown = [item.unalias().unnest() for item in select.selects]
+    sorts = [each.this for each in order.expressions]
+    return [each for each in sorts if calls_set(reader, each) and each.unnest() not in shown]
 
 
 def is_grouped(reader: Reader, select: exp.Select) -> bool:
@@ -174,8 +203,8 @@ def is_distinct_on(select: exp.Select) -> bool:
 
 
 def unrolls(reader: Reader, select: exp.Select) -> bool:
-    """Whether the select list calls set-returning functions, so that a row may become several or none."""
-    return any(calls_set(reader, item) for item in select.selects)
+    """Whether a SELECT calls set-returning functions, so that a row may become several or none."""
+    return any(calls_set(reader, item) for item in evaluated(select))
 
 
 def refuse_limited_sets(reader: Reader, query: exp.Expr) -> None:

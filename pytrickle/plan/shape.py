@@ -1,6 +1,7 @@
 """A definition analysed once: its algebra and state layout, or the reason why it refreshes FULL."""
 
 from dataclasses import dataclass
+from logging import getLogger
 
 from sqlglot.errors import SqlglotError
 
@@ -15,18 +16,32 @@ from pytrickle.plan.parse import parse
 from pytrickle.plan.probe import Probe
 from pytrickle.plan.types import is_exact, is_short
 
-STUMBLES = (SqlglotError, AttributeError, TypeError, LookupError, ValueError, AssertionError, RecursionError)
+STUMBLES = (
+    SqlglotError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What is fixed about a stream table until its definition changes: its algebra, or why it has none."""
+    """What is fixed about a stream table until its definition changes: its algebra, or why it has none.
+
+    `defect` names what the planner failed on, though it should not: that is logged with its traceback.
+    """
 
     definition: Definition
     query: Query | None
     grouped: Grouped | None
     full_reason: str | None
     hashed: tuple[str, ...]
+    defect: str | None = None
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -51,7 +66,9 @@ def analyse(definition: Definition, probe: Probe) -> Shape:
         return Shape(definition, None, None, str(error), hashed)
     except STUMBLES as error:
         # A query on which the planner itself fails is still answered, by PostgreSQL as a whole.
-        return Shape(definition, None, None, f"a construct on which the planner fails ({error!r})", hashed)
+        getLogger(__name__).error("The planner fails on %s", definition.qualified_name, exc_info=error)
+        reason = f"a construct on which the planner fails ({error!r})"
+        return Shape(definition, None, None, reason, hashed, repr(error))
 
 
 def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | None:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra import Leaf
 from pytrickle.plan.block import Block
 from pytrickle.plan.correlate import indicator
+from pytrickle.plan.equated import equated
 from pytrickle.plan.fold import MAX_BLOCKS, fitting
 from pytrickle.plan.logic import COMPARISONS, conjuncts, truth
 from pytrickle.plan.rowwise import embedded, reads_no_table
@@ -28,11 +30,19 @@ Case = tuple[Block, exp.Expr]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where an expression stands: the WITH clause in force, the names around its query, and the block they are of."""
+    """Where an expression stands: the WITH clause in force, the names around its query, and the block they are of.
+
+    `around` are the leaves of that block and of all blocks around it.
+    """
 
     ctes: Ctes
     outer: Names
     asking: Block | None = None
+    around: tuple[Leaf, ...] = ()
+
+    def within(self, block: Block) -> Context:
+        """Stand in a query that sees the names of a block too."""
+        return Context(self.ctes, {**self.outer, **block.names}, block, (*self.around, *block.leaves))
 
 
 def filtered(reader: Reader, block: Block, condition: exp.Expr | None, context: Context) -> tuple[Block, ...]:
@@ -150,20 +160,20 @@ def _put(expression: exp.Expr, values: list[exp.Expr]) -> exp.Expr:
 
 def _sublink(reader: Reader, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
     """List the cases of one subquery; `direct` says that only the rows for which it is true count."""
-    scope = {**context.outer, **block.names}
     if reads_no_table(node):
         return [(block, embedded(reader, node, block.names, context.outer))]
+    inside = context.within(block)
     match node:
         case exp.Exists():
-            return _present(reader, block, reader.rows(node.this, Context(context.ctes, scope, block)))
+            return _present(reader, block, reader.rows(node.this, inside))
         case exp.In():
-            return _in(reader, block, node, Context(context.ctes, scope, block), direct)
+            return _in(reader, block, node, inside, direct)
         case exp.Anonymous():
-            return array_cases(reader, block, node.expressions[0], Context(context.ctes, scope, block))
+            return array_cases(reader, block, node.expressions[0], inside)
         case exp.Query():
-            return scalar_cases(reader, block, node, Context(context.ctes, scope, block))
+            return scalar_cases(reader, block, node, inside)
         case _:
-            return _quantified(reader, block, node, Context(context.ctes, scope, block), direct)
+            return _quantified(reader, block, node, inside, direct)
 
 
 def _present(reader: Reader, block: Block, inner: tuple[Block, ...], negated: bool = False) -> list[Case]:
@@ -183,8 +193,8 @@ def _in(reader: Reader, block: Block, node: exp.Expr, context: Context, direct: 
     if any(len(each) != len(items) for each in values):
         raise NotDifferentiable("IN over a subquery that names a column twice")
     pairs = [
-        [exp.EQ(this=item.copy(), expression=value.copy()) for item, value in zip(items, each, strict=True)]
-        for each in values
+        [equated(reader, (*context.around, *each.leaves), *pair) for pair in zip(items, shown, strict=True)]
+        for each, shown in zip(inner, values, strict=True)
     ]
     equal = tuple(one for each, tests in zip(inner, pairs, strict=True) if (one := each.where(*tests)))
     item_null = not all(reader.never_null(item, block) for item in items)

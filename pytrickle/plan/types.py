@@ -1,5 +1,7 @@
 """Which types' equal values are the same value, and which fit into an index."""
 
+import re
+
 from pytrickle.catalog.definition import Definition
 
 EXACT = (
@@ -22,6 +24,15 @@ def has_one_text(type_name: str) -> bool:
 def all_exact(types: tuple[str, ...], definition: Definition) -> bool:
     """Whether that holds for all of some types."""
     return all(is_exact(type_name, definition) for type_name in types)
+
+
+def base_of(type_name: str) -> str:
+    """Return a type's name without what is said of its size.
+
+    >>> base_of("numeric(10,2)"), base_of("timestamp(3) without time zone")
+    ('numeric', 'timestamp without time zone')
+    """
+    return re.sub(r"\(.*?\)", "", type_name)
 
 
 def is_short(type_name: str) -> bool:

@@ -10,7 +10,7 @@ from logging import getLogger
 from time import monotonic
 
 from pytrickle.computation import RefreshResult
-from pytrickle.db import connect
+from pytrickle.db import connect, translate_errors, wait_a_moment
 from pytrickle.errors import PytrickleError
 from pytrickle.refresh import Refresher
 from pytrickle.scheduler.run import OnResult, Pass
@@ -65,7 +65,10 @@ class Lanes:
         """Return the refresher of a lane, on a connection of its own."""
         self.further = [lane for lane in self.further if not (lane.connection.closed or lane.connection.broken)]
         while len(self.further) <= number:
-            self.further.append(first.beside(connect(first.snapshots.dsn, role="refresher")))
+            connection = connect(first.snapshots.dsn, role="refresher")
+            with translate_errors():
+                wait_a_moment(connection)
+            self.further.append(first.beside(connection))
         return self.further[number]
 
     def give_up(self, refresher: Refresher) -> None:

@@ -1,43 +1,66 @@
 """What a tick writes about stream tables that it did not refresh."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import psycopg
-from sqlalchemy import bindparam, func, insert, update
+from sqlalchemy import bindparam, func, insert, select, update
 
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.tables import refresh_history, stream_tables
+from pytrickle.computation import AFTER_FAILURE
 from pytrickle.db import statement
 from pytrickle.errors import ConfigError, PytrickleError, StreamTableDrifted
-from pytrickle.refresh import AFTER_FAILURE
 
 SUSPEND_AFTER = 10
 LONGEST_WAIT = timedelta(minutes=5)
 
-ROW = update(stream_tables).where(stream_tables.c.pgt_id == bindparam("pgt_id"))
-SKIPPED = statement(ROW, ("last_skip_reason", "gated_since"))
+ROW = stream_tables.c
+# Locked by nobody else and not refreshed since: what was decided in an older snapshot is then still true.
+KNOWN = statement(
+    select(ROW.last_skip_reason, ROW.gated_since, ROW.last_error, ROW.reinitialize_reason, ROW.consecutive_failures)
+    .where(ROW.pgt_id == bindparam("pgt_id"), ROW.frontier_version == bindparam("frontier_version"))
+    .with_for_update(skip_locked=True)
+)
+OWN = update(stream_tables).where(ROW.pgt_id == bindparam("pgt_id"))
+SKIPPED = statement(OWN, ("last_skip_reason", "gated_since"))
 FAILED = statement(
-    ROW.values(retry_at=func.clock_timestamp() + bindparam("wait")),
+    OWN.values(retry_at=func.clock_timestamp() + bindparam("wait")),
     ("last_error", "status", "reinitialize_reason", "consecutive_failures"),
 )
-BLOWN = statement(ROW.values(fuse_blown_at=func.coalesce(stream_tables.c.fuse_blown_at, func.clock_timestamp())))
+BLOWN = statement(OWN.values(fuse_blown_at=func.coalesce(ROW.fuse_blown_at, func.clock_timestamp())))
 HISTORY = statement(
     insert(refresh_history).values(finished_at=func.clock_timestamp()),
     ("pgt_id", "action", "status", "initiated_by", "reason", "started_at", "error"),
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the row of a stream table says at the time of writing, while it is locked."""
+
+    last_skip_reason: str | None
+    gated_since: datetime | None
+    last_error: str | None
+    reinitialize_reason: str | None
+    consecutive_failures: int
+
+
 def record_skip(
     connection: psycopg.Connection, table: StreamTable, reason: str, initiated_by: str, started: datetime
 ) -> None:
     """Write a skip to the history once per change of its reason, and since when the stream table is gated."""
-    gated_since = table.gated_since or started if table.decision.gated else None
-    if (table.last_skip_reason, table.gated_since) == (reason, gated_since):
+    gated = table.decision.gated
+    if (table.last_skip_reason, table.gated_since) == (reason, table.gated_since or started if gated else None):
         return
     with connection.transaction():
-        connection.execute(SKIPPED, {"pgt_id": table.pgt_id, "last_skip_reason": reason, "gated_since": gated_since})
-        if table.last_skip_reason != reason:
+        known = _known(connection, table)
+        if known is None:
+            return
+        since = known.gated_since or started if gated else None
+        connection.execute(SKIPPED, {"pgt_id": table.pgt_id, "last_skip_reason": reason, "gated_since": since})
+        if known.last_skip_reason != reason:
             entry = {"action": "SKIP", "status": "SKIPPED", "reason": reason, "error": None}
             _remember(connection, table, initiated_by, started, entry)
 
@@ -45,27 +68,44 @@ def record_skip(
 def record_failure(
     connection: psycopg.Connection, table: StreamTable, error: PytrickleError, initiated_by: str, started: datetime
 ) -> None:
-    """Write a failure to the history once per change of its sentence, and choose when and how the next is tried."""
-    message = str(error)
-    failures = table.consecutive_failures + 1
+    """Write a failure to the history once per change of its sentence, and choose when and how the next is tried.
+
+    Where another session refreshed the stream table meanwhile, or holds its row, nothing is written: the failure is
+    about a state that is no more.
+    """
+    with connection.transaction():
+        known = _known(connection, table)
+        if known is None:
+            return
+        _count(connection, table, error, known)
+        if known.last_error != str(error):
+            action = "REINITIALIZE" if table.reinitialize_reason else "DIFFERENTIAL" if table.populated else "FULL"
+            entry = {"action": action, "status": "FAILED", "reason": None, "error": str(error)}
+            _remember(connection, table, initiated_by, started, entry)
+
+
+def _known(connection: psycopg.Connection, table: StreamTable) -> Known | None:
+    found = {"pgt_id": table.pgt_id, "frontier_version": table.frontier_version}
+    row = connection.execute(KNOWN, found).fetchone()
+    return Known(*row) if row else None
+
+
+def _count(connection: psycopg.Connection, table: StreamTable, error: PytrickleError, known: Known) -> None:
+    failures = known.consecutive_failures + 1
     # What is wrong with the machine is not the stream table's fault.
     suspended = failures >= SUSPEND_AFTER and not error.retryable and not isinstance(error, ConfigError)
-    with connection.transaction():
-        connection.execute(
-            FAILED,
-            {
-                "pgt_id": table.pgt_id,
-                "last_error": message,
-                "status": "SUSPENDED" if suspended else "ERROR",
-                "reinitialize_reason": _next_attempt(table, error),
-                "consecutive_failures": failures,
-                "wait": wait_after(failures),
-            },
-        )
-        if table.last_error != message:
-            action = "REINITIALIZE" if table.reinitialize_reason else "DIFFERENTIAL" if table.populated else "FULL"
-            entry = {"action": action, "status": "FAILED", "reason": None, "error": message}
-            _remember(connection, table, initiated_by, started, entry)
+    came_meanwhile = known.reinitialize_reason != table.reinitialize_reason
+    connection.execute(
+        FAILED,
+        {
+            "pgt_id": table.pgt_id,
+            "last_error": str(error),
+            "status": "SUSPENDED" if suspended else "ERROR",
+            "reinitialize_reason": known.reinitialize_reason if came_meanwhile else _next_attempt(table, error),
+            "consecutive_failures": failures,
+            "wait": wait_after(failures),
+        },
+    )
 
 
 def wait_after(failures: int) -> timedelta:
@@ -78,8 +118,10 @@ def wait_after(failures: int) -> timedelta:
 
 
 def record_blown_fuse(connection: psycopg.Connection, table: StreamTable) -> None:
-    """Note since when a delta is held for a decision."""
-    connection.execute(BLOWN, {"pgt_id": table.pgt_id})
+    """Note since when a delta is held for a decision, unless another session let it pass meanwhile."""
+    with connection.transaction():
+        if _known(connection, table):
+            connection.execute(BLOWN, {"pgt_id": table.pgt_id})
 
 
 def _remember(

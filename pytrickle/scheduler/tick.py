@@ -9,12 +9,12 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.tables import refresh_requests
 from pytrickle.computation import RefreshResult
-from pytrickle.db import statement, translate_errors
+from pytrickle.db import impatient, statement, translate_errors, unless_locked
 from pytrickle.refresh import Refresher
 from pytrickle.scheduler.lanes import Lanes
 from pytrickle.scheduler.moments import work_out_moments
 from pytrickle.scheduler.order import topological, with_upstream
-from pytrickle.scheduler.prepare import Health
+from pytrickle.scheduler.prepare import Broken, Health
 from pytrickle.scheduler.run import OnResult, Pass
 from pytrickle.scheduler.units import Unit, due_tables, units
 
@@ -25,12 +25,16 @@ FORGET = statement(delete(refresh_requests).where(refresh_requests.c.request_id 
 
 def tick(refresher: Refresher, health: Health, lanes: Lanes, on_result: OnResult) -> tuple[RefreshResult, ...]:
     """Refresh all that is due, in dependency order; return one result per stream table considered, in that order."""
-    broken = health.prepare(refresher.connection)
-    with translate_errors():
-        refresher.connection.execute("SELECT pgtrickle.raise_alerts()")
+    with impatient(refresher.connection):
+        broken = health.prepare(refresher.connection)
+        unless_locked(refresher.connection, "SELECT pgtrickle.raise_alerts()")
+        return _tick(refresher, broken, lanes, on_result)
+
+
+def _tick(refresher: Refresher, broken: Broken, lanes: Lanes, on_result: OnResult) -> tuple[RefreshResult, ...]:
     with refresher.snapshots.export() as base:
         with translate_errors():
-            tables = topological(catalog.stream_tables(base.connection, poll_interval=refresher.poll_interval))
+            tables = _stream_tables(refresher, base.connection)
             groups = catalog.refresh_groups(base.connection)
             requests = _requests(base.connection)
             run = Pass.at(refresher, base, tables, on_result, broken)
@@ -38,8 +42,7 @@ def tick(refresher: Refresher, health: Health, lanes: Lanes, on_result: OnResult
         due = due_tables(tables, groups)
         chosen = [unit for unit in units(tables, groups) if unit.is_due(due, initiated)]
         lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated))
-    with translate_errors():
-        _finish(refresher.connection, tuple(requests), bool(run.written))
+    _finish(refresher.connection, tuple(requests), bool(run.written))
     return tuple(run.results[table.relid] for table in tables if table.relid in run.results)
 
 
@@ -48,10 +51,15 @@ def refresh_one(refresher: Refresher, health: Health, pgt_id: int, respect_gate:
 
     Raise what made the refresh fail, after it was recorded.
     """
-    broken = health.prepare(refresher.connection)
+    with impatient(refresher.connection):
+        broken = health.prepare(refresher.connection, asked=True)
+        return _refresh_one(refresher, broken, pgt_id, respect_gate)
+
+
+def _refresh_one(refresher: Refresher, broken: Broken, pgt_id: int, respect_gate: bool) -> RefreshResult:
     with refresher.snapshots.export() as base:
         with translate_errors():
-            tables = topological(catalog.stream_tables(base.connection))
+            tables = _stream_tables(refresher, base.connection)
             wanted = next(table for table in tables if table.pgt_id == pgt_id)
             found = units(tables, catalog.refresh_groups(base.connection))
             run = Pass.at(refresher, base, tables, lambda result: None, broken)
@@ -64,8 +72,7 @@ def refresh_one(refresher: Refresher, health: Health, pgt_id: int, respect_gate:
         for unit in found:
             if not chosen.isdisjoint(table.relid for table in unit.tables):
                 run.run(unit, asked, respect_gate)
-    with translate_errors():
-        _finish(refresher.connection, (), bool(run.written))
+    _finish(refresher.connection, (), bool(run.written))
     return _outcome(run, wanted.relid, _unit_of(wanted.relid, found))
 
 
@@ -80,13 +87,23 @@ def _unit_of(relid: int, found: Iterable[Unit]) -> Unit:
     return next(unit for unit in found if relid in {table.relid for table in unit.tables})
 
 
+def _stream_tables(refresher: Refresher, reading: psycopg.Connection) -> tuple[catalog.StreamTable, ...]:
+    return topological(
+        catalog.stream_tables(
+            reading, poll_interval=refresher.poll_interval, statement_timeout=refresher.statement_timeout
+        )
+    )
+
+
 def _requests(connection: psycopg.Connection) -> dict[int, int]:
     return dict(connection.execute(REQUESTS).fetchall())
 
 
 def _finish(connection: psycopg.Connection, requests: tuple[int, ...], wrote: bool) -> None:
+    """Clean up: all of it can wait for the next tick where another session holds what it needs."""
     if requests:
-        connection.execute(FORGET, {"served": list(requests)})
+        unless_locked(connection, FORGET, {"served": list(requests)})
     if wrote:
-        connection.execute("SELECT pgtrickle.clean_change_buffers()")
-    work_out_moments(connection)
+        unless_locked(connection, "SELECT pgtrickle.clean_change_buffers()")
+    with translate_errors():
+        work_out_moments(connection)

@@ -18,7 +18,7 @@ _NOTHING_ASSERTED = -(2**63)
 
 
 class Asserted:
-    """A watermark that never moves back, the rows that came under it, and its latest advances."""
+    """A watermark that never moves back, the rows that came under it, and its latest advances; in UTC."""
 
     def __init__(self, start: datetime | None) -> None:
         self._validator = Validator(start)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from pytrickle.watermarks.instant import Clock, length, utc_now
+from pytrickle.watermarks.instant import Clock, length, utc, utc_now
 
 # Rows per second below which an interval in milliseconds is right.
 _INTERVALS = ((1_000, 1_000), (100_000, 200), (1_000_000, 100))
@@ -29,12 +29,12 @@ class Emission:
             length("interval", interval)
         self._interval = interval
         self._clock = clock
-        self._since = clock()
+        self._since = utc(clock())
         self._rows = 0
 
     def due(self, rows: int, at: datetime | None = None) -> bool:
         """Count rows that arrived and return whether to emit now; the interval then begins anew."""
-        moment = at or self._clock()
+        moment = utc(at or self._clock())
         # A clock that was set back would otherwise put the next watermark off for as long.
         self._since = min(self._since, moment)
         self._rows += rows

@@ -8,16 +8,19 @@ from pytrickle.errors import InvalidArgument
 
 
 def times(frame: Any, name: str) -> Any:
-    """Return a column as `Generator.observe_batch` takes it; raise InvalidArgument for other than moments.
+    """Return a column as `Generator.observe_batch` takes it; raise InvalidArgument for pandas' other than moments.
 
     A column of pandas must have a time zone: without one its meaning would be up to the database's session.
     """
     column = frame[name]
-    if type(frame).__module__.partition(".")[0] == "pyarrow":
+    if type(frame).__module__.partition(".")[0] != "pandas" or _has_zone(getattr(column, "dtype", None)):
         return column
-    if getattr(getattr(column, "dtype", None), "tz", None) is None:
-        raise InvalidArgument(
-            f"The column {name} is not of timestamps with a time zone.",
-            f"Convert it: frame[{name!r}] = pandas.to_datetime(frame[{name!r}], utc=True).",
-        )
-    return column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+    raise InvalidArgument(
+        f"The column {name} is not of timestamps with a time zone.",
+        f"Convert it: frame[{name!r}] = pandas.to_datetime(frame[{name!r}], utc=True).",
+    )
+
+
+def _has_zone(dtype: Any) -> bool:
+    """Return whether a type of pandas, its own or Arrow's, is one of timestamps with a time zone."""
+    return getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None) is not None

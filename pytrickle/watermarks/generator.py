@@ -5,12 +5,13 @@ from __future__ import annotations
 from copy import deepcopy
 from datetime import datetime, timedelta
 from enum import Flag, auto
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 from pytrickle.errors import InvalidArgument
 from pytrickle.watermarks.arrays import column
 from pytrickle.watermarks.asserted import Asserted
-from pytrickle.watermarks.instant import FOREVER, INFINITY, Clock, length, microseconds, placed, utc_now
+from pytrickle.watermarks.instant import FOREVER, INFINITY, Clock, length, microseconds, placed, utc, utc_now
 from pytrickle.watermarks.metrics import Metrics
 from pytrickle.watermarks.validator import Validator
 
@@ -55,6 +56,17 @@ class Terms(TypedDict, total=False):
     start: datetime | None
     max_ahead: timedelta | None
     clock: Clock
+
+
+def check_generator(given: object) -> None:
+    """Raise InvalidArgument for what is no generator, as a tracker is none."""
+    if not isinstance(given, Generator):
+        name = given.__name__ if isinstance(given, type | FunctionType) else type(given).__name__
+        raise InvalidArgument(
+            f"A load takes one generator, and {name} is none.",
+            "Give what event_time() or another of them returns. The watermark of a Tracker is advanced in the"
+            " transaction of the load by pgtrickle.advance_watermark, as parameter() writes it.",
+        )
 
 
 class Generator:
@@ -103,8 +115,8 @@ class Generator:
     def observe_batch(self, event_times: Any, arrived_at: Any = None) -> Mask:
         """Take a column of rows into account; return which of them are late, a column of bool.
 
-        The same as `observe` for one row after the other. `event_times` are NumPy's datetime64, in UTC, or Arrow's
-        timestamps with a zone; `arrived_at` is one moment for all, else now, or a column of the same length.
+        The same as `observe` for one row after the other. `event_times` are NumPy's datetime64, in UTC, or timestamps
+        of Arrow or pandas with a zone; `arrived_at` is one moment for all, else now, or a column of the same length.
         Raises PackageMissing without NumPy, InvalidArgument for other columns.
         """
         counts, usable = column(event_times)
@@ -127,8 +139,8 @@ class Generator:
             self.exhaust()
             return
         arrived_at = microseconds(at or self._clock())
-        self._heard_at = max(self._heard_at, arrived_at)
         count = placed(event_time)
+        self._heard_at = max(self._heard_at, arrived_at)
         if count is not None and self._believes(count, arrived_at) and self._marks.check(event_time):
             self._strategy.include(count, arrived_at)
 
@@ -138,18 +150,19 @@ class Generator:
 
     def candidate(self, at: datetime | None = None) -> datetime | None:
         """Return what `emit` would put in force at a moment, else now; for a transaction that may still fail."""
-        return self._asserted.outcome(self._found(at or self._clock()))
+        return self._asserted.outcome(self._found(self._moment(at)))
 
     def emit(self, at: datetime | None = None) -> datetime | None:
         """Put the watermark in force that may be asserted at a moment, else now; return it, None for nothing yet."""
-        moment = at or self._clock()
+        moment = self._moment(at)
         return self._asserted.put(self._found(moment), moment)
 
     def resume(self, watermark: datetime | None) -> None:
         """Go on from the watermark that the database has, unless the one in force is further; None has no effect."""
-        if watermark is not None and (self.watermark is None or watermark > self.watermark):
-            self._asserted.put(microseconds(watermark), self._clock())
-            self._exhausted = self._exhausted or watermark == INFINITY
+        known = None if watermark is None else utc(watermark)
+        if known is not None and (self.watermark is None or known > self.watermark):
+            self._asserted.put(microseconds(known), self._moment(None))
+            self._exhausted = self._exhausted or known == INFINITY
 
     def copy(self) -> Generator:
         """Return a generator in the same state, on the same clock, that goes its own way from here."""
@@ -167,9 +180,12 @@ class Generator:
 
     def metrics(self, at: datetime | None = None) -> Metrics:
         """Return what is known about the watermark at a moment, else now."""
-        moment = at or self._clock()
+        moment = self._moment(at)
         idle = float(self.is_idle(moment))
         return self._asserted.metrics(moment, idle_share=idle, regressions=self._marks.regressions, ahead=self._ahead)
+
+    def _moment(self, at: datetime | None) -> datetime:
+        return utc(at or self._clock())
 
     def _found(self, at: datetime) -> int | None:
         return FOREVER if self._exhausted else self._strategy.candidate(microseconds(at))

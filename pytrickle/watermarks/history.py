@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pytrickle.catalog.model import HistoryEntry
 from pytrickle.errors import InvalidArgument, TooFewObservations
 from pytrickle.watermarks.distribution import Distribution
-from pytrickle.watermarks.instant import INFINITY, microseconds, span
+from pytrickle.watermarks.instant import INFINITY, microseconds, span, utc
 
 
 class _Advance(NamedTuple):
@@ -47,7 +47,8 @@ def spreads(group: str, history: Mapping[str, Sequence[HistoryEntry]]) -> Distri
 
 
 def _advances(source: str, entries: Sequence[HistoryEntry]) -> tuple[_Advance, ...]:
-    found = tuple(_Advance(entry.advanced_at, entry.watermark) for entry in entries if entry.watermark is not None)
+    known = [(entry.advanced_at, entry.watermark) for entry in entries if entry.watermark is not None]
+    found = tuple(_Advance(utc(advanced_at), utc(watermark)) for advanced_at, watermark in known)
     if len(found) < len(entries):
         raise InvalidArgument(
             f"{source} goes by batch numbers, which say nothing about times.",

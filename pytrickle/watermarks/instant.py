@@ -28,7 +28,8 @@ def parameter(watermark: datetime) -> str:
     >>> parameter(INFINITY), parameter(datetime(2026, 1, 1, 12, tzinfo=UTC))
     ('infinity', '2026-01-01T12:00:00+00:00')
     """
-    return "infinity" if watermark == INFINITY else watermark.isoformat()
+    moment = utc(watermark)
+    return "infinity" if moment == INFINITY else moment.isoformat()
 
 
 def microseconds(moment: datetime) -> int:
@@ -37,11 +38,29 @@ def microseconds(moment: datetime) -> int:
     >>> microseconds(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
     1000000
     """
-    if not isinstance(moment, datetime):
+    # The NaT of pandas is a datetime, and like NaN it does not equal itself.
+    if not isinstance(moment, datetime) or moment != moment:
         raise InvalidArgument(f"{moment!r} is not a datetime.", "Give a datetime with a UTC offset.")
-    if moment.tzinfo is None:
+    if moment.utcoffset() is None:
         raise InvalidArgument(f"{moment} has no UTC offset.", "Give it one, such as tzinfo=datetime.UTC.")
     return span(moment - _EPOCH)
+
+
+def utc(moment: datetime) -> datetime:
+    """Return a moment in UTC; raise InvalidArgument as ``microseconds`` does, or if it has another year there.
+
+    Every moment that is kept goes through here or through ``microseconds``: Python compares and subtracts two datetimes
+    of one ``ZoneInfo`` by what the clock on the wall shows, so where it is put forward a minute takes an hour.
+
+    >>> from zoneinfo import ZoneInfo
+    >>> utc(datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=ZoneInfo("Europe/Berlin"))).isoformat()
+    '2026-10-25T01:30:00+00:00'
+    """
+    try:
+        return instant(microseconds(moment))
+    except OverflowError:
+        hint = "Give INFINITY for a source that is exhausted."
+        raise InvalidArgument(f"{moment} is not in the years 1 to 9999 in UTC.", hint) from None
 
 
 def instant(count: int) -> datetime:
@@ -60,11 +79,11 @@ HIGHEST = microseconds(datetime(9999, 12, 30, tzinfo=UTC))
 
 
 def placed(event_time: datetime | None) -> int | None:
-    """Return an event time in microseconds, or None where there is none: NULL, infinite, the edge days of the calendar.
+    """Return an event time in microseconds, or None where there is none: NULL, NaT, infinite, the calendar's edge days.
 
     An infinite event time says nothing about how far a source has come, and its maximum would end the source for ever.
     """
-    if event_time is None:
+    if event_time is None or event_time != event_time:
         return None
     count = microseconds(event_time)
     return count if LOWEST <= count <= HIGHEST else None

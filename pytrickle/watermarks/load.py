@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pytrickle.errors import InvalidArgument
 from pytrickle.watermarks.connections import Session, session
 from pytrickle.watermarks.frames import times
-from pytrickle.watermarks.generator import Generator
+from pytrickle.watermarks.generator import Generator, check_generator
 from pytrickle.watermarks.instant import parameter
 
 Row = TypeVar("Row")
@@ -93,6 +93,7 @@ def load(
     which fails the load: begin with `Generator.resume`. Raises InvalidArgument and whatever the block or the driver
     raises.
     """
+    check_generator(generator)
     own = session(connection)
     if own.is_busy():
         raise InvalidArgument(

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from statistics import median
 
+from pytrickle.watermarks.instant import microseconds
+
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
@@ -47,7 +49,8 @@ def advancement_rate(advances: Sequence[tuple[datetime, datetime]], at: datetime
     """
     if len(advances) < 2:
         return None
-    step = median((later[0] - earlier[0]).total_seconds() for earlier, later in pairwise(advances))
-    gap = median((later[1] - earlier[1]).total_seconds() for earlier, later in pairwise(advances))
-    elapsed = max(gap, (at - advances[-1][1]).total_seconds())
+    placed = [(microseconds(watermark), microseconds(made_at)) for watermark, made_at in advances]
+    step = median(later[0] - earlier[0] for earlier, later in pairwise(placed))
+    gap = median(later[1] - earlier[1] for earlier, later in pairwise(placed))
+    elapsed = max(gap, microseconds(at) - placed[-1][1])
     return step / elapsed if elapsed > 0 else None

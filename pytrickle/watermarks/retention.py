@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pytrickle.watermarks.instant import length, span
+from pytrickle.watermarks.instant import length, microseconds, span, utc
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,9 @@ class IntervalJoin:
 
     def keeps(self, event_time: datetime, other_watermark: datetime | None) -> bool:
         """Return whether a row of one side may still find a match: ``W(other) <= t + interval``."""
-        return other_watermark is None or span(other_watermark - event_time) <= span(self.interval)
+        end = microseconds(event_time) + span(self.interval)
+        return other_watermark is None or microseconds(other_watermark) <= end
 
     def watermark(self, left: datetime | None, right: datetime | None) -> datetime | None:
         """Return the watermark of the joined rows, where each carries the later of its two event times: the least."""
-        return None if left is None or right is None else min(left, right)
+        return None if left is None or right is None else min(utc(left), utc(right))

@@ -12,7 +12,7 @@ from pytrickle.watermarks.arrays import column
 from pytrickle.watermarks.asserted import Asserted
 from pytrickle.watermarks.generator import IDLE_TIMEOUT, MAX_AHEAD, Terms
 from pytrickle.watermarks.inputs import Input, InputState, InputStatus, least, states
-from pytrickle.watermarks.instant import INFINITY, length, placed, utc_now
+from pytrickle.watermarks.instant import INFINITY, length, placed, utc, utc_now
 from pytrickle.watermarks.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Tracker:
                 length(name, value)
         self._exclude_outliers = exclude_outliers
         self._asserted = Asserted(terms.get("start"))
-        began = self._clock()
+        began = self._moment(None)
         self._released = {name: Input(mark, began) for name, mark in (marks or {}).items()}
         self._inputs: dict[str, Input] = {}
         for name in inputs:
@@ -73,7 +73,7 @@ class Tracker:
     def assign(self, name: str, at: datetime | None = None) -> None:
         """Let an input count from now on. One that was there before goes on from its high-water mark."""
         if name not in self._inputs:
-            moment = at or self._clock()
+            moment = self._moment(at)
             known = self._released.pop(name) if name in self._released else Input(None, moment)
             known.heard_at = moment
             self._inputs[name] = known
@@ -93,22 +93,25 @@ class Tracker:
         Returns whether it counts: one behind the high-water mark, as when rows are read again, and one too far in the
         future are only counted. Raises UnknownInput for an input that was not assigned.
         """
-        one, moment = self._known(name), at or self._clock()
+        one, moment = self._known(name), self._moment(at)
+        said = None if watermark is None or placed(watermark) is None else utc(watermark)
         one.heard_at = max(one.heard_at, moment)
-        if watermark is None or (watermark != INFINITY and placed(watermark) is None):
+        if watermark == INFINITY:
+            return one.reports.check(INFINITY)
+        if said is None:
             return False
-        if self._max_ahead is not None and watermark != INFINITY and watermark - moment > self._max_ahead:
+        if self._max_ahead is not None and said - moment > self._max_ahead:
             one.ahead += 1
             return False
-        return one.reports.check(watermark)
+        return one.reports.check(said)
 
     def candidate(self, at: datetime | None = None) -> datetime | None:
         """Return what `emit` would put in force at a moment, else now; for a transaction that may still fail."""
-        return self._asserted.outcome(least(self._inputs, self._states(at or self._clock())))
+        return self._asserted.outcome(least(self._inputs, self._states(self._moment(at))))
 
     def emit(self, at: datetime | None = None) -> datetime | None:
         """Put the least watermark of the active inputs in force; return what is in force then, None for nothing yet."""
-        moment = at or self._clock()
+        moment = self._moment(at)
         counting = self._states(moment)
         for name, state in counting.items():
             self._inputs[name].excluded += state is InputState.OUTLIER
@@ -129,7 +132,7 @@ class Tracker:
 
     def status(self, at: datetime | None = None) -> TrackerStatus:
         """Return every input and how it counts at a moment, else now."""
-        counting = self._states(at or self._clock())
+        counting = self._states(self._moment(at))
         inputs = tuple(self._inputs[name].status(name, state) for name, state in counting.items())
         active = [one for one in inputs if one.state is InputState.ACTIVE]
         last = min(active, key=lambda one: one.watermark or _NOTHING, default=None)
@@ -137,7 +140,7 @@ class Tracker:
 
     def metrics(self, at: datetime | None = None) -> Metrics:
         """Return what is known about the watermark at a moment, else now; regressions and `ahead` are the inputs'."""
-        moment = at or self._clock()
+        moment = self._moment(at)
         inputs = self.status(moment).inputs
         idle = sum(one.state is InputState.IDLE for one in inputs)
         return self._asserted.metrics(
@@ -146,6 +149,9 @@ class Tracker:
             regressions=sum(one.regressions for one in inputs),
             ahead=sum(one.ahead for one in inputs),
         )
+
+    def _moment(self, at: datetime | None) -> datetime:
+        return utc(at or self._clock())
 
     def _states(self, at: datetime) -> dict[str, InputState]:
         return states(self._inputs, at, self._idle_timeout, self._exclude_outliers)

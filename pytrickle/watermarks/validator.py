@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from pytrickle.errors import InvalidArgument
+from pytrickle.watermarks.instant import utc
+
 
 class Validator:
-    """Counts the times a watermark moved back, and keeps the greatest; it never raises.
+    """Counts the times a watermark moved back, and keeps the greatest, in UTC.
 
     >>> from datetime import UTC
     >>> validator = Validator()
@@ -15,7 +18,7 @@ class Validator:
     """
 
     def __init__(self, watermark: datetime | None = None) -> None:
-        self.watermark = watermark
+        self.watermark = None if watermark is None else utc(watermark)
         self.regressions = 0
 
     def check(self, watermark: datetime) -> bool:
@@ -23,8 +26,12 @@ class Validator:
 
         One without a UTC offset counts as behind: nobody can say that it is not.
         """
-        if watermark.tzinfo is None or (self.watermark is not None and watermark < self.watermark):
+        try:
+            moment = utc(watermark)
+        except InvalidArgument:
+            moment = None
+        if moment is None or (self.watermark is not None and moment < self.watermark):
             self.regressions += 1
             return False
-        self.watermark = watermark
+        self.watermark = moment
         return True

@@ -149,14 +149,25 @@ $$;
 COMMENT ON FUNCTION pgtrickle.refuse_reserved_columns(regclass) IS
     'Error 42701 if a column of the source is or view is named like a bookkeeping column.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.install_capture(source regclass, columns text[]) RETURNS xid8
+-- Nobody else can write between the installation and the end of its transaction. But one that took its snapshot before may
+-- lack what was written before, and not captured: what its own cuts leave out is not all in the buffer.
+CREATE OR REPLACE FUNCTION pgtrickle.captured_from() RETURNS jsonb
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT jsonb_build_object('xid', pg_current_xact_id()::text, 'pos',
+        CASE WHEN current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') THEN nextval('pgtrickle.change_pos') END)
+$$;
+COMMENT ON FUNCTION pgtrickle.captured_from() IS
+    'This transaction, and this position in it: its later cuts of what is captured from now on can be read. Without a position where they cannot.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.install_capture(source regclass, columns text[]) RETURNS pgtrickle.cut
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     captured jsonb;
     buffer text;
     added text;
-    since xid8;
+    since cut;
 BEGIN
     PERFORM refuse_reserved_columns(source);
     PERFORM lock_sources(ARRAY[source], 'SHARE ROW EXCLUSIVE', buffers_to_extend(source, columns));
@@ -167,17 +178,21 @@ BEGIN
     END IF;
     FOR added IN SELECT unnest(columns) EXCEPT SELECT jsonb_object_keys(captured) LOOP
         EXECUTE format('ALTER TABLE %s ADD COLUMN %s', buffer, column_definition(source, added));
-        captured := captured || jsonb_build_object(added, pg_current_xact_id()::text);
+        captured := captured || jsonb_build_object(added, captured_from());
     END LOOP;
     UPDATE pgt_change_tracking AS t SET captured_columns = captured WHERE source_relid = source;
     PERFORM write_capture(source);
-    SELECT max(value::xid8) INTO since FROM jsonb_each_text(captured) WHERE key = ANY (columns);
     -- Without columns any time since the installation will do; the earliest one known is that of a column.
-    RETURN COALESCE(since, (SELECT min(value::xid8) FROM jsonb_each_text(captured)), pg_current_xact_id());
+    since := (
+        SELECT c.since
+        FROM (SELECT key = ANY (columns) AS used, jsonb_populate_record(NULL::cut, value) AS since FROM jsonb_each(captured)) AS c
+        WHERE c.used OR columns = '{}'
+        ORDER BY CASE WHEN c.used THEN (c.since).xid END DESC, CASE WHEN c.used THEN (c.since).pos END DESC, (c.since).xid, (c.since).pos LIMIT 1);
+    RETURN COALESCE(since, jsonb_populate_record(NULL::cut, captured_from()));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.install_capture(regclass, text[]) IS
-    'Captures these columns of the source from now on, beside those already captured. Returns the transaction since which all of them are.';
+    'Captures these columns of the source from now on, beside those already captured. Returns the transaction, and the position in it, since which all of them are.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.remove_capture(source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning

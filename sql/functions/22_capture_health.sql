@@ -78,7 +78,7 @@ DECLARE
         'changes of %s may have been missed: %s', qualified_name(source), COALESCE(capture_problem(source), 'repair was asked for'));
     dependency record;
 BEGIN
-    PERFORM lock_sources(ARRAY[source], 'SHARE ROW EXCLUSIVE', ARRAY(SELECT buffer FROM pgt_change_tracking WHERE source_relid = source));
+    -- The strongest lock that removing needs comes first: one that is kept while waiting for another would stop loaders.
     PERFORM remove_capture(source);
     FOR dependency IN
         SELECT d.pgt_id, q.* FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id)

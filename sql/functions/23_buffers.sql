@@ -1,15 +1,15 @@
 -- Keeping change buffers small, and what a frontier may be.
 
-CREATE OR REPLACE FUNCTION pgtrickle.cut_is_readable(c pgtrickle.cut, captured_xid xid8, cleaned_through pgtrickle.cut[]) RETURNS boolean
+CREATE OR REPLACE FUNCTION pgtrickle.cut_is_readable(c pgtrickle.cut, captured_xid xid8, captured_pos bigint, cleaned_through pgtrickle.cut[]) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    RETURN COALESCE(pg_visible_in_snapshot(captured_xid, (c).snapshot), false)
+    RETURN covers(c, captured_xid, captured_pos)
         AND (cardinality(cleaned_through) = 0
              OR EXISTS (SELECT FROM generate_subscripts(cleaned_through, 1) AS i WHERE cut_covers(c, cleaned_through[i])));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.cut_is_readable(pgtrickle.cut, xid8, pgtrickle.cut[]) IS
+COMMENT ON FUNCTION pgtrickle.cut_is_readable(pgtrickle.cut, xid8, bigint, pgtrickle.cut[]) IS
     'Whether the change buffer still holds every change beyond the cut.';
 
 -- A refresh that fills a stream table at an old cut races with the clean-up of what other consumers no longer need.
@@ -21,7 +21,7 @@ DECLARE
     cleaned cut[];
 BEGIN
     SELECT cleaned_through INTO cleaned FROM pgt_change_tracking WHERE source_relid = NEW.source_relid FOR SHARE;
-    IF FOUND AND NOT cut_is_readable(NEW.frontier, NEW.captured_xid, cleaned) THEN
+    IF FOUND AND NOT cut_is_readable(NEW.frontier, NEW.captured_xid, NEW.captured_pos, cleaned) THEN
         RAISE EXCEPTION 'the change buffer of % no longer reaches back to this frontier', NEW.source_name
             USING ERRCODE = '40001', CONSTRAINT = 'frontier_not_readable',
                   HINT = 'Refresh again: another refresh cleaned the buffer, or capture was repaired.';
@@ -57,7 +57,7 @@ BEGIN
         UNION ALL
         (SELECT h.cut FROM pgt_watermark_history AS h
          WHERE (d.frontier).snapshot IS NULL AND t.watermark_gating = 'hold_back' AND h.source_relid = d.source_relid
-             AND cut_is_readable(h.cut, d.captured_xid, COALESCE(cleaned, '{}'))
+             AND cut_is_readable(h.cut, d.captured_xid, d.captured_pos, COALESCE(cleaned, '{}'))
          ORDER BY h.history_id LIMIT 1)) AS p
     WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED';
     IF change_buffer IS NULL OR frontiers IS NULL THEN

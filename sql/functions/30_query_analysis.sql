@@ -29,23 +29,36 @@ $$;
 COMMENT ON FUNCTION pgtrickle.query_trees(regclass) IS
     'Parse trees of a view and of every view it reads, at any depth.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.relations_named(view regclass)
+    RETURNS TABLE (named_by oid, relid oid, whole_row boolean, only_itself boolean)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    WITH trees AS MATERIALIZED (
+        SELECT r.ev_class, t.tree FROM query_trees(view) AS t JOIN pg_rewrite AS r ON r.oid = t.rule),
+    named AS (
+        -- PostgreSQL 15 puts :inh behind four other fields and lists the view itself as OLD and NEW.
+        SELECT t.ev_class, m[1]::oid AS relid, m[2] = 'false' AS only_itself
+        FROM trees AS t
+        CROSS JOIN LATERAL regexp_matches(t.tree,
+            ':rtekind 0 :relid (\d+)(?: :relkind \w :rellockmode \d+ :tablesample <> :lateral \w+)? :inh (true|false)', 'g') AS m),
+    whole AS (
+        SELECT DISTINCT t.ev_class, m[1]::oid AS rowtype
+        FROM trees AS t CROSS JOIN LATERAL regexp_matches(t.tree, ':varattno 0 :vartype (\d+)', 'g') AS m)
+    SELECT n.ev_class, c.oid, (n.ev_class, c.reltype) IN (SELECT w.ev_class, w.rowtype FROM whole AS w), bool_or(n.only_itself)
+    FROM named AS n JOIN pg_class AS c ON c.oid = n.relid
+    WHERE c.oid <> n.ev_class
+    GROUP BY n.ev_class, c.oid, c.reltype
+$$;
+COMMENT ON FUNCTION pgtrickle.relations_named(regclass) IS
+    'Relations named by a view and by each view that it reads: whether a whole row is used there, and whether it is read without its children (ONLY).';
+
 CREATE OR REPLACE FUNCTION pgtrickle.query_relations(view regclass)
     RETURNS TABLE (relid oid, relkind "char", whole_row boolean, only_itself boolean)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    WITH named AS (
-        -- PostgreSQL 15 puts :inh behind four other fields and lists the view itself as OLD and NEW.
-        SELECT t.rule, m[1]::oid AS relid, m[2] = 'false' AS only_itself
-        FROM query_trees(view) AS t
-        CROSS JOIN LATERAL regexp_matches(t.tree,
-            ':rtekind 0 :relid (\d+)(?: :relkind \w :rellockmode \d+ :tablesample <> :lateral \w+)? :inh (true|false)', 'g') AS m),
-    whole AS (
-        SELECT DISTINCT m[1]::oid AS rowtype
-        FROM query_trees(view) AS t CROSS JOIN LATERAL regexp_matches(t.tree, ':varattno 0 :vartype (\d+)', 'g') AS m)
-    SELECT c.oid, c.relkind, c.reltype IN (SELECT rowtype FROM whole), bool_or(named.only_itself)
-    FROM named JOIN pg_rewrite AS r ON r.oid = named.rule JOIN pg_class AS c ON c.oid = named.relid
-    WHERE c.oid <> r.ev_class
-    GROUP BY c.oid, c.relkind, c.reltype
+    SELECT c.oid, c.relkind, bool_or(n.whole_row), bool_or(n.only_itself)
+    FROM relations_named(view) AS n JOIN pg_class AS c ON c.oid = n.relid
+    GROUP BY c.oid, c.relkind
 $$;
 COMMENT ON FUNCTION pgtrickle.query_relations(regclass) IS
     'Relations a view names, itself or through other views: whether a whole row of it is used, and whether it is read without its children (ONLY).';

@@ -55,17 +55,7 @@ AS $$
 DECLARE
     refused text;
 BEGIN
-    SELECT r.relid::regclass::text INTO refused FROM query_relations(view) AS r
-    WHERE NOT has_table_privilege(r.relid, 'SELECT') AND NOT (
-        has_any_column_privilege(r.relid, 'SELECT')
-        AND (SELECT bool_and(has_column_privilege(r.relid, name, 'SELECT'))
-             FROM unnest(columns_read(view, r.relid, r.whole_row)) AS name) IS NOT FALSE)
-    ORDER BY 1 LIMIT 1;
-    IF refused IS NOT NULL THEN
-        RAISE EXCEPTION 'permission denied for %', refused
-            USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
-                  HINT = format('GRANT SELECT ON %s TO %I.', refused, current_user);
-    END IF;
+    PERFORM refuse_access(p.code, p.message, p.hint) FROM access_problems(view) AS p WHERE p.code = '42501' ORDER BY p.message LIMIT 1;
     SELECT s.source_relid::text INTO refused FROM query_sources(view) AS s JOIN pg_class AS c ON c.oid = s.source_relid
     WHERE s.source_type <> 'UNCAPTURED' AND NOT pg_has_role(c.relowner, 'USAGE') ORDER BY 1 LIMIT 1;
     IF refused IS NOT NULL THEN
@@ -73,12 +63,34 @@ BEGIN
             USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
                   HINT = 'Create the stream table as a member of the role that owns its sources.';
     END IF;
-    SELECT r.relid::regclass::text INTO refused FROM query_relations(view) AS r WHERE row_security_active(r.relid) ORDER BY 1 LIMIT 1;
-    IF refused IS NOT NULL THEN
-        PERFORM refuse_query(format('row-level security filters what %I sees of %s', current_user, refused),
-            'Create and refresh the stream table as a role that the policies do not apply to.');
-    END IF;
+    PERFORM refuse_access(p.code, p.message, p.hint) FROM access_problems(view) AS p ORDER BY p.message LIMIT 1;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.check_source_rights(regclass) IS
-    'Error 42501 unless the current role may read, and have captured, what a view reads; 0A000 where row-level security applies to it.';
+    'Error 42501 unless everything below a view may be read by the role as which it is read there, and captured by the current role; '
+    '0A000 where row-level security would hide rows from one of these roles.';
+
+-- PostgreSQL tells keys apart by the output column that each was written for, and prints only their expressions.
+CREATE OR REPLACE FUNCTION pgtrickle.refuse_merged_keys(view regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
+AS $$
+DECLARE
+    printed CONSTANT text := view::text || '_printed';
+    keys bigint[];
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_rewrite AS r WHERE r.ev_class = view AND r.ev_action::text LIKE '%:groupingSets ({%') THEN
+        RETURN;
+    END IF;
+    EXECUTE format('CREATE VIEW %s AS %s', printed, pg_get_viewdef(view));
+    keys := ARRAY(
+        SELECT (SELECT count(*) FROM regexp_matches(r.ev_action::text, ':tleSortGroupRef', 'g'))
+        FROM pg_rewrite AS r WHERE r.ev_class IN (view, printed::regclass));
+    EXECUTE format('DROP VIEW %s', printed);
+    IF keys[1] <> keys[2] THEN
+        PERFORM refuse_query('GROUPING SETS, ROLLUP or CUBE tell apart output columns that are the same expression',
+            'Group in a subquery that gives each of them a name, such as (SELECT a AS x, a AS y FROM t) AS s.');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.refuse_merged_keys(regclass) IS
+    'Error 0A000 if grouping sets have two keys that are the same expression, which the text of a view does not tell apart.';

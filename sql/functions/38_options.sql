@@ -35,6 +35,9 @@ BEGIN
         PERFORM refuse_value('max_fixpoint_iterations', options.max_fixpoint_iterations::text, 'Use a number of rounds above zero.');
     ELSIF options.watermark_retention <= interval '0' THEN
         PERFORM refuse_value('watermark_retention', options.watermark_retention::text, 'Use an interval longer than zero.');
+    -- What PostgreSQL's own setting holds is milliseconds in an integer.
+    ELSIF options.statement_timeout < interval '1 ms' OR options.statement_timeout > interval '24 days' THEN
+        PERFORM refuse_value('statement_timeout', options.statement_timeout::text, 'Use an interval of up to 24 days.');
     END IF;
     PERFORM check_schedule(options.schedule, options.schedule_timezone);
 END
@@ -50,7 +53,7 @@ DECLARE
         'schedule', 'calculated', 'schedule_timezone', current_setting('TimeZone'), 'refresh_mode', 'AUTO', 'watermark_gating', 'auto',
         'require_watermark', false, 'tier', 'hot', 'watermark_tolerance', NULL, 'batch_tolerance', NULL, 'gate_deadline', NULL,
         'diamond_consistency', 'atomic', 'diamond_schedule_policy', 'fastest', 'fuse_ceiling', NULL,
-        'allow_circular', false, 'max_fixpoint_iterations', 100, 'watermark_retention', NULL);
+        'allow_circular', false, 'max_fixpoint_iterations', 100, 'watermark_retention', NULL, 'statement_timeout', NULL);
     stranger text;
 BEGIN
     SELECT n INTO stranger FROM unnest(names) AS n WHERE n IS NULL OR NOT defaults ? n;

@@ -93,6 +93,7 @@ BEGIN
                 PERFORM refuse_temporary(body, search_path);
         END;
     END LOOP;
+    PERFORM refuse_merged_keys(view_name::regclass);
     EXECUTE format('COMMENT ON VIEW %s IS %L', view_name, 'Defining query of stream table number ' || pgt_id);
     RETURN view_name::regclass;
 END
@@ -216,12 +217,12 @@ COMMENT ON FUNCTION pgtrickle.view_stamp(regclass) IS
 CREATE OR REPLACE FUNCTION pgtrickle.record_source(pgt_id integer, source regclass, source_type text, columns text[]) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    INSERT INTO pgt_dependencies AS d (pgt_id, source_relid, source_name, source_type, columns_used, captured_xid)
-    VALUES (pgt_id, source, qualified_name(source), source_type, columns,
-            CASE WHEN source_type <> 'UNCAPTURED' THEN install_capture(source, columns) END)
+    INSERT INTO pgt_dependencies AS d (pgt_id, source_relid, source_name, source_type, columns_used, captured_xid, captured_pos)
+    SELECT pgt_id, source, qualified_name(source), source_type, columns, (c.since).xid, (c.since).pos
+    FROM (SELECT CASE WHEN source_type <> 'UNCAPTURED' THEN install_capture(source, columns) END AS since) AS c
     ON CONFLICT ON CONSTRAINT pgt_dependencies_pkey DO UPDATE
     SET source_name = EXCLUDED.source_name, source_type = EXCLUDED.source_type,
-        columns_used = EXCLUDED.columns_used, captured_xid = EXCLUDED.captured_xid
+        columns_used = EXCLUDED.columns_used, captured_xid = EXCLUDED.captured_xid, captured_pos = EXCLUDED.captured_pos
 $$;
 COMMENT ON FUNCTION pgtrickle.record_source(integer, regclass, text, text[]) IS
     'Records a dependency and has its columns captured.';

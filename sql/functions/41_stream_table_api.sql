@@ -9,6 +9,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table(
         allow_circular boolean DEFAULT false, max_fixpoint_iterations integer DEFAULT 100,
         batch_tolerance bigint DEFAULT NULL,
         watermark_retention interval DEFAULT NULL, output_mode text DEFAULT 'update', window_end text DEFAULT NULL,
+        statement_timeout interval DEFAULT NULL,
         -- Evaluated in the caller's session: unqualified names mean what they mean there.
         search_path text DEFAULT current_setting('search_path')) RETURNS integer
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -36,6 +37,7 @@ BEGIN
     options.watermark_retention := watermark_retention;
     options.output_mode := output_mode;
     options.window_end := window_end;
+    options.statement_timeout := statement_timeout;
     PERFORM check_options(options);
     IF query IS NULL THEN
         PERFORM refuse_value('query', NULL, 'Give a SELECT statement.');
@@ -50,25 +52,27 @@ BEGIN
     INSERT INTO pgt_stream_tables (
         pgt_id, pgt_relid, pgt_schema, pgt_name, defining_query, view_relid, schedule, schedule_timezone, refresh_mode,
         watermark_gating, require_watermark, tier, watermark_tolerance, gate_deadline, diamond_consistency, diamond_schedule_policy,
-        fuse_ceiling, allow_circular, max_fixpoint_iterations, batch_tolerance, watermark_retention, output_mode, window_end, session_settings, full_reason, time_dependent, system_identifier)
+        fuse_ceiling, allow_circular, max_fixpoint_iterations, batch_tolerance, watermark_retention, output_mode, window_end, statement_timeout, session_settings, full_reason, time_dependent, system_identifier)
     OVERRIDING SYSTEM VALUE
     VALUES (id, create_storage(target.schema_name, target.table_name, view), target.schema_name, target.table_name,
             query, view, schedule, schedule_timezone, refresh_mode,
             watermark_gating, require_watermark, tier, watermark_tolerance, gate_deadline, diamond_consistency, diamond_schedule_policy,
-            fuse_ceiling, allow_circular, max_fixpoint_iterations, batch_tolerance, watermark_retention, output_mode, window_end, session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
+            fuse_ceiling, allow_circular, max_fixpoint_iterations, batch_tolerance, watermark_retention, output_mode, window_end, statement_timeout, session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
             full_reason(view), time_dependence(view) IS NOT NULL, (SELECT system_identifier FROM pg_control_system()));
     PERFORM record_sources(id);
+    PERFORM tell_of_policies(id);
     PERFORM check_windows_close(id);
     PERFORM check_hold_back();
-    PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);
+    PERFORM tell('pgtrickle_refresh', jsonb_build_object('pgt_id', id));
     RETURN id;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table(
-    text, text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, bigint, interval, text, text, text) IS
+    text, text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, bigint, interval, text, text, interval, text) IS
     'Creates a stream table from a query and has its sources captured; returns its number. It is filled by the next refresh. '
     'schedule is ''calculated'', an interval, or a cron expression in schedule_timezone; refresh_mode AUTO, DIFFERENTIAL or FULL; watermark_gating auto, none, gate or hold_back; '
-    'tier hot, warm, cold or frozen; diamond_consistency atomic or none; diamond_schedule_policy fastest or slowest; output_mode update, append or complete.';
+    'tier hot, warm, cold or frozen; diamond_consistency atomic or none; diamond_schedule_policy fastest or slowest; output_mode update, append or complete. '
+    'A refresh fails when one of its statements runs for longer than statement_timeout.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.store_options(options pgtrickle.pgt_stream_tables) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -79,7 +83,7 @@ AS $$
         watermark_tolerance = options.watermark_tolerance, gate_deadline = options.gate_deadline,
         diamond_consistency = options.diamond_consistency, diamond_schedule_policy = options.diamond_schedule_policy,
         fuse_ceiling = options.fuse_ceiling, batch_tolerance = options.batch_tolerance,
-        watermark_retention = options.watermark_retention,
+        watermark_retention = options.watermark_retention, statement_timeout = options.statement_timeout,
         allow_circular = options.allow_circular, max_fixpoint_iterations = options.max_fixpoint_iterations,
         next_due_at = CASE WHEN (t.schedule, t.schedule_timezone, t.tier) = (options.schedule, options.schedule_timezone, options.tier)
                            THEN t.next_due_at END,
@@ -99,6 +103,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.alter_stream_table(
         diamond_consistency text DEFAULT NULL, diamond_schedule_policy text DEFAULT NULL, fuse_ceiling bigint DEFAULT NULL,
         allow_circular boolean DEFAULT NULL, max_fixpoint_iterations integer DEFAULT NULL, query text DEFAULT NULL,
         batch_tolerance bigint DEFAULT NULL, watermark_retention interval DEFAULT NULL,
+        statement_timeout interval DEFAULT NULL,
         reset text[] DEFAULT '{}', search_path text DEFAULT current_setting('search_path')) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
@@ -115,11 +120,12 @@ BEGIN
         'tier', tier, 'schedule_timezone', schedule_timezone, 'watermark_tolerance', watermark_tolerance, 'gate_deadline', gate_deadline,
         'diamond_consistency', diamond_consistency, 'diamond_schedule_policy', diamond_schedule_policy, 'fuse_ceiling', fuse_ceiling,
         'allow_circular', allow_circular, 'max_fixpoint_iterations', max_fixpoint_iterations, 'batch_tolerance', batch_tolerance,
-        'watermark_retention', watermark_retention)));
+        'watermark_retention', watermark_retention, 'statement_timeout', statement_timeout)));
     PERFORM check_options(options);
     PERFORM store_options(options);
     IF query IS NOT NULL THEN
         PERFORM adopt_query(id, query, search_path);
+        PERFORM tell_of_policies(id);
         PERFORM check_windows_close(id);
     ELSE
         PERFORM check_cycle(id);
@@ -128,11 +134,11 @@ BEGIN
     PERFORM refuse_differential(required_mode(t), t.full_reason) FROM pgt_stream_tables AS t
     WHERE t.pgt_id = id AND (query IS NOT NULL OR alter_stream_table.refresh_mode IS NOT NULL);
     PERFORM check_hold_back();
-    PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);
+    PERFORM tell('pgtrickle_refresh', jsonb_build_object('pgt_id', id));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.alter_stream_table(
-    text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, text, bigint, interval, text[], text) IS
+    text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, text, bigint, interval, interval, text[], text) IS
     'Changes options of a stream table; those left NULL stay, those named in reset go back to their defaults. A new query must have the same columns '
     'and has the stream table computed anew; windows that append emitted stay as they are. Acts at the next tick.';
 
@@ -194,11 +200,28 @@ $$;
 COMMENT ON FUNCTION pgtrickle.drop_alone(integer, boolean) IS
     'Drops a stream table that no other one reads; with cascade also the views that do.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.drop_with_dependents(id integer, cascade boolean) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT drop_alone(d.pgt_id, cascade) FROM downstream_tables(id) AS d WHERE cascade OR d.pgt_id = id ORDER BY d.pgt_id DESC
+$$;
+COMMENT ON FUNCTION pgtrickle.drop_with_dependents(integer, boolean) IS
+    'Drops a stream table, with cascade after those that read it.';
+
+-- A refresh may use the hidden view and wait, in another session, for a row that is locked here.
+CREATE OR REPLACE FUNCTION pgtrickle.drop_or_give_up(id integer, cascade boolean) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET lock_timeout = '30s'
+AS $$
+BEGIN
+    PERFORM drop_with_dependents(id, cascade);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.drop_or_give_up(integer, boolean) IS
+    'The same for a caller who set no lock_timeout: it waits for half a minute.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.drop_stream_table(
         name text, cascade boolean DEFAULT false, search_path text DEFAULT current_setting('search_path')) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
-    -- A refresh may use the hidden view and wait, in another session, for a row that is locked here.
-    SET lock_timeout = '30s'
 AS $$
 DECLARE
     id CONSTANT integer := stream_table_id(name, search_path);
@@ -206,8 +229,13 @@ BEGIN
     IF NOT cascade THEN
         PERFORM refuse_dependents(id);
     END IF;
-    PERFORM drop_alone(d.pgt_id, cascade) FROM downstream_tables(id) AS d WHERE cascade OR d.pgt_id = id ORDER BY d.pgt_id DESC;
+    IF current_setting('lock_timeout')::interval = '0' THEN
+        PERFORM drop_or_give_up(id, cascade);
+    ELSE
+        PERFORM drop_with_dependents(id, cascade);
+    END IF;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.drop_stream_table(text, boolean, text) IS
-    'Drops a stream table with its rows, and the capture nobody else needs. With cascade also the stream tables and views that read it.';
+    'Drops a stream table with its rows, and the capture nobody else needs. With cascade also the stream tables and views that read it. '
+    'Waits for what uses them up to lock_timeout, or half a minute.';

@@ -1,5 +1,16 @@
 -- Pausing and resuming.
 
+CREATE OR REPLACE FUNCTION pgtrickle.halted(stream_table pgtrickle.pgt_stream_tables) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT CASE
+        WHEN (stream_table).paused THEN 'paused'
+        WHEN (stream_table).tier = 'frozen' THEN 'frozen'
+        WHEN (stream_table).status = 'SUSPENDED' THEN 'suspended'
+        WHEN (stream_table).retry_at > now() THEN 'left alone after a failure' END
+$$;
+COMMENT ON FUNCTION pgtrickle.halted(pgtrickle.pgt_stream_tables) IS 'Why ticks leave a stream table alone, or NULL.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.pause_stream_table(
         name text DEFAULT NULL, search_path text DEFAULT current_setting('search_path')) RETURNS integer
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -30,7 +41,7 @@ BEGIN
     WHERE (id IS NULL OR t.pgt_id = id)
         AND (t.paused OR t.status = 'SUSPENDED' OR t.consecutive_failures > 0 OR t.retry_at IS NOT NULL);
     GET DIAGNOSTICS changed = ROW_COUNT;
-    PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);
+    PERFORM tell('pgtrickle_refresh', jsonb_build_object('pgt_id', id));
     RETURN changed;
 END
 $$;

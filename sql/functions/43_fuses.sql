@@ -17,7 +17,7 @@ BEGIN
         RAISE EXCEPTION 'the fuse of % has not blown', name
             USING ERRCODE = '55000', CONSTRAINT = 'invalid_argument', HINT = 'There is nothing to decide.';
     END IF;
-    PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id)::text);
+    PERFORM tell('pgtrickle_refresh', jsonb_build_object('pgt_id', id));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.reset_fuse(text, text, text) IS

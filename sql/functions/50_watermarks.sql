@@ -132,8 +132,8 @@ BEGIN
     WHERE w.source_relid = source;
     INSERT INTO pgt_watermark_history (source_relid, watermark, batch, cut, advanced_at, advanced_by)
     SELECT w.source_relid, w.watermark, w.batch, w.cut, w.advanced_at, w.advanced_by FROM pgt_watermarks AS w WHERE w.source_relid = source;
-    PERFORM pg_notify('pgtrickle_watermark', jsonb_strip_nulls(jsonb_build_object(
-        'source', qualified_name(source), 'watermark', (reached).watermark, 'batch', (reached).batch))::text);
+    PERFORM tell('pgtrickle_watermark', jsonb_strip_nulls(jsonb_build_object(
+        'source', qualified_name(source), 'watermark', (reached).watermark, 'batch', (reached).batch)));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.advance(regclass, pgtrickle.progress) IS 'Advances the watermark of a source, of either kind.';
@@ -147,7 +147,8 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, timestamptz) IS
     'Says that the source is complete through this event time, as of this point of the caller''s transaction. Needs INSERT on the source. '
-    'An equal watermark only records that the loader is alive, and ends that the source is idle; a lower one is error 22000, one outside the years 1 to 9999 is 22023; ''infinity'' means no more data will come.';
+    'An equal watermark only records that the loader is alive, and ends that the source is idle; a lower one is error 22000, one outside the years 1 to 9999 is 22023; ''infinity'' means no more data will come. '
+    'It wakes the refresher by NOTIFY; for a transaction that is to be prepared: SET LOCAL pgtrickle.notify = off.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermark bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp

@@ -26,12 +26,12 @@ BEGIN
     PERFORM check_loader(source, 'ungate');
     UPDATE pgt_source_gates AS g SET ungated_at = clock_timestamp() WHERE g.source_relid = source AND g.ungated_at IS NULL;
     IF FOUND THEN
-        PERFORM pg_notify('pgtrickle_watermark', jsonb_build_object('source', qualified_name(source), 'ungated', true)::text);
+        PERFORM tell('pgtrickle_watermark', jsonb_build_object('source', qualified_name(source), 'ungated', true));
     END IF;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.ungate_source(regclass) IS
-    'Opens the gate of a source as of the caller''s commit, and wakes the refresher. Needs INSERT on the source. Harmless where there is no gate.';
+    'Opens the gate of a source as of the caller''s commit, and wakes the refresher, unless pgtrickle.notify is off, as a transaction that is to be prepared needs it. Needs INSERT on the source. Harmless where there is no gate.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.held_sources(sources regclass[]) RETURNS TABLE (source regclass, sentence text)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp

@@ -48,7 +48,7 @@ BEGIN
         RAISE EXCEPTION '% never advanced, so there is nothing at which it could be idle', source
             USING ERRCODE = '55000', CONSTRAINT = 'invalid_argument', HINT = 'Advance its watermark first.';
     END IF;
-    PERFORM pg_notify('pgtrickle_watermark', jsonb_build_object('source', qualified_name(source), 'idle', true)::text);
+    PERFORM tell('pgtrickle_watermark', jsonb_build_object('source', qualified_name(source), 'idle', true));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.mark_idle(regclass) IS

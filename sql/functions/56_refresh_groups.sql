@@ -37,7 +37,7 @@ BEGIN
         RAISE EXCEPTION 'refresh group % already exists', quote_literal(group_name)
             USING ERRCODE = '42710', CONSTRAINT = 'invalid_argument', HINT = 'Drop it first, or choose another name.';
     END IF;
-    PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('refresh_group', group_name)::text);
+    PERFORM tell('pgtrickle_refresh', jsonb_build_object('refresh_group', group_name));
     RETURN id;
 END
 $$;

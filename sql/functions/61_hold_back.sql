@@ -10,26 +10,34 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.unbounded() IS 'No bound on the advances of a source.';
 
--- Cuts of a source form a chain and only older ones become unreadable: if the newest is not readable, none is.
-CREATE OR REPLACE FUNCTION pgtrickle.latest_entry(p_pgt_id integer, p_source regclass, not_after pgtrickle.progress)
+CREATE OR REPLACE FUNCTION pgtrickle.latest_entry(p_source regclass, not_after pgtrickle.progress)
     RETURNS TABLE (source regclass, progress pgtrickle.progress, cut pgtrickle.cut)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT h.source_relid, h.progress, h.cut
-    FROM (SELECT * FROM pgt_watermark_history AS all_of_it WHERE all_of_it.source_relid = p_source AND all_of_it.progress <= not_after
-          ORDER BY all_of_it.progress DESC LIMIT 1) AS h
-    WHERE NOT EXISTS (
-        SELECT FROM pgt_dependencies AS d LEFT JOIN pgt_change_tracking AS t USING (source_relid)
-        WHERE d.pgt_id = p_pgt_id AND d.source_relid = p_source
-            AND cut_is_readable(h.cut, d.captured_xid, COALESCE(t.cleaned_through, '{}')) IS NOT TRUE);
+    SELECT h.source_relid, h.progress, h.cut FROM pgt_watermark_history AS h
+    WHERE h.source_relid = p_source AND h.progress <= not_after ORDER BY h.progress DESC LIMIT 1;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.latest_entry(integer, regclass, pgtrickle.progress) IS
-    'The newest advance of a source not after a watermark, if the stream table can read the source at its cut (or does not read it itself).';
+COMMENT ON FUNCTION pgtrickle.latest_entry(regclass, pgtrickle.progress) IS
+    'The newest advance of a source not after a watermark, whether or not its changes since are still kept.';
 
--- Compares watermarks only: whether the cuts can be read is asked once, for what was found. Where they cannot, no older one can.
+CREATE OR REPLACE FUNCTION pgtrickle.can_read(readers integer[], p_source regclass, c pgtrickle.cut) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN NOT EXISTS (
+        SELECT FROM pgt_dependencies AS d LEFT JOIN pgt_change_tracking AS t USING (source_relid)
+        WHERE d.pgt_id = ANY (readers) AND d.source_relid = p_source
+            AND NOT cut_is_readable(c, d.captured_xid, d.captured_pos, COALESCE(t.cleaned_through, '{}')));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.can_read(integer[], regclass, pgtrickle.cut) IS
+    'Whether those of these stream tables that read the source themselves can read it at this cut.';
+
+-- Which cuts belong to a watermark follows from the watermarks alone. What of that can be read depends on who else keeps
+-- the changes: it may make a stream table wait, but never choose another cut.
 CREATE OR REPLACE FUNCTION pgtrickle.agreed_progress(loading regclass[], tolerance pgtrickle.distance, not_before pgtrickle.progress)
     RETURNS pgtrickle.progress
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -79,32 +87,28 @@ BEGIN
             members.loading, (SELECT tolerance_of(stream_table, g) FROM pgt_watermark_groups AS g WHERE g.group_id = p_group_id),
             ROW(stream_table.effective_watermark, stream_table.effective_batch)::progress);
     END IF;
-    IF agreed IS NULL THEN
+    -- After a restore into another cluster there are watermarks without a history.
+    IF agreed IS NULL OR EXISTS (
+        SELECT FROM unnest(members.idling || members.exhausted) AS s WHERE NOT EXISTS (SELECT FROM latest_entry(s, unbounded())))
+    THEN
         RETURN;
     END IF;
-    IF members.idling || members.exhausted = '{}' THEN
-        RETURN QUERY
-            SELECT v.source, v.progress, v.cut, false
-            FROM (SELECT e.*, count(*) OVER () AS found FROM unnest(members.loading) AS s CROSS JOIN LATERAL latest_entry(p_pgt_id, s, agreed) AS e) AS v
-            WHERE v.found = cardinality(members.loading);
-        RETURN;
-    END IF;
+    RETURN QUERY SELECT e.*, false FROM unnest(members.loading) AS s CROSS JOIN LATERAL latest_entry(s, agreed) AS e;
     -- An idle source is read where it stopped; where its history begins only after what is agreed on, at its newest.
-    RETURN QUERY
-        WITH entries AS (
-            SELECT e.*, false AS idle FROM unnest(members.loading) AS s CROSS JOIN LATERAL latest_entry(p_pgt_id, s, agreed) AS e
-            UNION ALL
+    IF members.idling <> '{}' THEN
+        RETURN QUERY
             SELECT e.*, true FROM unnest(members.idling) AS s CROSS JOIN LATERAL (
                 SELECT i.* FROM unnest(ARRAY[agreed, unbounded()]) AS u(watermark, batch)
-                CROSS JOIN LATERAL latest_entry(p_pgt_id, s, ROW(u.watermark, u.batch)::progress) AS i
-                ORDER BY i.progress LIMIT 1) AS e
-            UNION ALL
-            SELECT e.*, false FROM unnest(members.exhausted) AS s CROSS JOIN LATERAL latest_entry(p_pgt_id, s, unbounded()) AS e)
-        SELECT * FROM entries WHERE (SELECT count(*) FROM entries) = cardinality(members.loading || members.idling || members.exhausted);
+                CROSS JOIN LATERAL latest_entry(s, ROW(u.watermark, u.batch)::progress) AS i
+                ORDER BY i.progress LIMIT 1) AS e;
+    END IF;
+    IF members.exhausted <> '{}' THEN
+        RETURN QUERY SELECT e.*, false FROM unnest(members.exhausted) AS s CROSS JOIN LATERAL latest_entry(s, unbounded()) AS e;
+    END IF;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.agreed_entries(integer, integer) IS
-    'One advance per source of the group: those of the newest watermark at which they lie within the tolerance and which the stream table can read. '
+    'One advance per source of the group: those of the newest watermark at which they lie within the tolerance. '
     'No rows if there is none. Exhausted sources take part with their last, idle ones with their newest not after it.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.frontier_caps(p_pgt_id integer, sources regclass[]) RETURNS jsonb
@@ -115,7 +119,7 @@ BEGIN
         SELECT COALESCE(jsonb_object_agg(d.source_relid::oid, to_jsonb(d.frontier)), '{}')
         FROM pgt_dependencies AS d
         WHERE d.pgt_id = p_pgt_id AND d.source_relid = ANY (sources) AND d.source_type = 'TABLE'
-            AND pg_visible_in_snapshot(d.captured_xid, (d.frontier).snapshot));
+            AND covers(d.frontier, d.captured_xid, d.captured_pos));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.frontier_caps(integer, regclass[]) IS
@@ -133,23 +137,24 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.lower_caps(jsonb, jsonb) IS 'Both sets of caps; the lower cut where a source is in both.';
 
--- A cut that became unreadable because the buffer was cleaned lies behind what a filled stream table shows.
+-- Cuts of a source form a chain and only older ones become unreadable: if the newest is not readable, none is. One that
+-- became so because the buffer was cleaned lies behind what a filled stream table shows.
 CREATE OR REPLACE FUNCTION pgtrickle.missing_entry(
-        p_pgt_id integer, watermark_group pgtrickle.pgt_watermark_groups, frontiers jsonb, OUT source regclass, OUT overtaken boolean)
+        watermark_group pgtrickle.pgt_watermark_groups, readers integer[], OUT source regclass, OUT overtaken boolean)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
     SELECT s, o.overtaken INTO source, overtaken
     FROM unnest(watermark_group.sources) AS s CROSS JOIN LATERAL (
-        SELECT frontiers ? s::oid::text AND EXISTS (
-            SELECT FROM pgt_dependencies AS d JOIN pgt_watermarks AS w USING (source_relid)
-            WHERE d.pgt_id = p_pgt_id AND d.source_relid = s AND pg_visible_in_snapshot(d.captured_xid, (w.cut).snapshot))) AS o(overtaken)
-    WHERE NOT EXISTS (SELECT FROM latest_entry(p_pgt_id, s, unbounded()) AS e WHERE kind_of(e.progress) = group_kind(watermark_group))
+        SELECT COALESCE(bool_and(covers(d.frontier, d.captured_xid, d.captured_pos) AND covers(w.cut, d.captured_xid, d.captured_pos)), false) AS overtaken
+        FROM pgt_dependencies AS d JOIN pgt_watermarks AS w USING (source_relid) WHERE d.pgt_id = ANY (readers) AND d.source_relid = s) AS o
+    WHERE NOT EXISTS (
+        SELECT FROM latest_entry(s, unbounded()) AS e WHERE kind_of(e.progress) = group_kind(watermark_group) AND can_read(readers, s, e.cut))
     ORDER BY o.overtaken, array_position(watermark_group.sources, s) LIMIT 1;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.missing_entry(integer, pgtrickle.pgt_watermark_groups, jsonb) IS
-    'A source of the group without an advance of its kind that the stream table can read, if there is one, and whether the stream table shows more than it already.';
+COMMENT ON FUNCTION pgtrickle.missing_entry(pgtrickle.pgt_watermark_groups, integer[]) IS
+    'A source of the group without an advance of its kind that these stream tables can read, if there is one, and whether all that read it show more than it already.';
 
 -- Tables of one chain must choose the same time, or the upper one would mix two.
 CREATE OR REPLACE FUNCTION pgtrickle.other_tolerance(p_pgt_id integer, upstream integer[], p_group_id integer) RETURNS text
@@ -171,66 +176,104 @@ $$;
 COMMENT ON FUNCTION pgtrickle.other_tolerance(integer, integer[], integer) IS
     'Which stream table below a hold_back one chooses the cuts of the group within another tolerance, as part of a sentence; NULL if none.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.agreement(
+        p_pgt_id integer, p_group_id integer, upstream integer[],
+        OUT effective pgtrickle.progress, OUT agreed pgtrickle.progress, OUT caps jsonb, OUT behind regclass, OUT unreadable regclass, OUT idle text)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    found record;
+BEGIN
+    SELECT array_agg(e.progress ORDER BY e.progress) AS all_of_them, array_agg(e.progress ORDER BY e.progress) FILTER (WHERE NOT e.idle) AS loading,
+           COALESCE(jsonb_object_agg(e.source::oid, to_jsonb(e.cut)) FILTER (WHERE d.direct), '{}') AS caps, min(e.source::oid) FILTER (WHERE d.behind) AS behind,
+           min(e.source::oid) FILTER (WHERE NOT can_read(upstream, e.source, e.cut)) AS unreadable,
+           string_agg(format('%s (idle at %s)', e.source, progress_text(e.progress)), ', ' ORDER BY e.source::text) FILTER (WHERE e.idle) AS idle
+    INTO found
+    FROM agreed_entries(p_pgt_id, p_group_id) AS e CROSS JOIN LATERAL (
+        SELECT bool_or(d.pgt_id = p_pgt_id) AS direct, bool_or(NOT cut_covers(e.cut, d.frontier)) AS behind
+        FROM pgt_dependencies AS d WHERE d.pgt_id = ANY (upstream) AND d.source_relid = e.source AND d.source_type = 'TABLE') AS d;
+    effective := found.all_of_them[1];
+    agreed := COALESCE(found.loading[1], found.all_of_them[cardinality(found.all_of_them)]);
+    caps := found.caps;
+    behind := found.behind;
+    unreadable := found.unreadable;
+    idle := found.idle;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.agreement(integer, integer, integer[]) IS
+    'At which cuts the sources of a group agree, by their watermarks alone: how far that is complete, and of which source the cut does not cover what '
+    'the stream table, or one that it reads, shows, or can be read no longer, or not yet. All NULL where they agree at none.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.hold_back_group(
         p_pgt_id integer, p_group_id integer, upstream integer[],
-        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb)
+        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb, OUT let_through pgtrickle.progress)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     watermark_group CONSTANT pgt_watermark_groups := (SELECT g FROM pgt_watermark_groups AS g WHERE g.group_id = p_group_id);
     stream_table CONSTANT pgt_stream_tables := (SELECT t FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id);
-    agreement record;
-    frontiers jsonb;
+    found CONSTANT record := agreement(p_pgt_id, p_group_id, upstream);
+    obstacle CONSTANT text := CASE WHEN cardinality(upstream) > 1 THEN other_tolerance(p_pgt_id, upstream, p_group_id) END;
     missing record;
-    behind regclass;
-    obstacle text := CASE WHEN cardinality(upstream) > 1 THEN other_tolerance(p_pgt_id, upstream, p_group_id) END;
+    staying record;
 BEGIN
     decision := 'run';
-    caps := '{}';
-    SELECT array_agg(e.progress ORDER BY e.progress) AS all_of_them, array_agg(e.progress ORDER BY e.progress) FILTER (WHERE NOT e.idle) AS loading,
-           COALESCE(jsonb_object_agg(e.source::oid, to_jsonb(e.cut)) FILTER (WHERE d.direct), '{}') AS caps, min(e.source::oid) FILTER (WHERE d.behind) AS behind,
-           string_agg(format('%s (idle at %s)', e.source, progress_text(e.progress)), ', ' ORDER BY e.source::text) FILTER (WHERE e.idle) AS idle
-    INTO agreement
-    FROM agreed_entries(p_pgt_id, p_group_id) AS e CROSS JOIN LATERAL (
-        SELECT bool_or(d.pgt_id = p_pgt_id) AS direct, bool_or(NOT cut_covers(e.cut, d.frontier)) AS behind
-        FROM pgt_dependencies AS d WHERE d.pgt_id = ANY (upstream) AND d.source_relid = e.source AND d.source_type = 'TABLE') AS d;
-    effective := agreement.all_of_them[1];
-    caps := agreement.caps;
-    behind := agreement.behind;
-    IF effective IS NULL OR behind IS NOT NULL THEN
-        frontiers := frontier_caps(p_pgt_id, watermark_group.sources);
-        missing := missing_entry(p_pgt_id, watermark_group, frontiers);
+    effective := found.effective;
+    caps := found.caps;
+    IF effective IS NULL OR found.behind IS NOT NULL OR found.unreadable IS NOT NULL THEN
+        caps := frontier_caps(p_pgt_id, watermark_group.sources);
+        missing := missing_entry(watermark_group, upstream);
         IF NOT missing.overtaken THEN
-            waiting_for := missing.source;
-            reason := format('%s: %s %s', watermark_group.group_name, missing.source,
-                CASE WHEN EXISTS (SELECT FROM pgt_watermarks AS w WHERE w.source_relid = missing.source)
-                     THEN 'has not advanced since its changes are captured' ELSE 'never advanced' END);
+            waiting_for := (SELECT array_to_string(NULLIF(a.never_advanced, '{}'), ', ') FROM group_alignment(p_group_id) AS a);
+            reason := COALESCE(waiting_for || ' never advanced', missing.source || ' has not advanced since its changes are captured');
+            waiting_for := COALESCE(waiting_for, missing.source::text);
             decision := CASE WHEN stream_table.require_watermark THEN 'waiting' ELSE 'run' END;
             effective := NULL;
+            caps := '{}';
             RETURN;
         END IF;
-        behind := COALESCE(missing.source, behind);
-        -- Of the kind of this group only: of the other one another group decides.
-        effective := CASE WHEN watermark_group.batch_tolerance IS NULL THEN ROW(stream_table.effective_watermark, NULL)::progress
-                          ELSE ROW(NULL, stream_table.effective_batch)::progress END;
-        caps := frontiers;
-        waiting_for := COALESCE(behind, (SELECT a.slowest FROM group_alignment(p_group_id) AS a));
-        reason := format('%s: %s', watermark_group.group_name, CASE
-            WHEN behind IS NOT NULL THEN format('stays where it is until a watermark of %s covers what it shows', behind)
-            ELSE format('there is no %s at which its sources agree, waiting for %s',
-                        CASE WHEN watermark_group.batch_tolerance IS NULL THEN 'event time' ELSE 'batch' END, waiting_for) END);
-        -- Caps keep tables in place, but not the stream tables among the sources, of which some may move on meanwhile.
-        decision := CASE WHEN frontiers = '{}' AND stream_table.status = 'INITIALIZING' OR behind IS NOT NULL AND cardinality(upstream) > 1
-                         THEN 'waiting' ELSE 'run' END;
+        staying := stay(stream_table, watermark_group, upstream, COALESCE(missing.source, found.behind), found.unreadable, caps);
+        decision := staying.decision;
+        reason := staying.reason;
+        waiting_for := staying.waiting_for;
+        effective := staying.effective;
     ELSE
-        reason := format('%s: agrees at %s', watermark_group.group_name,
-                         progress_text(COALESCE(agreement.loading[1], agreement.all_of_them[cardinality(agreement.all_of_them)]))) || COALESCE(', without ' || agreement.idle, '');
+        let_through := effective;
+        reason := format('agrees at %s', progress_text(found.agreed)) || COALESCE(', without ' || found.idle, '');
     END IF;
     IF obstacle IS NOT NULL THEN
         decision := 'waiting';
-        reason := format('%s: %s', watermark_group.group_name, obstacle);
+        reason := obstacle;
     END IF;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.hold_back_group(integer, integer, integer[]) IS
-    'What one group asks of a hold_back stream table: at which cut to read each source.';
+    'What one group asks of a hold_back stream table: at which cut to read each source, and with let_through through which watermark it agrees now.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.stay(
+        stream_table pgtrickle.pgt_stream_tables, watermark_group pgtrickle.pgt_watermark_groups, upstream integer[],
+        behind regclass, unreadable regclass, frontiers jsonb,
+        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    waiting_for := COALESCE(behind, (SELECT a.slowest FROM group_alignment(watermark_group.group_id) AS a));
+    reason := CASE
+        WHEN behind IS NOT NULL THEN format('stays where it is until a watermark of %s covers what it shows', behind)
+        WHEN unreadable IS NOT NULL THEN format('waits for a later agreement: what %s held at this one is no longer known', unreadable)
+        ELSE format('there is no %s at which its sources agree, waiting for %s',
+                    CASE WHEN watermark_group.batch_tolerance IS NULL THEN 'event time' ELSE 'batch' END, waiting_for) END;
+    -- Of the kind of this group only: of the other one another group decides.
+    effective := CASE WHEN watermark_group.batch_tolerance IS NULL THEN ROW(stream_table.effective_watermark, NULL)::progress
+                      ELSE ROW(NULL, stream_table.effective_batch)::progress END;
+    -- Frontiers keep in place what has one, but not the stream tables among the sources, of which some may move on meanwhile.
+    decision := CASE WHEN frontiers = '{}' AND stream_table.status = 'INITIALIZING' OR behind IS NOT NULL AND cardinality(upstream) > 1
+                        OR behind IS NULL AND unreadable IS NOT NULL OR EXISTS (
+                            SELECT FROM pgt_dependencies AS d
+                            WHERE d.pgt_id = stream_table.pgt_id AND d.source_relid = ANY (watermark_group.sources) AND d.source_type = 'TABLE'
+                                AND NOT frontiers ? d.source_relid::oid::text)
+                     THEN 'waiting' ELSE 'run' END;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.stay(pgtrickle.pgt_stream_tables, pgtrickle.pgt_watermark_groups, integer[], regclass, regclass, jsonb) IS
+    'What a hold_back stream table does that cannot be read at the newest cuts of a group: it stays at its frontiers, or waits where it has none.';

@@ -2,7 +2,7 @@
 
 CREATE OR REPLACE FUNCTION pgtrickle.gate_group(
         p_pgt_id integer, p_group_id integer,
-        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb)
+        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb, OUT let_through pgtrickle.progress)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
@@ -14,25 +14,53 @@ BEGIN
     caps := '{}';
     IF alignment.aligned IS NULL THEN
         waiting_for := array_to_string(alignment.never_advanced, ', ');
-        reason := format('%s: %s never advanced', alignment.group_name, waiting_for);
+        reason := format('%s never advanced', waiting_for);
         IF stream_table.require_watermark THEN
             decision := 'waiting';
         END IF;
         RETURN;
     END IF;
     effective := alignment.complete_through;
-    reason := format('%s: aligned at %s', alignment.group_name, progress_text(alignment.low))
+    reason := format('aligned at %s', progress_text(alignment.low))
         || COALESCE(', without ' || NULLIF(array_to_string(alignment.idle, ', '), '') || ' (idle)', '');
-    IF NOT alignment.aligned THEN
+    IF alignment.aligned THEN
+        let_through := effective;
+    ELSE
         decision := 'gated';
         waiting_for := alignment.slowest;
-        reason := format('%s: %s is %s behind %s, tolerance %s',
-                         alignment.group_name, alignment.slowest, distance_text(alignment.lag), alignment.fastest, distance_text(alignment.tolerance));
+        reason := format('%s is %s behind %s, tolerance %s',
+                         alignment.slowest, distance_text(alignment.lag), alignment.fastest, distance_text(alignment.tolerance));
     END IF;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.gate_group(integer, integer) IS
-    'What one group asks of a gated stream table: whether it may refresh.';
+    'What one group asks of a gated stream table: whether it may refresh, and with let_through through which watermark it is aligned now.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.farthest(a jsonb, b jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp SET TimeZone = 'UTC'
+AS $$
+BEGIN
+    RETURN (
+        SELECT COALESCE(jsonb_object_agg(m.key, to_jsonb(ROW(m.watermark, m.batch)::progress)), '{}')
+        FROM (SELECT e.key, max((p.reached).watermark) AS watermark, max((p.reached).batch) AS batch
+              FROM (SELECT * FROM jsonb_each(a) UNION ALL SELECT * FROM jsonb_each(b)) AS e
+              CROSS JOIN LATERAL (SELECT jsonb_populate_record(NULL::progress, e.value) AS reached) AS p GROUP BY e.key) AS m);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.farthest(jsonb, jsonb) IS
+    'By the number of each group in one of them, the farthest watermark that stands for it.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.farther_only(before jsonb, now jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN (
+        SELECT COALESCE(jsonb_object_agg(key, value), '{}') FROM jsonb_each(now)
+        WHERE NOT reaches(jsonb_populate_record(NULL::progress, before -> key), jsonb_populate_record(NULL::progress, value)));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.farther_only(jsonb, jsonb) IS
+    'Of the watermarks that stand for groups now those that are farther than before.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.graver(a text, b text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -88,7 +116,7 @@ COMMENT ON FUNCTION pgtrickle.held_below(integer[]) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle.groups_decision(
         p_pgt_id integer, gating text, groups integer[], upstream integer[],
-        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb)
+        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb, OUT let_through jsonb)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
@@ -98,6 +126,7 @@ DECLARE
 BEGIN
     decision := 'run';
     caps := '{}';
+    let_through := '{}';
     FOREACH next_group IN ARRAY CASE gating WHEN 'none' THEN '{}' ELSE groups END LOOP
         IF gating = 'hold_back' THEN
             verdict := hold_back_group(p_pgt_id, next_group, upstream);
@@ -105,8 +134,11 @@ BEGIN
             verdict := gate_group(p_pgt_id, next_group);
         END IF;
         decision := graver(decision, verdict.decision);
-        reason := concat_ws('; ', reason, verdict.reason);
+        reason := concat_ws('; ', reason, (SELECT g.group_name FROM pgt_watermark_groups AS g WHERE g.group_id = next_group) || ': ' || verdict.reason);
         waiting_for := concat_ws(', ', NULLIF(waiting_for, ''), verdict.waiting_for);
+        IF NOT verdict.let_through IS NULL THEN
+            let_through := let_through || jsonb_build_object(next_group, to_jsonb(verdict.let_through));
+        END IF;
         effective := lesser(effective, verdict.effective);
         IF verdict.effective IS NULL THEN
             unknown := unknown || kinds_without(p_pgt_id, next_group);
@@ -161,7 +193,7 @@ COMMENT ON FUNCTION pgtrickle.gate_deadline_passed(pgtrickle.pgt_stream_tables, 
 CREATE OR REPLACE FUNCTION pgtrickle.gating_decision(
         p_pgt_id integer,
         OUT gating text, OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb,
-        OUT deadline_passed boolean, OUT effective_batch bigint)
+        OUT deadline_passed boolean, OUT effective_batch bigint, OUT let_through jsonb)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
     SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
 AS $$
@@ -178,6 +210,7 @@ BEGIN
         decision := 'run';
         reason := CASE gating WHEN 'none' THEN 'not gated' ELSE 'no watermark group concerns it' END;
         caps := '{}';
+        let_through := '{}';
         deadline_passed := false;
         RETURN;
     END IF;
@@ -187,8 +220,8 @@ BEGIN
             USING ERRCODE = '42704', CONSTRAINT = 'unknown_stream_table', HINT = 'It may have been dropped meanwhile.';
     END IF;
     gating := scope.gating;
-    SELECT d.decision, d.reason, d.waiting_for, (d.effective).watermark, d.caps, (d.effective).batch
-    INTO decision, reason, waiting_for, effective_watermark, caps, effective_batch
+    SELECT d.decision, d.reason, d.waiting_for, (d.effective).watermark, d.caps, (d.effective).batch, d.let_through
+    INTO decision, reason, waiting_for, effective_watermark, caps, effective_batch, let_through
     FROM groups_decision(p_pgt_id, scope.gating, scope.groups, scope.upstream) AS d;
     found := stale_hold(stream_table, scope.groups, scope.sources);
     IF found.sentence IS NOT NULL THEN
@@ -208,9 +241,11 @@ BEGIN
         reason := format('gate deadline of %s passed: %s', stream_table.gate_deadline, reason);
     END IF;
     waiting_for := NULLIF(waiting_for, '');
+    let_through := CASE WHEN decision = 'run' AND NOT deadline_passed THEN farther_only(stream_table.let_through, let_through) ELSE '{}' END;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.gating_decision(integer) IS
     'Whether a stream table may refresh now (run, gated or waiting), why, the event time and the batch it will be complete through, '
     'and the cut at which each capped direct source must be read; sources not in caps are read at the snapshot. '
-    'deadline_passed: it may run only because it has been behind a gate for its gate_deadline.';
+    'deadline_passed: it may run only because it has been behind a gate for its gate_deadline. let_through: by group, the watermark at which it lets the '
+    'stream table through, where that is farther than before.';

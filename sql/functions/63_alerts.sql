@@ -4,9 +4,9 @@
 CREATE OR REPLACE FUNCTION pgtrickle.notify_alert(incident pgtrickle.pgt_alerts, resolved boolean, sentence text) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT pg_notify('pgtrickle_alert', jsonb_build_object(
+    SELECT tell('pgtrickle_alert', jsonb_build_object(
         'kind', left(incident.kind, 100), 'subject', left(incident.subject, 300), 'group', left(incident.group_name, 300),
-        'since', incident.since, 'sentence', left(sentence, 500), 'resolved', resolved)::text)
+        'since', incident.since, 'sentence', left(sentence, 500), 'resolved', resolved))
 $$;
 COMMENT ON FUNCTION pgtrickle.notify_alert(pgtrickle.pgt_alerts, boolean, text) IS
     'Sends an incident on channel pgtrickle_alert, as the text of a JSON object.';

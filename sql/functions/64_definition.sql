@@ -52,9 +52,10 @@ AS $$
         'name', c.relname,
         'text', pg_get_viewdef(s.view_relid),
         'full_reason', s.full_reason,
+        'search_path', s.session_settings ->> 'search_path',
         'bytewise', pgtrickle.is_bytewise(s.view_relid),
         'columns', (
-            SELECT jsonb_agg(jsonb_build_array(a.attname, format_type(a.atttypid, a.atttypmod)) ORDER BY a.attnum)
+            SELECT coalesce(jsonb_agg(jsonb_build_array(a.attname, format_type(a.atttypid, a.atttypmod)) ORDER BY a.attnum), '[]')
             FROM pg_attribute AS a
             WHERE a.attrelid = s.pgt_relid AND a.attnum > 0 AND NOT a.attisdropped
         ),

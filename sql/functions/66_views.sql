@@ -34,10 +34,12 @@ AS $$
         (stream_table).view_stamp IS DISTINCT FROM view_stamp((stream_table).view_relid)
         OR EXISTS (SELECT FROM pgt_dependencies AS d JOIN pg_class AS c ON c.oid = d.source_relid
                    JOIN query_sources((stream_table).view_relid) AS s ON s.source_relid = d.source_relid
-                   WHERE d.pgt_id = (stream_table).pgt_id AND d.source_type = 'UNCAPTURED' AND s.obstacle IS NULL))
+                   WHERE d.pgt_id = (stream_table).pgt_id AND d.source_type = 'UNCAPTURED' AND s.obstacle IS NULL)
+        OR EXISTS (SELECT FROM access_problems((stream_table).view_relid)))
 $$;
 COMMENT ON FUNCTION pgtrickle.definition_changed(pgtrickle.pgt_stream_tables) IS
-    'Whether something below the defining query was replaced, or a source that could not be captured now can be.';
+    'Whether something below the defining query was replaced, a source that could not be captured now can be, '
+    'or what it reads may not be read, or not in full, any more.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.changed_definitions() RETURNS SETOF integer
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp

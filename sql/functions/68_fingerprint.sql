@@ -17,6 +17,11 @@ BEGIN
         (SELECT sum(hashtextextended(concat(t.oid, ' ', t.xmin), 0)) FROM ours JOIN pg_trigger AS t ON t.tgrelid = ours.relid),
         (SELECT sum(hashtextextended(concat(i.inhrelid, ' ', i.inhparent, ' ', i.xmin), 0)) FROM pg_inherits AS i),
         (SELECT sum(hashtextextended(concat(w.oid, ' ', w.xmin), 0)) FROM pg_rewrite AS w WHERE w.oid >= 16384),
+        (SELECT sum(hashtextextended(concat(v.oid, ' ', v.xmin), 0)) FROM pg_class AS v WHERE v.relkind = 'v' AND v.oid >= 16384),
+        (SELECT sum(hashtextextended(concat(a.attrelid, ' ', a.attnum, ' ', a.xmin), 0))
+         FROM pg_class AS v JOIN pg_attribute AS a ON a.attrelid = v.oid AND a.attacl IS NOT NULL WHERE v.relkind = 'v' AND v.oid >= 16384),
+        (SELECT sum(hashtextextended(concat(r.oid, ' ', r.rolsuper, r.rolbypassrls, r.rolinherit), 0)) FROM pg_roles AS r),
+        (SELECT sum(hashtextextended(concat(m.roleid, ' ', m.member, ' ', m.xmin), 0)) FROM pg_auth_members AS m),
         (SELECT sum(hashtextextended(concat(p.oid, ' ', p.xmin), 0)) FROM pg_proc AS p WHERE p.oid >= 16384),
         (SELECT sum(hashtextextended(concat(o.oid, ' ', o.xmin), 0)) FROM pg_operator AS o WHERE o.oid >= 16384),
         (SELECT sum(hashtextextended(concat(s.srsubid, ' ', s.srrelid, ' ', s.xmin), 0)) FROM pg_subscription_rel AS s),
@@ -26,4 +31,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.catalog_fingerprint() IS
-    'A text that changes when anything did by which changes may have been missed or a defining query may mean something else.';
+    'A text that changes when anything did by which changes may have been missed, or a defining query may mean something else or see other rows.';

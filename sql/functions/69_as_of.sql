@@ -1,14 +1,14 @@
 -- Reading a stream table's query as of an earlier watermark: which cuts that is, and keeping the changes that it takes.
 
 CREATE OR REPLACE FUNCTION pgtrickle.base_readings(p_pgt_id integer)
-    RETURNS TABLE (source regclass, source_type text, captured_xid xid8)
+    RETURNS TABLE (source regclass, source_type text, since pgtrickle.cut)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT d.source_relid, d.source_type, d.captured_xid
+    SELECT d.source_relid, d.source_type, ROW(NULL, d.captured_xid, d.captured_pos, NULL)::cut
     FROM upstream_tables(p_pgt_id) AS u JOIN pgt_dependencies AS d USING (pgt_id) WHERE d.source_type <> 'STREAM_TABLE'
 $$;
 COMMENT ON FUNCTION pgtrickle.base_readings(integer) IS
-    'What a stream table reads that is no stream table, directly and through others: once per reader, with the transaction since which it is captured.';
+    'What a stream table reads that is no stream table, directly and through others: once per reader, with the transaction, and the position in it, since which it is captured.';
 
 -- Of an earlier version, which knew event times only.
 DROP FUNCTION IF EXISTS pgtrickle.as_of_cuts(integer, timestamptz);
@@ -19,7 +19,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.as_of_cuts(p_pgt_id integer, wanted pgtrick
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     WITH read AS (
-        SELECT b.source, bool_and(b.source_type = 'TABLE') AS captured, array_agg(b.captured_xid) AS since
+        SELECT b.source, bool_and(b.source_type = 'TABLE') AS captured, array_agg(b.since) AS since
         FROM base_readings(p_pgt_id) AS b GROUP BY b.source),
     known AS (
         SELECT r.*, (SELECT h.progress FROM pgt_watermark_history AS h WHERE h.source_relid = r.source ORDER BY h.progress LIMIT 1) AS oldest FROM read AS r),
@@ -35,7 +35,7 @@ AS $$
                CASE WHEN k.oldest IS NULL THEN (SELECT n.cut FROM advance AS n ORDER BY n.history_id DESC LIMIT 1) ELSE a.cut END AS cut
         FROM known AS k LEFT JOIN advance AS a USING (source))
     SELECT c.source, c.captured, c.progress, c.oldest, c.cut,
-           (SELECT bool_and(cut_is_readable(c.cut, s.xid, COALESCE(t.cleaned_through, '{}'))) FROM unnest(c.since) AS s(xid))
+           (SELECT bool_and(cut_is_readable(c.cut, s.xid, s.pos, COALESCE(t.cleaned_through, '{}'))) FROM unnest(c.since) AS s)
     FROM chosen AS c LEFT JOIN pgt_change_tracking AS t ON t.source_relid = c.source
     ORDER BY c.source::text
 $$;
@@ -58,12 +58,14 @@ CREATE OR REPLACE FUNCTION pgtrickle.retained_cuts(p_source regclass, cleaned pg
 AS $$
     SELECT p.cut
     FROM pgt_stream_tables AS t
-    CROSS JOIN LATERAL (SELECT max(b.captured_xid) AS since FROM base_readings(t.pgt_id) AS b WHERE b.source = p_source) AS r
-    CROSS JOIN LATERAL (SELECT b.source FROM base_sources(t.pgt_id) AS b WHERE r.since IS NOT NULL) AS o
+    CROSS JOIN LATERAL (
+        SELECT (b.since).xid, (b.since).pos FROM base_readings(t.pgt_id) AS b WHERE b.source = p_source AND (b.since).xid IS NOT NULL
+        ORDER BY 1 DESC, 2 DESC LIMIT 1) AS r
+    CROSS JOIN LATERAL base_sources(t.pgt_id) AS o
     CROSS JOIN LATERAL (
         SELECT h.cut FROM pgt_watermark_history AS h
         WHERE h.source_relid = o.source AND h.history_id >= retained_from(o.source, t.watermark_retention)
-            AND cut_is_readable(h.cut, r.since, cleaned)
+            AND cut_is_readable(h.cut, r.xid, r.pos, cleaned)
         ORDER BY h.history_id LIMIT 1) AS p
     WHERE t.watermark_retention IS NOT NULL
 $$;

@@ -8,9 +8,10 @@ DECLARE
     request bigint;
 BEGIN
     INSERT INTO pgt_refresh_requests (pgt_id) VALUES (id) RETURNING request_id INTO request;
-    PERFORM pg_notify('pgtrickle_refresh', jsonb_build_object('pgt_id', id, 'request_id', request)::text);
+    PERFORM tell('pgtrickle_refresh', jsonb_build_object('pgt_id', id, 'request_id', request));
     RETURN request;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.refresh_stream_table(text, text) IS
-    'Asks a running refresher to refresh the stream table at once; returns the number of the request. It is served after the caller commits.';
+    'Asks a running refresher to refresh the stream table at once; returns the number of the request. It is served after the caller commits. '
+    'In a transaction that is to be prepared: SET LOCAL pgtrickle.notify = off, and it is found within the poll interval.';

@@ -39,28 +39,60 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle.watermark_groups() IS 'The watermark groups. One with a batch_tolerance goes by batch numbers.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.not_held_back(p_group_id integer) RETURNS TABLE (stream_table regclass, waiting_for text, reason text)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT t.pgt_relid, h.waiting_for, h.reason
+    FROM pgt_watermark_groups AS g CROSS JOIN pgt_stream_tables AS t CROSS JOIN LATERAL gating_scope(t.pgt_id) AS s
+    CROSS JOIN LATERAL hold_back_group(t.pgt_id, p_group_id, s.upstream) AS h
+    WHERE g.group_id = p_group_id AND t.watermark_gating = 'hold_back' AND p_group_id = ANY (s.groups) AND h.let_through IS NULL
+        AND tolerance_of(t, g) = tolerance_of(NULL, g)
+    ORDER BY t.pgt_relid::text
+$$;
+COMMENT ON FUNCTION pgtrickle.not_held_back(integer) IS
+    'The hold_back stream tables, but for those with a tolerance of their own, that cannot be read where the sources of a group agree, and why.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.last_let_through(p_group_id integer) RETURNS pgtrickle.progress
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT ROW(max((p.reached).watermark), max((p.reached).batch))::progress
+    FROM pgt_stream_tables AS t CROSS JOIN LATERAL (SELECT jsonb_populate_record(NULL::progress, t.let_through -> p_group_id::text) AS reached) AS p
+    WHERE t.let_through ? p_group_id::text AND p_group_id IN (SELECT g.group_id FROM gating_groups(t.pgt_id) AS g)
+$$;
+COMMENT ON FUNCTION pgtrickle.last_let_through(integer) IS
+    'The newest watermark at which a group let a stream table through that heeds it; NULL if it never did.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.watermark_status()
     RETURNS TABLE (group_name text, min_watermark timestamptz, max_watermark timestamptz, lag interval, tolerance interval, aligned boolean,
                    effective_watermark timestamptz, waiting_for text, reason text, idle text[],
-                   min_batch bigint, max_batch bigint, batch_lag numeric, batch_tolerance bigint, effective_batch bigint)
+                   min_batch bigint, max_batch bigint, batch_lag numeric, batch_tolerance bigint, effective_batch bigint,
+                   agreed_watermark timestamptz, agreed_batch bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
     SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
 AS $$
-    SELECT a.group_name, (a.low).watermark, (a.high).watermark, (a.lag).span, (a.tolerance).span, a.aligned, e.watermark,
-           CASE WHEN a.aligned IS NULL THEN array_to_string(a.never_advanced, ', ') WHEN NOT a.aligned THEN a.slowest::text END,
+    SELECT a.group_name, (a.low).watermark, (a.high).watermark, (a.lag).span, (a.tolerance).span, a.aligned, (l.last).watermark,
+           CASE WHEN a.aligned IS NULL THEN array_to_string(a.never_advanced, ', ') WHEN a.aligned THEN u.waiting_for ELSE a.slowest::text END,
            CASE WHEN a.aligned IS NULL THEN format('%s never advanced', array_to_string(a.never_advanced, ', '))
                 WHEN a.aligned THEN format('aligned at %s', progress_text(a.low))
                 ELSE format('%s is %s behind %s, tolerance %s', a.slowest, distance_text(a.lag), a.fastest, distance_text(a.tolerance)) END
-           || COALESCE(', without ' || NULLIF(array_to_string(a.idle, ', '), '') || ' (idle)', ''),
+           || COALESCE(', without ' || NULLIF(array_to_string(a.idle, ', '), '') || ' (idle)', '') || COALESCE('; ' || u.sentences, ''),
            ARRAY(SELECT qualified_name(s) FROM unnest(a.idle) AS s),
-           (a.low).batch, (a.high).batch, (a.lag).batches, (a.tolerance).batches::bigint, e.batch
-    FROM group_alignment() AS a CROSS JOIN LATERAL (
+           (a.low).batch, (a.high).batch, (a.lag).batches, (a.tolerance).batches::bigint, (l.last).batch, e.watermark, e.batch
+    FROM group_alignment() AS a
+    CROSS JOIN LATERAL (SELECT last_let_through(a.group_id) AS last) AS l
+    CROSS JOIN LATERAL (
         SELECT min((e.progress).watermark) AS watermark, min((e.progress).batch) AS batch
         FROM agreed_entries(NULL, a.group_id) AS e WHERE a.aligned IS NOT NULL) AS e
+    CROSS JOIN LATERAL (
+        SELECT string_agg(DISTINCT u.waiting_for, ', ') AS waiting_for, string_agg(format('%s: %s', u.stream_table, u.reason), '; ') AS sentences
+        FROM not_held_back(a.group_id) AS u WHERE COALESCE(e.watermark::text, e.batch::text) IS NOT NULL) AS u
 $$;
 COMMENT ON FUNCTION pgtrickle.watermark_status() IS
-    'How each watermark group stands; effective_watermark is that of the newest event time at which its sources agree. Idle sources are left out of the '
-    'comparison, but not of the effective watermark. Of a group that goes by batch numbers the columns named for batches are filled instead.';
+    'How each watermark group stands. effective_watermark is the last event time at which it let a stream table through: at which it was aligned, or its sources '
+    'agreed for one that holds back, when that was refreshed; NULL while it has let none through. agreed_watermark is that of the newest event time at which its '
+    'sources agree, what holding back can show now, whatever any stream table shows. Idle sources are left out of the comparison, but not of these two. '
+    'The reason also says which stream tables that hold back cannot be read there, and of an aligned group waiting_for is what they wait for. Of a group that goes by '
+    'batch numbers the columns named for batches are filled instead.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.pgt_status()
     RETURNS TABLE (pgt_id integer, stream_table text, status text, refresh_mode text, schedule text, watermark_gating text, decision text, reason text,

@@ -51,6 +51,17 @@ def test_a_group_gets_a_tolerance_and_a_source_a_wait(shop: Database) -> None:
     assert [value for _, value in source.percentiles[:2]] == [timedelta(seconds=200), timedelta(seconds=300)]
 
 
+def test_a_wait_over_the_change_to_summer_time_is_as_long_as_it_took(shop: Database) -> None:
+    later = "(timestamptz '2026-03-29 00:57Z' - '2026-03-02 12:00Z')"
+    shift = f"SET advanced_at = advanced_at + {later}, watermark = watermark + {later}"
+    shop.execute(f"UPDATE pgtrickle.pgt_watermark_history {shift}")
+    shop.execute(f"ALTER DATABASE \"{shop.value('SELECT current_database()')}\" SET TimeZone TO 'Europe/Berlin'")
+    with pytrickle.connect(shop.dsn) as client:
+        found = client.advise("public.orders")
+        assert {str(row.advanced_at.tzinfo) for row in client.watermark_history("orders")} == {"UTC+01:00", "UTC+02:00"}
+    assert [value for _, value in found.percentiles[:2]] == [timedelta(seconds=200), timedelta(seconds=300)]
+
+
 def test_a_group_goes_before_a_table_of_the_same_name(shop: Database) -> None:
     shop.execute("SELECT pgtrickle.create_watermark_group('orders', ARRAY['orders', 'lines'])")
     with pytrickle.connect(shop.dsn) as client:

@@ -190,3 +190,16 @@ def test_sources_of_both_kinds_have_no_common_past(retained: Shop, wanted: datet
     assert_explained(refused.value)
     assert retained.pt.as_of("totals", moment(0)).rows == ((1, 1, 10),)
     assert retained.pt.as_of("lines", 7).rows == ((1, 1),)
+
+
+def test_a_moment_without_an_offset_is_refused_and_no_zone_is_guessed(retained: Shop) -> None:
+    noon = datetime(2026, 1, 1, 12)
+    asked = (
+        lambda: retained.pt.advance_watermark("orders", noon),
+        lambda: retained.pt.wait_for("totals", noon, timedelta(0)),
+        lambda: retained.pt.as_of("totals", noon),
+    )
+    for ask in asked:
+        with pytest.raises(InvalidArgument, match="no UTC offset"):
+            ask()
+    assert retained.pt.watermarks() == ()

@@ -80,6 +80,23 @@ def test_the_printed_sql_installs_the_same_catalog(empty_db: Database) -> None:
         migrate.verify(connection)
 
 
+def test_verify_of_all_goes_on_after_a_broken_table_and_names_it(run: Run, shop: Database) -> None:
+    for name in ("first", "second", "third"):
+        assert run("create", name, QUERY).exit_code == 0
+    assert run("tick").exit_code == 0
+    shop.execute("DROP TABLE second")
+    result = run("verify", "--json")
+    assert result.exit_code == 3
+    found = {row["stream_table"]: row for row in json.loads(result.stdout)}
+    assert [row["matches"] for row in found.values()] == [True, False, True]
+    assert "dropped" in found["public.second"]["error"] or "lost" in found["public.second"]["error"]
+    assert "broken" in run("verify").stdout
+    assert run("verify", "first", "third").exit_code == 0
+    shop.execute("SELECT pgtrickle.repair_capture('orders')")
+    pending = run("verify", "first")
+    assert (pending.exit_code, "pending" in pending.stdout) == (0, True)
+
+
 def test_uninstall_removes_the_catalog_and_leaves_the_tables(run: Run, shop: Database) -> None:
     assert run("create", "report", QUERY).exit_code == 0
     assert run("uninstall", "--yes").stdout == "Removed the catalog.\n"
@@ -259,7 +276,14 @@ def test_verify_exits_with_3_when_somebody_tampered_with_the_table(gated: Run, s
     result = gated("verify", "report", "--json")
     assert result.exit_code == 3
     assert json.loads(result.stdout) == [
-        {"stream_table": "public.report", "matches": False, "missing": 1, "unexpected": 1}
+        {
+            "stream_table": "public.report",
+            "matches": False,
+            "missing": 1,
+            "unexpected": 1,
+            "pending": None,
+            "error": None,
+        }
     ]
 
 

@@ -35,8 +35,9 @@ TOTALS = "SELECT customer, count(*) AS n, sum(slowly(amount)) AS amount FROM ord
 class Daemon:
     """A `pytrickle run` in a process of its own; what it says goes to a file."""
 
-    def __init__(self, dsn: str, log: Path) -> None:
-        environment = {**os.environ, "PYTRICKLE_DSN": dsn, "PYTRICKLE_POLL_INTERVAL": "0.2", "PYTHONPATH": os.getcwd()}
+    def __init__(self, dsn: str, log: Path, **further: str) -> None:
+        ours = {"PYTRICKLE_DSN": dsn, "PYTRICKLE_POLL_INTERVAL": "0.2", "PYTHONPATH": os.getcwd()}
+        environment = {**os.environ, **ours, **further}
         self.log = log
         with log.open("w") as output:
             self.process = subprocess.Popen(RUN, stdout=output, stderr=output, env=environment, start_new_session=True)
@@ -141,3 +142,39 @@ def test_a_daemon_outlives_the_sessions_that_the_server_ends(shop: Database, tmp
         shop.execute("INSERT INTO orders VALUES (300, 1, 5)")
         wait_for(lambda: is_exact(shop), "the daemon to refresh on new connections")
         assert daemon.end(signal.SIGTERM) == 0
+
+
+# A Java that knows its version, and else never does anything until the one who started it is gone.
+JAVA = """#!/bin/sh
+[ "$1" = -version ] && { echo 'openjdk version "21.0.1"' >&2; exit; }
+touch "$STARTED"
+exec cat
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("tables", [1, 2], ids=["in the main thread", "in a lane"])
+def test_a_second_signal_ends_a_daemon_while_its_java_starts(
+    shop: Database, tmp_path: Path, number: signal.Signals, tables: int
+) -> None:
+    if tables == 2:
+        shop.execute("SELECT pgtrickle.create_stream_table('counts', 'SELECT count(*) FROM orders')")
+    shop.execute("INSERT INTO orders VALUES (400, 1, 5)")
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(JAVA)
+    java.chmod(0o755)
+    begun = tmp_path / "started"
+    environment = {"JAVA_HOME": str(tmp_path), "STARTED": str(begun), "PYTRICKLE_DIRECT_DELTA_ROWS": "0"}
+    daemon = Daemon(shop.dsn, tmp_path / "daemon.log", **environment)
+    try:
+        wait_for(begun.exists, "Java to be started")
+        daemon.process.send_signal(number)
+        wait_for(lambda: "Stopping" in daemon.log.read_text(), "the first signal to be taken in")
+        daemon.process.send_signal(number)
+        assert daemon.process.wait(timeout=15) == 0
+    finally:
+        daemon.end(signal.SIGKILL)
+    said = daemon.log.read_text()
+    assert "Traceback" not in said and "Stopped" in said, said
+    assert shop.value("SELECT count(*) FROM pgtrickle.pgt_refresh_history WHERE initiated_by = 'SCHEDULER'") == 1

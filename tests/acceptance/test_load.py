@@ -15,7 +15,8 @@ import sqlalchemy
 from psycopg.rows import dict_row
 
 from pytrickle.errors import InvalidArgument
-from pytrickle.watermarks import Generator, bounded_file, event_time, load, processing_time, punctuated
+from pytrickle.streaming import postgres_sink
+from pytrickle.watermarks import Generator, Tracker, bounded_file, event_time, load, processing_time, punctuated
 from tests.conftest import Database
 from tests.unit.moments import NOON, SetClock, noon, seconds
 
@@ -115,6 +116,19 @@ def test_moments_without_a_zone_are_refused_for_the_session_would_place_them(
         ):
             loading.frame(given)
     assert generator.metrics(NOON).rows == 0
+
+
+@pytest.mark.parametrize("given", [Tracker(["a"]), Tracker, event_time, None])
+def test_what_is_no_generator_is_refused_before_anything_is_done(orders: Database, given: Any) -> None:
+    connection = orders.connect()
+    for begin in (
+        lambda: load(connection, "orders", generator=given).__enter__(),
+        lambda: postgres_sink(orders.dsn, "orders", sink="s", generator=given or Tracker()),
+    ):
+        with pytest.raises(InvalidArgument, match=r"takes one generator, and .* is none") as refused:
+            begin()
+        assert "pgtrickle.advance_watermark" in (refused.value.hint or "")
+    assert connection.info.transaction_status.name == "IDLE"
 
 
 ERRORS: dict[str, type[Exception] | None] = {

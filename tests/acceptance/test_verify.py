@@ -104,3 +104,38 @@ def test_drift_is_noticed_by_a_refresh_that_meets_it_and_repaired_by_the_next(
     assert filled.pt.refresh(table).action == "REINITIALIZE"
     assert filled.pt.verify(table).matches
     assert filled.pt.refresh(table).action == "NO_DATA"
+
+
+def test_what_is_to_be_computed_anew_is_pending_and_no_drift(filled: Shop) -> None:
+    """Changes that were missed cannot be taken back, so nobody knows what the table should show until then."""
+    filled.db.execute("SELECT pgtrickle.gate_source('orders')")
+    filled.db.execute("ALTER TABLE orders DISABLE TRIGGER ALL; INSERT INTO orders VALUES (5, 1, 10)")
+    filled.db.execute("ALTER TABLE orders ENABLE TRIGGER ALL")
+    assert filled.tick()["totals"].action == "SKIP"
+    for table in ("amounts", "totals", "ranked"):
+        found = filled.pt.verify(table)
+        assert (found.matches, found.missing, found.unexpected) == (False, 0, 0)
+        assert "may have been missed" in (found.pending or "")
+    filled.db.execute("SELECT pgtrickle.ungate_source('orders')")
+    assert filled.tick()["totals"].action == "REINITIALIZE"
+    filled.assert_verified()
+
+
+def test_a_gated_table_whose_query_was_altered_is_pending(filled: Shop) -> None:
+    filled.pt.alter_stream_table("amounts", query="SELECT amount + 1 AS amount FROM orders")
+    assert "query was altered" in (filled.pt.verify("amounts").pending or "")
+    filled.tick()
+    filled.assert_verified()
+
+
+def test_a_table_that_failed_is_compared_at_its_frontier(filled: Shop) -> None:
+    filled.pt.create_stream_table("shares", "SELECT id, 10 / amount AS share FROM orders")
+    filled.tick()
+    filled.db.execute("INSERT INTO orders VALUES (5, 1, 0)")
+    assert "FAILED" in {result.action for result in filled.pt.tick()}
+    assert filled.pt.verify("shares") == pytrickle.VerifyResult("public.shares", True, 0, 0)
+    tamper(filled, "amounts", "DELETE FROM amounts WHERE amount = 20")
+    filled.db.execute("DELETE FROM orders WHERE id = 4")
+    with pytest.raises(StreamTableDrifted):
+        filled.pt.refresh("amounts")
+    assert filled.pt.verify("amounts").missing == 1, "what was noticed is not hidden until it is repaired"

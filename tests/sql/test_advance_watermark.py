@@ -3,6 +3,7 @@
 import json
 import threading
 
+import psycopg
 import pytest
 
 from tests.conftest import Database
@@ -213,3 +214,48 @@ def test_foreign_tables_may_have_watermarks(shop: Database) -> None:
     shop.execute("CREATE FOREIGN TABLE f (a integer) SERVER s")
     shop.execute("SELECT pgtrickle.advance_watermark('f', now())")
     assert shop.value("SELECT count(*) FROM pgtrickle.watermarks()") == 1
+
+
+QUIETLY = "SET LOCAL pgtrickle.notify = off"
+TELLING = {
+    "advance": ADVANCE.replace("%s", f"'{T2}'"),
+    "ungate": "SELECT pgtrickle.ungate_source('orders')",
+    "idle": "SELECT pgtrickle.mark_idle('orders')",
+    "request": "SELECT pgtrickle.refresh_stream_table('report')",
+    "resume": "SELECT pgtrickle.resume_stream_table('report')",
+    "alter": "SELECT pgtrickle.alter_stream_table('report', schedule => '1 minute')",
+    "create": "SELECT pgtrickle.create_stream_table('another', 'SELECT * FROM orders')",
+}
+
+
+@pytest.mark.parametrize("name", TELLING)
+def test_a_transaction_that_wakes_nobody_can_be_prepared(shop: Database, name: str) -> None:
+    shop.execute(ADVANCE, T1)
+    shop.execute("SELECT pgtrickle.gate_source('orders')")
+    before = catalog_state(shop)
+    for setting, prepared in ((None, False), (QUIETLY, True)):
+        with shop.connect(autocommit=False) as loader:
+            if setting:
+                loader.execute(setting)
+            loader.execute(TELLING[name].encode())
+            if not prepared:
+                with pytest.raises(psycopg.errors.FeatureNotSupported, match="NOTIFY"):
+                    loader.execute("PREPARE TRANSACTION 'load'")
+                loader.rollback()
+                continue
+            loader.execute("PREPARE TRANSACTION 'load'")
+            assert catalog_state(shop) == before
+    shop.execute("COMMIT PREPARED 'load'")
+    assert shop.value(CURRENT) == ("12:00" if name == "advance" else "11:00")
+
+
+def test_who_is_not_told_is_told_again_by_the_next_transaction(shop: Database) -> None:
+    listener = shop.connect()
+    listener.execute("LISTEN pgtrickle_watermark")
+    with shop.connect() as loader:
+        with loader.transaction():
+            loader.execute(QUIETLY)
+            loader.execute(ADVANCE.encode(), (T1,))
+        assert list(listener.notifies(timeout=0)) == []
+        loader.execute(ADVANCE.encode(), (T2,))
+    assert len(list(listener.notifies(timeout=5, stop_after=1))) == 1

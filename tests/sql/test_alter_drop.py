@@ -29,7 +29,7 @@ def test_options_left_out_stay(chain: Database) -> None:
 
 OPTIONS = (
     "SELECT schedule_timezone, tier, watermark_tolerance, gate_deadline, diamond_consistency, diamond_schedule_policy,"
-    " fuse_ceiling FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 's1'"
+    " fuse_ceiling, statement_timeout FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 's1'"
 )
 
 
@@ -38,12 +38,22 @@ def test_options_that_are_reset_get_their_defaults_and_no_others_do(chain: Datab
     chain.execute(
         "SELECT pgtrickle.alter_stream_table('s1', schedule_timezone => 'Asia/Tokyo', tier => 'cold',"
         " watermark_tolerance => '5 s', gate_deadline => '1 h', diamond_consistency => 'none',"
-        " diamond_schedule_policy => 'slowest', fuse_ceiling => 10)"
+        " diamond_schedule_policy => 'slowest', fuse_ceiling => 10, statement_timeout => '1 min')"
     )
-    changed = ("Asia/Tokyo", "cold", timedelta(seconds=5), timedelta(hours=1), "none", "slowest", 10)
+    changed = (
+        "Asia/Tokyo",
+        "cold",
+        timedelta(seconds=5),
+        timedelta(hours=1),
+        "none",
+        "slowest",
+        10,
+        timedelta(minutes=1),
+    )
     assert chain.execute(OPTIONS) == [changed]
-    chain.execute("SELECT pgtrickle.alter_stream_table('s1', reset => ARRAY['gate_deadline', 'fuse_ceiling', 'tier'])")
-    assert chain.execute(OPTIONS) == [("Asia/Tokyo", "hot", timedelta(seconds=5), None, "none", "slowest", None)]
+    some = "'gate_deadline', 'fuse_ceiling', 'tier', 'statement_timeout'"
+    chain.execute(f"SELECT pgtrickle.alter_stream_table('s1', reset => ARRAY[{some}])")
+    assert chain.execute(OPTIONS) == [("Asia/Tokyo", "hot", timedelta(seconds=5), None, "none", "slowest", None, None)]
     names = "schedule_timezone,watermark_tolerance,diamond_consistency,diamond_schedule_policy"
     chain.execute(f"SELECT pgtrickle.alter_stream_table('s1', reset => string_to_array('{names}', ','))")
     assert chain.execute(OPTIONS) == before
@@ -141,3 +151,17 @@ def test_writes_of_a_refresh_reach_the_buffer_of_the_stream_table(chain: Databas
     connection.commit()
     assert logged(chain, "s1", "a") == [(2, 1)]
     assert buffer_of(chain, "s1") != buffer_of(chain, "t")
+
+
+def test_dropping_gives_up_when_the_callers_lock_timeout_is_over(chain: Database) -> None:
+    writer = chain.connect(autocommit=False)
+    writer.execute("INSERT INTO t VALUES (1, 1)")
+    before = catalog_state(chain)
+    with chain.connect() as caller:
+        caller.execute("SET lock_timeout = '100ms'")
+        with refused("55P03", "long transaction"):
+            caller.execute("SELECT pgtrickle.drop_stream_table('s1', cascade => true)")
+        assert caller.execute("SHOW lock_timeout").fetchone() == ("100ms",)
+    assert catalog_state(chain) == before
+    writer.rollback()
+    chain.execute("SELECT pgtrickle.drop_stream_table('s1', cascade => true)")

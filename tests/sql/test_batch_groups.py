@@ -66,7 +66,7 @@ def test_the_ends_of_the_numbers_are_as_good_as_any(
     create(sources, "SELECT a.id FROM a JOIN b USING (id)", watermark_gating=gating)
     advance(sources, a=low, b=high)
     finite = low < LATEST and high < LATEST
-    assert sources.execute("SELECT aligned, batch_lag, effective_batch FROM pgtrickle.watermark_status()") == [
+    assert sources.execute("SELECT aligned, batch_lag, agreed_batch FROM pgtrickle.watermark_status()") == [
         (aligned, high - low if finite else 0 if low < LATEST else None, low if aligned else None)
     ]
     apart = {"gate": "gated", "hold_back": "waiting"}
@@ -107,7 +107,7 @@ def test_a_group_that_an_older_snapshot_missed_counts_its_source_as_never_advanc
         sources.execute("SELECT pgtrickle.alter_stream_table('s', watermark_gating => %s)", gating)
         found = decide(sources, "s")
         assert (found["decision"], found["waiting_for"]) == ("waiting", "public.a"), gating
-    (status,) = sources.execute("SELECT aligned, waiting_for, effective_batch FROM pgtrickle.watermark_status()")
+    (status,) = sources.execute("SELECT aligned, waiting_for, agreed_batch FROM pgtrickle.watermark_status()")
     assert status == (None, "public.a", None)
     with refused("42804", message="is in the watermark group 'g'"):
         advance(sources, a=NOON)

@@ -105,9 +105,12 @@ def normal(value: Any) -> Any:
 
 def both(row: dict[str, Any]) -> dict[str, Any]:
     """Put what is reported under either name under one."""
+    reached = row.pop("let_through", {}).values()
     row = {name: normal(value) for name, value in row.items()}
+    row["let_through"] = [number_of(value["watermark"] or value["batch"]) for value in reached]
     pairs = {"effective_watermark": "effective_batch", "min_watermark": "min_batch", "max_watermark": "max_batch"}
     pairs |= {"lag": "batch_lag", "tolerance": "batch_tolerance", "watermark": "batch"}
+    pairs |= {"agreed_watermark": "agreed_batch"}
     for ours, theirs in pairs.items():
         if ours in row:
             given = {row[ours], row.pop(theirs)}
@@ -118,6 +121,10 @@ def both(row: dict[str, Any]) -> dict[str, Any]:
         row[name] = {source: as_numbers(entries) for source, entries in (row[name] or {}).items()}
     row.pop("caps", None)
     return row
+
+
+def number_of(reached: str | int) -> Any:
+    return normal(datetime.fromisoformat(reached)) if isinstance(reached, str) and reached != "infinity" else reached
 
 
 def as_numbers(entries: list[str] | None) -> list[str] | None:

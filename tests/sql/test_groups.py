@@ -6,7 +6,7 @@ from tests.conftest import Database
 from tests.sql.checks import catalog_state, refused
 
 STATUS = (
-    "SELECT aligned, lag::text, waiting_for, reason, to_char(effective_watermark AT TIME "
+    "SELECT aligned, lag::text, waiting_for, reason, to_char(agreed_watermark AT TIME "
     "ZONE 'UTC', 'HH24:MI') FROM pgtrickle.watermark_status()"
 )
 
@@ -117,10 +117,10 @@ def test_tolerance_of_days_does_not_follow_daylight_saving(sources: Database) ->
         assert connection.execute(f"SELECT aligned FROM pgtrickle.{function}()").fetchone() == (True,)
 
 
-def test_effective_watermark_of_a_group_is_where_it_last_agreed(sources: Database) -> None:
+def test_agreed_watermark_of_a_group_is_where_it_last_agreed(sources: Database) -> None:
     sources.execute("SELECT pgtrickle.create_watermark_group('g', ARRAY['a', 'b'])")
     for step in ({"a": "11:55"}, {"b": "11:55"}, {"a": "12:00"}, {"a": "12:05"}):
         advance(sources, **step)
-    ((aligned, lag, waiting_for, reason, effective),) = sources.execute(STATUS)
-    assert (aligned, lag, waiting_for, effective) == (False, "00:10:00", "public.b", "11:55")
+    ((aligned, lag, waiting_for, reason, agreed),) = sources.execute(STATUS)
+    assert (aligned, lag, waiting_for, agreed) == (False, "00:10:00", "public.b", "11:55")
     assert reason == "public.b is 00:10:00 behind public.a, tolerance 00:00:00"

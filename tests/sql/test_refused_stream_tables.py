@@ -35,6 +35,20 @@ def test_volatile_queries_are_refused_by_name(tables: Database, query: str, name
     assert catalog_state(tables) == before
 
 
+@pytest.mark.parametrize("keys", ["ROLLUP (1, 2)", "GROUPING SETS ((1), (2))", "CUBE (x, y)"])
+@pytest.mark.parametrize("shown", ["a AS x, a AS y", "1 AS x, 1 AS y", "a + 1 AS x, a + 1 AS y"])
+def test_grouping_sets_whose_keys_postgres_prints_alike_are_refused(tables: Database, keys: str, shown: str) -> None:
+    before = catalog_state(tables)
+    with refused("0A000", constraint="query_refused", message="the same expression"):
+        create(tables, f"SELECT {shown}, count(*) AS n FROM t GROUP BY {keys}")
+    assert catalog_state(tables) == before
+
+
+def test_a_key_that_is_named_or_shown_twice_is_no_other_key(tables: Database) -> None:
+    create(tables, "SELECT a AS x, a AS y, count(*) AS n FROM t GROUP BY ROLLUP (a, a)")
+    assert tables.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'query\\_%\\_printed'") == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "sqlstate"),
     [

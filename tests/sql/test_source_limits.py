@@ -7,7 +7,7 @@ from tests.sql.checks import catalog_state, create, decide, refused
 from tests.sql.loaders import QUERY, advance, age, pipeline
 
 STATUS = (
-    "SELECT aligned, reason, to_char(effective_watermark AT TIME ZONE 'UTC', 'HH24:MI'), idle "
+    "SELECT aligned, reason, to_char(agreed_watermark AT TIME ZONE 'UTC', 'HH24:MI'), idle "
     "FROM pgtrickle.watermark_status()"
 )
 
@@ -115,8 +115,8 @@ def test_an_idle_source_is_left_out_of_the_alignment(db: Database, how: str) -> 
     decision = decide(db, "report")
     assert (decision["decision"], decision["effective_watermark"]) == ("run", "12:00"), "nobody asserted 12:30 of lines"
     assert decision["reason"] == "pipeline: aligned at 2026-03-01 12:30:00+00, without public.lines (idle)"
-    ((aligned, reason, effective, idle),) = db.execute(STATUS)
-    assert (aligned, effective, idle) == (True, "12:00", ["public.lines"])
+    ((aligned, reason, agreed, idle),) = db.execute(STATUS)
+    assert (aligned, agreed, idle) == (True, "12:00", ["public.lines"])
     assert reason.endswith("without public.lines (idle)")
     advance(db, lines="12:10")
     members(db, lines=False)

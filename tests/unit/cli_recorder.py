@@ -36,6 +36,8 @@ class Verification:
     matches: bool
     missing: int = 0
     unexpected: int = 0
+    pending: str | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True)

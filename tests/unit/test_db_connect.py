@@ -10,6 +10,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from pytrickle.db import connect, engine
 from pytrickle.errors import ConfigError, ConnectionLost, PytrickleError
+from pytrickle.progress import Progress
 from tests.conftest import Database
 
 
@@ -77,6 +78,18 @@ def test_a_moment_that_python_has_not_never_comes_back_later(empty_db: Database,
         row = connection.execute("SELECT %s::text::timestamptz", (asserted,)).fetchone()
         back = "SELECT %s <= %s::text::timestamptz"
         assert connection.execute(back, (*(row or ()), asserted)).fetchone() == (True,)
+
+
+def test_moments_read_in_the_hour_that_a_clock_repeats_keep_their_order(empty_db: Database) -> None:
+    with connect(empty_db.dsn) as connection:
+        connection.execute("SET TimeZone TO 'Europe/Berlin'")
+        ((first, second),) = connection.execute(
+            "SELECT timestamptz '2026-10-25 02:30+02', timestamptz '2026-10-25 02:10+01'"
+        ).fetchall()
+    assert (first < second, second - first) == (True, timedelta(minutes=40))
+    assert (first.isoformat(), second.isoformat()) == ("2026-10-25T02:30:00+02:00", "2026-10-25T02:10:00+01:00")
+    assert Progress(second).exceeds(Progress(first))
+    assert Progress(first).joined(Progress(second)) == Progress(second)
 
 
 def test_infinity_is_one_moment_and_not_one_in_each_zone(empty_db: Database) -> None:

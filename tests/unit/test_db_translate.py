@@ -28,7 +28,7 @@ EXPECTED = {
     "53100": errors.DiskFull,
     "53300": errors.ConnectionLost,
     "55000": errors.InvalidArgument,
-    "55P03": errors.SerializationFailure,
+    "55P03": errors.LockTimeout,
     "57P01": errors.ConnectionLost,
     "57P03": errors.ConnectionLost,
     "P0001": errors.DatabaseError,

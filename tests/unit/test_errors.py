@@ -38,7 +38,8 @@ def test_only_conflicts_outages_and_what_is_yet_to_come_are_retryable() -> None:
     retryable = {kind for kind in _every_error() if kind("it failed").retryable}
     yet_to_come = {errors.NotYet, errors.NotFresh, errors.WaitTimeout}
     outages = {errors.ConnectionLost, errors.SparkLost}
-    assert retryable == {errors.RefreshConflict, errors.SerializationFailure} | outages | yet_to_come
+    conflicts = {errors.RefreshConflict, errors.SerializationFailure, errors.LockTimeout}
+    assert retryable == conflicts | outages | yet_to_come
 
 
 def test_retryable_can_be_decided_per_error() -> None:

@@ -24,9 +24,13 @@ INSERT INTO pgtrickle.pgt_watermark_groups (group_name, sources, tolerance)
 VALUES ('h', '{orders}'::regclass[], '1 day');
 INSERT INTO pgtrickle.pgt_stream_tables (
     pgt_relid, pgt_schema, pgt_name, defining_query, view_relid, session_settings, effective_watermark,
-    watermark_tolerance, system_identifier)
+    watermark_tolerance, watermark_gating, system_identifier)
 SELECT 'report'::regclass, 'public', 'report', 'SELECT id FROM orders', 'body'::regclass, '{}', '2026-03-01',
-    '1 minute', 1;
+    '1 minute', 'gate', 1;
+INSERT INTO pgtrickle.pgt_change_tracking (source_relid, source_name, buffer, capture_mode, captured_columns, relations)
+SELECT 'orders'::regclass, 'public.orders', 'pgtrickle_changes.changes_1', 'statement', '{"id": "7"}', '{}';
+INSERT INTO pgtrickle.pgt_dependencies (pgt_id, source_relid, source_name, source_type, columns_used, captured_xid)
+SELECT pgt_id, 'orders'::regclass, 'public.orders', 'TABLE', '{id}', '7' FROM pgtrickle.pgt_stream_tables;
 -- Of an earlier version: it reports other columns, and CREATE OR REPLACE alone would be refused.
 CREATE FUNCTION pgtrickle.group_members(integer) RETURNS TABLE (watermark timestamptz) LANGUAGE sql AS 'SELECT now()';
 """
@@ -53,8 +57,10 @@ def test_an_older_catalog_keeps_its_event_times(upgraded: Database) -> None:
     assert upgraded.execute(groups) == [("g", "00:00:00", None), ("h", "1 day", None)]
     columns = "effective_watermark::date::text, watermark_tolerance::text, effective_batch"
     assert upgraded.execute(f"SELECT {columns} FROM pgtrickle.pgt_stream_tables") == [("2026-03-01", "00:01:00", None)]
-    status = "SELECT effective_watermark::date::text, effective_batch, aligned FROM pgtrickle.watermark_status()"
-    assert upgraded.execute(status) == [("2026-03-02", None, True)] * 2
+    moments = "effective_watermark::date::text, agreed_watermark::date::text"
+    status = f"SELECT {moments}, agreed_batch, aligned FROM pgtrickle.watermark_status()"
+    assert upgraded.execute(status) == [("2026-03-01", "2026-03-02", None, True)] * 2
+    assert upgraded.value("SELECT captured_columns FROM pgtrickle.pgt_change_tracking") == {"id": {"xid": "7"}}
 
 
 def test_an_older_catalog_goes_on_by_event_time(upgraded: Database) -> None:

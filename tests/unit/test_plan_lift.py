@@ -4,7 +4,7 @@ import pytest
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.block import null_of, own_column
+from pytrickle.plan.block import own_column
 from pytrickle.plan.dialect import parse_query, render
 from pytrickle.plan.lift import GroupLift, WindowLift
 from pytrickle.plan.ties import settle_call, settle_window, sort_of
@@ -17,9 +17,8 @@ def items(listed: str, rest: str = "") -> list[exp.Expr]:
     return [each.unalias() for each in parse_query(f"SELECT {listed} FROM t {rest}").selects]
 
 
-def grouped(*keys: str, absent: dict[str, str] | None = None, simple: bool = True) -> GroupLift:
-    others = {items(key)[0]: null_of(type_name) for key, type_name in (absent or {}).items()}
-    return GroupLift([items(key)[0].unnest() for key in keys], NAMES, AGGREGATES, simple, others)
+def grouped(*keys: str, simple: bool = True) -> GroupLift:
+    return GroupLift([items(key)[0].unnest() for key in keys], NAMES, AGGREGATES, simple)
 
 
 def lifted(lift: GroupLift | WindowLift, *texts: str) -> list[str]:
@@ -43,14 +42,13 @@ def test_a_call_keeps_its_filter_and_its_order() -> None:
     assert len(lift.calls) == 4
 
 
-def test_keys_of_other_grouping_sets_are_null() -> None:
-    lift = grouped("t.a", absent={"t.b": "integer"}, simple=False)
-    assert lifted(lift, "t.b", "grouping(t.a, t.b)", "grouping(t.b)", "grouping(t.b, t.a)") == [
-        "CAST(NULL AS integer)",
-        "1",
-        "1",
-        "2",
-    ]
+def test_grouping_has_a_bit_for_every_key_that_a_grouping_set_lacks() -> None:
+    lift = grouped("t.a", "t.b", simple=False)
+    asked = ("t.b", "grouping(t.a, t.b)", "grouping(t.b)", "grouping(t.b, t.a)", "1 + grouping(t.b)")
+    assert lifted(lift, *asked) == ['g."k1"', 'g."b0"', 'g."b1"', 'g."b2"', '1 + g."b1"']
+    alone, a, b = frozenset(), *(each.unnest() for each in items("t.a, t.b"))
+    bits = [{name: render(bit) for name, bit in lift.bits_of(frozenset(keys)).items()} for keys in (alone, {a}, {a, b})]
+    assert bits == [{"b0": "3", "b1": "1", "b2": "3"}, {"b0": "1", "b1": "1", "b2": "2"}, dict.fromkeys(bits[2], "0")]
 
 
 def test_a_column_that_depends_on_a_key_becomes_one() -> None:

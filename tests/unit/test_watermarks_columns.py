@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -31,7 +32,31 @@ def arrow(*after_noon: int | None, unit: str = "us", tz: str | None = "UTC") -> 
     return pa.array(moments, pa.timestamp(unit, tz="UTC")).cast(pa.timestamp(unit, tz=tz))
 
 
+class Polars:
+    """A column of a package that pytrickle does not know, which offers it as Arrow's."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = pa.chunked_array(values)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._values.__arrow_c_stream__(requested_schema)
+
+
+def series(*after_noon: int | None, tz: str | None = "UTC", unit: str = "ns") -> pd.Series:
+    moments = pd.Series(pd.to_datetime([None if one is None else noon(one) for one in after_noon], utc=True))
+    return moments.dt.tz_convert(tz).dt.as_unit(unit)
+
+
 COLUMNS = {
+    **{f"pandas {unit}": series(3, 9, 5, unit=unit) for unit in ("s", "ms", "us", "ns")},
+    "pandas in another zone": series(3, 9, 5, tz="America/New_York"),
+    "pandas with another index": series(3, 9, 5).set_axis([7, 1, 4]),
+    "an index of pandas": pd.DatetimeIndex(series(3, 9, 5)),
+    "an array of pandas": series(3, 9, 5).array,
+    "pandas over arrow": series(3, 9, 5).astype("timestamp[us, tz=UTC][pyarrow]"),
+    "another package's": Polars([arrow(3, 9), arrow(5)]),
+    "another byte order": times(3, 9, 5).astype(">M8[us]"),
+    "masked nowhere": np.ma.masked_array(times(3, 9, 5), mask=False),
     **{f"numpy {unit}": times(3, 9, 5, unit=unit) for unit in ("s", "ms", "us", "ns")},
     **{f"arrow {unit}": arrow(3, 9, 5, unit=unit) for unit in ("s", "ms", "us", "ns")},
     "a chunked arrow column": pa.chunked_array([arrow(3, 9), arrow(5)]),
@@ -62,8 +87,17 @@ def test_nanoseconds_are_rounded_down_on_both_sides_of_1970() -> None:
 
 @pytest.mark.parametrize(
     "gaps",
-    [np.array(["NaT", "2026-03-02T12:00:05", "NaT"], "datetime64[us]"), arrow(None, 5, None)],
-    ids=["numpy", "arrow"],
+    [
+        np.array(["NaT", "2026-03-02T12:00:05", "NaT"], "datetime64[us]"),
+        np.ma.masked_array(times(15, 5, 20), mask=[True, False, True]),
+        np.ma.masked_array(times(15, 5, 20, unit="s"), mask=[True, False, True]),
+        arrow(None, 5, None),
+        pa.chunked_array([arrow(None), arrow(5, None), arrow()]),
+        series(None, 5, None),
+        series(None, 5, None).astype("timestamp[ns, tz=UTC][pyarrow]"),
+        Polars([arrow(None, 5, None)]),
+    ],
+    ids=["numpy", "masked", "masked seconds", "arrow", "chunked arrow", "pandas", "pandas over arrow", "another"],
 )
 def test_gaps_are_counted_and_move_nothing(gaps: Any) -> None:
     generator = event_time(seconds(0), start=noon(9))
@@ -87,9 +121,24 @@ def test_what_lies_outside_of_the_calendar_is_not_ahead_of_the_clock_but_no_time
     assert (generator.metrics().unplaced, generator.metrics().ahead, generator.emit()) == (1, 1, None)
 
 
-def test_an_empty_column_is_no_row_and_no_sign_of_life() -> None:
+def test_masked_rows_and_gaps_of_pandas_are_no_arrivals() -> None:
+    for arrivals in (np.ma.masked_array(times(1, 2), mask=[False, True]), series(1, None)):
+        with pytest.raises(InvalidArgument, match="Not every row has an arrival"):
+            event_time().observe_batch(times(1, 2), arrivals)
+
+
+def test_a_gap_of_pandas_among_single_rows_moves_nothing_and_is_no_moment() -> None:
     generator = event_time(clock=SetClock())
-    assert generator.observe_batch(times(), noon(60)).tolist() == []
+    assert generator.observe(pd.NaT) is False
+    assert (generator.metrics().unplaced, generator.emit()) == (1, None)
+    with pytest.raises(InvalidArgument, match="NaT is not a datetime"):
+        generator.emit(pd.NaT)
+
+
+@pytest.mark.parametrize("empty", [times(), arrow(), pa.chunked_array([], pa.timestamp("us", "UTC")), series()])
+def test_an_empty_column_is_no_row_and_no_sign_of_life(empty: Any) -> None:
+    generator = event_time(clock=SetClock())
+    assert generator.observe_batch(empty, noon(60)).tolist() == []
     assert (generator.emit(), generator.metrics().rows, generator.is_idle(noon(61))) == (None, 0, True)
 
 
@@ -109,13 +158,28 @@ def test_a_column_of_gaps_only_moves_nothing() -> None:
         pa.array([1]),
         arrow(1, tz=None),
         None,
+        series(1, tz=None),
+        series(1).astype(object),
+        series(1).to_frame(),
+        Polars([arrow(1, tz=None)]),
+        pa.table({"placed_at": arrow(1)}),
+        arrow(1)[0],
+        arrow(1).dictionary_encode(),
+        times(1)[0],
+        np.array(["NaT"], "datetime64"),
+        np.array([1], "datetime64[25us]"),
     ],
-    ids=["floats", "objects", "list", "matrix", "arrow integers", "arrow without a zone", "nothing"],
+    ids=[
+        *("floats", "objects", "list", "matrix", "arrow integers", "arrow without a zone", "nothing"),
+        *("pandas without a zone", "objects of pandas", "a frame", "another without a zone"),
+        *("a table", "an arrow value"),
+        *("an arrow dictionary", "a value", "a unit that is not said", "steps of 25 microseconds"),
+    ],
 )
 def test_what_is_no_column_of_moments_is_an_error(wrong: Any) -> None:
     with pytest.raises(InvalidArgument, match="not a column of event times") as caught:
         event_time().observe_batch(wrong)
-    assert "time zone" in (caught.value.hint or "")
+    assert "Give datetime64" in str(caught.value.hint) or "astype('datetime64[us]')" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize("arrivals", [times(1), times(1, 2, 3), np.array(["NaT", "2026-03-02"], "datetime64[us]")])

@@ -14,6 +14,7 @@ from pytrickle.execute.sink.query import check_event_time, check_stateless, gene
 from pytrickle.execute.sink.stage import Part, Target, stage
 from pytrickle.execute.sink.text import columns
 from pytrickle.watermarks import Generator
+from pytrickle.watermarks.generator import check_generator
 
 _PARTS = "staging string, rows bigint, query string"
 
@@ -52,10 +53,13 @@ def postgres_sink(
     that column. This holds only where the query keeps no state: rows come out of a join later by as much as its
     interval. Such a query is refused without a generator; through Spark Connect that cannot be seen.
 
-    Raises InvalidArgument for a generator that goes by rows, without `event_time`.
+    Raises InvalidArgument for what is no generator, such as a `Tracker`, and for one that goes by rows, without
+    `event_time`.
 
     The tasks write to the database themselves: pytrickle must be installed on the executors, `dsn` be valid there.
     """
+    if generator is not None:
+        check_generator(generator)
     if generator is not None and generator.needs_rows and event_time is None:
         raise InvalidArgument("The generator goes by rows, and event_time is not given.", "event_time='placed_at'")
     return PostgresSink(dsn, table, sink, event_time, generator)

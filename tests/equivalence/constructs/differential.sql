@@ -450,3 +450,47 @@ SELECT id, trim(LEADING 'a' FROM t) AS a, trim(BOTH FROM t) AS b, trim(TRAILING 
 
 -- named_arguments
 SELECT id, make_interval(days => k, hours => 2) AS i FROM a;
+
+-- windows_over_grouping_sets
+SELECT k, s, count(*) AS n, count(*) OVER () AS shown, rank() OVER (PARTITION BY k ORDER BY sum(id) NULLS FIRST) AS place,
+    sum(grouping(k, s)) OVER (ORDER BY k RANGE UNBOUNDED PRECEDING) AS bits
+FROM a GROUP BY GROUPING SETS ((k), (s), (k, s), ());
+
+-- named_window_over_grouping_sets
+SELECT k, sum(count(*)) OVER w AS n FROM a GROUP BY ROLLUP (k) WINDOW w AS (PARTITION BY grouping(k) ORDER BY count(*) RANGE UNBOUNDED PRECEDING);
+
+-- distinct_over_grouping_sets
+SELECT DISTINCT k, count(*) AS n FROM a GROUP BY GROUPING SETS ((k), (k), (s));
+
+-- distinct_on_over_grouping_sets
+SELECT DISTINCT ON (k) k, s, count(*) AS n FROM a GROUP BY CUBE (k, s) ORDER BY k, count(*) DESC, s, grouping(k, s);
+
+-- first_rows_of_grouping_sets
+SELECT x.k, x.n FROM (SELECT k, count(*) AS n FROM a GROUP BY ROLLUP (k) ORDER BY count(*) DESC, k LIMIT 2) x;
+
+-- rows_of_functions_over_grouping_sets
+SELECT k, generate_series(1, count(*)) AS n FROM a GROUP BY CUBE (k, s);
+
+-- grouping_sets_without_aggregates
+SELECT k FROM a GROUP BY ROLLUP (k, k);
+
+-- nothing_but_totals
+SELECT 'total' AS what FROM a GROUP BY GROUPING SETS ((), ());
+
+-- having_alone
+SELECT 'any' AS what FROM a HAVING count(*) > 4;
+
+-- subquery_above_grouping_sets
+SELECT k, (SELECT min(b.id) FROM b WHERE b.k IS NOT DISTINCT FROM a.k) AS first FROM a GROUP BY ROLLUP (k);
+
+-- rows_of_functions_that_only_sort
+SELECT id FROM a ORDER BY generate_series(1, k), id;
+
+-- rows_of_functions_that_only_sort_groups
+SELECT k, rank() OVER (ORDER BY count(*)) AS place FROM a GROUP BY ROLLUP (k) ORDER BY generate_series(1, count(*));
+
+-- rows_of_functions_that_only_sort_below
+SELECT b.id, l.id AS other FROM b JOIN (SELECT id, k FROM a ORDER BY unnest(ARRAY[k, s])) l ON l.k = b.k;
+
+-- aggregate_that_only_sorts
+SELECT 'one' AS x FROM a ORDER BY count(*);

@@ -28,3 +28,15 @@ SELECT x.id FROM (SELECT id FROM a LIMIT 3) x;
 
 -- limit_by_what_distinct_hides: ORDER BY what it does not show
 SELECT x.t FROM (SELECT DISTINCT ON (k) t FROM a ORDER BY k, id LIMIT 3) x;
+
+-- constant_key_of_sets: a constant among the keys
+SELECT 1 AS x, k, sum(id) AS s FROM a GROUP BY GROUPING SETS (1, 2);
+
+-- window_over_sets_of_rows: a window over a set-returning function
+SELECT id, count(*) OVER (PARTITION BY generate_series(1, 2)) AS n FROM a;
+
+-- sorted_first_rows_of_functions: LIMIT over a set-returning function
+SELECT id FROM a ORDER BY generate_series(1, 3), id LIMIT 4;
+
+-- first_of_each_over_functions: DISTINCT ON over a set-returning function
+SELECT DISTINCT ON (k) k, id FROM a ORDER BY k, id, generate_series(1, 3);

@@ -1,0 +1,42 @@
+"""SQL text for PostgreSQL's JDBC driver, which takes a question mark for a parameter unless it is doubled."""
+
+import re
+
+# What the driver skips, as PostgreSQL reads it: strings, with backslashes where E stands before them, quoted names,
+# comments and dollar quotes. No quote begins within an identifier, which may contain $ and end with E.
+_LETTER = r"\w\x80-\U0010ffff"
+_APART = rf"(?<![${_LETTER}])"
+_TOKEN = re.compile(
+    rf"""{_APART}E'(?:[^'\\]|\\.|'')*'
+    | '(?:[^']|'')*'
+    | "[^"]*"
+    | --[^\r\n]*
+    | /\*
+    | {_APART}\$((?!\d)[{_LETTER}]*)\$.*?\$\1\$
+    | \?""",
+    re.DOTALL | re.IGNORECASE | re.VERBOSE,
+)
+_COMMENT = re.compile(r"/\*|\*/")
+
+
+def jdbc_text(query: str) -> str:
+    r"""Double each question mark that is an operator, or a part of one, as jsonb and the geometric types have them.
+
+    >>> jdbc_text("SELECT j ? 'a?', j @? '$.a ? (@ > 1)', j ?| $$?$$::text[] /* ? */ AS \"?\" FROM t")
+    'SELECT j ?? \'a?\', j @?? \'$.a ? (@ > 1)\', j ??| $$?$$::text[] /* ? */ AS "?" FROM t'
+    """
+    written, done = [], 0
+    while found := _TOKEN.search(query, done):
+        end = _end_of_comment(query, found.end()) if found[0] == "/*" else found.end()
+        written += [query[done : found.start()], "??" if found[0] == "?" else query[found.start() : end]]
+        done = end
+    return "".join([*written, query[done:]])
+
+
+def _end_of_comment(query: str, start: int) -> int:
+    """Find where a comment ends, which may contain comments."""
+    depth, at = 1, start
+    while depth and (found := _COMMENT.search(query, at)):
+        depth += 1 if found[0] == "/*" else -1
+        at = found.end()
+    return len(query) if depth else at

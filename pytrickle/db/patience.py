@@ -1,0 +1,41 @@
+"""How long a refresh waits for a lock that another session holds: a moment, so that one lock never stops everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+import psycopg
+
+from pytrickle.db.translate import translate_errors
+from pytrickle.errors import LockTimeout
+
+# No longer than deadlock_timeout by default, so that a refresh gives way before a loader has to.
+PATIENCE = "1s"
+
+
+@contextmanager
+def impatient(connection: psycopg.Connection) -> Iterator[None]:
+    """Let nothing that the connection does within the block wait for a lock longer than a moment."""
+    with translate_errors():
+        wait_a_moment(connection)
+    try:
+        yield
+    finally:
+        with suppress(psycopg.Error):
+            connection.execute("RESET lock_timeout")
+
+
+def wait_a_moment(connection: psycopg.Connection) -> None:
+    """Let nothing that the connection does from now on wait for a lock longer than a moment."""
+    connection.execute(f"SET lock_timeout = '{PATIENCE}'")
+
+
+def unless_locked(connection: psycopg.Connection, statement: str, given: Mapping[str, object] | None = None) -> bool:
+    """Run a statement that may as well be run later; return False where another session holds what it needs."""
+    try:
+        with translate_errors():
+            connection.execute(statement.encode(), given)
+    except LockTimeout:
+        return False
+    return True

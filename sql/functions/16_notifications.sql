@@ -1,0 +1,14 @@
+-- Waking those who listen.
+
+CREATE OR REPLACE FUNCTION pgtrickle.tell(channel text, payload jsonb) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    -- A transaction that notified somebody cannot be prepared.
+    IF COALESCE(lower(current_setting('pgtrickle.notify', true)), '') NOT IN ('off', 'false', 'no', '0') THEN
+        PERFORM pg_notify(channel, payload::text);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.tell(text, jsonb) IS
+    'Notifies those who listen, unless the caller set pgtrickle.notify to off; the refresher then finds out by itself, within its poll interval.';

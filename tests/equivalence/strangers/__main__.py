@@ -1,0 +1,58 @@
+"""Queries that others wrote as stream tables: python -m tests.equivalence.strangers DIRECTORY SCRIPT [SCRIPT ...].
+
+DIRECTORY is src/test/regress of PostgreSQL's source. Each query of the scripts, over the database as the script has
+made it by then, becomes a stream table that is compared after its first load and after three rounds of changes.
+"""
+
+import argparse
+import json
+import sys
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+from tests.equivalence.__main__ import _server, _session
+from tests.equivalence.strangers.play import Player
+from tests.equivalence.strangers.played import BROKEN, Played
+from tests.servers import OLDEST
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.equivalence.strangers", description=__doc__)
+    parser.add_argument("directory", type=Path, help="src/test/regress of PostgreSQL's source")
+    parser.add_argument("scripts", nargs="+", help="names of scripts, such as join or window")
+    parser.add_argument("--results", type=Path, help="where to write one JSON object per query")
+    parser.add_argument("--only", default="", help="play only the queries that contain this text")
+    parser.add_argument("--spark", action="store_true", help="refresh through Spark rather than the tests' own engine")
+    parser.add_argument("--small-delta-rows", type=int, default=20_000, help="0 lets the engine join all deltas it can")
+    return parser.parse_args()
+
+
+def _tell(played: list[Played]) -> int:
+    print(", ".join(f"{status}: {number}" for status, number in Counter(each.status for each in played).most_common()))
+    fed = [each for each in played if set(each.actions[1:]) - {"NO_DATA"}]
+    print(f"{sum(each.is_differential for each in fed)} of {len(fed)} with changes were differential in every round")
+    broken = [each for each in played if each.status in BROKEN]
+    for each in broken:
+        print(f"\n-- {each.file}: {each.status} {each.actions}: {each.detail}\n{each.query}")
+    return bool(broken)
+
+
+def main() -> int:
+    """Play the scripts; return 1 where a stream table differs, fails, or breaks a tick."""
+    arguments = _arguments()
+    played: list[Played] = []
+    with _server(OLDEST) as server, _session(arguments.spark) as session:
+        player = Player(server, arguments.directory, session, arguments.small_delta_rows, arguments.only)
+        player.prepare()
+        for name in arguments.scripts:
+            found = player.play_script(name)
+            print(f"{name}: {dict(Counter(each.status for each in found))}", flush=True)
+            played += found
+            if arguments.results:
+                arguments.results.write_text("".join(json.dumps(asdict(each)) + "\n" for each in played))
+    return _tell(played)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""The program that plays other people's queries: each outcome is told apart, on a script of our own."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytrickle.client import Client
+from tests.equivalence.strangers.play import Player
+from tests.equivalence.strangers.played import Played
+from tests.servers import OLDEST, Server
+
+SAMPLE = Path(__file__).parent / "strangers" / "sample"
+
+
+def test_every_outcome_of_a_strange_query_is_told(
+    servers: Callable[[int], Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    player = Player(servers(OLDEST), SAMPLE)
+    player.prepare()
+    found = player.play_script("sample")
+    assert [(each.query.split()[1], each.status) for each in found] == [
+        ("depot,", "equal"),
+        ("'a;b'", "equal"),
+        ("p.id,", "equal"),
+        ("id,", "indeterminate"),
+        ("random()", "refused"),
+        ("*", "unusable"),
+        ("depots", "equal"),
+    ]
+    grouped, filtered, joined = found[:3]
+    assert all(each.is_differential and len(each.actions) == 4 for each in (grouped, filtered, joined))
+
+    monkeypatch.setattr(Client, "tick", lambda client: [])  # a stream table that nobody refreshes
+    (neglected,) = player.play_again([grouped])
+    assert neglected.status == "unequal"
+
+
+def test_a_refresh_that_failed_is_no_equal_one() -> None:
+    played = Played("sample", "SELECT")
+    played.refreshed("FULL", "first load")
+    assert not played.is_differential
+    played.refreshed("DIFFERENTIAL", "2 changed rows")
+    assert played.is_differential
+    played.refreshed("FAILED", "division by zero")
+    assert played.status == "failed"
