@@ -74,6 +74,15 @@ class Block:
         predicates = tuple(predicate.transform(step) for predicate in self.predicates)
         return replace(self.mapped(lambda e: e.transform(step)), leaves=leaves, predicates=predicates)
 
+    def without_rows(self) -> "Block":
+        """Keep the names, of which no row is left."""
+        return replace(self, predicates=(exp.false(),), negated=False)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether a condition on the block is never true."""
+        return exp.false() in self.predicates
+
     def minus(self) -> "Block":
         """Take these rows away instead."""
         return replace(self, negated=not self.negated)
@@ -133,22 +142,14 @@ def is_image(node: exp.Expr) -> bool:
     return isinstance(row, exp.Anonymous) and row.name.upper() == "ROW"
 
 
+def aliased(expression: exp.Expr, name: str) -> exp.Alias:
+    """Name an expression of a select list; a subquery, too, is named as a whole."""
+    return exp.Alias(this=expression.copy(), alias=exp.to_identifier(name, quoted=True))
+
+
 def own_column(alias: str, name: str) -> exp.Column:
     """Refer to a column of a leaf."""
     return exp.column(name, table=alias, quoted=True)
-
-
-def some(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Refuse a sum without blocks."""
-    if not blocks:
-        raise NotDifferentiable("a join with nothing")
-    return blocks
-
-
-def under_alias(blocks: tuple[Block, ...], item: exp.Expr) -> tuple[Block, ...]:
-    """Name the columns of a subquery as its alias in FROM says."""
-    aliases = item.alias_column_names
-    return tuple(block.named({item.alias_or_name: renamed(block.names[""], aliases)}) for block in blocks)
 
 
 def under_names(blocks: tuple[Block, ...], aliases: list[str]) -> tuple[Block, ...]:

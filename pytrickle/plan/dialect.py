@@ -7,6 +7,7 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.operators import spelled_out
 
 AGGREGATES = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
 SPECIAL_SYNTAX = frozenset({"CAST", "EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION"})
@@ -31,8 +32,18 @@ class Canonical(Postgres):
                 return result.this
             return result
 
+        def _values_to_select(self, values: exp.Values) -> exp.Values:
+            """Keep VALUES as an arm of a set operation, or as an entry of WITH, as PostgreSQL prints it."""
+            return values
+
     class Generator(Postgres.Generator):  # type: ignore[misc,valid-type]
         MULTI_ARG_DISTINCT = True
+        TRANSFORMS: ClassVar = {kind: way for kind, way in Postgres.Generator.TRANSFORMS.items() if kind != exp.Trim}
+
+        def trim_sql(self, expression: exp.Trim) -> str:
+            """Keep TRIM, of which LEADING and TRAILING without characters are no LTRIM and RTRIM to PostgreSQL."""
+            parts = [expression.args.get("position") or "BOTH", self.sql(expression, "expression"), "FROM"]
+            return f"TRIM({' '.join(filter(None, parts))} {self.sql(expression, 'this')})"
 
         def windowspec_sql(self, expression: exp.WindowSpec) -> str:
             """Keep `ROWS 2 PRECEDING`, which PostgreSQL prints as it was written, free of BETWEEN."""
@@ -46,7 +57,7 @@ class Canonical(Postgres):
 def parse_query(text: str) -> exp.Expr:
     """Parse one canonical query; raise NotDifferentiable when the text is beyond the parser."""
     try:
-        tree = parse_one(text, dialect=Canonical)
+        tree = parse_one(spelled_out(text), dialect=Canonical)
     except SqlglotError as error:
         raise NotDifferentiable("the query uses syntax that cannot be parsed") from error
     for node in list(tree.find_all(exp.Collate)):

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from pytrickle.plan.algebra import Derived, Join, Operation, Project
 from pytrickle.plan.block import Block, own_column, project, sum_of, to_expr
-from pytrickle.plan.scope import Names, resolve
+from pytrickle.plan.scope import Names, column_name, resolve
 
 if TYPE_CHECKING:
     from pytrickle.plan.reader import Reader
@@ -52,7 +52,7 @@ class Arguments:
 
     def name(self, column: exp.Column) -> str:
         """Return the argument that stands for a visible column."""
-        key = (column.table, column.name)
+        key = (column.table, column_name(column))
         self.columns.setdefault(key, column.copy())
         return f"a{list(self.columns).index(key)}"
 

@@ -47,7 +47,8 @@ def join(reader: Reader, left: Blocks, right: Blocks, clause: exp.Join, context:
         for other in right:
             names = sides.names(other.leaves, nulls, other.names)
             result += _unmatched(reader, other, (sides.within(one, one, other) for one in left), names)
-    return tuple(result)
+    names = sides.names((*left[0].leaves, *right[0].leaves), left[0].names, right[0].names)
+    return tuple(result) or (left[0].times(right[0]).named(names).without_rows(),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def _matched(sides: _Sides, one: Block, other: Block) -> tuple[Block, ...]:
 
 def _unmatched(reader: Reader, block: Block, other: Iterable[Block | None], names: Names) -> tuple[Block, ...]:
     """Keep the rows of one side that match none of the other side's, which are under the join's condition."""
-    asked = tuple(each for each in other if each is not None)
+    asked = tuple(each for each in other if each is not None and not each.is_empty)
     alone = block.named(names)
     return indicator(reader, block, asked).outside(alone) if asked else (alone,)
 

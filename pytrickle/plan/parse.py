@@ -8,7 +8,7 @@ from sqlglot import exp
 from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra import Aggregate, Project, Query
-from pytrickle.plan.block import Block, cast_to, project, some, sum_of
+from pytrickle.plan.block import Block, cast_to, project, sum_of
 from pytrickle.plan.dialect import AGGREGATES, parse_query, render
 from pytrickle.plan.grouping import Grouping, is_key
 from pytrickle.plan.grouping_sets import is_simple
@@ -124,7 +124,7 @@ def _arms(reader: Reader, query: exp.Expr, context: Context) -> list[Blocks]:
     while isinstance(bare, exp.Subquery) and not bare.alias:
         bare = bare.this
     if not isinstance(bare, exp.Union) or any(bare.args.get(clause) for clause in ("limit", "offset", "with_")):
-        return [some(reader.derived(query, context))]
+        return [reader.derived(query, context)]
     left, right = (_arms(reader, arm, context) for arm in (bare.this, bare.expression))
     types = reader.types_of(union_of([left[0], right[0]]))
     return [tuple(_typed(reader, block, types) for block in arm) for arm in (*left, *right)]
@@ -145,8 +145,8 @@ def _rows(blocks: Blocks, definition: Definition, distinct: bool) -> Query:
     prefix = "k" if distinct else "r"
     types = [type_name for _, type_name in definition.columns]
     columns = [list(block.names[""].values()) for block in blocks]
-    if not blocks or any(len(each) != len(types) for each in columns):
-        raise NotDifferentiable("a query that has no rows, or a set operation whose arms name a column twice")
+    if any(len(each) != len(types) for each in columns):
+        raise NotDifferentiable("a set operation whose arms name a column twice")
     projects = tuple(
         project(block, tuple(cast_to(c, t) for c, t in zip(items, types, strict=True)), prefix)
         for block, items in zip(blocks, columns, strict=True)
@@ -169,8 +169,6 @@ def _aggregate(query: exp.Select, context: Context, reader: Reader) -> Query:
     condition = render(grouping.lift(having.this)) if having else None
     keys, arguments = grouping.keys, grouping.arguments
     projects = tuple(_grouped(block, keys, arguments) for block in reader.blocks(query, context))
-    if not projects:
-        raise NotDifferentiable("a condition that is never true")
     names = tuple(name for name, _ in projects[0].columns)
     rows = sum_of(projects)
     grouped = query.args.get("group") is not None

@@ -17,14 +17,13 @@ from pytrickle.plan.block import (
     is_image,
     own_column,
     project,
-    some,
-    under_alias,
     under_names,
 )
 from pytrickle.plan.compile import compile_rows, compile_state
 from pytrickle.plan.delta import at
 from pytrickle.plan.dialect import parse_query
 from pytrickle.plan.fold import MAX_BLOCKS, fitting, folded
+from pytrickle.plan.limited import limited
 from pytrickle.plan.logic import is_null
 from pytrickle.plan.nulls import in_one_collation, union_of
 from pytrickle.plan.probe import Probe
@@ -33,7 +32,10 @@ from pytrickle.plan.scope import Cte, Ctes
 from pytrickle.plan.select import Selection, is_grouped, is_plain_aggregate, unrolls
 from pytrickle.plan.selection import set_operation
 from pytrickle.plan.sublinks import Context, filtered
+from pytrickle.plan.top import CLAUSES
 from pytrickle.plan.types import all_exact, is_collatable, is_moment, mixes_time_zones
+from pytrickle.plan.values import as_union
+from pytrickle.plan.whole_row import under_alias, with_rows
 
 Blocks = tuple[Block, ...]
 
@@ -68,7 +70,7 @@ class Reader:
         kept = tuple(kept for block in result for kept in filtered(self, block, condition, context))
         if len(kept) > MAX_BLOCKS and len(result) > 1:
             kept = tuple(one for whole in folded(self, result) for one in filtered(self, whole, condition, context))
-        return fitting(self, kept)
+        return fitting(self, kept or (result[0].without_rows(),))
 
     def rows(self, query: exp.Expr, context: Context) -> Blocks:
         """Return blocks that have a row exactly where a subquery has one; their names do not matter."""
@@ -85,13 +87,15 @@ class Reader:
         query, context = self.unwrapped(query, context)
         if query.args.get("locks"):
             raise NotDifferentiable("FOR UPDATE")
+        if any(query.args.get(clause) for clause in CLAUSES):
+            return fitting(self, limited(self, query, context))
         if isinstance(query, exp.Select):
-            return fitting(self, Selection(self, query, context).limited())
-        if any(query.args.get(clause) for clause in ("limit", "offset", "fetch")):
-            raise NotDifferentiable("LIMIT of a set operation below the top of the query")
+            return fitting(self, Selection(self, query, context).blocks())
         if isinstance(query, exp.SetOperation):
             return self.union(query, context)
         if isinstance(query, exp.Values):
+            if query.find(exp.Query):
+                return self.derived(as_union(query), context)
             block = rowwise.function(self, query, context.outer)
             return (block.named({"": next(iter(block.names.values()))}),)
         raise NotDifferentiable(f"{query.key.upper()} in FROM")
@@ -204,8 +208,6 @@ class Reader:
         kind = (join.kind or "INNER").upper()
         if kind not in {"INNER", "CROSS", "OUTER"} or join.args.get("method"):
             raise NotDifferentiable(f"{join.method or kind} JOIN")
-        if not left:
-            raise NotDifferentiable("a join with nothing")
         result = self._joined(left, join, context)
         # Each outer join has three blocks for one: what matches, all of one side, and minus what matches.
         folds = len(result) > MAX_BLOCKS and len(left) > 1
@@ -219,11 +221,11 @@ class Reader:
             # Each block has expressions of its own for the names that a lateral item refers to.
             return tuple(found for block in left for found in self._beside(block, join, context))
         right = self._item(join.this, Context(context.ctes, {}))
-        return outer_joins.join(self, left, fitting(self, some(right)), join, context)
+        return outer_joins.join(self, left, fitting(self, right), join, context)
 
     def _beside(self, block: Block, join: exp.Join, context: Context) -> Blocks:
         right = self._item(join.this, context.within(block))
-        return outer_joins.join(self, (block,), some(right), join, context)
+        return outer_joins.join(self, (block,), right, join, context)
 
     def _item(self, item: exp.Expr, context: Context) -> Blocks:
         if item.args.get("sample") or item.args.get("pivots") or item.args.get("laterals"):
@@ -237,13 +239,15 @@ class Reader:
         match item:
             case exp.Lateral(this=exp.Subquery() as query):
                 alone = rowwise.lateral(self, item, context.outer)
-                return (alone,) if alone else under_alias(self.derived(query, context), item)
+                return (alone,) if alone else under_alias(self.derived(query, context), item, self.definition)
+            case exp.Values() if item.find(exp.Query):
+                return under_alias(self.derived(as_union(item), Context(context.ctes, {})), item, self.definition)
             case exp.Lateral() | exp.Unnest() | exp.Values():
                 return (rowwise.function(self, item, context.outer),)
             case exp.Subquery(this=exp.Table() | exp.Subquery() as inner) if not item.alias:
                 return self._item(inner, context)
             case exp.Subquery():
-                return under_alias(self.derived(item.this, Context(context.ctes, {})), item)
+                return under_alias(self.derived(item.this, Context(context.ctes, {})), item, self.definition)
             case exp.Table(this=exp.Identifier()):
                 return self._table(item, context.ctes)
             case exp.Table():
@@ -257,10 +261,10 @@ class Reader:
         if not table.db and table.name in ctes:
             cte = ctes[table.name]
             shared = self._shared(cte, cte.entry.this, cte.scope)
-            return under_alias(under_names(shared, cte.entry.alias_column_names), table)
+            return under_alias(under_names(shared, cte.entry.alias_column_names), table, self.definition)
         for view in self.definition.views:
             if (view.schema, view.name) == (table.db, table.name):
-                return under_alias(self._shared(view, parse_query(view.text), {}), table)
+                return under_alias(self._shared(view, parse_query(view.text), {}), table, self.definition, view)
         for source in self.definition.sources:
             if (source.schema, source.name) == (table.db, table.name):
                 return (self._scan(table, source),)
@@ -276,11 +280,11 @@ class Reader:
         return tuple(block.realiased({leaf.alias: self.alias() for leaf in block.leaves}) for block in known)
 
     def _scan(self, table: exp.Table, source: Source) -> Block:
-        if table.alias_column_names:
-            raise NotDifferentiable("column aliases on a table")
-        alias = self.alias()
-        columns: Mapping[str, exp.Expr] = {name: own_column(alias, name) for name in source.used}
-        return Block((Scan(alias, source.relid, source.used),), (), {table.alias_or_name: columns})
+        alias, own = self.alias(), [column.name for column in source.columns]
+        aliases = dict(zip(own, table.alias_column_names, strict=False))
+        columns: Mapping[str, exp.Expr] = {aliases.get(name, name): own_column(alias, name) for name in source.used}
+        block = Block((Scan(alias, source.relid, source.used),), (), {table.alias_or_name: columns})
+        return with_rows(block, table.alias_or_name, self.definition, source)
 
 
 def _may_be_lateral(item: exp.Expr) -> bool:

@@ -14,8 +14,9 @@ from pytrickle.plan.block import Block, own_column
 from pytrickle.plan.compile import function_item
 from pytrickle.plan.dialect import quote, render
 from pytrickle.plan.lift import is_call
-from pytrickle.plan.scope import Names, columns_named, lookup, resolve
+from pytrickle.plan.scope import Names, columns_named, is_whole, lookup, resolve
 from pytrickle.plan.settled import refuse_unsettled
+from pytrickle.plan.whole_row import with_rows
 
 if TYPE_CHECKING:
     from pytrickle.plan.reader import Reader
@@ -32,8 +33,6 @@ def function(reader: Reader, item: exp.Expr, outer: Names) -> Block:
     ordinality = (item.this if isinstance(item, exp.Lateral) else item).args.get("offset")
     if isinstance(ordinality, exp.Identifier):
         names = [*names, ordinality.name]
-    if item.find(exp.ColumnDef):
-        raise NotDifferentiable("a column definition list")
     if not names or not (item.alias or isinstance(item, exp.Values)):
         raise NotDifferentiable(f"{item.key.upper()} in FROM without column names")
     bare = item.copy()
@@ -43,8 +42,15 @@ def function(reader: Reader, item: exp.Expr, outer: Names) -> Block:
     text = f"({render(written)})" if isinstance(item, exp.Values) else render(written)
     if isinstance(item, exp.Lateral) and item.args.get("ordinality"):
         text += " WITH ORDINALITY"
+    if defined := [render(each) for each in _alias_columns(item) if isinstance(each, exp.ColumnDef)]:
+        text = f"(SELECT * FROM {text} AS pgt_defined({', '.join(defined)}))"
     leaf = Function(alias, text, _reads([written]), tuple(names))
     return Block((leaf,), (), {item.alias: {name: own_column(alias, name) for name in names}})
+
+
+def _alias_columns(item: exp.Expr) -> list[exp.Expr]:
+    alias = item.args.get("alias")
+    return list(alias.columns) if alias else []
 
 
 def reads_no_table(query: exp.Expr) -> bool:
@@ -66,9 +72,10 @@ def embedded(reader: Reader, node: exp.Expr, names: Names, outer: Names) -> exp.
         alias.set("this", exp.to_identifier(own[alias.name], quoted=True))
     _refuse_calls_of_outer_rows(result, own, reader)
     for column in list(result.find_all(exp.Column)):
-        if column.table in own and not isinstance(column.this, exp.Star):
-            parts = (exp.to_identifier(part, quoted=True) for part in (own[column.table], column.name))
-            found: exp.Expr = exp.Dot(this=next(parts), expression=next(parts))
+        if column.table in own:
+            source = exp.to_identifier(own[column.table], quoted=True)
+            part = exp.Star() if is_whole(column) else exp.to_identifier(column.name, quoted=True)
+            found: exp.Expr = exp.Dot(this=source, expression=part)
         elif not column.table and column.find_ancestor(exp.Query):
             raise NotDifferentiable(f"the reference {column.sql()}")
         else:
@@ -100,7 +107,8 @@ def lateral(reader: Reader, item: exp.Lateral, outer: Names) -> Block | None:
         return None
     alias, written = reader.alias(), embedded(reader, query, {}, outer)
     leaf = Function(alias, f"({render(written)})", _reads([written]), tuple(names))
-    return Block((leaf,), (), {item.alias: {name: own_column(alias, name) for name in names}})
+    block = Block((leaf,), (), {item.alias: {name: own_column(alias, name) for name in names}})
+    return with_rows(block, item.alias, reader.definition)
 
 
 def is_rowwise(blocks: tuple[Block, ...]) -> bool:

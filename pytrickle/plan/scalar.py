@@ -85,8 +85,6 @@ def _with_order(query: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
 def aggregate_cases(reader: Reader, block: Block, query: exp.Select, context: Context) -> Cases:
     """List the cases of a SELECT of aggregates, which has one row whatever it finds, beside the rows of a block."""
     inner = reader.blocks(query, context)
-    if not inner:
-        raise NotDifferentiable("an aggregate over a condition that is never true")
     lift = GroupLift([], inner[0].names, reader.definition.aggregates | {ARRAY_AGG}, False)
     lifted = [lift.lift(item.unalias()) for item in query.selects]
     loose = loosen_by_asking(reader, block, inner, "an aggregate")

@@ -29,6 +29,8 @@ SUBLINK = "\x00sublink"
 HOISTED = "\x00hoisted"
 # What GROUP BY unrolls: rows of set-returning functions that were computed before the grouping.
 SETS = "\x00sets"
+# The column of a FROM item that is its whole row.
+WHOLE = "\x00row"
 
 
 def resolve(expression: exp.Expr, names: Names, outer: Names | None = None) -> exp.Expr:
@@ -48,13 +50,26 @@ def resolve(expression: exp.Expr, names: Names, outer: Names | None = None) -> e
 
 def lookup(column: exp.Column, names: Names, outer: Names) -> exp.Expr:
     """Find what a column reference stands for; expressions come in parentheses."""
-    if isinstance(column.this, exp.Star) or column.args.get("db"):
-        raise NotDifferentiable("a whole-row reference")
+    if column.args.get("db"):
+        raise NotDifferentiable(f"the reference {column.sql()}")
     for scope in (names, outer):
         found = _find(column, scope)
         if found is not None:
             return found if isinstance(found, exp.Column) else exp.Paren(this=found.copy())
-    raise NotDifferentiable(f"the reference {column.sql()}")
+        if column.table and column.table in scope:
+            # What is nearer hides what is further away, even where it lacks the column.
+            break
+    raise NotDifferentiable("a whole-row reference" if is_whole(column) else f"the reference {column.sql()}")
+
+
+def is_whole(column: exp.Column) -> bool:
+    """Whether a reference is to a whole row."""
+    return isinstance(column.this, exp.Star)
+
+
+def column_name(column: exp.Column) -> str:
+    """Return the name under which a FROM item has a column, or its whole row."""
+    return WHOLE if is_whole(column) else str(column.name)
 
 
 def columns_named(names: Names) -> list[tuple[str, str]]:
@@ -88,7 +103,7 @@ def single_source(names: Names) -> str | None:
 
 def _find(column: exp.Column, names: Names) -> exp.Expr | None:
     if column.table:
-        return names.get(column.table, {}).get(column.name)
+        return names.get(column.table, {}).get(column_name(column))
     if column.name in names.get(MERGED, {}):
         return names[MERGED][column.name]
     alias = single_source(names)

@@ -10,13 +10,12 @@ from sqlglot import exp
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.aggregation import grouped, window
 from pytrickle.plan.block import Block
-from pytrickle.plan.correlate import loosen_by_asking
 from pytrickle.plan.grouping_sets import grouping_sets
 from pytrickle.plan.lift import GroupLift, WindowLift, is_call
 from pytrickle.plan.operation import columns_of, distinct
 from pytrickle.plan.rowwise import calls_set, unrolled
 from pytrickle.plan.scope import SETS, resolve
-from pytrickle.plan.selection import Bounds, distinct_on, first_rows
+from pytrickle.plan.selection import distinct_on
 from pytrickle.plan.sublinks import Context, expanded, filtered, hoisted, taken
 
 if TYPE_CHECKING:
@@ -36,30 +35,9 @@ class Selection:
     select: exp.Select
     context: Context
 
-    def limited(self) -> Blocks:
-        """Return the SELECT's blocks, of whose rows LIMIT and OFFSET keep the first."""
-        if not any(self.select.args.get(clause) for clause in ("limit", "offset", "fetch")):
-            return self.blocks()
-        order = self.select.args.get("order")
-        refuse_limited_sets(self.reader, self.select)
-        if order is None or self.select.args.get("distinct"):
-            raise NotDifferentiable("LIMIT below the top of the query, without ORDER BY or with DISTINCT")
-        query = self.select.copy()
-        orders = [each.copy() for each in order.expressions]
-        for clause in ("limit", "offset", "fetch", "order"):
-            query.set(clause, None)
-        added = [exp.alias_(each.this.copy(), f"\x00order{i}", quoted=True) for i, each in enumerate(orders)]
-        query.set("expressions", [*added, *query.expressions])
-        blocks = Selection(self.reader, query, self.context).blocks()
-        items = [(name, column) for name, column in blocks[0].names[""].items()]
-        loose = loosen_by_asking(self.reader, self.context.asking, blocks, "LIMIT")
-        return (first_rows(self.reader, loose, items, orders, Bounds.of(self.select)),)
-
     def blocks(self) -> Blocks:
         """Return the SELECT's blocks; their names are {'': output column -> expression}."""
         blocks = self.reader.blocks(self.select, self.context)
-        if not blocks:
-            raise NotDifferentiable("a condition that is never true")
         select, found = self._without_inner_subqueries()
         blocks = hoisted(self.reader, blocks, found, self.context)
         select, blocks = Selection(self.reader, select, self.context)._without_set_keys(blocks)
@@ -132,14 +110,9 @@ class Selection:
         items = [(name, lift.lift(item)) for name, item in items]
         having = self.select.args.get("having")
         condition = lifted(lift, having.this if having else None)
-        found = tuple(
-            kept
-            for each in grouped(self.reader, lift, sets, blocks, self.context)
-            for kept in filtered(self.reader, each, condition, self.context)
-        )
-        if not found:
-            raise NotDifferentiable("a condition that is never true")
-        return Selection(self.reader, select, self.context)._finished(found, items)
+        groups = grouped(self.reader, lift, sets, blocks, self.context)
+        found = tuple(kept for each in groups for kept in filtered(self.reader, each, condition, self.context))
+        return Selection(self.reader, select, self.context)._finished(found or (groups[0].without_rows(),), items)
 
     def _finished(self, blocks: Blocks, items: Items) -> Blocks:
         """Compute windows, output columns and DISTINCT over blocks."""

@@ -46,7 +46,7 @@ def _value(clause: exp.Expr | None) -> exp.Expr | None:
 
 
 def _number(node: exp.Expr | None) -> int | None:
-    if node is None or isinstance(node.unnest(), exp.Null):
+    if node is None or isinstance(node.unnest(), exp.Null) or is_all(node):
         return None
     bare = node.unnest()
     while isinstance(bare, exp.Cast):
@@ -54,6 +54,11 @@ def _number(node: exp.Expr | None) -> int | None:
     if not (isinstance(bare, exp.Literal) and str(bare.this).isdecimal()):
         raise NotDifferentiable("LIMIT by an expression")
     return int(bare.this)
+
+
+def is_all(node: exp.Expr) -> bool:
+    """Whether LIMIT says ALL, which is no limit."""
+    return isinstance(node, exp.Var) and node.name.upper() == "ALL"
 
 
 Items = list[tuple[str, exp.Expr]]

@@ -177,6 +177,7 @@ def _sublink(reader: Reader, block: Block, node: exp.Expr, context: Context, dir
 
 
 def _present(reader: Reader, block: Block, inner: tuple[Block, ...], negated: bool = False) -> list[Case]:
+    inner = tuple(each for each in inner if not each.is_empty)
     if not inner:
         return [(block, truth(negated))]
     match = indicator(reader, block, inner)

@@ -328,6 +328,129 @@ SELECT k, sum(id) AS s FROM a GROUP BY k HAVING sum(id) > (SELECT min(b.id) FROM
 -- having_partners
 SELECT k, count(*) AS n FROM a GROUP BY k HAVING EXISTS (SELECT 1 FROM keyless AS c WHERE c.k = a.k);
 
+-- column_aliases
+SELECT x.p, y.q, y.r FROM a AS x (p, q) JOIN b AS y (p, q, r) USING (p);
+
+-- column_aliases_of_a_view
+SELECT x.n, z.m FROM simple AS x (n) JOIN simple AS z (m) ON x.n = z.m;
+
+-- whole_row
+SELECT a::text AS r FROM a;
+
+-- whole_row_of_keyless
+SELECT DISTINCT x::text AS r FROM keyless x;
+
+-- whole_row_of_partitions
+SELECT p FROM parent p WHERE p IS NOT NULL;
+
+-- whole_row_counted
+SELECT a.k, count(b) AS n FROM a LEFT JOIN b ON a.k = b.k GROUP BY a.k;
+
+-- whole_row_is_null
+SELECT a.id FROM a LEFT JOIN b ON a.k = b.k AND b.v > 1 WHERE b IS NULL;
+
+-- whole_row_of_a_subquery
+SELECT a.id, row_to_json(x)::text AS j FROM a LEFT JOIN (SELECT k, v AS w FROM b) x ON a.k = x.k;
+
+-- whole_row_of_a_lateral
+SELECT a.id, row_to_json(x)::text AS j FROM a LEFT JOIN LATERAL (SELECT a.k, a.v AS "the value" WHERE a.k > 1) x ON true;
+
+-- whole_row_of_a_view
+SELECT row_to_json(s)::text AS j FROM simple s;
+
+-- whole_row_of_cte
+WITH c AS (SELECT k, v FROM a) SELECT row_to_json(c)::text AS j FROM c;
+
+-- whole_rows_compared
+SELECT x.id FROM a x JOIN a y ON x = y;
+
+-- whole_row_in_a_subquery
+SELECT id, (SELECT count(z) FROM b z WHERE z.k = a.k) AS n, (SELECT row_to_json(a) ->> 'k') AS k,
+    (SELECT row_to_json(u) ->> 'z' FROM (SELECT a.k AS z) u) AS z FROM a;
+
+-- whole_row_sorted
+SELECT k, (array_agg(x ORDER BY id))[1]::text AS f, count(DISTINCT x) AS n FROM a x GROUP BY k;
+
+-- whole_row_by_field
+SELECT (x).id, (x).k FROM a x;
+
+-- never_true
+SELECT id, row_number() OVER (ORDER BY id) AS n FROM a WHERE false UNION ALL SELECT id, 0 FROM b;
+
+-- never_true_counted
+SELECT count(*) AS n, max(id) AS m FROM a WHERE NULL;
+
+-- never_true_join
+SELECT a.id FROM a JOIN b ON false JOIN keyless ON true UNION ALL SELECT count(*) FROM a JOIN b ON false;
+
+-- never_true_beside
+SELECT a.id, x.v, y.k FROM a LEFT JOIN (SELECT v, k FROM b WHERE NULL) x ON x.k = a.k LEFT JOIN b y ON false;
+
+-- never_true_group
+SELECT k, count(*) AS n FROM a GROUP BY k HAVING false UNION ALL SELECT x.n, x.n FROM (SELECT count(*) AS n FROM b) x;
+
+-- never_true_subquery
+SELECT id, (SELECT max(k) FROM b WHERE false) AS m, id IN (SELECT k FROM b WHERE false) AS i,
+    EXISTS (SELECT k FROM b WHERE false) AS e, id > ALL (SELECT max(k) FROM b WHERE false GROUP BY v) AS l FROM a;
+
+-- offset_of_nothing
+SELECT x.id FROM (SELECT id FROM a OFFSET 0) x JOIN (SELECT k FROM b ORDER BY id LIMIT ALL) y ON y.k = x.id;
+
+-- limit_of_equal_rows
+SELECT a.id, x.one FROM a, LATERAL (SELECT a.k AS one FROM b WHERE b.k = a.k LIMIT 1) x
+WHERE 1 = (SELECT 1 FROM keyless c WHERE c.k = a.k LIMIT 1);
+
+-- limit_of_distinct
+SELECT x.k FROM (SELECT DISTINCT k FROM a ORDER BY k LIMIT 2) x;
+
+-- limit_of_distinct_on
+SELECT x.k, x.id FROM (SELECT DISTINCT ON (k) k, id FROM a ORDER BY k, id DESC OFFSET 1 LIMIT 2) x;
+
+-- limit_of_union
+SELECT x.k FROM (SELECT k FROM a UNION SELECT k FROM b ORDER BY k LIMIT 2) x;
+
+-- limit_of_union_all
+SELECT x.k FROM (SELECT k, id FROM a UNION ALL SELECT k, id FROM b ORDER BY 2 DESC NULLS LAST, 1 OFFSET 1 LIMIT 3) x;
+
+-- limit_by_a_subquery
+SELECT x.id FROM (SELECT id FROM a ORDER BY (SELECT max(b.k) FROM b WHERE b.id = a.id), id LIMIT 4) x;
+
+-- values_beside_select
+VALUES (1, 'x'::text) UNION ALL SELECT id, t FROM a;
+
+-- values_as_cte
+WITH c (x) AS (VALUES (2), (3)) SELECT id FROM a WHERE k IN (SELECT x FROM c);
+
+-- values_over_tables
+SELECT a.id, v.x FROM a, (VALUES ((SELECT max(k) FROM b)), (2)) AS v (x);
+
+-- column_definitions
+SELECT id, r.x, r.y FROM a, jsonb_to_record(jsonb_build_object('x', a.k, 'y', a.t)) AS r (x numeric(6, 1), y text);
+
+-- column_definitions_outer
+SELECT id, r.x FROM a LEFT JOIN jsonb_to_recordset(jsonb_build_array(jsonb_build_object('x', a.k))) AS r (x int) ON r.x > 1;
+
+-- pattern_operators
+SELECT id, t ~ '^a' AS a, t ~* '^A' AS b, t !~ 'x' AS c, t !~* 'X' AS d, t SIMILAR TO '(a|b)%' AS e, t NOT SIMILAR TO 'a%' ESCAPE '#' AS f,
+    t LIKE 'a!%' ESCAPE '!' AS g, t NOT ILIKE 'A%' AS h, t ^@ 'a' AS i FROM a;
+
+-- network_operators
+SELECT id FROM a WHERE ('10.0.0.' || id)::inet << '10.0.0.0/8'::inet AND ('10.0.0.' || id)::inet <<= '10.0.0.0/28'::cidr
+    AND NOT ('10.0.0.' || id)::inet >>= '10.0.0.3'::inet;
+
+-- geometric_operators
+SELECT id, point(id, k) ~= point(1, 1) AS a, box(point(id, 1), point(1, id)) |>> box(point(0, 0), point(1, 0)) AS b, 2 ^ k AS c FROM a;
+
+-- bits
+SELECT id, B'101' AS b, k::bit(4) & B'1100' AS c, X'1F' AS x FROM a;
+
+-- strings_trimmed_and_cut
+SELECT id, trim(LEADING 'a' FROM t) AS a, trim(BOTH FROM t) AS b, trim(TRAILING FROM t) AS c, substring(t FROM 1 FOR 1) AS d,
+    substring(t, 1, 1) AS e, position('a' IN t) AS f, overlay(t PLACING 'z' FROM 1) AS g FROM a;
+
+-- named_arguments
+SELECT id, make_interval(days => k, hours => 2) AS i FROM a;
+
 -- windows_over_grouping_sets
 SELECT k, s, count(*) AS n, count(*) OVER () AS shown, rank() OVER (PARTITION BY k ORDER BY sum(id) NULLS FIRST) AS place,
     sum(grouping(k, s)) OVER (ORDER BY k RANGE UNBOUNDED PRECEDING) AS bits

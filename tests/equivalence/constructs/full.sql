@@ -14,9 +14,6 @@ SELECT id, cardinality(ARRAY(SELECT DISTINCT u.x FROM unnest(ARRAY[k, 1, 2]) AS 
 SELECT o.id, c1.v FROM a o LEFT JOIN a c1 ON c1.id = o.id + 1 LEFT JOIN a c2 ON c2.id = o.k LEFT JOIN a c3 ON c3.id = o.s
     LEFT JOIN a c4 ON c4.id = o.id + 2 LEFT JOIN a c5 ON c5.id = o.k + 1 LEFT JOIN a c6 ON c6.id = o.s + 1;
 
--- whole_row: a
-SELECT a::text AS r FROM a;
-
 -- now: CURRENT_DATE
 SELECT id FROM a WHERE "select" < current_date;
 
@@ -25,6 +22,12 @@ SELECT sum(f) FROM keyless;
 
 -- key_in_expression: an expression over a group key of type numeric
 SELECT v::text AS shown, count(*) AS n FROM a GROUP BY v;
+
+-- limit_without_order: LIMIT below the top of the query, without ORDER BY
+SELECT x.id FROM (SELECT id FROM a LIMIT 3) x;
+
+-- limit_by_what_distinct_hides: ORDER BY what it does not show
+SELECT x.t FROM (SELECT DISTINCT ON (k) t FROM a ORDER BY k, id LIMIT 3) x;
 
 -- constant_key_of_sets: a constant among the keys
 SELECT 1 AS x, k, sum(id) AS s FROM a GROUP BY GROUPING SETS (1, 2);
