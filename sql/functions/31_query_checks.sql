@@ -69,28 +69,3 @@ $$;
 COMMENT ON FUNCTION pgtrickle.check_source_rights(regclass) IS
     'Error 42501 unless everything below a view may be read by the role as which it is read there, and captured by the current role; '
     '0A000 where row-level security would hide rows from one of these roles.';
-
--- PostgreSQL tells keys apart by the output column that each was written for, and prints only their expressions.
-CREATE OR REPLACE FUNCTION pgtrickle.refuse_merged_keys(view regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
-AS $$
-DECLARE
-    printed CONSTANT text := view::text || '_printed';
-    keys bigint[];
-BEGIN
-    IF NOT EXISTS (SELECT FROM pg_rewrite AS r WHERE r.ev_class = view AND r.ev_action::text LIKE '%:groupingSets ({%') THEN
-        RETURN;
-    END IF;
-    EXECUTE format('CREATE VIEW %s AS %s', printed, pg_get_viewdef(view));
-    keys := ARRAY(
-        SELECT (SELECT count(*) FROM regexp_matches(r.ev_action::text, ':tleSortGroupRef', 'g'))
-        FROM pg_rewrite AS r WHERE r.ev_class IN (view, printed::regclass));
-    EXECUTE format('DROP VIEW %s', printed);
-    IF keys[1] <> keys[2] THEN
-        PERFORM refuse_query('GROUPING SETS, ROLLUP or CUBE tell apart output columns that are the same expression',
-            'Group in a subquery that gives each of them a name, such as (SELECT a AS x, a AS y FROM t) AS s.');
-    END IF;
-END
-$$;
-COMMENT ON FUNCTION pgtrickle.refuse_merged_keys(regclass) IS
-    'Error 0A000 if grouping sets have two keys that are the same expression, which the text of a view does not tell apart.';

@@ -50,6 +50,30 @@ def test_a_key_that_is_named_or_shown_twice_is_no_other_key(tables: Database) ->
 
 
 @pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ROW(ROW(ROW(a))) = ANY (SELECT ROW(ROW(a)) FROM t) AS found FROM t",
+        "SELECT n FROM nothing AS n, LATERAL (VALUES (n.*)) AS v",
+        "SELECT found FROM misprinted",
+    ],
+)
+def test_a_query_that_postgres_prints_as_another_one_is_refused(tables: Database, query: str) -> None:
+    tables.execute("CREATE TABLE nothing ()")
+    tables.execute("CREATE VIEW misprinted AS SELECT ROW(ROW(a)) IN (SELECT ROW(ROW(a)) FROM t) AS found FROM t")
+    before = catalog_state(tables)
+    with refused("0A000", constraint="query_refused", message="as one that it cannot read"):
+        create(tables, query)
+    assert catalog_state(tables) == before
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT 1.5 = ANY (ARRAY[a, a]) AS found FROM t", "SELECT a FROM t UNION ALL SELECT NULL::integer"]
+)
+def test_casts_and_names_that_postgres_spells_out_are_no_other_query(tables: Database, query: str) -> None:
+    create(tables, query)
+
+
+@pytest.mark.parametrize(
     ("arguments", "sqlstate"),
     [
         ("'s', 'SELECT a FRM t'", "42601"),
