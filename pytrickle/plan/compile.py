@@ -136,7 +136,7 @@ class Compiler:
         if bound := reach.is_bound(leaf):
             return fenced(self.state(operation, version, bound), leaf, [])
         if entered := reach.entered(leaf):
-            return fenced(self.state(operation, version, entered), leaf, reach.links(leaf))
+            return fenced(self.state(operation, version, entered), leaf, reach.asked(leaf))
         if version is Version.NEW:
             return f"{self._everything(leaf)} AS {alias}"
         return fenced(self.state(operation, version, frozenset()), leaf, [])

@@ -27,7 +27,7 @@ def equated(reader: Reader, leaves: Leaves, left: exp.Expr, right: exp.Expr) -> 
     """Write `left = right`; a side that is compared as another type than its own is cast to that."""
     sides = (left, right)
     types = types_among(reader, leaves, sides)
-    common = reader.key_types(*types)
+    common = key_types(reader, *types)
     if common is None:
         raise NotDifferentiable(f"{types[0]} = {types[1]}, by which PostgreSQL cannot group")
     one, other = (
@@ -64,6 +64,26 @@ def types_among(reader: Reader, leaves: Leaves, expressions: tuple[exp.Expr, ...
         needed |= more
     block = Block(tuple(leaf for alias, leaf in by_alias.items() if alias in needed), (), {})
     return reader.types_of(project(block, tuple(each.copy() for each in expressions)))
+
+
+def key_types(reader: Reader, left: str, right: str) -> tuple[str, str] | None:
+    """Ask for the types by whose own equality `=` compares values of two types; None if there are none."""
+    if left == right and "." not in left:
+        return left, right
+    if (left, right) not in reader.known_key_types:
+        found = reader.probe.key_types(left, right, reader.definition.search_path)
+        reader.known_key_types[left, right] = found
+    return reader.known_key_types[left, right]
+
+
+def refuse_unfit_keys(reader: Reader, types: Iterable[str]) -> None:
+    """Refuse to group by types of which `=`, as the query finds it, is not the equality that groups them.
+
+    An extension's operators are found only where its schema is in the search_path; PostgreSQL groups by them anyway.
+    """
+    for name in types:
+        if key_types(reader, name, name) != (name, name):
+            raise NotDifferentiable(f"a key of type {name}, the equality of which the search_path does not find")
 
 
 def _declared_alike(reader: Reader, leaves: Leaves, columns: tuple[exp.Expr, ...]) -> bool:

@@ -48,6 +48,8 @@ def decided(condition: exp.Expr) -> Truth:
             return _junction(decided(node.this), decided(node.expression), isinstance(node, exp.Or))
         case exp.Is() if isinstance(node.expression, exp.Null) and is_null(node.this):
             return not node.args.get("negate")
+        case exp.NullSafeEQ() if is_null(node.this) and is_null(node.expression):
+            return True
         case _ if isinstance(node, COMPARISONS) and (is_null(node.this) or is_null(node.expression)):
             return None
         case _:
@@ -68,6 +70,11 @@ def _is_number(node: exp.Expr) -> bool:
     if isinstance(node, exp.Cast):
         return is_null(node) and node.to.sql(dialect="postgres").lower().partition("(")[0] in NUMERIC
     return (isinstance(node, exp.Literal) and not node.is_string) or is_null(node)
+
+
+def no_value(expression: exp.Expr) -> exp.Expr:
+    """Ask whether an expression has no value: a composite one IS NULL already when all of its columns are."""
+    return exp.NullSafeEQ(this=exp.Paren(this=expression.copy()), expression=exp.Null())
 
 
 def truth(value: bool | None) -> exp.Expr:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from pytrickle.plan.algebra import Derived, Join, Operation, Project
 from pytrickle.plan.block import Block, own_column, project, sum_of, to_expr
+from pytrickle.plan.equated import refuse_unfit_keys
 from pytrickle.plan.scope import Names, column_name, resolve
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ def derive(reader: Reader, rows: Rows, arguments: tuple[str, ...], keys: tuple[s
     projects = tuple(_renamed(project(block, columns), arguments) for block, columns in rows)
     relation = sum_of(projects)
     exact = reader.is_exact(relation)
+    input_types = dict(zip(arguments, reader.types_of(relation), strict=True))
+    refuse_unfit_keys(reader, (input_types[key] for key in keys))
     operation = Operation(
         form.name,
         relation,

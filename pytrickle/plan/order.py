@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from pytrickle.plan.algebra import BUFFERED, Derived, Function, Join, Leaf, Project, Scan, Version, leaves
+from pytrickle.plan.algebra import BUFFERED, Derived, Function, Join, Leaf, Predicate, Project, Scan, Version, leaves
 from pytrickle.plan.dialect import quote
+from pytrickle.plan.types import has_one_text, is_collatable
 
 
 @dataclass(slots=True)
@@ -32,6 +33,14 @@ class Reach:
         """List the conditions between a leaf and what is reached."""
         return links(leaf, self.join, self.aliases)
 
+    def asked(self, leaf: Derived) -> list[str]:
+        """List those of the conditions to which PostgreSQL may restrict the rows below an operation.
+
+        One that tells equal values apart, as a cast to text does, would take a part of a group for the whole.
+        """
+        found = [each for each in self.join.predicates if _keeps_groups(each, leaf)]
+        return [sql for sql in self.links(leaf) if sql in {each.expr.sql for each in found}]
+
     def take(self, leaf: Leaf) -> None:
         """A leaf that is linked to what is reached is reached from then on."""
         if self.links(leaf):
@@ -43,12 +52,22 @@ class Reach:
 
     def entered(self, leaf: Derived) -> frozenset[str]:
         """Return the entries of a derived leaf that conditions link to what is reached."""
-        found = self.links(leaf)
+        found = self.asked(leaf)
         return frozenset(
             name
             for name in leaf.operation.entries
             if any(f"{quote(leaf.alias)}.{quote(name)}" in condition for condition in found)
         )
+
+
+def _keeps_groups(predicate: Predicate, leaf: Derived) -> bool:
+    """Whether a condition holds for all of an operation's rows that have equal entries, or for none of them."""
+    operation, equality = leaf.operation, predicate.equality
+    if operation.exact or operation.linear or (equality is not None and not equality.as_text):
+        return True
+    types = dict(zip(operation.columns, operation.types, strict=False))
+    read = [each for each in operation.entries if f"{quote(leaf.alias)}.{quote(each)}" in predicate.expr.sql]
+    return all(has_one_text(name) and not is_collatable(name) for name in (types.get(each, "") for each in read))
 
 
 def fenced(text: str, leaf: Leaf, conditions: list[str]) -> str:

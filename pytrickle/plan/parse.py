@@ -10,6 +10,7 @@ from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra import Aggregate, Project, Query
 from pytrickle.plan.block import Block, cast_to, project, sum_of
 from pytrickle.plan.dialect import AGGREGATES, parse_query, render
+from pytrickle.plan.equated import refuse_unfit_keys
 from pytrickle.plan.grouping import Grouping, is_key
 from pytrickle.plan.grouping_sets import is_simple
 from pytrickle.plan.lift import is_call
@@ -49,7 +50,11 @@ def parse(definition: Definition, probe: Probe) -> Query:
     if any(query.args.get(clause) for clause in CLAUSES):
         refuse_limited_sets(reader, query)
     body, top = cut_off(query, tuple(name for name, _ in definition.columns))
-    return replace(_body(body, context, reader), top=top)
+    found = _body(body, context, reader)
+    if found.aggregate is not None:
+        types = dict(zip(found.row_columns, reader.types_of(found.rows), strict=True))
+        refuse_unfit_keys(reader, (types[key] for key in found.aggregate.keys))
+    return replace(found, top=top)
 
 
 def _body(query: exp.Expr, context: Context, reader: Reader) -> Query:

@@ -146,15 +146,6 @@ class Reader:
         found = self.known_types[text]
         return found[: len(node.columns)] if isinstance(node, Operation) else found[:-1]
 
-    def key_types(self, left: str, right: str) -> tuple[str, str] | None:
-        """Ask for the types by whose own equality values of two types are compared; None if there are none."""
-        if left == right and "." not in left:
-            return left, right
-        if (left, right) not in self.known_key_types:
-            found = self.probe.key_types(left, right, self.definition.search_path)
-            self.known_key_types[left, right] = found
-        return self.known_key_types[left, right]
-
     def collations_of(self, node: Relation | Operation) -> tuple[str | None, ...]:
         """Ask for the collations of a relation's columns, or of an operation's; None for none and for the default."""
         types = self.types_of(node)

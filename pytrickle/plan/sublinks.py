@@ -17,7 +17,7 @@ from pytrickle.plan.block import Block
 from pytrickle.plan.correlate import indicator
 from pytrickle.plan.equated import equated
 from pytrickle.plan.fold import MAX_BLOCKS, fitting
-from pytrickle.plan.logic import COMPARISONS, conjuncts, truth
+from pytrickle.plan.logic import COMPARISONS, conjuncts, no_value, truth
 from pytrickle.plan.rowwise import embedded, reads_no_table
 from pytrickle.plan.scalar import array_cases, scalar_cases
 from pytrickle.plan.scope import HOISTED, SUBLINK, Ctes, Names, resolve
@@ -134,7 +134,7 @@ def is_sublink(node: exp.Expr) -> bool:
     """Whether a node is a subquery with what belongs to it."""
     if isinstance(node, exp.In):
         return node.args.get("query") is not None
-    if isinstance(node, COMPARISONS) and isinstance(node.expression, exp.Any | exp.All):
+    if isinstance(node, (*COMPARISONS, exp.Operator)) and isinstance(node.expression, exp.Any | exp.All):
         return isinstance(node.expression.this.unnest(), exp.Query)
     return isinstance(node, exp.Exists | exp.Query) or _is_array(node)
 
@@ -222,15 +222,15 @@ def _three_valued(
 
 
 def _unmatched(reader: Reader, block: Block, inner: tuple[Block, ...], item: exp.Expr, value_null: bool) -> list[Case]:
-    nulls = [each.where(exp.Is(this=_only(each), expression=exp.Null())) for each in inner] if value_null else []
+    nulls = [each.where(no_value(_only(each))) for each in inner] if value_null else []
     cases: list[Case] = []
     for case, found in _present(reader, block, tuple(each for each in nulls if each)):
         if found == truth(True):
             cases.append((case, truth(None)))
             continue
-        known = case.where(exp.Is(this=item.copy(), expression=exp.Null(), negate=True))
+        known = case.where(exp.Not(this=no_value(item)))
         cases += [(known, truth(False))] if known else []
-        unknown = case.where(exp.Is(this=item.copy(), expression=exp.Null()))
+        unknown = case.where(no_value(item))
         for one, present in _present(reader, unknown, inner) if unknown else []:
             cases.append((one, truth(None) if present == truth(True) else truth(False)))
     return cases
@@ -245,13 +245,21 @@ def _quantified(reader: Reader, block: Block, node: exp.Expr, context: Context, 
     inner = reader.derived(node.expression.this, context)
     if any(len(each.names[""]) != 1 for each in inner):
         raise NotDifferentiable("a comparison of rows with ANY or ALL of a subquery")
-    tests: list[exp.Expr] = [type(node)(this=item.copy(), expression=_only(each)) for each in inner]
+    tests = [_comparison(node, item, _only(each)) for each in inner]
     every = isinstance(node.expression, exp.All)
     if not direct:
         return _compared(reader, block, inner, tests, every)
     if every:
         return _present(reader, block, _where(inner, [_is(test, True, negate=True) for test in tests]), negated=True)
     return _present(reader, block, _where(inner, tests))
+
+
+def _comparison(node: exp.Expr, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    """Compare two values as ANY or ALL does; an operator that has a schema binds as tightly as || does."""
+    result = node.copy()
+    result.set("this", left.copy())
+    result.set("expression", exp.Paren(this=right) if isinstance(node, exp.Operator) else right)
+    return result
 
 
 def _compared(reader: Reader, block: Block, inner: tuple[Block, ...], tests: list[exp.Expr], every: bool) -> list[Case]:

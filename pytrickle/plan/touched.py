@@ -34,7 +34,8 @@ class Touched:
     def restricted(self, joined: str, rows: str) -> str:
         """Restrict rows to the keys: those `joined` with them by equality, and those of NULL keys one by one."""
         same = " AND ".join(f"n.{key} IS NOT DISTINCT FROM {ALIAS}.{key}" for key in self.keys)
-        some_null = " OR ".join(f"{ALIAS}.{key} IS NULL" for key in self.keys)
+        # A composite value IS NULL already when all of its columns are, but is joined by equality.
+        some_null = " OR ".join(f"{ALIAS}.{key} IS NOT DISTINCT FROM NULL" for key in self.keys)
         return (
             f"{joined}\nUNION ALL\nSELECT n.* FROM {self.item}, "
             f"LATERAL (SELECT * FROM (\n{rows}\n) AS n WHERE {same} OFFSET 0) AS n WHERE {some_null}"

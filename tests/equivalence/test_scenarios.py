@@ -67,7 +67,7 @@ def test_scenario(db: Database, case: Case) -> None:
     _play(db, case)
 
 
-@pytest.mark.parametrize("name", ["H8", "H11"])
+@pytest.mark.parametrize("name", ["H8", "H11", "S12"])
 def test_awkward_values_survive_where_the_engine_joins(db: Database, name: str) -> None:
     (case,) = (case for case in ALL if case.id == name)
     _play(db, case, small_delta_rows=0)
