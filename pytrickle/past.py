@@ -1,4 +1,4 @@
-"""Reading as of an earlier watermark: the defining query over what the base tables held then."""
+"""Reading as of an earlier watermark: the defining query over what the base tables held then, or what was emitted."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -7,14 +7,17 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import psycopg
+from psycopg import sql
+from sqlalchemy import bindparam, literal, select
 
 from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.definition import Definition, Source, View, Window
 from pytrickle.catalog.probe import server_probe
 from pytrickle.catalog.refresh import Dependency, StreamTable
 from pytrickle.catalog.session import session_statements
+from pytrickle.catalog.tables import stream_tables
 from pytrickle.cut import Cut
-from pytrickle.db import exported_snapshot, translate_errors
+from pytrickle.db import exported_snapshot, statement, translate_errors
 from pytrickle.db.types import register_infinity
 from pytrickle.errors import InvalidArgument, NotRetained
 from pytrickle.plan.full import expanded
@@ -26,13 +29,19 @@ CUTS = (
     " (oldest).watermark, (oldest).batch, to_jsonb(cut), readable"
     " FROM pgtrickle.as_of_cuts(%s, ROW(%s::timestamptz, %s::bigint)::pgtrickle.progress)"
 )
+CLOSED = statement(
+    select(literal(True)).where(
+        stream_tables.c.pgt_id == bindparam("pgt_id"), stream_tables.c.effective_watermark >= bindparam("wanted")
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
 class AsOf:
     """The rows of a stream table's query as of an earlier watermark, in no particular order.
 
-    `watermarks` names, for each base table, the watermark at which it was read; None for one that never advanced.
+    `watermarks` names, for each base table, the watermark at which it was read; None for one that never advanced. Of a
+    stream table that emits closed windows it names that one alone: what it emitted is read, not its base tables.
     """
 
     stream_table: str
@@ -45,15 +54,18 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
     """Evaluate the defining query of a stream table with every base table read at a watermark, in one snapshot.
 
     Each base table is read at its newest watermark not after the given one; one that never advanced as it was at the
-    newest of these advances. Stream tables that it reads are evaluated by their queries, too. `connection` answers the
-    planner's questions. Raises NotRetained where the change history does not reach back that far, and InvalidArgument
-    for a query that depends on the clock or reads what cannot be captured, and where sources go by another kind of
-    watermark than the given one.
+    newest of these advances. Stream tables that it reads are evaluated by their queries, too. Of one that emits closed
+    windows the answer is what it had emitted by then. `connection` answers the planner's questions. Raises NotRetained
+    where the change history does not reach back that far, and InvalidArgument for a query that depends on the clock,
+    reads what cannot be captured or another stream table's closed windows, where sources go by another kind of
+    watermark than the given one, and where windows are not closed that far.
     """
     kind = sql_type(watermark)
     with exported_snapshot(dsn) as snapshot, translate_errors():
         reading = snapshot.connection
         table = catalog.stream_table(reading, pgt_id)
+        if table.window_end is not None:
+            return _emitted(reading, table, table.window_end, watermark)
         definition = _over_base_tables(reading, table)
         wanted = (None, watermark) if kind == "bigint" else (watermark, None)
         found = [Reading(*row) for row in reading.execute(CUTS, (pgt_id, *wanted))]
@@ -66,12 +78,37 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
             query = expanded(definition, _rewound(windows), probe)
         for statement in session_statements(table) + PLANNER + SEQUENTIAL:
             reading.execute(statement.encode())
-        cursor = reading.cursor()
-        # Of rows nothing may be another value than it is.
-        register_infinity(cursor)
-        cursor.execute(query.encode())
         columns = tuple(name for name, _ in definition.columns)
-        return AsOf(table.name, {each.source: each.reached for each in found}, columns, tuple(cursor.fetchall()))
+        watermarks = {each.source: each.reached for each in found}
+        return AsOf(table.name, watermarks, columns, _rows(reading, query.encode()))
+
+
+def _rows(reading: psycopg.Connection, query: bytes | sql.Composed) -> tuple[tuple[Any, ...], ...]:
+    cursor = reading.cursor()
+    # Of rows nothing may be another value than it is.
+    register_infinity(cursor)
+    return tuple(cursor.execute(query).fetchall())
+
+
+def _emitted(reading: psycopg.Connection, table: StreamTable, window_end: str, watermark: datetime | int) -> AsOf:
+    """Return the windows that were closed at a watermark, as they were emitted: nothing changes them afterwards."""
+    if isinstance(watermark, int):
+        raise InvalidArgument(f"{table.name} closes windows by event time, not by batch numbers.", "Give a moment.")
+    if reading.execute(CLOSED, {"pgt_id": table.pgt_id, "wanted": watermark}).fetchone() is None:
+        closed = f"through {table.effective_watermark}" if table.effective_watermark else "none yet"
+        raise InvalidArgument(
+            f"{table.name} has not closed its windows through {watermark}, but {closed}.",
+            "Ask for an earlier moment, or wait_for() it first.",
+        )
+    definition = catalog.definition(reading, table.pgt_id)
+    columns = tuple(name for name, _ in definition.columns)
+    query = sql.SQL("SELECT {} FROM {} WHERE {} <= CAST({} AS timestamptz)").format(
+        sql.SQL(", ").join(map(sql.Identifier, columns)),
+        sql.Identifier(definition.schema, definition.name),
+        sql.Identifier(window_end),
+        sql.Literal(watermark),
+    )
+    return AsOf(table.name, {table.name: watermark}, columns, _rows(reading, query))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +192,9 @@ def _stream_tables_below(reading: psycopg.Connection, table: StreamTable) -> lis
         if each.session_settings != table.session_settings:
             hint = "Create them anew in the same session."
             raise InvalidArgument(f"{each.name} was created under other session settings than {table.name}.", hint)
+        if each.window_end is not None:
+            hint = f"Read {each.name} as of that moment: what its windows lack that came late is not in its query."
+            raise InvalidArgument(f"{table.name} reads the closed windows of {each.name}.", hint)
     return [each.pgt_id for each in below if each.pgt_id != table.pgt_id]
 
 

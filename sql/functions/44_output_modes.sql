@@ -91,6 +91,20 @@ $$;
 COMMENT ON FUNCTION pgtrickle.late_changes(text, integer, text) IS
     'What came too late for windows that output mode append had emitted, newest first: of one stream table, or of all of which the caller may read every row.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.is_kept_in_place(stream_table pgtrickle.pgt_stream_tables) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    scope CONSTANT record := gating_scope(stream_table.pgt_id);
+BEGIN
+    RETURN stream_table.watermark_gating = 'hold_back' AND EXISTS (
+        SELECT FROM unnest(scope.groups) AS g CROSS JOIN LATERAL hold_back_group(stream_table.pgt_id, g, scope.upstream) AS h
+        WHERE h.let_through IS NULL AND NOT h.effective IS NULL);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.is_kept_in_place(pgtrickle.pgt_stream_tables) IS
+    'Whether a filled hold_back stream table stays where it is, since it cannot be read where the sources of one of its groups agree.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.windows()
     RETURNS TABLE (stream_table text, window_end text, closed_through timestamptz, late_changes bigint, waits_for text)
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -99,7 +113,8 @@ BEGIN
     RETURN QUERY
         SELECT format('%I.%I', t.pgt_schema, t.pgt_name), t.window_end, t.effective_watermark,
                (SELECT count(*) FROM pgt_late_changes AS l WHERE l.pgt_id = t.pgt_id),
-               CASE WHEN d.effective_watermark IS NOT NULL THEN NULL
+               CASE WHEN d.decision <> 'run' OR is_kept_in_place(t) THEN d.reason
+                    WHEN d.effective_watermark IS NOT NULL THEN NULL
                     WHEN 'event time' = ANY (known_kinds(t.pgt_id)) THEN d.reason
                     ELSE 'an event time: no watermark group that goes by one concerns it' END
         FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_decision(t.pgt_id) AS d WHERE t.output_mode = 'append' ORDER BY 1;

@@ -244,6 +244,7 @@ BEGIN
     IF obstacle IS NOT NULL THEN
         decision := 'waiting';
         reason := obstacle;
+        let_through := NULL;
     END IF;
 END
 $$;

@@ -13,7 +13,8 @@ COMMENT ON FUNCTION pgtrickle.base_readings(integer) IS
 -- Of an earlier version, which knew event times only.
 DROP FUNCTION IF EXISTS pgtrickle.as_of_cuts(integer, timestamptz);
 
--- A source that never advanced belongs to the same moment as the newest of the advances that the others are read at.
+-- A source that never advanced belongs to the same moment as the newest of the advances that the others are read at. One
+-- that did, but lost its history in a restore, is none of these: of its past nothing is known.
 CREATE OR REPLACE FUNCTION pgtrickle.as_of_cuts(p_pgt_id integer, wanted pgtrickle.progress)
     RETURNS TABLE (source regclass, captured boolean, progress pgtrickle.progress, oldest pgtrickle.progress, cut pgtrickle.cut, readable boolean)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -21,12 +22,17 @@ AS $$
     WITH read AS (
         SELECT b.source, bool_and(b.source_type = 'TABLE') AS captured, array_agg(b.since) AS since
         FROM base_readings(p_pgt_id) AS b GROUP BY b.source),
+    recorded AS (
+        SELECT h.source_relid AS source, h.history_id, h.progress, h.cut FROM read AS r JOIN pgt_watermark_history AS h ON h.source_relid = r.source
+        UNION ALL
+        SELECT w.source_relid, 0, ROW(w.watermark, w.batch)::progress, w.cut FROM read AS r JOIN pgt_watermarks AS w ON w.source_relid = r.source
+        WHERE NOT EXISTS (SELECT FROM pgt_watermark_history AS h WHERE h.source_relid = w.source_relid)),
     known AS (
-        SELECT r.*, (SELECT h.progress FROM pgt_watermark_history AS h WHERE h.source_relid = r.source ORDER BY h.progress LIMIT 1) AS oldest FROM read AS r),
+        SELECT r.*, (SELECT h.progress FROM recorded AS h WHERE h.source = r.source ORDER BY h.progress LIMIT 1) AS oldest FROM read AS r),
     advance AS (
         SELECT k.source, h.history_id, h.progress, h.cut
         FROM known AS k CROSS JOIN LATERAL (
-            SELECT * FROM pgt_watermark_history AS a WHERE a.source_relid = k.source AND a.progress <= wanted
+            SELECT * FROM recorded AS a WHERE a.source = k.source AND a.progress <= wanted
             ORDER BY a.progress DESC LIMIT 1) AS h
         -- In the order of the type everything by event time is before every batch.
         WHERE reaches(wanted, k.oldest)),

@@ -149,6 +149,22 @@ def test_what_has_no_past_is_refused(local_shop: Shop) -> None:
         local_shop.pt.as_of("over_frozen", moment(5))
 
 
+def test_a_source_whose_history_was_lost_in_a_restore_has_no_past(retained: Shop) -> None:
+    for source in ("orders", "order_lines"):
+        retained.db.execute("SELECT pgtrickle.advance_watermark(%s, %s)", source, moment(0))
+    retained.tick()
+    retained.db.execute("UPDATE pgtrickle.pgt_stream_tables SET system_identifier = 1")
+    retained.tick()
+    retained.db.execute("INSERT INTO orders VALUES (1, 1, 10)")
+    retained.db.execute("SELECT pgtrickle.advance_watermark('order_lines', %s)", moment(1))
+    retained.tick()
+    assert retained.pt.as_of("lines", moment(1)).rows == ()
+    with pytest.raises(NotRetained, match=r"public\.orders no longer reaches back to 2026-01-01 12:01"):
+        retained.pt.as_of("paired", moment(1))
+    retained.load("orders", "12:01")
+    assert retained.pt.as_of("paired", moment(1)).rows == ((1, None),)
+
+
 def test_a_batch_number_gives_the_answer_of_its_batch(local_shop: Shop) -> None:
     query = "SELECT o.id, c.name FROM orders o JOIN customers c ON c.id = o.customer"
     local_shop.pt.create_stream_table("named", query, watermark_retention=timedelta(days=1))

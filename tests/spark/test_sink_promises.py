@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql.functions import expr
 from pyspark.sql.types import StructType, TimestampType
 
@@ -14,7 +14,7 @@ from pytrickle.errors import InvalidArgument
 from pytrickle.streaming import PostgresSinkSource, postgres_sink
 from pytrickle.watermarks import Generator, event_time, processing_time, punctuated
 from tests.conftest import Database
-from tests.spark.streams import LATENESS, TABLE, Stream
+from tests.spark.streams import FORMS, LATENESS, TABLE, Stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,6 +47,24 @@ def test_a_query_with_state_needs_a_generator(db: Database, tmp_path: Path, spar
     assert db.value("SELECT count(*) FROM pg_class WHERE relnamespace = 'pgtrickle_sinks'::regnamespace") == 0
     run(frame, db, stream, "placed_at", event_time(LATENESS))
     assert db.value("SELECT count(*) FROM orders") > 0
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("mode", ["update", "complete"])
+def test_a_query_that_brings_changed_rows_again_is_refused(
+    db: Database, tmp_path: Path, spark: SparkSession, mode: str, form: str
+) -> None:
+    db.execute(TABLE)
+    stream = Stream(tmp_path)
+    stream.arrive()
+    frame = stream.read(spark).groupBy("note").agg(expr("count(*)::int AS id"), expr("max(placed_at) AS placed_at"))
+    with pytest.raises(
+        (StreamingQueryException, AnalysisException), match=f"(?i){mode}|it cannot replace what it wrote"
+    ):
+        writer = stream.writer(frame, db.dsn, form, LATENESS).outputMode(mode)
+        writer.trigger(availableNow=True).start().awaitTermination()
+    assert db.value("SELECT count(*) FROM pg_class WHERE relnamespace = 'pgtrickle_sinks'::regnamespace") == 0
+    assert db.value("SELECT count(*) FROM orders") == 0
 
 
 def test_a_column_of_event_times_that_the_query_lacks_is_refused_before_anything_is_staged(

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from pytrickle.errors import InvalidArgument
 from pytrickle.execute.sink.commit import commit_batch
-from pytrickle.execute.sink.query import check_event_time, check_stateless, generator_of
+from pytrickle.execute.sink.query import check_event_time, check_output_mode, check_stateless, generator_of
 from pytrickle.execute.sink.stage import Part, Target, stage
 from pytrickle.execute.sink.text import columns
 from pytrickle.watermarks import Generator
@@ -32,6 +32,7 @@ class PostgresSink:
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Load a micro-batch and advance the watermark in one transaction, unless that was committed before."""
         target = Target(self.dsn, self.table, self.sink, columns(frame.schema))
+        check_output_mode(frame)
         check_event_time(target.columns, self.event_time)
         if self.generator is None:
             check_stateless(frame)
@@ -47,7 +48,7 @@ def postgres_sink(
 
     Batches are counted under the name `sink`, which belongs to one checkpoint. The columns of the query are those of
     the table, by name. `event_time` names the column whose values the generator sees. The query must be one that only
-    appends.
+    appends: a batch of another output mode raises InvalidArgument, but for Spark Connect, where it cannot be seen.
 
     Without a generator the watermark is the query's own: the newest event time minus the delay of `withWatermark` for
     that column. This holds only where the query keeps no state: rows come out of a join later by as much as its

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkAttributeError, PySparkNotImplementedError
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
@@ -17,6 +18,9 @@ from pytrickle.watermarks import event_time as newest
 _DELAY = "spark.watermarkDelayMs"
 # Named in the lineage of all that stateful operators give.
 _STATE = b"StateStore"
+_QUERY = "sql.streaming.queryId"
+# What a session raises that is not there, or other, through Spark Connect.
+_UNSEEN = (PySparkAttributeError, PySparkNotImplementedError)
 
 
 def generator_of(schema: StructType, event_time: str | None) -> Generator:
@@ -42,13 +46,38 @@ def check_stateless(frame: DataFrame) -> None:
     """
     try:
         lineage = frame.rdd.toDebugString()
-    except (PySparkAttributeError, PySparkNotImplementedError):
+    except _UNSEEN:
         return
     if lineage is not None and _STATE in lineage:
         raise InvalidArgument(
             "The query keeps state, as joins and aggregations do, so its rows may come later than withWatermark says.",
             "Give the sink a generator that allows for it: for an inner join, one of the delay plus the interval.",
         )
+
+
+def check_output_mode(frame: DataFrame) -> None:
+    """Refuse a micro-batch of a query that does not only append: it brings rows again that the sink could not replace.
+
+    Through Spark Connect nobody sees the output mode, and nothing is refused. Raises InvalidArgument.
+    """
+    mode = _output_mode(frame)
+    if mode not in {None, "append"}:
+        raise InvalidArgument(
+            f"The output mode is {mode}: it brings changed rows again, and the sink has no key to replace them by.",
+            "Use outputMode('append'), with withWatermark where the query aggregates.",
+        )
+
+
+def _output_mode(frame: DataFrame) -> str | None:
+    # The session of a micro-batch is a copy that knows of no queries; what it shares with the others does.
+    try:
+        session = frame.sparkSession
+        own = session.sparkContext.getLocalProperty(_QUERY)
+        queries = session._jsparkSession.sharedState().activeStreamingQueries().values()
+        modes = [query.outputMode().toString() for query in queries if query.id().toString() == own]
+    except (*_UNSEEN, Py4JError):
+        return None
+    return modes[0].lower() if modes else None
 
 
 def check_event_time(columns: Sequence[str], event_time: str | None) -> None:
