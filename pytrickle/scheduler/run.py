@@ -125,6 +125,8 @@ class Pass:
                 self._done(table, done[table.relid], reached)
         except MemberFailed as failed:
             self._fail_unit(unit, failed, by)
+        except PytrickleError as error:
+            self._fail_unit(unit, MemberFailed(unit.tables[0], error), by)
 
     def _together(
         self, tables: tuple[StreamTable, ...], cycles: tuple[frozenset[int], ...], by: Callable[[StreamTable], str]

@@ -22,7 +22,7 @@ KILLS = 20
 # Where the leader stands when it is killed: reading the delta, or about to write.
 READING, WRITING = "SELECT pg_advisory_lock(4711)", f"SELECT pg_advisory_lock({LOCK_CLASS}, 1)"
 SLOWLY = """
-CREATE FUNCTION slowly(amount int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+CREATE FUNCTION slowly(amount int) RETURNS int IMMUTABLE LANGUAGE plpgsql SET lock_timeout = 0 AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(4711);
     RETURN amount;

@@ -12,6 +12,7 @@ import pytest
 import pytrickle
 from pytrickle import errors
 from pytrickle.apply.claim import LOCK_CLASS
+from pytrickle.catalog import session
 from pytrickle.errors import PytrickleError
 from tests.acceptance.conftest import Shop, assert_explained
 from tests.conftest import Database
@@ -113,7 +114,7 @@ def test_failing_spark_job_reports_the_sentence_of_the_database(filled: Shop) ->
 
 
 SLOW = """
-CREATE FUNCTION slowly(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+CREATE FUNCTION slowly(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql SET lock_timeout = 0 AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(4711);
     RETURN n;
@@ -128,7 +129,10 @@ ENDED: dict[str, tuple[str, type[PytrickleError]]] = {
 
 
 @pytest.mark.parametrize("obstacle", ENDED, ids=["writer", "reader"])
-def test_server_gone_in_mid_refresh_is_an_error_and_the_next_refresh_is_fine(shop: Shop, obstacle: str) -> None:
+def test_server_gone_in_mid_refresh_is_an_error_and_the_next_refresh_is_fine(
+    shop: Shop, obstacle: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "PATIENCE", "60s")
     application, kind = ENDED[obstacle]
     shop.db.execute(SLOW)
     shop.pt.create_stream_table("report", "SELECT id, slowly(amount) AS amount FROM orders")

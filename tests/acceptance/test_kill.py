@@ -15,14 +15,18 @@ from pytrickle.apply.claim import LOCK_CLASS
 from tests.acceptance.conftest import Rows, Shop
 from tests.waiting import wait_for, wait_until_blocked
 
+# It waits for as long as it takes to be killed.
 REFRESHER = """
 import sys, pytrickle
+from pytrickle.catalog import session
+from pytrickle.db import patience
+patience.PATIENCE = session.PATIENCE = "60s"
 with pytrickle.connect(sys.argv[1], spark_master="local[1]", direct_delta_rows=0) as client:
     client.tick()
 """
 # The function runs only where rows are read, which is in Spark's session, and waits there for an advisory lock.
 SLOW = """
-CREATE FUNCTION slowly(amount int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+CREATE FUNCTION slowly(amount int) RETURNS int IMMUTABLE LANGUAGE plpgsql SET lock_timeout = 0 AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(4711);
     RETURN amount;

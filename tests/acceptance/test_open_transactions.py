@@ -17,10 +17,10 @@ from tests.equivalence.local_engine import local_client
 
 SCHEMA = """
 CREATE TABLE orders (id int PRIMARY KEY, amount int NOT NULL);
-CREATE TABLE events (id int NOT NULL, kind text) PARTITION BY RANGE (id);
+CREATE TABLE events (id int NOT NULL, kind text, note text) PARTITION BY RANGE (id);
 CREATE TABLE events_low PARTITION OF events FOR VALUES FROM (0) TO (10);
 CREATE TABLE events_high PARTITION OF events FOR VALUES FROM (10) TO (20);
-CREATE TABLE loose (id int NOT NULL, kind text);
+CREATE TABLE loose (id int NOT NULL, kind text, note text);
 INSERT INTO loose VALUES (25, 'loose');
 CREATE VIEW seen AS SELECT id, kind FROM events;
 """
@@ -138,8 +138,8 @@ OPEN = {
     "events are altered": "ALTER TABLE events ADD COLUMN later int",
     "events are emptied": "TRUNCATE events",
     "a stream table is created": "SELECT pgtrickle.create_stream_table('more', 'SELECT kind FROM seen')",
-    "a stream table that needs another column is created": "SELECT pgtrickle.create_stream_table('more', 'SELECT"
-    " tableoid::int AS t, kind FROM events')",
+    "a stream table that needs another column is created": "SELECT pgtrickle.create_stream_table('more',"
+    " 'SELECT note FROM events')",
     "a stream table is altered": "SELECT pgtrickle.alter_stream_table('happened', schedule => '1s')",
     "a query is altered": "SELECT pgtrickle.alter_stream_table('happened', query => 'SELECT id, kind FROM seen')",
     "a stream table is dropped": "SELECT pgtrickle.drop_stream_table('happened')",
@@ -164,6 +164,36 @@ def test_no_open_transaction_stops_what_it_has_nothing_to_do_with(world: World, 
     open_one.rollback()
     world.assert_healed()
     assert world.db.execute("TABLE happened") == [(2, "before")]
+
+
+IN_A_UNIT = ("events are altered", "a stream table is altered", "a stream table that needs another column is created")
+
+
+@pytest.mark.parametrize("world", [1], indirect=True, ids=["one lane"])
+@pytest.mark.parametrize("case", IN_A_UNIT)
+def test_no_open_transaction_that_holds_an_atomic_unit_holds_anything_else(world: World, case: str) -> None:
+    world.pt.create_refresh_group("pair", ["happened", "viewed"])
+    world.db.execute("INSERT INTO events VALUES (2, 'before')")
+    open_one = world.open(OPEN[case])
+    results = world.tick()
+    assert {results[name].action for name in ("happened", "viewed")} <= {"SKIP", "FAILED"}
+    open_one.rollback()
+    world.assert_healed()
+
+
+@pytest.mark.parametrize("world", [1], indirect=True, ids=["one lane"])
+def test_a_cycle_without_changes_that_somebody_alters_holds_nothing_else(world: World) -> None:
+    world.pt.create_stream_table("reached", "SELECT id FROM events")
+    world.pt.create_stream_table("further", "SELECT id FROM reached", allow_circular=True)
+    both = "SELECT id FROM events UNION SELECT id FROM further"
+    world.pt.alter_stream_table("reached", query=both, allow_circular=True)
+    world.tick()
+    world.pt.alter_stream_table("reached", schedule="1 second")
+    world.db.execute("UPDATE pgtrickle.pgt_stream_tables SET last_refresh_at = last_refresh_at - interval '1 hour'")
+    open_one = world.open(OPEN["a stream table is altered"].replace("happened", "reached"))
+    assert world.tick()["reached"].action == "SKIP"
+    open_one.rollback()
+    world.assert_healed()
 
 
 def test_a_refresh_by_hand_says_that_a_lock_keeps_it(world: World) -> None:
