@@ -46,6 +46,7 @@ CLAIM = statement(
         frontier_version=ROW.frontier_version + 1,
         refresh_xid=func.pg_current_xact_id(),
         reinitialize_reason=bindparam("reinitialize_reason"),
+        planner_defect=bindparam("planner_defect"),
         fuse_blown_at=None,
     )
     .returning(cast(ROW.refresh_xid, Text), ROW.effective_watermark)
@@ -68,7 +69,7 @@ class Commitment:
     """What the write transaction stores beside the rows; `since` is the reading of the monotonic clock at the start.
 
     `reinitialize_reason` says why the next refresh must compute the whole table again. With `window_end`, rows are
-    shown once the window that this column ends is closed.
+    shown once the window that this column ends is closed. `planner_defect` names what planning failed on.
     """
 
     pgt_id: int
@@ -82,6 +83,7 @@ class Commitment:
     since: float
     reinitialize_reason: str | None = None
     window_end: str | None = None
+    planner_defect: str | None = None
 
 
 def closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[datetime | None, datetime | None]:
@@ -109,6 +111,7 @@ def claim(connection: psycopg.Connection, what: Commitment) -> tuple[str, dateti
             "watermark": what.effective.watermark,
             "batch": what.effective.batch,
             "reinitialize_reason": what.reinitialize_reason,
+            "planner_defect": what.planner_defect,
         },
     ).fetchone()
     if row is None:

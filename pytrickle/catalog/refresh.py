@@ -70,6 +70,7 @@ class StreamTable:
     consecutive_failures: int
     max_fixpoint_iterations: int
     view_stamp: str | None
+    planner_defect: str | None
     dependencies: tuple[Dependency, ...]
     decision: Decision
 
@@ -106,7 +107,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     s.reinitialize_reason, s.last_skip_reason, s.last_error, s.gated_since, s.diamond_consistency,
     s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at, s.consecutive_failures,
     s.max_fixpoint_iterations, s.view_stamp, s.output_mode, s.window_end,
-    s.earlier_query_through,
+    s.earlier_query_through, s.planner_defect,
     s.schedule <> 'calculated' AS timed, pgtrickle.is_due(s, %(poll_interval)s) AS due,
     CASE WHEN s.paused THEN 'paused' WHEN s.tier = 'frozen' THEN 'frozen' WHEN s.status = 'SUSPENDED' THEN 'suspended'
         WHEN s.retry_at > now() THEN 'left alone after a failure' END AS halted,

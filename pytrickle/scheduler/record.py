@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, func, insert, update
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.tables import refresh_history, stream_tables
 from pytrickle.db import statement
-from pytrickle.errors import ConfigError, PytrickleError, StreamTableDrifted
+from pytrickle.errors import ConfigError, Defect, PytrickleError, StreamTableDrifted
 from pytrickle.refresh import AFTER_FAILURE
 
 SUSPEND_AFTER = 10
@@ -19,7 +19,7 @@ ROW = update(stream_tables).where(stream_tables.c.pgt_id == bindparam("pgt_id"))
 SKIPPED = statement(ROW, ("last_skip_reason", "gated_since"))
 FAILED = statement(
     ROW.values(retry_at=func.clock_timestamp() + bindparam("wait")),
-    ("last_error", "status", "reinitialize_reason", "consecutive_failures"),
+    ("last_error", "status", "reinitialize_reason", "consecutive_failures", "planner_defect"),
 )
 BLOWN = statement(ROW.values(fuse_blown_at=func.coalesce(stream_tables.c.fuse_blown_at, func.clock_timestamp())))
 HISTORY = statement(
@@ -59,6 +59,7 @@ def record_failure(
                 "status": "SUSPENDED" if suspended else "ERROR",
                 "reinitialize_reason": _next_attempt(table, error),
                 "consecutive_failures": failures,
+                "planner_defect": message if isinstance(error, Defect) else table.planner_defect,
                 "wait": wait_after(failures),
             },
         )

@@ -83,27 +83,45 @@ $$;
 COMMENT ON FUNCTION pgtrickle.check_source_rights(regclass) IS
     'Error 42501 unless the current role may read, and have captured, what a view reads; 0A000 where row-level security applies to it.';
 
--- PostgreSQL tells keys apart by the output column that each was written for, and prints only their expressions.
-CREATE OR REPLACE FUNCTION pgtrickle.refuse_merged_keys(view regclass) RETURNS void
+-- PostgreSQL prints a view so that it means something else where it tells apart what is written alike: keys of grouping
+-- sets by the output columns that they were written for, and the columns of a join's alias that have the same name.
+CREATE OR REPLACE FUNCTION pgtrickle.refuse_misprinted(view regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
 AS $$
 DECLARE
     printed CONSTANT text := view::text || '_printed';
     keys bigint[];
+    names text[];
 BEGIN
-    IF NOT EXISTS (SELECT FROM pg_rewrite AS r WHERE r.ev_class = view AND r.ev_action::text LIKE '%:groupingSets ({%') THEN
+    IF NOT EXISTS (
+        SELECT FROM pg_rewrite AS r WHERE r.ev_class = view
+            AND r.ev_action::text ~ ':groupingSets \(\{|:varattno 0 :vartype 2249 |:row_format 2 |:values_lists \(<>')
+    THEN
         RETURN;
     END IF;
-    EXECUTE format('CREATE VIEW %s AS %s', printed, pg_get_viewdef(view));
-    keys := ARRAY(
-        SELECT (SELECT count(*) FROM regexp_matches(r.ev_action::text, ':tleSortGroupRef', 'g'))
-        FROM pg_rewrite AS r WHERE r.ev_class IN (view, printed::regclass));
+    BEGIN
+        EXECUTE format('CREATE VIEW %s AS %s', printed, pg_get_viewdef(view));
+    EXCEPTION
+        WHEN syntax_error THEN
+            PERFORM refuse_query('PostgreSQL prints the defining query as text that it cannot read itself', 'Leave out VALUES without columns.');
+    END;
+    SELECT array_agg(t.keys ORDER BY t.is_own), array_agg(t.names ORDER BY t.is_own) INTO keys, names
+    FROM (
+        SELECT r.ev_class = view AS is_own,
+            (SELECT count(*) FROM regexp_matches(r.ev_action::text, ':tleSortGroupRef', 'g')) AS keys,
+            (SELECT string_agg(m.part[1], ' ' ORDER BY m.place)
+             FROM regexp_matches(r.ev_action::text, '(?::eref \{ALIAS :aliasname \S+|:row_format 2) :colnames \(([^)]*)\)', 'g')
+                 WITH ORDINALITY AS m(part, place)) AS names
+        FROM pg_rewrite AS r WHERE r.ev_class IN (view, printed::regclass)) AS t;
     EXECUTE format('DROP VIEW %s', printed);
     IF keys[1] <> keys[2] THEN
         PERFORM refuse_query('GROUPING SETS, ROLLUP or CUBE tell apart output columns that are the same expression',
             'Group in a subquery that gives each of them a name, such as (SELECT a AS x, a AS y FROM t) AS s.');
+    ELSIF names[1] IS DISTINCT FROM names[2] THEN
+        PERFORM refuse_query('the defining query uses whole rows whose columns PostgreSQL prints under other names',
+            'Use the whole row of a subquery whose columns have a name each, such as (SELECT i FROM a JOIN b USING (i)) AS x.');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_merged_keys(regclass) IS
-    'Error 0A000 if grouping sets have two keys that are the same expression, which the text of a view does not tell apart.';
+COMMENT ON FUNCTION pgtrickle.refuse_misprinted(regclass) IS
+    'Error 0A000 if the text that PostgreSQL prints of a view means something else than the view, as with some grouping sets and whole rows.';

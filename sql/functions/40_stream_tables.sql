@@ -93,7 +93,7 @@ BEGIN
                 PERFORM refuse_temporary(body, search_path);
         END;
     END LOOP;
-    PERFORM refuse_merged_keys(view_name::regclass);
+    PERFORM refuse_misprinted(view_name::regclass);
     EXECUTE format('COMMENT ON VIEW %s IS %L', view_name, 'Defining query of stream table number ' || pgt_id);
     RETURN view_name::regclass;
 END
