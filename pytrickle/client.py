@@ -21,6 +21,7 @@ from pytrickle.config import Settings
 from pytrickle.cycle import check_monotone
 from pytrickle.db import Snapshots, impatient, translate_errors, unless_locked
 from pytrickle.db import connect as open_connection
+from pytrickle.defects import defects_named
 from pytrickle.errors import NotDifferentiable, PytrickleError
 from pytrickle.explain import Explanation, explain
 from pytrickle.late_data import LateData
@@ -225,7 +226,8 @@ class Client(Reader, Sources, LateData):
         """Explain what the next refresh of a stream table would do, and where each part would run."""
         with translate_errors():
             pgt_id = catalog.resolve_name(self._connection(), name)
-        return explain(self._refreshing(), pgt_id, self.settings.max_concurrent_refreshes)
+        with defects_named(f"explaining {name}"):
+            return explain(self._refreshing(), pgt_id, self.settings.max_concurrent_refreshes)
 
     def verify(self, name: str) -> VerifyResult:
         """Compare a stream table with its defining query at the table's own frontier."""

@@ -8,7 +8,7 @@ from time import monotonic
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.session import limit_statements, session_statements
 from pytrickle.cut import Cut
-from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.plan.refresh_plan import Action, RefreshPlan
 from pytrickle.staged import Staged
 
 # How the reason to compute everything anew begins where the changes alone failed, though nothing was missed.
@@ -51,7 +51,8 @@ class Goal:
 class Computation:
     """A refresh on its way: without a plan there is nothing to do, without staged rows it is not computed yet.
 
-    `next_reason` says why the refresh after it must compute the whole table again.
+    `next_reason` says why the refresh after it must compute the whole table again, `defect` what another plan failed on
+    that should not have.
     """
 
     table: StreamTable
@@ -59,12 +60,21 @@ class Computation:
     plan: RefreshPlan | None = None
     staged: Staged | None = None
     next_reason: str | None = None
+    defect: str | None = None
     started: float = field(default_factory=monotonic)
 
     @property
     def settings(self) -> tuple[str, ...]:
         """The session settings under which the defining query is evaluated, and the limits of the refresh."""
         return session_statements(self.table) + limit_statements(self.table)
+
+    @property
+    def planner_defect(self) -> str | None:
+        """What planning failed on; the one that is known stays until a plan for changes succeeds."""
+        if self.plan is None or self.defect:
+            return self.defect or self.table.planner_defect
+        tried = self.plan.action is Action.DIFFERENTIAL or self.plan.shape.query is None
+        return self.plan.shape.defect if tried else self.table.planner_defect
 
     def close(self) -> None:
         """Let go of the staged rows."""

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from logging import getLogger
 
+import psycopg
+
 from pytrickle.errors import Defect, PytrickleError
 
 
@@ -12,7 +14,7 @@ def defects_named(doing: str) -> Iterator[None]:
     """Raise Defect in place of what is no error of this package, so that it concerns one stream table alone."""
     try:
         yield
-    except PytrickleError:
+    except (PytrickleError, psycopg.Error):
         raise
     except Exception as error:
         raise defect(doing, error) from error

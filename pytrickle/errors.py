@@ -1,4 +1,5 @@
-"""The error tree: every failure pytrickle can explain, grouped by what the reader should do; gated is no failure.
+"""The error tree: every failure pytrickle can explain, grouped by what the reader should do about it.
+A gated stream table is an answer, not an error.
 
 PytrickleError
 ├── ConfigError                  correct the settings or the machine

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import psycopg
 
 from pytrickle.apply.accumulate import state_table
+from pytrickle.apply.top import body_table
 from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.definition import Window
 from pytrickle.catalog.evidence import evidence
@@ -17,7 +18,7 @@ from pytrickle.computation import RefreshResult
 from pytrickle.cut import Cut
 from pytrickle.db import Snapshot, translate_errors
 from pytrickle.defects import defects_named
-from pytrickle.errors import NotDifferentiable
+from pytrickle.errors import Defect, NotDifferentiable
 from pytrickle.plan.choice import SLOW, WORTH_ASKING, Choice, choose_action, least_worth_asking
 from pytrickle.plan.full import query_at
 from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_full, plan_initial
@@ -45,9 +46,10 @@ class Planner:
         known = self.shapes.get(pgt_id)
         if known is not None and known[0] == stamp:
             return known[1]
-        definition = catalog.definition(reading, pgt_id)
-        with server_probe(self.connection) as probe:
-            shape = analyse(definition, probe)
+        with defects_named(f"analysing stream table number {pgt_id}"):
+            definition = catalog.definition(reading, pgt_id)
+            with server_probe(self.connection) as probe:
+                shape = analyse(definition, probe)
         self.shapes[pgt_id] = (stamp, shape)
         return shape
 
@@ -69,9 +71,11 @@ class Planner:
         with defects_named(f"planning {table.name}"), translate_errors(), snapshot.connection.transaction():
             shape = self.shape(snapshot.connection, table.pgt_id)
             if shape.full_reason and table.refresh_mode == "DIFFERENTIAL":
-                raise NotDifferentiable(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
+                kind = Defect if shape.defect else NotDifferentiable
+                raise kind(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
             if table.window_end is not None:
                 check_append(shape, table.window_end)
+            table = _with_state(snapshot.connection, table, shape)
             choice = _choice(snapshot.connection, table, shape, windows, table.pgt_id in self.slow)
             plan = self._plan(table, shape, windows, choice, sys.maxsize if inside else self.small_delta_rows)
         direct = inside or (plan.read is not None and self._is_small(plan, choice))
@@ -122,6 +126,17 @@ class Planner:
         with server_probe(self.connection) as probe:
             query = query_at(shape.definition, windows, probe)
         return plan_full(shape, query, windows, action, reason)
+
+
+def _with_state(reading: psycopg.Connection, table: StreamTable, shape: Shape) -> StreamTable:
+    """Have a table computed anew that was refreshed as a whole so far, and so lacks what increments are added to."""
+    needed = [state_table(table.pgt_id)] if shape.grouped else []
+    needed += [body_table(table.pgt_id)] if shape.query and shape.query.top else []
+    if not (needed and table.populated) or table.reinitialize_reason or table.refresh_mode == "FULL":
+        return table
+    found = "SELECT bool_and(to_regclass(name) IS NOT NULL) FROM unnest(%s::text[]) AS name"
+    row = reading.execute(found, (needed,)).fetchone()
+    return table if row and row[0] else replace(table, reinitialize_reason="its changes can be computed now")
 
 
 def _choice(

@@ -65,7 +65,8 @@ class Refresher:
                     raise
                 reason = f"{AFTER_FAILURE}{error}"
                 plan = self.planner.as_written(shape, windows, table.decision.explained(reason))
-                return self._carry_out(Computation(table, goal, plan, next_reason=reason), snapshot)
+                defect = str(error) if isinstance(error, Defect) else None
+                return self._carry_out(Computation(table, goal, plan, next_reason=reason, defect=defect), snapshot)
 
     def beside(self, connection: psycopg.Connection) -> "Refresher":
         """Return a refresher that works beside this one on another connection, knowing what this one knows."""
@@ -109,6 +110,7 @@ class Refresher:
             table.reinitialize_reason,
             computation.next_reason,
             table.window_end,
+            computation.planner_defect,
         )
 
     def result(self, computation: Computation, done: Committed | None) -> RefreshResult:

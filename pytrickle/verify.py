@@ -95,7 +95,8 @@ def _comparable(reading: psycopg.Connection, table: StreamTable, query: str) -> 
 def _compare(connection: psycopg.Connection, expected: str, stored: str, plain: tuple[bool, ...]) -> tuple[int, int]:
     aliases = ", ".join(f"c{i}" for i in range(len(plain)))
     items = ", ".join(f"c{i}" if comparable else as_text(f"c{i}", True) for i, comparable in enumerate(plain))
-    want, have = (f"SELECT {items} FROM ({query}) AS q({aliases})" for query in (expected, stored))
+    named = f"q({aliases})" if plain else "q"
+    want, have = (f"SELECT {items or 'true'} FROM ({query}) AS {named}" for query in (expected, stored))
     query = (
         f"SELECT (SELECT count(*) FROM ({want} EXCEPT ALL {have}) AS m), "
         f"(SELECT count(*) FROM ({have} EXCEPT ALL {want}) AS u)"

@@ -54,6 +54,7 @@ CLAIM = statement(
             (ROW.reinitialize_reason.is_not_distinct_from(bindparam("known_reason")), bindparam("next_reason")),
             else_=ROW.reinitialize_reason,
         ),
+        planner_defect=bindparam("planner_defect"),
         fuse_blown_at=None,
     )
     .returning(cast(ROW.refresh_xid, Text), ROW.effective_watermark)
@@ -77,7 +78,7 @@ class Commitment:
 
     `let_through` is that of the gating decision. `known_reason` is why this refresh computes the whole table again,
     `next_reason` why the next one must. With `window_end`, rows are shown once the window that this column ends is
-    closed.
+    closed. `planner_defect` names what planning failed on.
     """
 
     pgt_id: int
@@ -93,6 +94,7 @@ class Commitment:
     known_reason: str | None = None
     next_reason: str | None = None
     window_end: str | None = None
+    planner_defect: str | None = None
 
 
 @contextmanager
@@ -142,6 +144,7 @@ def claim(connection: psycopg.Connection, what: Commitment) -> tuple[str, dateti
             "let_through": what.let_through,
             "known_reason": what.known_reason,
             "next_reason": what.next_reason,
+            "planner_defect": what.planner_defect,
         },
     ).fetchone()
     if row is None:

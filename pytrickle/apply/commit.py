@@ -5,7 +5,15 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
-from pytrickle.apply.accumulate import AFTER, BEFORE, accumulate, create_state, fill_state, stage_like_state
+from pytrickle.apply.accumulate import (
+    AFTER,
+    BEFORE,
+    accumulate,
+    create_state,
+    fill_state,
+    stage_like_state,
+    state_table,
+)
 from pytrickle.apply.claim import Commitment, claim, closed_through, record, store_frontiers
 from pytrickle.apply.staging import CHANGES, CONTENT, INCREMENTS, INPUT, KEYED, create_like, load_rows, run
 from pytrickle.apply.top import body_table, create_body, show_top
@@ -55,6 +63,9 @@ def _merge(
         create_body(connection, plan.shape, storage)
     elif windows and whole:
         create_open(connection, plan.shape, storage, windows)
+    elif plan.shape.query is None:
+        # They would not follow what is computed as a whole; should there be deltas again, they are made anew.
+        run(connection, f"DROP TABLE IF EXISTS {state_table(pgt_id)}, {body_table(pgt_id)}")
     create_changes(connection, storage)
     _stage(connection, plan, staged, (pgt_id, storage, windows))
     changed = apply_changes(connection, storage)
@@ -92,10 +103,10 @@ def _stage(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, ta
 def _stage_content(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, target: Target) -> None:
     _, storage, windows = target
     weighted = plan.read is not None and plan.read.weighted
-    weight = f", CAST(NULL AS bigint) AS {WEIGHT}" if weighted else ""
-    create_like(connection, CONTENT, f"SELECT {storage.column_list()}{weight} FROM {storage.table}")
+    layout = storage.weighted("CAST(NULL AS bigint)") if weighted else storage.column_list()
+    create_like(connection, CONTENT, f"SELECT {layout} FROM {storage.table}")
     load_rows(connection, CONTENT, staged.rows, _column_names(plan))
-    repeated = f", generate_series(1, {WEIGHT})" if weighted else ""
+    repeated = f", generate_series(1, {WEIGHT}) AS e (pgt_n)" if weighted else ""
     after = f"SELECT {storage.column_list()} FROM pg_temp.{CONTENT}{repeated}"
     if windows:
         withhold_whole(connection, plan, after, windows)
@@ -112,7 +123,7 @@ def _stage_replacement(connection: psycopg.Connection, storage: Storage, after: 
     if row and row[0]:
         stage_changes(connection, storage, difference(storage, after, f"SELECT * FROM {storage.table}"))
     else:
-        stage_changes(connection, storage, f"SELECT q.*, 1 FROM ({after}) AS q")
+        stage_changes(connection, storage, f"SELECT {storage.weighted('1', 'q')} FROM ({after}) AS q")
 
 
 def _exists(storage: Storage) -> sql.SQL:

@@ -80,7 +80,7 @@ class Grown:
         return (
             f"INSERT INTO pg_temp.{self._rows} ({columns}, {WEIGHT}, pgt_xid, pgt_pos)\n"
             f"SELECT {self.storage.column_list('c')}, 1, '{xid}', {step} "
-            f"FROM pg_temp.{self._step} AS c, generate_series(1, c.{WEIGHT}){where}"
+            f"FROM pg_temp.{self._step} AS c, generate_series(1, c.{WEIGHT}) AS e (pgt_n){where}"
         )
 
     @property

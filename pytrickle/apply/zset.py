@@ -34,6 +34,15 @@ class Storage:
         prefix = f"{alias}." if alias else ""
         return ", ".join(prefix + column for column in self.columns)
 
+    def weighted(self, weight: str, alias: str = "") -> str:
+        """Write the columns, of which there may be none, and the weight."""
+        return ", ".join(filter(None, (self.column_list(alias), f"{weight} AS {WEIGHT}")))
+
+    def filled_from(self, query: str) -> str:
+        """Write how the rows of a query, which has the columns, are inserted."""
+        columns = f" ({self.column_list()})" if self.columns else ""
+        return f"INSERT INTO {self.table}{columns}\n{query}"
+
     def same(self, left: str, right: str) -> str:
         """Write the condition that two aliases have the same content, led by the indexed hash."""
         images = (f"CAST(ROW({self.column_list(alias)}) AS text)" for alias in (left, right))
@@ -45,29 +54,28 @@ class Storage:
 
 def create_changes(connection: psycopg.Connection, storage: Storage) -> None:
     """Create the empty table of weighted changes for a stream table."""
-    create_like(
-        connection, CHANGES, f"SELECT {storage.column_list()}, CAST(NULL AS bigint) AS {WEIGHT} FROM {storage.table}"
-    )
+    create_like(connection, CHANGES, f"SELECT {storage.weighted('CAST(NULL AS bigint)')} FROM {storage.table}")
 
 
 def difference(storage: Storage, after: str, before: str) -> str:
     """Compile `after - before` as weighted rows of a stream table, netted by exact content."""
     columns = storage.column_list()
+    listed = "".join(f"{column}, " for column in storage.columns)
     image = f"CAST(ROW({columns}) AS text) AS pgt_image"
     both = (
-        f"SELECT {columns}, 1 AS pgt_sign, {image} FROM ({after}) AS a\nUNION ALL\n"
-        f"SELECT {columns}, -1 AS pgt_sign, {image} FROM ({before}) AS b"
+        f"SELECT {listed}1 AS pgt_sign, {image} FROM ({after}) AS a\nUNION ALL\n"
+        f"SELECT {listed}-1 AS pgt_sign, {image} FROM ({before}) AS b"
     )
     return (
         f"WITH u AS MATERIALIZED (\n{both}\n), n AS MATERIALIZED "
         f"(SELECT pgt_image, sum(pgt_sign) AS {WEIGHT} FROM u GROUP BY pgt_image HAVING sum(pgt_sign) <> 0)\n"
-        f"SELECT DISTINCT ON (pgt_image) {storage.column_list('u')}, n.{WEIGHT} FROM u JOIN n USING (pgt_image)"
+        f"SELECT DISTINCT ON (pgt_image) {storage.weighted(f'n.{WEIGHT}', 'u')} FROM u JOIN n USING (pgt_image)"
     )
 
 
 def stage_changes(connection: psycopg.Connection, storage: Storage, query: str) -> None:
     """Fill the table of changes from a query that returns the stream table's columns and the weight."""
-    run(connection, f"INSERT INTO pg_temp.{CHANGES} ({storage.column_list()}, {WEIGHT})\n{query}")
+    run(connection, f"INSERT INTO pg_temp.{CHANGES} ({', '.join([*storage.columns, WEIGHT])})\n{query}")
 
 
 def apply_changes(connection: psycopg.Connection, storage: Storage) -> tuple[int, int]:
@@ -85,12 +93,8 @@ def apply_changes(connection: psycopg.Connection, storage: Storage) -> tuple[int
         raise StreamTableDrifted(
             f"{storage.name} lacks {expected[0] - deleted} of the {expected[0]} rows that should be deleted."
         )
-    inserted = run(
-        connection,
-        f"INSERT INTO {storage.table} ({storage.column_list()})\nSELECT {storage.column_list('c')} "
-        f"FROM pg_temp.{CHANGES} AS c, generate_series(1, c.{WEIGHT}) WHERE c.{WEIGHT} > 0",
-    )
-    return inserted, deleted
+    copies = f"FROM pg_temp.{CHANGES} AS c, generate_series(1, c.{WEIGHT}) AS e (pgt_n) WHERE c.{WEIGHT} > 0"
+    return run(connection, storage.filled_from(f"SELECT {storage.column_list('c')} {copies}")), deleted
 
 
 def index_rows(connection: psycopg.Connection, storage: Storage, pgt_id: int, key: tuple[str, ...]) -> None:

@@ -145,7 +145,8 @@ class StreamTableStatus:
     what the next tick may do (``run``, ``gated`` or ``waiting``) and `reason` why, in one sentence. `next_due_at` is
     the next moment of a cron schedule, `retry_at` the earliest next attempt after a failure, `fuse_blown_at` since
     when a delta is held by the fuse. `effective_schedule` says in words when it is refreshed, its tier and what it
-    follows included; `due` whether the next tick takes it up.
+    follows included; `due` whether the next tick takes it up. `planner_defect` names what pytrickle failed on where it
+    refreshes the table in another way because of that: its log has the traceback.
     """
 
     pgt_id: int
@@ -171,6 +172,7 @@ class StreamTableStatus:
     effective_schedule: str
     due: bool
     effective_batch: int | None = None
+    planner_defect: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +216,11 @@ class Status:
     as_of: datetime
     gates: tuple[SourceGateRow, ...] = ()
     alerts: tuple[AlertRow, ...] = ()
+
+    @property
+    def planner_defects(self) -> int:
+        """How many stream tables have queries on which the planner fails."""
+        return sum(row.planner_defect is not None for row in self.stream_tables)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,7 @@ class StreamTable:
     max_fixpoint_iterations: int
     statement_timeout: timedelta | None
     view_stamp: str | None
+    planner_defect: str | None
     dependencies: tuple[Dependency, ...]
     decision: Decision
 
@@ -108,7 +109,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at,
     s.max_fixpoint_iterations, s.view_stamp, s.output_mode, s.window_end,
     coalesce(s.statement_timeout, %(statement_timeout)s) AS statement_timeout,
-    s.earlier_query_through,
+    s.earlier_query_through, s.planner_defect,
     s.schedule <> 'calculated' AS timed, pgtrickle.is_due(s, %(poll_interval)s) AS due,
     pgtrickle.halted(s) AS halted,
     (

@@ -83,6 +83,7 @@ stream_tables = Table(
     Column("output_mode", Text, nullable=False),
     Column("window_end", Text),
     Column("earlier_query_through", TIMESTAMP),
+    Column("planner_defect", Text),
     Column("statement_timeout", Interval),
     Column("let_through", JSONB, nullable=False),
 )

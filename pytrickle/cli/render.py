@@ -55,9 +55,15 @@ def status(state: Status) -> RenderableType:
         *_block("Sources", watermarks(state.watermarks, state.as_of), state.watermarks),
         *_block("Stream tables", stream_tables(state.stream_tables), state.stream_tables),
         *(_block("Gated sources", render_sources.gates(state.gates), state.gates) if state.gates else ()),
+        *((Text(_defects(state), style="red"),) if state.planner_defects else ()),
         *(_block("Alerts", render_sources.alerts(state.alerts), state.alerts) if state.alerts else ()),
         Text(f"Snapshot taken at {moment(state.as_of)}, {age} ago", style="dim"),
     )
+
+
+def _defects(state: Status) -> str:
+    named = (f"{row.stream_table}: {row.planner_defect}" for row in state.stream_tables if row.planner_defect)
+    return "\n".join((f"Planner defects: {state.planner_defects}. Please report them with their tracebacks.", *named))
 
 
 def groups(rows: Iterable[WatermarkStatusRow]) -> Table:

@@ -15,6 +15,7 @@ from pytrickle.plan.lift import GROUP, WINDOW, GroupLift, WindowLift, function_n
 from pytrickle.plan.nulls import nulls_of
 from pytrickle.plan.operation import ROW, Form, Rows, columns_of, derive, text
 from pytrickle.plan.scope import Names, resolve, single_source
+from pytrickle.plan.sorted_below import refuse_sorted_input, takes_rows_as_they_come
 from pytrickle.plan.ties import settle_call, settle_window, sort_of
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ def window(reader: Reader, lift: WindowLift, blocks: Blocks, outer: Names) -> Bl
         for block in blocks
     )
     refuse_ties(rows, "a window function")
+    if any(map(takes_rows_as_they_come, lift.windows.values())):
+        refuse_sorted_input(reader.definition, "a window without ORDER BY")
     sorted_once = len(set(map(sort_of, lift.windows.values()))) == 1
     settled = [settle_window(lift.arguments.take(each), arguments, sorted_once) for each in lift.windows.values()]
     functions = [f"{text(each)} AS w{i}" for i, each in enumerate(settled)]

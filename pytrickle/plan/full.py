@@ -129,5 +129,5 @@ def _multiset(source: Source, window: Window) -> str:
         f"SELECT {columns} FROM ({numbered}) AS r LEFT JOIN ({net}) AS n USING (pgt_image) "
         f"WHERE n.pgt_net IS NULL OR r.pgt_copy > n.pgt_net\nUNION ALL\n"
         f"SELECT {columns} FROM (SELECT DISTINCT ON (pgt_image) {listed}pgt_image FROM ({changes}) AS c) AS g "
-        f"JOIN ({net}) AS n USING (pgt_image), generate_series(1, -n.pgt_net)"
+        f"JOIN ({net}) AS n USING (pgt_image), generate_series(1, -n.pgt_net) AS e (pgt_n)"
     )

@@ -66,7 +66,7 @@ class Grouped:
 
     def recomputed(self, rows: str) -> str:
         """Compile the values of all groups that weighted rows show; a weight counts as so many rows."""
-        repeated = f"SELECT d.* FROM (\n{self.netted(rows)}\n) AS d, generate_series(1, {WEIGHT})"
+        repeated = f"SELECT d.* FROM (\n{self.netted(rows)}\n) AS d, generate_series(1, {WEIGHT}) AS e (pgt_n)"
         return self._select([f"{column.value} AS {column.name}" for column in self.values], repeated)
 
     def layout(self, rows: str) -> str:

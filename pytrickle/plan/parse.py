@@ -27,6 +27,7 @@ from pytrickle.plan.select import (
     refuse_limited_sets,
     unrolls,
 )
+from pytrickle.plan.sorted_below import refuse_sorted_input
 from pytrickle.plan.sublinks import Context, expanded
 from pytrickle.plan.top import CLAUSES, cut_off
 from pytrickle.plan.types import base_of
@@ -49,6 +50,8 @@ def parse(definition: Definition, probe: Probe) -> Query:
     query, context = reader.unwrapped(tree, Context({}, {}))
     if any(query.args.get(clause) for clause in CLAUSES):
         refuse_limited_sets(reader, query)
+        if not query.args.get("order"):
+            refuse_sorted_input(definition, "LIMIT without ORDER BY")
     body, top = cut_off(query, tuple(name for name, _ in definition.columns))
     found = _body(body, context, reader)
     if found.aggregate is not None:

@@ -168,7 +168,11 @@ def plan_full(shape: Shape, query: str, windows: dict[int, Window], action: Acti
     names = [name for name, _ in shape.definition.columns]
     aliases = ", ".join(f"r{i}" for i in range(len(names)))
     text = f"SELECT * FROM (\n{query}\n) AS pgt_full({aliases})"
-    read = _reading(text, tuple(f"r{i}" for i in range(len(names))), _lossy(shape), PLANNER + SEQUENTIAL)
+    if not names:
+        # Rows without columns can be counted, but not read.
+        text = f"SELECT count(*) AS {WEIGHT} FROM (\n{query}\n) AS pgt_full"
+    columns = tuple(f"r{i}" for i in range(len(names)))
+    read = _reading(text, columns, _lossy(shape), PLANNER + SEQUENTIAL, weighted=not names)
     return RefreshPlan(action, reason, shape, tuple(windows.values()), Stage.CONTENT, read=read)
 
 

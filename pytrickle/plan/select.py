@@ -10,7 +10,7 @@ from sqlglot import exp
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.aggregation import grouped, window
 from pytrickle.plan.block import Block
-from pytrickle.plan.grouping_sets import grouping_sets
+from pytrickle.plan.grouping_sets import grouping_sets, is_simple
 from pytrickle.plan.lift import GroupLift, WindowLift, is_call
 from pytrickle.plan.operation import columns_of, distinct
 from pytrickle.plan.rowwise import calls_set, unrolled
@@ -101,6 +101,7 @@ class Selection:
         if len(sets) > 1 and not all(key.find(exp.Column) for key in keys):
             # PostgreSQL leaves some of its places as they are in sets without it.
             raise NotDifferentiable("a constant among the keys of several grouping sets")
+        refuse_merged_keys(self.select, keys)
         alike = len(set(map(frozenset, sets))) == 1
         lift = GroupLift(keys, blocks[0].names, self.reader.definition.aggregates, alike and bool(keys))
         select = self.select.copy()
@@ -152,6 +153,14 @@ class Selection:
 def lifted(lift: GroupLift, node: exp.Expr | None) -> exp.Expr | None:
     """Lift an expression above a grouping, if there is one."""
     return lift.lift(node) if node is not None else None
+
+
+def refuse_merged_keys(select: exp.Select, keys: list[exp.Expr]) -> None:
+    """A view's text does not say which of two equal output columns a key was written for; sets may tell them apart."""
+    written = list(select.args["group"].walk()) if select.args.get("group") else []
+    shown = [item.unalias().unnest() for item in select.selects]
+    if not is_simple(select) and any(shown.count(key) > 1 and written.count(key) > 1 for key in keys):
+        raise NotDifferentiable("several grouping sets by an expression that is shown twice")
 
 
 def own_nodes(item: exp.Expr) -> list[exp.Expr]:

@@ -14,6 +14,7 @@ from pytrickle.plan.correlate import Loose
 from pytrickle.plan.dialect import render
 from pytrickle.plan.operation import ROW, Form, Rows, columns_of, derive, text
 from pytrickle.plan.scope import Names, resolve
+from pytrickle.plan.sorted_below import refuse_sorted_input
 from pytrickle.plan.zset import image
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ def distinct_on(reader: Reader, blocks: Blocks, items: Items, select: exp.Select
     keys = list(on.expressions) if isinstance(on, exp.Tuple) else [on]
     order = select.args.get("order")
     orders: list[exp.Expr] = list(order.expressions) if order else []
+    if not orders:
+        refuse_sorted_input(reader.definition, "DISTINCT ON without ORDER BY")
     names = tuple([f"k{i}" for i in range(len(keys))])
     sorts = tuple(f"o{i}" for i in range(len(orders)))
     shown = tuple(f"a{i}" for i in range(len(items)))
@@ -179,4 +182,7 @@ def _sorted_by(order: exp.Expr, name: str) -> str:
 def _counted(keys: tuple[str, ...], count: str, group: str) -> tuple[str, str]:
     listed = ", ".join(f"{ROW}.{key}" for key in keys)
     shown = ", ".join(f"g.{key}" for key in keys)
-    return f"SELECT {shown} FROM (SELECT {listed}, {count} AS n FROM", f"{group}) AS g, generate_series(1, g.n)"
+    return (
+        f"SELECT {shown} FROM (SELECT {listed}, {count} AS n FROM",
+        f"{group}) AS g, generate_series(1, g.n) AS e (pgt_n)",
+    )

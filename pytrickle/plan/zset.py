@@ -30,7 +30,9 @@ def bag(rows: str, columns: tuple[str, ...], exact: bool, plain: bool) -> str:
     listed = ", ".join(f"d.{column}" for column in columns)
     if plain:
         return f"SELECT {listed} FROM (\n{rows}\n) AS d"
-    return f"SELECT {listed} FROM (\n{netted(rows, columns, exact)}\n) AS d, generate_series(1, d.{WEIGHT})"
+    return (
+        f"SELECT {listed} FROM (\n{netted(rows, columns, exact)}\n) AS d, generate_series(1, d.{WEIGHT}) AS e (pgt_n)"
+    )
 
 
 def result(operation: Operation, rows: str) -> str:

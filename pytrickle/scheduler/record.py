@@ -11,7 +11,7 @@ from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.tables import refresh_history, stream_tables
 from pytrickle.computation import AFTER_FAILURE
 from pytrickle.db import statement
-from pytrickle.errors import ConfigError, PytrickleError, StreamTableDrifted
+from pytrickle.errors import ConfigError, Defect, PytrickleError, StreamTableDrifted
 
 SUSPEND_AFTER = 10
 LONGEST_WAIT = timedelta(minutes=5)
@@ -27,7 +27,7 @@ OWN = update(stream_tables).where(ROW.pgt_id == bindparam("pgt_id"))
 SKIPPED = statement(OWN, ("last_skip_reason", "gated_since"))
 FAILED = statement(
     OWN.values(retry_at=func.clock_timestamp() + bindparam("wait")),
-    ("last_error", "status", "reinitialize_reason", "consecutive_failures"),
+    ("last_error", "status", "reinitialize_reason", "consecutive_failures", "planner_defect"),
 )
 BLOWN = statement(OWN.values(fuse_blown_at=func.coalesce(ROW.fuse_blown_at, func.clock_timestamp())))
 HISTORY = statement(
@@ -103,6 +103,7 @@ def _count(connection: psycopg.Connection, table: StreamTable, error: PytrickleE
             "status": "SUSPENDED" if suspended else "ERROR",
             "reinitialize_reason": known.reinitialize_reason if came_meanwhile else _next_attempt(table, error),
             "consecutive_failures": failures,
+            "planner_defect": str(error) if isinstance(error, Defect) else table.planner_defect,
             "wait": wait_after(failures),
         },
     )

@@ -98,7 +98,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.pgt_status()
     RETURNS TABLE (pgt_id integer, stream_table text, status text, refresh_mode text, schedule text, watermark_gating text, decision text, reason text,
                    effective_watermark timestamptz, data_timestamp timestamptz, last_refresh_at timestamptz, staleness interval,
                    last_action text, last_error text, tier text, paused boolean, next_due_at timestamptz, consecutive_failures integer,
-                   retry_at timestamptz, fuse_blown_at timestamptz, effective_schedule text, due boolean, effective_batch bigint)
+                   retry_at timestamptz, fuse_blown_at timestamptz, effective_schedule text, due boolean, effective_batch bigint, planner_defect text)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     SELECT t.pgt_id, format('%I.%I', t.pgt_schema, t.pgt_name), t.status, t.refresh_mode, t.schedule, g.gating, g.decision, g.reason,
@@ -106,12 +106,13 @@ AS $$
            (SELECT h.action FROM pgt_refresh_history AS h WHERE h.pgt_id = t.pgt_id ORDER BY h.refresh_id DESC LIMIT 1),
            CASE WHEN caller_reads(t.pgt_relid) THEN t.last_error WHEN t.last_error IS NOT NULL THEN 'hidden: you may not read the stream table' END,
            t.tier, t.paused, t.next_due_at, t.consecutive_failures, t.retry_at, t.fuse_blown_at,
-           effective_schedule(t), is_due(t), t.effective_batch
+           effective_schedule(t), is_due(t), t.effective_batch,
+           CASE WHEN caller_reads(t.pgt_relid) THEN t.planner_defect WHEN t.planner_defect IS NOT NULL THEN 'hidden: you may not read the stream table' END
     FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_decision(t.pgt_id) AS g
     ORDER BY 2
 $$;
 COMMENT ON FUNCTION pgtrickle.pgt_status() IS
-    'Every stream table: how fresh it is, and whether it may refresh now and why.';
+    'Every stream table: how fresh it is, whether it may refresh now and why, and what pytrickle itself failed on (planner_defect), if it did.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.refresh_history(
         name text DEFAULT NULL, max_rows integer DEFAULT 20, search_path text DEFAULT current_setting('search_path'))
