@@ -252,12 +252,13 @@ BEGIN
     PERFORM lock_query_sources(view);
     PERFORM record_source(record_sources.pgt_id, s.source_relid, s.source_type, s.columns_used)
     FROM query_sources(view) AS s ORDER BY s.source_relid::oid;
+    PERFORM refuse_access(p.code, p.message, p.hint) FROM access_problems(view) AS p ORDER BY p.message LIMIT 1;
     PERFORM check_cycle(record_sources.pgt_id);
     UPDATE pgt_stream_tables AS t SET view_stamp = pgtrickle.view_stamp(view) WHERE t.pgt_id = record_sources.pgt_id;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.record_sources(integer) IS
-    'Records the sources of a stream table and has them captured, all locked at once.';
+    'Records the sources of a stream table and has them captured, all locked at once. Errors as check_source_rights() has them.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.refuse_differential(refresh_mode text, full_reason text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp

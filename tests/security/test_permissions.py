@@ -143,16 +143,18 @@ def test_what_the_owner_of_a_view_may_read_need_not_be_readable_for_who_refreshe
 def test_what_is_captured_must_be_readable_for_who_refreshes_whatever_views_stand_between(own: Staff) -> None:
     own.view("seen", "clerk", "SELECT id FROM people")
     own.db.execute("GRANT SELECT ON seen TO etl")
-    with pytest.raises(PytrickleError, match=r"permission denied for public\.people"):
-        own.client.create_stream_table("kept", "SELECT id FROM seen")
-    own.db.execute("GRANT SELECT ON people TO etl")
     with pytest.raises(PytrickleError, match=r"only the owner of public\.people can have its changes captured"):
         own.client.create_stream_table("kept", "SELECT id FROM seen")
-    own.db.execute("GRANT hr TO etl")
+    own.db.execute("GRANT hr TO etl; REVOKE SELECT ON people FROM hr")
+    with pytest.raises(PytrickleError, match=r"permission denied for public\.people") as error:
+        own.client.create_stream_table("kept", "SELECT id FROM seen")
+    assert error.value.hint == "GRANT SELECT ON public.people TO etl."
+    own.db.execute("GRANT SELECT ON people TO etl")
     own.client.create_stream_table("kept", "SELECT id FROM seen")
     assert own.tick() == {"kept": "FULL"}
-    own.hire()
-    assert own.tick() == {"kept": "DIFFERENTIAL"}
+    own.db.execute("REVOKE SELECT ON people FROM etl")
+    assert own.tick() == {"kept": "FAILED"}
+    assert own.errors == {"kept": "permission denied for public.people"}
 
 
 def test_forced_policies_stop_the_owner_who_refreshes_and_a_superuser_who_does_it_for_him(own: Staff) -> None:
