@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVa
 import typer
 from rich.console import RenderableType
 
-from pytrickle.cli.console import show, show_error, show_json
+from pytrickle.cli.console import show, show_error, show_json, show_warning
 from pytrickle.errors import NotYet, PytrickleError
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def command(app: typer.Typer, name: str, *, example: str) -> Callable[[Command[A
         @functools.wraps(function)
         def run(context: typer.Context, dsn: str | None, as_json: bool, **arguments: Any) -> None:
             invocation = _merged(context.obj, dsn, as_json)
+            _warn_of_password(invocation)
             with _errors_shown(as_json=invocation.as_json):
                 function(invocation, **arguments)  # type: ignore[call-arg]
 
@@ -94,6 +95,20 @@ def root_options(context: typer.Context, dsn: Dsn = None, as_json: Json = False)
 def _merged(outer: Invocation | None, dsn: str | None, as_json: bool) -> Invocation:
     outer = outer or Invocation()
     return Invocation(outer.dsn if dsn is None else dsn, outer.as_json or as_json)
+
+
+def _warn_of_password(invocation: Invocation) -> None:
+    """Say on stderr, once for a command, that a password in an argument is no secret on this machine."""
+    if not invocation.dsn:
+        return
+    from pytrickle.db import has_secret
+
+    if has_secret(invocation.dsn):
+        show_warning(
+            "The list of processes (ps) shows the password in --dsn to everybody on this machine.",
+            "Put it into PGPASSFILE (~/.pgpass), a service file, or the variable PYTRICKLE_DSN or PGPASSWORD.",
+            as_json=invocation.as_json,
+        )
 
 
 def _describe(run: Any, function: Callable[..., None]) -> None:

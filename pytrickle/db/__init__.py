@@ -1,6 +1,6 @@
 """The only door to PostgreSQL's client library: connections, snapshots, and errors in our own words."""
 
-from pytrickle.db.connect import connect
+from pytrickle.db.connect import connect, has_secret
 from pytrickle.db.engine import engine
 from pytrickle.db.jdbc import JdbcTarget, jdbc_target
 from pytrickle.db.jdbc_text import jdbc_text
@@ -17,6 +17,7 @@ __all__ = [
     "connect",
     "engine",
     "exported_snapshot",
+    "has_secret",
     "impatient",
     "jdbc_target",
     "jdbc_text",

@@ -262,3 +262,19 @@ def test_the_demo_decides_its_exit_code(
     monkeypatch.setattr("pytrickle.demo.run_demo", play)
     assert run("demo", "--json", *option).exit_code == 1
     assert played == [(None, duration, True)]
+
+
+@pytest.mark.parametrize("dsn", ["postgresql://me:s3cr3t@db/shop", "host=db password=s3cr3t", "sslpassword=s3cr3t"])
+def test_a_password_in_an_argument_is_warned_of_once_and_not_repeated(client: Recorder, dsn: str) -> None:
+    client.answers["refresh"] = Result()
+    result = run("--dsn", dsn, "refresh", "report")
+    assert result.stderr.count("(ps) shows the password in --dsn") == 1
+    assert "PGPASSFILE" in result.stderr and "s3cr3t" not in result.stderr
+    assert set(json.loads(run("refresh", "report", "--json", "--dsn", dsn).stderr)) == {"warning", "hint"}
+
+
+def test_no_password_in_an_argument_is_no_warning(client: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTRICKLE_DSN", "postgresql://me:s3cr3t@db/shop")
+    client.answers["refresh"] = Result()
+    for arguments in ((), ("--dsn", "postgresql://me@db/shop"), ("--dsn", "not a string")):
+        assert run("refresh", "report", *arguments).stderr == ""

@@ -5,7 +5,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from pytrickle.db import exported_snapshot, translate_errors
+from pytrickle.db import Snapshots, exported_snapshot, translate_errors
 from pytrickle.errors import NotInstalled
 from tests.conftest import Database
 
@@ -60,3 +60,7 @@ def test_snapshot_ends_with_the_block_even_on_error(every_db: Database) -> None:
 def test_database_without_catalog_is_told_so(empty_db: Database) -> None:
     with pytest.raises(NotInstalled), translate_errors(), exported_snapshot(empty_db.dsn):
         pass
+
+
+def test_what_exports_snapshots_shows_no_password() -> None:
+    assert "s3cr3t" not in repr(Snapshots("postgresql://me:s3cr3t@db/shop"))
