@@ -7,13 +7,19 @@ values of the other one, and every batch takes away one of several that do.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
+from typing import TYPE_CHECKING
 
 import pytest
 
+import pytrickle
+from pytrickle.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
 from tests.equivalence.runs import disable_jit
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.long
 
@@ -112,6 +118,7 @@ LEFT_OUT = {
     "pairs_among": {"citext, citext"},
     "group_behind": {"citext, text", "citext, varchar"},
 }
+THROUGH_SPARK = ("among", "missing", "shown_of_both", "optional_of_three", "counted", "chained", "united")
 
 
 def batches(pair: tuple[Side, Side], rng: Random) -> Iterator[str]:
@@ -135,34 +142,44 @@ def batches(pair: tuple[Side, Side], rng: Random) -> Iterator[str]:
 
 @pytest.mark.parametrize("pair", PAIRS)
 def test_what_equals_one_value_of_another_type_stays_apart(db: Database, pair: str) -> None:
-    _play(db, pair)
+    _create_tables(db, pair)
+    with local_client(db.dsn) as (client, _):
+        _play(db, client, pair, QUERIES)
 
 
 @pytest.mark.parametrize("pair", ["numeric, double", "real, double", "integer, bigint", "character, varchar"])
 def test_what_equals_one_value_of_another_type_stays_apart_where_the_engine_joins(db: Database, pair: str) -> None:
-    _play(db, pair, small_delta_rows=0, direct_delta_rows=0)
+    _create_tables(db, pair)
+    with local_client(db.dsn, small_delta_rows=0, direct_delta_rows=0) as (client, _):
+        _play(db, client, pair, QUERIES)
 
 
-def _play(db: Database, pair: str, **settings: int) -> None:
+def test_what_equals_one_value_of_another_type_stays_apart_through_spark(db: Database, spark: "SparkSession") -> None:
+    _create_tables(db, "bigint, double")
+    with pytrickle.connect(db.dsn, spark, small_delta_rows=0, direct_delta_rows=0) as client:
+        _play(db, client, "bigint, double", {name: QUERIES[name] for name in THROUGH_SPARK})
+
+
+def _create_tables(db: Database, pair: str) -> None:
     disable_jit(db)
     left, right = PAIRS[pair]
-    queries = {name: query for name, query in QUERIES.items() if pair not in LEFT_OUT.get(name, ())}
     for statement in PREAMBLE:
         db.execute(statement)
     for table, side in (("l", left), ("r", right), ("e", left)):
         db.execute(f"CREATE TABLE {table} (id int, k int, x {side.type_name})")
         db.execute(f"CREATE INDEX ON {table} (x)")
-    with local_client(db.dsn, **settings) as (client, _):
-        for name, query in queries.items():
-            client.create_stream_table(f"st_{name}", query, refresh_mode="DIFFERENTIAL")
-            db.execute(f"CREATE VIEW expected_{name} AS {query}")
-        client.tick()
-        for batch in batches(PAIRS[pair], Random(pair)):
-            db.execute(batch)
-            for result in client.tick():
-                assert result.action in {"DIFFERENTIAL", "NO_DATA"}, f"{result.stream_table}: {result.error}"
-            with db.connect() as connection:
-                found = {
-                    name: differences(connection, f"st_{name}", f"TABLE expected_{name}", True) for name in queries
-                }
-            assert {name: wrong for name, wrong in found.items() if wrong} == {}, f"after: {batch}"
+
+
+def _play(db: Database, client: Client, pair: str, chosen: dict[str, str]) -> None:
+    queries = {name: query for name, query in chosen.items() if pair not in LEFT_OUT.get(name, ())}
+    for name, query in queries.items():
+        client.create_stream_table(f"st_{name}", query, refresh_mode="DIFFERENTIAL")
+        db.execute(f"CREATE VIEW expected_{name} AS {query}")
+    client.tick()
+    for batch in batches(PAIRS[pair], Random(pair)):
+        db.execute(batch)
+        for result in client.tick():
+            assert result.action in {"DIFFERENTIAL", "NO_DATA"}, f"{result.stream_table}: {result.error}"
+        with db.connect() as connection:
+            shown = {name: differences(connection, f"st_{name}", f"TABLE expected_{name}", True) for name in queries}
+        assert {name: wrong for name, wrong in shown.items() if wrong} == {}, f"after: {batch}"
