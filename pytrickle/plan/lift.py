@@ -162,15 +162,22 @@ def function_name(node: exp.Expr) -> str:
     return str(node.this).lower() if isinstance(node, exp.Anonymous) else node.key.lower()
 
 
+def is_own(name: str) -> bool:
+    """Whether an aggregate is a user's own: its name has a schema, and what it depends on is not known."""
+    return "." in name
+
+
 def _refuse_order(node: exp.Expr) -> None:
     call = node
     while isinstance(call, WRAPPERS):
         call = call.this
     name = function_name(call)
     settled = any(isinstance(inner, exp.Order | exp.Distinct) for inner in call.walk())
-    if name in ORDERED and not settled:
+    if is_own(name):
+        settled |= call is not node and isinstance(node.this if isinstance(node, exp.Filter) else node, exp.WithinGroup)
+    if (name in ORDERED or is_own(name)) and not settled:
         raise NotDifferentiable(f"{name}() without ORDER BY, whose result depends on the order of rows")
-    if name not in UNORDERED | ORDERED:
+    if name not in UNORDERED | ORDERED and not is_own(name):
         raise NotDifferentiable(f"the aggregate {name}()")
 
 
