@@ -37,12 +37,17 @@ class GroupLift:
     def lift(self, node: exp.Expr) -> exp.Expr:
         """Rewrite an expression of the select list or of HAVING over keys and calls."""
         if isinstance(node, exp.Query):
-            return node.copy()
+            return node.copy().transform(self._own_call)
         if isinstance(node, exp.Window):
             return _with_children(node, lambda child: self._windowed(child) if child is node.this else self.lift(child))
         if is_call(node, self.aggregates):
             return own_column(GROUP, self._call(node))
         return self._key(node) or _with_children(node, self.lift)
+
+    def _own_call(self, node: exp.Expr) -> exp.Expr:
+        """An aggregate in a subquery belongs to the query of whose columns alone its arguments are made."""
+        tables = {column.table for column in node.find_all(exp.Column)} if is_call(node, self.aggregates) else set()
+        return own_column(GROUP, self._call(node)) if tables and tables <= self.names.keys() else node
 
     def _key(self, node: exp.Expr) -> exp.Expr | None:
         if isinstance(node, exp.Anonymous) and function_name(node) == "grouping":

@@ -512,10 +512,13 @@ SELECT id, joined(t) OVER (PARTITION BY k ORDER BY id) AS s FROM a;
 SELECT k, grouping(k) AS g FROM a GROUP BY k HAVING grouping(k) >= 0;
 
 -- join_beginning_with_a_function
-SELECT u.e, c.k, u.o FROM (unnest(ARRAY[1, 2]) WITH ORDINALITY AS u (e, o) LEFT JOIN LATERAL (SELECT k FROM a WHERE a.id = u.e) c ON true);
+SELECT u.e, c.k FROM (unnest(ARRAY[1, 2]) AS u (e) LEFT JOIN LATERAL (SELECT k FROM a WHERE a.id = u.e) c ON true);
 
 -- first_rows_of_functions_in_order
 SELECT id, generate_series(1, k) AS n FROM a ORDER BY id, generate_series(1, k) LIMIT 3;
 
 -- whole_row_as_an_argument
 SELECT b.id, id_and_key(a) AS s, count(a) AS n FROM b LEFT JOIN a ON a.k = b.k GROUP BY b.id, id_and_key(a);
+
+-- aggregate_within_a_subquery
+SELECT a.k, count(*) AS n FROM a GROUP BY a.k HAVING EXISTS (SELECT 1 FROM b WHERE b.id <= sum(DISTINCT a.s) FILTER (WHERE a.s > 0));
