@@ -15,6 +15,7 @@ CREATE FOREIGN DATA WRAPPER elsewhere;
 CREATE SERVER elsewhere FOREIGN DATA WRAPPER elsewhere;
 CREATE FOREIGN TABLE remote (id int) SERVER elsewhere;
 CREATE FUNCTION vat(numeric) RETURNS numeric LANGUAGE sql IMMUTABLE AS 'SELECT $1 * 0.19';
+CREATE AGGREGATE joined(text) (sfunc = textcat, stype = text, initcond = '');
 CREATE FUNCTION rate(int) RETURNS numeric LANGUAGE sql STABLE AS 'SELECT max(amount) FROM public.orders WHERE id = $1';
 
 -- ## Rows
@@ -46,6 +47,20 @@ VALUES (1, 'a'), (2, 'b');
 SELECT 1 AS one;
 -- whole-row reference
 SELECT o::text AS line FROM orders o;
+-- whole row of an outer join
+SELECT c.id, count(o) AS n, max(row_to_json(o) ->> 'note') AS note FROM customers c LEFT JOIN orders o ON o.customer = c.id GROUP BY c.id;
+-- column aliases on a table
+SELECT o.number, o.buyer FROM orders AS o (number, buyer);
+-- condition that is never true
+SELECT id FROM orders WHERE false UNION ALL SELECT id FROM customers;
+-- LIKE … ESCAPE, SIMILAR TO, regular expressions
+SELECT id FROM orders WHERE note LIKE 'a!%' ESCAPE '!' OR note SIMILAR TO '(a|n)%' OR note ~ '^a' OR note !~* 'X';
+-- inet and geometric operators
+SELECT id FROM orders WHERE ('10.0.0.' || id)::inet <<= '10.0.0.0/28'::cidr AND point(id, 1) ~= point(id, 1);
+-- TABLE
+TABLE returns;
+-- VALUES beside a SELECT
+VALUES (0, 'none'::text) UNION ALL SELECT id, note FROM orders;
 
 -- ## Joins
 -- inner join
@@ -203,6 +218,10 @@ SELECT customer, jsonb_agg(note) AS notes FROM orders GROUP BY customer;
 SELECT jsonb_object_agg(id, note) AS notes FROM orders;
 -- jsonb_object_agg with ORDER BY
 SELECT jsonb_object_agg(id, note ORDER BY id) AS notes FROM orders;
+-- your own aggregate with ORDER BY or DISTINCT
+SELECT customer, joined(note ORDER BY id) AS notes, joined(DISTINCT note) AS kinds FROM orders GROUP BY customer;
+-- your own aggregate without ORDER BY
+SELECT customer, joined(note) AS notes FROM orders GROUP BY customer;
 -- percentile_cont, percentile_disc
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY amount) AS c, percentile_disc(0.5) WITHIN GROUP (ORDER BY amount) AS d FROM orders;
 -- mode
@@ -267,6 +286,8 @@ SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY customer ORDER BY amo
 -- ## Functions and LATERAL
 -- LATERAL subquery
 SELECT c.id, l.amount FROM customers c, LATERAL (SELECT amount FROM orders o WHERE o.customer = c.id) l;
+-- LATERAL with LIMIT of equal rows
+SELECT c.id, l.name FROM customers c CROSS JOIN LATERAL (SELECT c.name FROM orders o WHERE o.customer = c.id LIMIT 1) l;
 -- LATERAL with LIMIT
 SELECT c.id, l.amount FROM customers c CROSS JOIN LATERAL (SELECT amount FROM orders o WHERE o.customer = c.id ORDER BY amount DESC, id LIMIT 3) l;
 -- LEFT JOIN LATERAL
@@ -285,6 +306,8 @@ SELECT unnest(tags) AS tag, count(*) AS n FROM readings GROUP BY 1;
 SELECT unnest(tags) AS tag, unnest(tags) AS again, count(*) AS n FROM readings GROUP BY unnest(tags);
 -- set-returning function in the select list, with LIMIT
 SELECT sensor, unnest(tags) AS tag FROM readings ORDER BY sensor LIMIT 10;
+-- set-returning function in the select list, sorted by, with LIMIT
+SELECT sensor, unnest(tags) AS tag FROM readings ORDER BY sensor, tag LIMIT 10;
 -- function with a column definition list
 SELECT r.sensor, x.unit FROM readings r, jsonb_to_record(r.data) AS x (unit text);
 -- ROWS FROM
@@ -305,6 +328,13 @@ SELECT id, amount FROM orders ORDER BY amount DESC, id LIMIT 10;
 SELECT id, amount FROM orders ORDER BY amount DESC, id LIMIT 10 OFFSET 5;
 -- FETCH FIRST … WITH TIES
 SELECT id, amount FROM orders ORDER BY amount DESC FETCH FIRST 10 ROWS WITH TIES;
+-- LIMIT of a subquery
+SELECT x.id FROM (SELECT id FROM orders ORDER BY amount, id LIMIT 10) x;
+-- LIMIT of a subquery with DISTINCT, or of a set operation
+SELECT x.customer FROM (SELECT DISTINCT customer FROM orders ORDER BY customer LIMIT 3) x
+UNION ALL SELECT x.customer FROM (SELECT customer FROM orders UNION SELECT customer FROM returns ORDER BY 1 LIMIT 3) x;
+-- LIMIT of a subquery without ORDER BY
+SELECT x.id FROM (SELECT id FROM orders LIMIT 10) x;
 -- LIMIT without ORDER BY
 SELECT id FROM orders LIMIT 10;
 

@@ -18,6 +18,10 @@ class Canonical(Postgres):
 
     NORMALIZE_FUNCTIONS = False
 
+    class Tokenizer(Postgres.Tokenizer):
+        # As a keyword of its own, unnest() could not be the first item of joins in parentheses.
+        KEYWORDS: ClassVar = {name: kind for name, kind in Postgres.Tokenizer.KEYWORDS.items() if name != "UNNEST"}
+
     class Parser(Postgres.Parser):  # type: ignore[misc,valid-type]
         FUNCTIONS: ClassVar = {name: build for name, build in Postgres.Parser.FUNCTIONS.items() if name in AGGREGATES}
         FUNCTION_PARSERS: ClassVar = {
@@ -54,16 +58,44 @@ class Canonical(Postgres):
             return f"{expression.args['kind']} {start}{f' EXCLUDE {exclude}' if exclude else ''}"
 
 
-def parse_query(text: str) -> exp.Expr:
-    """Parse one canonical query; raise NotDifferentiable when the text is beyond the parser."""
+def parse_query(text: str, aggregates: frozenset[str] = frozenset()) -> exp.Expr:
+    """Parse one canonical query; raise NotDifferentiable when the text is beyond the parser.
+
+    A call of one of the `aggregates` that have a schema in their name becomes a call of that name.
+    """
     try:
         tree = parse_one(spelled_out(text), dialect=Canonical)
     except SqlglotError as error:
         raise NotDifferentiable("the query uses syntax that cannot be parsed") from error
+    own = frozenset(name for name in aggregates if "." in name)
+    tree = tree.transform(lambda node: _own_call(node, own)) if own else tree
     for node in list(tree.find_all(exp.Collate)):
         # A collation's name is no reference to a column.
         node.set("expression", exp.Var(this=render(node.expression)))
     return tree
+
+
+def _own_call(node: exp.Expr, own: frozenset[str]) -> exp.Expr:
+    """Give the call of an aggregate its schema as a part of its name; the parser takes it for that of a column."""
+    whole: exp.Expr
+    call: exp.Expr
+    match node:
+        case exp.Dot(this=exp.Identifier() as schema, expression=exp.Anonymous() as call):
+            whole = call
+        case exp.Column(this=exp.Filter() | exp.WithinGroup() as whole) if node.args.get("table"):
+            schema, call = node.args["table"], whole
+            while isinstance(call, exp.Filter | exp.WithinGroup):
+                call = call.this
+        case _:
+            return node
+    name = f"{schema.name}.{call.name}"
+    if name not in own:
+        return node
+    result = whole.copy()
+    found = result.find(exp.Anonymous) if result.key != "anonymous" else result
+    assert found is not None
+    found.set("this", name)
+    return result
 
 
 def render(node: exp.Expr) -> str:

@@ -5,6 +5,7 @@ from sqlglot import exp
 from pytrickle.catalog.definition import Definition, Source, Window
 from pytrickle.errors import NotDifferentiable, QueryRefused
 from pytrickle.plan.algebra import Version
+from pytrickle.plan.block import type_of
 from pytrickle.plan.changes import condition
 from pytrickle.plan.compile import table_name
 from pytrickle.plan.dialect import parse_query, quote, render
@@ -29,7 +30,7 @@ def expanded(definition: Definition, rewound: dict[int, Window], probe: Probe) -
     """Write the defining query with its views replaced by their texts and the rewound sources by what they held."""
     body = definition.text.strip().rstrip(";")
     try:
-        tree = _expand(parse_query(body), definition, frozenset(rewound), probe, body)
+        tree = _expand(parse_query(body, definition.aggregates), definition, frozenset(rewound), probe, body)
     except NotDifferentiable as error:
         raise QueryRefused(
             f"{definition.qualified_name} cannot be read at a watermark: {error}.",
@@ -84,14 +85,36 @@ def _replacement(
     Other views stay: their owners may read what is not captured, where who refreshes may not.
     """
     alias = exp.TableAlias(this=exp.to_identifier(table.alias_or_name, quoted=True))
+    aliases = table.alias_column_names
     for view in definition.views:
         if (view.schema, view.name) == (table.db, table.name):
-            inner = _expand(parse_query(view.text), definition, rewound, probe, view.text)
+            inner = _expand(parse_query(view.text, definition.aggregates), definition, rewound, probe, view.text)
+            alias.set("columns", [exp.to_identifier(name, quoted=True) for name in aliases])
             return exp.Subquery(this=inner, alias=alias) if _is_rewound(inner, rewound) else None
     for source in definition.sources:
         if (source.schema, source.name) == (table.db, table.name) and source.relid in rewound:
+            shown = {**dict(zip(source.used, source.used, strict=True)), **_renamed(source, aliases)}
+            alias.set("columns", [exp.to_identifier(name, quoted=True) for name in shown.values()])
+            _spell_out_rows(table, source, tuple(shown.values()))
             return exp.Table(this=exp.to_identifier(_state_name(source.relid), quoted=True), alias=alias)
     return None
+
+
+def _renamed(source: Source, aliases: list[str]) -> dict[str, str]:
+    """Return the columns that an alias list names anew; it counts those that are not read, too."""
+    pairs = zip([column.name for column in source.columns], aliases, strict=False)
+    return {name: alias for name, alias in pairs if name in source.used}
+
+
+def _spell_out_rows(table: exp.Table, source: Source, columns: tuple[str, ...]) -> None:
+    """Give whole rows of a table the table's type, which a row of its state at a cut has not."""
+    alias, around = table.alias_or_name, table.find_ancestor(exp.Select)
+    found = around.find_all(exp.Column) if around is not None else ()
+    for column in [each for each in found if isinstance(each.this, exp.Star) and each.table == alias]:
+        row = exp.Anonymous(this="ROW", expressions=[exp.column(name, table=alias, quoted=True) for name in columns])
+        present = exp.Anonymous(this="num_nonnulls", expressions=[column.copy()])
+        typed = exp.Cast(this=row, to=type_of(table_name(source)))
+        column.replace(exp.Case(ifs=[exp.If(this=exp.GT(this=present, expression=exp.Literal.number(0)), true=typed)]))
 
 
 def _is_rewound(tree: exp.Expr, rewound: frozenset[int]) -> bool:
@@ -100,8 +123,8 @@ def _is_rewound(tree: exp.Expr, rewound: frozenset[int]) -> bool:
 
 
 def _replaced(table: exp.Table, replacement: exp.Table | exp.Subquery) -> exp.Expr:
-    if table.args.get("only") or table.args.get("sample") or table.alias_column_names:
-        raise NotDifferentiable("it uses ONLY, TABLESAMPLE or column aliases on a table")
+    if table.args.get("only") or table.args.get("sample"):
+        raise NotDifferentiable("it uses ONLY or TABLESAMPLE")
     replacement.set("joins", table.args.get("joins"))
     return replacement
 

@@ -37,12 +37,17 @@ class GroupLift:
     def lift(self, node: exp.Expr) -> exp.Expr:
         """Rewrite an expression of the select list or of HAVING over keys and calls."""
         if isinstance(node, exp.Query):
-            return node.copy()
+            return node.copy().transform(self._own_call)
         if isinstance(node, exp.Window):
             return _with_children(node, lambda child: self._windowed(child) if child is node.this else self.lift(child))
         if is_call(node, self.aggregates):
             return own_column(GROUP, self._call(node))
         return self._key(node) or _with_children(node, self.lift)
+
+    def _own_call(self, node: exp.Expr) -> exp.Expr:
+        """An aggregate in a subquery belongs to the query of whose columns alone its arguments are made."""
+        tables = {column.table for column in node.find_all(exp.Column)} if is_call(node, self.aggregates) else set()
+        return own_column(GROUP, self._call(node)) if tables and tables <= self.names.keys() else node
 
     def _key(self, node: exp.Expr) -> exp.Expr | None:
         if isinstance(node, exp.Anonymous) and function_name(node) == "grouping":
@@ -162,15 +167,22 @@ def function_name(node: exp.Expr) -> str:
     return str(node.this).lower() if isinstance(node, exp.Anonymous) else node.key.lower()
 
 
+def is_own(name: str) -> bool:
+    """Whether an aggregate is a user's own: its name has a schema, and what it depends on is not known."""
+    return "." in name
+
+
 def _refuse_order(node: exp.Expr) -> None:
     call = node
     while isinstance(call, WRAPPERS):
         call = call.this
     name = function_name(call)
     settled = any(isinstance(inner, exp.Order | exp.Distinct) for inner in call.walk())
-    if name in ORDERED and not settled:
+    if is_own(name):
+        settled |= call is not node and isinstance(node.this if isinstance(node, exp.Filter) else node, exp.WithinGroup)
+    if (name in ORDERED or is_own(name)) and not settled:
         raise NotDifferentiable(f"{name}() without ORDER BY, whose result depends on the order of rows")
-    if name not in UNORDERED | ORDERED:
+    if name not in UNORDERED | ORDERED and not is_own(name):
         raise NotDifferentiable(f"the aggregate {name}()")
 
 

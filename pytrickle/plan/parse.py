@@ -41,10 +41,9 @@ def parse(definition: Definition, probe: Probe) -> Query:
     if definition.full_reason:
         raise NotDifferentiable(definition.full_reason)
     for name in sorted(definition.aggregates):
-        if "." in name:
-            # With its schema, so not PostgreSQL's own: whatever it is called, its rule is not known.
-            raise NotDifferentiable(f"the aggregate {name}()")
-    tree = parse_query(definition.text)
+        if '"' in name:
+            raise NotDifferentiable(f"the aggregate {name}(), whose name is quoted")
+    tree = parse_query(definition.text, definition.aggregates)
     _check_survival(definition, tree, probe)
     reader = Reader(definition, probe)
     query, context = reader.unwrapped(tree, Context({}, {}))
@@ -75,7 +74,7 @@ def _body(query: exp.Expr, context: Context, reader: Reader) -> Query:
 def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> None:
     """The text that the planner would write must mean to PostgreSQL what the user's text means."""
     for text in (definition.text, *(view.text for view in definition.views)):
-        written = tree if text is definition.text else parse_query(text)
+        written = tree if text is definition.text else parse_query(text, definition.aggregates)
         if not probe.same_query(text, render(written)):
             raise NotDifferentiable("the query uses syntax that the planner cannot reproduce exactly")
 
@@ -96,7 +95,7 @@ def _accumulates(select: exp.Select, reader: Reader) -> bool:
         return False
     plain = {name.lower() for name in AGGREGATES}
     called = {str(node.this).lower() for node in nodes if isinstance(node, exp.Anonymous)}
-    return not called & (reader.definition.aggregates - plain)
+    return not called & ((reader.definition.aggregates | {"grouping"}) - plain)
 
 
 def _is_distinct_only(select: exp.Select, reader: Reader) -> bool:

@@ -233,7 +233,7 @@ class Reader:
                 return (alone,) if alone else under_alias(self.derived(query, context), item, self.definition)
             case exp.Values() if item.find(exp.Query):
                 return under_alias(self.derived(as_union(item), Context(context.ctes, {})), item, self.definition)
-            case exp.Lateral() | exp.Unnest() | exp.Values():
+            case exp.Lateral() | exp.Values():
                 return (rowwise.function(self, item, context.outer),)
             case exp.Subquery(this=exp.Table() | exp.Subquery() as inner) if not item.alias:
                 return self._item(inner, context)
@@ -255,7 +255,8 @@ class Reader:
             return under_alias(under_names(shared, cte.entry.alias_column_names), table, self.definition)
         for view in self.definition.views:
             if (view.schema, view.name) == (table.db, table.name):
-                return under_alias(self._shared(view, parse_query(view.text), {}), table, self.definition, view)
+                query = parse_query(view.text, self.definition.aggregates)
+                return under_alias(self._shared(view, query, {}), table, self.definition, view)
         for source in self.definition.sources:
             if (source.schema, source.name) == (table.db, table.name):
                 return (self._scan(table, source),)

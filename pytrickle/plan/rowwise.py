@@ -30,9 +30,6 @@ def function(reader: Reader, item: exp.Expr, outer: Names) -> Block:
     if isinstance(item, exp.Values):
         width = len(item.expressions[0].expressions)
         names = [*names, *(f"column{i + 1}" for i in range(len(names), width))]
-    ordinality = (item.this if isinstance(item, exp.Lateral) else item).args.get("offset")
-    if isinstance(ordinality, exp.Identifier):
-        names = [*names, ordinality.name]
     if not names or not (item.alias or isinstance(item, exp.Values)):
         raise NotDifferentiable(f"{item.key.upper()} in FROM without column names")
     bare = item.copy()

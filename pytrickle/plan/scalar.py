@@ -11,7 +11,7 @@ from pytrickle.plan.aggregation import group
 from pytrickle.plan.algebra import Derived
 from pytrickle.plan.block import Block, own_column, type_of
 from pytrickle.plan.correlate import Match, loosen_by_asking
-from pytrickle.plan.lift import GROUP, GroupLift, function_name
+from pytrickle.plan.lift import GROUP, GroupLift, function_name, is_own
 from pytrickle.plan.nulls import nulls_of_leaf
 from pytrickle.plan.rowwise import calls_set, reads_no_table
 from pytrickle.plan.scope import resolve
@@ -90,10 +90,11 @@ def aggregate_cases(reader: Reader, block: Block, query: exp.Select, context: Co
     loose = loosen_by_asking(reader, block, inner, "an aggregate")
     found, columns = group(reader, lift, (), loose, context.outer)
     values = [resolve(item, {GROUP: columns}, context.outer) for item in lifted]
-    nulls = nulls_of_leaf(reader, found)
-    empty = {f"c{i}": _of_nothing(call, nulls[f"c{i}"]) for i, call in enumerate(lift.calls.values())}
-    without = [resolve(item, {GROUP: empty}, context.outer) for item in lifted]
     tied = bool(loose[0].pairs or loose[0].guards)
+    nulls = nulls_of_leaf(reader, found)
+    calls = lift.calls.values() if tied else ()
+    empty = {f"c{i}": _of_nothing(call, nulls[f"c{i}"]) for i, call in enumerate(calls)}
+    without = [resolve(item, {GROUP: empty}, context.outer) for item in lifted] if tied else []
     return [(case, [values, without][missing]) for case, missing in _with_or_without(block, found, always=not tied)]
 
 
@@ -132,6 +133,9 @@ def _of_nothing(call: exp.Expr, null: exp.Expr) -> exp.Expr:
     """Return what an aggregate gives over no rows."""
     while isinstance(call, exp.Filter | exp.WithinGroup):
         call = call.this
-    if function_name(call) in {"count", "regr_count"}:
+    name = function_name(call)
+    if is_own(name):
+        raise NotDifferentiable(f"{name}() in a correlated subquery, where it may give anything over no rows")
+    if name in {"count", "regr_count"}:
         return exp.Cast(this=exp.Literal.number(0), to=type_of("bigint"))
     return null

@@ -218,8 +218,16 @@ def unrolls(reader: Reader, select: exp.Select) -> bool:
 
 def refuse_limited_sets(reader: Reader, query: exp.Expr) -> None:
     """PostgreSQL leaves open which rows of a function LIMIT keeps, unless ORDER BY says so, but keeps the first."""
-    if isinstance(query, exp.Select) and unrolls(reader, query):
+    if isinstance(query, exp.Select) and unrolls(reader, query) and not _sorts_by_its_sets(reader, query):
         raise NotDifferentiable("LIMIT over a set-returning function in the select list")
+
+
+def _sorts_by_its_sets(reader: Reader, select: exp.Select) -> bool:
+    """Whether ORDER BY names every set-returning item of the select list, and unrolls nothing else."""
+    order = select.args.get("order")
+    sorts = [each.this.unnest() for each in order.expressions] if order else []
+    sets = [item.unalias().unnest() for item in select.selects if calls_set(reader, item)]
+    return not unseen_sets(reader, select) and all(each in sorts for each in sets)
 
 
 def _set_column(node: exp.Expr, found: list[exp.Expr]) -> exp.Expr:

@@ -3,7 +3,7 @@
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.lift import ORDERED, function_name
+from pytrickle.plan.lift import ORDERED, function_name, is_own
 
 BOUNDS = ("limit", "offset", "fetch")
 MIXED = ("joins", "group", "distinct")
@@ -49,7 +49,12 @@ def _orders_all(query: exp.Query) -> bool:
 
 
 def _is_loose_call(node: exp.Expr) -> bool:
-    if not isinstance(node, exp.Anonymous) or function_name(node) not in ORDERED:
+    if not isinstance(node, exp.Anonymous):
+        return False
+    name = function_name(node)
+    if is_own(name):
+        return True
+    if name not in ORDERED:
         return False
     first = node.expressions[0]
     order = next((each for each in node.expressions if isinstance(each, exp.Order)), None)

@@ -13,7 +13,13 @@ ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "docs/reference/support.md"
 
 # What has another answer whenever it is asked, or none at all.
-UNSTEADY = {"foreign table", "system catalog", "system column", "LIMIT without ORDER BY"}
+UNSTEADY = {
+    "foreign table",
+    "system catalog",
+    "system column",
+    "LIMIT without ORDER BY",
+    "LIMIT of a subquery without ORDER BY",
+}
 CHANGES = """
 INSERT INTO customers SELECT i, 'name ' || i, (ARRAY['x', 'y', NULL])[i % 3 + 1], nullif(i / 2, 0)
 FROM generate_series(1, 8) AS i ON CONFLICT DO NOTHING;

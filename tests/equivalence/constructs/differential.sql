@@ -494,3 +494,31 @@ SELECT b.id, l.id AS other FROM b JOIN (SELECT id, k FROM a ORDER BY unnest(ARRA
 
 -- aggregate_that_only_sorts
 SELECT 'one' AS x FROM a ORDER BY count(*);
+
+-- own_aggregate
+SELECT k, joined(t ORDER BY id) AS s, joined(DISTINCT t) FILTER (WHERE v > 1) AS d, sum(id) AS n FROM a GROUP BY k
+HAVING joined(t ORDER BY t, id) <> 'x';
+
+-- own_aggregate_of_sets
+SELECT k, joined(t ORDER BY id DESC) || 'x' AS s FROM a GROUP BY ROLLUP (k);
+
+-- own_aggregate_beside
+SELECT a.id, n.c, (SELECT joined(t ORDER BY id) FROM a) AS s FROM a JOIN joined_texts n ON n.k = a.k;
+
+-- own_aggregate_as_window
+SELECT id, joined(t) OVER (PARTITION BY k ORDER BY id) AS s FROM a;
+
+-- grouping_of_one_set
+SELECT k, grouping(k) AS g FROM a GROUP BY k HAVING grouping(k) >= 0;
+
+-- join_beginning_with_a_function
+SELECT u.e, c.k FROM (unnest(ARRAY[1, 2]) AS u (e) LEFT JOIN LATERAL (SELECT k FROM a WHERE a.id = u.e) c ON true);
+
+-- first_rows_of_functions_in_order
+SELECT id, generate_series(1, k) AS n FROM a ORDER BY id, generate_series(1, k) LIMIT 3;
+
+-- whole_row_as_an_argument
+SELECT b.id, id_and_key(a) AS s, count(a) AS n FROM b LEFT JOIN a ON a.k = b.k GROUP BY b.id, id_and_key(a);
+
+-- aggregate_within_a_subquery
+SELECT a.k, count(*) AS n FROM a GROUP BY a.k HAVING EXISTS (SELECT 1 FROM b WHERE b.id <= sum(DISTINCT a.s) FILTER (WHERE a.s > 0));

@@ -40,3 +40,9 @@ SELECT id FROM a ORDER BY generate_series(1, 3), id LIMIT 4;
 
 -- first_of_each_over_functions: DISTINCT ON over a set-returning function
 SELECT DISTINCT ON (k) k, id FROM a ORDER BY k, id, generate_series(1, 3);
+
+-- own_aggregate_in_any_order: joined() without ORDER BY
+SELECT k, joined(t) AS s FROM a GROUP BY k;
+
+-- own_aggregate_over_nothing: anything over no rows
+SELECT id, (SELECT joined(a.t ORDER BY a.id) FROM a WHERE a.k = b.k) AS s FROM b;

@@ -9,3 +9,6 @@ CREATE INDEX ON a (k);
 CREATE INDEX ON b (k);
 CREATE VIEW simple AS SELECT a.id, a.k, b.v FROM a JOIN b ON a.k = b.k WHERE a.v IS NOT NULL;
 CREATE VIEW nested AS SELECT s.k, count(*) AS n FROM simple AS s GROUP BY s.k;
+CREATE AGGREGATE joined(text) (sfunc = textcat, stype = text, initcond = '');
+CREATE VIEW joined_texts AS SELECT k, joined(t ORDER BY id) AS c FROM a GROUP BY k;
+CREATE FUNCTION id_and_key(a) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1.id + $1.k';
