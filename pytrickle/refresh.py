@@ -60,7 +60,7 @@ class Refresher:
         except PytrickleError as error:
             if plan.shape.query is None or table.refresh_mode == "FULL" or not _is_about_values(error):
                 raise
-            reason = f"{AFTER_FAILURE}{error}"
+            reason = f"{AFTER_FAILURE}{error.kind}"
             plan = self.planner.as_written(plan.shape, windows, table.decision.explained(reason))
             return self._carry_out(Computation(table, goal, plan, next_reason=reason), snapshot)
 

@@ -48,6 +48,8 @@ FUNCTIONS = {
         "advance_watermark",
         "reset_watermark",
         "mark_idle",
+        "grant_loader",
+        "revoke_loader",
         "set_source_limits",
         "watermarks",
         "watermark_history",
@@ -60,7 +62,6 @@ FUNCTIONS = {
         "late_rows",
         "replay_late_rows",
         "discard_late_rows",
-        "claim_late_rows",
     ),
     "Sinks": (
         *("claim_sink_batch", "create_sink_staging", "drop_sink_staging", "drop_sink"),

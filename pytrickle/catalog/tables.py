@@ -3,7 +3,7 @@
 A test holds that it is what is installed. Some statements are text and spell what they read for themselves: those that
 are mostly casts, jsonb, whole rows or system catalogs (``catalog.refresh``, ``catalog.stamp``, ``catalog.evidence``,
 ``scheduler.prepare``), those that are made around a cut or a defining query (``apply.claim``, ``apply.windows``,
-``verify``), and the record of a script (``migrate``), which is also printed.
+``verify``), a lock (``scheduler.daemon``), and the record of a script (``migrate``), which is also printed.
 """
 
 from sqlalchemy import (
@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, OID, REGCLASS
 
-from pytrickle.catalog.column_types import CUT, PROGRESS, TIMESTAMP, XID8
+from pytrickle.catalog.column_types import CUT, NAME, PROGRESS, TIMESTAMP, XID8
 
 catalog = MetaData(schema="pgtrickle")
 
@@ -83,6 +83,7 @@ stream_tables = Table(
     Column("output_mode", Text, nullable=False),
     Column("window_end", Text),
     Column("earlier_query_through", TIMESTAMP),
+    Column("last_sqlstate", Text),
 )
 
 dependencies = Table(
@@ -108,6 +109,9 @@ change_tracking = Table(
     Column("relations", ARRAY(OID), nullable=False),
     Column("cleaned_through", ARRAY(CUT), nullable=False),
     Column("installed_at", TIMESTAMP, nullable=False),
+    Column("trigger_stamp", Text),
+    Column("file_stamp", Text),
+    Column("column_stamp", Text),
 )
 
 capture_gaps = Table(
@@ -211,6 +215,8 @@ late_rows = Table(
     Column("status", Text, nullable=False),
     Column("settled_at", TIMESTAMP),
     Column("settled_by", Text),
+    Column("replay_xid", XID8),
+    Column("replay_time", TIMESTAMP),
 )
 
 alerts = Table(
@@ -266,6 +272,7 @@ refresh_history = Table(
     Column("data_timestamp", TIMESTAMP),
     Column("error", Text),
     Column("effective_batch", BigInteger),
+    Column("sqlstate", Text),
 )
 
 refresh_requests = Table(
@@ -289,4 +296,35 @@ sink_batches = Table(
     Column("committed_by", Text),
     Column("row_count", BigInteger),
     Column("row_digest", Numeric),
+    Column("loader", Text),
+)
+
+calls = Table(
+    "pgt_calls",
+    catalog,
+    Column("call_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("caller", NAME, nullable=False),
+    Column("call", Text),
+    Column("source", REGCLASS),
+    Column("arguments", JSONB),
+    Column("result", JSONB),
+)
+
+loaders = Table(
+    "pgt_loaders",
+    catalog,
+    Column("source_relid", REGCLASS, primary_key=True),
+    Column("loader", Text, primary_key=True),
+    Column("source_name", Text, nullable=False),
+    Column("granted_at", TIMESTAMP, nullable=False),
+    Column("granted_by", Text, nullable=False),
+)
+
+leader = Table("pgt_leader", catalog)
+
+moved_rows = Table(
+    "pgt_moved_rows",
+    catalog,
+    Column("event_time_id", Integer, primary_key=True, autoincrement=False),
+    Column("moved_by", XID8, primary_key=True),
 )

@@ -3,7 +3,7 @@
 from pytrickle.db.connect import connect
 from pytrickle.db.engine import engine
 from pytrickle.db.jdbc import JdbcTarget, jdbc_target
-from pytrickle.db.snapshot import Snapshot, Snapshots, exported_snapshot
+from pytrickle.db.snapshot import Snapshot, Snapshots, exported_snapshot, keep_open
 from pytrickle.db.statement import statement
 from pytrickle.db.translate import translate_errors
 
@@ -15,6 +15,7 @@ __all__ = [
     "engine",
     "exported_snapshot",
     "jdbc_target",
+    "keep_open",
     "statement",
     "translate_errors",
 ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import psycopg
 
 from pytrickle.db import translate_errors
-from pytrickle.errors import PytrickleError
+from pytrickle.errors import InsufficientPrivilege, PytrickleError
 
 Broken = Mapping[int, PytrickleError]
 
@@ -15,6 +15,10 @@ GAPS = (
     "SELECT source_relid::oid::bigint, ARRAY(SELECT d.pgt_id FROM pgtrickle.pgt_dependencies AS d"
     " WHERE d.source_relid = t.source_relid) FROM pgtrickle.pgt_change_tracking AS t"
     " WHERE pgtrickle.capture_problem(source_relid) IS NOT NULL"
+)
+LACKING = (
+    "SELECT t.pgt_id, r.sentence, r.remedy FROM pgtrickle.pgt_stream_tables AS t"
+    " CROSS JOIN LATERAL pgtrickle.missing_right(t.pgt_id) AS r WHERE r.sentence IS NOT NULL"
 )
 UNJUDGED = (
     "SELECT source_relid::oid::bigint, '{}'::integer[] FROM pgtrickle.pgt_event_times AS e"
@@ -44,9 +48,17 @@ class Health:
         mended = _mend(connection, CHANGED, "SELECT pgtrickle.adopt_definition(%s)", broken)
         mended |= _mend(connection, GAPS, "SELECT pgtrickle.repair_capture(%s::oid::regclass)", broken)
         mended |= _mend(connection, UNJUDGED, "SELECT pgtrickle.write_event_time(%s::oid::regclass)", broken)
+        broken |= _lacking(connection)
         # What was mended or stays broken is looked into once more.
-        self.fingerprint = None if mended else found
+        self.fingerprint = None if mended or broken else found
         return broken
+
+
+def _lacking(connection: psycopg.Connection) -> dict[int, PytrickleError]:
+    """Return the stream tables for which this role lacks a right, each with the error that says what to grant."""
+    with translate_errors():
+        rows = connection.execute(LACKING).fetchall()
+    return {pgt_id: InsufficientPrivilege(sentence, remedy, sqlstate="42501") for pgt_id, sentence, remedy in rows}
 
 
 def _mend(connection: psycopg.Connection, found: str, remedy: str, broken: dict[int, PytrickleError]) -> bool:

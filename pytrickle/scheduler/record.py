@@ -19,12 +19,12 @@ ROW = update(stream_tables).where(stream_tables.c.pgt_id == bindparam("pgt_id"))
 SKIPPED = statement(ROW, ("last_skip_reason", "gated_since"))
 FAILED = statement(
     ROW.values(retry_at=func.clock_timestamp() + bindparam("wait")),
-    ("last_error", "status", "reinitialize_reason", "consecutive_failures"),
+    ("last_error", "last_sqlstate", "status", "reinitialize_reason", "consecutive_failures"),
 )
 BLOWN = statement(ROW.values(fuse_blown_at=func.coalesce(stream_tables.c.fuse_blown_at, func.clock_timestamp())))
 HISTORY = statement(
     insert(refresh_history).values(finished_at=func.clock_timestamp()),
-    ("pgt_id", "action", "status", "initiated_by", "reason", "started_at", "error"),
+    ("pgt_id", "action", "status", "initiated_by", "reason", "started_at", "error", "sqlstate"),
 )
 
 
@@ -38,7 +38,7 @@ def record_skip(
     with connection.transaction():
         connection.execute(SKIPPED, {"pgt_id": table.pgt_id, "last_skip_reason": reason, "gated_since": gated_since})
         if table.last_skip_reason != reason:
-            entry = {"action": "SKIP", "status": "SKIPPED", "reason": reason, "error": None}
+            entry = {"action": "SKIP", "status": "SKIPPED", "reason": reason, "error": None, "sqlstate": None}
             _remember(connection, table, initiated_by, started, entry)
 
 
@@ -56,6 +56,7 @@ def record_failure(
             {
                 "pgt_id": table.pgt_id,
                 "last_error": message,
+                "last_sqlstate": error.kind,
                 "status": "SUSPENDED" if suspended else "ERROR",
                 "reinitialize_reason": _next_attempt(table, error),
                 "consecutive_failures": failures,
@@ -64,7 +65,7 @@ def record_failure(
         )
         if table.last_error != message:
             action = "REINITIALIZE" if table.reinitialize_reason else "DIFFERENTIAL" if table.populated else "FULL"
-            entry = {"action": action, "status": "FAILED", "reason": None, "error": message}
+            entry = {"action": action, "status": "FAILED", "reason": None, "error": message, "sqlstate": error.kind}
             _remember(connection, table, initiated_by, started, entry)
 
 
@@ -104,5 +105,5 @@ def _next_attempt(table: StreamTable, error: PytrickleError) -> str | None:
     if error.retryable or not table.populated:
         return known
     if known is None:
-        return f"{AFTER_FAILURE}{error}"
+        return f"{AFTER_FAILURE}{error.kind}"
     return None if known.startswith(AFTER_FAILURE) else known
