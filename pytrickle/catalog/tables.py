@@ -110,8 +110,6 @@ change_tracking = Table(
     Column("cleaned_through", ARRAY(CUT), nullable=False),
     Column("installed_at", TIMESTAMP, nullable=False),
     Column("trigger_stamp", Text),
-    Column("file_stamp", Text),
-    Column("column_stamp", Text),
 )
 
 capture_gaps = Table(

@@ -74,14 +74,16 @@ BEGIN
         BEGIN
             PERFORM hand_over(item.oid);
         EXCEPTION WHEN insufficient_privilege THEN
-            RAISE WARNING '% belongs to another role than the catalog: %', item.oid::regclass, SQLERRM;
+            RAISE WARNING '% belongs to another role than the catalog', item.oid::regclass
+                USING HINT = 'Have that role, or a superuser, run: SELECT pgtrickle.settle_grants()';
         END;
     END LOOP;
     FOR item IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace::regnamespace::text IN ('pgtrickle', 'pgtrickle_changes') LOOP
         BEGIN
             PERFORM hand_over_function(item.oid);
         EXCEPTION WHEN insufficient_privilege THEN
-            RAISE WARNING '% belongs to another role than the catalog: %', item.oid::regprocedure, SQLERRM;
+            RAISE WARNING '% belongs to another role than the catalog', item.oid::regprocedure
+                USING HINT = 'Have that role, or a superuser, run: SELECT pgtrickle.settle_grants()';
         END;
     END LOOP;
     PERFORM revoke_all('SEQUENCE', c.oid::regclass::text, c.relowner, c.relacl) FROM pg_class AS c

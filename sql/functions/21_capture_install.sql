@@ -111,29 +111,22 @@ COMMENT ON FUNCTION pgtrickle.write_trigger(oid, text, text, text) IS
     'Creates a trigger that fires in every session, or makes one so that PostgreSQL cloned; that has no definition.';
 
 -- Rows of the system catalogs carry the transaction that wrote them: what was altered and altered back looks the same but
--- for that. A rewrite alone, as by VACUUM FULL, changes no value, and neither does an altered column alone.
-CREATE OR REPLACE FUNCTION pgtrickle.capture_stamps(
-        source regclass, mode text, columns text[], OUT trigger_stamp text, OUT file_stamp text, OUT column_stamp text)
+-- for that. No column that is captured can be rewritten: the hidden view depends on it.
+CREATE OR REPLACE FUNCTION pgtrickle.capture_stamp(source regclass, mode text) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT (SELECT md5(string_agg(concat(t.oid, ' ', t.xmin), ',' ORDER BY t.oid))
-            FROM capture_triggers(source, mode) AS e JOIN pg_trigger AS t ON t.tgrelid = e.relation AND t.tgname = e.trigger_name),
-           (SELECT md5(string_agg(concat(c.oid, ' ', c.relfilenode), ',' ORDER BY c.oid)) FROM pg_class AS c WHERE c.oid = ANY (capture_relations(source))),
-           (SELECT md5(string_agg(concat(a.attrelid, ' ', a.attnum, ' ', a.xmin), ',' ORDER BY a.attrelid, a.attnum))
-            FROM pg_attribute AS a WHERE a.attrelid = ANY (capture_relations(source)) AND a.attname = ANY (columns) AND a.attnum > 0)
+    SELECT md5(string_agg(concat(t.oid, ' ', t.xmin), ',' ORDER BY t.oid))
+    FROM capture_triggers(source, mode) AS e JOIN pg_trigger AS t ON t.tgrelid = e.relation AND t.tgname = e.trigger_name
 $$;
-COMMENT ON FUNCTION pgtrickle.capture_stamps(regclass, text, text[]) IS
-    'Texts that change when a capture trigger is altered, a captured relation is rewritten, or a captured column is altered.';
+COMMENT ON FUNCTION pgtrickle.capture_stamp(regclass, text) IS
+    'A text that changes when a capture trigger is altered.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.stamp_capture(source regclass) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    UPDATE pgt_change_tracking AS t SET (trigger_stamp, file_stamp, column_stamp) = (
-        SELECT s.trigger_stamp, s.file_stamp, s.column_stamp
-        FROM capture_stamps(source, t.capture_mode, ARRAY(SELECT jsonb_object_keys(t.captured_columns))) AS s)
-    WHERE t.source_relid = source
+    UPDATE pgt_change_tracking AS t SET trigger_stamp = capture_stamp(source, t.capture_mode) WHERE t.source_relid = source
 $$;
-COMMENT ON FUNCTION pgtrickle.stamp_capture(regclass) IS 'Remembers what capture of a source looks like now.';
+COMMENT ON FUNCTION pgtrickle.stamp_capture(regclass) IS 'Remembers what the capture triggers of a source look like now.';
 
 -- Whoever writes the triggers anew would otherwise hide what happened to them before.
 CREATE OR REPLACE FUNCTION pgtrickle.keep_capture_problem(source regclass) RETURNS void

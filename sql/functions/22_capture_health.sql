@@ -31,16 +31,6 @@ $$;
 COMMENT ON FUNCTION pgtrickle.capture_columns_problem(regclass, text, text[]) IS
     'The first captured column that the source no longer has as it was, or NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.capture_alteration(tracking pgtrickle.pgt_change_tracking) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
-AS $$
-    SELECT CASE WHEN tracking.trigger_stamp IS DISTINCT FROM s.trigger_stamp THEN 'capture triggers were altered'
-                WHEN tracking.file_stamp <> s.file_stamp AND tracking.column_stamp <> s.column_stamp THEN 'a captured column was altered and the table rewritten' END
-    FROM capture_stamps(tracking.source_relid, tracking.capture_mode, ARRAY(SELECT jsonb_object_keys(tracking.captured_columns))) AS s
-$$;
-COMMENT ON FUNCTION pgtrickle.capture_alteration(pgtrickle.pgt_change_tracking) IS
-    'What was done to a captured table by which changes may have been missed, although all is as it was again; or NULL.';
-
 CREATE OR REPLACE FUNCTION pgtrickle.capture_problem(source regclass) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
@@ -66,7 +56,7 @@ BEGIN
          FROM capture_functions(source, tracking.buffer, columns) AS f
          LEFT JOIN pg_proc AS p ON p.proname = f.function_name AND p.pronamespace = 'pgtrickle_changes'::regnamespace
          WHERE p.prosrc IS DISTINCT FROM f.body LIMIT 1),
-        capture_alteration(tracking));
+        CASE WHEN tracking.trigger_stamp <> capture_stamp(source, tracking.capture_mode) THEN 'capture triggers were altered' END);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.capture_problem(regclass) IS

@@ -53,10 +53,8 @@ COMMENT ON COLUMN pgtrickle.pgt_moved_rows.moved_by IS 'The transaction.';
 CREATE TABLE pgtrickle.pgt_leader ();
 COMMENT ON TABLE pgtrickle.pgt_leader IS 'The refresher that leads holds a lock on this table, which nobody else may lock.';
 
-ALTER TABLE pgtrickle.pgt_change_tracking ADD COLUMN trigger_stamp text, ADD COLUMN file_stamp text, ADD COLUMN column_stamp text;
+ALTER TABLE pgtrickle.pgt_change_tracking ADD COLUMN trigger_stamp text;
 COMMENT ON COLUMN pgtrickle.pgt_change_tracking.trigger_stamp IS 'Differs once a capture trigger was altered, be it as it was again.';
-COMMENT ON COLUMN pgtrickle.pgt_change_tracking.file_stamp IS 'Differs once a captured relation was rewritten.';
-COMMENT ON COLUMN pgtrickle.pgt_change_tracking.column_stamp IS 'Differs once a captured column was altered.';
 
 ALTER TABLE pgtrickle.pgt_stream_tables ADD COLUMN last_sqlstate text;
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.last_sqlstate IS 'SQLSTATE or class of that error, for those who may not see what it says.';
