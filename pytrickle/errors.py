@@ -70,6 +70,11 @@ class PytrickleError(Exception):
         self.retryable = self.default_retryable if retryable is None else retryable
         self.sqlstate = sqlstate
 
+    @property
+    def kind(self) -> str:
+        """What may be said of the error to everybody: its SQLSTATE or class, without the values that it may quote."""
+        return f"SQLSTATE {self.sqlstate}" if self.sqlstate else type(self).__name__
+
 
 class ConfigError(PytrickleError):
     """A setting, or something the machine must provide, is missing or wrong."""

@@ -23,11 +23,30 @@ from pytrickle.errors import (
     MigrationError,
     NotInstalled,
     PlanError,
+    PytrickleError,
+    SerializationFailure,
 )
 
 OLDEST_SERVER = 15
 FUNCTIONS_VERSION = 0
-_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('pgtrickle.pgt_schema_version', 0))"
+# Installs wait for each other by a lock that nobody else may take; the first ones meet where they create the schema.
+_LOCK = """DO $$
+BEGIN
+    IF to_regclass('pgtrickle.pgt_schema_version') IS NOT NULL THEN
+        LOCK TABLE pgtrickle.pgt_schema_version IN SHARE ROW EXCLUSIVE MODE;
+    END IF;
+END
+$$"""
+_PATIENCE = "SET LOCAL lock_timeout = '30s'"
+_CREATED_MEANWHILE = ("23505", "42P06")
+_HOLDERS = """
+SELECT DISTINCT CASE WHEN a.pid IS NULL THEN 'a prepared transaction'
+    ELSE format('process %s of %s', a.pid, coalesce(a.usename, 'an unknown role')) END
+FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
+WHERE n.nspname = 'pgtrickle' AND l.pid IS DISTINCT FROM pg_backend_pid() AND l.granted
+ORDER BY 1
+"""
 
 _CHECKSUMS = statement(select(schema_version.c.version, schema_version.c.checksum))
 
@@ -72,11 +91,23 @@ def install(connection: psycopg.Connection, *, roles: bool = False) -> tuple[str
 
     Nothing is applied when the catalog is up to date. Concurrent installs wait for each other. With `roles`, those of
     the group roles for readers, loaders, operators and owners are created that are not there yet.
-    Raises MigrationError when the server is too old, the pg_trickle extension is present, or an applied migration is
-    not the one of this package; CatalogVersionMismatch when the catalog is newer; InsufficientPrivilege.
+    Raises MigrationError when the server is too old, the pg_trickle extension is present, other transactions keep the
+    catalog locked, or an applied migration is not the one of this package; CatalogVersionMismatch when the catalog is
+    newer; InsufficientPrivilege, also where another role owns the catalog's schemas or something in them.
     """
     _check_server(connection)
+    try:
+        return _install(connection, roles)
+    except PytrickleError as error:
+        if error.sqlstate not in _CREATED_MEANWHILE:
+            raise
+        return _install(connection, roles)
+
+
+def _install(connection: psycopg.Connection, roles: bool) -> tuple[str, ...]:
     with _migration(connection):
+        connection.execute(_guard().encode(), prepare=False)
+        connection.execute(_PATIENCE)
         connection.execute(_LOCK)
         applied = _applied(connection)
         _check_history(applied)
@@ -96,7 +127,26 @@ def render(installed: int = 0, *, roles: bool = False) -> str:
     """
     pending = (script for script in scripts() if script.version == FUNCTIONS_VERSION or script.version > installed)
     parts = (f"-- {script.name}\n{script.text.rstrip()}\n\n{script.record}" for script in pending)
-    return "\n".join((f"{_LOCK};\n", *parts, *([_roles()] if roles else [])))
+    return "\n".join((_guard(), f"{_LOCK};\n", *parts, *([_roles()] if roles else [])))
+
+
+def trust(connection: psycopg.Connection) -> str:
+    """Return the role to which all of the catalog belongs; raise InsufficientPrivilege naming what does not."""
+    with translate_errors(), connection.transaction():
+        row = connection.execute(
+            "SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'pgtrickle'"
+        ).fetchone()
+        if row is None:
+            return "nobody, it is not installed"
+        connection.execute(f"SET LOCAL ROLE {row[0]}".encode())
+        connection.execute(_guard().encode(), prepare=False)
+    return str(row[0])
+
+
+def grants(connection: psycopg.Connection) -> tuple[str, ...]:
+    """Return what somebody granted on the catalog that an install would take back."""
+    with translate_errors():
+        return tuple(grant for (grant,) in connection.execute("SELECT pgtrickle.foreign_grants()").fetchall())
 
 
 def verify(connection: psycopg.Connection) -> None:
@@ -122,10 +172,16 @@ def uninstall(connection: psycopg.Connection) -> None:
     Raises NotInstalled when there is none.
     """
     with _migration(connection):
+        connection.execute(_PATIENCE)
         connection.execute(_LOCK)
         if not _applied(connection):
             raise NotInstalled("This database has no pytrickle catalog.", "There is nothing to uninstall.")
         connection.execute((_sql_directory() / "uninstall.sql").read_bytes(), prepare=False)
+
+
+@cache
+def _guard() -> str:
+    return (_sql_directory() / "guard.sql").read_text(encoding="utf-8")
 
 
 def _sql_directory() -> Traversable:
@@ -159,8 +215,19 @@ def _migration(connection: psycopg.Connection) -> Iterator[None]:
             yield
     except (NotInstalled, CatalogVersionMismatch, InsufficientPrivilege):
         raise
+    except SerializationFailure as error:
+        raise _locked(connection, error) from error
     except (CatalogError, PlanError) as error:
         raise MigrationError(error.message, error.hint, sqlstate=error.sqlstate) from error
+
+
+def _locked(connection: psycopg.Connection, error: SerializationFailure) -> MigrationError:
+    holders = ", ".join(holder for (holder,) in connection.execute(_HOLDERS).fetchall())
+    return MigrationError(
+        f"Other transactions keep the catalog locked: {holders or error}.",
+        "End them, by pg_terminate_backend() or ROLLBACK PREPARED, and repeat this. Nothing was changed.",
+        sqlstate=error.sqlstate,
+    )
 
 
 def _applied(connection: psycopg.Connection) -> dict[int, str]:

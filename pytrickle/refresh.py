@@ -63,7 +63,7 @@ class Refresher:
                 shape = self.planner.known_shape(table.pgt_id)
                 if shape is None or shape.query is None or not _is_worth_another_way(table, error):
                     raise
-                reason = f"{AFTER_FAILURE}{error}"
+                reason = f"{AFTER_FAILURE}{error.kind}"
                 plan = self.planner.as_written(shape, windows, table.decision.explained(reason))
                 defect = str(error) if isinstance(error, Defect) else None
                 return self._carry_out(Computation(table, goal, plan, next_reason=reason, defect=defect), snapshot)

@@ -2,7 +2,7 @@
 
 import psycopg
 
-from pytrickle.apply.staging import INCREMENTS, KEYED, create_like, index_lookups, run
+from pytrickle.apply.staging import INCREMENTS, KEYED, create_kept, create_like, index_lookups, run
 from pytrickle.apply.zset import Storage, difference, stage_changes
 from pytrickle.errors import StreamTableDrifted
 from pytrickle.plan.accumulators import Merge
@@ -22,7 +22,7 @@ def create_state(connection: psycopg.Connection, pgt_id: int, grouped: Grouped, 
     """Create the empty state table; `rows` compiles the rows below the aggregate, for their types."""
     state = state_table(pgt_id)
     run(connection, f"DROP TABLE IF EXISTS {state}")
-    run(connection, f"CREATE TABLE {state} AS\n{grouped.layout(rows)}\nWITH NO DATA")
+    create_kept(connection, state, grouped.layout(rows))
     if grouped.hashed:
         run(connection, f"CREATE INDEX {quote(f'state_{pgt_id}_key')} ON {state} ({row_hash('', grouped.hashed)})")
 

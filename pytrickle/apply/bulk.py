@@ -6,13 +6,21 @@ from secrets import token_hex
 
 import psycopg
 
-from pytrickle.apply.staging import run
+from pytrickle.apply.staging import create_kept
 from pytrickle.errors import RefreshConflict
 from pytrickle.plan.dialect import quote
 from pytrickle.plan.refresh_plan import RefreshPlan, Stage, input_layout
 from pytrickle.plan.zset import WEIGHT
 
 STAGING_LOCK = 0x70677473
+# Anybody may take an advisory lock: only one that is held by a role that may refresh counts.
+HELD = """
+SELECT EXISTS (
+    SELECT FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
+    WHERE l.locktype = 'advisory' AND l.database = a.datid AND a.datname = current_database()
+        AND (l.classid, l.objid) = (%s::oid, %s::oid) AND l.granted AND a.pid <> pg_backend_pid()
+        AND pg_has_role(a.usesysid, pgtrickle.catalog_owner(), 'USAGE'))
+"""
 
 
 @contextmanager
@@ -24,14 +32,20 @@ def staging_table(connection: psycopg.Connection, plan: RefreshPlan, pgt_id: int
     if not plan.bulk:
         yield None
         return
-    row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (STAGING_LOCK, pgt_id)).fetchone()
-    if row is None or not row[0]:
+    if not _take(connection, pgt_id):
         raise RefreshConflict("Another refresher is staging rows for the same stream table.")
     try:
         yield create_staging(connection, plan, pgt_id)
     finally:
         with suppress(psycopg.OperationalError):
             connection.execute("SELECT pg_advisory_unlock(%s, %s)", (STAGING_LOCK, pgt_id))
+
+
+def _take(connection: psycopg.Connection, pgt_id: int) -> bool:
+    lock = (STAGING_LOCK, pgt_id)
+    taken = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", lock).fetchone()
+    held = connection.execute(HELD, lock).fetchone() if taken and not taken[0] else None
+    return bool(taken and taken[0]) or bool(held and not held[0])
 
 
 def create_staging(connection: psycopg.Connection, plan: RefreshPlan, pgt_id: int) -> str:
@@ -42,7 +56,7 @@ def create_staging(connection: psycopg.Connection, plan: RefreshPlan, pgt_id: in
     """
     connection.execute("SELECT pgtrickle.drop_staging(%s)", (pgt_id,))
     name = f"pgtrickle_changes.staging_{pgt_id}_{token_hex(8)}"
-    run(connection, f"CREATE UNLOGGED TABLE {name} AS\n{_layout(plan)}\nWITH NO DATA")
+    create_kept(connection, name, _layout(plan), "UNLOGGED TABLE")
     return name
 
 

@@ -18,8 +18,6 @@ from pytrickle.errors import RefreshConflict
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.progress import Progress
 
-LOCK_CLASS = 0x70677472
-
 ROW = stream_tables.c
 CLOSED = statement(
     select(ROW.effective_watermark, ROW.earlier_query_through)
@@ -39,6 +37,7 @@ UP_TO_DATE = (
         status="ACTIVE",
         last_skip_reason=None,
         last_error=None,
+        last_sqlstate=None,
         gated_since=None,
         consecutive_failures=0,
         retry_at=None,
@@ -121,7 +120,6 @@ def closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[da
 
     Beside it, through when they were closed under an earlier query.
     """
-    connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (LOCK_CLASS, what.pgt_id))
     row = connection.execute(CLOSED, {"pgt_id": what.pgt_id}).fetchone()
     return (row[0], row[1]) if row else (None, None)
 

@@ -26,6 +26,12 @@ def create_like(connection: psycopg.Connection, name: str, query: str) -> None:
     connection.execute(statement.format(sql.Identifier(name), trusted(query)))
 
 
+def create_kept(connection: psycopg.Connection, name: str, query: str, kind: str = "TABLE") -> None:
+    """Create an empty table that outlives the transaction: it is the catalog owner's, whoever refreshes."""
+    run(connection, f"CREATE {kind} {name} AS\n{query}\nWITH NO DATA")
+    connection.execute("SELECT pgtrickle.hand_over(%s::regclass)", (name,))
+
+
 def load_rows(
     connection: psycopg.Connection, name: str, rows: pa.Table | Copied | str, columns: Mapping[str, str]
 ) -> None:

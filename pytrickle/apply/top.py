@@ -2,7 +2,7 @@
 
 import psycopg
 
-from pytrickle.apply.staging import CHANGES, run
+from pytrickle.apply.staging import CHANGES, create_kept, run
 from pytrickle.apply.zset import Storage, apply_changes, difference, stage_changes
 from pytrickle.plan.algebra import Top
 from pytrickle.plan.shape import Shape
@@ -19,7 +19,7 @@ def create_body(connection: psycopg.Connection, shape: Shape, body: Storage) -> 
     """Create the empty body like the stream table, with an index in its order where one can be had."""
     shown = Storage.of(shape)
     run(connection, f"DROP TABLE IF EXISTS {body.table}")
-    run(connection, f"CREATE TABLE {body.table} AS SELECT {shown.column_list()} FROM {shown.table} WITH NO DATA")
+    create_kept(connection, body.table, f"SELECT {shown.column_list()} FROM {shown.table}")
     top = shape.query.top if shape.query else None
     if top and top.indexed and all(is_short(type_name) for _, type_name in shape.definition.columns):
         run(connection, f"CREATE INDEX ON {body.table} ({', '.join(top.indexed)})")

@@ -11,7 +11,7 @@ import psycopg
 from psycopg import sql
 
 from pytrickle.apply.accumulate import state_table
-from pytrickle.apply.staging import CHANGES, CONTENT, INCREMENTS, KEYED, index_lookups, run, trusted
+from pytrickle.apply.staging import CHANGES, CONTENT, INCREMENTS, KEYED, create_kept, index_lookups, run, trusted
 from pytrickle.apply.top import body_table
 from pytrickle.apply.zset import Storage, difference
 from pytrickle.plan.dialect import quote
@@ -43,7 +43,7 @@ def create_open(connection: psycopg.Connection, shape: Shape, body: Storage, win
     """Create the empty table of the rows of open windows."""
     shown = Storage.of(shape)
     run(connection, f"DROP TABLE IF EXISTS {body.table}")
-    run(connection, f"CREATE TABLE {body.table} AS SELECT {shown.column_list()} FROM {shown.table} WITH NO DATA")
+    create_kept(connection, body.table, f"SELECT {shown.column_list()} FROM {shown.table}")
     run(connection, f"CREATE INDEX ON {body.table} ({quote(windows.column)})")
 
 

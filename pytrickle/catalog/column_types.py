@@ -19,4 +19,5 @@ class PostgresType(UserDefinedType[str]):
 CUT = PostgresType("pgtrickle.cut")
 PROGRESS = PostgresType("pgtrickle.progress")
 XID8 = PostgresType("xid8")
+NAME = PostgresType("name")
 TIMESTAMP = DateTime(timezone=True)

@@ -243,9 +243,13 @@ def windows(connection: psycopg.Connection, table: StreamTable, targets: Mapping
     return result
 
 
+READABLE = "SELECT b FROM unnest(%s::text[]) AS b WHERE has_table_privilege(to_regclass(b)::oid, 'SELECT') ORDER BY b"
+
+
 def empty_buffers(connection: psycopg.Connection, tables: Iterable[StreamTable]) -> frozenset[str]:
-    """Return the change buffers among the sources of stream tables that hold no change at all."""
-    buffers = sorted({d.buffer for table in tables for d in table.dependencies if d.buffer})
+    """Return the change buffers among the sources of stream tables that hold no change at all, as far as it may see."""
+    named = sorted({d.buffer for table in tables for d in table.dependencies if d.buffer})
+    buffers = [buffer for (buffer,) in connection.execute(READABLE, (named,))] if named else []
     if not buffers:
         return frozenset()
     try:

@@ -3,7 +3,7 @@
 A test holds that it is what is installed. Some statements are text and spell what they read for themselves: those that
 are mostly casts, jsonb, whole rows or system catalogs (``catalog.refresh``, ``catalog.stamp``, ``catalog.evidence``,
 ``scheduler.prepare``), those that are made around a cut or a defining query (``apply.claim``, ``apply.windows``,
-``verify``), and the record of a script (``migrate``), which is also printed.
+``verify``), a lock (``scheduler.daemon``), and the record of a script (``migrate``), which is also printed.
 """
 
 from sqlalchemy import (
@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, OID, REGCLASS
 
-from pytrickle.catalog.column_types import CUT, PROGRESS, TIMESTAMP, XID8
+from pytrickle.catalog.column_types import CUT, NAME, PROGRESS, TIMESTAMP, XID8
 
 catalog = MetaData(schema="pgtrickle")
 
@@ -86,6 +86,7 @@ stream_tables = Table(
     Column("planner_defect", Text),
     Column("statement_timeout", Interval),
     Column("let_through", JSONB, nullable=False),
+    Column("last_sqlstate", Text),
 )
 
 dependencies = Table(
@@ -112,6 +113,7 @@ change_tracking = Table(
     Column("relations", ARRAY(OID), nullable=False),
     Column("cleaned_through", ARRAY(CUT), nullable=False),
     Column("installed_at", TIMESTAMP, nullable=False),
+    Column("trigger_stamp", Text),
 )
 
 capture_gaps = Table(
@@ -215,6 +217,8 @@ late_rows = Table(
     Column("status", Text, nullable=False),
     Column("settled_at", TIMESTAMP),
     Column("settled_by", Text),
+    Column("replay_xid", XID8),
+    Column("replay_time", TIMESTAMP),
 )
 
 alerts = Table(
@@ -270,6 +274,7 @@ refresh_history = Table(
     Column("data_timestamp", TIMESTAMP),
     Column("error", Text),
     Column("effective_batch", BigInteger),
+    Column("sqlstate", Text),
 )
 
 refresh_requests = Table(
@@ -293,6 +298,37 @@ sink_batches = Table(
     Column("committed_by", Text),
     Column("row_count", BigInteger),
     Column("row_digest", Numeric),
+    Column("loader", Text),
+)
+
+calls = Table(
+    "pgt_calls",
+    catalog,
+    Column("call_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("caller", NAME, nullable=False),
+    Column("call", Text),
+    Column("source", REGCLASS),
+    Column("arguments", JSONB),
+    Column("result", JSONB),
+)
+
+loaders = Table(
+    "pgt_loaders",
+    catalog,
+    Column("source_relid", REGCLASS, primary_key=True),
+    Column("loader", Text, primary_key=True),
+    Column("source_name", Text, nullable=False),
+    Column("granted_at", TIMESTAMP, nullable=False),
+    Column("granted_by", Text, nullable=False),
+)
+
+leader = Table("pgt_leader", catalog)
+
+moved_rows = Table(
+    "pgt_moved_rows",
+    catalog,
+    Column("event_time_id", Integer, primary_key=True, autoincrement=False),
+    Column("moved_by", XID8, primary_key=True),
 )
 
 group_roles = Table(

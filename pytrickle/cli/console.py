@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TextIO
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook, RenderResult
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
 from rich.text import Text
 
 from pytrickle.cli.values import jsonable
@@ -17,12 +20,42 @@ from pytrickle.errors import PytrickleError
 
 # A pipe has no width: wide enough that no line of a table is ever cut there.
 _PIPE_WIDTH = 2000
+# What moves a terminal's cursor, colours it, or lets it answer: C0 but for tab and line feed, DEL and C1; and what
+# turns the direction of text around.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    """Return a text with its control characters spelled out: names and values are anybody's, and reach a terminal.
+
+    >>> visible("orders\\x1b[2J")
+    'orders\\\\u001b[2J'
+    """
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Visible:
+    """Something to print, without the control characters that it holds; styles are no part of its text."""
+
+    content: ConsoleRenderable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for segment in console.render(self.content, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
+class _Escaping(RenderHook):
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Visible(content) for content in renderables]
 
 
 def console(stream: TextIO) -> Console:
     """Return a console on a stream that prints names and queries as they are, brackets included."""
     width = None if stream.isatty() else _PIPE_WIDTH
-    return Console(file=stream, markup=False, emoji=False, highlight=False, width=width)
+    target = Console(file=stream, markup=False, emoji=False, highlight=False, width=width)
+    target.push_render_hook(_Escaping())
+    return target
 
 
 def show(content: RenderableType) -> None:
@@ -33,7 +66,7 @@ def show(content: RenderableType) -> None:
 
 def show_json(value: Any, *, indent: int | None = 2) -> None:
     """Print a result as one JSON document on stdout."""
-    sys.stdout.write(json.dumps(jsonable(value), indent=indent, ensure_ascii=False) + "\n")
+    sys.stdout.write(visible(json.dumps(jsonable(value), indent=indent, ensure_ascii=False)) + "\n")
     sys.stdout.flush()
 
 
@@ -66,7 +99,7 @@ def show_error(error: PytrickleError, *, as_json: bool) -> None:
 def show_json_error(message: str, hint: str | None, kind: str, sqlstate: str | None) -> None:
     """Print an error as one JSON document on stderr."""
     document = {"error": message, "hint": hint, "type": kind, "sqlstate": sqlstate}
-    sys.stderr.write(json.dumps(document, ensure_ascii=False) + "\n")
+    sys.stderr.write(visible(json.dumps(document, ensure_ascii=False)) + "\n")
 
 
 @contextmanager

@@ -102,6 +102,8 @@ def doctor(
         find_java=find_java,
         find_jar=lambda: spark_probe.find_jar(settings),
         verify_catalog=migrate.verify,
+        trust=migrate.trust,
+        grants=migrate.grants,
         read_pinned=(lambda: spark_probe.read_pinned(settings)) if spark else None,
     )
     with progress("examining"):

@@ -5,7 +5,7 @@ from pytrickle.db.engine import engine
 from pytrickle.db.jdbc import JdbcTarget, jdbc_target
 from pytrickle.db.jdbc_text import jdbc_text
 from pytrickle.db.patience import PATIENCE, impatient, unless_locked, wait_a_moment
-from pytrickle.db.snapshot import Snapshot, Snapshots, exported_snapshot
+from pytrickle.db.snapshot import Snapshot, Snapshots, exported_snapshot, keep_open
 from pytrickle.db.statement import statement
 from pytrickle.db.translate import stopped_by_limit, translate_errors
 
@@ -21,6 +21,7 @@ __all__ = [
     "impatient",
     "jdbc_target",
     "jdbc_text",
+    "keep_open",
     "statement",
     "stopped_by_limit",
     "translate_errors",

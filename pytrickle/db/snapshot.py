@@ -69,7 +69,7 @@ class Snapshots:
         connection = self._take()
         try:
             with translate_errors():
-                _keep_open(connection)
+                keep_open(connection)
                 connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot.name)))
             yield replace(snapshot, connection=connection)
@@ -110,7 +110,7 @@ class Snapshots:
 
 def _export(connection: psycopg.Connection) -> Snapshot:
     taken = monotonic()
-    _keep_open(connection)
+    keep_open(connection)
     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     row = connection.execute(
         "SELECT pg_export_snapshot(), c.snapshot::text, c.xid::text, c.pos, c.lsn::text"
@@ -122,7 +122,7 @@ def _export(connection: psycopg.Connection) -> Snapshot:
     return Snapshot(connection, name, Cut(*cut), taken)
 
 
-def _keep_open(connection: psycopg.Connection) -> None:
+def keep_open(connection: psycopg.Connection) -> None:
     """Switch off what would end the transaction while it idles, for Spark computes meanwhile."""
     connection.execute(
         "SELECT set_config(name, '0', false) FROM pg_settings"

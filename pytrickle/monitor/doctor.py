@@ -17,13 +17,16 @@ class Probes:
     """What the doctor needs from other parts of the package.
 
     `find_java` and `find_jar` say which Java runtime and JDBC driver Spark will use; `verify_catalog` looks whether
-    the catalog fits the package; `read_pinned` lets Spark read an exported snapshot and says in words what it saw,
-    None leaves Spark out of it. Each raises one of our errors, with a hint, when something is wrong.
+    the catalog fits the package, `trust` to whom all of it belongs, `grants` what was granted on it; `read_pinned` lets
+    Spark read an exported snapshot and says in words what it saw, None leaves Spark out of it. Each raises one of our
+    errors, with a hint, when something is wrong.
     """
 
     find_java: Callable[[], str]
     find_jar: Callable[[], str]
     verify_catalog: Callable[[psycopg.Connection[Any]], None]
+    trust: Callable[[psycopg.Connection[Any]], str]
+    grants: Callable[[psycopg.Connection[Any]], tuple[str, ...]]
     read_pinned: Callable[[], str] | None = None
 
 
@@ -52,7 +55,9 @@ def _examine_server(connection: psycopg.Connection[Any], dsn: str, probes: Probe
         ("server version", lambda: server.check_version(connection)),
         ("pg_trickle extension", lambda: server.check_extension(connection)),
         ("rights", lambda: server.check_rights(connection)),
+        ("ownership", lambda: ok("ownership", f"all of the catalog belongs to {probes.trust(connection)}")),
         ("catalog", lambda: server.check_catalog(connection, probes.verify_catalog)),
+        ("grants", lambda: server.check_grants(connection, probes.grants)),
         ("snapshot", lambda: server.check_snapshot(connection, dsn)),
         ("connections", lambda: server.check_headroom(connection)),
         ("TCP", lambda: server.check_tcp(connection)),

@@ -60,6 +60,15 @@ def check_catalog(connection: Connection, verify: Callable[[Connection], None]) 
     return ok("catalog", "installed, of this package's version")
 
 
+def check_grants(connection: Connection, grants: Callable[[Connection], tuple[str, ...]]) -> Check:
+    """Check that nobody was granted more on the catalog than an install grants."""
+    found = grants(connection) if _value(connection, "SELECT to_regnamespace('pgtrickle') IS NOT NULL") else ()
+    if found:
+        remedy = "Revoke it, or have it taken back: SELECT pgtrickle.settle_grants()."
+        return problem("grants", f"somebody was granted {'; '.join(found)}", remedy)
+    return ok("grants", "nobody was granted more than an install grants")
+
+
 def check_snapshot(connection: Connection, dsn: str) -> Check:
     """Check that a second connection can read the snapshot that the first one exported."""
     with translate_errors(), connect(dsn, role="doctor") as other, connection.transaction():

@@ -8,7 +8,7 @@ from time import monotonic
 import psycopg
 
 from pytrickle.db import translate_errors
-from pytrickle.errors import LockTimeout, PytrickleError
+from pytrickle.errors import InsufficientPrivilege, LockTimeout, PytrickleError
 
 Broken = Mapping[int, PytrickleError]
 
@@ -28,6 +28,10 @@ GAPS = (
     " ARRAY(SELECT d.pgt_id FROM pgtrickle.pgt_dependencies AS d WHERE d.source_relid = t.source_relid)"
     " FROM pgtrickle.pgt_change_tracking AS t WHERE pgtrickle.capture_problem(source_relid) IS NOT NULL)"
     " AS d(damaged, concerned)"
+)
+LACKING = (
+    "SELECT t.pgt_id, r.sentence, r.remedy FROM pgtrickle.pgt_stream_tables AS t"
+    " CROSS JOIN LATERAL pgtrickle.missing_right(t.pgt_id) AS r WHERE r.sentence IS NOT NULL"
 )
 UNJUDGED = (
     "SELECT source_relid::oid::bigint, ARRAY[0], %(asked)s FROM pgtrickle.pgt_event_times AS e"
@@ -62,8 +66,9 @@ class Health:
         mended = _mend(connection, CHANGED, "SELECT pgtrickle.adopt_definition(%s)", broken, asked)
         mended |= _mend(connection, GAPS, "SELECT pgtrickle.repair_capture(%s::oid::regclass)", broken, asked)
         mended |= self._judge(connection)
+        broken |= _lacking(connection)
         # What was mended or stays broken is looked into once more.
-        self.fingerprint = None if mended else found
+        self.fingerprint = None if mended or broken else found
         return broken
 
     def _judge(self, connection: psycopg.Connection) -> bool:
@@ -74,6 +79,13 @@ class Health:
         if failed and monotonic() >= self.judging_from:
             self.judging_from = monotonic() + JUDGED_AGAIN.total_seconds()
         return found
+
+
+def _lacking(connection: psycopg.Connection) -> dict[int, PytrickleError]:
+    """Return the stream tables for which this role lacks a right, each with the error that says what to grant."""
+    with translate_errors():
+        rows = connection.execute(LACKING).fetchall()
+    return {pgt_id: InsufficientPrivilege(sentence, remedy, sqlstate="42501") for pgt_id, sentence, remedy in rows}
 
 
 def _mend(

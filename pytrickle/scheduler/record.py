@@ -27,12 +27,12 @@ OWN = update(stream_tables).where(ROW.pgt_id == bindparam("pgt_id"))
 SKIPPED = statement(OWN, ("last_skip_reason", "gated_since"))
 FAILED = statement(
     OWN.values(retry_at=func.clock_timestamp() + bindparam("wait")),
-    ("last_error", "status", "reinitialize_reason", "consecutive_failures", "planner_defect"),
+    ("last_error", "last_sqlstate", "status", "reinitialize_reason", "consecutive_failures", "planner_defect"),
 )
 BLOWN = statement(OWN.values(fuse_blown_at=func.coalesce(ROW.fuse_blown_at, func.clock_timestamp())))
 HISTORY = statement(
     insert(refresh_history).values(finished_at=func.clock_timestamp()),
-    ("pgt_id", "action", "status", "initiated_by", "reason", "started_at", "error"),
+    ("pgt_id", "action", "status", "initiated_by", "reason", "started_at", "error", "sqlstate"),
 )
 
 
@@ -61,7 +61,7 @@ def record_skip(
         since = known.gated_since or started if gated else None
         connection.execute(SKIPPED, {"pgt_id": table.pgt_id, "last_skip_reason": reason, "gated_since": since})
         if known.last_skip_reason != reason:
-            entry = {"action": "SKIP", "status": "SKIPPED", "reason": reason, "error": None}
+            entry = {"action": "SKIP", "status": "SKIPPED", "reason": reason, "error": None, "sqlstate": None}
             _remember(connection, table, initiated_by, started, entry)
 
 
@@ -80,7 +80,7 @@ def record_failure(
         _count(connection, table, error, known)
         if known.last_error != str(error):
             action = "REINITIALIZE" if table.reinitialize_reason else "DIFFERENTIAL" if table.populated else "FULL"
-            entry = {"action": action, "status": "FAILED", "reason": None, "error": str(error)}
+            entry = {"action": action, "status": "FAILED", "reason": None, "error": str(error), "sqlstate": error.kind}
             _remember(connection, table, initiated_by, started, entry)
 
 
@@ -100,6 +100,7 @@ def _count(connection: psycopg.Connection, table: StreamTable, error: PytrickleE
         {
             "pgt_id": table.pgt_id,
             "last_error": str(error),
+            "last_sqlstate": error.kind,
             "status": "SUSPENDED" if suspended else "ERROR",
             "reinitialize_reason": known.reinitialize_reason if came_meanwhile else _next_attempt(table, error),
             "consecutive_failures": failures,
@@ -147,5 +148,5 @@ def _next_attempt(table: StreamTable, error: PytrickleError) -> str | None:
     if error.retryable or not table.populated:
         return known
     if known is None:
-        return f"{AFTER_FAILURE}{error}"
+        return f"{AFTER_FAILURE}{error.kind}"
     return None if known.startswith(AFTER_FAILURE) else known

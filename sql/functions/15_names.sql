@@ -1,13 +1,4 @@
--- Who calls, and which object a name means to them.
-
--- Inside SECURITY DEFINER code current_user is the owner; the caller is the role in effect outside, or who logged in.
-CREATE OR REPLACE FUNCTION pgtrickle.calling_role() RETURNS name
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
-AS $$
-    SELECT CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role')::name END
-$$;
-COMMENT ON FUNCTION pgtrickle.calling_role() IS
-    'The role whose rights count in a SECURITY DEFINER function: the one set by SET ROLE, else the session user.';
+-- Which object a name means to its caller.
 
 CREATE OR REPLACE FUNCTION pgtrickle.qualified_name(relation regclass) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -24,28 +15,44 @@ CREATE OR REPLACE FUNCTION pgtrickle.relation_named(name text, search_path text)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    PERFORM set_config('search_path', replace(search_path, '"$user"', quote_ident(calling_role())), true);
-    -- From here on the caller's own functions may come first, and this may run with the rights of the owner.
+    PERFORM set_config('search_path', replace(search_path, '"$user"', quote_ident(current_user)), true);
+    -- From here on the caller's own functions may come first.
     RETURN pg_catalog.to_regclass(name);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.relation_named(text, text) IS 'The relation a name means under a search_path, or NULL.';
+COMMENT ON FUNCTION pgtrickle.relation_named(text, text) IS 'The relation a name means to its caller under a search_path, or NULL.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.known_stream_table(relation regclass, name text) RETURNS integer
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    parts CONSTANT text[] := parse_ident(name);
+BEGIN
+    RETURN CASE
+        WHEN relation IS NOT NULL THEN (SELECT pgt_id FROM pgt_stream_tables WHERE pgt_relid = relation)
+        -- The table itself may have been dropped behind our back: its row must still be found, to be dropped as well.
+        ELSE (SELECT pgt_id FROM pgt_stream_tables
+              WHERE pgt_name = parts[cardinality(parts)] AND (cardinality(parts) = 1 OR pgt_schema = parts[1])
+              ORDER BY pgt_id LIMIT 1)
+    END;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.known_stream_table(regclass, text) IS
+    'Number of the stream table that a relation is or, where there is no such relation, that had this name; NULL if there is none.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.stream_table_relation(p_pgt_id integer) RETURNS regclass
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT t.pgt_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id
+$$;
+COMMENT ON FUNCTION pgtrickle.stream_table_relation(integer) IS 'The relation that a stream table of this number is.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.stream_table_id(name text, search_path text) RETURNS integer
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
-    relation regclass := relation_named(name, search_path);
-    parts text[] := parse_ident(name);
-    id integer;
+    id CONSTANT integer := known_stream_table(relation_named(name, search_path), name);
 BEGIN
-    SELECT pgt_id INTO id FROM pgt_stream_tables WHERE pgt_relid = relation;
-    IF id IS NULL AND relation IS NULL THEN
-        -- The table itself may have been dropped behind our back: its row must still be found, to be dropped as well.
-        SELECT pgt_id INTO id FROM pgt_stream_tables
-        WHERE pgt_name = parts[cardinality(parts)] AND (cardinality(parts) = 1 OR pgt_schema = parts[1])
-        ORDER BY pgt_id LIMIT 1;
-    END IF;
     IF id IS NULL THEN
         RAISE EXCEPTION 'there is no stream table %', COALESCE(quote_literal(name), 'NULL')
             USING ERRCODE = '42704', CONSTRAINT = 'unknown_stream_table',

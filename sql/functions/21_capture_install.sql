@@ -76,6 +76,7 @@ BEGIN
         'CREATE TABLE %s (pgt_weight smallint NOT NULL, pgt_xid xid8 NOT NULL, pgt_pos bigint NOT NULL, pgt_lsn pg_lsn)', buffer);
     EXECUTE format('CREATE INDEX ON %s (pgt_xid)', buffer);
     EXECUTE format('COMMENT ON TABLE %s IS %L', buffer, 'Change buffer of ' || qualified_name(source));
+    PERFORM hand_over(buffer::regclass);
     INSERT INTO pgt_change_tracking (source_relid, source_name, buffer, capture_mode, captured_columns, relations)
     VALUES (source, qualified_name(source), buffer, capture_mode(source), '{}', capture_relations(source));
     RETURN buffer;
@@ -90,7 +91,7 @@ BEGIN
     EXECUTE format('CREATE OR REPLACE FUNCTION pgtrickle_changes.%I() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER '
                    'SET search_path = pg_catalog, pgtrickle, pg_temp %s AS %L', function_name, settings, body);
     EXECUTE format('COMMENT ON FUNCTION pgtrickle_changes.%I() IS %L', function_name, remark);
-    EXECUTE format('REVOKE ALL ON FUNCTION pgtrickle_changes.%I() FROM PUBLIC', function_name);
+    PERFORM hand_over_function(format('pgtrickle_changes.%I()', function_name)::regprocedure);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.write_trigger_function(text, text, text, text) IS
@@ -109,6 +110,39 @@ $$;
 COMMENT ON FUNCTION pgtrickle.write_trigger(oid, text, text, text) IS
     'Creates a trigger that fires in every session, or makes one so that PostgreSQL cloned; that has no definition.';
 
+-- Rows of the system catalogs carry the transaction that wrote them: what was altered and altered back looks the same but
+-- for that. No column that is captured can be rewritten: the hidden view depends on it.
+CREATE OR REPLACE FUNCTION pgtrickle.capture_stamp(source regclass, mode text) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT md5(string_agg(concat(t.oid, ' ', t.xmin), ',' ORDER BY t.oid))
+    FROM capture_triggers(source, mode) AS e JOIN pg_trigger AS t ON t.tgrelid = e.relation AND t.tgname = e.trigger_name
+$$;
+COMMENT ON FUNCTION pgtrickle.capture_stamp(regclass, text) IS
+    'A text that changes when a capture trigger is altered.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.stamp_capture(source regclass) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    UPDATE pgt_change_tracking AS t SET trigger_stamp = capture_stamp(source, t.capture_mode) WHERE t.source_relid = source
+$$;
+COMMENT ON FUNCTION pgtrickle.stamp_capture(regclass) IS 'Remembers what the capture triggers of a source look like now.';
+
+-- Whoever writes the triggers anew would otherwise hide what happened to them before.
+CREATE OR REPLACE FUNCTION pgtrickle.keep_capture_problem(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    problem CONSTANT text := capture_problem(source);
+BEGIN
+    IF problem IS NOT NULL AND NOT EXISTS (SELECT FROM pgt_capture_gaps AS g WHERE g.source_relid = source) THEN
+        PERFORM note_capture_gap(source, source, 'was not captured throughout: ' || problem);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.keep_capture_problem(regclass) IS
+    'Notes what is wrong with capture of a source as a gap, for the next tick to repair.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.write_capture(source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
@@ -125,6 +159,7 @@ BEGIN
     FOR item IN SELECT * FROM capture_triggers(source, tracking.capture_mode) ORDER BY cloned LOOP
         PERFORM write_trigger(item.relation, item.trigger_name, CASE WHEN NOT item.cloned THEN item.definition END, item.function_name);
     END LOOP;
+    PERFORM stamp_capture(source);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.write_capture(regclass) IS
@@ -175,6 +210,8 @@ BEGIN
     IF NOT FOUND THEN
         buffer := create_buffer(source);
         captured := '{}';
+    ELSE
+        PERFORM keep_capture_problem(source);
     END IF;
     FOR added IN SELECT unnest(columns) EXCEPT SELECT jsonb_object_keys(captured) LOOP
         EXECUTE format('ALTER TABLE %s ADD COLUMN %s', buffer, column_definition(source, added));
@@ -234,6 +271,7 @@ BEGIN
         PERFORM remove_capture(source);
         RETURN;
     END IF;
+    PERFORM keep_capture_problem(source);
     -- A captured column that nobody reads could be dropped by its owner, and then every write would fail.
     FOR surplus IN
         SELECT jsonb_object_keys(tracking.captured_columns) EXCEPT

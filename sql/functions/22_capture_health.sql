@@ -55,7 +55,8 @@ BEGIN
         (SELECT format('capture function %s was changed', f.function_name)
          FROM capture_functions(source, tracking.buffer, columns) AS f
          LEFT JOIN pg_proc AS p ON p.proname = f.function_name AND p.pronamespace = 'pgtrickle_changes'::regnamespace
-         WHERE p.prosrc IS DISTINCT FROM f.body LIMIT 1));
+         WHERE p.prosrc IS DISTINCT FROM f.body LIMIT 1),
+        CASE WHEN tracking.trigger_stamp <> capture_stamp(source, tracking.capture_mode) THEN 'capture triggers were altered' END);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.capture_problem(regclass) IS

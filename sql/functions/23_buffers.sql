@@ -60,7 +60,7 @@ BEGIN
              AND cut_is_readable(h.cut, d.captured_xid, d.captured_pos, COALESCE(cleaned, '{}'))
          ORDER BY h.history_id LIMIT 1)) AS p
     WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED';
-    IF change_buffer IS NULL OR frontiers IS NULL THEN
+    IF change_buffer IS NULL OR frontiers IS NULL OR has_table_privilege(to_regclass(change_buffer)::oid, 'DELETE') IS NOT TRUE THEN
         RETURN 0;
     ELSIF EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.watermark_retention IS NOT NULL) THEN
         frontiers := frontiers || ARRAY(SELECT DISTINCT ON (r::text) r FROM retained_cuts(source, cleaned) AS r);

@@ -65,7 +65,24 @@ $$;
 COMMENT ON FUNCTION pgtrickle.without_last_semicolon(text) IS
     'The query without its last semicolon, if nothing but comments follows it; otherwise as it was.';
 
--- The parentheses keep a second statement out, the line breaks a trailing comment in. What stands behind the end of the
+-- A cursor takes one statement only, and opening it runs nothing of it.
+CREATE OR REPLACE FUNCTION pgtrickle.refuse_statements(query text, search_path text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    statement refcursor;
+BEGIN
+    PERFORM set_config('search_path', search_path, true);
+    OPEN statement FOR EXECUTE pg_catalog.format(E'(\n%s\n)', query);
+    CLOSE statement;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pg_temp', true);
+EXCEPTION WHEN invalid_cursor_definition THEN
+    PERFORM pgtrickle.refuse_query('the text of the defining query holds more than one statement', 'Give one SELECT statement.');
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.refuse_statements(text, text) IS 'Error 0A000 if a text is several statements once it stands in parentheses; the error of PostgreSQL if it is none.';
+
+-- The parentheses keep a second statement out that does not close them, the line breaks a trailing comment in. What stands behind the end of the
 -- query may itself contain semicolons, so they go one by one from the end until PostgreSQL can parse the rest. None
 -- within a string is ever reached: strings stand before the end.
 CREATE OR REPLACE FUNCTION pgtrickle.create_query_view(pgt_id integer, query text, search_path text) RETURNS regclass
@@ -78,8 +95,11 @@ DECLARE
 BEGIN
     LOOP
         BEGIN
+            IF strpos(body, ';') > 0 THEN
+                PERFORM refuse_statements(body, search_path);
+            END IF;
             PERFORM set_config('search_path', search_path, true);
-            EXECUTE format(E'CREATE VIEW %s AS (\n%s\n)', view_name, body);
+            EXECUTE pg_catalog.format(E'CREATE VIEW %s AS (\n%s\n)', view_name, body);
             PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pg_temp', true);
             EXIT;
         EXCEPTION
@@ -95,6 +115,7 @@ BEGIN
     END LOOP;
     PERFORM refuse_misprinted(view_name::regclass);
     EXECUTE format('COMMENT ON VIEW %s IS %L', view_name, 'Defining query of stream table number ' || pgt_id);
+    PERFORM hand_over(view_name::regclass);
     RETURN view_name::regclass;
 END
 $$;
@@ -130,6 +151,12 @@ BEGIN
     EXECUTE format('CREATE TRIGGER pgtrickle_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '
                    'FOR EACH STATEMENT EXECUTE FUNCTION pgtrickle.guard_stream_table()', storage);
     EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgtrickle_guard', storage);
+    IF NOT (has_schema_privilege(catalog_owner(), schema_name, 'USAGE') AND has_schema_privilege(catalog_owner(), schema_name, 'CREATE')) THEN
+        RAISE EXCEPTION 'stream tables belong to %, which may not create tables in the schema %', quote_ident(catalog_owner()), quote_ident(schema_name)
+            USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
+                  HINT = format('GRANT USAGE, CREATE ON SCHEMA %I TO %I.', schema_name, catalog_owner());
+    END IF;
+    PERFORM hand_over(storage::regclass);
     RETURN storage::regclass;
 END
 $$;

@@ -73,18 +73,17 @@ COMMENT ON FUNCTION pgtrickle.check_windows_close(integer) IS
 CREATE OR REPLACE FUNCTION pgtrickle.late_changes(
         name text DEFAULT NULL, max_rows integer DEFAULT 100, search_path text DEFAULT current_setting('search_path'))
     RETURNS TABLE (stream_table text, window_end timestamptz, closed_through timestamptz, weight bigint, change jsonb, recorded_at timestamptz)
-    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     id CONSTANT integer := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
 BEGIN
     IF id IS NOT NULL THEN
-        PERFORM check_reads_all((SELECT t.pgt_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = id), 'list late changes of');
+        PERFORM check_reads_all(current_user, stream_table_relation(id), 'list late changes of');
     END IF;
     RETURN QUERY
-        SELECT format('%I.%I', t.pgt_schema, t.pgt_name), l.window_end, l.closed_through, l.weight, l.change, l.recorded_at
-        FROM pgt_late_changes AS l JOIN pgt_stream_tables AS t USING (pgt_id)
-        WHERE (id IS NULL OR t.pgt_id = id) AND caller_reads_all(t.pgt_relid)
+        SELECT l.stream_table, l.window_end, l.closed_through, l.weight, l.change, l.recorded_at
+        FROM pgt_readable_late_changes AS l WHERE id IS NULL OR l.pgt_id = id
         ORDER BY l.late_id DESC LIMIT max_rows;
 END
 $$;

@@ -1,10 +1,10 @@
 -- Watermarks: a loader says through which event time, or which batch, its source is complete.
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_loader(source regclass, action text) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle.check_loader(caller name, source regclass, action text) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
-    kind "char" := (SELECT relkind FROM pg_class WHERE oid = source);
+    kind "char" := (SELECT CASE relpersistence WHEN 't' THEN 't' ELSE relkind END FROM pg_class WHERE oid = source);
 BEGIN
     IF source IS NULL THEN
         PERFORM refuse_value('source', NULL, 'Give a table that a loader fills.');
@@ -14,22 +14,23 @@ BEGIN
     ELSIF kind NOT IN ('r', 'p', 'f') OR EXISTS (SELECT FROM pgt_stream_tables WHERE pgt_relid = source) THEN
         RAISE EXCEPTION '% is not a table that a loader fills', source
             USING ERRCODE = '42809', CONSTRAINT = 'invalid_argument',
-                  HINT = 'Name the tables that it reads.';
-    ELSIF NOT (has_table_privilege(calling_role(), source, 'INSERT') OR has_any_column_privilege(calling_role(), source, 'INSERT')) THEN
+                  HINT = CASE kind WHEN 't' THEN 'A temporary table is gone with its session: name an ordinary one.' ELSE 'Name the tables that it reads.' END;
+    ELSIF NOT (has_table_privilege(caller, source, 'INSERT')
+               OR EXISTS (SELECT FROM pgt_loaders AS l WHERE l.source_relid = source AND to_regrole(quote_ident(l.loader)) IS NOT NULL AND pg_has_role(caller, l.loader::name, 'USAGE'))) THEN
         RAISE EXCEPTION 'permission denied to % %', action, source
             USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
-                  HINT = format('GRANT INSERT ON %s TO %I.', qualified_name(source), calling_role());
+                  HINT = format('GRANT INSERT ON %s TO %I.', qualified_name(source), caller);
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_loader(regclass, text) IS
-    'Refuses what only a loader of the source may do: to a role that may not insert into it, and for what is no such table.';
+COMMENT ON FUNCTION pgtrickle.check_loader(name, regclass, text) IS
+    'Refuses what only a loader of the source may do: to a role that may neither insert into it nor was granted this, and for what is no such table.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_advance(source regclass, reached pgtrickle.progress) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle.check_advance(caller name, source regclass, reached pgtrickle.progress) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    PERFORM check_loader(source, 'advance the watermark of');
+    PERFORM check_loader(caller, source, 'advance the watermark of');
     IF reached IS NULL THEN
         PERFORM refuse_value('watermark', NULL, 'Give the event time, or the number of the batch, through which the table is complete.');
     ELSIF (reached).watermark = '-infinity' THEN
@@ -40,7 +41,7 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_advance(regclass, pgtrickle.progress) IS
+COMMENT ON FUNCTION pgtrickle.check_advance(name, regclass, pgtrickle.progress) IS
     'Refuses an advance with bad arguments, or by a role that may not insert into the source.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.kind_of(reached pgtrickle.progress) RETURNS text
@@ -81,9 +82,9 @@ $$;
 COMMENT ON FUNCTION pgtrickle.check_kind(regclass, pgtrickle.progress, pgtrickle.progress) IS
     'Error 42804 if the source, or a watermark group that it is in, goes by the other kind of watermark.';
 
--- The first advance leaves a row behind to lock; -infinity is below everything and never committed. Its kind is new,
--- so nobody may make or change a group meanwhile: that is locked first, or the two could wait for each other.
-CREATE OR REPLACE FUNCTION pgtrickle.lock_watermark(source regclass) RETURNS pgtrickle.progress
+-- The first advance leaves a row behind to lock; -infinity is below everything and never committed. Its kind is new, and
+-- whoever makes a group of the source waits for this row, or holds it. No more is locked: whoever owns any table may call this.
+CREATE OR REPLACE FUNCTION pgtrickle.lock_watermark(caller name, source regclass) RETURNS pgtrickle.progress
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
@@ -91,27 +92,26 @@ DECLARE
 BEGIN
     SELECT w.watermark, w.batch INTO newest FROM pgt_watermarks AS w WHERE w.source_relid = source FOR UPDATE;
     IF NOT FOUND THEN
-        LOCK TABLE pgt_watermark_groups IN SHARE MODE;
         INSERT INTO pgt_watermarks (source_relid, source_name, watermark, cut, advanced_at, last_seen_at, advanced_by)
-        VALUES (source, '', '-infinity', current_cut(), clock_timestamp(), clock_timestamp(), session_user)
+        VALUES (source, '', '-infinity', current_cut(), clock_timestamp(), clock_timestamp(), caller)
         ON CONFLICT (source_relid) DO NOTHING;
         SELECT w.watermark, w.batch INTO newest FROM pgt_watermarks AS w WHERE w.source_relid = source FOR UPDATE;
     END IF;
     RETURN newest;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.lock_watermark(regclass) IS
+COMMENT ON FUNCTION pgtrickle.lock_watermark(name, regclass) IS
     'Locks the watermark of a source until the transaction ends, and returns it.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.advance(source regclass, reached pgtrickle.progress) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle.advance(caller name, source regclass, reached pgtrickle.progress) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     newest progress;
     taken cut;
 BEGIN
-    PERFORM check_advance(source, reached);
-    newest := lock_watermark(source);
+    PERFORM check_advance(caller, source, reached);
+    newest := lock_watermark(caller, source);
     PERFORM check_kind(source, newest, reached);
     IF is_before(reached, newest) THEN
         RAISE EXCEPTION 'the watermark of % cannot move back from % to %', source, progress_text(newest), progress_text(reached)
@@ -127,7 +127,7 @@ BEGIN
     taken.pos := nextval('pgtrickle.change_pos');
     UPDATE pgt_watermarks AS w
     SET source_name = qualified_name(source), watermark = (reached).watermark, batch = (reached).batch, cut = taken,
-        advanced_at = clock_timestamp(), last_seen_at = clock_timestamp(), advanced_by = session_user,
+        advanced_at = clock_timestamp(), last_seen_at = clock_timestamp(), advanced_by = caller,
         marked_idle_at = NULL, marked_idle_by = NULL
     WHERE w.source_relid = source;
     INSERT INTO pgt_watermark_history (source_relid, watermark, batch, cut, advanced_at, advanced_by)
@@ -136,13 +136,13 @@ BEGIN
         'source', qualified_name(source), 'watermark', (reached).watermark, 'batch', (reached).batch)));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.advance(regclass, pgtrickle.progress) IS 'Advances the watermark of a source, of either kind.';
+COMMENT ON FUNCTION pgtrickle.advance(name, regclass, pgtrickle.progress) IS 'Advances the watermark of a source, of either kind.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermark timestamptz) RETURNS void
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    PERFORM advance(source, ROW(watermark, NULL)::progress);
+    INSERT INTO pgt_calls (call, source, arguments) VALUES ('advance_watermark', source, jsonb_build_object('watermark', watermark));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, timestamptz) IS
@@ -151,10 +151,10 @@ COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, timestamptz) IS
     'It wakes the refresher by NOTIFY; for a transaction that is to be prepared: SET LOCAL pgtrickle.notify = off.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermark bigint) RETURNS void
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    PERFORM advance(source, ROW(NULL, watermark)::progress);
+    INSERT INTO pgt_calls (call, source, arguments) VALUES ('advance_watermark', source, jsonb_build_object('batch', watermark));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, bigint) IS
@@ -163,10 +163,10 @@ COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, bigint) IS
 
 -- A literal in quotes has no type of its own, and where there is a choice PostgreSQL takes it for text.
 CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermark text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    PERFORM advance(source, ROW(watermark::timestamptz, NULL)::progress);
+    INSERT INTO pgt_calls (call, source, arguments) VALUES ('advance_watermark', source, jsonb_build_object('watermark', watermark::timestamptz));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, text) IS
@@ -178,7 +178,7 @@ AS $$
 DECLARE
     other text;
 BEGIN
-    PERFORM check_loader(source, 'reset the watermark of');
+    PERFORM check_loader(current_user, source, 'reset the watermark of');
     -- With its group changed in between, its next watermark might be of a kind that the group does not have.
     LOCK TABLE pgt_watermark_groups IN SHARE ROW EXCLUSIVE MODE;
     SELECT g.group_name INTO other FROM pgt_watermark_groups AS g WHERE source = ANY (g.sources) ORDER BY g.group_name LIMIT 1;

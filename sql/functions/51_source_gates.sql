@@ -1,12 +1,12 @@
 -- Source gates: while one is shut, nothing that is made of the source is refreshed by a tick.
 
-CREATE OR REPLACE FUNCTION pgtrickle.gate_source(source regclass, reason text DEFAULT NULL) RETURNS void
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle.shut_gate(caller name, source regclass, reason text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    PERFORM check_loader(source, 'gate');
+    PERFORM check_loader(caller, source, 'gate');
     INSERT INTO pgt_source_gates AS g (source_relid, source_name, gated_at, gated_by, reason)
-    VALUES (source, qualified_name(source), clock_timestamp(), session_user, gate_source.reason)
+    VALUES (source, qualified_name(source), clock_timestamp(), caller, shut_gate.reason)
     ON CONFLICT (source_relid) DO UPDATE
     SET source_name = EXCLUDED.source_name, ungated_at = NULL,
         gated_at = CASE WHEN g.ungated_at IS NULL THEN g.gated_at ELSE EXCLUDED.gated_at END,
@@ -14,20 +14,38 @@ BEGIN
         reason = CASE WHEN g.ungated_at IS NULL THEN COALESCE(EXCLUDED.reason, g.reason) ELSE EXCLUDED.reason END;
 END
 $$;
+COMMENT ON FUNCTION pgtrickle.shut_gate(name, regclass, text) IS 'Shuts the gate of a source, for its caller.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.gate_source(source regclass, reason text DEFAULT NULL) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    INSERT INTO pgt_calls (call, source, arguments) VALUES ('gate_source', source, jsonb_build_object('reason', reason));
+END
+$$;
 COMMENT ON FUNCTION pgtrickle.gate_source(regclass, text) IS
     'From the caller''s commit on, no tick refreshes a stream table that is made of this source, at any depth and whatever its watermark_gating, '
     'until ungate_source(). Needs INSERT on the source. Gating it again changes nothing but the reason.';
 
 -- The row stays: the time under the gate must not count as silence of the loader, nor towards a gate_deadline.
-CREATE OR REPLACE FUNCTION pgtrickle.ungate_source(source regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle.open_gate(caller name, source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    PERFORM check_loader(source, 'ungate');
+    PERFORM check_loader(caller, source, 'ungate');
     UPDATE pgt_source_gates AS g SET ungated_at = clock_timestamp() WHERE g.source_relid = source AND g.ungated_at IS NULL;
     IF FOUND THEN
         PERFORM tell('pgtrickle_watermark', jsonb_build_object('source', qualified_name(source), 'ungated', true));
     END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.open_gate(name, regclass) IS 'Opens the gate of a source, for its caller.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.ungate_source(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    INSERT INTO pgt_calls (call, source) VALUES ('ungate_source', source);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.ungate_source(regclass) IS

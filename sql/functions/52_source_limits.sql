@@ -22,7 +22,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.set_source_limits(
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    PERFORM check_loader(source, 'set limits on');
+    PERFORM check_loader(current_user, source, 'set limits on');
     PERFORM check_limits(stale_after, on_stale, idle_after);
     DELETE FROM pgt_source_limits AS l WHERE l.source_relid = source;
     IF stale_after IS NOT NULL OR idle_after IS NOT NULL THEN
@@ -36,19 +36,28 @@ COMMENT ON FUNCTION pgtrickle.set_source_limits(regclass, interval, text, interv
     'and with ''hold'' also gates the stream tables made of it. Longer than idle_after: it is idle, its watermark groups go on without it. '
     'NULL leaves a limit to the groups of the source. Acts at the next tick.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.mark_idle(source regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle.record_idle(caller name, source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    PERFORM check_loader(source, 'mark idle');
+    PERFORM check_loader(caller, source, 'mark idle');
     UPDATE pgt_watermarks AS w
-    SET marked_idle_at = COALESCE(w.marked_idle_at, clock_timestamp()), marked_idle_by = COALESCE(w.marked_idle_by, session_user)
+    SET marked_idle_at = COALESCE(w.marked_idle_at, clock_timestamp()), marked_idle_by = COALESCE(w.marked_idle_by, caller)
     WHERE w.source_relid = source;
     IF NOT FOUND THEN
         RAISE EXCEPTION '% never advanced, so there is nothing at which it could be idle', source
             USING ERRCODE = '55000', CONSTRAINT = 'invalid_argument', HINT = 'Advance its watermark first.';
     END IF;
     PERFORM tell('pgtrickle_watermark', jsonb_build_object('source', qualified_name(source), 'idle', true));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.record_idle(name, regclass) IS 'Marks a source idle, for its caller.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.mark_idle(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    INSERT INTO pgt_calls (call, source) VALUES ('mark_idle', source);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.mark_idle(regclass) IS

@@ -27,13 +27,20 @@ $$;
 COMMENT ON FUNCTION pgtrickle.row_as_text(regclass, text) IS
     'Expression for the row that an item stands for as a JSON object of texts, and the names of its columns; without generated ones.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.too_late_setting(declared pgtrickle.pgt_event_times) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+-- Declared IMMUTABLE so that its answer becomes part of the trigger's condition: PostgreSQL prepares that once per
+-- statement, and no setting that a loader may change has a part in it. Called as the loader, so it must never fail.
+CREATE OR REPLACE FUNCTION pgtrickle.late_limit(p_event_time_id integer) RETURNS timestamptz
+    LANGUAGE plpgsql IMMUTABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT format('pgtrickle.too_late_%s', (declared).event_time_id)
+BEGIN
+    RETURN (SELECT w.watermark - e.too_late FROM pgt_event_times AS e JOIN pgt_watermarks AS w USING (source_relid)
+            WHERE e.event_time_id = p_event_time_id AND w.watermark > '3000-01-01 BC');
+EXCEPTION WHEN OTHERS THEN
+    RETURN NULL;
+END
 $$;
-COMMENT ON FUNCTION pgtrickle.too_late_setting(pgtrickle.pgt_event_times) IS
-    'The setting that holds, while an INSERT runs, the event time below which rows are kept out.';
+COMMENT ON FUNCTION pgtrickle.late_limit(integer) IS
+    'The event time below which rows of a source are kept out now, or NULL.';
 
 -- Of an UPDATE the n-th new row is the n-th old one changed, unless a trigger dropped one on its way to another partition.
 CREATE OR REPLACE FUNCTION pgtrickle.late_template() RETURNS text
@@ -46,13 +53,16 @@ DECLARE
     source regclass;
     paired boolean;
 BEGIN
-    %8$s
     %1$s;
-    IF asserted IS NULL OR current_setting(''pgtrickle.replaying'', true) = source::oid::text
-        OR (SELECT min(%2$s) FROM %3$s AS n) >= asserted IS NOT FALSE THEN
+    IF TG_OP = ''INSERT'' THEN
+        IF (SELECT min(%2$s) FROM %3$s AS n) < asserted THEN
+            %4$s ''loaded'' FROM (SELECT n.*, row_number() OVER (PARTITION BY %2$s) AS pgt_copy FROM %3$s AS n WHERE %2$s < asserted) AS n
+            LEFT JOIN pgtrickle.being_replayed(source) AS r ON r.event_time = %2$s WHERE n.pgt_copy > COALESCE(r.copies, 0);
+            PERFORM pgtrickle.note_replayed(source, r.event_time, array_agg(%8$s))
+            FROM pgtrickle.being_replayed(source) AS r JOIN %3$s AS n ON %2$s = r.event_time GROUP BY r.event_time;
+        END IF;
         RETURN NULL;
-    ELSIF TG_OP = ''INSERT'' THEN
-        %4$s ''loaded'' FROM %3$s AS n WHERE %2$s < asserted;
+    ELSIF asserted IS NULL OR (SELECT min(%2$s) FROM %3$s AS n) >= asserted IS NOT FALSE THEN
         RETURN NULL;
     END IF;
     paired := (SELECT count(*) FROM %3$s AS n) = (SELECT count(*) FROM %5$s AS o);
@@ -80,13 +90,12 @@ AS $$
 DECLARE
     asserted timestamptz;
     source regclass;
-    oldest timestamptz;
 BEGIN
     %1$s;
-    oldest := CASE WHEN asserted > ''3000-01-01 BC'' THEN asserted - %2$L::interval END;
-    IF TG_LEVEL = ''STATEMENT'' THEN
-        PERFORM set_config(%3$L, COALESCE(oldest::text, ''''), true);
-    ELSIF (%4$s < oldest AND current_setting(''pgtrickle.replaying'', true) IS DISTINCT FROM source::oid::text
+    IF (%4$s < CASE WHEN asserted > ''3000-01-01 BC'' THEN asserted - %2$L::interval END
+        AND NOT EXISTS (SELECT FROM pgtrickle.pgt_late_rows AS l WHERE l.source_relid = source AND l.replay_xid = pg_current_xact_id()
+                        AND l.status = ''kept_out'' AND l.replay_time = %4$s)
+        AND NOT EXISTS (SELECT FROM pgtrickle.pgt_moved_rows AS m WHERE m.event_time_id = %3$s AND m.moved_by = pg_current_xact_id())
         AND %5$L = (SELECT array_agg(a.attname::text ORDER BY a.attname) FROM pg_attribute AS a
                     WHERE a.attrelid = TG_RELID AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '''')) THEN
         %6$s ''kept_out'' FROM (SELECT NEW.*) AS n;
@@ -98,6 +107,24 @@ EXCEPTION WHEN OTHERS THEN
 END
 '
 $$;
+-- A row that moves to another partition is deleted and inserted there: the limit is for rows that come. It is in force
+-- again when the next INSERT begins.
+CREATE OR REPLACE FUNCTION pgtrickle.moved_template() RETURNS text
+    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT '
+BEGIN
+    IF TG_OP = ''INSERT'' THEN
+        DELETE FROM pgtrickle.pgt_moved_rows WHERE event_time_id = %1$s AND moved_by = pg_current_xact_id_if_assigned();
+        RETURN NULL;
+    END IF;
+    INSERT INTO pgtrickle.pgt_moved_rows (event_time_id, moved_by) VALUES (%1$s, pg_current_xact_id()) ON CONFLICT DO NOTHING;
+    RETURN OLD;
+END
+'
+$$;
+COMMENT ON FUNCTION pgtrickle.moved_template() IS 'Body of the function that lets rows pass the limit on their way to another partition.';
+
 COMMENT ON FUNCTION pgtrickle.too_late_template() IS 'Body of the function that keeps rows out which are beyond the limit.';
 
 -- A failure to judge is no failure of the load.
@@ -115,19 +142,16 @@ DECLARE
     entry CONSTANT text := format(
         'INSERT INTO pgtrickle.pgt_late_rows (source_relid, event_time, watermark, row_data, arrived_at, arrived_by, status) '
         'SELECT source, %s, asserted, %s, clock_timestamp(), session_user,', event_time, row_text.image);
-    -- An UPDATE that moves a row to another partition inserts it there: the limit is for rows that come.
-    lift CONSTANT text := CASE WHEN (declared).too_late IS NULL THEN '' ELSE format(
-        'IF TG_OP = ''INSERT'' THEN PERFORM set_config(%L, '''', true); END IF;', too_late_setting(declared)) END;
     warning CONSTANT text := 'RAISE WARNING ''late rows of % were not noted: %'', TG_RELID::regclass, SQLERRM;';
 BEGIN
     RETURN QUERY VALUES
         (format('late_%s', (declared).event_time_id),
-         format(late_template(), asserted, event_time, 'pgt_new', entry, 'pgt_old', old_event_time, warning, lift)),
+         format(late_template(), asserted, event_time, 'pgt_new', entry, 'pgt_old', old_event_time, warning, row_text.image)),
         (format('late_row_%s', (declared).event_time_id),
-         format(late_template(), asserted, event_time, '(SELECT NEW.*)', entry, '(SELECT OLD.*)', old_event_time, '', '')),
+         format(late_template(), asserted, event_time, '(SELECT NEW.*)', entry, '(SELECT OLD.*)', old_event_time, '', row_text.image)),
         (format('too_late_%s', (declared).event_time_id),
-         format(too_late_template(), asserted, (declared).too_late, too_late_setting(declared), event_time_of(declared, 'NEW'), row_text.names, entry)),
-        (format('moved_%s', (declared).event_time_id), format(' BEGIN PERFORM set_config(%L, '''', true); RETURN OLD; END ', too_late_setting(declared)));
+         format(too_late_template(), asserted, (declared).too_late, (declared).event_time_id, event_time_of(declared, 'NEW'), row_text.names, entry)),
+        (format('moved_%s', (declared).event_time_id), format(moved_template(), (declared).event_time_id));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.late_functions(pgtrickle.pgt_event_times) IS
@@ -145,17 +169,17 @@ AS $$
     FROM pg_class AS c CROSS JOIN (SELECT capture_mode((declared).source_relid)) AS m(mode) CROSS JOIN LATERAL (VALUES
         ('statement', false, 'pgtrickle_late_insert', 'AFTER INSERT', 'REFERENCING NEW TABLE AS pgt_new FOR EACH STATEMENT', 'late_'),
         ('statement', false, 'pgtrickle_late_update', 'AFTER UPDATE', 'REFERENCING OLD TABLE AS pgt_old NEW TABLE AS pgt_new FOR EACH STATEMENT', 'late_'),
-        ('statement', true, 'pgtrickle_limit', 'BEFORE INSERT', 'FOR EACH STATEMENT', 'too_late_'),
-        ('statement', true, 'zz_pgtrickle_too_late', 'BEFORE INSERT', format('FOR EACH ROW WHEN (%s < NULLIF(current_setting(%L, true), '''')::timestamptz)',
-            event_time_of(declared, 'NEW'), too_late_setting(declared)), 'too_late_'),
-        ('statement', true, 'zz_pgtrickle_moved', 'BEFORE DELETE', format('FOR EACH ROW WHEN (current_setting(%L, true) <> '''')', too_late_setting(declared)), 'moved_'),
+        ('statement', true, 'pgtrickle_limit', 'BEFORE INSERT', 'FOR EACH STATEMENT', 'moved_'),
+        ('statement', true, 'zz_pgtrickle_too_late', 'BEFORE INSERT',
+            format('FOR EACH ROW WHEN (%s < pgtrickle.late_limit(%s))', event_time_of(declared, 'NEW'), (declared).event_time_id), 'too_late_'),
+        ('statement', true, 'zz_pgtrickle_moved', 'BEFORE DELETE', 'FOR EACH ROW', 'moved_'),
         ('row', false, 'pgtrickle_late_row', 'AFTER INSERT OR UPDATE', 'FOR EACH ROW', 'late_row_'),
         ('row', true, 'zz_pgtrickle_too_late', 'BEFORE INSERT', 'FOR EACH ROW', 'too_late_')
     ) AS e(mode, limits, name, timing, clause, function_name)
     CROSS JOIN LATERAL (SELECT format('%s_%s', e.name, (declared).event_time_id)) AS t(name)
     WHERE c.oid = ANY (capture_relations((declared).source_relid)) AND e.mode = m.mode
         AND (NOT e.limits OR (declared).too_late IS NOT NULL AND (c.oid = (declared).source_relid OR c.relispartition))
-        AND (e.name <> 'zz_pgtrickle_moved' OR EXISTS (SELECT FROM pg_partitioned_table AS p WHERE p.partrelid = (declared).source_relid))
+        AND (e.function_name <> 'moved_' OR EXISTS (SELECT FROM pg_partitioned_table AS p WHERE p.partrelid = (declared).source_relid))
 $$;
 COMMENT ON FUNCTION pgtrickle.late_triggers(pgtrickle.pgt_event_times) IS
     'Triggers that judge the rows of a source, one row per relation and trigger.';

@@ -1,27 +1,52 @@
 -- Sinks: batches of a stream are staged by many, and committed once.
 
-CREATE OR REPLACE FUNCTION pgtrickle.sink_number(source regclass, sink text) RETURNS integer
+-- Two loaders of one table may each have a sink. Without one to whom it belongs, as before that was noted, it is for every
+-- loader of the table, until one uses it.
+CREATE OR REPLACE FUNCTION pgtrickle.check_sink(caller name, source regclass, sink text) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    holder text;
+BEGIN
+    PERFORM check_loader(caller, source, 'load batches into');
+    SELECT s.loader INTO holder FROM pgt_sink_batches AS s WHERE s.source_relid = source AND s.sink_name = sink;
+    IF holder IS NOT NULL AND NOT (
+        pg_has_role(caller, (SELECT c.relowner FROM pg_class AS c WHERE c.oid = source), 'USAGE')
+        OR EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = holder AND pg_has_role(caller, r.oid, 'USAGE')))
+    THEN
+        RAISE EXCEPTION 'sink % of % is that of %', sink, source, quote_ident(holder)
+            USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
+                  HINT = format('Give your sink another name; the owner of %s may forget this one by pgtrickle.drop_sink().', source);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.check_sink(name, regclass, text) IS
+    'Error 42501 for a role that may not load into the source, or whose sink this is not; the owner of the source may use every one.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.sink_number(caller name, source regclass, sink text) RETURNS integer
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    PERFORM check_loader(source, 'load batches into');
+    PERFORM check_sink(caller, source, sink);
     IF sink IS NULL OR sink = '' THEN
         PERFORM refuse_value('sink', sink, 'Give the sink a name.');
     END IF;
     IF NOT EXISTS (SELECT FROM pgt_sink_batches AS s WHERE s.source_relid = source AND s.sink_name = sink) THEN
-        INSERT INTO pgt_sink_batches (source_relid, sink_name) VALUES (source, sink) ON CONFLICT DO NOTHING;
+        INSERT INTO pgt_sink_batches (source_relid, sink_name, loader) VALUES (source, sink, caller) ON CONFLICT DO NOTHING;
+        -- Another may have made it meanwhile.
+        PERFORM check_sink(caller, source, sink);
     END IF;
     RETURN (SELECT s.sink_id FROM pgt_sink_batches AS s WHERE s.source_relid = source AND s.sink_name = sink);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.sink_number(regclass, text) IS
-    'The number of a sink, which is made when it is first named. Refuses a role that may not insert into the source.';
+COMMENT ON FUNCTION pgtrickle.sink_number(name, regclass, text) IS
+    'The number of a sink, which is made, for its caller, when it is first named. Refuses a role that may not insert into the source, or whose sink it is not.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.create_sink_staging(source regclass, sink text, columns text[]) RETURNS text
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle.make_sink_staging(caller name, source regclass, sink text, columns text[]) RETURNS text
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
-    staging text := format('sink_%s_%s', sink_number(source, sink), replace(gen_random_uuid()::text, '-', ''));
+    staging text := format('sink_%s_%s', sink_number(caller, source, sink), replace(gen_random_uuid()::text, '-', ''));
     unknown text := (SELECT min(c.name) FROM unnest(columns) AS c(name)
                      WHERE NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = source AND a.attname = c.name AND a.attnum > 0 AND NOT a.attisdropped));
 BEGIN
@@ -33,9 +58,23 @@ BEGIN
                    (SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY c.place)
                     FROM unnest(columns) WITH ORDINALITY AS c(name, place)
                     JOIN pg_attribute AS a ON a.attrelid = source AND a.attname = c.name));
-    EXECUTE format('GRANT SELECT, INSERT ON pgtrickle_sinks.%I TO %I', staging, calling_role());
+    PERFORM hand_over(format('pgtrickle_sinks.%I', staging)::regclass);
+    EXECUTE format('GRANT SELECT, INSERT ON pgtrickle_sinks.%I TO %I', staging, caller);
     EXECUTE format('COMMENT ON TABLE pgtrickle_sinks.%I IS %L', staging, format('Rows of sink %s on their way into %s.', sink, qualified_name(source)));
     RETURN staging;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.make_sink_staging(name, regclass, text, text[]) IS 'Makes a staging table of a sink, for its caller; returns its name.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.create_sink_staging(source regclass, sink text, columns text[]) RETURNS text
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    answer jsonb;
+BEGIN
+    INSERT INTO pgt_calls (call, source, arguments) VALUES ('create_sink_staging', source, jsonb_build_object('sink', sink, 'columns', columns))
+    RETURNING result INTO answer;
+    RETURN answer #>> '{}';
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_sink_staging(regclass, text, text[]) IS
@@ -43,10 +82,13 @@ COMMENT ON FUNCTION pgtrickle.create_sink_staging(regclass, text, text[]) IS
     'Needs INSERT on the source.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.drop_sink_staging(source regclass, sink text) RETURNS integer
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
+DECLARE
+    answer jsonb;
 BEGIN
-    RETURN drop_unused_staging('pgtrickle_sinks', format('sink_%s', sink_number(source, sink)));
+    INSERT INTO pgt_calls (call, source, arguments) VALUES ('drop_sink_staging', source, jsonb_build_object('sink', sink)) RETURNING result INTO answer;
+    RETURN answer::integer;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.drop_sink_staging(regclass, text) IS
@@ -69,68 +111,76 @@ COMMENT ON FUNCTION pgtrickle.staged_rows(text) IS
     'How many rows a staging table in pgtrickle_sinks holds, and the sum of their hashes, which does not depend on their order. Needs SELECT on it.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.staged_event_time(source regclass, column_name text) RETURNS text
-    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-BEGIN
-    PERFORM check_loader(source, 'load batches into');
-    RETURN COALESCE((SELECT event_time_of(e, 's') FROM pgt_event_times AS e WHERE e.source_relid = source AND e.column_name = staged_event_time.column_name),
-                    format('s.%I::timestamptz', column_name));
-END
+    SELECT COALESCE((SELECT event_time_of(e, 's') FROM pgt_event_times AS e WHERE e.source_relid = source AND e.column_name = staged_event_time.column_name),
+                    format('s.%I::timestamptz', column_name))
 $$;
 COMMENT ON FUNCTION pgtrickle.staged_event_time(regclass, text) IS
-    'Expression for the event time, as a timestamptz, of a staged row s: as set_event_time() declared this column of the source, else by the time zone of the '
-    'session. Needs INSERT on the source.';
+    'Expression for the event time, as a timestamptz, of a staged row s: as set_event_time() declared this column of the source, else by the time zone of the session.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.watermark_of(source regclass) RETURNS timestamptz
-    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-BEGIN
-    PERFORM check_loader(source, 'load batches into');
-    RETURN (SELECT w.watermark FROM pgt_watermarks AS w WHERE w.source_relid = source);
-END
+    SELECT w.watermark FROM pgt_watermarks AS w WHERE w.source_relid = source
 $$;
 COMMENT ON FUNCTION pgtrickle.watermark_of(regclass) IS
-    'The watermark of a source, for its loader to go on from; NULL: it has none, or goes by batch numbers. Needs INSERT on the source.';
+    'The watermark of a source, for its loader to go on from; NULL: it has none, or goes by batch numbers.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.claim_sink_batch(
-        source regclass, sink text, query_id text, batch_id bigint, row_count bigint DEFAULT NULL, row_digest numeric DEFAULT NULL) RETURNS boolean
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle.commit_sink_batch(caller name, source regclass, sink text, next pgtrickle.pgt_sink_batches) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
-    number integer := sink_number(source, sink);
+    number integer := sink_number(caller, source, sink);
     last pgt_sink_batches;
 BEGIN
-    IF batch_id IS NULL OR batch_id < 0 THEN
-        PERFORM refuse_value('batch_id', batch_id::text, 'Batches are numbered from 0.');
+    IF next.batch_id IS NULL OR next.batch_id < 0 THEN
+        PERFORM refuse_value('batch_id', next.batch_id::text, 'Batches are numbered from 0.');
     END IF;
     SELECT s.* INTO last FROM pgt_sink_batches AS s WHERE s.sink_id = number FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'sink % of % was dropped meanwhile', sink, source
             USING ERRCODE = '40001', CONSTRAINT = 'sink_dropped', HINT = 'Claim the batch again: it is the first one then.';
-    ELSIF claim_sink_batch.query_id <> last.query_id THEN
+    ELSIF next.query_id <> last.query_id THEN
         RAISE EXCEPTION 'sink % of % belongs to another streaming query', sink, source
             USING ERRCODE = '55000', CONSTRAINT = 'invalid_argument',
                   HINT = format('Its checkpoint is another one, which may bring rows that are there already. If not, forget the sink by '
                                 'pgtrickle.drop_sink(%L, %L), or give it another name.', source, sink);
-    ELSIF claim_sink_batch.batch_id = last.batch_id THEN
-        IF claim_sink_batch.row_count <> last.row_count OR claim_sink_batch.row_digest <> last.row_digest THEN
+    ELSIF next.batch_id = last.batch_id THEN
+        IF next.row_count <> last.row_count OR next.row_digest <> last.row_digest THEN
             RAISE EXCEPTION 'batch % of sink % is committed already, and comes again with other rows: % in place of %',
-                last.batch_id, sink, claim_sink_batch.row_count, last.row_count
+                last.batch_id, sink, next.row_count, last.row_count
                 USING ERRCODE = '55000', CONSTRAINT = 'invalid_argument',
                       HINT = format('The checkpoint lost its newest entry, or the query gives other rows each time. Delete from %s what the batch brought, '
                                     'SELECT pgtrickle.drop_sink(%L, %L), and start the query again.', source, source, sink);
         END IF;
         RETURN false;
-    ELSIF claim_sink_batch.batch_id <> last.batch_id + 1 THEN
-        RAISE EXCEPTION 'batch % of sink % does not follow batch %, the last one in %', claim_sink_batch.batch_id, sink, last.batch_id, source
+    ELSIF next.batch_id <> last.batch_id + 1 THEN
+        RAISE EXCEPTION 'batch % of sink % does not follow batch %, the last one in %', next.batch_id, sink, last.batch_id, source
             USING ERRCODE = '55000', CONSTRAINT = 'invalid_argument',
                   HINT = 'Checkpoint and database are not of the same moment: one of them was set back or replaced.';
     END IF;
     UPDATE pgt_sink_batches AS s
-    SET query_id = COALESCE(claim_sink_batch.query_id, s.query_id), batch_id = claim_sink_batch.batch_id,
-        row_count = claim_sink_batch.row_count, row_digest = claim_sink_batch.row_digest, committed_at = clock_timestamp(), committed_by = session_user
+    SET query_id = COALESCE(next.query_id, s.query_id), batch_id = next.batch_id,
+        row_count = next.row_count, row_digest = next.row_digest, committed_at = clock_timestamp(), committed_by = caller, loader = COALESCE(s.loader, caller)
     WHERE s.sink_id = number;
     RETURN true;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.commit_sink_batch(name, regclass, text, pgtrickle.pgt_sink_batches) IS
+    'Says that this transaction commits a batch of a sink, for its caller. False: it is committed already.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.claim_sink_batch(
+        source regclass, sink text, query_id text, batch_id bigint, row_count bigint DEFAULT NULL, row_digest numeric DEFAULT NULL) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    answer jsonb;
+BEGIN
+    INSERT INTO pgt_calls (call, source, arguments)
+    VALUES ('claim_sink_batch', source, jsonb_build_object('sink', sink, 'query_id', query_id, 'batch_id', batch_id, 'row_count', row_count, 'row_digest', row_digest))
+    RETURNING result INTO answer;
+    RETURN answer::boolean;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.claim_sink_batch(regclass, text, text, bigint, bigint, numeric) IS
@@ -138,13 +188,13 @@ COMMENT ON FUNCTION pgtrickle.claim_sink_batch(regclass, text, text, bigint, big
     'nothing. Error 55000 for a batch that is neither the last one nor the next, that comes again with other rows, or of another query. Concurrent claims wait '
     'for each other. Needs INSERT on the source.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.drop_sink(source regclass, sink text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle.forget_sink(caller name, source regclass, sink text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     number integer;
 BEGIN
-    PERFORM check_loader(source, 'load batches into');
+    PERFORM check_sink(caller, source, sink);
     DELETE FROM pgt_sink_batches AS s WHERE s.source_relid = source AND s.sink_name = sink RETURNING s.sink_id INTO number;
     IF number IS NULL THEN
         PERFORM refuse_value('sink', sink, format('%s has no such sink.', qualified_name(source)));
@@ -152,16 +202,26 @@ BEGIN
     PERFORM drop_unused_staging('pgtrickle_sinks', format('sink_%s', number));
 END
 $$;
+COMMENT ON FUNCTION pgtrickle.forget_sink(name, regclass, text) IS 'Forgets a sink, for its caller.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.drop_sink(source regclass, sink text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    INSERT INTO pgt_calls (call, source, arguments) VALUES ('drop_sink', source, jsonb_build_object('sink', sink));
+END
+$$;
 COMMENT ON FUNCTION pgtrickle.drop_sink(regclass, text) IS
     'Forgets a sink and which batch it committed last, and drops its staging tables: the next batch of that name is loaded whatever its number. '
-    'The rows that it loaded stay, and so does the watermark. Needs INSERT on the source.';
+    'The rows that it loaded stay, and so does the watermark. Needs INSERT on the source, and that the sink is the caller''s, or the source is.';
 
 -- Another table may get the number of one that was dropped.
 CREATE OR REPLACE FUNCTION pgtrickle.forget_sinks() RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    DELETE FROM pgt_sink_batches AS s WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.source_relid);
+    DELETE FROM pgt_sink_batches AS s WHERE s.sink_id IN (
+        SELECT g.sink_id FROM pgt_sink_batches AS g WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = g.source_relid) FOR UPDATE SKIP LOCKED);
     PERFORM drop_unused_staging('pgtrickle_sinks', staging.prefix)
     FROM (SELECT DISTINCT substring(c.relname FROM '^(sink_\d+)_') AS prefix FROM pg_class AS c WHERE c.relnamespace = 'pgtrickle_sinks'::regnamespace) AS staging
     WHERE staging.prefix NOT IN (SELECT format('sink_%s', s.sink_id) FROM pgt_sink_batches AS s);

@@ -6,7 +6,7 @@ AS $$
 DECLARE
     attribute pg_attribute;
 BEGIN
-    PERFORM check_loader(source, 'declare the event time of');
+    PERFORM check_loader(current_user, source, 'declare the event time of');
     PERFORM refuse_reserved_columns(source);
     SELECT * INTO attribute FROM pg_attribute AS a WHERE a.attrelid = source AND a.attname = column_name AND a.attnum > 0 AND NOT a.attisdropped;
     IF column_name IS NULL THEN
@@ -58,7 +58,7 @@ BEGIN
     kind := (SELECT a.atttypid::regtype::text FROM pg_attribute AS a WHERE a.attrelid = source AND a.attname = set_event_time.column_name);
     INSERT INTO pgt_event_times AS e (source_relid, source_name, column_name, column_type, time_zone, too_late, declared_at, declared_by, rows_before)
     VALUES (source, qualified_name(source), set_event_time.column_name, kind, set_event_time.time_zone, set_event_time.too_late,
-            clock_timestamp(), session_user, rows_inserted(source))
+            clock_timestamp(), current_user, rows_inserted(source))
     ON CONFLICT (source_relid) DO UPDATE
     SET source_name = EXCLUDED.source_name, column_name = EXCLUDED.column_name, column_type = EXCLUDED.column_type,
         time_zone = EXCLUDED.time_zone, too_late = EXCLUDED.too_late, declared_by = EXCLUDED.declared_by;
@@ -74,7 +74,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.unset_event_time(source regclass) RETURNS v
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    PERFORM check_loader(source, 'unset the event time of');
+    PERFORM check_loader(current_user, source, 'unset the event time of');
     IF EXISTS (SELECT FROM pgt_event_times AS e WHERE e.source_relid = source) THEN
         PERFORM lock_sources(ARRAY[source], 'ACCESS EXCLUSIVE', '{}');
         PERFORM drop_event_time(source);

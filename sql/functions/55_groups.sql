@@ -88,6 +88,43 @@ $$;
 COMMENT ON FUNCTION pgtrickle.check_group_kind(pgtrickle.pgt_watermark_groups) IS
     'Error 42804 if a source of the group, or another group that shares one, goes by the other kind of watermark.';
 
+-- Waiting less than deadlock_timeout means that we, not a loader, give way when both wait for each other.
+CREATE OR REPLACE FUNCTION pgtrickle.try_first_watermarks(sources regclass[]) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET lock_timeout = '400ms'
+AS $$
+BEGIN
+    INSERT INTO pgt_watermarks (source_relid, source_name, watermark, cut, advanced_at, last_seen_at, advanced_by)
+    SELECT s, '', '-infinity', current_cut(), clock_timestamp(), clock_timestamp(), current_user
+    FROM unnest(sources) AS s WHERE NOT EXISTS (SELECT FROM pgt_watermarks AS w WHERE w.source_relid = s) ORDER BY s::oid
+    ON CONFLICT (source_relid) DO NOTHING;
+    -- Whoever advances such a source for the first time waits for this transaction all the same.
+    DELETE FROM pgt_watermarks AS w WHERE w.source_relid = ANY (sources) AND w.watermark = '-infinity' AND w.source_name = '';
+    RETURN true;
+EXCEPTION
+    WHEN lock_not_available OR deadlock_detected THEN RETURN false;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.try_first_watermarks(regclass[]) IS
+    'Holds back the first watermarks of these sources until the transaction ends; false where a loader is about to give one.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.hold_first_watermarks(sources regclass[]) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    started CONSTANT timestamptz := clock_timestamp();
+BEGIN
+    WHILE NOT try_first_watermarks(sources) LOOP
+        IF clock_timestamp() > started + interval '10 seconds' THEN
+            RAISE EXCEPTION 'a loader has given one of these sources its first watermark in a transaction that is still open: %', array_to_string(sources, ', ')
+                USING ERRCODE = '55P03', CONSTRAINT = 'first_watermark', HINT = 'Have it commit, or end its session, and try again.';
+        END IF;
+        PERFORM pg_sleep(0.05);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.hold_first_watermarks(regclass[]) IS
+    'Holds back the first watermarks of these sources until the transaction ends: whichever comes second finds the other. Error 55P03 after 10 seconds.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.create_watermark_group(
         group_name text, sources text[], tolerance interval DEFAULT '0',
         stale_after interval DEFAULT NULL, on_stale text DEFAULT 'warn', idle_after interval DEFAULT NULL,
@@ -110,6 +147,7 @@ BEGIN
     created.sources := group_sources(sources, search_path);
     -- Against the first watermarks of its sources, and against other groups; only then is looked for them.
     LOCK TABLE pgt_watermark_groups IN SHARE ROW EXCLUSIVE MODE;
+    PERFORM hold_first_watermarks(created.sources);
     PERFORM check_group_kind(created);
     INSERT INTO pgt_watermark_groups AS g (group_name, sources, tolerance, batch_tolerance, stale_after, on_stale, idle_after)
     VALUES (group_name, created.sources, created.tolerance, batch_tolerance, stale_after, on_stale, idle_after)
@@ -159,6 +197,7 @@ BEGIN
     altered.sources := COALESCE(new_sources, altered.sources);
     PERFORM check_tolerance(altered);
     PERFORM check_limits(altered.stale_after, altered.on_stale, altered.idle_after);
+    PERFORM hold_first_watermarks(altered.sources);
     PERFORM check_group_kind(altered);
     UPDATE pgt_watermark_groups AS g
     SET sources = altered.sources, tolerance = altered.tolerance, batch_tolerance = altered.batch_tolerance,

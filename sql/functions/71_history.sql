@@ -49,6 +49,29 @@ $$;
 COMMENT ON FUNCTION pgtrickle.merge_late_changes(timestamptz) IS
     'Adds old entries of the ledger of late changes to the newest of the same row or group, and deletes them.';
 
+-- A loader may hold a row of its own source for as long as it likes: that one is left for the next time.
+CREATE OR REPLACE FUNCTION pgtrickle.forget_dropped_sources() RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    DELETE FROM pgt_source_gates AS g WHERE g.source_relid IN (
+        SELECT s.source_relid FROM pgt_source_gates AS s WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.source_relid) FOR UPDATE SKIP LOCKED);
+    DELETE FROM pgt_source_limits AS l WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.source_relid);
+    DELETE FROM pgt_late_rows AS l WHERE l.late_id IN (
+        SELECT s.late_id FROM pgt_late_rows AS s WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.source_relid) FOR UPDATE SKIP LOCKED);
+    DELETE FROM pgt_loaders AS l WHERE to_regrole(quote_ident(l.loader)) IS NULL OR NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.source_relid);
+    -- Of a source in a group it must stay known that it has come so far.
+    DELETE FROM pgt_watermarks AS w WHERE w.source_relid IN (
+        SELECT s.source_relid FROM pgt_watermarks AS s
+        WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.source_relid)
+            AND NOT EXISTS (SELECT FROM pgt_watermark_groups AS g WHERE s.source_relid = ANY (g.sources)) FOR UPDATE SKIP LOCKED);
+    DELETE FROM pgt_watermark_history AS h WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = h.source_relid)
+        AND NOT EXISTS (SELECT FROM pgt_watermarks AS w WHERE w.source_relid = h.source_relid);
+    DELETE FROM pgt_moved_rows AS m WHERE pg_visible_in_snapshot(m.moved_by, pg_current_snapshot());
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.forget_dropped_sources() IS 'Forgets what is known of tables and roles that are gone. Waits for nobody.';
+
 -- Watermarks at which sources agree never move back, so of the advances that all have passed only the newest can still
 -- be asked for. One that is missing could at worst make hold_back wait for a newer agreement: it never reads beyond an
 -- advance that it finds.
@@ -73,9 +96,7 @@ BEGIN
     DELETE FROM pgt_alerts AS a WHERE a.closed_at < oldest;
     PERFORM merge_late_changes(oldest);
     -- Another table may get the number of one that was dropped.
-    DELETE FROM pgt_source_gates AS g WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = g.source_relid);
-    DELETE FROM pgt_source_limits AS l WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.source_relid);
-    DELETE FROM pgt_late_rows AS l WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.source_relid);
+    PERFORM forget_dropped_sources();
     PERFORM drop_event_time(e.source_relid) FROM pgt_event_times AS e WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = e.source_relid);
     PERFORM forget_late_rows(oldest);
     PERFORM forget_sinks();

@@ -1,16 +1,17 @@
--- Waiting for a stream table, and refusing to read a stale one. SECURITY DEFINER: readers have no rights on the catalog.
+-- Waiting for a stream table, and refusing to read a stale one. Readers have no rights on the catalog: what they call runs
+-- with their own, and calls functions that run with those of the owner and tell nothing but how far a refresh came.
 
 CREATE OR REPLACE FUNCTION pgtrickle.readable_stream_table(name text, search_path text) RETURNS integer
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     id CONSTANT integer := stream_table_id(name, search_path);
-    relation CONSTANT regclass := (SELECT t.pgt_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = id);
+    relation CONSTANT regclass := stream_table_relation(id);
 BEGIN
-    IF NOT caller_reads(relation) THEN
+    IF COALESCE(has_table_privilege(relation, 'SELECT'), false) IS FALSE THEN
         RAISE EXCEPTION 'permission denied for stream table %', qualified_name(relation)
             USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
-                  HINT = format('GRANT SELECT ON %s TO %I.', qualified_name(relation), calling_role());
+                  HINT = format('GRANT SELECT ON %s TO %I.', qualified_name(relation), current_user);
     END IF;
     RETURN id;
 END
@@ -29,8 +30,8 @@ BEGIN
     RETURN CASE
         WHEN known.paused THEN 'it is paused'
         WHEN known.tier = 'frozen' THEN 'its tier is frozen'
-        WHEN known.status = 'SUSPENDED' THEN format('it is suspended after %s failed refreshes: %s', known.consecutive_failures, known.last_error)
-        WHEN known.last_error IS NOT NULL THEN format('its last refresh failed: %s', known.last_error)
+        WHEN known.status = 'SUSPENDED' THEN format('it is suspended after %s failed refreshes: %s', known.consecutive_failures, without_values(known.last_error, known.last_sqlstate))
+        WHEN known.last_error IS NOT NULL THEN format('its last refresh failed: %s', without_values(known.last_error, known.last_sqlstate))
         WHEN verdict.decision <> 'run'
             OR NOT (wanted IS NULL OR reaches(ROW(verdict.effective_watermark, verdict.effective_batch)::progress, wanted)) THEN verdict.reason
         WHEN known.last_skip_reason IS NOT NULL THEN format('its last refresh was skipped: %s', known.last_skip_reason)
@@ -96,17 +97,13 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.refuse_late(integer, pgtrickle.progress, interval) IS 'Error 57014: the time for waiting is over.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.await_progress(
-        stream_table text, wanted pgtrickle.progress, timeout interval, search_path text) RETURNS pgtrickle.progress
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle.reach(id integer, stream_table text, wanted pgtrickle.progress, timeout interval) RETURNS pgtrickle.progress
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
-    id integer;
     deadline timestamptz;
     shown progress;
 BEGIN
-    PERFORM check_wait(wanted, timeout);
-    id := readable_stream_table(stream_table, search_path);
     LOOP
         -- VOLATILE at READ COMMITTED: each statement takes a snapshot of its own.
         SELECT t.effective_watermark, t.effective_batch INTO shown FROM pgt_stream_tables AS t WHERE t.pgt_id = id;
@@ -127,13 +124,25 @@ BEGIN
     RETURN shown;
 END
 $$;
+COMMENT ON FUNCTION pgtrickle.reach(integer, text, pgtrickle.progress, interval) IS
+    'Waits until the stream table of this number is complete through an event time or a batch, and returns how far it is.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.await_progress(
+        stream_table text, wanted pgtrickle.progress, timeout interval, search_path text) RETURNS pgtrickle.progress
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    PERFORM check_wait(wanted, timeout);
+    RETURN reach(readable_stream_table(stream_table, search_path), stream_table, wanted, timeout);
+END
+$$;
 COMMENT ON FUNCTION pgtrickle.await_progress(text, pgtrickle.progress, interval, text) IS
-    'Waits until the stream table is complete through an event time or a batch, and returns how far it is.';
+    'Waits until the stream table is complete through an event time or a batch, and returns how far it is; error 42501 unless the caller may read it.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.wait_for(
         stream_table text, watermark timestamptz, timeout interval DEFAULT '30 seconds',
         search_path text DEFAULT current_setting('search_path')) RETURNS timestamptz
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
     RETURN (await_progress(stream_table, ROW(watermark, NULL)::progress, timeout, search_path)).watermark;
@@ -146,7 +155,7 @@ COMMENT ON FUNCTION pgtrickle.wait_for(text, timestamptz, interval, text) IS
 CREATE OR REPLACE FUNCTION pgtrickle.wait_for(
         stream_table text, watermark bigint, timeout interval DEFAULT '30 seconds',
         search_path text DEFAULT current_setting('search_path')) RETURNS bigint
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
     RETURN (await_progress(stream_table, ROW(NULL, watermark)::progress, timeout, search_path)).batch;
@@ -158,7 +167,7 @@ COMMENT ON FUNCTION pgtrickle.wait_for(text, bigint, interval, text) IS
 CREATE OR REPLACE FUNCTION pgtrickle.wait_for(
         stream_table text, watermark text, timeout interval DEFAULT '30 seconds',
         search_path text DEFAULT current_setting('search_path')) RETURNS timestamptz
-    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
     RETURN (await_progress(stream_table, ROW(watermark::timestamptz, NULL)::progress, timeout, search_path)).watermark;
@@ -168,7 +177,7 @@ COMMENT ON FUNCTION pgtrickle.wait_for(text, text, interval, text) IS
     'The same for an event time that comes as text: what is in quotes is never a batch number.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.refuse_stale(p_pgt_id integer, staleness interval, max_staleness interval) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
     SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
 AS $$
 DECLARE
@@ -185,9 +194,16 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.refuse_stale(integer, interval, interval) IS 'Error 40001: the data is older than was asked for, or there is none.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.filled_at(p_pgt_id integer) RETURNS timestamptz
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT t.data_timestamp FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id
+$$;
+COMMENT ON FUNCTION pgtrickle.filled_at(integer) IS 'Of when the data of the stream table of this number is, or NULL.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.assert_fresh(
         stream_table text, max_staleness interval, search_path text DEFAULT current_setting('search_path')) RETURNS interval
-    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     id integer;
@@ -198,7 +214,7 @@ BEGIN
     END IF;
     id := readable_stream_table(stream_table, search_path);
     -- STABLE: read under the snapshot of the calling query, so this is the age of the rows that the query itself sees.
-    staleness := clock_timestamp() - (SELECT t.data_timestamp FROM pgt_stream_tables AS t WHERE t.pgt_id = id);
+    staleness := clock_timestamp() - filled_at(id);
     IF (staleness <= max_staleness) IS NOT TRUE THEN
         PERFORM refuse_stale(id, staleness, max_staleness);
     END IF;

@@ -1,12 +1,5 @@
--- Introspection. SECURITY DEFINER so that a monitor needs no rights on the catalog; what might show data of a stream
--- table (errors) is kept from those who may not read it.
-
-CREATE OR REPLACE FUNCTION pgtrickle.caller_reads(relation regclass) RETURNS boolean
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
-AS $$
-    SELECT COALESCE(has_table_privilege(calling_role(), relation, 'SELECT'), false)
-$$;
-COMMENT ON FUNCTION pgtrickle.caller_reads(regclass) IS 'Whether the caller may read a relation.';
+-- Introspection. SECURITY DEFINER so that a monitor needs no rights on the catalog; what might show data of sources
+-- (errors) is read through views that show it to those only who may read it.
 
 CREATE OR REPLACE FUNCTION pgtrickle.watermarks()
     RETURNS TABLE (source text, watermark timestamptz, advanced_at timestamptz, last_seen_at timestamptz, advanced_by text, lsn pg_lsn,
@@ -94,7 +87,7 @@ COMMENT ON FUNCTION pgtrickle.watermark_status() IS
     'The reason also says which stream tables that hold back cannot be read there, and of an aligned group waiting_for is what they wait for. Of a group that goes by '
     'batch numbers the columns named for batches are filled instead.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.pgt_status()
+CREATE OR REPLACE FUNCTION pgtrickle.status_rows()
     RETURNS TABLE (pgt_id integer, stream_table text, status text, refresh_mode text, schedule text, watermark_gating text, decision text, reason text,
                    effective_watermark timestamptz, data_timestamp timestamptz, last_refresh_at timestamptz, staleness interval,
                    last_action text, last_error text, tier text, paused boolean, next_due_at timestamptz, consecutive_failures integer,
@@ -104,15 +97,49 @@ AS $$
     SELECT t.pgt_id, format('%I.%I', t.pgt_schema, t.pgt_name), t.status, t.refresh_mode, t.schedule, g.gating, g.decision, g.reason,
            t.effective_watermark, t.data_timestamp, t.last_refresh_at, clock_timestamp() - t.data_timestamp,
            (SELECT h.action FROM pgt_refresh_history AS h WHERE h.pgt_id = t.pgt_id ORDER BY h.refresh_id DESC LIMIT 1),
-           CASE WHEN caller_reads(t.pgt_relid) THEN t.last_error WHEN t.last_error IS NOT NULL THEN 'hidden: you may not read the stream table' END,
+           without_values(t.last_error, t.last_sqlstate),
            t.tier, t.paused, t.next_due_at, t.consecutive_failures, t.retry_at, t.fuse_blown_at,
            effective_schedule(t), is_due(t), t.effective_batch,
            CASE WHEN caller_reads(t.pgt_relid) THEN t.planner_defect WHEN t.planner_defect IS NOT NULL THEN 'hidden: you may not read the stream table' END
     FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_decision(t.pgt_id) AS g
     ORDER BY 2
 $$;
+COMMENT ON FUNCTION pgtrickle.status_rows() IS
+    'The rows of pgt_status(), with errors as everybody may see them.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.pgt_status()
+    RETURNS TABLE (pgt_id integer, stream_table text, status text, refresh_mode text, schedule text, watermark_gating text, decision text, reason text,
+                   effective_watermark timestamptz, data_timestamp timestamptz, last_refresh_at timestamptz, staleness interval,
+                   last_action text, last_error text, tier text, paused boolean, next_due_at timestamptz, consecutive_failures integer,
+                   retry_at timestamptz, fuse_blown_at timestamptz, effective_schedule text, due boolean, effective_batch bigint)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT s.pgt_id, s.stream_table, s.status, s.refresh_mode, s.schedule, s.watermark_gating, s.decision, s.reason,
+           s.effective_watermark, s.data_timestamp, s.last_refresh_at, s.staleness, s.last_action, COALESCE(e.last_error,
+           s.last_error), s.tier, s.paused, s.next_due_at, s.consecutive_failures, s.retry_at, s.fuse_blown_at,
+           s.effective_schedule, s.due, s.effective_batch
+    FROM status_rows() AS s LEFT JOIN pgt_readable_errors AS e USING (pgt_id) ORDER BY 2
+$$;
 COMMENT ON FUNCTION pgtrickle.pgt_status() IS
     'Every stream table: how fresh it is, whether it may refresh now and why, and what pytrickle itself failed on (planner_defect), if it did.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.history_rows(p_pgt_id integer, max_rows integer)
+    RETURNS TABLE (refresh_id bigint, stream_table text, action text, status text, initiated_by text, reason text,
+                   started_at timestamptz, finished_at timestamptz, delta_rows bigint,
+                   rows_inserted bigint, rows_deleted bigint, effective_watermark timestamptz, data_timestamp timestamptz, error text,
+                   effective_batch bigint)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT h.refresh_id, format('%I.%I', t.pgt_schema, t.pgt_name), h.action, h.status, h.initiated_by, h.reason, h.started_at, h.finished_at,
+           h.delta_rows, h.rows_inserted, h.rows_deleted, h.effective_watermark, h.data_timestamp,
+           without_values(h.error, h.sqlstate),
+           h.effective_batch
+    FROM pgt_refresh_history AS h JOIN pgt_stream_tables AS t USING (pgt_id)
+    WHERE p_pgt_id IS NULL OR h.pgt_id = p_pgt_id
+    ORDER BY h.refresh_id DESC LIMIT max_rows
+$$;
+COMMENT ON FUNCTION pgtrickle.history_rows(integer, integer) IS
+    'The rows of refresh_history(), with errors as everybody may see them.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.refresh_history(
         name text DEFAULT NULL, max_rows integer DEFAULT 20, search_path text DEFAULT current_setting('search_path'))
@@ -120,19 +147,16 @@ CREATE OR REPLACE FUNCTION pgtrickle.refresh_history(
                    started_at timestamptz, finished_at timestamptz, delta_rows bigint,
                    rows_inserted bigint, rows_deleted bigint, effective_watermark timestamptz, data_timestamp timestamptz, error text,
                    effective_batch bigint)
-    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     id CONSTANT integer := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
 BEGIN
     RETURN QUERY
-    SELECT h.refresh_id, format('%I.%I', t.pgt_schema, t.pgt_name), h.action, h.status, h.initiated_by, h.reason, h.started_at, h.finished_at,
-           h.delta_rows, h.rows_inserted, h.rows_deleted, h.effective_watermark, h.data_timestamp,
-           CASE WHEN caller_reads(t.pgt_relid) THEN h.error WHEN h.error IS NOT NULL THEN 'hidden: you may not read the stream table' END,
-           h.effective_batch
-    FROM pgt_refresh_history AS h JOIN pgt_stream_tables AS t USING (pgt_id)
-    WHERE id IS NULL OR h.pgt_id = id
-    ORDER BY h.refresh_id DESC LIMIT max_rows;
+    SELECT h.refresh_id, h.stream_table, h.action, h.status, h.initiated_by, h.reason, h.started_at, h.finished_at, h.delta_rows,
+           h.rows_inserted, h.rows_deleted, h.effective_watermark, h.data_timestamp, COALESCE(e.error, h.error), h.effective_batch
+    FROM history_rows(id, max_rows) AS h LEFT JOIN pgt_readable_history AS e USING (refresh_id)
+    ORDER BY h.refresh_id DESC;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.refresh_history(text, integer, text) IS

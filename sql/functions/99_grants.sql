@@ -1,43 +1,119 @@
--- Who may call what: loaders advance, anybody looks, the rest belongs to the installing role.
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pgtrickle FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION
-    pgtrickle.advance_watermark(regclass, timestamptz),
-    pgtrickle.advance_watermark(regclass, bigint),
-    pgtrickle.advance_watermark(regclass, text),
-    pgtrickle.watermarks(),
-    pgtrickle.watermark_history(regclass),
-    pgtrickle.watermark_groups(),
-    pgtrickle.watermark_status(),
-    pgtrickle.pgt_status(),
-    pgtrickle.refresh_groups(),
-    pgtrickle.refresh_history(text, integer, text),
-    pgtrickle.dependency_tree(),
-    pgtrickle.dag(),
-    pgtrickle.wait_for(text, timestamptz, interval, text),
-    pgtrickle.wait_for(text, bigint, interval, text),
-    pgtrickle.wait_for(text, text, interval, text),
-    pgtrickle.assert_fresh(text, interval, text),
-    pgtrickle.gate_source(regclass, text),
-    pgtrickle.ungate_source(regclass),
-    pgtrickle.mark_idle(regclass),
-    pgtrickle.create_sink_staging(regclass, text, text[]),
-    pgtrickle.drop_sink_staging(regclass, text),
-    pgtrickle.drop_sink(regclass, text),
-    pgtrickle.staged_rows(text),
-    pgtrickle.staged_event_time(regclass, text),
-    pgtrickle.watermark_of(regclass),
-    pgtrickle.claim_sink_batch(regclass, text, text, bigint, bigint, numeric),
-    pgtrickle.source_gates(),
-    pgtrickle.event_times(),
-    pgtrickle.late_rows(regclass, text, integer),
-    pgtrickle.claim_late_rows(regclass, bigint[]),
-    pgtrickle.replay_late_rows(regclass, bigint[], boolean, text),
-    pgtrickle.discard_late_rows(regclass, bigint[]),
-    pgtrickle.watermark_metrics(),
-    pgtrickle.bootstrap_gate_status(),
-    pgtrickle.alerts(integer),
-    pgtrickle.late_changes(text, integer, text),
-    pgtrickle.windows()
-TO PUBLIC;
--- Whoever calls these through the Python client has the versions compared first.
-GRANT SELECT ON pgtrickle.pgt_schema_version TO PUBLIC;
+-- Who may call what: loaders advance, anybody looks, the rest belongs to the owner of the catalog. What somebody else was
+-- granted, by default privileges of whoever installs or since, is taken back.
+CREATE OR REPLACE FUNCTION pgtrickle.public_functions() RETURNS SETOF regprocedure
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT unnest(ARRAY[
+        'pgtrickle.advance_watermark(regclass, timestamptz)',
+        'pgtrickle.advance_watermark(regclass, bigint)',
+        'pgtrickle.advance_watermark(regclass, text)',
+        'pgtrickle.watermarks()',
+        'pgtrickle.watermark_history(regclass)',
+        'pgtrickle.watermark_groups()',
+        'pgtrickle.watermark_status()',
+        'pgtrickle.pgt_status()',
+        'pgtrickle.refresh_groups()',
+        'pgtrickle.refresh_history(text, integer, text)',
+        'pgtrickle.dependency_tree()',
+        'pgtrickle.dag()',
+        'pgtrickle.wait_for(text, timestamptz, interval, text)',
+        'pgtrickle.wait_for(text, bigint, interval, text)',
+        'pgtrickle.wait_for(text, text, interval, text)',
+        'pgtrickle.assert_fresh(text, interval, text)',
+        'pgtrickle.gate_source(regclass, text)',
+        'pgtrickle.ungate_source(regclass)',
+        'pgtrickle.mark_idle(regclass)',
+        'pgtrickle.create_sink_staging(regclass, text, text[])',
+        'pgtrickle.drop_sink_staging(regclass, text)',
+        'pgtrickle.drop_sink(regclass, text)',
+        'pgtrickle.staged_rows(text)',
+        'pgtrickle.staged_event_time(regclass, text)',
+        'pgtrickle.watermark_of(regclass)',
+        'pgtrickle.claim_sink_batch(regclass, text, text, bigint, bigint, numeric)',
+        'pgtrickle.source_gates()',
+        'pgtrickle.event_times()',
+        'pgtrickle.late_rows(regclass, text, integer)',
+        'pgtrickle.replay_late_rows(regclass, bigint[], boolean, text)',
+        'pgtrickle.discard_late_rows(regclass, bigint[])',
+        'pgtrickle.watermark_metrics()',
+        'pgtrickle.bootstrap_gate_status()',
+        'pgtrickle.alerts(integer)',
+        'pgtrickle.late_changes(text, integer, text)',
+        'pgtrickle.windows()',
+        'pgtrickle.grant_loader(regclass, name)',
+        'pgtrickle.revoke_loader(regclass, name)',
+        -- What these call with the rights of their caller: it tells nothing that is not told to everybody.
+        'pgtrickle.catalog_owner()',
+        'pgtrickle.qualified_name(regclass)',
+        'pgtrickle.relation_named(text, text)',
+        'pgtrickle.known_stream_table(regclass, text)',
+        'pgtrickle.stream_table_id(text, text)',
+        'pgtrickle.stream_table_relation(integer)',
+        'pgtrickle.refuse_value(text, text, text)',
+        'pgtrickle.check_choice(text, text, text[])',
+        'pgtrickle.late_limit(integer)',
+        'pgtrickle.reads_all(name, regclass)',
+        'pgtrickle.check_reads_all(name, regclass, text)',
+        'pgtrickle.distance(timestamptz, timestamptz)',
+        'pgtrickle.readable_stream_table(text, text)',
+        'pgtrickle.check_wait(pgtrickle.progress, interval)',
+        'pgtrickle.reach(integer, text, pgtrickle.progress, interval)',
+        'pgtrickle.await_progress(text, pgtrickle.progress, interval, text)',
+        'pgtrickle.refuse_stale(integer, interval, interval)',
+        'pgtrickle.filled_at(integer)',
+        'pgtrickle.status_rows()',
+        'pgtrickle.history_rows(integer, integer)'
+    ]::regprocedure[])
+$$;
+COMMENT ON FUNCTION pgtrickle.public_functions() IS 'The functions that every role may call.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.settle_grants() RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    callable regprocedure;
+BEGIN
+    PERFORM hand_over_everything();
+    FOR callable IN SELECT public_functions() LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO PUBLIC', callable);
+    END LOOP;
+    GRANT USAGE ON SCHEMA pgtrickle, pgtrickle_sinks TO PUBLIC;
+    -- Whoever calls these through the Python client has the versions compared first.
+    GRANT SELECT ON pgtrickle.pgt_schema_version TO PUBLIC;
+    GRANT SELECT ON pgtrickle.pgt_readable_late_rows, pgtrickle.pgt_readable_late_changes, pgtrickle.pgt_readable_errors, pgtrickle.pgt_readable_history TO PUBLIC;
+    GRANT INSERT (call, source, arguments), SELECT (result) ON pgtrickle.pgt_calls TO PUBLIC;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.settle_grants() IS 'Grants to everybody what is for everybody, and nothing else to anybody but the owner of the catalog.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.foreign_grants() RETURNS SETOF text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    WITH ours AS (
+        SELECT n.oid, n.nspname, n.nspowner, n.nspacl FROM pg_namespace AS n
+        WHERE n.nspname IN ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_sinks', 'pgtrickle_state')
+    ), granted(object, owner, acl, known) AS (
+        SELECT 'SCHEMA ' || nspname, nspowner, nspacl, CASE WHEN nspname IN ('pgtrickle', 'pgtrickle_sinks') THEN '{USAGE}'::text[] ELSE '{}' END FROM ours
+        UNION ALL
+        SELECT c.oid::regclass::text, c.relowner, c.relacl,
+               CASE WHEN c.relname = 'pgt_schema_version' OR c.relname LIKE 'pgt\_readable\_%' AND c.relname <> 'pgt_readable_tables' THEN '{SELECT}'::text[] ELSE '{}' END
+        FROM ours AS o JOIN pg_class AS c ON c.relnamespace = o.oid WHERE NOT (o.nspname = 'pgtrickle_sinks' AND c.relname LIKE 'sink\_%')
+        UNION ALL
+        SELECT format('%s (%I)', c.oid::regclass, a.attname), c.relowner, a.attacl, CASE WHEN c.relname = 'pgt_calls' THEN '{INSERT,SELECT}'::text[] ELSE '{}' END
+        FROM ours AS o JOIN pg_class AS c ON c.relnamespace = o.oid JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attacl IS NOT NULL
+        UNION ALL
+        SELECT p.oid::regprocedure::text, p.proowner, COALESCE(p.proacl, acldefault('f', p.proowner)),
+               CASE WHEN p.oid::regprocedure IN (SELECT public_functions()) THEN '{EXECUTE}'::text[] ELSE '{}' END
+        FROM ours AS o JOIN pg_proc AS p ON p.pronamespace = o.oid)
+    SELECT format('%s on %s to %s', string_agg(a.privilege_type, ', ' ORDER BY a.privilege_type), g.object,
+                  CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END)
+    FROM granted AS g CROSS JOIN LATERAL aclexplode(g.acl) AS a
+    WHERE a.grantee <> g.owner AND NOT (a.grantee = 0 AND a.privilege_type = ANY (g.known))
+    GROUP BY g.object, a.grantee ORDER BY 1
+$$;
+COMMENT ON FUNCTION pgtrickle.foreign_grants() IS 'What somebody was granted on the catalog that settle_grants() would take back.';
+
+-- A catalog that is upgraded remembers from now on.
+SELECT pgtrickle.stamp_capture(t.source_relid) FROM pgtrickle.pgt_change_tracking AS t WHERE t.trigger_stamp IS NULL;
+
+SELECT pgtrickle.settle_grants();

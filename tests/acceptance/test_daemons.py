@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from pytrickle.apply.claim import LOCK_CLASS
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.waiting import wait_for, wait_until_blocked
@@ -20,7 +19,8 @@ from tests.waiting import wait_for, wait_until_blocked
 RUN = [sys.executable, "-W", "ignore", "-c", "from pytrickle.cli import main; main()", "run"]
 KILLS = 20
 # Where the leader stands when it is killed: reading the delta, or about to write.
-READING, WRITING = "SELECT pg_advisory_lock(4711)", f"SELECT pg_advisory_lock({LOCK_CLASS}, 1)"
+READING = "SELECT pg_advisory_lock(4711)"
+WRITING = "SELECT FROM pgtrickle.pgt_stream_tables WHERE pgt_id = 1 FOR UPDATE"
 SLOWLY = """
 CREATE FUNCTION slowly(amount int) RETURNS int IMMUTABLE LANGUAGE plpgsql SET lock_timeout = 0 AS $$
 BEGIN
@@ -94,7 +94,7 @@ def is_exact(db: Database) -> bool:
 
 
 def test_a_leader_killed_in_mid_tick_is_followed_and_nothing_is_lost_or_doubled(shop: Database, tmp_path: Path) -> None:
-    locker = shop.connect()
+    locker = shop.connect(autocommit=False)
     with daemons(shop, tmp_path) as started:
         leader = start(shop, tmp_path, started)
         wait_for(lambda: leader.leads, "the first daemon to lead")
@@ -105,10 +105,11 @@ def test_a_leader_killed_in_mid_tick_is_followed_and_nothing_is_lost_or_doubled(
             shop.execute(f"INSERT INTO orders VALUES ({100 + number}, {number % 5}, 1)")
             shop.execute(f"UPDATE orders SET amount = amount + 1 WHERE id = {number + 1}")
             shop.execute(f"DELETE FROM orders WHERE id = {90 + number}")
-            wait_until_blocked(shop, "advisory" if obstacle == WRITING else "slowly")
+            wait_until_blocked(shop, "FOR UPDATE" if obstacle == WRITING else "slowly")
             wait_for(lambda: heir.stands_by, "the second daemon to stand by")  # noqa: B023
             assert leader.end(signal.SIGKILL) == -signal.SIGKILL
             locker.execute("SELECT pg_advisory_unlock_all()")
+            locker.commit()
             wait_for(lambda: heir.leads, "the second daemon to take over")  # noqa: B023
             wait_for(lambda: is_exact(shop), f"the stream table to be right after kill {number + 1}")
             leader = heir

@@ -11,7 +11,6 @@ import pytest
 
 import pytrickle
 from pytrickle import errors
-from pytrickle.apply.claim import LOCK_CLASS
 from pytrickle.catalog import session
 from pytrickle.errors import PytrickleError
 from tests.acceptance.conftest import Shop, assert_explained
@@ -123,7 +122,10 @@ $$
 """
 # Whose session the server ends while it waits for which lock, and what the caller gets to see.
 ENDED: dict[str, tuple[str, type[PytrickleError]]] = {
-    f"SELECT pg_advisory_xact_lock({LOCK_CLASS}, 1)": ("pytrickle/refresher", errors.ConnectionLost),
+    "SELECT FROM pgtrickle.pgt_stream_tables WHERE pgt_id = 1 FOR UPDATE": (
+        "pytrickle/refresher",
+        errors.ConnectionLost,
+    ),
     "SELECT pg_advisory_xact_lock(4711)": ("pytrickle/spark", errors.SparkFailed),
 }
 

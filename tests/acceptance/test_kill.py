@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from pytrickle.apply.claim import LOCK_CLASS
 from tests.acceptance.conftest import Rows, Shop
 from tests.waiting import wait_for, wait_until_blocked
 
@@ -98,7 +97,11 @@ def frontier(shop: Shop) -> tuple[object, ...]:
 # Where the refresher is stopped: what is locked, what it then waits in, and what it has already done by then.
 STEPS = {
     "before staging": ("SELECT pg_advisory_xact_lock(4711)", "pgt_read", False),
-    "between staging and apply": (f"SELECT pg_advisory_xact_lock({LOCK_CLASS}, 1)", "pg_advisory_xact_lock", False),
+    "between staging and apply": (
+        "SELECT FROM pgtrickle.pgt_stream_tables WHERE pgt_id = 1 FOR UPDATE",
+        "FOR UPDATE",
+        False,
+    ),
     "inside the write transaction": (
         "LOCK pgtrickle.pgt_refresh_history IN EXCLUSIVE MODE",
         "INSERT INTO pgtrickle.pgt_refresh_history",

@@ -80,8 +80,7 @@ def test_a_loader_needs_no_rights_on_the_ledger(db: Database) -> None:
     loader = db.connect(user="loader")
     loader.execute("INSERT INTO events VALUES (1, %s), (2, %s)", (at("11:00"), at("09:00")))
     assert ledger(db, "arrived_by") == [(1, "loaded", "loader"), (2, "kept_out", "loader")]
-    for call in ("late_rows('events')", "replay_late_rows('events')", "discard_late_rows('events', '{2}')",
-                 "claim_late_rows('events')"):  # fmt: skip
+    for call in ("late_rows('events')", "replay_late_rows('events')", "discard_late_rows('events', '{2}')"):
         with refused("42501", "GRANT SELECT ON public.events TO loader", "insufficient_privilege"):
             loader.execute(f"SELECT pgtrickle.{call}")
     assert loader.execute("SELECT * FROM pgtrickle.late_rows()").fetchall() == []
@@ -96,7 +95,7 @@ def test_a_reader_may_list_and_only_who_may_insert_as_well_may_replay(db: Databa
     db.execute("GRANT SELECT ON events TO reader")
     reader = db.connect(user="reader")
     assert len(reader.execute("SELECT * FROM pgtrickle.late_rows()").fetchall()) == 1
-    for call in ("replay_late_rows('events')", "discard_late_rows('events', '{1}')", "claim_late_rows('events')"):
+    for call in ("replay_late_rows('events')", "discard_late_rows('events', '{1}')"):
         with refused("42501", "GRANT INSERT ON public.events TO reader", "insufficient_privilege"):
             reader.execute(f"SELECT pgtrickle.{call}")
     db.execute("GRANT INSERT ON events TO reader")

@@ -228,7 +228,7 @@ def test_a_load_without_late_rows_costs_one_call_and_does_not_open_the_ledger(db
         plan = [line for (line,) in loader.execute(load, (at(clock),)) if line.startswith("Trigger ")]
         return {re.sub(r"Trigger (\w+)_\d+: .*", r"\1", line): int(line.rpartition("calls=")[2]) for line in plan}
 
-    once = {"pgtrickle_limit": 1, "pgtrickle_late_insert": 1}
+    once = {"pgtrickle_late_insert": 1}
     assert calls("12:00") == once
     assert db.value(ledger_opened, loader.info.backend_pid) == 0
     assert calls("11:30") == once, "late, but not too late"

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.conftest import Database
+from tests.security.roles import owner_of_a_catalog
 from tests.sql.checks import catalog_state, create, refused
 
 
@@ -153,18 +154,9 @@ def test_a_temporary_table_is_refused_by_name(tables: Database) -> None:
 
 
 def test_missing_rights_are_refused(tables: Database) -> None:
-    tables.create_role("maker")
-    for grant in (
-        "GRANT ALL ON SCHEMA public, pgtrickle, pgtrickle_changes, pgtrickle_state TO maker",
-        "GRANT ALL ON ALL TABLES IN SCHEMA pgtrickle TO maker",
-        "GRANT ALL ON ALL SEQUENCES IN SCHEMA pgtrickle TO maker",
-        "GRANT ALL ON ALL FUNCTIONS IN SCHEMA pgtrickle TO maker",
-        "GRANT SELECT ON v TO maker",
-        "GRANT SELECT (a) ON t TO maker",
-    ):
-        tables.execute(grant)
-    maker = tables.connect()
-    maker.execute("SET SESSION AUTHORIZATION maker")
+    maker = owner_of_a_catalog(tables, "maker")
+    tables.execute("GRANT SELECT ON v TO maker")
+    tables.execute("GRANT SELECT (a) ON t TO maker")
     before = catalog_state(tables)
     for query, hint in (
         ("SELECT b FROM t", "GRANT SELECT ON public.t TO maker"),
@@ -187,19 +179,9 @@ def test_somebody_else_may_not_create_at_all(tables: Database) -> None:
 
 
 def test_row_level_security_that_applies_is_refused(tables: Database) -> None:
-    tables.create_role("maker")
-    for statement in (
-        "GRANT maker TO CURRENT_USER",
-        "GRANT ALL ON SCHEMA public, pgtrickle, pgtrickle_changes, pgtrickle_state TO maker",
-        "GRANT ALL ON ALL TABLES IN SCHEMA pgtrickle TO maker",
-        "GRANT ALL ON ALL SEQUENCES IN SCHEMA pgtrickle TO maker",
-        "GRANT ALL ON ALL FUNCTIONS IN SCHEMA pgtrickle TO maker",
-        "ALTER TABLE t OWNER TO maker",
-        "ALTER TABLE t ENABLE ROW LEVEL SECURITY",
-    ):
-        tables.execute(statement)
-    maker = tables.connect()
-    maker.execute("SET SESSION AUTHORIZATION maker")
+    maker = owner_of_a_catalog(tables, "maker")
+    tables.execute("ALTER TABLE t OWNER TO maker")
+    tables.execute("ALTER TABLE t ENABLE ROW LEVEL SECURITY")
     maker.execute("SELECT pgtrickle.create_stream_table('fine', 'SELECT a FROM t')")
     maker.execute("ALTER TABLE t FORCE ROW LEVEL SECURITY")
     with refused("0A000", "policies"):

@@ -69,14 +69,18 @@ def no_jar() -> str:
 
 
 def findings(dsn: str, **probes: Any) -> dict[str, Check]:
-    probes = {"find_java": lambda: "17", "find_jar": lambda: "a.jar", "verify_catalog": migrate.verify, **probes}
+    probes = {"find_java": lambda: "17", "find_jar": lambda: "a.jar", "verify_catalog": migrate.verify} | {
+        "trust": migrate.trust,
+        "grants": migrate.grants,
+        **probes,
+    }
     return {check.name: check for check in examine(dsn, Probes(**probes))}
 
 
 def test_an_installed_database_passes_every_check_of_the_server(every_db: Database) -> None:
     found = findings(every_db.dsn)
     assert [check for check in found.values() if not check.ok] == []
-    assert len(found) == 10
+    assert len(found) == 12
 
 
 def test_a_database_without_catalog_says_how_to_install_it(empty_db: Database) -> None:

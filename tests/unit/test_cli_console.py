@@ -1,0 +1,35 @@
+"""What reaches a terminal cannot steer it."""
+
+import io
+import json
+
+import pytest
+from rich.table import Table
+
+from pytrickle.cli import console
+from pytrickle.errors import PytrickleError
+
+HOSTILE = "a\x1b]0;owned\x07b\x9b2Jc\rd\u202ee"
+
+
+@pytest.mark.parametrize("as_table", [False, True])
+def test_terminal_escapes_in_names_and_values_are_spelled_out(as_table: bool) -> None:
+    stream = io.StringIO()
+    content: object = HOSTILE
+    if as_table:
+        content = Table("name")
+        content.add_row(HOSTILE)
+    console.console(stream).print(content)
+    shown = stream.getvalue()
+    assert not any(character in shown for character in "\x1b\x07\x9b\r\u202e")
+    assert "\\u001b]0;owned" in shown.replace("\n", "")
+
+
+def test_json_and_errors_hold_no_control_characters_either(capsys: pytest.CaptureFixture[str]) -> None:
+    console.show_json({"name": HOSTILE})
+    console.show_error(PytrickleError(HOSTILE, HOSTILE), as_json=False)
+    console.show_error(PytrickleError(HOSTILE, HOSTILE), as_json=True)
+    written = capsys.readouterr()
+    for text in (written.out, written.err):
+        assert not any(character in text for character in "\x1b\x07\x9b\r\u202e")
+    assert json.loads(written.out) == {"name": HOSTILE}
