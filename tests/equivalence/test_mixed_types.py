@@ -7,19 +7,14 @@ values of the other one, and every batch takes away one of several that do.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
-import pytrickle
 from pytrickle.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
 from tests.equivalence.runs import disable_jit
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.long
 
@@ -118,7 +113,6 @@ LEFT_OUT = {
     "pairs_among": {"citext, citext"},
     "group_behind": {"citext, text", "citext, varchar"},
 }
-THROUGH_SPARK = ("among", "missing", "shown_of_both", "optional_of_three", "counted", "chained", "united")
 
 
 def batches(pair: tuple[Side, Side], rng: Random) -> Iterator[str]:
@@ -152,12 +146,6 @@ def test_what_equals_one_value_of_another_type_stays_apart_where_the_engine_join
     _create_tables(db, pair)
     with local_client(db.dsn, small_delta_rows=0, direct_delta_rows=0) as (client, _):
         _play(db, client, pair, QUERIES)
-
-
-def test_what_equals_one_value_of_another_type_stays_apart_through_spark(db: Database, spark: "SparkSession") -> None:
-    _create_tables(db, "bigint, double")
-    with pytrickle.connect(db.dsn, spark, small_delta_rows=0, direct_delta_rows=0) as client:
-        _play(db, client, "bigint, double", {name: QUERIES[name] for name in THROUGH_SPARK})
 
 
 def _create_tables(db: Database, pair: str) -> None:
