@@ -1,49 +1,49 @@
 """The error tree: every failure pytrickle can explain, grouped by what the reader should do about it.
 A gated stream table is an answer, not an error.
 
-PytrickleError
-├── ConfigError                  correct the settings or the machine
-│   ├── JavaMissing
-│   ├── JdbcDriverMissing
-│   └── PackageMissing
-├── MigrationError               the catalog could not be installed or removed; nothing was changed
-├── CatalogError                 correct the call
-│   ├── NotInstalled
-│   ├── CatalogVersionMismatch
-│   ├── UnknownStreamTable
-│   ├── UnknownWatermarkGroup
-│   ├── StreamTableExists
-│   ├── WatermarkMovedBack
-│   ├── InvalidArgument
-│   ├── CycleDetected
-│   ├── NotRetained
-│   └── InsufficientPrivilege
-├── WatermarkError               correct how a loader finds its watermark
-│   ├── UnknownInput
-│   └── TooFewObservations
-├── PlanError                    correct the defining query or its refresh mode
-│   ├── QueryRefused
-│   └── NotDifferentiable
-├── RefreshError                 the stream table keeps its last contents
-│   ├── RefreshConflict          (retryable)
-│   ├── FuseBlown
-│   ├── FixpointNotReached
-│   ├── StagingFailed
-│   ├── StreamTableDrifted
-│   └── SparkFailed
-│       ├── EvaluationFailed
-│       ├── SparkOutOfMemory
-│       └── SparkLost            (retryable)
-├── NotYet                       (retryable) the data will come, or the hint says what keeps it
-│   ├── NotFresh
-│   └── WaitTimeout
-├── Defect                       report it
-└── DatabaseError                look at the server
-    ├── ConnectionLost           (retryable)
-    ├── SerializationFailure     (retryable)
-    │   └── LockTimeout          (retryable)
-    ├── StatementTimeout
-    └── DiskFull
+    PytrickleError
+    ├── ConfigError                  correct the settings or the machine
+    │   ├── JavaMissing
+    │   ├── JdbcDriverMissing
+    │   └── PackageMissing
+    ├── MigrationError               the catalog could not be installed or removed; nothing was changed
+    ├── CatalogError                 correct the call
+    │   ├── NotInstalled
+    │   ├── CatalogVersionMismatch
+    │   ├── UnknownStreamTable
+    │   ├── UnknownWatermarkGroup
+    │   ├── StreamTableExists
+    │   ├── WatermarkMovedBack
+    │   ├── InvalidArgument
+    │   ├── CycleDetected
+    │   ├── NotRetained
+    │   └── InsufficientPrivilege
+    ├── WatermarkError               correct how a loader finds its watermark
+    │   ├── UnknownInput
+    │   └── TooFewObservations
+    ├── PlanError                    correct the defining query or its refresh mode
+    │   ├── QueryRefused
+    │   └── NotDifferentiable
+    ├── RefreshError                 the stream table keeps its last contents
+    │   ├── RefreshConflict          (retryable)
+    │   ├── FuseBlown
+    │   ├── FixpointNotReached
+    │   ├── StagingFailed
+    │   ├── StreamTableDrifted
+    │   └── SparkFailed
+    │       ├── EvaluationFailed
+    │       ├── SparkOutOfMemory
+    │       └── SparkLost            (retryable)
+    ├── NotYet                       (retryable) the data will come, or the hint says what keeps it
+    │   ├── NotFresh
+    │   └── WaitTimeout
+    ├── Defect                       report it
+    └── DatabaseError                look at the server
+        ├── ConnectionLost           (retryable)
+        ├── SerializationFailure     (retryable)
+        │   └── LockTimeout          (retryable)
+        ├── StatementTimeout
+        └── DiskFull
 """
 
 from __future__ import annotations

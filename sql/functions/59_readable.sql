@@ -19,9 +19,9 @@ WHERE pg_catalog.pg_has_role(current_user, pgtrickle.catalog_owner(), 'USAGE') O
 COMMENT ON VIEW pgtrickle.pgt_readable_tables IS 'The stream tables of whose sources, at any depth, the reader may read every row.';
 
 CREATE OR REPLACE VIEW pgtrickle.pgt_readable_errors WITH (security_barrier) AS
-SELECT t.pgt_id, t.last_error FROM pgtrickle.pgt_stream_tables AS t
-WHERE t.last_error IS NOT NULL AND t.pgt_id IN (SELECT r.pgt_id FROM pgtrickle.pgt_readable_tables AS r);
-COMMENT ON VIEW pgtrickle.pgt_readable_errors IS 'What the last refreshes failed with, for those who may read every row of the sources.';
+SELECT t.pgt_id, t.last_error, t.planner_defect FROM pgtrickle.pgt_stream_tables AS t
+WHERE (t.last_error IS NOT NULL OR t.planner_defect IS NOT NULL) AND t.pgt_id IN (SELECT r.pgt_id FROM pgtrickle.pgt_readable_tables AS r);
+COMMENT ON VIEW pgtrickle.pgt_readable_errors IS 'What the last refreshes failed with, and what the planner stumbled over, for those who may read every row of the sources.';
 
 CREATE OR REPLACE VIEW pgtrickle.pgt_readable_history WITH (security_barrier) AS
 SELECT h.refresh_id, h.error FROM pgtrickle.pgt_refresh_history AS h

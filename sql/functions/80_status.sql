@@ -100,7 +100,7 @@ AS $$
            without_values(t.last_error, t.last_sqlstate),
            t.tier, t.paused, t.next_due_at, t.consecutive_failures, t.retry_at, t.fuse_blown_at,
            effective_schedule(t), is_due(t), t.effective_batch,
-           CASE WHEN caller_reads(t.pgt_relid) THEN t.planner_defect WHEN t.planner_defect IS NOT NULL THEN 'hidden: you may not read the stream table' END
+           without_values(t.planner_defect, 'planner defect')
     FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_decision(t.pgt_id) AS g
     ORDER BY 2
 $$;
@@ -111,13 +111,13 @@ CREATE OR REPLACE FUNCTION pgtrickle.pgt_status()
     RETURNS TABLE (pgt_id integer, stream_table text, status text, refresh_mode text, schedule text, watermark_gating text, decision text, reason text,
                    effective_watermark timestamptz, data_timestamp timestamptz, last_refresh_at timestamptz, staleness interval,
                    last_action text, last_error text, tier text, paused boolean, next_due_at timestamptz, consecutive_failures integer,
-                   retry_at timestamptz, fuse_blown_at timestamptz, effective_schedule text, due boolean, effective_batch bigint)
+                   retry_at timestamptz, fuse_blown_at timestamptz, effective_schedule text, due boolean, effective_batch bigint, planner_defect text)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     SELECT s.pgt_id, s.stream_table, s.status, s.refresh_mode, s.schedule, s.watermark_gating, s.decision, s.reason,
            s.effective_watermark, s.data_timestamp, s.last_refresh_at, s.staleness, s.last_action, COALESCE(e.last_error,
            s.last_error), s.tier, s.paused, s.next_due_at, s.consecutive_failures, s.retry_at, s.fuse_blown_at,
-           s.effective_schedule, s.due, s.effective_batch
+           s.effective_schedule, s.due, s.effective_batch, COALESCE(e.planner_defect, s.planner_defect)
     FROM status_rows() AS s LEFT JOIN pgt_readable_errors AS e USING (pgt_id) ORDER BY 2
 $$;
 COMMENT ON FUNCTION pgtrickle.pgt_status() IS
