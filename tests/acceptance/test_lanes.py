@@ -10,6 +10,7 @@ from threading import Event, get_ident
 import pytest
 
 import pytrickle
+from pytrickle.catalog import session
 from pytrickle.errors import ConnectionLost
 from tests.acceptance.conftest import Shop, at
 from tests.waiting import PATIENCE, wait_for, wait_until_blocked
@@ -22,6 +23,12 @@ TABLES = {
     "merged": "SELECT l.id, l.amount, r.customer FROM left_report l JOIN right_report r USING (id)",
     "deeper": "SELECT id, amount FROM left_report WHERE amount > 0",
 }
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a refresh wait for the locks by which these tests stop it for as long as they want."""
+    monkeypatch.setattr(session, "PATIENCE", "60s")
 
 
 @pytest.fixture
