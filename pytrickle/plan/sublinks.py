@@ -16,6 +16,7 @@ from pytrickle.plan.block import Block
 from pytrickle.plan.correlate import indicator
 from pytrickle.plan.fold import MAX_BLOCKS, fitting
 from pytrickle.plan.logic import COMPARISONS, conjuncts, truth
+from pytrickle.plan.one_time import pulled_out
 from pytrickle.plan.rowwise import embedded, reads_no_table
 from pytrickle.plan.scalar import array_cases, scalar_cases
 from pytrickle.plan.scope import HOISTED, SUBLINK, Ctes, Names, resolve
@@ -154,6 +155,8 @@ def _sublink(reader: Reader, block: Block, node: exp.Expr, context: Context, dir
     if reads_no_table(node):
         return [(block, embedded(reader, node, block.names, context.outer))]
     match node:
+        case exp.Exists() if pulled := pulled_out(node, reader.definition.aggregates):
+            return _both(reader, block, pulled, context, direct)
         case exp.Exists():
             return _present(reader, block, reader.rows(node.this, Context(context.ctes, scope, block)))
         case exp.In():
@@ -164,6 +167,14 @@ def _sublink(reader: Reader, block: Block, node: exp.Expr, context: Context, dir
             return scalar_cases(reader, block, node, Context(context.ctes, scope, block))
         case _:
             return _quantified(reader, block, node, Context(context.ctes, scope, block), direct)
+
+
+def _both(reader: Reader, block: Block, parts: tuple[exp.Expr, ...], context: Context, direct: bool) -> list[Case]:
+    """List the cases of several conditions at once, none of which is ever NULL."""
+    condition = exp.and_(*(part.copy() for part in parts))
+    if direct:
+        return [(each, truth(True)) for each in filtered(reader, block, condition, context)]
+    return [(each, value) for each, (value,) in _cases(reader, block, [condition], context, False)]
 
 
 def _present(reader: Reader, block: Block, inner: tuple[Block, ...], negated: bool = False) -> list[Case]:
