@@ -18,6 +18,7 @@ from pytrickle.plan.correlate import indicator
 from pytrickle.plan.equated import equated
 from pytrickle.plan.fold import MAX_BLOCKS, fitting
 from pytrickle.plan.logic import COMPARISONS, conjuncts, no_value, truth
+from pytrickle.plan.one_time import pulled_out
 from pytrickle.plan.rowwise import embedded, reads_no_table
 from pytrickle.plan.scalar import array_cases, scalar_cases
 from pytrickle.plan.scope import HOISTED, SUBLINK, Ctes, Names, resolve
@@ -164,6 +165,8 @@ def _sublink(reader: Reader, block: Block, node: exp.Expr, context: Context, dir
         return [(block, embedded(reader, node, block.names, context.outer))]
     inside = context.within(block)
     match node:
+        case exp.Exists() if pulled := pulled_out(node, reader.definition.aggregates):
+            return _both(reader, block, pulled, context, direct)
         case exp.Exists():
             return _present(reader, block, reader.rows(node.this, inside))
         case exp.In():
@@ -174,6 +177,14 @@ def _sublink(reader: Reader, block: Block, node: exp.Expr, context: Context, dir
             return scalar_cases(reader, block, node, inside)
         case _:
             return _quantified(reader, block, node, inside, direct)
+
+
+def _both(reader: Reader, block: Block, parts: tuple[exp.Expr, ...], context: Context, direct: bool) -> list[Case]:
+    """List the cases of several conditions at once, none of which is ever NULL."""
+    condition = exp.and_(*(part.copy() for part in parts))
+    if direct:
+        return [(each, truth(True)) for each in filtered(reader, block, condition, context)]
+    return [(each, value) for each, (value,) in _cases(reader, block, [condition], context, False)]
 
 
 def _present(reader: Reader, block: Block, inner: tuple[Block, ...], negated: bool = False) -> list[Case]:

@@ -88,6 +88,7 @@ def _play(db: Database, case: Case, **settings: Any) -> None:
             for result in client.tick():
                 told = f"{case.id}: {result.stream_table}: {result.action}, {result.error or result.reason}"
                 assert result.action in ANY_ACTION, f"{told}, after: {batch}"
+                assert "failed" not in result.reason, f"{told}, after: {batch}"
             with db.connect() as connection:
                 for number, query in enumerate(case.queries):
                     wrong = differences(connection, f"st{number}", f"TABLE expected{number}", query[0] == "=")

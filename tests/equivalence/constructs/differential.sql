@@ -522,3 +522,14 @@ SELECT b.id, id_and_key(a) AS s, count(a) AS n FROM b LEFT JOIN a ON a.k = b.k G
 
 -- aggregate_within_a_subquery
 SELECT a.k, count(*) AS n FROM a GROUP BY a.k HAVING EXISTS (SELECT 1 FROM b WHERE b.id <= sum(DISTINCT a.s) FILTER (WHERE a.s > 0));
+-- exists_within_exists_that_reads_rows_two_levels_up
+SELECT x.id, y.id AS other FROM a AS x JOIN a AS y ON x.k = y.k
+WHERE EXISTS (SELECT FROM b WHERE b.k = y.s AND NOT EXISTS (SELECT FROM keyless AS c WHERE c.k = x.s));
+
+-- no_exists_within_exists_as_a_value
+SELECT x.id, EXISTS (SELECT FROM b WHERE b.k = x.k AND (EXISTS (SELECT FROM keyless AS c WHERE c.k = x.s) OR x.s > 2)) AS found,
+    NOT EXISTS (SELECT FROM b WHERE b.id = x.s AND x.k NOT IN (SELECT c.k FROM keyless AS c)) AS missing
+FROM a AS x;
+
+-- an_aggregate_has_a_row_whatever_exists
+SELECT x.id FROM a AS x WHERE EXISTS (SELECT count(*) FROM b WHERE EXISTS (SELECT FROM keyless AS c WHERE c.k = x.s));
