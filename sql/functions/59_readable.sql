@@ -3,7 +3,7 @@
 CREATE OR REPLACE VIEW pgtrickle.pgt_readable_late_changes WITH (security_barrier) AS
 SELECT pg_catalog.format('%I.%I', t.pgt_schema, t.pgt_name) AS stream_table, l.*
 FROM pgtrickle.pgt_late_changes AS l JOIN pgtrickle.pgt_stream_tables AS t USING (pgt_id)
-WHERE t.pgt_id = ANY (ARRAY(SELECT s.pgt_id FROM pgtrickle.pgt_stream_tables AS s WHERE s.output_mode = 'append' AND pgtrickle.reads_all(current_user, s.pgt_relid)));
+WHERE t.pgt_id = ANY (ARRAY(SELECT s.pgt_id FROM pgtrickle.pgt_stream_tables AS s WHERE pgtrickle.reads_all(current_user, s.pgt_relid)));
 COMMENT ON VIEW pgtrickle.pgt_readable_late_changes IS 'The ledger of late changes, of the stream tables of which the reader may read every row.';
 
 CREATE OR REPLACE VIEW pgtrickle.pgt_readable_tables WITH (security_barrier) AS
@@ -32,6 +32,6 @@ CREATE OR REPLACE FUNCTION pgtrickle.without_values(error text, sqlstate text) R
     LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     SELECT CASE WHEN error IS NOT NULL THEN
-        format('it failed (%s); who may read all its sources sees the message', COALESCE(sqlstate, 'SQLSTATE unknown')) END
+        COALESCE(sqlstate, 'SQLSTATE unknown') || '; who may read all its sources sees the message' END
 $$;
 COMMENT ON FUNCTION pgtrickle.without_values(text, text) IS 'What is said of an error to those who may not see the rows that it may quote.';

@@ -186,14 +186,14 @@ def test_a_loader_needs_insert_and_nothing_else(shop: Database) -> None:
     loader.execute("SET SESSION AUTHORIZATION loader")
     with refused("42501", "GRANT INSERT ON public.orders TO loader"):
         loader.execute(ADVANCE, (T1,))
-    shop.execute("GRANT INSERT (id) ON orders TO loader")
+    shop.execute("GRANT INSERT ON orders TO loader")
     loader.execute("INSERT INTO orders (id) VALUES (1)")
     loader.execute(ADVANCE, (T1,))
     assert shop.execute("SELECT advanced_by FROM pgtrickle.pgt_watermarks") == [("loader",)]
     for query in (
         "INSERT INTO pgtrickle.pgt_watermarks SELECT * FROM pgtrickle.pgt_watermarks",
         "SELECT * FROM pgtrickle.pgt_watermark_history",
-        "SELECT pgtrickle.lock_watermark('orders')",
+        "SELECT pgtrickle.lock_watermark('postgres', 'orders')",
         "SELECT nextval('pgtrickle.change_pos')",
     ):
         with pytest.raises(Exception, match="permission denied"):

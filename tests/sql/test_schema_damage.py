@@ -6,6 +6,7 @@ import pytest
 
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
+from tests.security.roles import owner_of_a_catalog
 from tests.sql.schema_changes import changing_world
 
 # What is done, which stream table fails and how it puts it, and what puts it right.
@@ -96,14 +97,7 @@ def test_a_dropped_source_leaves_stream_tables_that_say_so_and_can_be_dropped(db
 
 @pytest.mark.parametrize("statement", ["INSERT INTO notes VALUES (2, 'b')", "TRUNCATE notes"])
 def test_policies_that_hide_rows_from_the_refresher_make_it_fail_not_lie(db: Database, statement: str) -> None:
-    owner = db.create_role("notes_owner")
-    for schema in ("pgtrickle", "pgtrickle_changes", "pgtrickle_state"):
-        db.execute(f"GRANT ALL ON SCHEMA {schema} TO {owner}")
-        db.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {owner}")
-        db.execute(f"GRANT ALL ON ALL SEQUENCES IN SCHEMA {schema} TO {owner}")
-        db.execute(f"GRANT ALL ON ALL FUNCTIONS IN SCHEMA {schema} TO {owner}")
-    db.execute(f"GRANT CREATE ON SCHEMA public TO {owner}")
-    own = db.connect(user=owner)
+    own = owner_of_a_catalog(db, owner := "notes_owner")
     own.execute("CREATE TABLE notes (id integer, body text)")
     own.execute("INSERT INTO notes VALUES (1, 'a')")
     own.execute("SELECT pgtrickle.create_stream_table('kept', 'SELECT id, count(*) AS n FROM notes GROUP BY id')")

@@ -113,8 +113,8 @@ def test_a_timeout_tells_that_refreshes_fail_or_are_skipped(gated: Database) -> 
     gated.execute("UPDATE pgtrickle.pgt_stream_tables SET last_skip_reason = 'order_summary was not refreshed'")
     with refused("57014", message="its last refresh was skipped: order_summary was not refreshed"):
         wait(gated, "12:00")
-    gated.execute("UPDATE pgtrickle.pgt_stream_tables SET last_error = 'division by zero'")
-    with refused("57014", message="its last refresh failed: division by zero"):
+    gated.execute("UPDATE pgtrickle.pgt_stream_tables SET last_error = 'of 77', last_sqlstate = 'SQLSTATE 22012'")
+    with refused("57014", message="its last refresh failed: SQLSTATE 22012; who may read all its sources"):
         wait(gated, "12:00")
 
 
@@ -124,8 +124,8 @@ def test_a_timeout_tells_that_refreshes_fail_or_are_skipped(gated: Database) -> 
         ("paused = true", "it is paused"),
         ("tier = 'frozen'", "its tier is frozen"),
         (
-            "status = 'SUSPENDED', consecutive_failures = 10, last_error = 'x'",
-            "it is suspended after 10 failed refreshes: x",
+            "status = 'SUSPENDED', consecutive_failures = 10, last_error = 'x', last_sqlstate = 'SQLSTATE 22012'",
+            "it is suspended after 10 failed refreshes: SQLSTATE 22012; who may read all its sources sees the message",
         ),
     ],
 )
