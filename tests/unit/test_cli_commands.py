@@ -149,6 +149,15 @@ def test_status_shows_three_blocks_and_the_age_of_the_snapshot(client: Recorder)
         assert text in screen
 
 
+def test_status_counts_and_names_what_the_planner_failed_on(client: Recorder) -> None:
+    client.answers["status"] = state(table(), table(stream_table="shop.bad", planner_defect="KeyError('k')"))
+    screen = run("status").stdout
+    assert "Planner defects: 1." in screen
+    assert "shop.bad: KeyError('k')" in screen
+    client.answers["status"] = state(table())
+    assert "Planner defects" not in run("status").stdout
+
+
 def test_status_of_an_empty_catalog_says_so(client: Recorder) -> None:
     client.answers["status"] = Status((), (), (), datetime.now(UTC))
     assert run("status").stdout.count("none") == 3
