@@ -526,10 +526,9 @@ SELECT a.k, count(*) AS n FROM a GROUP BY a.k HAVING EXISTS (SELECT 1 FROM b WHE
 SELECT x.id, y.id AS other FROM a AS x JOIN a AS y ON x.k = y.k
 WHERE EXISTS (SELECT FROM b WHERE b.k = y.s AND NOT EXISTS (SELECT FROM keyless AS c WHERE c.k = x.s));
 
--- no_exists_within_exists_as_a_value
-SELECT x.id, EXISTS (SELECT FROM b WHERE b.k = x.k AND (EXISTS (SELECT FROM keyless AS c WHERE c.k = x.s) OR x.s > 2)) AS found,
-    NOT EXISTS (SELECT FROM b WHERE b.id = x.s AND x.k NOT IN (SELECT c.k FROM keyless AS c)) AS missing
+-- exists_within_exists_as_a_value
+SELECT x.id, EXISTS (SELECT FROM b WHERE b.k = x.k AND (EXISTS (SELECT FROM keyless AS c WHERE c.k = x.s) OR x.s > 2)) AS found
 FROM a AS x;
 
--- an_aggregate_has_a_row_whatever_exists
-SELECT x.id FROM a AS x WHERE EXISTS (SELECT count(*) FROM b WHERE EXISTS (SELECT FROM keyless AS c WHERE c.k = x.s));
+-- not_in_within_no_exists_as_a_value
+SELECT x.id, NOT EXISTS (SELECT FROM b WHERE b.id = x.s AND x.k NOT IN (SELECT c.k FROM keyless AS c)) AS missing FROM a AS x;

@@ -46,3 +46,6 @@ SELECT k, length(joined(t)) AS s FROM a GROUP BY k;
 
 -- own_aggregate_over_nothing: anything over no rows
 SELECT id, (SELECT joined(a.t ORDER BY a.id) FROM a WHERE a.k = b.k) AS s FROM b;
+
+-- an_aggregate_has_a_row_whatever_exists: an aggregate without GROUP BY that is tied to the rows around it
+SELECT x.id FROM a AS x WHERE EXISTS (SELECT count(*) FROM b WHERE EXISTS (SELECT FROM keyless AS c WHERE c.k = x.s));
