@@ -38,14 +38,16 @@ class Progress:
         return Progress(max(watermarks, default=None), max(batches, default=None))
 
 
-def sql_type(watermark: datetime | int) -> str:
+def sql_type(watermark: datetime | int | str | None) -> str:
     """Return the SQL type that says of which kind a watermark is; raise InvalidArgument for a moment without an offset.
+
+    Text is an event time, such as 'infinity'.
 
     >>> sql_type(42)
     'bigint'
     """
     if isinstance(watermark, int):
         return "bigint"
-    if watermark.utcoffset() is None:
+    if isinstance(watermark, datetime) and watermark.utcoffset() is None:
         raise InvalidArgument(f"{watermark} has no UTC offset.", "Give it one, such as tzinfo=datetime.UTC.")
     return "timestamptz"

@@ -227,7 +227,12 @@ BEGIN
             waiting_for := (SELECT array_to_string(NULLIF(a.never_advanced, '{}'), ', ') FROM group_alignment(p_group_id) AS a);
             reason := COALESCE(waiting_for || ' never advanced', missing.source || ' has not advanced since its changes are captured');
             waiting_for := COALESCE(waiting_for, missing.source::text);
-            decision := CASE WHEN stream_table.require_watermark THEN 'waiting' ELSE 'run' END;
+            -- What can read the source itself does not run without its cap beside what cannot: it would leave the cut that it shows.
+            decision := CASE WHEN stream_table.require_watermark OR EXISTS (
+                                 SELECT FROM pgt_dependencies AS d CROSS JOIN LATERAL latest_entry(d.source_relid, unbounded()) AS e
+                                 WHERE d.pgt_id = p_pgt_id AND d.source_relid = missing.source AND d.source_type = 'TABLE'
+                                     AND stream_table.status <> 'INITIALIZING' AND can_read(ARRAY[p_pgt_id], d.source_relid, e.cut))
+                             THEN 'waiting' ELSE 'run' END;
             effective := NULL;
             caps := '{}';
             RETURN;

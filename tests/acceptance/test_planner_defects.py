@@ -148,4 +148,4 @@ def test_only_who_may_read_a_stream_table_is_told_what_the_planner_failed_on(
     client.tick()
     stranger = db.connect(user=db.create_role("stranger"))
     told = stranger.execute("SELECT planner_defect FROM pgtrickle.pgt_status() ORDER BY stream_table").fetchall()
-    assert told == [("hidden: you may not read the stream table",), (None,)]
+    assert told == [("planner defect; who may read all its sources sees the message",), (None,)]
