@@ -6,18 +6,20 @@ DECLARE
     group_name name;
     whose text;
     catalog_owner pg_catalog.pg_roles;
+    installer CONSTANT name := current_user;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    IF NOT (SELECT r.rolsuper OR r.rolcreaterole FROM pg_roles AS r WHERE r.rolname = current_user) THEN
-        RAISE EXCEPTION '% may not create roles', quote_ident(current_user)
+    -- Roles are created by who is logged in. What belongs to the catalog is called as its owner only (SET ROLE).
+    IF NOT (SELECT r.rolsuper OR r.rolcreaterole FROM pg_roles AS r WHERE r.rolname = session_user) THEN
+        RAISE EXCEPTION '% may not create roles', quote_ident(session_user)
             USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
-                  HINT = 'Leave the roles out and grant by hand, or have a superuser install them.';
+                  HINT = 'Leave the roles out and grant by hand, or have a superuser install them with SET ROLE, as by --dsn options=-crole=...';
     END IF;
     SELECT r.* INTO catalog_owner FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner WHERE n.nspname = 'pgtrickle';
     FOREACH group_purpose IN ARRAY ARRAY['reader', 'loader', 'operator', 'owner'] LOOP
         CONTINUE WHEN pgtrickle.group_role(group_purpose) IS NOT NULL;
         group_name := 'pytrickle_' || group_purpose;
-        SELECT COALESCE('the member ' || string_agg(quote_ident(m.rolname), ', ') FILTER (WHERE m.rolname <> current_user),
+        SELECT COALESCE('the member ' || string_agg(quote_ident(m.rolname), ', ') FILTER (WHERE m.rolname NOT IN (installer, session_user)),
                         CASE WHEN bool_or(r.rolcanlogin OR r.rolsuper OR r.rolcreaterole OR r.rolcreatedb OR r.rolreplication OR r.rolbypassrls)
                              THEN 'rights of its own' END,
                         CASE WHEN bool_or(EXISTS (SELECT FROM pg_auth_members AS u WHERE u.member = r.oid)) THEN 'the rights of other roles' END)
@@ -30,6 +32,7 @@ BEGIN
                       HINT = 'Whoever has it would get new rights: take that away or drop the role, then install the roles again.';
         END IF;
         BEGIN
+            SET LOCAL ROLE NONE;
             IF to_regrole(group_name::text) IS NULL THEN
                 EXECUTE format('CREATE ROLE %I NOLOGIN', group_name);
             END IF;
@@ -40,6 +43,7 @@ BEGIN
                 END IF;
                 EXECUTE format('GRANT %I TO %I', catalog_owner.rolname, group_name);
             END IF;
+            EXECUTE format('SET LOCAL ROLE %I', installer);
             INSERT INTO pgtrickle.pgt_group_roles (purpose, role_name, role_oid)
             SELECT group_purpose, r.rolname, r.oid FROM pg_roles AS r WHERE r.rolname = group_name
             ON CONFLICT (purpose) DO UPDATE SET role_oid = EXCLUDED.role_oid;

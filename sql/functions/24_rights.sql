@@ -16,7 +16,7 @@ BEGIN
         SELECT format('permission denied for %s', c.oid::regclass), format('GRANT SELECT ON %s TO %I;', c.oid::regclass, catalog_owner())
         INTO sentence, remedy
         FROM pgt_dependencies AS d JOIN pg_class AS c ON c.oid = d.source_relid
-        WHERE d.pgt_id = p_pgt_id AND NOT has_table_privilege(c.oid, 'SELECT') AND (
+        WHERE d.pgt_id = p_pgt_id AND d.source_type <> 'UNCAPTURED' AND NOT has_table_privilege(c.oid, 'SELECT') AND (
             NOT has_any_column_privilege(c.oid, 'SELECT') OR EXISTS (
                 SELECT FROM pg_attribute AS a
                 WHERE a.attrelid = c.oid AND a.attname = ANY (d.columns_used) AND NOT a.attisdropped AND NOT has_column_privilege(c.oid, a.attnum, 'SELECT')))

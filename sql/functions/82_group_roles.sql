@@ -39,7 +39,7 @@ BEGIN
         SELECT p.oid::regprocedure FROM pg_proc AS p
         WHERE p.pronamespace = 'pgtrickle'::regnamespace AND p.proname IN (
             'pause_stream_table', 'resume_stream_table', 'refresh_stream_table', 'reset_fuse',
-            'stream_table_id', 'relation_named', 'calling_role', 'check_choice', 'refuse_value')
+            'stream_table_id', 'relation_named', 'check_choice', 'refuse_value', 'tell')
     LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', callable, operators);
     END LOOP;
