@@ -41,7 +41,7 @@ COMMENT ON FUNCTION pgtrickle.serve_call() IS 'Does what a row of pgt_calls asks
 
 -- By the index: a scan of the whole table would set serializable transactions against each other.
 CREATE OR REPLACE FUNCTION pgtrickle.forget_call() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp SET enable_seqscan = off
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp SET enable_seqscan = off SET jit = off
 AS $$
 BEGIN
     DELETE FROM pgt_calls AS c WHERE c.call_id = NEW.call_id;
