@@ -394,7 +394,7 @@ SELECT id, (SELECT max(k) FROM b WHERE false) AS m, id IN (SELECT k FROM b WHERE
     EXISTS (SELECT k FROM b WHERE false) AS e, id > ALL (SELECT max(k) FROM b WHERE false GROUP BY v) AS l FROM a;
 
 -- offset_of_nothing
-SELECT x.id FROM (SELECT id FROM a OFFSET 0) x JOIN (SELECT k FROM b ORDER BY id LIMIT ALL) y ON y.k = x.id;
+SELECT x.id FROM (SELECT id, k FROM a OFFSET 0) x JOIN (SELECT k FROM b ORDER BY id LIMIT ALL) y ON y.k = x.k;
 
 -- limit_of_equal_rows
 SELECT a.id, x.one FROM a, LATERAL (SELECT a.k AS one FROM b WHERE b.k = a.k LIMIT 1) x
@@ -524,7 +524,7 @@ SELECT b.id, id_and_key(a) AS s, count(a) AS n FROM b LEFT JOIN a ON a.k = b.k G
 SELECT a.k, count(*) AS n FROM a GROUP BY a.k HAVING EXISTS (SELECT 1 FROM b WHERE b.id <= sum(DISTINCT a.s) FILTER (WHERE a.s > 0));
 -- exists_within_exists_that_reads_rows_two_levels_up
 SELECT x.id, y.id AS other FROM a AS x JOIN a AS y ON x.k = y.k
-WHERE EXISTS (SELECT FROM b WHERE b.k = y.s AND NOT EXISTS (SELECT FROM keyless AS c WHERE c.k = x.s));
+WHERE EXISTS (SELECT FROM b WHERE b.k = y.s AND NOT EXISTS (SELECT FROM keyless AS c WHERE c.k = x.s AND c.c = 'x'));
 
 -- exists_within_exists_as_a_value
 SELECT x.id, EXISTS (SELECT FROM b WHERE b.k = x.k AND (EXISTS (SELECT FROM keyless AS c WHERE c.k = x.s) OR x.s > 2)) AS found
