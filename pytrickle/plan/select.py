@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
+from sqlglot.helper import ensure_list
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.aggregation import grouped, window
@@ -55,7 +56,8 @@ class Selection:
             raise NotDifferentiable("a set-returning function of GROUP BY that is shown twice")
         unique = list(dict.fromkeys(found))
         select = self.select.copy()
-        for node in [*select.selects, *(each for each in map(select.args.get, ("group", "having")) if each)]:
+        clauses = map(select.args.get, ("group", "having", "order", "distinct", "windows"))
+        for node in [*select.selects, *(node for each in clauses if each for node in ensure_list(each))]:
             node.replace(node.copy().transform(lambda each: _set_column(each, unique)))
         result: list[Block] = []
         for block in blocks:

@@ -532,3 +532,9 @@ FROM a AS x;
 
 -- not_in_within_no_exists_as_a_value
 SELECT x.id, NOT EXISTS (SELECT FROM b WHERE b.id = x.s AND x.k NOT IN (SELECT c.k FROM keyless AS c)) AS missing FROM a AS x;
+
+-- grouping_sets_over_a_function_that_orders_too
+SELECT t, generate_series(1, 2) AS g, count(*) AS n FROM a GROUP BY CUBE (t, g) ORDER BY g;
+
+-- distinct_on_a_function_that_groups
+SELECT DISTINCT ON (generate_series(1, 2)) generate_series(1, 2) AS g, count(*) AS n FROM a GROUP BY g ORDER BY g;
