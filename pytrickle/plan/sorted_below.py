@@ -10,11 +10,13 @@ from pytrickle.plan.lift import UNORDERED, function_name
 
 def refuse_sorted_input(definition: Definition, what: str) -> None:
     """Refuse what takes rows in the order in which a subquery, a CTE or a view below it sorts them."""
+    # A LIMIT also meets the order in which the last window function of its own SELECT left the rows.
+    sorting = (exp.Query, exp.Window) if what.startswith("LIMIT") else exp.Query
     texts = (definition.text, *(view.text for view in definition.views))
     for text in texts:
         tree = parse_query(text)
         own = tree.args.get("order") if text is definition.text else None
-        if any(order is not own and isinstance(order.parent, exp.Query) for order in tree.find_all(exp.Order)):
+        if any(order is not own and isinstance(order.parent, sorting) for order in tree.find_all(exp.Order)):
             raise NotDifferentiable(f"{what} over rows that something below sorts")
 
 
