@@ -24,10 +24,15 @@ _HOMES = {
     "RefreshResult": "pytrickle.computation",
     "VerifyResult": "pytrickle.verify",
     "as_of": "pytrickle.client",
-    "configure_spark_with_pytrickle": "pytrickle.execute.session",
+    "configure_spark_with_pytrickle": "pytrickle.execute.builder",
     "connect": "pytrickle.client",
     "install": "pytrickle.client",
 }
+
+
+def __dir__() -> list[str]:
+    """Return what there is to use, also what is loaded when it is first asked for."""
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from threading import Event
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import psycopg
 from psycopg.sql import Composed
@@ -19,7 +18,7 @@ from pytrickle.catalog.statistics import BufferStatistics
 from pytrickle.computation import RefreshResult
 from pytrickle.config import Settings
 from pytrickle.cycle import check_monotone
-from pytrickle.db import Snapshots, impatient, translate_errors, unless_locked
+from pytrickle.db import Address, Snapshots, connection_string, impatient, named, translate_errors, unless_locked
 from pytrickle.db import connect as open_connection
 from pytrickle.defects import defects_named
 from pytrickle.errors import NotDifferentiable, PytrickleError
@@ -38,7 +37,7 @@ from pytrickle.scheduler.prepare import Health
 from pytrickle.scheduler.tick import refresh_one, tick
 from pytrickle.sources import Sources
 from pytrickle.spark import LazyEngine
-from pytrickle.verify import VerifyResult, verify
+from pytrickle.verify import VerifyResult, verify, verify_each
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,33 +46,33 @@ OnResult = Callable[[RefreshResult], None]
 TRIM_EVERY = timedelta(hours=1)
 
 
-def install(dsn: str | None = None, *, roles: bool = False) -> tuple[str, ...]:
+def install(dsn: Address | None = None, *, roles: bool = False) -> tuple[str, ...]:
     """Install or upgrade the catalog and return the names of what was applied; nothing when it is up to date.
 
     With `roles`, the group roles pytrickle_reader, _loader, _operator and _owner are created where they are missing, by
     whoever may create roles. Raises InsufficientPrivilege or MigrationError otherwise, and changes nothing then.
     """
-    with open_connection(Settings.from_environment(dsn).dsn, role="install") as connection:
+    with open_connection(Settings.from_environment(connection_string(dsn)).dsn, role="install") as connection:
         return migrate.install(connection, roles=roles)
 
 
-@contextmanager
-def connect(dsn: str | None = None, spark: SparkSession | None = None, **settings: Any) -> Iterator[Client]:
-    """Open a client on a database whose catalog is installed.
+def connect(dsn: Address | None = None, spark: SparkSession | None = None, **settings: Any) -> Client:
+    """Open a client on a database whose catalog is installed; close it, or let a `with` block do it.
 
-    `dsn` is a libpq connection string or URL; without it libpq's environment counts. `spark` is a session of your own,
-    which is used as it is; without it one is built when a refresh first needs it. `settings` are those of Settings.
-    Raises NotInstalled, CatalogVersionMismatch, ConfigError or ConnectionLost.
+    `dsn` is a libpq connection string or URL, or a URL or engine of SQLAlchemy; without it libpq's environment counts.
+    `spark` is a session of your own, which is used as it is; without it one is built when a refresh first needs it.
+    `settings` are those of Settings. Raises NotInstalled, CatalogVersionMismatch, ConfigError or ConnectionLost.
     """
-    client = Client(Settings.from_environment(dsn, **settings), spark)
+    client = Client(Settings.from_environment(connection_string(dsn), **settings), spark)
     try:
         client.verify_catalog()
-        yield client
-    finally:
+    except BaseException:
         client.close()
+        raise
+    return client
 
 
-def as_of(name: str, watermark: datetime | int, dsn: str | None = None) -> AsOf:
+def as_of(name: str, watermark: datetime | int, dsn: Address | None = None) -> AsOf:
     """Return the rows that the query of a stream table gave as of an earlier watermark; see Client.as_of."""
     with connect(dsn) as client:
         return client.as_of(name, watermark)
@@ -94,7 +93,7 @@ class Client(Reader, Sources, LateData):
         self._lanes = Lanes(settings.max_concurrent_refreshes)
 
     def close(self) -> None:
-        """Close the connections; the Spark session stays, since other clients may use it."""
+        """Close the connections, for good; the Spark session stays, since other clients may use it."""
         super().close()
         self._snapshots.close()
         self._lanes.close()
@@ -229,8 +228,15 @@ class Client(Reader, Sources, LateData):
         with defects_named(f"explaining {name}"):
             return explain(self._refreshing(), pgt_id, self.settings.max_concurrent_refreshes)
 
-    def verify(self, name: str) -> VerifyResult:
-        """Compare a stream table with its defining query at the table's own frontier."""
+    @overload
+    def verify(self, name: str) -> VerifyResult: ...
+    @overload
+    def verify(self, name: None = None) -> tuple[VerifyResult, ...]: ...
+
+    def verify(self, name: str | None = None) -> VerifyResult | tuple[VerifyResult, ...]:
+        """Compare a stream table with its defining query at its own frontier; all, each by itself, without a name."""
+        if name is None:
+            return verify_each([table.stream_table for table in self.stream_tables()], self.verify)
         with translate_errors():
             pgt_id = catalog.resolve_name(self._connection(), name)
         return verify(self.settings.dsn, self._connection(), pgt_id)
@@ -244,11 +250,9 @@ class Client(Reader, Sources, LateData):
             pgt_id = catalog.resolve_name(self._connection(), name)
         return read_as_of(self.settings.dsn, self._connection(), pgt_id, watermark)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
+    def __repr__(self) -> str:
+        place = "closed" if self._is_closed else named(self._connection())
+        return f"<pytrickle.Client: {place}>"
 
     def _call(self, statement: str, *arguments: object) -> Any:
         return self._execute(statement.encode(), arguments)
@@ -264,6 +268,7 @@ class Client(Reader, Sources, LateData):
 
     def _refreshing(self) -> Refresher:
         """Return the refresher on a living connection, opened anew after it was lost."""
+        self._ensure_open()
         known = self._refresher
         if known is not None and not (known.connection.closed or known.connection.broken):
             return known

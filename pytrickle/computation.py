@@ -9,14 +9,15 @@ from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.session import limit_statements, session_statements
 from pytrickle.cut import Cut
 from pytrickle.plan.refresh_plan import Action, RefreshPlan
+from pytrickle.readable import Readable
 from pytrickle.staged import Staged
 
 # How the reason to compute everything anew begins where the changes alone failed, though nothing was missed.
 AFTER_FAILURE = "the differential refresh failed: "
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class RefreshResult(Readable):
     """What one refresh did; `action` is NO_DATA, DIFFERENTIAL, FULL, REINITIALIZE, SKIP or, in a tick, FAILED.
 
     `duration` runs from the snapshot, or the end of the refresh before it in the same tick, to the commit.

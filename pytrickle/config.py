@@ -69,7 +69,18 @@ class Settings:
         return cls(**{name: _parsed(name, value) for name, value in {**read, **given}.items()})
 
 
+def libpq_dsn(dsn: str) -> str:
+    """Return a connection string without the driver that SQLAlchemy's URLs name.
+
+    >>> libpq_dsn("postgresql+psycopg://me@db/shop"), libpq_dsn("dbname=shop")
+    ('postgresql://me@db/shop', 'dbname=shop')
+    """
+    scheme, separator, rest = dsn.partition("://")
+    return f"postgresql{separator}{rest}" if separator and scheme.startswith("postgresql+") else dsn
+
+
 _PARSERS: dict[str, Callable[[Any], Any]] = {
+    "dsn": libpq_dsn,
     "poll_interval": lambda seconds: timedelta(seconds=float(seconds)),
     "statement_timeout": lambda seconds: timedelta(seconds=float(seconds)),
     "history_retention": lambda days: timedelta(days=float(days)),

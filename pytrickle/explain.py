@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from html import escape
 from typing import Any
 
 import psycopg
@@ -41,7 +42,7 @@ LAST = statement(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """An explanation as text for people and as data for programs."""
 
@@ -50,6 +51,13 @@ class Explanation:
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return f"<pre>{escape(self.text)}</pre>"
 
 
 def explain(refresher: Refresher, pgt_id: int, limit: int) -> Explanation:

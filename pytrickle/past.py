@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
+from html import escape
 from typing import Any
 
 import psycopg
@@ -23,6 +24,10 @@ from pytrickle.errors import InvalidArgument, NotRetained
 from pytrickle.plan.full import expanded
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
 from pytrickle.progress import sql_type
+from pytrickle.readable import html_table
+
+# As many rows a notebook shows.
+SHOWN = 20
 
 CUTS = (
     "SELECT source::oid::bigint, pgtrickle.qualified_name(source), captured, (progress).watermark, (progress).batch,"
@@ -36,7 +41,7 @@ CLOSED = statement(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AsOf:
     """The rows of a stream table's query as of an earlier watermark, in no particular order.
 
@@ -48,6 +53,14 @@ class AsOf:
     watermarks: dict[str, datetime | int | None]
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+
+    def __repr__(self) -> str:
+        return f"AsOf({self.stream_table!r}, {len(self.rows)} rows of {', '.join(self.columns)})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the first rows, and how many there are."""
+        title = escape(f"{self.stream_table}: {len(self.rows)} rows")
+        return f"<p>{title}</p>{html_table(self.columns, self.rows[:SHOWN])}"
 
 
 def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: datetime | int) -> AsOf:

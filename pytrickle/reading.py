@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import sqlalchemy
 
 from pytrickle.catalog import introspection, late, model
 from pytrickle.db import engine as open_engine
 from pytrickle.db import translate_errors
+from pytrickle.errors import InvalidArgument
 from pytrickle.watermarks.advice import Advice, Loss, Subject, advise
 from pytrickle.watermarks.history import spreads, waits
 
@@ -21,10 +22,22 @@ class Reader:
 
     def __init__(self, dsn: str) -> None:
         self._pool: sqlalchemy.Engine = open_engine(dsn)
+        self._is_closed = False
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; the client is of no use any more."""
+        self._is_closed = True
         self._pool.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _ensure_open(self) -> None:
+        if self._is_closed:
+            raise InvalidArgument("This client is closed.", "Open another one with pytrickle.connect().")
 
     def status(self) -> model.Status:
         """Return groups, watermarks and stream tables, read in one snapshot."""
@@ -103,5 +116,6 @@ class Reader:
         return self._read(introspection.refresh_groups)
 
     def _read(self, read: Callable[[sqlalchemy.Connection], Rows]) -> Rows:
+        self._ensure_open()
         with translate_errors(), self._pool.connect() as connection:
             return read(connection)

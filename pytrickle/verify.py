@@ -1,5 +1,6 @@
 """Verification: a stream table against its defining query at the table's own frontier."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import psycopg
@@ -12,14 +13,16 @@ from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.session import session_statements
 from pytrickle.computation import AFTER_FAILURE
 from pytrickle.db import exported_snapshot, translate_errors
+from pytrickle.errors import ConnectionLost, PytrickleError
 from pytrickle.plan.carrier import as_text
 from pytrickle.plan.dialect import quote
 from pytrickle.plan.full import query_at
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
+from pytrickle.readable import Readable, Rows
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class VerifyResult(Readable):
     """How a stream table compares: rows `missing` from it and `unexpected` in it, as multisets.
 
     It was not compared where `pending` says why it is to be computed anew: what it claims cannot be read back then. Nor
@@ -32,6 +35,20 @@ class VerifyResult:
     unexpected: int
     pending: str | None = None
     error: str | None = None
+
+
+def verify_each(names: Iterable[str], verify_one: Callable[[str], VerifyResult]) -> Rows[VerifyResult]:
+    """Verify stream tables one by one; what cannot be compared says why, and keeps no other from it."""
+    return Rows(_verified_or_why_not(name, verify_one) for name in names)
+
+
+def _verified_or_why_not(name: str, verify_one: Callable[[str], VerifyResult]) -> VerifyResult:
+    try:
+        return verify_one(name)
+    except ConnectionLost:
+        raise
+    except PytrickleError as error:
+        return VerifyResult(name, False, 0, 0, error=str(error))
 
 
 def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResult:

@@ -31,6 +31,7 @@ from pytrickle.catalog.model import (
     WatermarkStatusRow,
 )
 from pytrickle.db import translate_errors
+from pytrickle.readable import Rows
 
 Row = TypeVar("Row")
 
@@ -138,7 +139,7 @@ def status(connection: Connection) -> Status:
             watermarks=watermarks(connection),
             as_of=as_of,
             gates=source_gates(connection),
-            alerts=tuple(alert for alert in alerts(connection) if alert.closed_at is None),
+            alerts=Rows(alert for alert in alerts(connection) if alert.closed_at is None),
         )
 
 
@@ -165,7 +166,7 @@ def _rows(
     rows = call.table_valued(*names)
     statement = select(*(rows.c[name] for name in names)).order_by(*(rows.c[name] for name in order_by))
     with translate_errors():
-        return tuple(row_type(*map(_frozen, row)) for row in connection.execute(statement))
+        return Rows(row_type(*map(_frozen, row)) for row in connection.execute(statement))
 
 
 def _frozen(value: object) -> object:

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pytrickle.readable import Readable
 
-@dataclass(frozen=True, slots=True)
-class EventTimeRow:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class EventTimeRow(Readable):
     """The declared event time of one source, as ``pgtrickle.event_times()`` reports it.
 
     `problem` says why late rows may slip by; it is None while all is well.
@@ -21,8 +23,8 @@ class EventTimeRow:
     problem: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class LateRow:
+@dataclass(frozen=True, slots=True, repr=False)
+class LateRow(Readable):
     """One entry of the late ledger, as ``pgtrickle.late_rows()`` reports it.
 
     `status` is ``loaded`` (the row is in the source), ``kept_out`` (it waits in the ledger), ``replayed`` or
@@ -43,8 +45,8 @@ class LateRow:
     settled_by: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class WatermarkMetrics:
+@dataclass(frozen=True, slots=True, repr=False)
+class WatermarkMetrics(Readable):
     """The watermark of one source as numbers, as ``pgtrickle.watermark_metrics()`` reports them.
 
     `rate` is event time gained per time passed. `idle_share` is that of the sources of its groups, None without one.

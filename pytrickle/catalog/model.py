@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pytrickle.readable import Readable
 
-@dataclass(frozen=True, slots=True)
-class WatermarkRow:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WatermarkRow(Readable):
     """One source that ever advanced, as ``pgtrickle.watermarks()`` reports it.
 
     It goes by event time, a `watermark`, or by batch numbers, a `batch`; the other is None. `advanced_at` is when it
@@ -24,8 +26,8 @@ class WatermarkRow:
     event_time: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryEntry:
+@dataclass(frozen=True, slots=True, repr=False)
+class HistoryEntry(Readable):
     """One advance of a source's watermark, as ``pgtrickle.watermark_history(source)`` reports it."""
 
     watermark: datetime | None
@@ -35,8 +37,8 @@ class HistoryEntry:
     batch: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WatermarkGroupRow:
+@dataclass(frozen=True, slots=True, repr=False)
+class WatermarkGroupRow(Readable):
     """One watermark group: sources whose watermarks must agree within the tolerance, and limits on their silence.
 
     It goes by event time and has a `tolerance`, or by batch numbers and has a `batch_tolerance`; the other is None.
@@ -52,8 +54,8 @@ class WatermarkGroupRow:
     batch_tolerance: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshGroupRow:
+@dataclass(frozen=True, slots=True, repr=False)
+class RefreshGroupRow(Readable):
     """One refresh group, as ``pgtrickle.refresh_groups()`` reports it."""
 
     group_name: str
@@ -62,8 +64,8 @@ class RefreshGroupRow:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class WatermarkStatusRow:
+@dataclass(frozen=True, slots=True, repr=False)
+class WatermarkStatusRow(Readable):
     """Where one watermark group stands now.
 
     `aligned` is None while some source never advanced; `waiting_for` names the source the group waits for and
@@ -91,8 +93,8 @@ class WatermarkStatusRow:
     agreed_batch: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SourceGateRow:
+@dataclass(frozen=True, slots=True, repr=False)
+class SourceGateRow(Readable):
     """One source under a gate, as ``pgtrickle.source_gates()`` reports it, with the stream tables that wait for it."""
 
     source: str
@@ -102,8 +104,8 @@ class SourceGateRow:
     stream_tables: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BootstrapRow:
+@dataclass(frozen=True, slots=True, repr=False)
+class BootstrapRow(Readable):
     """One source and one stream table made of it, as ``pgtrickle.bootstrap_gate_status()`` reports them.
 
     `watermark` and `batch` are None while the source never advanced; the fields from `stream_table` on are None where
@@ -124,8 +126,8 @@ class BootstrapRow:
     batch: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AlertRow:
+@dataclass(frozen=True, slots=True, repr=False)
+class AlertRow(Readable):
     """One incident, as ``pgtrickle.alerts()`` reports it; `closed_at` is None while it lasts."""
 
     kind: str
@@ -137,8 +139,8 @@ class AlertRow:
     closed_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class StreamTableStatus:
+@dataclass(frozen=True, slots=True, repr=False)
+class StreamTableStatus(Readable):
     """One stream table as ``pgtrickle.pgt_status()`` reports it.
 
     `stream_table` is the qualified name, `watermark_gating` the mode in force (``auto`` is resolved), `decision`
@@ -175,8 +177,8 @@ class StreamTableStatus:
     planner_defect: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryRow:
+@dataclass(frozen=True, slots=True, repr=False)
+class HistoryRow(Readable):
     """One attempted refresh, as ``pgtrickle.refresh_history()`` reports it, newest first."""
 
     refresh_id: int
@@ -196,8 +198,8 @@ class HistoryRow:
     effective_batch: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DependencyRow:
+@dataclass(frozen=True, slots=True, repr=False)
+class DependencyRow(Readable):
     """One edge of the dependency tree: a stream table and what it reads, with the depth below the table."""
 
     stream_table: str
@@ -206,8 +208,8 @@ class DependencyRow:
     depth: int
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+@dataclass(frozen=True, slots=True, repr=False)
+class Status(Readable):
     """Everything the status screen shows, read in one snapshot taken at `as_of`; `alerts` are the open incidents."""
 
     stream_tables: tuple[StreamTableStatus, ...]
@@ -223,8 +225,8 @@ class Status:
         return sum(row.planner_defect is not None for row in self.stream_tables)
 
 
-@dataclass(frozen=True, slots=True)
-class DagRow:
+@dataclass(frozen=True, slots=True, repr=False)
+class DagRow(Readable):
     """One source or stream table, as ``pgtrickle.dag()`` reports it.
 
     `tree` is its name indented below what it reads, `reads` all that it reads directly. `watermark` and `batch` are the
@@ -243,8 +245,8 @@ class DagRow:
     batch: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Dag:
+@dataclass(frozen=True, slots=True, repr=False)
+class Dag(Readable):
     """The graph of sources and stream tables, with the state of each table and group, in one snapshot at `as_of`."""
 
     relations: tuple[DagRow, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,6 @@ import typer
 from pytrickle.cli import options, render
 from pytrickle.cli.command import UNHEALTHY, Invocation, command
 from pytrickle.cli.console import progress
-from pytrickle.errors import ConnectionLost, PytrickleError
 
 if TYPE_CHECKING:
     from pytrickle.client import Client
@@ -119,12 +119,15 @@ def verify(
     One that is to be computed anew is pending and not compared. Without names a broken table does not keep the others
     from being compared.
     """
+    from pytrickle.verify import verify_each
+
     with invocation.client() as client:
         if names:
-            results = [_verified(client, name) for name in names]
+            results = tuple(_verified(client, name) for name in names)
         else:
-            results = [_verified_or_why_not(client, table.stream_table) for table in client.stream_tables()]
-    invocation.show(tuple(results), render.verified)
+            every = (table.stream_table for table in client.stream_tables())
+            results = verify_each(every, partial(_verified, client))
+    invocation.show(results, render.verified)
     if not all(result.matches or result.pending for result in results):
         raise typer.Exit(UNHEALTHY)
 
@@ -132,17 +135,6 @@ def verify(
 def _verified(client: Client, name: str) -> VerifyResult:
     with progress(f"verifying {name}"):
         return client.verify(name)
-
-
-def _verified_or_why_not(client: Client, name: str) -> VerifyResult:
-    from pytrickle.verify import VerifyResult
-
-    try:
-        return _verified(client, name)
-    except ConnectionLost:
-        raise
-    except PytrickleError as error:
-        return VerifyResult(name, False, 0, 0, error=str(error))
 
 
 def _query(query: str | None, file: Path | None) -> str:

@@ -1,6 +1,7 @@
 """The only door to PostgreSQL's client library: connections, snapshots, and errors in our own words."""
 
-from pytrickle.db.connect import connect, has_secret
+from pytrickle.db.address import Address, connection_string, has_secret, named
+from pytrickle.db.connect import connect
 from pytrickle.db.engine import engine
 from pytrickle.db.jdbc import JdbcTarget, jdbc_target
 from pytrickle.db.jdbc_text import jdbc_text
@@ -11,10 +12,12 @@ from pytrickle.db.translate import stopped_by_limit, translate_errors
 
 __all__ = [
     "PATIENCE",
+    "Address",
     "JdbcTarget",
     "Snapshot",
     "Snapshots",
     "connect",
+    "connection_string",
     "engine",
     "exported_snapshot",
     "has_secret",
@@ -22,6 +25,7 @@ __all__ = [
     "jdbc_target",
     "jdbc_text",
     "keep_open",
+    "named",
     "statement",
     "stopped_by_limit",
     "translate_errors",

@@ -50,19 +50,6 @@ def _pass_on(notice: psycopg.errors.Diagnostic) -> None:
         getLogger(__name__).warning("%s. %s", notice.message_primary, notice.message_hint)
 
 
-def has_secret(dsn: str) -> bool:
-    """Return whether a connection string holds a password, its own or that of a key.
-
-    >>> has_secret("postgresql://me:s3cr3t@db/shop"), has_secret("postgresql://me@db/shop")
-    (True, False)
-    """
-    try:
-        options = conninfo_to_dict(dsn)
-    except psycopg.Error:
-        return False
-    return bool(options.get("password") or options.get("sslpassword"))
-
-
 def _check(dsn: str) -> None:
     """Refuse what libpq would refuse with a message that repeats parts of the connection string."""
     hint = "It is like postgresql://user@host:5432/database; special characters in the password must be %-encoded."

@@ -1,6 +1,5 @@
 """The Spark session: built lazily to our needs, or brought by the user and left as it is."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark import SparkContext
@@ -9,7 +8,8 @@ from pyspark.sql import SparkSession
 
 from pytrickle.config import Settings
 from pytrickle.errors import SparkFailed
-from pytrickle.execute.java import MAVEN_COORDINATE, find_java, find_jdbc_jar
+from pytrickle.execute.builder import configure_spark_with_pytrickle
+from pytrickle.execute.java import find_java
 
 CONFIGURATION = {
     "spark.sql.ansi.enabled": "true",
@@ -26,23 +26,6 @@ CONFIGURATION = {
     # megabytes for however few rows, exhausts the driver: the delta of a join of ten tables has ninety such joins.
     "spark.buffer.pageSize": "2m",
 }
-
-
-def configure_spark_with_pytrickle(
-    builder: SparkSession.Builder, jdbc_jar: str | None = None, extra_packages: Sequence[str] = ()
-) -> SparkSession.Builder:
-    """Add PostgreSQL's JDBC driver to a session builder and return it.
-
-    The driver is `jdbc_jar`, else PYTRICKLE_JDBC_JAR, else the system's jar, else fetched from Maven; only then, or
-    when `extra_packages` (Maven coordinates) are given, is spark.jars.packages set.
-    """
-    jar = find_jdbc_jar(jdbc_jar)
-    packages = list(extra_packages)
-    if jar:
-        builder = builder.config("spark.jars", jar).config("spark.driver.extraClassPath", jar)
-    else:
-        packages.append(MAVEN_COORDINATE)
-    return builder.config("spark.jars.packages", ",".join(packages)) if packages else builder
 
 
 def build_session(settings: Settings) -> SparkSession:

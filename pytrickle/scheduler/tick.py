@@ -10,6 +10,7 @@ from pytrickle.catalog import refresh as catalog
 from pytrickle.catalog.tables import refresh_requests
 from pytrickle.computation import RefreshResult
 from pytrickle.db import impatient, statement, translate_errors, unless_locked
+from pytrickle.readable import Rows
 from pytrickle.refresh import Refresher
 from pytrickle.scheduler.lanes import Lanes
 from pytrickle.scheduler.moments import work_out_moments
@@ -43,7 +44,7 @@ def _tick(refresher: Refresher, broken: Broken, lanes: Lanes, on_result: OnResul
         chosen = [unit for unit in units(tables, groups) if unit.is_due(due, initiated)]
         lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated))
     _finish(refresher.connection, tuple(requests), bool(run.written))
-    return tuple(run.results[table.relid] for table in tables if table.relid in run.results)
+    return Rows(run.results[table.relid] for table in tables if table.relid in run.results)
 
 
 def refresh_one(refresher: Refresher, health: Health, pgt_id: int, respect_gate: bool) -> RefreshResult:

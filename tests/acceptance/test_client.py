@@ -1,0 +1,124 @@
+"""The client as notebooks and programs hold it: opened in any way, closed for good, and readable."""
+
+import subprocess
+import sys
+
+import psycopg
+import pytest
+import sqlalchemy
+from psycopg.conninfo import conninfo_to_dict
+
+import pytrickle
+from pytrickle.errors import ConfigError, InvalidArgument, NotInstalled
+from tests.conftest import Database
+
+
+def _sessions(db: Database) -> int:
+    own = "starts_with(application_name, 'pytrickle/') AND datname = current_database()"
+    return int(db.value(f"SELECT count(*) FROM pg_stat_activity WHERE {own}"))
+
+
+def _url(db: Database) -> sqlalchemy.URL:
+    options = {name: str(value) for name, value in conninfo_to_dict(db.dsn).items()}
+    known = {name: options.pop(name, None) for name in ("host", "port", "user", "password", "dbname")}
+    return sqlalchemy.URL.create(
+        "postgresql+psycopg",
+        username=known["user"],
+        password=known["password"],
+        database=known["dbname"],
+        query={**options, "host": known["host"] or "", "port": known["port"] or ""},
+    )
+
+
+@pytest.fixture
+def sales(db: Database) -> Database:
+    """A source with two stream tables that were refreshed."""
+    db.execute("CREATE TABLE sales (id int PRIMARY KEY, region text, amount int)")
+    db.execute("INSERT INTO sales VALUES (1, 'north', 2), (2, 'south', 3)")
+    with pytrickle.connect(db.dsn) as pt:
+        pt.create_stream_table("totals", "SELECT region, sum(amount) AS amount FROM sales GROUP BY region")
+        pt.create_stream_table("large", "SELECT * FROM sales WHERE amount > 2")
+        pt.tick()
+    return db
+
+
+def test_a_client_works_without_a_block_and_is_closed_for_good(sales: Database) -> None:
+    pt = pytrickle.connect(sales.dsn)
+    assert pt.refresh("totals").action == "NO_DATA"
+    assert _sessions(sales) > 0
+    pt.close()
+    pt.close()
+    assert _sessions(sales) == 0
+    for use in (pt.status, pt.tick, lambda: pt.refresh("totals"), lambda: pt.verify("totals")):
+        with pytest.raises(InvalidArgument, match="closed"):
+            use()
+    assert repr(pt) == "<pytrickle.Client: closed>" and _sessions(sales) == 0
+
+
+def test_a_client_that_cannot_be_opened_leaves_no_connection(empty_db: Database) -> None:
+    with pytest.raises(NotInstalled):
+        pytrickle.connect(empty_db.dsn)
+    assert _sessions(empty_db) == 0
+
+
+def test_a_client_says_where_it_is_and_never_the_password(sales: Database) -> None:
+    options = conninfo_to_dict(sales.dsn)
+    with pytrickle.connect(psycopg.conninfo.make_conninfo(sales.dsn, password="s3cr3t")) as pt:
+        assert (
+            repr(pt)
+            == f"<pytrickle.Client: {options['dbname']} on {options['host']}:{options['port']} as {options['user']}>"
+        )
+        assert "s3cr3t" not in repr(pt) + repr(vars(pt))
+
+
+def test_a_database_is_named_by_a_url_or_an_engine_of_sqlalchemy(sales: Database) -> None:
+    url = _url(sales)
+    engines = (
+        sqlalchemy.create_engine(url),
+        sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(sales.dsn)),
+    )
+    for address in (url, url.render_as_string(hide_password=False), *engines):
+        with pytrickle.connect(address) as pt:
+            assert {row.stream_table for row in pt.stream_tables()} == {"public.totals", "public.large"}
+    assert pytrickle.install(engines[0]) == ()
+    for engine in engines:
+        engine.dispose()
+
+
+def test_an_engine_of_another_driver_is_refused() -> None:
+    engine = sqlalchemy.create_engine("sqlite://")
+    with pytest.raises(ConfigError, match="engine on pysqlite") as refused:
+        pytrickle.connect(engine)
+    assert refused.value.hint and "postgresql+psycopg" in refused.value.hint
+
+
+def test_all_stream_tables_are_verified_without_a_name_also_beside_a_broken_one(sales: Database) -> None:
+    with pytrickle.connect(sales.dsn) as pt:
+        assert [(r.stream_table, r.matches) for r in pt.verify()] == [("public.large", True), ("public.totals", True)]
+        sales.execute("DROP TABLE large")
+        broken, whole = pt.verify()
+        assert (broken.stream_table, broken.matches, whole.matches) == ("public.large", False, True)
+        assert broken.error and whole.error is None
+
+
+def test_results_are_short_in_a_prompt_and_tables_in_a_notebook(sales: Database) -> None:
+    with pytrickle.connect(sales.dsn) as pt:
+        assert repr(pt.verify("totals")) == (
+            "VerifyResult(stream_table='public.totals', matches=True, missing=0, unexpected=0)"
+        )
+        sales.execute("INSERT INTO sales VALUES (3, '<i>', 4)")
+        results = pt.tick()
+        assert repr(results).count("\n") == 1 and "error" not in repr(results)
+        assert ">public.totals</td>" in results._repr_html_()  # type: ignore[attr-defined]
+        status = pt.status()
+        assert "<h4>stream_tables</h4>" in status._repr_html_() and "planner_defect" not in repr(status)
+        assert pt.explain("totals")._repr_html_().startswith("<pre>")
+        assert repr(pt.explain("totals")) == pt.explain("totals").text
+
+
+def test_what_there_is_can_be_listed_without_spark() -> None:
+    program = "import sys, pytrickle; help(pytrickle); print(dir(pytrickle)); print('pyspark' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    *shown, listed, loaded = run.stdout.splitlines()
+    assert listed == repr(sorted(pytrickle.__all__)) and loaded == "False"
+    assert all(any(name in line for line in shown) for name in ("connect(", "class Client", "install(", "as_of("))
