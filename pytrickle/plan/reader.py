@@ -23,9 +23,11 @@ from pytrickle.plan.compile import compile_rows, compile_state
 from pytrickle.plan.delta import at
 from pytrickle.plan.dialect import parse_query
 from pytrickle.plan.fold import MAX_BLOCKS, fitting, folded
+from pytrickle.plan.guard import guarded
 from pytrickle.plan.limited import limited
 from pytrickle.plan.logic import is_null
 from pytrickle.plan.nulls import in_one_collation, union_of
+from pytrickle.plan.operation import Rows
 from pytrickle.plan.probe import Probe
 from pytrickle.plan.scalar import lateral_aggregate
 from pytrickle.plan.scope import Cte, Ctes
@@ -129,6 +131,10 @@ class Reader:
             key = (entry, tuple((name, id(cte)) for name, cte in ctes.items()))
             ctes = {**ctes, entry.alias: self.known_ctes.setdefault(key, Cte(entry, ctes))}
         return query, replace(context, ctes=ctes)
+
+    def guarded(self, rows: Rows) -> Rows:
+        """Net the rows below expressions that may fail."""
+        return guarded(self, rows)
 
     def is_plain_aggregate(self, query: exp.Select) -> bool:
         """Whether a SELECT has aggregates but neither GROUP BY nor HAVING, so that it always has one row."""

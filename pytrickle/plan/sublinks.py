@@ -17,6 +17,7 @@ from pytrickle.plan.block import Block
 from pytrickle.plan.correlate import indicator
 from pytrickle.plan.equated import equated
 from pytrickle.plan.fold import MAX_BLOCKS, fitting
+from pytrickle.plan.guard import fallible_last, guarded_cases
 from pytrickle.plan.logic import COMPARISONS, conjuncts, no_value, truth
 from pytrickle.plan.one_time import pulled_out
 from pytrickle.plan.rowwise import embedded, reads_no_table
@@ -51,8 +52,9 @@ def filtered(reader: Reader, block: Block, condition: exp.Expr | None, context: 
     if condition is None:
         return (block,)
     result: tuple[Block, ...] = (block,)
-    for conjunct in conjuncts(condition):
-        cases = (case for one in result for case in _cases(reader, one, [conjunct], context, True))
+    for conjunct in fallible_last(conjuncts(condition)):
+        cases = [case for one in result for case in _cases(reader, one, [conjunct], context, True)]
+        cases = guarded_cases(reader, cases, conjunct.find(exp.Query) is not None)
         kept = (one.where(*expressions) for one, expressions in cases)
         result = fitting(reader, tuple(one for one in kept if one is not None))
     return result
