@@ -27,6 +27,7 @@ LOADED = (
     "SELECT id FROM s WHERE k NOT IN (SELECT k FROM o)",
     "SELECT id, 10 / (k - 1) AS q FROM s WHERE NOT EXISTS (SELECT FROM o WHERE o.k = s.k)",
     "SELECT 10 / (k - 1) AS q, count(*) AS n FROM s WHERE NOT EXISTS (SELECT FROM o WHERE o.k = s.k) GROUP BY 1",
+    "SELECT j.a FROM (s JOIN o ON o.k = s.k) AS j (a, b, c, d)",
     "SELECT k, sum(v) AS v, min(v) AS m FROM s GROUP BY k",
     "SELECT o.k, count(*) AS n FROM o LEFT JOIN s ON o.k = s.k GROUP BY o.k",
     "SELECT DISTINCT k FROM s WHERE NOT EXISTS (SELECT FROM o WHERE o.k = s.k)",
