@@ -136,7 +136,7 @@ SELECT id FROM orders WHERE (CASE WHEN customer IN (SELECT id FROM customers) TH
 -- WITH inside of EXISTS
 SELECT id FROM customers c WHERE EXISTS (WITH o AS (SELECT amount FROM orders WHERE customer = c.id) SELECT FROM o WHERE amount > 9);
 -- expressions that may fail for rows that NOT EXISTS leaves out
-SELECT id, 100 / amount AS share FROM orders o WHERE NOT EXISTS (SELECT FROM returns r WHERE r.id = o.id);
+SELECT id, 100 / amount AS share FROM orders o WHERE NOT EXISTS (SELECT FROM orders z WHERE z.id = o.id AND z.amount = 0);
 
 -- ## Scalar subqueries
 -- uncorrelated, in the select list
