@@ -73,6 +73,10 @@ SELECT o.id, c.name FROM orders o, customers c WHERE c.id = o.customer;
 SELECT a.id, b.id AS other FROM orders a JOIN orders b ON a.customer = b.customer AND a.id < b.id;
 -- USING
 SELECT customer, o.amount, r.amount AS returned FROM orders o JOIN returns r USING (customer);
+-- USING with an alias
+SELECT x.customer, o.amount, r.amount AS returned FROM orders o JOIN returns r USING (customer) AS x;
+-- alias of joins in parentheses
+SELECT j.customer, c.name FROM (orders o JOIN returns r USING (customer)) AS j JOIN customers c ON c.id = j.customer;
 -- NATURAL
 SELECT customer FROM orders NATURAL JOIN returns;
 -- IS NOT DISTINCT FROM as the condition
@@ -126,6 +130,13 @@ SELECT id FROM customers c WHERE EXISTS
 SELECT id, EXISTS (SELECT FROM orders o WHERE o.customer = c.id) AS buys FROM customers c;
 -- > ALL
 SELECT id FROM orders WHERE amount > ALL (SELECT amount FROM returns);
+
+-- IN of a value that a subquery decides
+SELECT id FROM orders WHERE (CASE WHEN customer IN (SELECT id FROM customers) THEN id END) IN (SELECT id FROM returns);
+-- WITH inside of EXISTS
+SELECT id FROM customers c WHERE EXISTS (WITH o AS (SELECT amount FROM orders WHERE customer = c.id) SELECT FROM o WHERE amount > 9);
+-- expressions that may fail for rows that NOT EXISTS leaves out
+SELECT id, 100 / amount AS share FROM orders o WHERE NOT EXISTS (SELECT FROM orders z WHERE z.id = o.id AND z.amount = 0);
 
 -- ## Scalar subqueries
 -- uncorrelated, in the select list
@@ -320,6 +331,8 @@ SELECT o.id, g.n FROM orders o, generate_series(1, o.customer) AS g (n);
 SELECT o.id, g.n FROM orders o CROSS JOIN generate_series(1, 3) AS g (n);
 -- join with VALUES
 SELECT o.id, v.label FROM orders o JOIN (VALUES (1, 'one'), (2, 'two')) v (k, label) ON v.k = o.customer;
+-- XMLELEMENT
+SELECT id, xmlelement(name "order", xmlattributes(id AS number), note)::text AS written FROM orders;
 
 -- ## LIMIT
 -- ORDER BY … LIMIT

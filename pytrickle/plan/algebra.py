@@ -73,7 +73,8 @@ class Operation:
     order of the rows, which are then sorted by `keys`, the expressions `ordering` and their whole content. Through the
     columns `entries` a condition on the result reaches the input; `settled` says that equal result columns are the
     same text, `tied` that its own order breaks ties, which the user's text leaves open. `types` are those of the
-    columns, where they were asked for. A `linear` one is its input, with its weights: it has no keys and no result.
+    columns, where they were asked for. A `linear` one is its input, with its weights: it has no keys and no result;
+    if it is `netted`, it shows no row that others of the input take away.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Operation:
     tied: bool = False
     types: tuple[str, ...] = ()
     linear: bool = False
+    netted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

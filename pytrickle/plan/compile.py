@@ -27,7 +27,7 @@ from pytrickle.plan.delta import arranged, at, blocks_of, differentiate, unfolde
 from pytrickle.plan.dialect import quote
 from pytrickle.plan.order import Reach, conditions, fenced, has_weight, ordered_leaves
 from pytrickle.plan.touched import ALIAS, Touched
-from pytrickle.plan.zset import WEIGHT, bag, netted, result
+from pytrickle.plan.zset import WEIGHT, bag, netted, result, settled
 
 
 @dataclass(slots=True)
@@ -131,12 +131,25 @@ class Compiler:
     def _derived(self, leaf: Derived, reach: Reach) -> str:
         """Compute an operation for what is asked of it, or once for all where nothing restricts it."""
         operation, version, alias = leaf.operation, leaf.version, quote(leaf.alias)
+        if operation.netted:
+            return self._netted(leaf, reach)
         if version is Version.NEW and not operation.keys and not operation.linear:
             return f"{self._whole(leaf)} AS {alias}"
         if bound := reach.is_bound(leaf):
             return fenced(self.state(operation, version, bound), leaf, [])
         if entered := reach.entered(leaf):
             return fenced(self.state(operation, version, entered), leaf, reach.asked(leaf))
+        if version is Version.NEW:
+            return f"{self._everything(leaf)} AS {alias}"
+        return fenced(self.state(operation, version, frozenset()), leaf, [])
+
+    def _netted(self, leaf: Derived, reach: Reach) -> str:
+        """Net a sum of rows once for all, or for each row that asks by equality; no other condition may go below."""
+        operation, version, alias = leaf.operation, leaf.version, quote(leaf.alias)
+        if conditions := reach.equated(leaf):
+            rows, _ = self._input(operation, version, reach.entered(leaf))
+            asked = f"SELECT * FROM {fenced(rows, leaf, conditions)}"
+            return f"LATERAL ({settled(operation, asked)}) AS {alias}"
         if version is Version.NEW:
             return f"{self._everything(leaf)} AS {alias}"
         return fenced(self.state(operation, version, frozenset()), leaf, [])
@@ -159,7 +172,7 @@ class Compiler:
         """Compute an operation at the current state or at the new frontier, for few values of the bound columns."""
         rows, plain = self._input(operation, version, bound)
         if operation.linear:
-            return rows
+            return settled(operation, rows) if operation.netted else rows
         return result(operation, bag(rows, operation.arguments, operation.exact, plain))
 
     def _input(self, operation: Operation, version: Version, bound: frozenset[str]) -> tuple[str, bool]:

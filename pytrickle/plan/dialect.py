@@ -1,15 +1,16 @@
 """PostgreSQL as pg_get_viewdef prints it, parsed without rewriting any function."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from sqlglot import exp, parse_one
+from sqlglot import TokenType, exp, parse_one
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.operators import spelled_out
+from pytrickle.plan.operators import called, spelled_out
 
 AGGREGATES = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
+USING_ALIAS = "using_alias"
 SPECIAL_SYNTAX = frozenset({"CAST", "EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION"})
 
 
@@ -36,6 +37,13 @@ class Canonical(Postgres):
                 return result.this
             return result
 
+        def _parse_join(self, *args: Any, **options: Any) -> exp.Join | None:
+            """Keep the alias of what USING unites, by which PostgreSQL prints no column."""
+            join: exp.Join | None = super()._parse_join(*args, **options)
+            if join is not None and join.args.get("using") and self._match(TokenType.ALIAS):
+                join.set(USING_ALIAS, self._parse_id_var(any_token=True))
+            return join
+
         def _values_to_select(self, values: exp.Values) -> exp.Values:
             """Keep VALUES as an arm of a set operation, or as an entry of WITH, as PostgreSQL prints it."""
             return values
@@ -43,6 +51,17 @@ class Canonical(Postgres):
     class Generator(Postgres.Generator):  # type: ignore[misc,valid-type]
         MULTI_ARG_DISTINCT = True
         TRANSFORMS: ClassVar = {kind: way for kind, way in Postgres.Generator.TRANSFORMS.items() if kind != exp.Trim}
+
+        def join_sql(self, expression: exp.Join, join_op: str | None = None) -> str:
+            """Write the alias of what USING unites."""
+            alias = self.sql(expression, USING_ALIAS)
+            return f"{super().join_sql(expression, join_op)}{f' AS {alias}' if alias else ''}"
+
+        def anonymous_sql(self, expression: exp.Anonymous) -> str:
+            """Write constructs that the parser was shown as calls."""
+            arguments = [self.sql(each) for each in expression.expressions]
+            first = expression.expressions[0].name if arguments else ""
+            return called(str(expression.this), arguments, first) or str(super().anonymous_sql(expression))
 
         def trim_sql(self, expression: exp.Trim) -> str:
             """Keep TRIM, of which LEADING and TRAILING without characters are no LTRIM and RTRIM to PostgreSQL."""

@@ -93,17 +93,11 @@ def _replacement(
             return exp.Subquery(this=inner, alias=alias) if _is_rewound(inner, rewound) else None
     for source in definition.sources:
         if (source.schema, source.name) == (table.db, table.name) and source.relid in rewound:
-            shown = {**dict(zip(source.used, source.used, strict=True)), **_renamed(source, aliases)}
-            alias.set("columns", [exp.to_identifier(name, quoted=True) for name in shown.values()])
-            _spell_out_rows(table, source, tuple(shown.values()))
+            shown = (*aliases, *(column.name for column in source.columns[len(aliases) :]))
+            alias.set("columns", [exp.to_identifier(name, quoted=True) for name in shown])
+            _spell_out_rows(table, source, shown)
             return exp.Table(this=exp.to_identifier(_state_name(source.relid), quoted=True), alias=alias)
     return None
-
-
-def _renamed(source: Source, aliases: list[str]) -> dict[str, str]:
-    """Return the columns that an alias list names anew; it counts those that are not read, too."""
-    pairs = zip([column.name for column in source.columns], aliases, strict=False)
-    return {name: alias for name, alias in pairs if name in source.used}
 
 
 def _spell_out_rows(table: exp.Table, source: Source, columns: tuple[str, ...]) -> None:
@@ -134,7 +128,11 @@ def _state_name(relid: int) -> str:
 
 
 def _multiset(source: Source, window: Window) -> str:
-    """R@new = R - FUTURE as rows: drop so many copies of what came later, add back what went later."""
+    """R@new = R - FUTURE as rows: drop so many copies of what came later, add back what went later.
+
+    Columns that nothing reads are there as NULLs: the alias list of a join counts them.
+    """
+    every = ", ".join(quote(c.name) if c.name in source.used else f"NULL AS {quote(c.name)}" for c in source.columns)
     columns = ", ".join(quote(name) for name in source.used)
     listed = f"{columns}, " if columns else ""
     image = f"CAST(ROW({columns}) AS text)"
@@ -149,8 +147,8 @@ def _multiset(source: Source, window: Window) -> str:
         f"FROM (SELECT {listed}{image} AS pgt_image FROM {table_name(source)}) AS r"
     )
     return (
-        f"SELECT {columns} FROM ({numbered}) AS r LEFT JOIN ({net}) AS n USING (pgt_image) "
+        f"SELECT {every} FROM ({numbered}) AS r LEFT JOIN ({net}) AS n USING (pgt_image) "
         f"WHERE n.pgt_net IS NULL OR r.pgt_copy > n.pgt_net\nUNION ALL\n"
-        f"SELECT {columns} FROM (SELECT DISTINCT ON (pgt_image) {listed}pgt_image FROM ({changes}) AS c) AS g "
+        f"SELECT {every} FROM (SELECT DISTINCT ON (pgt_image) {listed}pgt_image FROM ({changes}) AS c) AS g "
         f"JOIN ({net}) AS n USING (pgt_image), generate_series(1, -n.pgt_net) AS e (pgt_n)"
     )

@@ -35,6 +35,7 @@ class Form:
     entries: tuple[str, ...] = ()
     tied: bool = False
     linear: bool = False
+    netted: bool = False
 
 
 @dataclass(slots=True)
@@ -82,6 +83,7 @@ def exists(reader: Reader, blocks: tuple[Block, ...]) -> Derived:
 
 def derive(reader: Reader, rows: Rows, arguments: tuple[str, ...], keys: tuple[str, ...], form: Form) -> Derived:
     """Build an operation over blocks, each projected to the same arguments, under a fresh alias."""
+    rows = reader.guarded(rows)
     projects = tuple(_renamed(project(block, columns), arguments) for block, columns in rows)
     relation = sum_of(projects)
     exact = reader.is_exact(relation)
@@ -102,6 +104,7 @@ def derive(reader: Reader, rows: Rows, arguments: tuple[str, ...], keys: tuple[s
         entries=form.entries or tuple(key for key in keys if key in form.columns),
         tied=form.tied,
         linear=form.linear,
+        netted=form.netted,
     )
     settled, types = reader.is_exact(operation), reader.types_of(operation)
     return Derived(reader.alias(), replace(operation, settled=settled, types=types))

@@ -11,7 +11,11 @@ KNOWN = frozenset((
 CALLS = frozenset({'"extract"', '"overlay"', '"position"', '"substring"', '"trim"'})
 # Without its quotes this would be bit(1).
 TYPES = frozenset({'"bit"'})
-PIECES = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[-+*/<>=~!@#%^&|`?]+""")
+# Calls that read a name where others have an argument; as a text it is an argument like any other.
+NAMED = frozenset({"XMLELEMENT", "XMLPI"})
+ROWS_FROM = "pgt_rows_from"
+BEGINNINGS = r"""\b(?:XMLELEMENT|XMLPI)\(NAME (?:\w+|"(?:[^"]|"")*")|\bROWS FROM\("""
+PIECES = re.compile(BEGINNINGS + r"""|'(?:[^']|'')*'|"(?:[^"]|"")*"|[-+*/<>=~!@#%^&|`?]+""")
 
 
 def spelled_out(text: str) -> str:
@@ -29,8 +33,34 @@ def spelled_out(text: str) -> str:
         piece, before, after = match.group(), text[: match.start()].rstrip()[-1:], text[match.end() : match.end() + 1]
         if (piece in CALLS and after == "(" and before != ".") or (piece in TYPES and before == ":"):
             return f"pg_catalog.{piece}"
+        if piece[0].isalpha():
+            return _as_call(piece)
         if piece[0] in "'\"" or piece in KNOWN or before in {"", "(", ",", "."}:
             return piece
         return f"OPERATOR(pg_catalog.{piece})"
 
     return PIECES.sub(spelled, text)
+
+
+def _as_call(beginning: str) -> str:
+    """Write the beginning of a construct as that of a call.
+
+    >>> _as_call("ROWS FROM("), _as_call("XMLELEMENT(NAME foo"), _as_call('XMLPI(NAME "It"')
+    ('pgt_rows_from(', "XMLELEMENT('foo'", "XMLPI('It'")
+    """
+    call, name = beginning.split("(", 1)
+    if not name:
+        return f"{ROWS_FROM}("
+    bare = name.removeprefix("NAME ")
+    bare = bare[1:-1].replace('""', '"') if bare.startswith('"') else bare
+    return f"{call}('" + bare.replace("'", "''") + "'"
+
+
+def called(name: str, arguments: list[str], first: str) -> str | None:
+    """Write the construct that a call stands for, whose first argument is the text `first`."""
+    if name == ROWS_FROM:
+        return f"ROWS FROM({', '.join(arguments)})"
+    if name in NAMED:
+        quoted = first.replace('"', '""')
+        return f"{name}(" + ", ".join([f'NAME "{quoted}"', *arguments[1:]]) + ")"
+    return None

@@ -41,6 +41,16 @@ class Reach:
         found = [each for each in self.join.predicates if _keeps_groups(each, leaf)]
         return [sql for sql in self.links(leaf) if sql in {each.expr.sql for each in found}]
 
+    def equated(self, leaf: Derived) -> list[str]:
+        """List the conditions that equate plain columns of a leaf with what is reached."""
+        shown = tuple(f"({quote(leaf.alias)}.{quote(name)}) = " for name in leaf.operation.columns)
+        plain = {
+            each.expr.sql
+            for each in self.join.predicates
+            if each.expr.sql.startswith(shown) or (each.equality is not None and not each.equality.null_safe)
+        }
+        return [sql for sql in self.links(leaf) if sql in plain]
+
     def take(self, leaf: Leaf) -> None:
         """A leaf that is linked to what is reached is reached from then on."""
         if self.links(leaf):

@@ -60,15 +60,14 @@ def parse(definition: Definition, probe: Probe) -> Query:
 
 
 def _body(query: exp.Expr, context: Context, reader: Reader) -> Query:
-    definition = reader.definition
     if isinstance(query, exp.Select) and _accumulates(query, reader):
         return _aggregate(query, context, reader)
     if isinstance(query, exp.Select) and _is_distinct_only(query, reader):
         return _distinct(query, context, reader)
     if isinstance(query, exp.Union) and query.args.get("distinct"):
         arms = in_one_collation(reader, _arms(reader, query, context))
-        return _rows(tuple(block for arm in arms for block in arm), definition, True)
-    return replace(_rows(reader.derived(query, context), definition, False), text=render(query))
+        return _rows(tuple(block for arm in arms for block in arm), reader, True)
+    return replace(_rows(reader.derived(query, context), reader, False), text=render(query))
 
 
 def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> None:
@@ -110,7 +109,7 @@ def _distinct(select: exp.Select, context: Context, reader: Reader) -> Query:
     blocks = tuple(block.named({"": dict(zip(names, columns, strict=True))}) for block, columns in cases)
     types = [type_name for _, type_name in reader.definition.columns]
     shown = [cast_to(item, kind) for item, kind in zip(items, types, strict=True)]
-    return replace(_rows(blocks, reader.definition, True), text=_text(select, shown))
+    return replace(_rows(blocks, reader, True), text=_text(select, shown))
 
 
 def _text(select: exp.Select, items: Sequence[exp.Expr]) -> str:
@@ -148,15 +147,17 @@ def _typed(reader: Reader, block: Block, types: tuple[str, ...]) -> Block:
     return block.named({"": dict(zip(columns, cast, strict=True))})
 
 
-def _rows(blocks: Blocks, definition: Definition, distinct: bool) -> Query:
+def _rows(blocks: Blocks, reader: Reader, distinct: bool) -> Query:
+    definition = reader.definition
     prefix = "k" if distinct else "r"
     types = [type_name for _, type_name in definition.columns]
     columns = [list(block.names[""].values()) for block in blocks]
     if any(len(each) != len(types) for each in columns):
         raise NotDifferentiable("a set operation whose arms name a column twice")
+    found = reader.guarded(tuple((block, tuple(items)) for block, items in zip(blocks, columns, strict=True)))
     projects = tuple(
         project(block, tuple(cast_to(c, t) for c, t in zip(items, types, strict=True)), prefix)
-        for block, items in zip(blocks, columns, strict=True)
+        for block, items in found
     )
     names = tuple(name for name, _ in projects[0].columns)
     rows = sum_of(projects)
@@ -175,7 +176,9 @@ def _aggregate(query: exp.Select, context: Context, reader: Reader) -> Query:
     having = query.args.get("having")
     condition = render(grouping.lift(having.this)) if having else None
     keys, arguments = grouping.keys, grouping.arguments
-    projects = tuple(_grouped(block, keys, arguments) for block in reader.blocks(query, context))
+    blocks = reader.blocks(query, context)
+    found = tuple((each, tuple(resolve(item, each.names) for item in (*keys, *arguments))) for each in blocks)
+    projects = tuple(_grouped(block, columns, len(keys)) for block, columns in reader.guarded(found))
     names = tuple(name for name, _ in projects[0].columns)
     rows = sum_of(projects)
     grouped = query.args.get("group") is not None
@@ -184,7 +187,7 @@ def _aggregate(query: exp.Select, context: Context, reader: Reader) -> Query:
     return Query(rows, names, aggregate, text=_text(query, [*keys, *arguments]))
 
 
-def _grouped(block: Block, keys: Expressions, arguments: Expressions) -> Project:
-    as_keys = project(block, tuple(resolve(key, block.names) for key in keys), "k")
-    as_arguments = project(block, tuple(resolve(argument, block.names) for argument in arguments), "a")
+def _grouped(block: Block, columns: Expressions, keys: int) -> Project:
+    as_keys = project(block, columns[:keys], "k")
+    as_arguments = project(block, columns[keys:], "a")
     return Project(as_keys.input, as_keys.columns + as_arguments.columns)

@@ -1,6 +1,6 @@
 """Where the terms of a delta run: driven by indexes in PostgreSQL, planned freely there, or joined in Spark."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pytrickle.catalog.definition import Definition, Source
@@ -16,9 +16,10 @@ from pytrickle.plan.algebra import (
     Version,
     leaves,
     operations,
+    relids,
 )
 from pytrickle.plan.compile import table_name
-from pytrickle.plan.delta import at, blocks_of
+from pytrickle.plan.delta import at, blocks_of, differentiate
 from pytrickle.plan.dialect import quote
 
 TEXTUAL = frozenset({"text", "varchar"})
@@ -94,6 +95,8 @@ def missing_indexes(block: Project, definition: Definition) -> tuple[MissingInde
 
 def missing_below(operation: Operation, definition: Definition) -> tuple[MissingIndex, ...]:
     """Name what keeps the touched keys of an operation from reaching the tables that it reads."""
+    if operation.linear:
+        return _missing_from_changes(operation, definition)
     if not operation.keys:
         return ()
     found: list[MissingIndex] = []
@@ -105,6 +108,24 @@ def missing_below(operation: Operation, definition: Definition) -> tuple[Missing
         block = Project(at(block.input, Version.CURRENT), block.columns)
         found += _unreached(block, reached, definition)
     return tuple(found)
+
+
+def _missing_from_changes(operation: Operation, definition: Definition) -> tuple[MissingIndex, ...]:
+    """Follow the changes of each source that a linear operation reads through its blocks, as if all had changed."""
+    terms = differentiate(operation.input, relids(operation.input))
+    blocks = (_with_tables(block) for term in terms for block in blocks_of(term))
+    return tuple(dict.fromkeys(index for block in blocks for index in missing_indexes(block, definition)))
+
+
+def _with_tables(block: Project) -> Project:
+    """Read as tables all sources of a term but the one whose changes it is about."""
+    join = block.input
+    assert isinstance(join, Join)
+    inputs = tuple(
+        replace(leaf, version=Version.CURRENT) if isinstance(leaf, Scan) and leaf.version is not Version.DELTA else leaf
+        for leaf in join.inputs
+    )
+    return replace(block, input=replace(join, inputs=inputs))
 
 
 def _reached_by(scan: Scan, keys: set[str], definition: Definition) -> bool:

@@ -23,12 +23,15 @@ from pytrickle.plan.compile import compile_rows, compile_state
 from pytrickle.plan.delta import at
 from pytrickle.plan.dialect import parse_query
 from pytrickle.plan.fold import MAX_BLOCKS, fitting, folded
+from pytrickle.plan.guard import guarded
+from pytrickle.plan.join_alias import is_joined, under_join_alias
 from pytrickle.plan.limited import limited
 from pytrickle.plan.logic import is_null
 from pytrickle.plan.nulls import in_one_collation, union_of
+from pytrickle.plan.operation import Rows
 from pytrickle.plan.probe import Probe
 from pytrickle.plan.scalar import lateral_aggregate
-from pytrickle.plan.scope import Cte, Ctes
+from pytrickle.plan.scope import Cte, Ctes, reads_around
 from pytrickle.plan.select import Selection, is_grouped, is_plain_aggregate, unrolls
 from pytrickle.plan.selection import set_operation
 from pytrickle.plan.sublinks import Context, filtered
@@ -127,8 +130,13 @@ class Reader:
         ctes = context.ctes
         for entry in clause.expressions:
             key = (entry, tuple((name, id(cte)) for name, cte in ctes.items()))
-            ctes = {**ctes, entry.alias: self.known_ctes.setdefault(key, Cte(entry, ctes))}
+            found = Cte(entry, ctes, context if reads_around(entry, context.outer) else None)
+            ctes = {**ctes, entry.alias: found if found.around else self.known_ctes.setdefault(key, found)}
         return query, replace(context, ctes=ctes)
+
+    def guarded(self, rows: Rows) -> Rows:
+        """Net the rows below expressions that may fail."""
+        return guarded(self, rows)
 
     def is_plain_aggregate(self, query: exp.Select) -> bool:
         """Whether a SELECT has aggregates but neither GROUP BY nor HAVING, so that it always has one row."""
@@ -235,10 +243,8 @@ class Reader:
                 return under_alias(self.derived(as_union(item), Context(context.ctes, {})), item, self.definition)
             case exp.Lateral() | exp.Values():
                 return (rowwise.function(self, item, context.outer),)
-            case exp.Subquery(this=exp.Table() | exp.Subquery() as inner) if not item.alias:
-                return self._item(inner, context)
             case exp.Subquery():
-                return under_alias(self.derived(item.this, Context(context.ctes, {})), item, self.definition)
+                return self._subquery(item, context)
             case exp.Table(this=exp.Identifier()):
                 return self._table(item, context.ctes)
             case exp.Table():
@@ -246,12 +252,24 @@ class Reader:
             case _:
                 raise NotDifferentiable(f"{item.key.upper()} in FROM")
 
+    def _subquery(self, item: exp.Subquery, context: Context) -> Blocks:
+        """Read a query, or joins in parentheses, which may have an alias of their own."""
+        inner, alone = item.this, Context(context.ctes, {})
+        if isinstance(inner, exp.Table | exp.Subquery) and not item.alias:
+            return self._item(inner, context)
+        if is_joined(inner):
+            return under_join_alias(self, self._item(inner, alone), item)
+        return under_alias(self.derived(inner, alone), item, self.definition)
+
     def _table(self, table: exp.Table, ctes: Ctes) -> Blocks:
         if table.args.get("only"):
             raise NotDifferentiable("FROM ONLY")
         if not table.db and table.name in ctes:
             cte = ctes[table.name]
-            shared = self._shared(cte, cte.entry.this, cte.scope)
+            if cte.around:
+                shared = self.derived(cte.entry.this, replace(cte.around, ctes=cte.scope))
+            else:
+                shared = self._shared(cte, cte.entry.this, cte.scope)
             return under_alias(under_names(shared, cte.entry.alias_column_names), table, self.definition)
         for view in self.definition.views:
             if (view.schema, view.name) == (table.db, table.name):

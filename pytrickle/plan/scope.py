@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
+
+if TYPE_CHECKING:
+    from pytrickle.plan.sublinks import Context
 
 Names = Mapping[str, Mapping[str, exp.Expr]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cte:
-    """An entry of a WITH clause, and the entries that its own query sees."""
+    """An entry of a WITH clause, and the entries that its own query sees.
+
+    `around` is where it stands if it refers to the rows around it: then it is read anew for each of its names.
+    """
 
     entry: exp.Expr
     scope: Ctes
+    around: Context | None = None
 
 
 Ctes = Mapping[str, Cte]
@@ -25,6 +33,8 @@ Ctes = Mapping[str, Cte]
 # The alias of what no FROM item names: the merged columns of a FULL JOIN ... USING, and sublinks taken out.
 MERGED = "\x00merged"
 SUBLINK = "\x00sublink"
+# The left side of a comparison with a subquery that has subqueries itself.
+OPERAND = "\x00operand"
 # Subqueries that were computed before a grouping or window functions.
 HOISTED = "\x00hoisted"
 # What GROUP BY unrolls: rows of set-returning functions that were computed before the grouping.
@@ -60,6 +70,12 @@ def lookup(column: exp.Column, names: Names, outer: Names) -> exp.Expr:
             # What is nearer hides what is further away, even where it lacks the column.
             break
     raise NotDifferentiable("a whole-row reference" if is_whole(column) else f"the reference {column.sql()}")
+
+
+def reads_around(query: exp.Expr, outer: Names) -> bool:
+    """Whether a query refers to a FROM item around it by an alias that it does not give itself."""
+    own = {alias.name for alias in query.find_all(exp.TableAlias)} | {each.name for each in query.find_all(exp.Table)}
+    return any(column.table in outer and column.table not in own for column in query.find_all(exp.Column))
 
 
 def is_whole(column: exp.Column) -> bool:

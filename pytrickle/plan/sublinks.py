@@ -17,11 +17,13 @@ from pytrickle.plan.block import Block
 from pytrickle.plan.correlate import indicator
 from pytrickle.plan.equated import equated
 from pytrickle.plan.fold import MAX_BLOCKS, fitting
-from pytrickle.plan.logic import COMPARISONS, conjuncts, no_value, truth
+from pytrickle.plan.guard import fallible_last, guarded_cases
+from pytrickle.plan.logic import conjuncts, no_value, truth
 from pytrickle.plan.one_time import pulled_out
 from pytrickle.plan.rowwise import embedded, reads_no_table
 from pytrickle.plan.scalar import array_cases, scalar_cases
-from pytrickle.plan.scope import HOISTED, SUBLINK, Ctes, Names, resolve
+from pytrickle.plan.scope import HOISTED, OPERAND, SUBLINK, Ctes, Names, resolve
+from pytrickle.plan.sublink_kinds import has_query_operand, is_sublink
 
 if TYPE_CHECKING:
     from pytrickle.plan.reader import Reader
@@ -51,8 +53,9 @@ def filtered(reader: Reader, block: Block, condition: exp.Expr | None, context: 
     if condition is None:
         return (block,)
     result: tuple[Block, ...] = (block,)
-    for conjunct in conjuncts(condition):
-        cases = (case for one in result for case in _cases(reader, one, [conjunct], context, True))
+    for conjunct in fallible_last(conjuncts(condition)):
+        cases = [case for one in result for case in _cases(reader, one, [conjunct], context, True)]
+        cases = guarded_cases(reader, cases, conjunct.find(exp.Query) is not None)
         kept = (one.where(*expressions) for one, expressions in cases)
         result = fitting(reader, tuple(one for one in kept if one is not None))
     return result
@@ -131,22 +134,6 @@ def _take(expression: exp.Expr, found: list[exp.Expr], table: str) -> exp.Expr:
     return expression.copy().transform(step)
 
 
-def is_sublink(node: exp.Expr) -> bool:
-    """Whether a node is a subquery with what belongs to it."""
-    if isinstance(node, exp.In):
-        return node.args.get("query") is not None
-    if isinstance(node, (*COMPARISONS, exp.Operator)) and isinstance(node.expression, exp.Any | exp.All):
-        return isinstance(node.expression.this.unnest(), exp.Query)
-    return isinstance(node, exp.Exists | exp.Query) or _is_array(node)
-
-
-def _is_array(node: exp.Expr) -> bool:
-    """Whether a node is ARRAY(subquery): no function takes a subquery without parentheses of its own."""
-    return isinstance(node, exp.Anonymous) and any(
-        isinstance(each, exp.Query) and not isinstance(each, exp.Subquery) for each in node.expressions
-    )
-
-
 def _is_marker(node: exp.Expr, number: int) -> bool:
     return isinstance(node, exp.Column) and node.table == SUBLINK and node.name == f"s{number}"
 
@@ -163,6 +150,8 @@ def _sublink(reader: Reader, block: Block, node: exp.Expr, context: Context, dir
     """List the cases of one subquery; `direct` says that only the rows for which it is true count."""
     if reads_no_table(node):
         return [(block, embedded(reader, node, block.names, context.outer))]
+    if has_query_operand(node):
+        return _with_operand(reader, block, node, context, direct)
     inside = context.within(block)
     match node:
         case exp.Exists() if pulled := pulled_out(node, reader.definition.aggregates):
@@ -177,6 +166,19 @@ def _sublink(reader: Reader, block: Block, node: exp.Expr, context: Context, dir
             return scalar_cases(reader, block, node, inside)
         case _:
             return _quantified(reader, block, node, inside, direct)
+
+
+def _with_operand(reader: Reader, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
+    """List the cases of a comparison whose left side has subqueries of its own: theirs first."""
+    found: list[Case] = []
+    bare = node.copy()
+    bare.set("this", exp.column("v", table=OPERAND))
+    for case, (value,) in _cases(reader, block, [node.this], context, False):
+        named = case.named({**case.names, OPERAND: {"v": value}})
+        for one, truth_value in _sublink(reader, named, bare, context, direct):
+            names = {alias: columns for alias, columns in one.names.items() if alias != OPERAND}
+            found.append((one.named(names), truth_value))
+    return found
 
 
 def _both(reader: Reader, block: Block, parts: tuple[exp.Expr, ...], context: Context, direct: bool) -> list[Case]:

@@ -20,6 +20,11 @@ def netted(rows: str, columns: tuple[str, ...], exact: bool = True) -> str:
     return f"SELECT {listed}, {WEIGHT} FROM (\n{each}\n) AS d WHERE {WEIGHT} <> 0"
 
 
+def settled(operation: Operation, rows: str) -> str:
+    """Net the rows of an operation before anything around it is computed from them."""
+    return f"{netted(rows, operation.arguments, operation.exact)}\nOFFSET 0"
+
+
 def image(columns: tuple[str, ...]) -> str:
     """Write the text of a row, which differs where any value differs."""
     return f"CAST(ROW({', '.join(columns)}) AS text)"

@@ -538,3 +538,35 @@ SELECT t, generate_series(1, 2) AS g, count(*) AS n FROM a GROUP BY CUBE (t, g) 
 
 -- distinct_on_a_function_that_groups
 SELECT DISTINCT ON (generate_series(1, 2)) generate_series(1, 2) AS g, count(*) AS n FROM a GROUP BY g ORDER BY g;
+
+-- alias_of_what_using_unites
+SELECT a.id, x.k AS key, b.v FROM a LEFT JOIN b USING (k) AS x WHERE x.k IS NOT NULL;
+
+-- alias_of_joins
+SELECT j.x, j.z, j.g FROM (keyless JOIN parent ON parent.k = keyless.k) AS j (x, c, f, g, u, y, z);
+
+-- alias_of_joins_that_unite_columns
+SELECT j.m, j.t, s.n FROM (a FULL JOIN b USING (k)) AS j (m, id, v, t, d, w, s, b, id2, v2, n2, e, i)
+LEFT JOIN (SELECT k, count(*) AS n FROM keyless GROUP BY k) AS s ON s.k = j.m;
+
+-- alias_of_joins_that_begin_with_a_subquery
+SELECT j.y, j.region FROM ((SELECT k + 1 AS y FROM a) AS q JOIN parent ON parent.k = q.y) AS j;
+
+-- subquery_on_the_left_of_in
+SELECT id FROM a WHERE (CASE WHEN k IN (SELECT b.k FROM b) THEN k END) IN (SELECT c.k FROM keyless AS c);
+
+-- subquery_on_the_left_of_in_as_a_value
+SELECT id, (SELECT max(b.k) FROM b WHERE b.id = a.id) NOT IN (SELECT c.k FROM keyless AS c) AS missing FROM a;
+
+-- subquery_on_the_left_of_all
+SELECT id FROM a WHERE (SELECT max(b.id) FROM b WHERE b.k = a.k) > ALL (SELECT c.k FROM keyless AS c WHERE c.flag);
+
+-- rows_from_several_functions
+SELECT a.id, f.x, f.y, f.n FROM a, ROWS FROM (generate_series(1, a.k), unnest(ARRAY[a.s, 7])) WITH ORDINALITY AS f (x, y, n);
+
+-- with_in_a_correlated_subquery
+SELECT id, (WITH w AS (SELECT b.id FROM b WHERE b.k = a.k) SELECT max(x.id) + min(y.id) FROM w AS x, w AS y) AS v FROM a;
+
+-- with_in_a_correlated_exists
+SELECT id FROM a WHERE NOT EXISTS (WITH w AS (SELECT b.id FROM b WHERE b.k = a.k), z AS (SELECT id + 1 AS n FROM w)
+SELECT FROM z WHERE z.n > 3);

@@ -1,0 +1,18 @@
+"""Constructs that the parser is shown as something else are written as they were."""
+
+import pytest
+
+from pytrickle.plan.dialect import parse_query, render
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'SELECT XMLELEMENT(NAME "It""s", XMLATTRIBUTES("i" AS "z"), "b") AS "x", XMLPI(NAME "php") FROM "t"',
+        'SELECT "f"."a" FROM "t", ROWS FROM(generate_series(1, "t"."i"), unnest("t"."l")) AS "f"("a", "b")',
+        'SELECT "x" || \'ROWS FROM(\' || \'XMLPI(NAME a\' AS "y" FROM "t"',
+        'SELECT "t"."i" FROM ("t" JOIN "s" USING ("i") AS "x" LEFT JOIN "u" USING ("i"))',
+    ],
+)
+def test_what_is_read_is_written_as_it_was(text: str) -> None:
+    assert render(parse_query(text)) == text
