@@ -211,6 +211,10 @@ SELECT customer, bool_and(express) AS a, bool_or(express) AS o, every(express) A
 SELECT bit_and(id) AS a, bit_or(id) AS o FROM orders;
 -- string_agg with ORDER BY
 SELECT customer, string_agg(note, ', ' ORDER BY id) AS notes FROM orders GROUP BY customer;
+-- a condition above groups that compares
+SELECT q.value, q.n FROM (SELECT value, count(*) AS n FROM readings GROUP BY value) q WHERE q.value >= 0;
+-- a condition above groups that sees whether 0 is -0, as it does whether 1 is 1.00
+SELECT q.value, q.n FROM (SELECT value, count(*) AS n FROM readings GROUP BY value) q WHERE q.value::text = '0';
 -- string_agg without ORDER BY
 SELECT customer, string_agg(note, ', ') AS notes FROM orders GROUP BY customer;
 -- string_agg(DISTINCT …)

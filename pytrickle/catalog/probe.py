@@ -22,6 +22,35 @@ SELECT %(compared)s = %(grouped)s OR EXISTS (
     WHERE a.amopopr = %(compared)s AND b.amopopr = %(grouped)s AND amopmethod = 403 AND amopstrategy = 3
         AND CASE %(side)s WHEN 0 THEN a.amoplefttype = b.amoplefttype ELSE a.amoprighttype = b.amoprighttype END)
 """
+# Of the parts of a type: the elements of an array, what a domain or a range is made of, the columns of a row.
+ONE_TEXT = """
+WITH RECURSIVE part (oid, typmod) AS (
+    SELECT CAST(CAST(%s AS regtype) AS oid), -1
+    UNION
+    SELECT inner_part.oid, inner_part.typmod
+    FROM part JOIN pg_type AS t USING (oid), LATERAL (
+        SELECT t.typbasetype, t.typtypmod WHERE t.typtype = 'd'
+        UNION ALL SELECT t.typelem, part.typmod WHERE t.typsubscript = CAST('array_subscript_handler' AS regproc)
+        UNION ALL SELECT rngsubtype, -1 FROM pg_range WHERE t.oid IN (rngtypid, rngmultitypid)
+        UNION ALL SELECT atttypid, atttypmod FROM pg_attribute
+            WHERE attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped
+    ) AS inner_part (oid, typmod)
+)
+SELECT bool_and(
+    t.typtype IN ('e', 'd', 'c', 'r', 'm')
+    OR t.typsubscript = CAST('array_subscript_handler' AS regproc)
+    OR (t.typname IN ('numeric', 'bpchar') AND part.typmod >= 0)
+    OR t.typname IN (
+        'bit', 'bool', 'bytea', 'char', 'cidr', 'date', 'inet', 'int2', 'int4', 'int8', 'macaddr', 'macaddr8', 'money',
+        'name', 'oid', 'pg_lsn', 'text', 'time', 'timestamp', 'timestamptz', 'timetz', 'uuid', 'varbit',
+        'varchar', 'xid8'
+    )
+) AND bool_and(
+    t.typnamespace = CAST('pg_catalog' AS regnamespace) OR t.typtype <> 'b'
+    OR t.typsubscript = CAST('array_subscript_handler' AS regproc)
+)
+FROM part JOIN pg_type AS t USING (oid)
+"""
 # What kept the server from answering says nothing about the query.
 NOT_ABOUT_THE_QUERY = (
     psycopg.errors.LockNotAvailable,
@@ -98,6 +127,11 @@ class ServerProbe:
         """Tell for every type whether its values can be hashed."""
         known = {name: self._is_hashable(name) for name in dict.fromkeys(types)}
         return tuple(known[name] for name in types)
+
+    def has_one_text(self, type_name: str) -> bool:
+        """Tell whether equal values of a type are the same text, apart from what a collation says of texts in it."""
+        row = self.connection.execute(ONE_TEXT, (type_name,)).fetchone()
+        return bool(row and row[0])
 
     def _type_name(self, oid: int, typmod: int) -> str:
         row = self.connection.execute("SELECT format_type(%s, %s)", (oid, typmod)).fetchone()

@@ -11,6 +11,7 @@ from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.block import Block, project, sum_of
 from pytrickle.plan.correlate import Loose, loosen_by_asking
 from pytrickle.plan.grouping_sets import Keys
+from pytrickle.plan.kept_calls import keeping
 from pytrickle.plan.lift import GROUP, WINDOW, GroupLift, WindowLift, function_name
 from pytrickle.plan.nulls import nulls_of
 from pytrickle.plan.operation import ROW, Form, Rows, columns_of, derive, text
@@ -63,8 +64,10 @@ def group(
     columns = (*keys, *(f"c{i}" for i in range(len(calls)))) or ("one",)
     head = f"SELECT {', '.join([*listed, *calls]) or '1 AS one'} FROM"
     # Without keys there is one group, even over no rows, and even where no call asks for it.
-    form = Form("aggregate", head, f"AS {ROW} GROUP BY {', '.join(listed) or '()'}", columns, tied=settled != taken)
+    tail = f"AS {ROW} GROUP BY {', '.join(listed) or '()'}"
+    form = Form("aggregate", head, tail, columns, tied=settled != taken, chosen=keys)
     leaf = derive(reader, rows, arguments, keys, form)
+    leaf = keeping(reader, leaf, rows, {f"c{i}": call for i, call in enumerate(taken)})
     _refuse_rounding(lift.calls.values(), reader.types_of(leaf.operation)[len(keys) :][: len(calls)])
     return Block((leaf,), loose[0].ties(leaf.alias, len(own)), {}), columns_of(leaf)
 
@@ -94,7 +97,11 @@ def window(reader: Reader, lift: WindowLift, blocks: Blocks, outer: Names) -> Bl
     listed = [f"{ROW}.{name}" for name in lift.arguments.names]
     head = f"SELECT {', '.join([*listed, *functions])} FROM"
     entries = tuple(key.name for key in map(lift.arguments.take, parts) if isinstance(key, exp.Column))
-    leaf = derive(reader, rows, arguments, keys, Form("window", head, f"AS {ROW}", columns, True, ordering, entries))
+    moved = tuple(column.name for part in map(lift.arguments.take, parts) for column in part.find_all(exp.Column))
+    form = Form("window", head, f"AS {ROW}", columns, True, ordering, entries, moved=moved)
+    leaf = derive(reader, rows, arguments, keys, form)
+    taken = (lift.arguments.take(each) for each in lift.windows.values())
+    leaf = keeping(reader, leaf, rows, {f"w{i}": each for i, each in enumerate(taken)})
     functions_alone = [each.this for each in lift.windows.values()]
     _refuse_rounding(functions_alone, reader.types_of(leaf.operation)[len(listed) :])
     return Block((leaf,), (), {WINDOW: columns_of(leaf)})

@@ -74,7 +74,9 @@ class Operation:
     columns `entries` a condition on the result reaches the input; `settled` says that equal result columns are the
     same text, `tied` that its own order breaks ties, which the user's text leaves open. `types` are those of the
     columns, where they were asked for. A `linear` one is its input, with its weights: it has no keys and no result;
-    if it is `netted`, it shows no row that others of the input take away.
+    if it is `netted`, it shows no row that others of the input take away. `kept` columns hold one of several equal
+    values, and may look like any of them; on `moved` ones PostgreSQL moves conditions below an operation that shows its
+    rows as they are. Both come with their types.
     """
 
     name: str
@@ -94,6 +96,8 @@ class Operation:
     types: tuple[str, ...] = ()
     linear: bool = False
     netted: bool = False
+    kept: frozenset[tuple[str, str]] = frozenset()
+    moved: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +203,8 @@ class Top:
 class Query:
     """A differentiable defining query: rows, the aggregate over them if there is one, and what LIMIT shows of that.
 
-    `text` is the query for all of the rows as the user wrote it, where that gives them as they are.
+    `text` is the query for all of the rows as the user wrote it, where that gives them as they are. `kept` output
+    columns hold one of several equal values.
     """
 
     rows: Relation
@@ -207,6 +212,7 @@ class Query:
     aggregate: Aggregate | None
     top: Top | None = None
     text: str | None = None
+    kept: frozenset[str] = frozenset()
 
 
 def leaves(node: Relation) -> tuple[Leaf, ...]:

@@ -11,6 +11,8 @@ from pytrickle.plan.dialect import render
 from pytrickle.plan.logic import conjuncts, decided
 from pytrickle.plan.scope import MERGED, Names, renamed, tables_of
 
+OWN = "pytrickle"
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -130,7 +132,21 @@ def image_of(columns: tuple[exp.Expr, ...]) -> exp.Expr:
     It comes from the output functions of their types; the text of a row has no collation of theirs.
     """
     row = exp.Anonymous(this="ROW", expressions=[column.copy() for column in columns])
-    return exp.Cast(this=row, to=type_of("text"))
+    image = exp.Cast(this=row, to=type_of("text"))
+    return marked(image, "image")
+
+
+def marked(expression: exp.Expr, what: str) -> exp.Expr:
+    """Tell an expression that the planner has made from one that a user wrote alike."""
+    expression.meta[OWN] = what
+    return expression
+
+
+def is_marked(node: exp.Expr, what: str) -> bool:
+    """Whether the planner has made an expression, alone or as a subquery of one column."""
+    bare = node.unnest()
+    inner = bare.selects[0] if isinstance(bare, exp.Select) and bare.selects else bare
+    return what in {each.meta.get(OWN) for each in (node, bare, inner)}
 
 
 def is_image(node: exp.Expr) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -10,12 +11,14 @@ from sqlglot import exp
 from pytrickle.plan.algebra import Derived, Join, Operation, Project
 from pytrickle.plan.block import Block, own_column, project, sum_of, to_expr
 from pytrickle.plan.equated import refuse_unfit_keys
+from pytrickle.plan.kept import differing, kept_columns, moved_columns
 from pytrickle.plan.scope import Names, column_name, resolve
 
 if TYPE_CHECKING:
     from pytrickle.plan.reader import Reader
 
 Rows = tuple[tuple[Block, tuple[exp.Expr, ...]], ...]
+Hidden = frozenset[tuple[str, str]]
 ROW = "d"
 
 
@@ -23,6 +26,7 @@ ROW = "d"
 class Form:
     """How an operation is written: `head` and `tail` around its rows, and the columns that come out.
 
+    `chosen` columns show one of several equal values; conditions on the arguments `moved` reach below the operation.
     For the other fields see Operation.
     """
 
@@ -36,6 +40,8 @@ class Form:
     tied: bool = False
     linear: bool = False
     netted: bool = False
+    chosen: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -72,7 +78,10 @@ def distinct(reader: Reader, rows: Rows, name: str = "distinct") -> Derived:
     """Build the distinct rows of blocks; columns k<i>."""
     keys = tuple(f"k{i}" for i in range(len(rows[0][1])))
     listed = ", ".join(f"{ROW}.{key}" for key in keys)
-    return derive(reader, rows, keys, keys, Form(name, f"SELECT DISTINCT {listed} FROM", f"AS {ROW}", keys))
+    # Indicators and what is asked for tell equal values apart where anything may show that.
+    chosen = keys if name == "distinct" else ()
+    form = Form(name, f"SELECT DISTINCT {listed} FROM", f"AS {ROW}", keys, chosen=chosen)
+    return derive(reader, rows, keys, keys, form)
 
 
 def exists(reader: Reader, blocks: tuple[Block, ...]) -> Derived:
@@ -107,7 +116,20 @@ def derive(reader: Reader, rows: Rows, arguments: tuple[str, ...], keys: tuple[s
         netted=form.netted,
     )
     settled, types = reader.is_exact(operation), reader.types_of(operation)
-    return Derived(reader.alias(), replace(operation, settled=settled, types=types))
+    kept, moved = _hiding(reader, rows, operation, form)
+    return Derived(reader.alias(), replace(operation, settled=settled, types=types, kept=kept, moved=moved))
+
+
+def _hiding(reader: Reader, rows: Rows, operation: Operation, form: Form) -> tuple[Hidden, Hidden]:
+    """Find the columns that hold one of several equal values, and those on which conditions reach below."""
+    kept = frozenset(compress(operation.arguments, kept_columns(rows))) | frozenset(form.chosen)
+    moved = frozenset(form.moved)
+    if form.linear:
+        moved |= frozenset(compress(operation.arguments, moved_columns(rows)))
+    if not (kept | moved) & frozenset(operation.columns):
+        return frozenset(), frozenset()
+    sorts = [each for each in zip(operation.columns, differing(reader, operation), strict=True) if each[1]]
+    return frozenset(each for each in sorts if each[0] in kept), frozenset(each for each in sorts if each[0] in moved)
 
 
 def columns_of(leaf: Derived) -> dict[str, exp.Expr]:

@@ -2,17 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 
 from sqlglot import exp
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra import Aggregate, Project, Query
+from pytrickle.plan.algebra import Aggregate, Project, Query, Relation, Top
 from pytrickle.plan.block import Block, cast_to, project, sum_of
 from pytrickle.plan.dialect import AGGREGATES, parse_query, render
 from pytrickle.plan.equated import refuse_unfit_keys
-from pytrickle.plan.grouping import Grouping, is_key
+from pytrickle.plan.grouping import GROUP, Grouping, is_key
 from pytrickle.plan.grouping_sets import is_simple
+from pytrickle.plan.kept import Kept, differing, keeps, kept_columns
+from pytrickle.plan.kept_calls import root_kept
 from pytrickle.plan.lift import is_call
 from pytrickle.plan.nulls import in_one_collation, union_of
 from pytrickle.plan.probe import Probe
@@ -56,7 +59,16 @@ def parse(definition: Definition, probe: Probe) -> Query:
     if found.aggregate is not None:
         types = dict(zip(found.row_columns, reader.types_of(found.rows), strict=True))
         refuse_unfit_keys(reader, (types[key] for key in found.aggregate.keys))
+    if top is not None and top.ordering:
+        _refuse_telling_order(
+            top, {("", name): type_name for name, type_name in definition.columns if name in found.kept}
+        )
     return replace(found, top=top)
+
+
+def _refuse_telling_order(top: Top, kept: Kept) -> None:
+    for item in parse_query(f"SELECT ORDER BY {', '.join(top.ordering)}").args["order"].expressions:
+        keeps(item, kept)
 
 
 def _body(query: exp.Expr, context: Context, reader: Reader) -> Query:
@@ -161,8 +173,10 @@ def _rows(blocks: Blocks, reader: Reader, distinct: bool) -> Query:
     )
     names = tuple(name for name, _ in projects[0].columns)
     rows = sum_of(projects)
+    flags = kept_columns((block, tuple(items)) for block, items in zip(blocks, columns, strict=True))
+    kept = frozenset(name for (name, _), flag in zip(definition.columns, flags, strict=True) if flag)
     if not distinct:
-        return Query(rows, names, None)
+        return Query(rows, names, None, kept=kept)
     output = tuple((name, f'g."{key}"') for (name, _), key in zip(definition.columns, names, strict=True))
     shown = tuple((key, name) for (name, _), key in zip(definition.columns, names, strict=True))
     return Query(rows, names, Aggregate(rows, names, (), None, output, True, shown))
@@ -181,10 +195,26 @@ def _aggregate(query: exp.Select, context: Context, reader: Reader) -> Query:
     projects = tuple(_grouped(block, columns, len(keys)) for block, columns in reader.guarded(found))
     names = tuple(name for name, _ in projects[0].columns)
     rows = sum_of(projects)
+    kept = _kept(reader, grouping, rows, blocks)
+    for condition_above in [grouping.lift(having.this)] if having else []:
+        keeps(condition_above, kept)
+    flags = [keeps(each, kept) for each in lifted]
     grouped = query.args.get("group") is not None
     shown = tuple((e.name, name) for e, (name, _) in zip(lifted, columns, strict=True) if is_key(e))
     aggregate = Aggregate(rows, names[: len(keys)], grouping.calls, condition, output, grouped, shown)
-    return Query(rows, names, aggregate, text=_text(query, [*keys, *arguments]))
+    shows = frozenset(name for (name, _), flag in zip(columns, flags, strict=True) if flag)
+    return Query(rows, names, aggregate, text=_text(query, [*keys, *arguments]), kept=shows)
+
+
+def _kept(reader: Reader, grouping: Grouping, rows: Relation, blocks: Blocks) -> dict[tuple[str, str], str]:
+    """Find the keys and calls of the top's groups that show one of several equal values, with the types of these."""
+    names = [f"k{i}" for i in range(len(grouping.keys))] + [f"a{i}" for i in range(len(grouping.arguments))]
+    asked = (*grouping.keys, *grouping.arguments)
+    flags = kept_columns((block, tuple(resolve(each, block.names) for each in asked)) for block in blocks)
+    loose = {name: sort for name, sort in zip(names, differing(reader, rows), strict=True) if sort}
+    kept = {(GROUP, name): loose[name] for name in compress(names, flags) if name in loose}
+    calls = root_kept(grouping.calls, kept, loose)
+    return {(GROUP, name): kind for name, kind in {**loose, **calls}.items() if name in calls or name.startswith("k")}
 
 
 def _grouped(block: Block, columns: Expressions, keys: int) -> Project:

@@ -24,3 +24,6 @@ class Probe(Protocol):
 
     def hashable(self, types: tuple[str, ...]) -> tuple[bool, ...]:
         """Tell for every type whether its values can be hashed."""
+
+    def has_one_text(self, type_name: str) -> bool:
+        """Tell whether equal values of a type are the same text, apart from what a collation says of texts in it."""

@@ -53,6 +53,7 @@ class Reader:
     known_types: dict[str, tuple[str, ...]] = field(default_factory=dict)
     known_collations: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
     known_key_types: dict[tuple[str, str], tuple[str, str] | None] = field(default_factory=dict)
+    known_texts: dict[str, bool] = field(default_factory=dict)
     known_blocks: dict[object, Blocks] = field(default_factory=dict)
     known_ctes: dict[object, Cte] = field(default_factory=dict)
 

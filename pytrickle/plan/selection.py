@@ -87,7 +87,8 @@ def distinct_on(reader: Reader, blocks: Blocks, items: Items, select: exp.Select
     tail = f"AS {ROW} ORDER BY {', '.join([*ordering, image(arguments)])}"
     head = f"{first}{', '.join(f'{ROW}.{name}' for name in shown)} FROM"
     entries = tuple(f"a{i}" for i, (_, item) in enumerate(items) if item in keys)
-    leaf = derive(reader, rows, arguments, names, Form("distinct on", head, tail, shown, entries=entries, tied=True))
+    form = Form("distinct on", head, tail, shown, entries=entries, tied=True, moved=entries)
+    leaf = derive(reader, rows, arguments, names, form)
     columns = columns_of(leaf)
     return Block((leaf,), (), {"": {name: columns[f"a{i}"] for i, (name, _) in enumerate(items)}})
 
@@ -120,7 +121,7 @@ def set_operation(reader: Reader, query: exp.SetOperation, arms: tuple[Rows, Row
         case _:
             raise NotDifferentiable(query.key.upper())
     name = query.key if query.args.get("distinct") else f"{query.key} all"
-    leaf = derive(reader, rows, (*keys, "side"), keys, Form(name, head, tail, keys))
+    leaf = derive(reader, rows, (*keys, "side"), keys, Form(name, head, tail, keys, chosen=keys))
     columns = columns_of(leaf)
     return Block((leaf,), (), {"": dict(zip(names, (columns[key] for key in keys), strict=True))})
 

@@ -14,7 +14,7 @@ from pytrickle.plan.delta import at
 from pytrickle.plan.grouped import Grouped
 from pytrickle.plan.parse import parse
 from pytrickle.plan.probe import Probe
-from pytrickle.plan.types import is_exact, is_short
+from pytrickle.plan.types import is_short
 
 STUMBLES = (
     SqlglotError,
@@ -79,7 +79,6 @@ def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | No
     if query.aggregate is None:
         return None
     _refuse_order_dependence(query.aggregate, rows, dict(zip(names, types, strict=True)), probe)
-    _refuse_hidden_differences(query.aggregate, dict(zip(names, types, strict=True)), definition)
     hashable = {name for name, can in zip(names, probe.hashable(types), strict=True) if can}
     grouped = Grouped.of(query.aggregate, dict(zip(names, types, strict=True)), frozenset(hashable))
     probe.column_types(grouped.final(f"(\n{grouped.layout(rows)}\n) AS s"))
@@ -94,16 +93,3 @@ def _refuse_order_dependence(aggregate: Aggregate, rows: str, types: dict[str, s
         (result,) = probe.column_types(f"SELECT {call.function}(d.{call.argument}) FROM (\n{rows}\n) AS d")
         if result in {"real", "double precision"}:
             raise NotDifferentiable(f"{call.function}() over {result}, whose last digits depend on the order of rows")
-
-
-def _refuse_hidden_differences(aggregate: Aggregate, types: dict[str, str], definition: Definition) -> None:
-    """A group keeps one of its equal keys, 1.0 or 1.00, and that row may go: an expression would tell them apart."""
-    for key in aggregate.keys:
-        if is_exact(types[key], definition):
-            continue
-        reference = f'"g"."{key}"'
-        inside = [sql for name, sql in aggregate.output if reference in sql and (key, name) not in aggregate.shown_keys]
-        if inside or reference in (aggregate.having or ""):
-            raise NotDifferentiable(
-                f"an expression over a group key of type {types[key]}, whose equal values may differ"
-            )

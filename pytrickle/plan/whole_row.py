@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from pytrickle.catalog.definition import Definition, Source, View
-from pytrickle.plan.block import Block, aliased, cast_to
+from pytrickle.plan.block import Block, aliased, cast_to, marked
 from pytrickle.plan.dialect import quote
 from pytrickle.plan.scope import WHOLE, renamed
 
@@ -47,7 +47,7 @@ def _is_asked_for(alias: str, definition: Definition) -> bool:
 
 def _of_type(columns: Columns, type_name: str) -> exp.Expr:
     row = exp.Anonymous(this="ROW", expressions=[column.copy() for column in columns.values()])
-    return cast_to(row, type_name)
+    return marked(cast_to(row, type_name), "row")
 
 
 def _record(columns: Columns) -> exp.Expr:
@@ -55,4 +55,5 @@ def _record(columns: Columns) -> exp.Expr:
     shown = [aliased(column, name) for name, column in columns.items()]
     alias = exp.TableAlias(this=exp.to_identifier(ROW, quoted=True))
     one = exp.Subquery(this=exp.Select(expressions=shown), alias=alias)
-    return exp.Subquery(this=exp.Select(expressions=[exp.Var(this=ROW)], from_=exp.From(this=one)))
+    whole = exp.Select(expressions=[exp.Var(this=ROW)], from_=exp.From(this=one))
+    return marked(exp.Subquery(this=whole), "row")

@@ -1,6 +1,6 @@
 """The grammars: the core, which has delta rules of its own, and the whole of what a defining query may say."""
 
-from tests.equivalence import calls, groups, rowwise, selects, sets, subqueries, tops, windows
+from tests.equivalence import calls, groups, kept, predicates, rowwise, selects, sets, subqueries, tops, windows
 from tests.equivalence.joins import OUTER
 from tests.equivalence.writer import Grammar
 
@@ -37,6 +37,9 @@ WHOLE = Grammar(
         (groups.groups_of_groups, 2),
         (groups.recursive, 1),
         (rowwise.unrolled, 3),
+        (kept.told_apart, 2),
+        (kept.ordered_below, 1),
+        (kept.with_column_names, 1),
     ),
     items=(
         (selects.plain, 4),
@@ -54,13 +57,18 @@ WHOLE = Grammar(
         (groups.groups_of_groups, 1),
         (groups.grouping_sets, 1),
         (rowwise.unrolled, 1),
+        (kept.told_apart, 1),
+        (kept.with_column_names, 1),
     ),
     joins=OUTER,
-    conditions=(*subqueries.CONDITIONS, rowwise.among),
+    conditions=(
+        *subqueries.CONDITIONS,
+        *(rowwise.among, predicates.pattern, predicates.never, predicates.across_types, predicates.whole),
+    ),
     values=(subqueries.scalar, rowwise.array, rowwise.elements),
     calls=(
         *(calls.of_distinct, calls.of_distinct, calls.of_truth, calls.of_spread, calls.of_bits),
-        *(calls.of_texts, calls.of_rows, calls.of_order),
+        *(calls.of_texts, calls.of_rows, calls.of_order, predicates.of_whole),
     ),
     laterals=(subqueries.lateral, subqueries.lateral, subqueries.function, rowwise.optional),
 )

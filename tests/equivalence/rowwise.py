@@ -31,6 +31,10 @@ def _call(writer: Writer, scope: Scope) -> Item:
     if arrays and writer.chance(0.7):
         array = writer.rng.choice(arrays)
         return writer.rng.choice(((f"unnest({array})", INT), (f"(unnest({array}) + 1)", INT)))
+    texts = [column.name for column in scope if column.type is TEXT]
+    if texts and writer.chance(0.3):
+        text = writer.rng.choice(texts)
+        return writer.rng.choice((f"string_to_table({text}, 'b')", f"(regexp_matches({text}, '[a-z]', 'g'))[1]")), TEXT
     bound = f"CAST(least({writer.rng.choice(integers)}, 3) AS integer)" if integers else "2"
     return f"generate_series(1, {bound})", INT
 

@@ -20,8 +20,17 @@ SELECT id FROM a WHERE "select" < current_date;
 -- float_sum: depend on the order of rows
 SELECT sum(f) FROM keyless;
 
--- key_in_expression: an expression over a group key of type numeric
+-- key_in_expression: one of several equal values of type numeric
 SELECT v::text AS shown, count(*) AS n FROM a GROUP BY v;
+
+-- text_of_a_key_below: one of several equal values of type numeric
+SELECT x.v, x.n FROM (SELECT v, count(*) AS n FROM a GROUP BY v) x WHERE x.v::text = '1';
+
+-- average_of_distinct_values: avg() over one of several equal values
+SELECT avg(x.v) AS mean FROM (SELECT DISTINCT v FROM a) x;
+
+-- text_of_an_extremum: one of several equal values of type double precision
+SELECT k, max(f)::text AS most FROM keyless GROUP BY k;
 
 -- limit_without_order: LIMIT below the top of the query, without ORDER BY
 SELECT count(*) AS n FROM (SELECT id FROM a LIMIT 3) x;
