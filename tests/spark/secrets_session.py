@@ -85,7 +85,7 @@ def _plans(session: SparkSession, dsn: str) -> None:
     _show("frame", (frame, frame._jdf.queryExecution().toString(), frame._jdf.queryExecution().logical().toJSON()))
     _failure(lambda: reader.read("SELECT * FROM nowhere"))
     _failure(lambda: reader.read("SELECT 1 / (random() * 0)::int AS n").toArrow())
-    _failure(lambda: psycopg.connect(dsn, dbname="nowhere"))
+    _failure(lambda: connect(psycopg.conninfo.make_conninfo(dsn, dbname="nowhere")))
     _failure(lambda: connect(psycopg.conninfo.make_conninfo(dsn, port="1")))
     _failure(
         lambda: PinnedReader(session, type(target)(f"{target.url}x", target.properties), "none", ()).read("SELECT 1")
