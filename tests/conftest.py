@@ -101,7 +101,8 @@ def _create_template(server: Server) -> None:
 
 
 @contextmanager
-def _fresh(server: Server, template: str) -> Iterator[Database]:
+def fresh(server: Server, template: str) -> Iterator[Database]:
+    """Hold a fresh copy of a template; what was opened on it is closed before it is dropped."""
     with server.database(template) as dsn:
         database = Database(dsn, server.version)
         try:
@@ -113,28 +114,28 @@ def _fresh(server: Server, template: str) -> Iterator[Database]:
 @pytest.fixture
 def db(servers: Callable[[int], Server]) -> Iterator[Database]:
     """A fresh database with pytrickle on the oldest supported PostgreSQL."""
-    with _fresh(servers(OLDEST), TEMPLATE) as database:
+    with fresh(servers(OLDEST), TEMPLATE) as database:
         yield database
 
 
 @pytest.fixture(params=[OLDEST, NEWEST], ids=lambda version: f"pg{version}")
 def every_db(servers: Callable[[int], Server], request: pytest.FixtureRequest) -> Iterator[Database]:
     """A fresh database with pytrickle, once on the oldest and once on the newest supported PostgreSQL."""
-    with _fresh(servers(request.param), TEMPLATE) as database:
+    with fresh(servers(request.param), TEMPLATE) as database:
         yield database
 
 
 @pytest.fixture
 def empty_db(servers: Callable[[int], Server]) -> Iterator[Database]:
     """A fresh database without pytrickle on the oldest supported PostgreSQL."""
-    with _fresh(servers(OLDEST), "template0") as database:
+    with fresh(servers(OLDEST), "template0") as database:
         yield database
 
 
 @pytest.fixture(params=[OLDEST, NEWEST], ids=lambda version: f"pg{version}")
 def every_empty_db(servers: Callable[[int], Server], request: pytest.FixtureRequest) -> Iterator[Database]:
     """A fresh database without pytrickle, once on the oldest and once on the newest supported PostgreSQL."""
-    with _fresh(servers(request.param), "template0") as database:
+    with fresh(servers(request.param), "template0") as database:
         yield database
 
 

@@ -86,6 +86,9 @@ BEGIN
                 USING HINT = 'Have that role, or a superuser, run: SELECT pgtrickle.settle_grants()';
         END;
     END LOOP;
+    -- A column, domain or typed table of somebody else keeps a type from being altered, a table from gaining a column.
+    PERFORM revoke_all('TYPE', t.oid::regtype::text, t.typowner, COALESCE(t.typacl, acldefault('T', t.typowner))) FROM pg_type AS t
+    WHERE t.typnamespace = 'pgtrickle'::regnamespace AND t.typtype <> 'p' AND t.typelem = 0;
     PERFORM revoke_all('SEQUENCE', c.oid::regclass::text, c.relowner, c.relacl) FROM pg_class AS c
     WHERE c.relnamespace = 'pgtrickle'::regnamespace AND c.relkind = 'S';
     PERFORM revoke_all('SCHEMA', n.nspname, n.nspowner, n.nspacl) FROM pg_namespace AS n

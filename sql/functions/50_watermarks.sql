@@ -26,6 +26,18 @@ $$;
 COMMENT ON FUNCTION pgtrickle.check_loader(name, regclass, text) IS
     'Refuses what only a loader of the source may do: to a role that may neither insert into it nor was granted this, and for what is no such table.';
 
+-- What a loader says is kept in the catalog, and shown to everybody.
+CREATE OR REPLACE FUNCTION pgtrickle.check_length(parameter text, value text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    IF length(value) > 1000 THEN
+        PERFORM refuse_value(parameter, left(value, 50) || '…', format('Use at most 1000 characters, not %s.', length(value)));
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.check_length(text, text) IS 'Error 22023 for a text of more than 1000 characters.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.check_advance(caller name, source regclass, reached pgtrickle.progress) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
@@ -33,6 +45,8 @@ BEGIN
     PERFORM check_loader(caller, source, 'advance the watermark of');
     IF reached IS NULL THEN
         PERFORM refuse_value('watermark', NULL, 'Give the event time, or the number of the batch, through which the table is complete.');
+    ELSIF (reached).watermark IS NOT NULL AND (reached).batch IS NOT NULL THEN
+        PERFORM refuse_value('watermark', progress_text(reached), 'Give either an event time or the number of a batch.');
     ELSIF (reached).watermark = '-infinity' THEN
         PERFORM refuse_value('watermark', '-infinity', 'Use a timestamp, or ''infinity'' for a source that will get no more data.');
     -- What clients cannot read nobody could refresh, and a watermark does not go back. The last microsecond is Python's infinity.

@@ -5,6 +5,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.shut_gate(caller name, source regclass, rea
 AS $$
 BEGIN
     PERFORM check_loader(caller, source, 'gate');
+    PERFORM check_length('reason', reason);
     INSERT INTO pgt_source_gates AS g (source_relid, source_name, gated_at, gated_by, reason)
     VALUES (source, qualified_name(source), clock_timestamp(), caller, shut_gate.reason)
     ON CONFLICT (source_relid) DO UPDATE

@@ -31,6 +31,7 @@ BEGIN
     IF sink IS NULL OR sink = '' THEN
         PERFORM refuse_value('sink', sink, 'Give the sink a name.');
     END IF;
+    PERFORM check_length('sink', sink);
     IF NOT EXISTS (SELECT FROM pgt_sink_batches AS s WHERE s.source_relid = source AND s.sink_name = sink) THEN
         INSERT INTO pgt_sink_batches (source_relid, sink_name, loader) VALUES (source, sink, caller) ON CONFLICT DO NOTHING;
         -- Another may have made it meanwhile.
@@ -137,6 +138,7 @@ BEGIN
     IF next.batch_id IS NULL OR next.batch_id < 0 THEN
         PERFORM refuse_value('batch_id', next.batch_id::text, 'Batches are numbered from 0.');
     END IF;
+    PERFORM check_length('query_id', next.query_id);
     SELECT s.* INTO last FROM pgt_sink_batches AS s WHERE s.sink_id = number FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'sink % of % was dropped meanwhile', sink, source
@@ -222,9 +224,10 @@ AS $$
 BEGIN
     DELETE FROM pgt_sink_batches AS s WHERE s.sink_id IN (
         SELECT g.sink_id FROM pgt_sink_batches AS g WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = g.source_relid) FOR UPDATE SKIP LOCKED);
-    PERFORM drop_unused_staging('pgtrickle_sinks', staging.prefix)
+    PERFORM drop_unused_staging('pgtrickle_sinks', format('(%s)', string_agg(staging.prefix, '|')))
     FROM (SELECT DISTINCT substring(c.relname FROM '^(sink_\d+)_') AS prefix FROM pg_class AS c WHERE c.relnamespace = 'pgtrickle_sinks'::regnamespace) AS staging
-    WHERE staging.prefix NOT IN (SELECT format('sink_%s', s.sink_id) FROM pgt_sink_batches AS s);
+    WHERE staging.prefix NOT IN (SELECT format('sink_%s', s.sink_id) FROM pgt_sink_batches AS s)
+    HAVING count(*) > 0;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.forget_sinks() IS

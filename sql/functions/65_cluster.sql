@@ -23,6 +23,8 @@ BEGIN
         reinitialize_reason = CASE WHEN status = 'INITIALIZING' THEN reinitialize_reason ELSE COALESCE(reinitialize_reason, reason) END
     WHERE system_identifier <> here;
     GET DIAGNOSTICS adopted = ROW_COUNT;
+    -- A dump does not say who may use the row types of tables.
+    PERFORM settle_grants();
     RETURN adopted;
 END
 $$;

@@ -1,23 +1,29 @@
 -- Staging tables that a refresh or a sink left behind.
 
 -- Executors of a dead refresher, or a task that was given up, may still be writing to one: it is left for the next time.
+-- Whoever stages rows may lock what he stages into, in as many tables as he likes: after ten that are locked the rest is
+-- left for the next time. In no order, so that none is left for ever.
 CREATE OR REPLACE FUNCTION pgtrickle.drop_unused_staging(namespace text, prefix text) RETURNS integer
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET lock_timeout = '100ms' SET client_min_messages = warning
 AS $$
 DECLARE
     staging regclass;
     dropped integer := 0;
+    locked integer := 0;
 BEGIN
     FOR staging IN
         SELECT oid FROM pg_class
         WHERE relnamespace = namespace::regnamespace AND relkind = 'r' AND relname ~ format('^%s_[0-9a-f]+$', prefix)
+        ORDER BY random()
     LOOP
+        EXIT WHEN locked = 10;
         BEGIN
             -- What somebody made to depend on its type must not keep it.
             EXECUTE format('DROP TABLE %s CASCADE', staging);
             dropped := dropped + 1;
-        EXCEPTION WHEN lock_not_available OR undefined_table THEN
-            NULL;
+        EXCEPTION
+            WHEN lock_not_available THEN locked := locked + 1;
+            WHEN undefined_table THEN NULL;
         END;
     END LOOP;
     RETURN dropped;

@@ -59,7 +59,9 @@ BEGIN
     DELETE FROM pgt_source_limits AS l WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.source_relid);
     DELETE FROM pgt_late_rows AS l WHERE l.late_id IN (
         SELECT s.late_id FROM pgt_late_rows AS s WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.source_relid) FOR UPDATE SKIP LOCKED);
-    DELETE FROM pgt_loaders AS l WHERE to_regrole(quote_ident(l.loader)) IS NULL OR NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.source_relid);
+    DELETE FROM pgt_loaders AS l WHERE (l.source_relid, l.loader) IN (
+        SELECT s.source_relid, s.loader FROM pgt_loaders AS s
+        WHERE to_regrole(quote_ident(s.loader)) IS NULL OR NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.source_relid) FOR UPDATE SKIP LOCKED);
     -- Of a source in a group it must stay known that it has come so far.
     DELETE FROM pgt_watermarks AS w WHERE w.source_relid IN (
         SELECT s.source_relid FROM pgt_watermarks AS s

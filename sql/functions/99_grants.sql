@@ -104,7 +104,10 @@ AS $$
         UNION ALL
         SELECT p.oid::regprocedure::text, p.proowner, COALESCE(p.proacl, acldefault('f', p.proowner)),
                CASE WHEN p.oid::regprocedure IN (SELECT public_functions()) THEN '{EXECUTE}'::text[] ELSE '{}' END
-        FROM ours AS o JOIN pg_proc AS p ON p.pronamespace = o.oid)
+        FROM ours AS o JOIN pg_proc AS p ON p.pronamespace = o.oid
+        UNION ALL
+        SELECT 'TYPE ' || t.oid::regtype, t.typowner, COALESCE(t.typacl, acldefault('T', t.typowner)), '{}'
+        FROM ours AS o JOIN pg_type AS t ON t.typnamespace = o.oid AND o.nspname = 'pgtrickle' AND t.typtype <> 'p' AND t.typelem = 0)
     SELECT format('%s on %s to %s', string_agg(a.privilege_type, ', ' ORDER BY a.privilege_type), g.object,
                   CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END)
     FROM granted AS g CROSS JOIN LATERAL aclexplode(g.acl) AS a

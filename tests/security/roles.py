@@ -7,11 +7,13 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
 from pytrickle import migrate
 from tests.conftest import Database
 
 Session = psycopg.Connection[Any]
+ORDERS = "CREATE TABLE orders (id integer PRIMARY KEY, amount integer, at timestamptz)"
 
 
 def owner_of_a_catalog(db: Database, name: str) -> Session:
@@ -28,10 +30,19 @@ def owner_of_a_catalog(db: Database, name: str) -> Session:
 
 @dataclass
 class House:
-    """A database whose catalog and table `orders` belong to `etl`; others are strangers but for what is granted."""
+    """A database whose catalog and table `orders` belong to `etl`; others are strangers but for what is granted.
+
+    `etl` is a session of the owner, `owner` is its name.
+    """
 
     db: Database
     etl: Session
+    owner: str = "etl"
+
+    @property
+    def refresher(self) -> str:
+        """Where the owner connects, who does not wait longer than it takes to be sure that somebody holds him."""
+        return make_conninfo(self.db.dsn, user=self.owner, options="-c lock_timeout=5s")
 
     def session(self, role: str, *grants: str, **options: Any) -> Session:
         """Create a role if it is new, grant it something, and open a session of it."""

@@ -15,7 +15,7 @@ TRAPS = {
     "gating": ("PERFORM pgtrickle.gate_source('public.orders');", "SELECT source FROM pgtrickle.source_gates()"),
     "marking idle": (
         "PERFORM pgtrickle.mark_idle('public.orders');",
-        "SELECT FROM pgtrickle.pgt_watermarks WHERE marked_idle_at IS NOT NULL",
+        "SELECT source_name FROM pgtrickle.pgt_watermarks WHERE marked_idle_at IS NOT NULL",
     ),
     "forging the caller": (
         "INSERT INTO pgtrickle.pgt_calls (caller, call, source, arguments) VALUES "

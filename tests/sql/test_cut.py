@@ -187,7 +187,7 @@ def test_cuts_of_a_source_form_a_chain_and_cover_nothing_written_after_them(play
     )
     assert played.db.execute(covered_later) == []
     out_of_order = (
-        "SELECT FROM pgtrickle.pgt_watermark_history AS a JOIN "
+        "SELECT a.watermark, b.watermark FROM pgtrickle.pgt_watermark_history AS a JOIN "
         "pgtrickle.pgt_watermark_history AS b ON a.watermark <= b.watermark "
         "WHERE NOT pgtrickle.cut_covers(b.cut, a.cut)"
     )
