@@ -37,7 +37,7 @@ def test_only_a_refresh_loads_spark() -> None:
     refreshing = {"execute", "refresh", "scheduler"}
     modules = {module.name for module in pkgutil.iter_modules(pytrickle.__path__)}
     assert refreshing <= modules
-    others = ", ".join(f"pytrickle.{name}" for name in sorted(modules - refreshing))
+    others = ", ".join(_modules(f"pytrickle.{name}") for name in sorted(modules - refreshing))
     assert _loaded_by(f"import {others}").isdisjoint({"pyspark", "py4j"})
 
 
