@@ -14,6 +14,7 @@ import pytrickle
 from pytrickle.errors import LockTimeout
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
+from tests.repeats import first
 
 SCHEMA = """
 CREATE TABLE orders (id int PRIMARY KEY, amount int NOT NULL);
@@ -75,7 +76,7 @@ class World:
         assert self.db.value(kept) == 0
 
 
-@pytest.fixture(params=[1, 4], ids=["one lane", "four lanes"])
+@pytest.fixture(params=first(1, (1, 4)), ids=["one lane", "four lanes"])
 def world(db: Database, request: pytest.FixtureRequest) -> Iterator[World]:
     with db.connect() as connection:
         connection.execute(SCHEMA)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +14,7 @@ from tests.conftest import Database
 from tests.equivalence import selects
 from tests.equivalence.grammar import CORE, WHOLE
 from tests.equivalence.runs import Size, disable_jit, play
+from tests.repeats import first
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +26,7 @@ GRAMMARS = {"core": CORE, "joins": JOINS, "whole": WHOLE}
 WORLDS, STREAM_TABLES, BATCHES = 6, 50, 5
 
 
-@pytest.mark.parametrize("seed", range(WORLDS))
+@pytest.mark.parametrize("seed", first(1, range(WORLDS)))
 def test_random_stream_tables_equal_their_queries_through_spark(db: Database, spark: "SparkSession", seed: int) -> None:
     disable_jit(db)
     with pytrickle.connect(db.dsn, spark, direct_delta_rows=0) as client:
@@ -36,7 +36,10 @@ def test_random_stream_tables_equal_their_queries_through_spark(db: Database, sp
 
 
 # Worlds in which Spark has something to join, as is asserted.
-@pytest.mark.parametrize(("grammar", "seed"), [*product(("core", "joins"), (1, 2)), *product(("whole",), (1, 3))])
+JOINING = (("core", 1), ("joins", 1), ("whole", 1), ("core", 2), ("joins", 2), ("whole", 3))
+
+
+@pytest.mark.parametrize(("grammar", "seed"), first(3, JOINING))
 def test_spark_joins_what_postgres_does_not(
     db: Database, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, grammar: str, seed: int
 ) -> None:

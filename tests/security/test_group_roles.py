@@ -14,6 +14,7 @@ from pytrickle import migrate
 from pytrickle.errors import InsufficientPrivilege, MigrationError
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
+from tests.servers import NEWEST, OLDEST
 
 GROUPS = ("pytrickle_reader", "pytrickle_loader", "pytrickle_operator", "pytrickle_owner")
 
@@ -208,6 +209,7 @@ def test_there_is_no_group_of_owners_where_its_members_could_become_superusers(
         drop_groups(empty_db)
 
 
+@pytest.mark.parametrize("every_empty_db", (OLDEST, NEWEST), indirect=True, ids="pg{}".format)
 def test_an_owner_who_may_create_roles_installs_them_himself(every_empty_db: Database) -> None:
     db = every_empty_db
     etl(db, "CREATEROLE")

@@ -19,6 +19,7 @@ import pytest
 
 from tests.conftest import Database
 from tests.documents import ROOT
+from tests.repeats import first
 from tests.spark.streams import FORMS, LATENESS, TABLE, Stream
 from tests.waiting import wait_for
 
@@ -27,26 +28,29 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 
-# Of either form of the sink, which makes twenty.
-KILLS = 10
+# Of either form of the sink: the first waits for a session, the second for a batch, and so on in turns.
+KILLS = (2, 10)
 # Seconds for a Spark to start, on a machine that is busy with other tests.
 PATIENCE = 240
 BATCH = "SELECT COALESCE(max(batch_id), -1) FROM pgtrickle.pgt_sink_batches"
 SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name ~ 'sink'"
 
 
+@pytest.mark.parametrize("kills", first(1, KILLS))
 @pytest.mark.parametrize("form", FORMS)
-def test_killed_queries_lose_and_double_nothing(db: Database, tmp_path: Path, spark: SparkSession, form: str) -> None:
+def test_killed_queries_lose_and_double_nothing(
+    db: Database, tmp_path: Path, spark: SparkSession, form: str, kills: int
+) -> None:
     db.execute(TABLE)
-    stream, chance = Stream(tmp_path), random.Random()
+    stream, chance = Stream(tmp_path), random.Random(kills)
     found, committing = [], 0
     with ExitStack() as stack:
         query = stack.enter_context(Query.standing_by(db, stream, form))
-        for kill in range(KILLS):
+        for kill in range(kills):
             stream.arrive(2)
             query.start()
             # The next one starts its Java meanwhile; it touches nothing before it is told to.
-            following = stack.enter_context(Query.standing_by(db, stream, form)) if kill + 1 < KILLS else query
+            following = stack.enter_context(Query.standing_by(db, stream, form)) if kill + 1 < kills else query
             committing += query.kill(db, commits=kill % 2, later=chance.random() * (kill % 2))
             found.append(stream.assert_promises_kept(db))
             query = following

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.conftest import Database
+from tests.repeats import on_both_servers
 from tests.sql.checks import assert_replays, buffer_of, logged, refused, remember, replays_each
 
 SETUP = """
@@ -176,6 +177,7 @@ def test_generated_and_dropped_columns_are_captured_right(db: Database) -> None:
     assert_replays(db, "t", "a, g, found")
 
 
+@on_both_servers
 @pytest.mark.parametrize("child", [False, True], ids=["statement", "row"])
 def test_virtual_generated_columns_are_computed(db: Database, child: bool) -> None:
     if db.version < 18:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.conftest import Database
+from tests.repeats import on_both_servers
 from tests.sql.checks import buffer_of, logged
 
 
@@ -64,6 +65,7 @@ def test_damage_is_noticed_and_repaired(t: Database, damage: str, problem: str) 
     assert logged(t, "t", "d") == [(1, None)]
 
 
+@on_both_servers
 def test_a_column_generated_otherwise_is_noticed(t: Database) -> None:
     if t.version < 17:
         pytest.skip("SET EXPRESSION came with PostgreSQL 17")

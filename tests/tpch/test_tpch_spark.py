@@ -6,7 +6,8 @@ import pytest
 
 import pytrickle
 from tests.conftest import Database
-from tests.tpch.rounds import check_rounds
+from tests.repeats import first
+from tests.tpch.rounds import ROUNDS, check_rounds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 
-def test_every_query_equals_its_stream_table_through_spark(db: Database, spark: "SparkSession") -> None:
+@pytest.mark.parametrize("rounds", first(1, (1, ROUNDS)))
+def test_every_query_equals_its_stream_table_through_spark(db: Database, spark: "SparkSession", rounds: int) -> None:
     with pytrickle.connect(db.dsn, spark, small_delta_rows=0, direct_delta_rows=0) as client:
-        check_rounds(db, client, 6)
+        check_rounds(db, client, 6, rounds)

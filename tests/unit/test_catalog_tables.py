@@ -10,6 +10,7 @@ from sqlalchemy.dialects import postgresql
 import pytrickle
 from pytrickle.catalog import tables
 from tests.conftest import Database
+from tests.repeats import on_both_servers
 
 INSTALLED = """
     SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull
@@ -19,6 +20,7 @@ INSTALLED = """
 """
 
 
+@on_both_servers
 def test_python_spells_every_table_column_type_and_nullability_as_installed(every_db: Database) -> None:
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
     spelled = [

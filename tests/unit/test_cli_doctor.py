@@ -20,6 +20,7 @@ from pytrickle.monitor import server
 from pytrickle.monitor.check import Check, attempt
 from pytrickle.monitor.doctor import Probes, examine
 from tests.conftest import Database
+from tests.repeats import on_both_servers
 
 
 def java(directory: Path, banner: str) -> Path:
@@ -77,6 +78,7 @@ def findings(dsn: str, **probes: Any) -> dict[str, Check]:
     return {check.name: check for check in examine(dsn, Probes(**probes))}
 
 
+@on_both_servers
 def test_an_installed_database_passes_every_check_of_the_server(every_db: Database) -> None:
     found = findings(every_db.dsn)
     assert [check for check in found.values() if not check.ok] == []

@@ -8,10 +8,12 @@ from psycopg.conninfo import conninfo_to_dict
 from pytrickle.db import Snapshots, exported_snapshot, translate_errors
 from pytrickle.errors import NotInstalled
 from tests.conftest import Database
+from tests.repeats import on_both_servers
 
 _COUNT = "SELECT count(*) FROM t"
 
 
+@on_both_servers
 def test_joined_connection_reads_the_same_moment(every_db: Database) -> None:
     every_db.execute("CREATE TABLE t AS SELECT 1 AS a")
     with exported_snapshot(every_db.dsn) as snapshot:
@@ -23,6 +25,7 @@ def test_joined_connection_reads_the_same_moment(every_db: Database) -> None:
         assert every_db.value(_COUNT) == 2
 
 
+@on_both_servers
 def test_cut_covers_exactly_what_the_snapshot_shows(every_db: Database) -> None:
     visible = "SELECT pg_visible_in_snapshot(%s::xid8, %s::pg_snapshot)"
     running = every_db.connect(autocommit=False)

@@ -2,6 +2,7 @@
 
 from pytrickle.plan.carrier import as_text, cast_may_lose
 from tests.conftest import Database
+from tests.repeats import on_both_servers
 
 OWN_TYPES = (
     "CREATE TYPE mood AS ENUM ('sad', 'ok')",
@@ -37,6 +38,7 @@ VALUES = {
 }
 
 
+@on_both_servers
 def test_text_read_again_is_the_same_value(every_db: Database) -> None:
     for statement in OWN_TYPES:
         every_db.execute(statement)
@@ -55,6 +57,7 @@ def _literal(text: str) -> str:
     return "INSERT INTO back VALUES ('" + text.replace("'", "''") + "')"
 
 
+@on_both_servers
 def test_no_other_cast_of_postgres_itself_to_text_may_lose_anything(every_db: Database) -> None:
     """Each of these was looked at; a cast that a later version adds would have to be as well."""
     casts = "SELECT format_type(castsource, NULL) FROM pg_cast WHERE casttarget = 'text'::regtype AND castmethod = 'f'"

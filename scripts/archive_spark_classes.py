@@ -1,0 +1,29 @@
+"""Write the classes that Spark loads for a refresh into an archive, which each later start maps into memory.
+
+Java takes no notice of an archive that another Java, or other jars, wrote.
+"""
+
+import os
+import sys
+
+OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+def main(archive: str) -> None:
+    """Start Spark, let it join and group some rows, and keep what it loaded for that."""
+    os.environ["SPARK_SUBMIT_OPTS"] = f"{OPTIONS} -XX:ArchiveClassesAtExit={archive} -Xlog:disable"
+    from pytrickle.config import Settings
+    from pytrickle.execute.session import build_session
+
+    session = build_session(Settings(spark_master="local[2]"))
+    java = session.sparkContext._gateway.proc
+    rows = session.createDataFrame([(1, 2), (1, 3)], "k int, v int")
+    rows.join(rows.groupBy("k").count(), "k").distinct().toPandas()
+    session.stop()
+    # Java ends, and writes, when its input does.
+    java.stdin.close()
+    java.wait()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
