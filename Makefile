@@ -1,4 +1,4 @@
-.PHONY: help demo test test-long lint format bench bench-tpch bench-propagation bench-watermarks bench-sink docs env
+.PHONY: help demo shell test test-long lint format bench bench-tpch bench-propagation bench-watermarks bench-sink docs env
 
 PYTEST = .venv/bin/python -m pytest -n 2 --dist worksteal
 
@@ -10,6 +10,10 @@ help:
 # Play the e-commerce case on an embedded PostgreSQL and Spark.
 demo: env
 	.venv/bin/pytrickle demo
+
+# Open a server with the demo's tables, psql, and a Python prompt with a client ready.
+shell: env
+	.venv/bin/python scripts/shell.py
 
 # Every promise once, in 12 minutes on two cores; PYTEST_ARGS narrows it.
 test: .venv/spark-classes.jsa
@@ -35,8 +39,7 @@ format: env
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 
-# Write the references that are generated: SQL from the comments in the catalog, commands from the command line,
-# supported constructs from the planner's answers.
+# Write the references that are generated from the catalog, the command line and the planner's answers.
 docs: env
 	.venv/bin/python scripts/sql_reference.py >docs/reference/sql.md.new
 	mv docs/reference/sql.md.new docs/reference/sql.md

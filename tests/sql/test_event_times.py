@@ -48,9 +48,9 @@ def test_what_is_no_exact_event_time_is_refused(shop_of_times: Database, call: s
 @pytest.fixture(scope="module")
 def shop_of_times(servers: Any) -> Any:
     """One database for all refusals, which leave nothing behind."""
-    from tests.conftest import OLDEST, TEMPLATE, _fresh
+    from tests.conftest import OLDEST, TEMPLATE, fresh
 
-    with _fresh(servers(OLDEST), TEMPLATE) as db:
+    with fresh(servers(OLDEST), TEMPLATE) as db:
         db.execute(WIDE)
         db.execute("CREATE VIEW looked_at AS SELECT * FROM events")
         db.execute("CREATE UNLOGGED TABLE remembered (at timestamptz)")
