@@ -7,11 +7,15 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
+from pytrickle.catalog.definition import Definition
+from pytrickle.db import SAFE_PATH
 from pytrickle.errors import NotDifferentiable
 
 CHOSEN = """
-SELECT substring(ev_action::text, ':opno ([0-9]+)')::bigint, eq[1]::bigint, eq[2]::bigint
-FROM pg_catalog.pg_rewrite,
+SELECT coalesce(
+        (SELECT m.mirrored::bigint FROM pgtrickle.mirrored_operators() AS m WHERE m.mirror = chosen), chosen::bigint),
+    eq[1]::bigint, eq[2]::bigint
+FROM pg_catalog.pg_rewrite, LATERAL (SELECT substring(ev_action::text, ':opno ([0-9]+)')::oid) AS o (chosen),
     LATERAL (SELECT array_agg(m[1]) FROM regexp_matches(ev_action::text, ':eqop ([0-9]+)', 'g') AS m) AS g (eq)
 WHERE ev_class = %s::regclass
 """
@@ -22,6 +26,7 @@ SELECT %(compared)s = %(grouped)s OR EXISTS (
     WHERE a.amopopr = %(compared)s AND b.amopopr = %(grouped)s AND amopmethod = 403 AND amopstrategy = 3
         AND CASE %(side)s WHEN 0 THEN a.amoplefttype = b.amoplefttype ELSE a.amoprighttype = b.amoprighttype END)
 """
+ALIKE = "SELECT pgtrickle.chosen_operators(%s::regclass) = pgtrickle.chosen_operators(%s::regclass)"
 # What kept the server from answering says nothing about the query.
 NOT_ABOUT_THE_QUERY = (
     psycopg.errors.LockNotAvailable,
@@ -75,18 +80,24 @@ class ServerProbe:
         except psycopg.Error:
             return False
 
-    def key_types(self, left: str, right: str, search_path: str) -> tuple[str, str] | None:
+    def means_the_same(self, definition: Definition) -> bool:
+        """Tell whether all texts of a definition name, or imply, the operators that PostgreSQL chose at creation."""
+        own = (definition.hidden_view, definition.text)
+        views = [(sql.Identifier(view.schema, view.name).as_string(), view.text) for view in definition.views]
+        return all(self._read_alike(*each) for each in (own, *views))
+
+    def key_types(self, left: str, right: str) -> tuple[str, str] | None:
         """Return for each of two types that `=` compares the type whose values are grouped as they are compared.
 
         That is the type itself, or else the one to which PostgreSQL casts it for the comparison; None where that is
         grouped by another equality. Types that cannot be grouped at all are left as they are.
         """
-        used = self._equalities(left, right, search_path)
+        used = self._equalities(left, right)
         if used is None:
             return left, right
         compared, *grouped = used
         cast = self._operands(compared)
-        alone = [self._equalities(name, name, search_path) for name in cast]
+        alone = [self._equalities(name, name) for name in cast]
         own = [self._agree(compared, by, side) for side, by in enumerate(grouped)]
         common = [each is not None and self._agree(compared, each[1], side) for side, each in enumerate(alone)]
         if not all(mine or other for mine, other in zip(own, common, strict=True)):
@@ -108,7 +119,18 @@ class ServerProbe:
         row = self.connection.execute("SELECT pg_get_viewdef(%s::regclass)", (f"pg_temp.{name}",)).fetchone()
         return str(row[0]) if row else ""
 
-    def _equalities(self, left: str, right: str, search_path: str) -> tuple[int, int, int] | None:
+    def _read_alike(self, view: str, text: str) -> bool:
+        try:
+            with self.connection.transaction(force_rollback=True):
+                self._printed(text, "pgt_probe")
+                row = self.connection.execute(ALIKE, (view, "pg_temp.pgt_probe")).fetchone()
+        except NOT_ABOUT_THE_QUERY:
+            raise
+        except psycopg.Error:
+            return False
+        return bool(row and row[0])
+
+    def _equalities(self, left: str, right: str) -> tuple[int, int, int] | None:
         """Return the operators by which PostgreSQL compares two types, groups the first and groups the second.
 
         A view keeps what PostgreSQL has chosen.
@@ -117,7 +139,6 @@ class ServerProbe:
         view = f"CREATE TEMP VIEW pgt_probe AS SELECT DISTINCT q.l, q.r FROM ({rows}) AS q WHERE q.l = q.r"
         try:
             with self.connection.transaction(force_rollback=True):
-                self.connection.execute(_trusted(f"SET LOCAL search_path = {search_path}"))
                 self.connection.execute(_trusted(view))
                 row = self.connection.execute(CHOSEN, ("pg_temp.pgt_probe",)).fetchone()
         except psycopg.Error:
@@ -150,7 +171,7 @@ class ServerProbe:
 def server_probe(connection: psycopg.Connection) -> Iterator[ServerProbe]:
     """Open a probe on an autocommit connection; what it creates is rolled back at the end."""
     with connection.transaction(force_rollback=True):
-        connection.execute("SET LOCAL search_path = pg_catalog")
+        connection.execute(_trusted(f"SET LOCAL search_path = {SAFE_PATH}"))
         yield ServerProbe(connection)
 
 

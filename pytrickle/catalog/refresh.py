@@ -15,7 +15,7 @@ from pytrickle.catalog.decision import Decision
 from pytrickle.catalog.definition import Definition, Source, SourceColumn, View, Window
 from pytrickle.catalog.tables import refresh_groups as groups
 from pytrickle.cut import Cut
-from pytrickle.db import PATIENCE, statement
+from pytrickle.db import PATIENCE, quoted_path, statement
 from pytrickle.errors import CatalogError, UnknownStreamTable
 from pytrickle.progress import Progress
 
@@ -228,8 +228,19 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
         frozenset(found["set_returning"]),
         found["full_reason"],
         found["bytewise"],
-        found["search_path"],
+        _path(found),
+        found["needs_path"],
     )
+
+
+def _path(found: Mapping[str, Any]) -> str:
+    path = quoted_path(found["search_path"])
+    if path is None:
+        raise CatalogError(
+            f"The search_path that is stored for {found['schema']}.{found['name']} is no list of schemas.",
+            "Give it its query anew with pgtrickle.alter_stream_table(), in a session whose search_path is right.",
+        )
+    return path
 
 
 def windows(connection: psycopg.Connection, table: StreamTable, targets: Mapping[int, Cut | None]) -> dict[int, Window]:

@@ -196,6 +196,7 @@ BEGIN
     LOOP
         EXECUTE format('DROP %s %s %s', relation.kind, relation.name, CASE WHEN cascade THEN 'CASCADE' ELSE 'RESTRICT' END);
     END LOOP;
+    PERFORM drop_idle_mirrors();
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.drop_alone(integer, boolean) IS

@@ -10,6 +10,7 @@ DECLARE
 BEGIN
     PERFORM refuse_volatile(view);
     PERFORM check_source_rights(view);
+    PERFORM mirror_equalities(view);
     PERFORM record_sources(p_pgt_id);
     FOR dropped IN
         DELETE FROM pgt_dependencies AS d
