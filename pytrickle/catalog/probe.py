@@ -26,7 +26,11 @@ SELECT %(compared)s = %(grouped)s OR EXISTS (
     WHERE a.amopopr = %(compared)s AND b.amopopr = %(grouped)s AND amopmethod = 403 AND amopstrategy = 3
         AND CASE %(side)s WHEN 0 THEN a.amoplefttype = b.amoplefttype ELSE a.amoprighttype = b.amoprighttype END)
 """
-ALIKE = "SELECT pgtrickle.chosen_operators(%s::regclass) = pgtrickle.chosen_operators(%s::regclass)"
+AGAIN = """
+SELECT pgtrickle.chosen_names(%(view)s::regclass) = pgtrickle.chosen_names(%(again)s::regclass),
+    pgtrickle.path_dependence(%(again)s::regclass)
+"""
+IMPLIED = "an operator that its text does not name, such as that of IN or NULLIF, and only the search_path finds"
 # What kept the server from answering says nothing about the query.
 NOT_ABOUT_THE_QUERY = (
     psycopg.errors.LockNotAvailable,
@@ -80,11 +84,12 @@ class ServerProbe:
         except psycopg.Error:
             return False
 
-    def means_the_same(self, definition: Definition) -> bool:
-        """Tell whether all texts of a definition name, or imply, the operators that PostgreSQL chose at creation."""
+    def needs_path(self, definition: Definition) -> str | None:
+        """Name what makes the texts of a definition mean something else than at creation, or depend on the path."""
         own = (definition.hidden_view, definition.text)
         views = [(sql.Identifier(view.schema, view.name).as_string(), view.text) for view in definition.views]
-        return all(self._read_alike(*each) for each in (own, *views))
+        found = (self._read_again(*each) for each in (own, *views))
+        return next((reason for reason in found if reason), None)
 
     def key_types(self, left: str, right: str) -> tuple[str, str] | None:
         """Return for each of two types that `=` compares the type whose values are grouped as they are compared.
@@ -119,16 +124,17 @@ class ServerProbe:
         row = self.connection.execute("SELECT pg_get_viewdef(%s::regclass)", (f"pg_temp.{name}",)).fetchone()
         return str(row[0]) if row else ""
 
-    def _read_alike(self, view: str, text: str) -> bool:
+    def _read_again(self, view: str, text: str) -> str | None:
         try:
             with self.connection.transaction(force_rollback=True):
                 self._printed(text, "pgt_probe")
-                row = self.connection.execute(ALIKE, (view, "pg_temp.pgt_probe")).fetchone()
+                row = self.connection.execute(AGAIN, {"view": view, "again": "pg_temp.pgt_probe"}).fetchone()
         except NOT_ABOUT_THE_QUERY:
             raise
         except psycopg.Error:
-            return False
-        return bool(row and row[0])
+            return IMPLIED
+        alike, dependence = row or (False, None)
+        return dependence or (None if alike else IMPLIED)
 
     def _equalities(self, left: str, right: str) -> tuple[int, int, int] | None:
         """Return the operators by which PostgreSQL compares two types, groups the first and groups the second.

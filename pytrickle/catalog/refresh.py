@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, OID
 
 from pytrickle.catalog.decision import Decision
 from pytrickle.catalog.definition import Definition, Source, SourceColumn, View, Window
+from pytrickle.catalog.printed import calling
 from pytrickle.catalog.tables import refresh_groups as groups
 from pytrickle.cut import Cut
 from pytrickle.db import PATIENCE, quoted_path, statement
@@ -220,8 +221,8 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
         found["pgt_id"],
         found["schema"],
         found["name"],
-        found["text"],
-        tuple(View(view["schema"], view["name"], view["text"]) for view in found["views"]),
+        calling(found["text"], found["wrapped"]),
+        tuple(View(view["schema"], view["name"], calling(view["text"], found["wrapped"])) for view in found["views"]),
         tuple(_source(source) for source in found["sources"]),
         tuple((name, type_name) for name, type_name in found["columns"]),
         frozenset(found["aggregates"]),
@@ -229,7 +230,7 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
         found["full_reason"],
         found["bytewise"],
         _path(found),
-        found["needs_path"],
+        bool(found["wrapped"]),
     )
 
 

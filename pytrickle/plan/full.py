@@ -22,7 +22,7 @@ def query_at(definition: Definition, windows: dict[int, Window], probe: Probe) -
     """
     rewound = {relid: window for relid, window in windows.items() if window.new is not None and window.future_rows}
     if not rewound:
-        return f"SELECT * FROM {definition.hidden_view}" if definition.needs_path else _text(definition)
+        return f"SELECT * FROM {definition.hidden_view}" if _follows_path(definition) else _text(definition)
     return expanded(definition, rewound, probe)
 
 
@@ -48,7 +48,12 @@ def expanded(definition: Definition, rewound: dict[int, Window], probe: Probe) -
 
 def path_of(definition: Definition) -> tuple[str, ...]:
     """Write the setting by which functions of a query that is read as a whole find what their creator's session did."""
-    return (f"SET LOCAL search_path = {definition.search_path}",) if definition.needs_path else ()
+    return (f"SET LOCAL search_path = {definition.search_path}",) if _follows_path(definition) else ()
+
+
+def _follows_path(definition: Definition) -> bool:
+    """Whether the query calls functions that must find the creator's path, itself or in views that it names."""
+    return definition.wrapped or definition.needs_path is not None
 
 
 def _text(definition: Definition) -> str:
@@ -101,7 +106,7 @@ def _replacement(
         if (view.schema, view.name) == (table.db, table.name):
             inner = _expand(parse_query(view.text, definition.aggregates), definition, rewound, probe, view.text)
             alias.set("columns", [exp.to_identifier(name, quoted=True) for name in aliases])
-            return exp.Subquery(this=inner, alias=alias) if _is_rewound(inner, rewound) else None
+            return exp.Subquery(this=inner, alias=alias) if definition.wrapped or _is_rewound(inner, rewound) else None
     for source in definition.sources:
         if (source.schema, source.name) == (table.db, table.name) and source.relid in rewound:
             shown = {**dict(zip(source.used, source.used, strict=True)), **_renamed(source, aliases)}

@@ -17,8 +17,8 @@ class Probe(Protocol):
     def same_query(self, first: str, second: str) -> bool:
         """Tell whether PostgreSQL understands two texts as the same query."""
 
-    def means_the_same(self, definition: Definition) -> bool:
-        """Tell whether all texts of a definition name, or imply, the operators that PostgreSQL chose at creation."""
+    def needs_path(self, definition: Definition) -> str | None:
+        """Name what makes the texts of a definition mean something else than at creation, or depend on the path."""
 
     def key_types(self, left: str, right: str) -> tuple[str, str] | None:
         """Return for each of two types that `=` compares the type whose values are grouped as they are compared.

@@ -141,7 +141,8 @@ def plan_initial(shape: Shape, windows: dict[int, Window], action: Action, reaso
     """Plan the first load, or the reinitialization, of a differentiable stream table at its new frontier."""
     query = _differentiable(shape)
     compiler = Compiler(shape.definition, windows)
-    rows = _as_written(query, windows) or rows_of(compiler, unfolded((at(query.rows, Version.NEW),), windows), shape)
+    as_written = None if shape.definition.wrapped else _as_written(query, windows)
+    rows = as_written or rows_of(compiler, unfolded((at(query.rows, Version.NEW),), windows), shape)
     settings = PLANNER + SETTINGS[Place.POSTGRES]
     plan = RefreshPlan(action, reason, shape, tuple(windows.values()), Stage.CONTENT, top=query.top)
     grouped, lossy = shape.grouped, _lossy(shape)

@@ -95,44 +95,5 @@ $$;
 COMMENT ON FUNCTION pgtrickle.drop_idle_mirrors() IS
     'Drops the mirrored equalities that no stream table uses any more, so that their extension can be dropped.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.chosen_operators(view regclass) RETURNS oid[]
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
-AS $$
-    SELECT COALESCE(array_agg(COALESCE(o.mirrored, m.id::oid) ORDER BY 1), '{}')
-    FROM pg_rewrite AS r
-    CROSS JOIN LATERAL (
-        SELECT n[1] FROM regexp_matches(r.ev_action::text, ':opno (\d+)', 'g') AS n
-        UNION ALL
-        SELECT string_to_table(n[1], ' ') FROM regexp_matches(r.ev_action::text, ':opnos \(o ([\d ]+)\)', 'g') AS n) AS m(id)
-    LEFT JOIN mirrored_operators() AS o ON o.mirror = m.id::oid
-    WHERE r.ev_class = view AND r.rulename = '_RETURN'
-$$;
-COMMENT ON FUNCTION pgtrickle.chosen_operators(regclass) IS
-    'The operators that PostgreSQL chose for a view, each as often as it did; mirrors count as what they stand for.';
-
--- A function in another language than C, or its own name for one inside of PostgreSQL, resolves names while it runs.
-CREATE OR REPLACE FUNCTION pgtrickle.path_dependence(view regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
-AS $$
-    WITH RECURSIVE called(classid, objid) AS (
-        SELECT 'pg_proc'::regclass::oid, f::oid FROM query_functions(view) AS f
-        UNION
-        SELECT 'pg_constraint'::regclass, k.oid FROM types_used(view) AS t(id) JOIN pg_constraint AS k ON k.contypid = t.id
-        UNION
-        SELECT d.refclassid, d.refobjid FROM called AS c JOIN pg_depend AS d ON d.classid = c.classid AND d.objid = c.objid
-        WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass))
-    SELECT format('%s, which finds names by the search_path while it runs: give it one by ALTER FUNCTION ... SET search_path, or a body BEGIN ATOMIC',
-                  p.oid::regprocedure)
-    FROM called AS c JOIN pg_proc AS p ON p.oid = c.objid JOIN pg_language AS l ON l.oid = p.prolang
-    WHERE c.classid = 'pg_proc'::regclass AND p.prokind <> 'a'
-        AND CASE WHEN p.pronamespace = 'pg_catalog'::regnamespace
-                 THEN p.proname ~ '^(current_schemas?|to_reg.*|reg(class|collation|config|dictionary|namespace|oper|operator|proc|procedure|role|type)(in)?|pg_.*_is_visible)$'
-                 ELSE l.lanname NOT IN ('c', 'internal') AND p.prosqlbody IS NULL AND p.pronamespace <> 'pgtrickle'::regnamespace
-                      AND NOT EXISTS (SELECT FROM unnest(p.proconfig) AS s(setting) WHERE s.setting LIKE 'search_path=%') END
-    ORDER BY 1 LIMIT 1
-$$;
-COMMENT ON FUNCTION pgtrickle.path_dependence(regclass) IS
-    'Why what a view shows may depend on the search_path under which it is read, or NULL.';
-
 REVOKE ALL ON FUNCTION pgtrickle.types_used(regclass), pgtrickle.mirrored_operators(), pgtrickle.mirror_operator(oid), pgtrickle.mirror_equalities(regclass),
-    pgtrickle.drop_idle_mirrors(), pgtrickle.chosen_operators(regclass), pgtrickle.path_dependence(regclass) FROM PUBLIC;
+    pgtrickle.drop_idle_mirrors() FROM PUBLIC;

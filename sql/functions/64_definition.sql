@@ -53,7 +53,12 @@ AS $$
         'text', pg_get_viewdef(s.view_relid),
         'full_reason', s.full_reason,
         'search_path', s.session_settings ->> 'search_path',
-        'needs_path', pgtrickle.path_dependence(s.view_relid),
+        'wrapped', (
+            SELECT coalesce(jsonb_object_agg(format('%I.%I', p.pronamespace::regnamespace, p.proname), 'pgtrickle_state.' || w.name), '{}')
+            FROM pgtrickle.wrappable_functions(s.view_relid) AS f
+                JOIN pg_proc AS p ON p.oid = f
+                CROSS JOIN LATERAL pgtrickle.wrapper_name(f, s.session_settings ->> 'search_path') AS w(name)
+        ),
         'bytewise', pgtrickle.is_bytewise(s.view_relid),
         'columns', (
             SELECT coalesce(jsonb_agg(jsonb_build_array(a.attname, format_type(a.atttypid, a.atttypmod)) ORDER BY a.attnum), '[]')
