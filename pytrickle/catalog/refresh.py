@@ -217,6 +217,11 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
             f"{found['schema']}.{found['name']} no longer has the columns of its defining query.",
             "Undo what was done to its columns, or drop it with pgtrickle.drop_stream_table() and create it anew.",
         )
+    if obstacle := found["domain_obstacle"]:
+        raise CatalogError(
+            f"{found['schema']}.{found['name']} has a column whose domain {obstacle} checks, by names without schema.",
+            f"ALTER FUNCTION {obstacle} SET search_path = ... with the schemas of what it names.",
+        )
     return Definition(
         found["pgt_id"],
         found["schema"],

@@ -9,19 +9,15 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle.sets_path(oid) IS 'Whether a function has a search_path of its own, for itself and for all that it calls.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.path_dependent_functions(view regclass) RETURNS SETOF oid
+CREATE OR REPLACE FUNCTION pgtrickle.path_dependent_among(functions oid[], constraints oid[]) RETURNS SETOF oid
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
-    WITH RECURSIVE named(id) AS (
-        SELECT DISTINCT m[1]::oid
-        FROM pg_rewrite AS r CROSS JOIN LATERAL regexp_matches(r.ev_action::text, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS m
-        WHERE r.ev_class = view AND r.rulename = '_RETURN'),
-    called(classid, objid) AS (
-        SELECT 'pg_proc'::regclass::oid, n.id FROM named AS n
+    WITH RECURSIVE called(classid, objid) AS (
+        SELECT 'pg_proc'::regclass::oid, f FROM unnest(functions) AS f
         UNION
-        SELECT 'pg_constraint'::regclass, k.oid FROM types_used(view) AS t(id) JOIN pg_constraint AS k ON k.contypid = t.id
+        SELECT 'pg_constraint'::regclass, k FROM unnest(constraints) AS k
         UNION
         SELECT d.refclassid, d.refobjid FROM called AS c JOIN pg_depend AS d ON d.classid = c.classid AND d.objid = c.objid
         WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
@@ -35,8 +31,53 @@ BEGIN
                       AND NOT sets_path(p.oid) END;
 END
 $$;
+COMMENT ON FUNCTION pgtrickle.path_dependent_among(oid[], oid[]) IS
+    'Those of some functions, and of what these and some constraints call, that find names by the search_path while they run.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.path_dependent_functions(view regclass) RETURNS SETOF oid
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT path_dependent_among(
+        ARRAY(SELECT DISTINCT m[1]::oid
+              FROM pg_rewrite AS r
+              CROSS JOIN LATERAL regexp_matches(r.ev_action::text, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS m
+              WHERE r.ev_class = view AND r.rulename = '_RETURN'),
+        ARRAY(SELECT k.oid FROM types_used(view) AS t(id) JOIN pg_constraint AS k ON k.contypid = t.id))
+$$;
 COMMENT ON FUNCTION pgtrickle.path_dependent_functions(regclass) IS
     'Functions that a view calls itself, in whatever way, and that find names by the search_path while they run.';
+
+-- Rows are stored by generated SQL, which checks the domains of their columns.
+CREATE OR REPLACE FUNCTION pgtrickle.domain_obstacle(relation regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    WITH RECURSIVE parts(id) AS (
+        SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
+        UNION
+        SELECT next.id FROM parts AS p JOIN pg_type AS t ON t.oid = p.id CROSS JOIN LATERAL (
+            SELECT t.typbasetype UNION ALL SELECT t.typelem
+            UNION ALL SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped) AS next(id)
+        WHERE next.id <> 0)
+    SELECT min(f::regprocedure::text)
+    FROM path_dependent_among('{}', ARRAY(SELECT k.oid FROM parts AS p JOIN pg_constraint AS k ON k.contypid = p.id)) AS f
+$$;
+COMMENT ON FUNCTION pgtrickle.domain_obstacle(regclass) IS
+    'The function by which a domain of a relation''s columns checks values, if that finds names by the search_path; or NULL.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.refuse_domain(relation regclass) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+DECLARE
+    found CONSTANT text := domain_obstacle(relation);
+BEGIN
+    IF found IS NOT NULL THEN
+        PERFORM refuse_query(format('a column has a domain that is checked by %s, which finds names by the search_path', found),
+            format('ALTER FUNCTION %s SET search_path = ... with the schemas of what it names.', found));
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.refuse_domain(regclass) IS
+    'Error 0A000 if the rows of a relation could be stored under the search_path of its creator only.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.path_dependence(view regclass) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -50,7 +91,8 @@ COMMENT ON FUNCTION pgtrickle.path_dependence(regclass) IS
 CREATE OR REPLACE FUNCTION pgtrickle.wrapper_name(function oid, search_path text) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT 'call_' || left(md5(format('%I.%I %s', p.pronamespace::regnamespace, p.proname, search_path)), 20) FROM pg_proc AS p WHERE p.oid = function
+    SELECT format('call_%s_%s', left(md5(format('%I.%I %s', p.pronamespace::regnamespace, p.proname, search_path)), 16), p.proname)::name::text
+    FROM pg_proc AS p WHERE p.oid = function
 $$;
 COMMENT ON FUNCTION pgtrickle.wrapper_name(oid, text) IS
     'The name in pgtrickle_state of the wrapper of a function under a search_path; functions of one name share it.';
@@ -74,7 +116,7 @@ AS $$
 DECLARE
     p CONSTANT pg_proc := (SELECT q FROM pg_proc AS q WHERE q.oid = function);
     arguments CONSTANT text := (SELECT string_agg(format_type(t, NULL), ', ' ORDER BY n) FROM unnest(p.proargtypes) WITH ORDINALITY AS a(t, n));
-    made CONSTANT text := format('pgtrickle_state.%s(%s)', wrapper_name(function, search_path), arguments);
+    made CONSTANT text := format('pgtrickle_state.%I(%s)', wrapper_name(function, search_path), arguments);
     statement CONSTANT text := format(
         'CREATE OR REPLACE FUNCTION %s RETURNS %s LANGUAGE sql %s %s PARALLEL %s COST %s SET search_path FROM CURRENT RETURN %I.%I(%s)',
         made, format_type(p.prorettype, NULL),
@@ -152,6 +194,6 @@ $$;
 COMMENT ON FUNCTION pgtrickle.chosen_names(regclass) IS
     'The operators and the user''s functions that PostgreSQL chose for a view, each as often as it did; mirrors and wrappers count as what they stand for.';
 
-REVOKE ALL ON FUNCTION pgtrickle.sets_path(oid), pgtrickle.path_dependent_functions(regclass), pgtrickle.path_dependence(regclass), pgtrickle.wrapper_name(oid, text),
+REVOKE ALL ON FUNCTION pgtrickle.sets_path(oid), pgtrickle.path_dependent_among(oid[], oid[]), pgtrickle.domain_obstacle(regclass), pgtrickle.refuse_domain(regclass), pgtrickle.path_dependent_functions(regclass), pgtrickle.path_dependence(regclass), pgtrickle.wrapper_name(oid, text),
     pgtrickle.wrappable_functions(regclass), pgtrickle.wrap_function(oid, text), pgtrickle.wrapped_functions(), pgtrickle.wrap_functions(regclass, text),
     pgtrickle.drop_idle_wrappers(), pgtrickle.chosen_names(regclass) FROM PUBLIC;

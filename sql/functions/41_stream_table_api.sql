@@ -46,6 +46,7 @@ BEGIN
     view := create_query_view(id, query, search_path);
     PERFORM refuse_volatile(view);
     PERFORM refuse_reserved_columns(view);
+    PERFORM refuse_domain(view);
     PERFORM check_source_rights(view);
     PERFORM check_output_mode(view, options);
     PERFORM refuse_differential(required_mode(options), full_reason(view));

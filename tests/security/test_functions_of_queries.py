@@ -115,3 +115,32 @@ def test_the_equality_of_an_extension_is_dropped_with_the_last_stream_table_that
     client.drop_stream_table("kept")
     db.execute("DROP TABLE codes")
     db.execute("DROP EXTENSION citext")
+
+
+def test_a_domain_whose_check_finds_names_by_the_path_is_refused_until_it_has_one(
+    tools: tuple[Database, pytrickle.Client],
+) -> None:
+    db, client = tools
+    db.execute(
+        "CREATE FUNCTION tools.small(n integer) RETURNS boolean IMMUTABLE LANGUAGE plpgsql"
+        " AS 'BEGIN RETURN twice(n) < 20; END'"
+    )
+    db.execute("CREATE DOMAIN tools.amount AS integer CHECK (tools.small(VALUE))")
+    db.execute("SET search_path = public, tools; ALTER TABLE items ADD amount amount DEFAULT 5")
+    queries = {"plain": "SELECT id, amount FROM items", "nested": "SELECT id, ARRAY[id::amount] AS a FROM items"}
+    for query in queries.values():
+        with pytest.raises(pytrickle.errors.PytrickleError, match=r"a domain that is checked by tools\.small") as error:
+            client.create_stream_table("kept", query)
+        assert "ALTER FUNCTION tools.small(integer) SET search_path" in str(error.value.hint)
+    client.create_stream_table("cast", "SELECT id, id::amount + 1 AS more FROM items")
+    assert [(result.action, result.error) for result in client.tick()] == [("FULL", None)]
+    _change(db)
+    assert [(result.action, result.error) for result in client.tick()] == [("FULL", None)]
+    assert client.verify("cast").matches
+    client.drop_stream_table("cast")
+    db.execute("ALTER FUNCTION tools.small(integer) SET search_path = tools")
+    for name, query in queries.items():
+        client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+    client.tick()
+    _change(db)
+    assert {result.action for result in client.tick()} == {"DIFFERENTIAL"}
