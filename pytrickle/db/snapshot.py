@@ -14,7 +14,6 @@ from psycopg import sql
 from pytrickle.cut import Cut
 from pytrickle.db.connect import connect
 from pytrickle.db.patience import wait_a_moment
-from pytrickle.db.search_path import SAFE_PATH
 from pytrickle.db.translate import translate_errors
 from pytrickle.errors import DatabaseError
 
@@ -99,7 +98,6 @@ class Snapshots:
         connection = connect(self.dsn, role="snapshot")
         with translate_errors():
             wait_a_moment(connection)
-            connection.execute(f"SET search_path = {SAFE_PATH}".encode())
         return connection
 
     def _give_back(self, connection: psycopg.Connection) -> None:

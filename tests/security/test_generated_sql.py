@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+import psycopg
 import pytest
+from psycopg.sql import Composable
 
 import pytrickle
 from tests.equivalence.local_engine import local_client
@@ -109,3 +112,30 @@ def test_a_stored_setting_is_no_statement(shop: Shop, setting: str, value: str) 
     shop.house.db.execute(changed.replace("%s", "%s::text"), setting, value)
     shop.client.tick()
     assert shop.house.db.value("SELECT to_regclass('public.broken') IS NULL")
+
+
+def test_no_statement_of_a_tick_follows_the_path_of_the_refresher(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, (query, _) in QUERIES.items():
+        shop.client.create_stream_table(name, query)
+    followed: list[str] = []
+    execute = psycopg.Cursor.execute
+
+    def spied(self: Any, query: Any, *arguments: Any, **options: Any) -> Any:
+        text = query.as_string(self) if isinstance(query, Composable) else str(query)
+        # Transactions begin with the path of their session; what only sets something calls nothing.
+        idle = self.connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        if idle and not text.lstrip("b'\"").startswith(("SET ", "RESET ", "BEGIN")):
+            with psycopg.Cursor(self.connection) as beside:
+                execute(beside, "SELECT pg_catalog.current_schemas(false)")
+                if {"open", "public"} & set((beside.fetchone() or ([],))[0]):
+                    followed.append(text)
+        return execute(self, query, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(psycopg.Cursor, "execute", spied)
+        assert shop.refresh() == {"FULL"}
+    shop.house.etl.execute("INSERT INTO lines VALUES ('c', 5)")
+    with monkeypatch.context() as patch:
+        patch.setattr(psycopg.Cursor, "execute", spied)
+        assert shop.refresh() == {"DIFFERENTIAL"}
+    assert followed == []
