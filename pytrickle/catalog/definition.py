@@ -58,9 +58,9 @@ class Definition:
     functions that return sets (with their schema unless they are PostgreSQL's own), `columns` the stream table's
     columns as (name, type) pairs, `full_reason` why the database already knows that only FULL is possible,
     `bytewise_query` whether no collation that the query itself names, or a type in it, holds different texts for equal,
-    `search_path` is its creator's, as quoted schemas, `wrapped` whether the texts call functions by wrappers that set
-    it, and `needs_path` why the rows are only right where it is set around everything: then no text is used, but the
-    hidden view, in which every name is settled.
+    `search_path` is its creator's, as quoted schemas, `plain_names` whether all names in it are PostgreSQL's own,
+    `wrapped` whether the texts call functions by wrappers that set the path, and `needs_path` why the rows are only
+    right where it is set around everything: then no text is used, but the hidden view, in which every name is settled.
     """
 
     pgt_id: int
@@ -76,6 +76,7 @@ class Definition:
     bytewise_query: bool = True
     search_path: str = "pg_catalog"
     wrapped: bool = False
+    plain_names: bool = False
     needs_path: str | None = None
 
     @property

@@ -206,7 +206,7 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
     row = connection.execute("SELECT pgtrickle.stream_table_definition(%s)", (pgt_id,)).fetchone()
     if row is None or row[0] is None:
         raise UnknownStreamTable("The stream table was dropped meanwhile.")
-    found = row[0]
+    found, names = row[0], row[0]["names"]
     if found["text"] is None or None in found["sources"]:
         raise CatalogError(
             f"{found['schema']}.{found['name']} has lost its defining query or one of its sources.",
@@ -217,7 +217,7 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
             f"{found['schema']}.{found['name']} no longer has the columns of its defining query.",
             "Undo what was done to its columns, or drop it with pgtrickle.drop_stream_table() and create it anew.",
         )
-    if obstacle := found["domain_obstacle"]:
+    if obstacle := names["domain_obstacle"]:
         raise CatalogError(
             f"{found['schema']}.{found['name']} has a column whose domain {obstacle} checks, by names without schema.",
             f"ALTER FUNCTION {obstacle} SET search_path = ... with the schemas of what it names.",
@@ -226,8 +226,8 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
         found["pgt_id"],
         found["schema"],
         found["name"],
-        calling(found["text"], found["wrapped"]),
-        tuple(View(view["schema"], view["name"], calling(view["text"], found["wrapped"])) for view in found["views"]),
+        calling(found["text"], names["wrapped"]),
+        tuple(View(view["schema"], view["name"], calling(view["text"], names["wrapped"])) for view in found["views"]),
         tuple(_source(source) for source in found["sources"]),
         tuple((name, type_name) for name, type_name in found["columns"]),
         frozenset(found["aggregates"]),
@@ -235,7 +235,8 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
         found["full_reason"],
         found["bytewise"],
         _path(found),
-        bool(found["wrapped"]),
+        bool(names["wrapped"]),
+        names["plain"],
     )
 
 

@@ -12,4 +12,6 @@ def understood(definition: Definition, probe: Probe) -> Definition:
     PostgreSQL prints every name with its schema, but not the operators of IN, NULLIF, CASE x WHEN or IS DISTINCT FROM,
     nor what functions name in their bodies.
     """
+    if definition.plain_names:
+        return definition
     return replace(definition, needs_path=probe.needs_path(definition))

@@ -41,7 +41,7 @@ DECLARE
 BEGIN
     SELECT * INTO o FROM pg_operator WHERE oid = operator;
     SELECT * INTO p FROM pg_proc WHERE oid = o.oprcode;
-    EXECUTE format('CREATE OR REPLACE FUNCTION %s(%s, %s) RETURNS boolean LANGUAGE sql %s PARALLEL %s RETURN $1 OPERATOR(%I.=) $2',
+    EXECUTE format('CREATE OR REPLACE FUNCTION %s(%s, %s) RETURNS boolean LANGUAGE sql %s PARALLEL %s RETURN $1 OPERATOR(%s.=) $2',
                    made, format_type(o.oprleft, NULL), format_type(o.oprright, NULL),
                    CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' ELSE 'STABLE' END,
                    CASE p.proparallel WHEN 's' THEN 'SAFE' ELSE 'UNSAFE' END, o.oprnamespace::regnamespace);
@@ -82,6 +82,9 @@ AS $$
 DECLARE
     idle record;
 BEGIN
+    IF NOT EXISTS (SELECT FROM pg_operator WHERE oprnamespace = 'pgtrickle_state'::regnamespace) THEN
+        RETURN;
+    END IF;
     FOR idle IN
         SELECT o.oid, o.oprcode FROM mirrored_operators() AS m JOIN pg_operator AS o ON o.oid = m.mirror
         WHERE NOT EXISTS (SELECT FROM pgt_stream_tables AS t JOIN pg_class AS c ON c.oid = t.view_relid

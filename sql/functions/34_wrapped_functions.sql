@@ -9,6 +9,14 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle.sets_path(oid) IS 'Whether a function has a search_path of its own, for itself and for all that it calls.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.path_dependent_name(name name) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT name ~ '^(current_schemas?|to_reg.*|reg(class|collation|config|dictionary|namespace|oper|operator|proc|procedure|role|type)|pg_.*_is_visible)$'
+$$;
+COMMENT ON FUNCTION pgtrickle.path_dependent_name(name) IS
+    'Whether functions of that name that come with PostgreSQL look something up by the search_path.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.path_dependent_among(functions oid[], constraints oid[]) RETURNS SETOF oid
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
@@ -26,7 +34,7 @@ BEGIN
     FROM called AS c JOIN pg_proc AS p ON p.oid = c.objid JOIN pg_language AS l ON l.oid = p.prolang
     WHERE c.classid = 'pg_proc'::regclass AND p.prokind <> 'a'
         AND CASE WHEN p.pronamespace = 'pg_catalog'::regnamespace
-                 THEN p.proname ~ '^(current_schemas?|to_reg.*|reg(class|collation|config|dictionary|namespace|oper|operator|proc|procedure|role|type)|pg_.*_is_visible)$'
+                 THEN path_dependent_name(p.proname)
                  ELSE l.lanname NOT IN ('c', 'internal') AND p.prosqlbody IS NULL AND p.pronamespace <> 'pgtrickle'::regnamespace
                       AND NOT sets_path(p.oid) END;
 END
@@ -82,8 +90,13 @@ COMMENT ON FUNCTION pgtrickle.refuse_domain(regclass) IS
 CREATE OR REPLACE FUNCTION pgtrickle.path_dependence(view regclass) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT format('the function %s, which finds names by the search_path while it runs, unless ALTER FUNCTION gives it one', f::regprocedure)
-    FROM path_dependent_functions(view) AS f ORDER BY 1 LIMIT 1
+    SELECT found.what
+    FROM (
+        SELECT format('the function %s, which finds names by the search_path while it runs, unless ALTER FUNCTION gives it one', f::regprocedure)
+        FROM path_dependent_functions(view) AS f
+        UNION ALL
+        SELECT 'CURRENT_SCHEMA' FROM pg_rewrite AS r WHERE r.ev_class = view AND r.ev_action::text LIKE '%{SQLVALUEFUNCTION :op 14 %') AS found(what)
+    ORDER BY 1 LIMIT 1
 $$;
 COMMENT ON FUNCTION pgtrickle.path_dependence(regclass) IS
     'What of a view may depend on the search_path under which it is read, or NULL.';
@@ -91,11 +104,25 @@ COMMENT ON FUNCTION pgtrickle.path_dependence(regclass) IS
 CREATE OR REPLACE FUNCTION pgtrickle.wrapper_name(function oid, search_path text) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT format('call_%s_%s', left(md5(format('%I.%I %s', p.pronamespace::regnamespace, p.proname, search_path)), 16), p.proname)::name::text
+    SELECT format('call_%s_%s', left(md5(format('%s.%I %s', p.pronamespace::regnamespace, p.proname, search_path)), 16), p.proname)::name::text
     FROM pg_proc AS p WHERE p.oid = function
 $$;
 COMMENT ON FUNCTION pgtrickle.wrapper_name(oid, text) IS
     'The name in pgtrickle_state of the wrapper of a function under a search_path; functions of one name share it.';
+
+-- With typed operands, which PostgreSQL always prints, the best of all operators stays the best of fewer.
+CREATE OR REPLACE FUNCTION pgtrickle.uses_plain_names(view regclass) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    RETURN NOT EXISTS (
+        SELECT FROM query_trees(view) AS t CROSS JOIN LATERAL regexp_matches(t.tree, ':(?:opno|opnos|\w*func(?:id|type)|\w*fnoid|\w*type(?:id)?) (?:\(o )?(\d+)', 'g') AS m
+        WHERE m[1]::oid >= 16384 OR t.tree LIKE '%:opnos (%' OR t.tree LIKE '%{SQLVALUEFUNCTION :op 14 %'
+            OR EXISTS (SELECT FROM pg_proc AS p WHERE p.oid = m[1]::oid AND path_dependent_name(p.proname)));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.uses_plain_names(regclass) IS
+    'Whether a view, and every view that it reads, uses types, operators and functions of PostgreSQL''s own only, none of which follows the search_path.';
 
 -- A name and its overloads stay apart by their types, which are written out; so are those that a path would find.
 CREATE OR REPLACE FUNCTION pgtrickle.wrappable_functions(view regclass) RETURNS SETOF oid
@@ -118,11 +145,11 @@ DECLARE
     arguments CONSTANT text := (SELECT string_agg(format_type(t, NULL), ', ' ORDER BY n) FROM unnest(p.proargtypes) WITH ORDINALITY AS a(t, n));
     made CONSTANT text := format('pgtrickle_state.%I(%s)', wrapper_name(function, search_path), arguments);
     statement CONSTANT text := format(
-        'CREATE OR REPLACE FUNCTION %s RETURNS %s LANGUAGE sql %s %s PARALLEL %s COST %s SET search_path FROM CURRENT RETURN %I.%I(%s)',
+        'CREATE OR REPLACE FUNCTION %s RETURNS %s LANGUAGE sql %s %s PARALLEL %s COST %s SET search_path FROM CURRENT RETURN %s.%I(%s)',
         made, format_type(p.prorettype, NULL),
         CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' ELSE 'STABLE' END, CASE WHEN p.proisstrict THEN 'STRICT' ELSE 'CALLED ON NULL INPUT' END,
         CASE p.proparallel WHEN 's' THEN 'SAFE' WHEN 'r' THEN 'RESTRICTED' ELSE 'UNSAFE' END, p.procost,
-        p.pronamespace::regnamespace::name, p.proname, (SELECT string_agg('$' || n, ', ' ORDER BY n) FROM generate_series(1, p.pronargs::integer) AS n));
+        p.pronamespace::regnamespace, p.proname, (SELECT string_agg('$' || n, ', ' ORDER BY n) FROM generate_series(1, p.pronargs::integer) AS n));
 BEGIN
     PERFORM set_config('search_path', search_path, true);
     EXECUTE statement;
@@ -148,7 +175,7 @@ COMMENT ON FUNCTION pgtrickle.wrapped_functions() IS 'The wrappers in pgtrickle_
 CREATE OR REPLACE FUNCTION pgtrickle.wrap_functions(view regclass, search_path text) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT wrap_function(f, search_path) FROM wrappable_functions(view) AS f
+    SELECT wrap_function(f, search_path) FROM wrappable_functions(view) AS f WHERE NOT uses_plain_names(view)
 $$;
 COMMENT ON FUNCTION pgtrickle.wrap_functions(regclass, text) IS
     'Makes the wrappers of the functions that a view calls and that find names by the search_path.';
@@ -159,6 +186,9 @@ AS $$
 DECLARE
     idle oid;
 BEGIN
+    IF NOT EXISTS (SELECT FROM pg_proc WHERE pronamespace = 'pgtrickle_state'::regnamespace AND proname LIKE 'call\_%') THEN
+        RETURN;
+    END IF;
     FOR idle IN
         SELECT w.wrapper FROM wrapped_functions() AS w JOIN pg_proc AS p ON p.oid = w.wrapper
         WHERE NOT EXISTS (SELECT FROM pgt_stream_tables AS t JOIN pg_class AS c ON c.oid = t.view_relid
@@ -171,6 +201,25 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.drop_idle_wrappers() IS
     'Drops the wrappers that no stream table uses any more, so that the functions can be dropped.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.name_facts(stream_table pgtrickle.pgt_stream_tables) RETURNS jsonb
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    IF uses_plain_names(stream_table.view_relid) THEN
+        RETURN '{"plain": true, "wrapped": {}, "domain_obstacle": null}';
+    END IF;
+    RETURN jsonb_build_object(
+        'plain', false,
+        'domain_obstacle', domain_obstacle(stream_table.pgt_relid),
+        'wrapped', (
+            SELECT COALESCE(jsonb_object_agg(format('%s.%I', p.pronamespace::regnamespace, p.proname), format('pgtrickle_state.%I', w.name)), '{}')
+            FROM wrappable_functions(stream_table.view_relid) AS f JOIN pg_proc AS p ON p.oid = f
+            CROSS JOIN LATERAL wrapper_name(f, stream_table.session_settings ->> 'search_path') AS w(name)));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.name_facts(pgtrickle.pgt_stream_tables) IS
+    'What of a stream table''s query follows the search_path: whether nothing can, the wrappers of functions by their names, and a domain that prevents it.';
 
 -- What PostgreSQL reads of a text it printed itself calls the same functions; only whether wrappers took their place counts.
 CREATE OR REPLACE FUNCTION pgtrickle.chosen_names(view regclass) RETURNS oid[]
@@ -194,6 +243,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle.chosen_names(regclass) IS
     'The operators and the user''s functions that PostgreSQL chose for a view, each as often as it did; mirrors and wrappers count as what they stand for.';
 
-REVOKE ALL ON FUNCTION pgtrickle.sets_path(oid), pgtrickle.path_dependent_among(oid[], oid[]), pgtrickle.domain_obstacle(regclass), pgtrickle.refuse_domain(regclass), pgtrickle.path_dependent_functions(regclass), pgtrickle.path_dependence(regclass), pgtrickle.wrapper_name(oid, text),
+REVOKE ALL ON FUNCTION pgtrickle.sets_path(oid), pgtrickle.path_dependent_name(name), pgtrickle.uses_plain_names(regclass), pgtrickle.name_facts(pgtrickle.pgt_stream_tables),
+    pgtrickle.path_dependent_among(oid[], oid[]), pgtrickle.domain_obstacle(regclass), pgtrickle.refuse_domain(regclass), pgtrickle.path_dependent_functions(regclass), pgtrickle.path_dependence(regclass), pgtrickle.wrapper_name(oid, text),
     pgtrickle.wrappable_functions(regclass), pgtrickle.wrap_function(oid, text), pgtrickle.wrapped_functions(), pgtrickle.wrap_functions(regclass, text),
     pgtrickle.drop_idle_wrappers(), pgtrickle.chosen_names(regclass) FROM PUBLIC;

@@ -53,13 +53,7 @@ AS $$
         'text', pg_get_viewdef(s.view_relid),
         'full_reason', s.full_reason,
         'search_path', s.session_settings ->> 'search_path',
-        'domain_obstacle', pgtrickle.domain_obstacle(s.pgt_relid),
-        'wrapped', (
-            SELECT coalesce(jsonb_object_agg(format('%I.%I', p.pronamespace::regnamespace, p.proname), format('pgtrickle_state.%I', w.name)), '{}')
-            FROM pgtrickle.wrappable_functions(s.view_relid) AS f
-                JOIN pg_proc AS p ON p.oid = f
-                CROSS JOIN LATERAL pgtrickle.wrapper_name(f, s.session_settings ->> 'search_path') AS w(name)
-        ),
+        'names', pgtrickle.name_facts(s),
         'bytewise', pgtrickle.is_bytewise(s.view_relid),
         'columns', (
             SELECT coalesce(jsonb_agg(jsonb_build_array(a.attname, format_type(a.atttypid, a.atttypmod)) ORDER BY a.attnum), '[]')

@@ -25,6 +25,9 @@ TOOLS = (
     "CREATE TYPE tools.pair AS (a integer, b integer)",
     "CREATE FUNCTION tools.alike(tools.pair, tools.pair) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN ($1).a = ($2).a",
     "CREATE OPERATOR tools.= (FUNCTION = tools.alike, LEFTARG = tools.pair, RIGHTARG = tools.pair)",
+    'CREATE SCHEMA "More tools"',
+    'CREATE FUNCTION "More tools".third(n integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql'
+    " AS 'BEGIN RETURN twice(n) + n; END'",
     "CREATE TABLE items (id integer, name text)",
     "INSERT INTO items VALUES (1, 'a'), (2, 'b'), (NULL, 'c')",
     "CREATE VIEW doubled AS SELECT id, tools.found(id) AS n, 'tools.found(' AS \"tools.found\" FROM items",
@@ -34,6 +37,7 @@ WRAPPED = {
     "called_in_a_view": 'SELECT n, "tools.found" AS t, count(*) AS rows FROM doubled GROUP BY 1, 2',
     "called_in_groups": "SELECT found(id) AS n, sum(found(id)) AS s FROM items GROUP BY 1 HAVING found(3) > 5",
     "called_by_a_strange_name": 'SELECT "Any ""one"""(id) AS n FROM items WHERE found(name) > \'aa\'',
+    "called_in_another_schema": 'SELECT id, "More tools".third(id) AS n FROM items',
     "called_in_a_subquery": "SELECT id FROM items AS i WHERE found(i.id) IN (SELECT found(o.id) FROM items AS o)",
 }
 WHOLE = {
