@@ -9,7 +9,7 @@ from pytrickle.db import Snapshots, exported_snapshot, translate_errors
 from pytrickle.errors import NotInstalled
 from tests.conftest import Database
 
-_COUNT = "SELECT count(*) FROM t"
+_COUNT = "SELECT count(*) FROM public.t"
 
 
 def test_joined_connection_reads_the_same_moment(every_db: Database) -> None:
