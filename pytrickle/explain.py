@@ -17,7 +17,7 @@ from pytrickle.catalog.evidence import evidence
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.catalog.tables import refresh_history
 from pytrickle.cycle import Outlook, outlook, plan_member
-from pytrickle.db import Snapshot, statement, translate_errors
+from pytrickle.db import SAFE_PATH, Snapshot, statement, translate_errors
 from pytrickle.errors import UnknownStreamTable
 from pytrickle.plan.choice import expected, least_worth_asking
 from pytrickle.plan.explain import describe, render_text
@@ -174,7 +174,7 @@ def _estimate(connection: psycopg.Connection, reading: Reading) -> int | None:
     # What PostgreSQL refuses to plan is still worth explaining: the refresh itself will say why it was refused.
     try:
         with connection.transaction(force_rollback=True):
-            for statement in reading.settings:
+            for statement in (f"SET LOCAL search_path = {SAFE_PATH}", *reading.settings):
                 connection.execute(sql.SQL(statement))
             row = connection.execute(sql.SQL(f"EXPLAIN (FORMAT JSON) {reading.query}")).fetchone()
     except psycopg.Error:

@@ -22,7 +22,9 @@ from pytrickle.db import exported_snapshot, statement, translate_errors
 from pytrickle.db.types import register_infinity
 from pytrickle.errors import InvalidArgument, NotRetained
 from pytrickle.plan.full import expanded
+from pytrickle.plan.meaning import understood
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
+from pytrickle.plan.probe import Probe
 from pytrickle.progress import sql_type
 from pytrickle.readable import html_table
 
@@ -79,7 +81,8 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
         table = catalog.stream_table(reading, pgt_id)
         if table.window_end is not None:
             return _emitted(reading, table, table.window_end, watermark)
-        definition = _over_base_tables(reading, table)
+        with server_probe(connection) as probe:
+            definition = _over_base_tables(reading, table, probe)
         wanted = (None, watermark) if kind == "bigint" else (watermark, None)
         found = [Reading(*row) for row in reading.execute(CUTS, (pgt_id, *wanted))]
         _check_kinds(table.name, watermark, found)
@@ -178,10 +181,13 @@ def _check(name: str, wanted: datetime | int, read: Reading) -> None:
         raise NotRetained(f"The change history of {read.source} no longer reaches back to {wanted}.")
 
 
-def _over_base_tables(reading: psycopg.Connection, table: StreamTable) -> Definition:
+def _over_base_tables(reading: psycopg.Connection, table: StreamTable, probe: Probe) -> Definition:
     """Return the definition with the stream tables that it reads in the place of views."""
-    own = catalog.definition(reading, table.pgt_id)
-    below = [catalog.definition(reading, number) for number in _stream_tables_below(reading, table)]
+    numbers = (table.pgt_id, *_stream_tables_below(reading, table))
+    own, *below = (understood(catalog.definition(reading, number), probe) for number in numbers)
+    for each in (own, *below):
+        if each.needs_path:
+            raise InvalidArgument(f"The query of {each.qualified_name} uses {each.needs_path}.", "Its past is unknown.")
     views = dict.fromkeys(view for each in (own, *below) for view in each.views)
     upstream = [View(each.schema, each.name, each.text) for each in below]
     sources = _merged(source for each in (own, *below) for source in each.sources if source.kind != "STREAM_TABLE")

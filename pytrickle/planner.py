@@ -21,6 +21,7 @@ from pytrickle.defects import defects_named
 from pytrickle.errors import Defect, NotDifferentiable
 from pytrickle.plan.choice import SLOW, WORTH_ASKING, Choice, choose_action, least_worth_asking
 from pytrickle.plan.full import query_at
+from pytrickle.plan.meaning import understood
 from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_full, plan_initial
 from pytrickle.plan.shape import Shape, analyse
 from pytrickle.plan.window_end import check_append
@@ -49,7 +50,7 @@ class Planner:
         with defects_named(f"analysing stream table number {pgt_id}"):
             definition = catalog.definition(reading, pgt_id)
             with server_probe(self.connection) as probe:
-                shape = analyse(definition, probe)
+                shape = analyse(understood(definition, probe), probe)
         self.shapes[pgt_id] = (stamp, shape)
         return shape
 

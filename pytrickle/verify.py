@@ -16,7 +16,8 @@ from pytrickle.db import exported_snapshot, translate_errors
 from pytrickle.errors import ConnectionLost, PytrickleError
 from pytrickle.plan.carrier import as_text
 from pytrickle.plan.dialect import quote
-from pytrickle.plan.full import query_at
+from pytrickle.plan.full import path_of, query_at
+from pytrickle.plan.meaning import understood
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
 from pytrickle.readable import Readable, Rows
 
@@ -66,9 +67,10 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
         unread = replace(table, dependencies=tuple(replace(d, frontier=None) for d in table.dependencies))
         windows = catalog.windows(reading, unread, frontiers)
         with server_probe(connection) as probe:
+            definition = understood(definition, probe)
             expected = query_at(definition, windows, probe)
             plain = probe.hashable(tuple(type_name for _, type_name in definition.columns))
-        for statement in session_statements(table) + PLANNER + SEQUENTIAL:
+        for statement in session_statements(table) + PLANNER + SEQUENTIAL + path_of(definition):
             reading.execute(statement.encode())
         if not table.populated:
             expected = f"SELECT * FROM ({expected}) AS q WHERE false"

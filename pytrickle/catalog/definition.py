@@ -58,7 +58,9 @@ class Definition:
     functions that return sets (with their schema unless they are PostgreSQL's own), `columns` the stream table's
     columns as (name, type) pairs, `full_reason` why the database already knows that only FULL is possible,
     `bytewise_query` whether no collation that the query itself names, or a type in it, holds different texts for equal,
-    `search_path` where the query finds the operators that its text does not name.
+    `search_path` is its creator's, as quoted schemas, `plain_names` whether all names in it are PostgreSQL's own,
+    `wrapped` whether the texts call functions by wrappers that set the path, and `needs_path` why the rows are only
+    right where it is set around everything: then no text is used, but the hidden view, in which every name is settled.
     """
 
     pgt_id: int
@@ -73,11 +75,19 @@ class Definition:
     full_reason: str | None
     bytewise_query: bool = True
     search_path: str = "pg_catalog"
+    wrapped: bool = False
+    plain_names: bool = False
+    needs_path: str | None = None
 
     @property
     def qualified_name(self) -> str:
         """The stream table's name as users write it."""
         return f"{self.schema}.{self.name}"
+
+    @property
+    def hidden_view(self) -> str:
+        """The view that keeps the query as PostgreSQL understood it when it was created."""
+        return f"pgtrickle_state.query_{self.pgt_id}"
 
     @property
     def bytewise(self) -> bool:

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
+from pytrickle.catalog.definition import Definition
+from pytrickle.db import SAFE_PATH
 from pytrickle.errors import NotDifferentiable
 
 CHOSEN = """
-SELECT substring(ev_action::text, ':opno ([0-9]+)')::bigint, eq[1]::bigint, eq[2]::bigint
-FROM pg_catalog.pg_rewrite,
+SELECT coalesce(
+        (SELECT m.mirrored::bigint FROM pgtrickle.mirrored_operators() AS m WHERE m.mirror = chosen), chosen::bigint),
+    eq[1]::bigint, eq[2]::bigint
+FROM pg_catalog.pg_rewrite, LATERAL (SELECT substring(ev_action::text, ':opno ([0-9]+)')::oid) AS o (chosen),
     LATERAL (SELECT array_agg(m[1]) FROM regexp_matches(ev_action::text, ':eqop ([0-9]+)', 'g') AS m) AS g (eq)
 WHERE ev_class = %s::regclass
 """
@@ -51,6 +55,11 @@ SELECT bool_and(
 )
 FROM part JOIN pg_type AS t USING (oid)
 """
+AGAIN = """
+SELECT pgtrickle.chosen_names(%(view)s::regclass) = pgtrickle.chosen_names(%(again)s::regclass),
+    pgtrickle.path_dependence(%(again)s::regclass)
+"""
+IMPLIED = "an operator that its text does not name, such as that of IN or NULLIF, and only the search_path finds"
 # What kept the server from answering says nothing about the query.
 NOT_ABOUT_THE_QUERY = (
     psycopg.errors.LockNotAvailable,
@@ -104,18 +113,25 @@ class ServerProbe:
         except psycopg.Error:
             return False
 
-    def key_types(self, left: str, right: str, search_path: str) -> tuple[str, str] | None:
+    def needs_path(self, definition: Definition) -> str | None:
+        """Name what makes the texts of a definition mean something else than at creation, or depend on the path."""
+        own = (definition.hidden_view, definition.text)
+        views = [(sql.Identifier(view.schema, view.name).as_string(), view.text) for view in definition.views]
+        found = (self._read_again(*each) for each in (own, *views))
+        return next((reason for reason in found if reason), None)
+
+    def key_types(self, left: str, right: str) -> tuple[str, str] | None:
         """Return for each of two types that `=` compares the type whose values are grouped as they are compared.
 
         That is the type itself, or else the one to which PostgreSQL casts it for the comparison; None where that is
         grouped by another equality. Types that cannot be grouped at all are left as they are.
         """
-        used = self._equalities(left, right, search_path)
+        used = self._equalities(left, right)
         if used is None:
             return left, right
         compared, *grouped = used
         cast = self._operands(compared)
-        alone = [self._equalities(name, name, search_path) for name in cast]
+        alone = [self._equalities(name, name) for name in cast]
         own = [self._agree(compared, by, side) for side, by in enumerate(grouped)]
         common = [each is not None and self._agree(compared, each[1], side) for side, each in enumerate(alone)]
         if not all(mine or other for mine, other in zip(own, common, strict=True)):
@@ -142,7 +158,19 @@ class ServerProbe:
         row = self.connection.execute("SELECT pg_get_viewdef(%s::regclass)", (f"pg_temp.{name}",)).fetchone()
         return str(row[0]) if row else ""
 
-    def _equalities(self, left: str, right: str, search_path: str) -> tuple[int, int, int] | None:
+    def _read_again(self, view: str, text: str) -> str | None:
+        try:
+            with self.connection.transaction(force_rollback=True):
+                self._printed(text, "pgt_probe")
+                row = self.connection.execute(AGAIN, {"view": view, "again": "pg_temp.pgt_probe"}).fetchone()
+        except NOT_ABOUT_THE_QUERY:
+            raise
+        except psycopg.Error:
+            return IMPLIED
+        alike, dependence = row or (False, None)
+        return dependence or (None if alike else IMPLIED)
+
+    def _equalities(self, left: str, right: str) -> tuple[int, int, int] | None:
         """Return the operators by which PostgreSQL compares two types, groups the first and groups the second.
 
         A view keeps what PostgreSQL has chosen.
@@ -151,7 +179,6 @@ class ServerProbe:
         view = f"CREATE TEMP VIEW pgt_probe AS SELECT DISTINCT q.l, q.r FROM ({rows}) AS q WHERE q.l = q.r"
         try:
             with self.connection.transaction(force_rollback=True):
-                self.connection.execute(_trusted(f"SET LOCAL search_path = {search_path}"))
                 self.connection.execute(_trusted(view))
                 row = self.connection.execute(CHOSEN, ("pg_temp.pgt_probe",)).fetchone()
         except psycopg.Error:
@@ -184,7 +211,7 @@ class ServerProbe:
 def server_probe(connection: psycopg.Connection) -> Iterator[ServerProbe]:
     """Open a probe on an autocommit connection; what it creates is rolled back at the end."""
     with connection.transaction(force_rollback=True):
-        connection.execute("SET LOCAL search_path = pg_catalog")
+        connection.execute(_trusted(f"SET LOCAL search_path = {SAFE_PATH}"))
         yield ServerProbe(connection)
 
 

@@ -13,9 +13,10 @@ from sqlalchemy.dialects.postgresql import ARRAY, OID
 
 from pytrickle.catalog.decision import Decision
 from pytrickle.catalog.definition import Definition, Source, SourceColumn, View, Window
+from pytrickle.catalog.printed import calling
 from pytrickle.catalog.tables import refresh_groups as groups
 from pytrickle.cut import Cut
-from pytrickle.db import PATIENCE, statement
+from pytrickle.db import PATIENCE, quoted_path, statement
 from pytrickle.errors import CatalogError, UnknownStreamTable
 from pytrickle.progress import Progress
 
@@ -205,7 +206,7 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
     row = connection.execute("SELECT pgtrickle.stream_table_definition(%s)", (pgt_id,)).fetchone()
     if row is None or row[0] is None:
         raise UnknownStreamTable("The stream table was dropped meanwhile.")
-    found = row[0]
+    found, names = row[0], row[0]["names"]
     if found["text"] is None or None in found["sources"]:
         raise CatalogError(
             f"{found['schema']}.{found['name']} has lost its defining query or one of its sources.",
@@ -216,20 +217,37 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
             f"{found['schema']}.{found['name']} no longer has the columns of its defining query.",
             "Undo what was done to its columns, or drop it with pgtrickle.drop_stream_table() and create it anew.",
         )
+    if obstacle := names["domain_obstacle"]:
+        raise CatalogError(
+            f"{found['schema']}.{found['name']} has a column whose domain {obstacle} checks, by names without schema.",
+            f"ALTER FUNCTION {obstacle} SET search_path = ... with the schemas of what it names.",
+        )
     return Definition(
         found["pgt_id"],
         found["schema"],
         found["name"],
-        found["text"],
-        tuple(View(view["schema"], view["name"], view["text"]) for view in found["views"]),
+        calling(found["text"], names["wrapped"]),
+        tuple(View(view["schema"], view["name"], calling(view["text"], names["wrapped"])) for view in found["views"]),
         tuple(_source(source) for source in found["sources"]),
         tuple((name, type_name) for name, type_name in found["columns"]),
         frozenset(found["aggregates"]),
         frozenset(found["set_returning"]),
         found["full_reason"],
         found["bytewise"],
-        found["search_path"],
+        _path(found),
+        bool(names["wrapped"]),
+        names["plain"],
     )
+
+
+def _path(found: Mapping[str, Any]) -> str:
+    path = quoted_path(found["search_path"])
+    if path is None:
+        raise CatalogError(
+            f"The search_path that is stored for {found['schema']}.{found['name']} is no list of schemas.",
+            "Give it its query anew with pgtrickle.alter_stream_table(), in a session whose search_path is right.",
+        )
+    return path
 
 
 def windows(connection: psycopg.Connection, table: StreamTable, targets: Mapping[int, Cut | None]) -> dict[int, Window]:

@@ -1,21 +1,30 @@
 """The session settings under which a defining query is evaluated, and the limits of a refresh."""
 
+import re
 from datetime import timedelta
 
 from pytrickle.catalog.refresh import StreamTable
-from pytrickle.db import PATIENCE
+from pytrickle.db import PATIENCE, SAFE_PATH
+from pytrickle.errors import CatalogError
+
+# What a creator's session may have set: the values are words, numbers and signs, none of which ends a string.
+PINNED = ("TimeZone", "DateStyle", "IntervalStyle")
+PLAIN = re.compile(r"[\w+\-/:., <>]*")
 
 
 def session_statements(table: StreamTable) -> tuple[str, ...]:
     """Write the settings under which a defining query means what its creator meant, and text carries every value.
 
-    Without row_security a policy that would hide rows from the refresher is an error instead.
+    Without row_security a policy that would hide rows from the refresher is an error instead. What is generated finds
+    names nowhere but in PostgreSQL itself; raise CatalogError where a stored setting is none that a creator has.
     """
-    pinned = {**table.session_settings, "extra_float_digits": "1", "bytea_output": "hex", "row_security": "off"}
-    path = pinned.pop("search_path")
-    settings = [f"SET LOCAL {name} = '{value.replace(chr(39), chr(39) * 2)}'" for name, value in pinned.items()]
-    # A list of quoted identifiers, which must not become one string.
-    return (*settings, f"SET LOCAL search_path = {path}")
+    settings = [f"SET LOCAL {name} = '{_plain(table, name)}'" for name in PINNED]
+    carrying = (
+        "SET LOCAL extra_float_digits = '1'",
+        "SET LOCAL bytea_output = 'hex'",
+        "SET LOCAL row_security = 'off'",
+    )
+    return (*settings, *carrying, f"SET LOCAL search_path = {SAFE_PATH}")
 
 
 def limit_statements(table: StreamTable) -> tuple[str, ...]:
@@ -23,3 +32,10 @@ def limit_statements(table: StreamTable) -> tuple[str, ...]:
     allowed = table.statement_timeout
     timeout = "DEFAULT" if allowed is None else f"'{max(1, round(allowed / timedelta(milliseconds=1)))}'"
     return f"SET LOCAL lock_timeout = '{PATIENCE}'", f"SET LOCAL statement_timeout TO {timeout}"
+
+
+def _plain(table: StreamTable, name: str) -> str:
+    value = table.session_settings.get(name, "")
+    if not value or not PLAIN.fullmatch(value):
+        raise CatalogError(f"The setting {name} that is stored for {table.name} is not one that a session can have.")
+    return value

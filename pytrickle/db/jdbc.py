@@ -10,6 +10,7 @@ from urllib.parse import quote
 import psycopg
 
 from pytrickle.db.jdbc_tls import tls_properties
+from pytrickle.db.search_path import SAFE_PATH
 
 # libpq name -> pgjdbc name, for what both understand in the same form.
 _PASSED_ON = {"connect_timeout": "connectTimeout", "options": "options"}
@@ -46,6 +47,8 @@ def jdbc_target(connection: psycopg.Connection) -> JdbcTarget:
         # find another answer, so this holds for a server on this machine only.
         properties |= {"sslmode": "disable", "gssEncMode": "disable"}
     properties["assumeMinServerVersion"] = "15"
+    # Spark asks for the columns of a query before the session has its settings.
+    properties["currentSchema"] = SAFE_PATH.replace(" ", "")
     if info.password:
         properties["password"] = info.password
     return JdbcTarget(f"jdbc:postgresql://{host}:{info.port}/{quote(info.dbname, safe='')}", properties)

@@ -1,4 +1,4 @@
-"""How long a refresh waits for a lock that another session holds: a moment, so that one lock never stops everything."""
+"""What holds while refreshing: no lock is waited for longer than a moment, and no name is found by a user's path."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 
 import psycopg
 
+from pytrickle.db.search_path import SAFE_PATH
 from pytrickle.db.translate import translate_errors
 from pytrickle.errors import LockTimeout
 
@@ -16,19 +17,19 @@ PATIENCE = "1s"
 
 @contextmanager
 def impatient(connection: psycopg.Connection) -> Iterator[None]:
-    """Let nothing that the connection does within the block wait for a lock longer than a moment."""
+    """Let nothing that the connection does within the block wait for a lock, or find what anybody may have created."""
     with translate_errors():
         wait_a_moment(connection)
     try:
         yield
     finally:
         with suppress(psycopg.Error):
-            connection.execute("RESET lock_timeout")
+            connection.execute("RESET lock_timeout; RESET search_path")
 
 
 def wait_a_moment(connection: psycopg.Connection) -> None:
-    """Let nothing that the connection does from now on wait for a lock longer than a moment."""
-    connection.execute(f"SET lock_timeout = '{PATIENCE}'")
+    """Let nothing from now on wait for a lock longer than a moment, or find what anybody may have created."""
+    connection.execute(f"SET lock_timeout = '{PATIENCE}'; SET search_path = {SAFE_PATH}".encode())
 
 
 def unless_locked(connection: psycopg.Connection, statement: str, given: Mapping[str, object] | None = None) -> bool:

@@ -51,4 +51,4 @@ def _netted(reading: Reading) -> str:
     items = "".join(f'{column} COLLATE "C" AS {column}, ' for column in reading.columns)
     numbers = ", ".join(str(i + 1) for i in range(len(reading.columns))) or "()"
     total = f"CAST(sum({WEIGHT}) AS bigint)"
-    return f"SELECT {items}{total} FROM (\n{reading.query}\n) AS q GROUP BY {numbers} HAVING sum({WEIGHT}) <> 0"
+    return f"SELECT {items}{total} FROM (\n{reading.query}\n) AS q GROUP BY {numbers} HAVING {total} <> 0"

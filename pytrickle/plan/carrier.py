@@ -23,7 +23,9 @@ def as_text(sql: str, cast_loses: bool) -> str:
     The long form calls the output function, which is slower. It asks whether the value itself is NULL: a composite
     value IS NULL already when all of its columns are.
     """
-    return f"CASE WHEN ({sql}) IS DISTINCT FROM NULL THEN format('%s', {sql}) END" if cast_loses else _cast(sql)
+    return (
+        f"CASE WHEN ({sql}) IS DISTINCT FROM NULL THEN pg_catalog.format('%s', {sql}) END" if cast_loses else _cast(sql)
+    )
 
 
 def carried(block: Project, lossy: frozenset[str]) -> Project:

@@ -71,19 +71,16 @@ def key_types(reader: Reader, left: str, right: str) -> tuple[str, str] | None:
     if left == right and "." not in left:
         return left, right
     if (left, right) not in reader.known_key_types:
-        found = reader.probe.key_types(left, right, reader.definition.search_path)
+        found = reader.probe.key_types(left, right)
         reader.known_key_types[left, right] = found
     return reader.known_key_types[left, right]
 
 
 def refuse_unfit_keys(reader: Reader, types: Iterable[str]) -> None:
-    """Refuse to group by types of which `=`, as the query finds it, is not the equality that groups them.
-
-    An extension's operators are found only where its schema is in the search_path; PostgreSQL groups by them anyway.
-    """
+    """Refuse to group by types of which `=`, as generated SQL finds it, is not the equality that groups them."""
     for name in types:
         if key_types(reader, name, name) != (name, name):
-            raise NotDifferentiable(f"a key of type {name}, the equality of which the search_path does not find")
+            raise NotDifferentiable(f"a key of type {name}, by the equality of which PostgreSQL does not group")
 
 
 def _declared_alike(reader: Reader, leaves: Leaves, columns: tuple[exp.Expr, ...]) -> bool:

@@ -22,14 +22,16 @@ def query_at(definition: Definition, windows: dict[int, Window], probe: Probe) -
     """
     rewound = {relid: window for relid, window in windows.items() if window.new is not None and window.future_rows}
     if not rewound:
-        return definition.text.strip().rstrip(";")
+        return f"SELECT * FROM {definition.hidden_view}" if _follows_path(definition) else _text(definition)
     return expanded(definition, rewound, probe)
 
 
 def expanded(definition: Definition, rewound: dict[int, Window], probe: Probe) -> str:
     """Write the defining query with its views replaced by their texts and the rewound sources by what they held."""
-    body = definition.text.strip().rstrip(";")
+    body = _text(definition)
     try:
+        if definition.needs_path:
+            raise NotDifferentiable(definition.needs_path)
         tree = _expand(parse_query(body, definition.aggregates), definition, frozenset(rewound), probe, body)
     except NotDifferentiable as error:
         raise QueryRefused(
@@ -42,6 +44,20 @@ def expanded(definition: Definition, rewound: dict[int, Window], probe: Probe) -
     ]
     head = "WITH " + ",\n".join(tables) + "\n" if tables else ""
     return f"{head}SELECT * FROM (\n{render(tree)}\n) AS pgt_query"
+
+
+def path_of(definition: Definition) -> tuple[str, ...]:
+    """Write the setting by which functions of a query that is read as a whole find what their creator's session did."""
+    return (f"SET LOCAL search_path = {definition.search_path}",) if _follows_path(definition) else ()
+
+
+def _follows_path(definition: Definition) -> bool:
+    """Whether the query calls functions that must find the creator's path, itself or in views that it names."""
+    return definition.wrapped or definition.needs_path is not None
+
+
+def _text(definition: Definition) -> str:
+    return definition.text.strip().rstrip(";")
 
 
 def _expand(tree: exp.Expr, definition: Definition, rewound: frozenset[int], probe: Probe, original: str) -> exp.Expr:
@@ -90,7 +106,7 @@ def _replacement(
         if (view.schema, view.name) == (table.db, table.name):
             inner = _expand(parse_query(view.text, definition.aggregates), definition, rewound, probe, view.text)
             alias.set("columns", [exp.to_identifier(name, quoted=True) for name in aliases])
-            return exp.Subquery(this=inner, alias=alias) if _is_rewound(inner, rewound) else None
+            return exp.Subquery(this=inner, alias=alias) if definition.wrapped or _is_rewound(inner, rewound) else None
     for source in definition.sources:
         if (source.schema, source.name) == (table.db, table.name) and source.relid in rewound:
             shown = (*aliases, *(column.name for column in source.columns[len(aliases) :]))

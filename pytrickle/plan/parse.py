@@ -41,8 +41,8 @@ Blocks = tuple[Block, ...]
 
 def parse(definition: Definition, probe: Probe) -> Query:
     """Read a defining query as algebra; raise NotDifferentiable with the construct that has no delta rule."""
-    if definition.full_reason:
-        raise NotDifferentiable(definition.full_reason)
+    if reason := definition.full_reason or definition.needs_path:
+        raise NotDifferentiable(reason)
     for name in sorted(definition.aggregates):
         if '"' in name:
             raise NotDifferentiable(f"the aggregate {name}(), whose name is quoted")

@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+from pytrickle.catalog.definition import Definition
+
 
 class Probe(Protocol):
     """Questions about SQL text that only a server can answer; neither runs the query."""
@@ -15,7 +17,10 @@ class Probe(Protocol):
     def same_query(self, first: str, second: str) -> bool:
         """Tell whether PostgreSQL understands two texts as the same query."""
 
-    def key_types(self, left: str, right: str, search_path: str) -> tuple[str, str] | None:
+    def needs_path(self, definition: Definition) -> str | None:
+        """Name what makes the texts of a definition mean something else than at creation, or depend on the path."""
+
+    def key_types(self, left: str, right: str) -> tuple[str, str] | None:
         """Return for each of two types that `=` compares the type whose values are grouped as they are compared.
 
         That is the type itself, or else the one to which PostgreSQL casts it for the comparison; None where that is

@@ -9,6 +9,7 @@ from pytrickle.plan.algebra import Query, Relation, Top, UnionAll, Version, oper
 from pytrickle.plan.carrier import as_text, carried, cast_may_lose
 from pytrickle.plan.compile import Compiler, compile_rows
 from pytrickle.plan.delta import arranged, at, blocks_of, differentiate, unfolded
+from pytrickle.plan.full import path_of
 from pytrickle.plan.grouped import Grouped
 from pytrickle.plan.keyed import KEYS, keyed_query
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL, SETTINGS, Place, Placement, choose
@@ -140,7 +141,8 @@ def plan_initial(shape: Shape, windows: dict[int, Window], action: Action, reaso
     """Plan the first load, or the reinitialization, of a differentiable stream table at its new frontier."""
     query = _differentiable(shape)
     compiler = Compiler(shape.definition, windows)
-    rows = _as_written(query, windows) or rows_of(compiler, unfolded((at(query.rows, Version.NEW),), windows), shape)
+    as_written = None if shape.definition.wrapped else _as_written(query, windows)
+    rows = as_written or rows_of(compiler, unfolded((at(query.rows, Version.NEW),), windows), shape)
     settings = PLANNER + SETTINGS[Place.POSTGRES]
     plan = RefreshPlan(action, reason, shape, tuple(windows.values()), Stage.CONTENT, top=query.top)
     grouped, lossy = shape.grouped, _lossy(shape)
@@ -172,7 +174,8 @@ def plan_full(shape: Shape, query: str, windows: dict[int, Window], action: Acti
         # Rows without columns can be counted, but not read.
         text = f"SELECT count(*) AS {WEIGHT} FROM (\n{query}\n) AS pgt_full"
     columns = tuple(f"r{i}" for i in range(len(names)))
-    read = _reading(text, columns, _lossy(shape), PLANNER + SEQUENTIAL, weighted=not names)
+    settings = (*PLANNER, *SEQUENTIAL, *path_of(shape.definition))
+    read = _reading(text, columns, _lossy(shape), settings, weighted=not names)
     return RefreshPlan(action, reason, shape, tuple(windows.values()), Stage.CONTENT, read=read)
 
 

@@ -116,6 +116,7 @@ BEGIN
     PERFORM refuse_misprinted(view_name::regclass);
     EXECUTE format('COMMENT ON VIEW %s IS %L', view_name, 'Defining query of stream table number ' || pgt_id);
     PERFORM hand_over(view_name::regclass);
+    PERFORM mirror_equalities(view_name::regclass);
     RETURN view_name::regclass;
 END
 $$;

@@ -46,6 +46,7 @@ BEGIN
     view := create_query_view(id, query, search_path);
     PERFORM refuse_volatile(view);
     PERFORM refuse_reserved_columns(view);
+    PERFORM refuse_domain(view);
     PERFORM check_source_rights(view);
     PERFORM check_output_mode(view, options);
     PERFORM refuse_differential(required_mode(options), full_reason(view));
@@ -60,6 +61,7 @@ BEGIN
             fuse_ceiling, allow_circular, max_fixpoint_iterations, batch_tolerance, watermark_retention, output_mode, window_end, statement_timeout, session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
             full_reason(view), time_dependence(view) IS NOT NULL, (SELECT system_identifier FROM pg_control_system()));
     PERFORM record_sources(id);
+    PERFORM wrap_functions(view, t.session_settings ->> 'search_path') FROM pgt_stream_tables AS t WHERE t.pgt_id = id;
     PERFORM grant_to_readers(t.pgt_relid) FROM pgt_stream_tables AS t WHERE t.pgt_id = id;
     PERFORM tell_of_policies(id);
     PERFORM check_windows_close(id);
@@ -196,6 +198,8 @@ BEGIN
     LOOP
         EXECUTE format('DROP %s %s %s', relation.kind, relation.name, CASE WHEN cascade THEN 'CASCADE' ELSE 'RESTRICT' END);
     END LOOP;
+    PERFORM drop_idle_mirrors();
+    PERFORM drop_idle_wrappers();
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.drop_alone(integer, boolean) IS

@@ -53,6 +53,7 @@ AS $$
         'text', pg_get_viewdef(s.view_relid),
         'full_reason', s.full_reason,
         'search_path', s.session_settings ->> 'search_path',
+        'names', pgtrickle.name_facts(s),
         'bytewise', pgtrickle.is_bytewise(s.view_relid),
         'columns', (
             SELECT coalesce(jsonb_agg(jsonb_build_array(a.attname, format_type(a.atttypid, a.atttypmod)) ORDER BY a.attnum), '[]')

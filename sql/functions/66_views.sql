@@ -10,6 +10,8 @@ DECLARE
 BEGIN
     PERFORM refuse_volatile(view);
     PERFORM check_source_rights(view);
+    PERFORM mirror_equalities(view);
+    PERFORM wrap_functions(view, t.session_settings ->> 'search_path') FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id;
     PERFORM record_sources(p_pgt_id);
     FOR dropped IN
         DELETE FROM pgt_dependencies AS d
@@ -146,6 +148,8 @@ BEGIN
     WHERE t.pgt_id = id;
     PERFORM mark_reinitialize(id, 'its defining query was altered');
     PERFORM adopt_definition(id);
+    PERFORM drop_idle_mirrors();
+    PERFORM drop_idle_wrappers();
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.adopt_query(integer, text, text) IS

@@ -123,3 +123,21 @@ def test_capture_of_an_upgraded_catalog_is_watched_from_then_on(house: Database)
 def test_an_upgraded_catalog_has_the_functions_of_a_fresh_one(house: Database, db: Database) -> None:
     migrate.install(house.connect(user="etl"))
     assert house.execute(FUNCTIONS) == db.execute(FUNCTIONS)
+
+
+def test_a_query_of_before_needs_no_path_after_the_upgrade(house: Database) -> None:
+    house.execute("CREATE EXTENSION citext SCHEMA public")
+    etl = house.connect(user="etl")
+    etl.execute("CREATE FUNCTION twice(n integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT n * 2'")
+    body = "BEGIN RETURN twice(n); END"
+    etl.execute(f"CREATE FUNCTION found(n integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS '{body}'")
+    etl.execute("CREATE TABLE codes (code citext, n integer)")
+    query = "SELECT NULLIF(code, 'b') AS code, sum(found(n)) AS n FROM codes GROUP BY 1"
+    etl.execute("SELECT pgtrickle.create_stream_table('kept', %s)", (query,))
+    etl.execute("INSERT INTO codes VALUES ('a', 1), ('A', 2), ('B', 3)")
+    migrate.install(house.connect(user="etl"))
+    with local_client(make_conninfo(house.dsn, user="etl")) as (client, _):
+        assert [(result.action, result.error) for result in client.tick()] == [("FULL", None)]
+        etl.execute("INSERT INTO codes VALUES ('A', 10), ('b', 20)")
+        assert [(result.action, result.error) for result in client.tick()] == [("DIFFERENTIAL", None)]
+    assert house.execute("SELECT upper(code::text), n FROM kept ORDER BY 2") == [("A", 26), (None, 46)]

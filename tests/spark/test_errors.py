@@ -29,6 +29,6 @@ def test_value_that_reads_like_a_lack_of_memory_is_a_value(db: Database, spark: 
     db.execute("INSERT INTO notes VALUES ('java.lang.OutOfMemoryError')")
     with exported_snapshot(db.dsn) as snapshot, pytest.raises(EvaluationFailed) as failed, translated():
         reader = PinnedReader(spark, jdbc_target(db.connect()), snapshot.name, ())
-        reader.read("SELECT CAST(note AS int) AS number FROM notes").toArrow()
+        reader.read("SELECT CAST(note AS int) AS number FROM public.notes").toArrow()
     refusal = 'invalid input syntax for type integer: "java.lang.OutOfMemoryError"'
     assert failed.value.message == f"Spark could not compute the refresh: {refusal}"

@@ -14,7 +14,7 @@ from tests.conftest import Database
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROWS = "SELECT CAST(id AS text) AS id, ctid AS pgt_ctid FROM numbers"
+ROWS = "SELECT CAST(id AS text) AS id, ctid AS pgt_ctid FROM public.numbers"
 
 
 @pytest.fixture
@@ -80,4 +80,4 @@ def test_snapshot_is_gone_with_its_holder_and_the_read_fails_instead_of_reading_
     with exported_snapshot(numbers.dsn) as snapshot:
         reader = _reader(spark, numbers, snapshot)
     with pytest.raises(Exception, match="snapshot"):
-        reader.read("SELECT CAST(id AS text) AS id FROM numbers").collect()
+        reader.read("SELECT CAST(id AS text) AS id FROM public.numbers").collect()

@@ -10,7 +10,7 @@ from pytrickle.errors import NotInstalled
 from tests.conftest import Database
 from tests.repeats import on_both_servers
 
-_COUNT = "SELECT count(*) FROM t"
+_COUNT = "SELECT count(*) FROM public.t"
 
 
 @on_both_servers

@@ -1,0 +1,28 @@
+"""Where SQL finds what its text names without a schema: PostgreSQL's own path for what is generated, or a user's."""
+
+from __future__ import annotations
+
+import re
+
+# In pgtrickle_state lies the equality of the types of extensions, which PostgreSQL looks up by its name.
+SAFE_PATH = "pg_catalog, pgtrickle_state, pg_temp"
+_SCHEMA = re.compile(r'"((?:[^"]|"")+)"|([a-z_][a-z0-9_$]*)')
+
+
+def quoted_path(path: str) -> str | None:
+    """Write a search_path as a list of quoted schemas; None if it is no such list.
+
+    >>> quoted_path('pg_catalog, public, "a ""b"", c"')
+    '"pg_catalog", "public", "a ""b"", c"'
+    >>> quoted_path("pg_catalog; COMMIT") is None
+    True
+    """
+    schemas, at = [], 0
+    while found := _SCHEMA.match(path, at):
+        schemas.append(f'"{found[1] or found[2]}"')
+        if found.end() == len(path):
+            return ", ".join(schemas)
+        if not path.startswith(", ", found.end()):
+            return None
+        at = found.end() + 2
+    return None
