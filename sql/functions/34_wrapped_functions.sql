@@ -104,7 +104,7 @@ COMMENT ON FUNCTION pgtrickle.path_dependence(regclass) IS
 CREATE OR REPLACE FUNCTION pgtrickle.wrapper_name(function oid, search_path text) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT format('call_%s_%s', left(md5(format('%s.%I %s', p.pronamespace::regnamespace, p.proname, search_path)), 16), p.proname)::name::text
+    SELECT format('call_%s_%s', left(md5(format('%s %s %s', p.pronamespace, p.proname, search_path)), 16), p.proname)::name::text
     FROM pg_proc AS p WHERE p.oid = function
 $$;
 COMMENT ON FUNCTION pgtrickle.wrapper_name(oid, text) IS
