@@ -26,7 +26,7 @@ from pytrickle.explain import Explanation, explain
 from pytrickle.late_data import LateData
 from pytrickle.past import AsOf
 from pytrickle.past import as_of as read_as_of
-from pytrickle.plan.window_end import check_append
+from pytrickle.plan.append_mode import check_append
 from pytrickle.planner import Planner
 from pytrickle.progress import Moment, sql_type
 from pytrickle.reading import Reader

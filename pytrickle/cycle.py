@@ -13,12 +13,12 @@ from pytrickle.catalog.definition import Window
 from pytrickle.catalog.refresh import StreamTable
 from pytrickle.db import Snapshot, translate_errors
 from pytrickle.errors import QueryRefused
-from pytrickle.plan.algebra import Version
-from pytrickle.plan.changes import condition
-from pytrickle.plan.monotone import endless, obstacle
+from pytrickle.plan.algebra.relation import Version
+from pytrickle.plan.analysis import Shape
+from pytrickle.plan.cycle.monotone import endless, obstacle
+from pytrickle.plan.postgres.buffer import condition
+from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_initial
-from pytrickle.plan.shape import Shape
-from pytrickle.plan.zset import WEIGHT
 from pytrickle.planner import Planner, needs_refresh
 
 MONOTONE_HINT = (

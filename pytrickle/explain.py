@@ -19,7 +19,7 @@ from pytrickle.catalog.tables import refresh_history
 from pytrickle.cycle import Outlook, outlook, plan_member
 from pytrickle.db import SAFE_PATH, Snapshot, statement, translate_errors
 from pytrickle.errors import UnknownStreamTable
-from pytrickle.plan.choice import expected, least_worth_asking
+from pytrickle.plan.auto import expected, least_worth_asking
 from pytrickle.plan.explain import describe, render_text
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan
 from pytrickle.planner import needs_refresh

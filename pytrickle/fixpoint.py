@@ -17,10 +17,10 @@ from pytrickle.db import Snapshot
 from pytrickle.errors import FixpointNotReached, StreamTableDrifted
 from pytrickle.execute.direct import read_directly
 from pytrickle.member import Done, GoalOf, MemberFailed, blamed_on
-from pytrickle.plan.growth import growth, standing_in
+from pytrickle.plan.analysis import Shape
+from pytrickle.plan.cycle.growth import growth, standing_in
 from pytrickle.plan.placement import PLANNER
 from pytrickle.plan.refresh_plan import RefreshPlan
-from pytrickle.plan.shape import Shape
 from pytrickle.refresh import Refresher
 
 

@@ -21,10 +21,10 @@ from pytrickle.cut import Cut
 from pytrickle.db import exported_snapshot, statement, translate_errors
 from pytrickle.db.types import register_infinity
 from pytrickle.errors import InvalidArgument, NotRetained
-from pytrickle.plan.full import expanded
-from pytrickle.plan.meaning import understood
+from pytrickle.plan.at_cut import expanded
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
-from pytrickle.plan.probe import Probe
+from pytrickle.plan.query.meaning import understood
+from pytrickle.plan.query.probe import Probe
 from pytrickle.progress import sql_type
 from pytrickle.readable import html_table
 

@@ -19,12 +19,12 @@ from pytrickle.cut import Cut
 from pytrickle.db import Snapshot, translate_errors
 from pytrickle.defects import defects_named
 from pytrickle.errors import Defect, NotDifferentiable
-from pytrickle.plan.choice import SLOW, WORTH_ASKING, Choice, choose_action, least_worth_asking
-from pytrickle.plan.full import query_at
-from pytrickle.plan.meaning import understood
+from pytrickle.plan.analysis import Shape, analyse
+from pytrickle.plan.append_mode import check_append
+from pytrickle.plan.at_cut import query_at
+from pytrickle.plan.auto import SLOW, WORTH_ASKING, Choice, choose_action, least_worth_asking
+from pytrickle.plan.query.meaning import understood
 from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_full, plan_initial
-from pytrickle.plan.shape import Shape, analyse
-from pytrickle.plan.window_end import check_append
 
 
 @dataclass(slots=True)

@@ -14,11 +14,11 @@ from pytrickle.catalog.session import session_statements
 from pytrickle.computation import AFTER_FAILURE
 from pytrickle.db import exported_snapshot, translate_errors
 from pytrickle.errors import ConnectionLost, PytrickleError
-from pytrickle.plan.carrier import as_text
-from pytrickle.plan.dialect import quote
-from pytrickle.plan.full import path_of, query_at
-from pytrickle.plan.meaning import understood
+from pytrickle.plan.at_cut import path_of, query_at
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
+from pytrickle.plan.postgres.text import as_text
+from pytrickle.plan.query.meaning import understood
+from pytrickle.plan.sql.dialect import quote
 from pytrickle.readable import Readable, Rows
 
 

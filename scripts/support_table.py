@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from pytrickle.catalog.definition import Definition
 from pytrickle.catalog.probe import server_probe
 from pytrickle.catalog.refresh import definition
-from pytrickle.plan.shape import analyse
+from pytrickle.plan.analysis import analyse
 from scripts.database import catalog
 
 CONSTRUCTS = Path(__file__).parents[1] / "docs/reference/constructs.sql"

@@ -5,9 +5,9 @@ import psycopg
 from pytrickle.apply.staging import INCREMENTS, KEYED, create_kept, create_like, index_lookups, run
 from pytrickle.apply.zset import Storage, difference, stage_changes
 from pytrickle.errors import StreamTableDrifted
-from pytrickle.plan.accumulators import Merge
-from pytrickle.plan.dialect import quote
-from pytrickle.plan.grouped import Grouped, row_hash
+from pytrickle.plan.postgres.aggregate import Merge
+from pytrickle.plan.postgres.aggregate_state import Grouped, row_hash
+from pytrickle.plan.sql.dialect import quote
 
 BEFORE = "pgt_before"
 AFTER = "pgt_after"

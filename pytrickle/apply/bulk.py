@@ -8,9 +8,9 @@ import psycopg
 
 from pytrickle.apply.staging import create_kept
 from pytrickle.errors import RefreshConflict
-from pytrickle.plan.dialect import quote
+from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.refresh_plan import RefreshPlan, Stage, input_layout
-from pytrickle.plan.zset import WEIGHT
+from pytrickle.plan.sql.dialect import quote
 
 STAGING_LOCK = 0x70677473
 # Anybody may take an advisory lock: only one that is held by a role that may refresh counts.

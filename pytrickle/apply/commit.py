@@ -19,9 +19,9 @@ from pytrickle.apply.staging import CHANGES, CONTENT, INCREMENTS, INPUT, KEYED, 
 from pytrickle.apply.top import body_table, create_body, show_top
 from pytrickle.apply.windows import Windows, close_windows, create_open, index_ends, withhold, withhold_whole
 from pytrickle.apply.zset import Storage, apply_changes, create_changes, difference, index_rows, stage_changes
-from pytrickle.plan.grouped import Grouped
+from pytrickle.plan.postgres.aggregate_state import Grouped
+from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.refresh_plan import RefreshPlan, Stage, input_layout
-from pytrickle.plan.zset import WEIGHT
 from pytrickle.staged import Staged
 
 

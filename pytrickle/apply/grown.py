@@ -7,11 +7,11 @@ import psycopg
 from pytrickle.apply.staging import create_like, index_lookups, run, trusted
 from pytrickle.apply.zset import Storage
 from pytrickle.catalog.definition import Source
-from pytrickle.plan.dialect import quote
-from pytrickle.plan.grouped import row_hash
-from pytrickle.plan.growth import Growth
-from pytrickle.plan.shape import Shape
-from pytrickle.plan.zset import WEIGHT
+from pytrickle.plan.analysis import Shape
+from pytrickle.plan.cycle.growth import Growth
+from pytrickle.plan.postgres.aggregate_state import row_hash
+from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.sql.dialect import quote
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ import psycopg
 
 from pytrickle.apply.staging import CHANGES, create_kept, run
 from pytrickle.apply.zset import Storage, apply_changes, difference, stage_changes
-from pytrickle.plan.algebra import Top
-from pytrickle.plan.shape import Shape
-from pytrickle.plan.top import shown_rows
-from pytrickle.plan.types import is_short
+from pytrickle.plan.algebra.relation import Top
+from pytrickle.plan.analysis import Shape
+from pytrickle.plan.query.first_rows import shown_rows
+from pytrickle.plan.sql.types import is_short
 
 
 def body_table(pgt_id: int) -> str:

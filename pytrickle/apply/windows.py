@@ -14,12 +14,12 @@ from pytrickle.apply.accumulate import state_table
 from pytrickle.apply.staging import CHANGES, CONTENT, INCREMENTS, KEYED, create_kept, index_lookups, run, trusted
 from pytrickle.apply.top import body_table
 from pytrickle.apply.zset import Storage, difference
-from pytrickle.plan.dialect import quote
-from pytrickle.plan.grouped import Grouped
+from pytrickle.plan.analysis import Shape
+from pytrickle.plan.append_mode import end_key, shown_by_keys
+from pytrickle.plan.postgres.aggregate_state import Grouped
+from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.refresh_plan import RefreshPlan, Stage
-from pytrickle.plan.shape import Shape
-from pytrickle.plan.window_end import end_key, shown_by_keys
-from pytrickle.plan.zset import WEIGHT
+from pytrickle.plan.sql.dialect import quote
 
 LATE = "pgtrickle.pgt_late_changes"
 

@@ -6,10 +6,10 @@ import psycopg
 
 from pytrickle.apply.staging import CHANGES, create_like, index_lookups, run
 from pytrickle.errors import StreamTableDrifted
-from pytrickle.plan.dialect import quote
-from pytrickle.plan.grouped import row_hash
-from pytrickle.plan.shape import Shape
-from pytrickle.plan.zset import WEIGHT
+from pytrickle.plan.analysis import Shape
+from pytrickle.plan.postgres.aggregate_state import row_hash
+from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.sql.dialect import quote
 
 
 @dataclass(frozen=True, slots=True)

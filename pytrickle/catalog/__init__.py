@@ -1,1 +1,1 @@
-"""The catalog as values: its tables, the rows read from it, and the functions that read them."""
+"""The catalog as values: its tables, the rows read from it, and how it is installed."""

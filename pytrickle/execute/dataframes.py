@@ -9,9 +9,9 @@ from pyspark.sql.functions import sum as total
 
 from pytrickle.execute.jdbc import PinnedReader, ctid_ranges
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place
-from pytrickle.plan.spark_join import SparkTerm
-from pytrickle.plan.spark_read import Frame, SparkLeaf
-from pytrickle.plan.zset import WEIGHT
+from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.spark.reads import Frame, SparkLeaf
+from pytrickle.plan.spark.terms import SparkTerm
 
 # Up to so many changed rows every task keeps them in memory; beyond, Spark shuffles both sides and spills.
 BROADCAST_ROWS = 500_000

@@ -7,8 +7,8 @@ from typing import IO
 import psycopg
 from psycopg import sql
 
+from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan
-from pytrickle.plan.zset import WEIGHT
 from pytrickle.staged import Copied, Staged
 
 IN_MEMORY = 64 * 1024 * 1024

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pytrickle.db import JdbcTarget, jdbc_text
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place
-from pytrickle.plan.spark_read import CTID
+from pytrickle.plan.spark.reads import CTID
 
 # Without a fetch size Spark leaves the connection in autocommit mode: the session statement's transaction is over
 # before the query runs, and the read silently sees current data instead of the snapshot.

@@ -1,1 +1,1 @@
-"""The pure planner: SQL text in, a delta plan as data out; imports neither psycopg nor pyspark."""
+"""From the text of a defining query to one refresh as data; nothing here touches a system."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytrickle.catalog.definition import Definition
-from pytrickle.plan.algebra import Join, Project, Relation, Scan, UnionAll, Version, scans
-from pytrickle.plan.delta import at, blocks_of
+from pytrickle.plan.algebra.delta import at, blocks_of
+from pytrickle.plan.algebra.relation import Join, Project, Relation, Scan, UnionAll, Version, scans
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan, Stage
 from pytrickle.plan.tree import Part, RelationTree, inputs_of, symbol
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pytrickle.catalog.definition import Definition, Source
-from pytrickle.plan.algebra import (
+from pytrickle.plan.algebra.delta import at, blocks_of, differentiate
+from pytrickle.plan.algebra.relation import (
     Function,
     Join,
     Leaf,
@@ -18,9 +19,8 @@ from pytrickle.plan.algebra import (
     operations,
     relids,
 )
-from pytrickle.plan.compile import table_name
-from pytrickle.plan.delta import at, blocks_of, differentiate
-from pytrickle.plan.dialect import quote
+from pytrickle.plan.postgres.compile import table_name
+from pytrickle.plan.sql.dialect import quote
 
 TEXTUAL = frozenset({"text", "varchar"})
 

@@ -4,19 +4,19 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pytrickle.catalog.definition import Definition, Window
-from pytrickle.plan.admission import admissions
-from pytrickle.plan.algebra import Query, Relation, Top, UnionAll, Version, operations
-from pytrickle.plan.carrier import as_text, carried, cast_may_lose
-from pytrickle.plan.compile import Compiler, compile_rows
-from pytrickle.plan.delta import arranged, at, blocks_of, differentiate, unfolded
-from pytrickle.plan.full import path_of
-from pytrickle.plan.grouped import Grouped
-from pytrickle.plan.keyed import KEYS, keyed_query
+from pytrickle.plan.algebra.delta import arranged, at, blocks_of, differentiate, unfolded
+from pytrickle.plan.algebra.relation import Query, Relation, Top, UnionAll, Version, operations
+from pytrickle.plan.analysis import Shape
+from pytrickle.plan.at_cut import path_of
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL, SETTINGS, Place, Placement, choose
-from pytrickle.plan.shape import Shape
-from pytrickle.plan.spark_join import SparkTerm, spark_terms
-from pytrickle.plan.touched import Touched
-from pytrickle.plan.zset import WEIGHT
+from pytrickle.plan.postgres.aggregate_state import Grouped
+from pytrickle.plan.postgres.compile import Compiler, compile_rows
+from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.recompute_groups import KEYS, keyed_query
+from pytrickle.plan.postgres.semijoin import admissions
+from pytrickle.plan.postgres.text import as_text, carried, cast_may_lose
+from pytrickle.plan.postgres.touched_keys import Touched
+from pytrickle.plan.spark.terms import SparkTerm, spark_terms
 
 BULK_ROWS = 1_000_000
 

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from pytrickle.catalog.definition import Definition, Window
-from pytrickle.plan.algebra import Equality, Join, Project, Scan, UnionAll, Version
+from pytrickle.plan.algebra.relation import Equality, Join, Project, Scan, UnionAll, Version
 
 SYMBOLS = {Version.DELTA: "Δ", Version.OLD: "old ", Version.NEW: "new "}
 

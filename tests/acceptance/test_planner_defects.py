@@ -9,7 +9,7 @@ from pytrickle import planner
 from pytrickle.catalog import refresh as catalog
 from pytrickle.client import Client
 from pytrickle.errors import Defect, NotDifferentiable
-from pytrickle.plan import shape
+from pytrickle.plan import analysis
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
@@ -38,7 +38,9 @@ def failing(function: Callable[..., Any], error: type[Exception], suspect: Calla
 
 def bad_definition(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
     """Have the planner fail on the query of `bad`."""
-    monkeypatch.setattr(shape, "parse", failing(shape.parse, error, lambda definition, _: definition.name == "bad"))
+    monkeypatch.setattr(
+        analysis, "parse", failing(analysis.parse, error, lambda definition, _: definition.name == "bad")
+    )
 
 
 def actions(client: Client) -> dict[str, str]:
@@ -62,7 +64,7 @@ def test_a_query_that_the_planner_fails_on_refreshes_full_and_is_counted(
     db.execute("DELETE FROM t WHERE id = 1")
     assert actions(client) == {"bad": "FULL", "good": "DIFFERENTIAL"}
     assert rows(db) == [(0, 3), (1, 2), (2, 3)]
-    record, *_ = [record for record in caplog.records if record.name == "pytrickle.plan.shape"]
+    record, *_ = [record for record in caplog.records if record.name == "pytrickle.plan.analysis"]
     assert record.exc_info is not None and record.exc_info[0] is error
     status = client.status()
     assert status.planner_defects == 1
@@ -135,7 +137,7 @@ def test_what_makes_reading_one_definition_fail_never_leaves_that_table(
 def test_a_mode_that_allows_no_full_refresh_is_refused_where_the_planner_fails(
     db: Database, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shape, "parse", failing(shape.parse, TypeError, lambda *_: True))
+    monkeypatch.setattr(analysis, "parse", failing(analysis.parse, TypeError, lambda *_: True))
     with pytest.raises(NotDifferentiable, match="the planner fails"):
         client.create_stream_table("strict", "SELECT id FROM t", refresh_mode="DIFFERENTIAL")
     assert db.value("SELECT count(*) FROM pgtrickle.pgt_stream_tables") == 2

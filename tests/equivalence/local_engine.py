@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from pytrickle.client import Client
 from pytrickle.config import Settings
+from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan
-from pytrickle.plan.spark_join import SparkTerm
-from pytrickle.plan.spark_read import Frame, SparkLeaf
-from pytrickle.plan.zset import WEIGHT
+from pytrickle.plan.spark.reads import Frame, SparkLeaf
+from pytrickle.plan.spark.terms import SparkTerm
 from pytrickle.staged import Staged
 
 Row = dict[str, Any]

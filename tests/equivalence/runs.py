@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from pytrickle.client import Client
-from pytrickle.plan import spark_read
+from pytrickle.plan.spark import reads
 from tests.conftest import Database
 from tests.equivalence.grammar import CORE, Grammar
 from tests.equivalence.worlds import ANY_ACTION, World
@@ -27,8 +27,8 @@ def small_delta_rows(seed: int) -> int:
 
 def ask_for_joined_rows_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take every table for so large that the engine asks it only for rows that changes join."""
-    monkeypatch.setattr(spark_read, "WORTH_ASKING", 0)
-    monkeypatch.setattr(spark_read, "ROWS_PER_CHANGE", 0)
+    monkeypatch.setattr(reads, "WORTH_ASKING", 0)
+    monkeypatch.setattr(reads, "ROWS_PER_CHANGE", 0)
 
 
 def disable_jit(db: Database) -> None:

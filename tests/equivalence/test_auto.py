@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-import pytrickle.plan.choice
+import pytrickle.plan.auto
 import pytrickle.planner
 from pytrickle.catalog.evidence import KEPT, evidence
 from pytrickle.catalog.refresh import resolve_name, stream_table
@@ -183,7 +183,7 @@ def test_the_past_decides(world: World) -> None:
 def test_few_changes_that_took_long_are_taken_in_another_way(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     # Every refresh is remembered as slow, whatever this machine takes, and every source counts as large.
     monkeypatch.setattr(pytrickle.planner, "SLOW", 0.0)
-    monkeypatch.setattr(pytrickle.plan.choice, "LARGE", 0)
+    monkeypatch.setattr(pytrickle.plan.auto, "LARGE", 0)
     create(world, ("joined",))
     few = "UPDATE a SET v = v + 1 WHERE id IN (7, 8)"
     for _ in range(2):

@@ -9,7 +9,7 @@ import pytest
 from psycopg import sql
 
 from pytrickle.client import Client
-from pytrickle.plan.algebra import operations, relids
+from pytrickle.plan.algebra.relation import operations, relids
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place
 from tests.conftest import Database
 from tests.equivalence.local_engine import LocalEngine, local_client

@@ -10,10 +10,11 @@ from pytrickle.catalog.definition import Definition, Source, SourceColumn, Windo
 from pytrickle.db import exported_snapshot, jdbc_target
 from pytrickle.execute.dataframes import Frames
 from pytrickle.execute.jdbc import PinnedReader
-from pytrickle.plan import kinds, spark_join
-from pytrickle.plan.algebra import Equality, Expr, Join, Predicate, Project, Scan
+from pytrickle.plan.algebra.relation import Equality, Expr, Join, Predicate, Project, Scan
 from pytrickle.plan.placement import TEXTUAL
-from pytrickle.plan.zset import WEIGHT
+from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.spark import key_encoding
+from pytrickle.plan.spark import terms as spark_join
 from tests.conftest import Database
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ EDGES = {
 }
 PAIRS = (
     ("int2", "int4"), ("int4", "int8"), ("int8", "int2"), ("text", "text"), ("text", "varchar"), ("numeric", "numeric"),
-    ("numeric", "cents"), *((name, name) for name in sorted(kinds.CANONICAL)),
+    ("numeric", "cents"), *((name, name) for name in sorted(key_encoding.CANONICAL)),
 )  # fmt: skip
 # What a cast to text alone would get wrong: the carrier of numerics without trim_scale, and types without a carrier.
 UNFIT = {
@@ -79,7 +80,7 @@ def test_every_carrier_is_equal_exactly_where_postgres_finds_the_values_equal(
 
 
 def test_every_type_with_a_carrier_has_edge_values() -> None:
-    assert kinds.INTEGER | kinds.CANONICAL | TEXTUAL | {"numeric"} == EDGES.keys() - {"cents"}
+    assert key_encoding.INTEGER | key_encoding.CANONICAL | TEXTUAL | {"numeric"} == EDGES.keys() - {"cents"}
     assert {name for pair in PAIRS for name in pair} == EDGES.keys()
 
 
@@ -87,7 +88,7 @@ def test_a_cast_to_text_alone_would_not_do(db: Database, spark: SparkSession, mo
     _create_edges(db, UNFIT)
     comparisons = tuple((name, name, operator) for name in UNFIT for operator in OPERATORS)
     expected = _in_postgres(db, comparisons)
-    monkeypatch.setattr(kinds, "_template", lambda equality, left, right: "CAST({} AS text)")
+    monkeypatch.setattr(key_encoding, "_template", lambda equality, left, right: "CAST({} AS text)")
     found = _in_spark(db, spark, comparisons)
     assert [each for each in comparisons if found[each] == expected[each]] == []
 

@@ -8,7 +8,7 @@ import pytest
 
 from pytrickle.db import Snapshot, exported_snapshot, jdbc_target
 from pytrickle.execute.jdbc import FETCH_SIZE, PinnedReader, ctid_ranges
-from pytrickle.plan.spark_read import CTID
+from pytrickle.plan.spark.reads import CTID
 from tests.conftest import Database
 
 if TYPE_CHECKING:

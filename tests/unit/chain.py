@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from pytrickle.catalog.definition import Definition, Source, SourceColumn, Window
-from pytrickle.plan.algebra import Equality, Expr, Join, Predicate, Project, Scan
+from pytrickle.plan.algebra.relation import Equality, Expr, Join, Predicate, Project, Scan
 
 CHAIN = "abcd"
 

@@ -1,6 +1,6 @@
 """Values travel as text without loss, whatever a cast to text makes of them."""
 
-from pytrickle.plan.carrier import as_text, cast_may_lose
+from pytrickle.plan.postgres.text import as_text, cast_may_lose
 from tests.conftest import Database
 from tests.repeats import on_both_servers
 

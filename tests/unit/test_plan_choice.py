@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
-from pytrickle.plan.choice import (
+from pytrickle.plan.auto import (
     LARGE,
     MARGIN,
     SLOW,

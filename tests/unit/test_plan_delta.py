@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytrickle.catalog.definition import Window
-from pytrickle.plan.algebra import (
+from pytrickle.plan.algebra.delta import arranged, at, differentiate, unfold
+from pytrickle.plan.algebra.relation import (
     Derived,
     Equality,
     Expr,
@@ -23,7 +24,6 @@ from pytrickle.plan.algebra import (
     leaves,
     relids,
 )
-from pytrickle.plan.delta import arranged, at, differentiate, unfold
 from tests.unit.zset_oracle import (
     COLUMNS,
     OPERATIONS,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytrickle.plan.dialect import parse_query, render
+from pytrickle.plan.sql.dialect import parse_query, render
 
 
 @pytest.mark.parametrize(

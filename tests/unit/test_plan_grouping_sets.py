@@ -3,8 +3,8 @@
 import pytest
 from sqlglot import exp
 
-from pytrickle.plan.dialect import parse_query
-from pytrickle.plan.grouping_sets import grouping_sets, is_simple
+from pytrickle.plan.query.grouping_sets import grouping_sets, is_simple
+from pytrickle.plan.sql.dialect import parse_query
 
 
 def select(clause: str) -> exp.Select:

@@ -3,8 +3,8 @@
 import pytest
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.dialect import parse_query
-from pytrickle.plan.kept import keeps
+from pytrickle.plan.query.kept import keeps
+from pytrickle.plan.sql.dialect import parse_query
 
 KEPT = {
     ("q", "x"): "numeric",

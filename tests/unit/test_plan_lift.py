@@ -4,10 +4,10 @@ import pytest
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.block import own_column
-from pytrickle.plan.dialect import parse_query, render
-from pytrickle.plan.lift import GroupLift, WindowLift
-from pytrickle.plan.ties import settle_call, settle_window, sort_of
+from pytrickle.plan.query.above_grouping import GroupLift, WindowLift
+from pytrickle.plan.query.block import own_column
+from pytrickle.plan.query.tie_breaking import settle_call, settle_window, sort_of
+from pytrickle.plan.sql.dialect import parse_query, render
 
 AGGREGATES = frozenset({"count", "sum", "max", "string_agg", "array_agg", "percentile_cont", "median"})
 NAMES = {"t": {name: own_column("t1", name) for name in "abc"}}

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from pytrickle.plan.dialect import parse_query, render
-from pytrickle.plan.logic import conjuncts, decided, is_null, truth
+from pytrickle.plan.sql.dialect import parse_query, render
+from pytrickle.plan.sql.three_valued import conjuncts, decided, is_null, truth
 
 TRUTHS = (True, False, None)
 OPEN = ("x", "y")

@@ -1,7 +1,7 @@
 """The conditions of a compiled join, as PostgreSQL's planner shall see them."""
 
-from pytrickle.plan.algebra import Equality, Expr, Join, Predicate, Scan, Version
-from pytrickle.plan.order import conditions
+from pytrickle.plan.algebra.relation import Equality, Expr, Join, Predicate, Scan, Version
+from pytrickle.plan.postgres.join_order import conditions
 
 
 def equal(left: str, right: str, column: str) -> Predicate:

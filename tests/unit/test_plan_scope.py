@@ -4,9 +4,9 @@ import pytest
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.block import own_column
-from pytrickle.plan.dialect import parse_query, render
-from pytrickle.plan.scope import HOISTED, MERGED, SUBLINK, first_named, renamed, resolve, tables_of
+from pytrickle.plan.query.block import own_column
+from pytrickle.plan.query.scope import HOISTED, MERGED, SUBLINK, first_named, renamed, resolve, tables_of
+from pytrickle.plan.sql.dialect import parse_query, render
 
 
 def expression(text: str) -> exp.Expr:

@@ -6,12 +6,12 @@ from itertools import pairwise
 import pytest
 
 from pytrickle.catalog.definition import Window
-from pytrickle.plan.algebra import Expr, Join, Predicate, Project, Scan, Version
-from pytrickle.plan.block import Block, project
-from pytrickle.plan.delta import differentiate
-from pytrickle.plan.dialect import parse_query
+from pytrickle.plan.algebra.delta import differentiate
+from pytrickle.plan.algebra.relation import Expr, Join, Predicate, Project, Scan, Version
 from pytrickle.plan.placement import missing_indexes
-from pytrickle.plan.spark_join import spark_terms
+from pytrickle.plan.query.block import Block, project
+from pytrickle.plan.spark.terms import spark_terms
+from pytrickle.plan.sql.dialect import parse_query
 from tests.unit.chain import CHAIN, chain, definition, equal, windows
 
 

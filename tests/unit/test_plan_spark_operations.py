@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from pytrickle.catalog.definition import Window
-from pytrickle.plan.algebra import Derived, Expr, Function, Join, Operation, Project, Relation, Scan, UnionAll
-from pytrickle.plan.delta import differentiate
-from pytrickle.plan.spark_join import SparkTerm, spark_terms
+from pytrickle.plan.algebra.delta import differentiate
+from pytrickle.plan.algebra.relation import Derived, Expr, Function, Join, Operation, Project, Relation, Scan, UnionAll
+from pytrickle.plan.spark.terms import SparkTerm, spark_terms
 from tests.unit.chain import CHAIN, definition, equal
 
 

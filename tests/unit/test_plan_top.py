@@ -3,9 +3,9 @@
 import pytest
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra import Top
-from pytrickle.plan.dialect import parse_query, render
-from pytrickle.plan.top import cut_off, shown_rows
+from pytrickle.plan.algebra.relation import Top
+from pytrickle.plan.query.first_rows import cut_off, shown_rows
+from pytrickle.plan.sql.dialect import parse_query, render
 
 
 def top_of(text: str, *columns: str) -> Top | None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytrickle.catalog.definition import Definition, Source, Window
-from pytrickle.plan.algebra import Equality, Expr, Join, Predicate, Project, Scan, UnionAll, Version
+from pytrickle.plan.algebra.relation import Equality, Expr, Join, Predicate, Project, Scan, UnionAll, Version
 from pytrickle.plan.explain import _terms
 from pytrickle.plan.tree import Part, RelationTree
 

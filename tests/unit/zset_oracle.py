@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-from pytrickle.plan.algebra import (
+from pytrickle.plan.algebra.delta import at, differentiate
+from pytrickle.plan.algebra.relation import (
     Derived,
     Expr,
     Join,
@@ -18,7 +19,6 @@ from pytrickle.plan.algebra import (
     UnionAll,
     Version,
 )
-from pytrickle.plan.delta import at, differentiate
 
 COLUMNS = ("k", "v")
 SOURCES = (1, 2, 3)

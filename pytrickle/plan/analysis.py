@@ -1,0 +1,95 @@
+"""A definition analysed once: its algebra and state layout, or the reason why it refreshes FULL."""
+
+from dataclasses import dataclass
+from logging import getLogger
+
+from sqlglot.errors import SqlglotError
+
+from pytrickle.catalog.definition import Definition
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.delta import at
+from pytrickle.plan.algebra.relation import Aggregate, Query, Version
+from pytrickle.plan.postgres.aggregate import is_exact as adds_exactly
+from pytrickle.plan.postgres.aggregate_state import Grouped
+from pytrickle.plan.postgres.compile import compile_rows
+from pytrickle.plan.query.defining_query import parse
+from pytrickle.plan.query.probe import Probe
+from pytrickle.plan.sql.types import is_short
+
+STUMBLES = (
+    SqlglotError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is fixed about a stream table until its definition changes: its algebra, or why it has none.
+
+    `defect` names what the planner failed on, though it should not: that is logged with its traceback.
+    """
+
+    definition: Definition
+    query: Query | None
+    grouped: Grouped | None
+    full_reason: str | None
+    hashed: tuple[str, ...]
+    defect: str | None = None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The stream table's columns that show all group keys, where their types are short enough for an index."""
+        if self.grouped is None or not self.grouped.keys:
+            return ()
+        shown = dict(self.grouped.aggregate.shown_keys)
+        types = dict(self.definition.columns)
+        names = [shown[key] for key in self.grouped.keys if key in shown]
+        complete = len(names) == len(self.grouped.keys) and all(is_short(types[name]) for name in names)
+        return tuple(names) if complete else ()
+
+
+def analyse(definition: Definition, probe: Probe) -> Shape:
+    """Analyse a definition; a query without delta rules yields a shape with a reason instead of algebra."""
+    column_types = tuple(type_name for _, type_name in definition.columns)
+    hashed = tuple(name for (name, _), can in zip(definition.columns, probe.hashable(column_types), strict=True) if can)
+    try:
+        query = parse(definition, probe)
+        return Shape(definition, query, _grouped(query, definition, probe), None, hashed)
+    except NotDifferentiable as error:
+        return Shape(definition, None, None, str(error), hashed)
+    except STUMBLES as error:
+        # A query on which the planner itself fails is still answered, by PostgreSQL as a whole.
+        getLogger(__name__).error("The planner fails on %s", definition.qualified_name, exc_info=error)
+        reason = f"a construct on which the planner fails ({error!r})"
+        return Shape(definition, None, None, reason, hashed, repr(error))
+
+
+def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | None:
+    # Asked for in any case: what PostgreSQL does not accept must not become a refresh.
+    rows = compile_rows(at(query.rows, Version.CURRENT), definition)
+    names = query.row_columns
+    types = probe.column_types(rows)[: len(names)]
+    if query.aggregate is None:
+        return None
+    _refuse_order_dependence(query.aggregate, rows, dict(zip(names, types, strict=True)), probe)
+    hashable = {name for name, can in zip(names, probe.hashable(types), strict=True) if can}
+    grouped = Grouped.of(query.aggregate, dict(zip(names, types, strict=True)), frozenset(hashable))
+    probe.column_types(grouped.final(f"(\n{grouped.layout(rows)}\n) AS s"))
+    return grouped
+
+
+def _refuse_order_dependence(aggregate: Aggregate, rows: str, types: dict[str, str], probe: Probe) -> None:
+    """Adding floating-point numbers in another order gives other last digits, so no delta can be exact."""
+    for call in aggregate.calls:
+        if call.function not in {"sum", "avg"} or call.argument is None or adds_exactly(types[call.argument]):
+            continue
+        (result,) = probe.column_types(f"SELECT {call.function}(d.{call.argument}) FROM (\n{rows}\n) AS d")
+        if result in {"real", "double precision"}:
+            raise NotDifferentiable(f"{call.function}() over {result}, whose last digits depend on the order of rows")

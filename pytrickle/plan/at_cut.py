@@ -1,0 +1,170 @@
+"""The defining query at cuts, as plain SQL: time travel for constructs that have no delta rule."""
+
+from sqlglot import exp
+
+from pytrickle.catalog.definition import Definition, Source, Window
+from pytrickle.errors import NotDifferentiable, QueryRefused
+from pytrickle.plan.algebra.relation import Version
+from pytrickle.plan.postgres.buffer import condition
+from pytrickle.plan.postgres.compile import table_name
+from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.query.above_grouping import is_call
+from pytrickle.plan.query.block import type_of
+from pytrickle.plan.query.probe import Probe
+from pytrickle.plan.sql.dialect import parse_query, quote, render
+
+
+def query_at(definition: Definition, windows: dict[int, Window], probe: Probe) -> str:
+    """Write the defining query with every source read at its new frontier.
+
+    Where nothing lies beyond the frontiers this is the query itself. Raise QueryRefused when the query cannot be
+    rewritten, which happens only for syntax that the planner cannot reproduce.
+    """
+    rewound = {relid: window for relid, window in windows.items() if window.new is not None and window.future_rows}
+    if not rewound:
+        return f"SELECT * FROM {definition.hidden_view}" if _follows_path(definition) else _text(definition)
+    return expanded(definition, rewound, probe)
+
+
+def expanded(definition: Definition, rewound: dict[int, Window], probe: Probe) -> str:
+    """Write the defining query with its views replaced by their texts and the rewound sources by what they held."""
+    body = _text(definition)
+    try:
+        if definition.needs_path:
+            raise NotDifferentiable(definition.needs_path)
+        tree = _expand(parse_query(body, definition.aggregates), definition, frozenset(rewound), probe, body)
+    except NotDifferentiable as error:
+        raise QueryRefused(
+            f"{definition.qualified_name} cannot be read at a watermark: {error}.",
+            "Use watermark_gating => 'gate' or 'none' for this stream table.",
+        ) from error
+    tables = [
+        f"{_state_name(relid)} AS (\n{_multiset(definition.source(relid), window)}\n)"
+        for relid, window in rewound.items()
+    ]
+    head = "WITH " + ",\n".join(tables) + "\n" if tables else ""
+    return f"{head}SELECT * FROM (\n{render(tree)}\n) AS pgt_query"
+
+
+def path_of(definition: Definition) -> tuple[str, ...]:
+    """Write the setting by which functions of a query that is read as a whole find what their creator's session did."""
+    return (f"SET LOCAL search_path = {definition.search_path}",) if _follows_path(definition) else ()
+
+
+def _follows_path(definition: Definition) -> bool:
+    """Whether the query calls functions that must find the creator's path, itself or in views that it names."""
+    return definition.wrapped or definition.needs_path is not None
+
+
+def _text(definition: Definition) -> str:
+    return definition.text.strip().rstrip(";")
+
+
+def _expand(tree: exp.Expr, definition: Definition, rewound: frozenset[int], probe: Probe, original: str) -> exp.Expr:
+    if not probe.same_query(original, render(tree)):
+        raise NotDifferentiable("it uses syntax that the planner cannot reproduce exactly")
+
+    # Listed before anything is replaced: a table carries the joins of its parenthesis, whose tables count too.
+    for table in list(tree.find_all(exp.Table)):
+        replacement = _replacement(table, definition, rewound, probe) if table.db else None
+        if replacement is not None:
+            table.replace(_replaced(table, replacement))
+    for select in tree.find_all(exp.Select):
+        _spell_out_keys(select, definition.aggregates)
+    return tree
+
+
+def _spell_out_keys(select: exp.Select, aggregates: frozenset[str]) -> None:
+    """Group by columns that depend on a grouped primary key: a source's state at a cut has no primary key."""
+    group = select.args.get("group")
+    if group is None:
+        return
+    keys = [key.unnest() for key in group.expressions]
+    if not keys or any(isinstance(key, exp.GroupingSets | exp.Rollup | exp.Cube | exp.Tuple) for key in keys):
+        return
+
+    def settled(node: exp.Expr) -> bool:
+        return isinstance(node, exp.Query) or is_call(node, aggregates) or node.unnest() in keys
+
+    having = select.args.get("having")
+    nodes = (node for item in (*select.selects, *([having] if having else [])) for node in item.walk(prune=settled))
+    dependent = [node for node in nodes if isinstance(node, exp.Column) and node not in keys]
+    for column in dict.fromkeys(dependent):
+        group.append("expressions", column.copy())
+
+
+def _replacement(
+    table: exp.Table, definition: Definition, rewound: frozenset[int], probe: Probe
+) -> exp.Table | exp.Subquery | None:
+    """A view is replaced by its text, a source by its state at the frontier, if it differs.
+
+    Other views stay: their owners may read what is not captured, where who refreshes may not.
+    """
+    alias = exp.TableAlias(this=exp.to_identifier(table.alias_or_name, quoted=True))
+    aliases = table.alias_column_names
+    for view in definition.views:
+        if (view.schema, view.name) == (table.db, table.name):
+            inner = _expand(parse_query(view.text, definition.aggregates), definition, rewound, probe, view.text)
+            alias.set("columns", [exp.to_identifier(name, quoted=True) for name in aliases])
+            return exp.Subquery(this=inner, alias=alias) if definition.wrapped or _is_rewound(inner, rewound) else None
+    for source in definition.sources:
+        if (source.schema, source.name) == (table.db, table.name) and source.relid in rewound:
+            shown = (*aliases, *(column.name for column in source.columns[len(aliases) :]))
+            alias.set("columns", [exp.to_identifier(name, quoted=True) for name in shown])
+            _spell_out_rows(table, source, shown)
+            return exp.Table(this=exp.to_identifier(_state_name(source.relid), quoted=True), alias=alias)
+    return None
+
+
+def _spell_out_rows(table: exp.Table, source: Source, columns: tuple[str, ...]) -> None:
+    """Give whole rows of a table the table's type, which a row of its state at a cut has not."""
+    alias, around = table.alias_or_name, table.find_ancestor(exp.Select)
+    found = around.find_all(exp.Column) if around is not None else ()
+    for column in [each for each in found if isinstance(each.this, exp.Star) and each.table == alias]:
+        row = exp.Anonymous(this="ROW", expressions=[exp.column(name, table=alias, quoted=True) for name in columns])
+        present = exp.Anonymous(this="num_nonnulls", expressions=[column.copy()])
+        typed = exp.Cast(this=row, to=type_of(table_name(source)))
+        column.replace(exp.Case(ifs=[exp.If(this=exp.GT(this=present, expression=exp.Literal.number(0)), true=typed)]))
+
+
+def _is_rewound(tree: exp.Expr, rewound: frozenset[int]) -> bool:
+    states = {_state_name(relid) for relid in rewound}
+    return any(not table.db and table.name in states for table in tree.find_all(exp.Table))
+
+
+def _replaced(table: exp.Table, replacement: exp.Table | exp.Subquery) -> exp.Expr:
+    if table.args.get("only") or table.args.get("sample"):
+        raise NotDifferentiable("it uses ONLY or TABLESAMPLE")
+    replacement.set("joins", table.args.get("joins"))
+    return replacement
+
+
+def _state_name(relid: int) -> str:
+    return f"pgt_at_{relid}"
+
+
+def _multiset(source: Source, window: Window) -> str:
+    """R@new = R - FUTURE as rows: drop so many copies of what came later, add back what went later.
+
+    Columns that nothing reads are there as NULLs: the alias list of a join counts them.
+    """
+    every = ", ".join(quote(c.name) if c.name in source.used else f"NULL AS {quote(c.name)}" for c in source.columns)
+    columns = ", ".join(quote(name) for name in source.used)
+    listed = f"{columns}, " if columns else ""
+    image = f"CAST(ROW({columns}) AS text)"
+    changes = (
+        f"SELECT {listed}{WEIGHT}, {image} AS pgt_image FROM {source.buffer} WHERE {condition(Version.FUTURE, window)}"
+    )
+    net = (
+        f"SELECT pgt_image, sum({WEIGHT}) AS pgt_net FROM ({changes}) AS c GROUP BY pgt_image HAVING sum({WEIGHT}) <> 0"
+    )
+    numbered = (
+        f"SELECT {listed}pgt_image, row_number() OVER (PARTITION BY pgt_image) AS pgt_copy "
+        f"FROM (SELECT {listed}{image} AS pgt_image FROM {table_name(source)}) AS r"
+    )
+    return (
+        f"SELECT {every} FROM ({numbered}) AS r LEFT JOIN ({net}) AS n USING (pgt_image) "
+        f"WHERE n.pgt_net IS NULL OR r.pgt_copy > n.pgt_net\nUNION ALL\n"
+        f"SELECT {every} FROM (SELECT DISTINCT ON (pgt_image) {listed}pgt_image FROM ({changes}) AS c) AS g "
+        f"JOIN ({net}) AS n USING (pgt_image), generate_series(1, -n.pgt_net) AS e (pgt_n)"
+    )

@@ -1,0 +1,1 @@
+"""Plans of stream tables that read each other."""

@@ -1,0 +1,60 @@
+"""What a monotone query gains within a cycle: its sources stand in temporary tables, and rows keep their types."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pytrickle.catalog.definition import Source, Window
+from pytrickle.plan.algebra.delta import arranged, at, differentiate, unfolded
+from pytrickle.plan.algebra.relation import Relation, Version
+from pytrickle.plan.analysis import Shape
+from pytrickle.plan.placement import SETTINGS, Place, choose
+from pytrickle.plan.postgres.compile import Compiler
+from pytrickle.plan.postgres.consolidate import WEIGHT, netted
+from pytrickle.plan.refresh_plan import delta_compiler, rows_of
+from pytrickle.plan.sql.types import all_exact
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A query for the columns of a stream table and a weight, and the planner settings for it alone."""
+
+    query: str
+    settings: tuple[str, ...]
+
+
+def standing_in(shape: Shape, sources: Mapping[int, Source]) -> Shape:
+    """Have a query read other relations in place of some of its sources."""
+    definition = shape.definition
+    changed = replace(definition, sources=tuple(sources.get(each.relid, each) for each in definition.sources))
+    # The user's own text names the sources themselves.
+    return replace(shape, definition=changed, query=replace(shape.query, text=None) if shape.query else None)
+
+
+def growth(shape: Shape, windows: dict[int, Window], whole: bool) -> Growth:
+    """Compile what a query gains by the changes of some windows, or with `whole` all of its rows.
+
+    The weights are net, so that they count copies: a monotone query loses nothing. Above duplicates that are removed
+    every row comes once, whether it was there already or not.
+    """
+    query = shape.query
+    if query is None:
+        raise TypeError("a query without algebra is not known to be monotone")
+    changed = frozenset(relid for relid, window in windows.items() if window.delta_rows)
+    terms = (at(query.rows, Version.NEW),) if whole else differentiate(arranged(query.rows, windows), changed)
+    parts = unfolded(terms, windows)
+    compiler = Compiler(shape.definition, windows) if whole else delta_compiler(query, shape.definition, windows)
+    rows = rows_of(compiler, parts, shape)
+    if shape.grouped is None:
+        exact = all_exact(tuple(type_name for _, type_name in shape.definition.columns), shape.definition)
+        gained = netted(rows, query.row_columns, exact)
+    else:
+        groups = netted(rows, shape.grouped.keys)
+        gained = f"SELECT f.*, CAST(1 AS bigint) AS {WEIGHT} FROM ({shape.grouped.final(f'({groups}) AS s')}) AS f"
+    place = Place.POSTGRES if whole or compiler.reads_whole_tables else _place(parts, shape, windows)
+    return Growth(compiler.within(gained), SETTINGS[place])
+
+
+def _place(parts: tuple[Relation, ...], shape: Shape, windows: dict[int, Window]) -> Place:
+    delta_rows = sum(window.delta_rows for window in windows.values())
+    return choose(parts, shape.definition, delta_rows, sys.maxsize, False).place

@@ -1,0 +1,1 @@
+"""From algebra to SQL text that PostgreSQL runs."""

@@ -1,0 +1,161 @@
+"""What an aggregate call keeps per group: columns that add up, and how its result follows from them."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pytrickle.plan.algebra.relation import Call
+from pytrickle.plan.postgres.consolidate import WEIGHT
+
+INTEGERS = frozenset({"smallint", "integer", "bigint"})
+SCALED = re.compile(r"numeric\((\d+),(-?\d+)\)")
+
+
+class Merge(StrEnum):
+    """How a group's stored value and its increment become the new value."""
+
+    ADD = "add"
+    SCALES = "scales"
+    LEAST = "least"
+    GREATEST = "greatest"
+    RECOMPUTE = "recompute"
+
+
+@dataclass(frozen=True, slots=True)
+class StateColumn:
+    """One column of the aggregate state.
+
+    `increment` is an SQL aggregate over weighted rows; `value`, for columns that cannot always be merged, is the plain
+    aggregate over all rows of the group, as a keyed recomputation reads it.
+    """
+
+    name: str
+    merge: Merge
+    increment: str
+    value: str | None = None
+
+    def combined(self) -> str:
+        """Write the aggregate that combines increments of parts of one group."""
+        match self.merge:
+            case Merge.ADD:
+                return f"CAST(coalesce(sum({self.name}), 0) AS {'numeric' if self.name.endswith('_s') else 'bigint'})"
+            case Merge.SCALES:
+                scale, count = f"{self.name[:-1]}", f"{self.name.removesuffix('_scales')}_n"
+                pairs = f"jsonb_agg(jsonb_build_array({scale}, {count}))"
+                return f"{pairs} FILTER (WHERE {scale} IS NOT NULL)"
+            case Merge.LEAST | Merge.GREATEST | Merge.RECOMPUTE:
+                return f"{'max' if self.merge is Merge.GREATEST else 'min'}({self.name})"
+
+    def moves(self, row: str) -> str:
+        """Write whether the increment in a row changes the value that it is merged with; NULL is no."""
+        match self.merge:
+            case Merge.ADD:
+                return f"{row}.{self.name} <> 0"
+            case Merge.SCALES:
+                return f"jsonb_path_exists({row}.{self.name}, 'strict $[*] ? (@[1] <> 0)')"
+            case Merge.LEAST | Merge.GREATEST | Merge.RECOMPUTE:
+                return f"{row}.{self.name} IS NOT NULL"
+
+    def merged(self) -> str:
+        """Write the new value over the state row `s` and the increment row `i`."""
+        match self.merge:
+            case Merge.ADD:
+                return f"s.{self.name} + i.{self.name}"
+            case Merge.SCALES:
+                return f"pgtrickle.add_scales(s.{self.name}, i.{self.name})"
+            case Merge.LEAST | Merge.GREATEST:
+                return f"{self.merge.value}(s.{self.name}, i.{self.name})"
+            case Merge.RECOMPUTE:
+                return f"s.{self.name}"
+
+
+def is_exact(type_name: str) -> bool:
+    """Whether sums over a type do not depend on the order of the rows, and so may be accumulated."""
+    return type_name in INTEGERS or is_numeric(type_name)
+
+
+def is_numeric(type_name: str) -> bool:
+    """Whether a type is numeric, with or without a declared scale."""
+    return type_name == "numeric" or SCALED.fullmatch(type_name) is not None
+
+
+def state_columns(calls: tuple[Call, ...], types: dict[str, str]) -> tuple[StateColumn, ...]:
+    """List the state columns of some calls; `types` gives the type of every argument column."""
+    columns = {"pgt_rows": StateColumn("pgt_rows", Merge.ADD, f"CAST(coalesce(sum({WEIGHT}), 0) AS bigint)")}
+    for call in calls:
+        for column in _columns_of(call, types):
+            columns.setdefault(column.name, column)
+    return tuple(columns.values())
+
+
+def result(call: Call, types: dict[str, str]) -> str:
+    """Write a call's result over the state columns, as PostgreSQL's own aggregate would give it."""
+    if call.argument is None:
+        return "pgt_rows"
+    argument, type_name = call.argument, types[call.argument]
+    if call.function == "count":
+        return f"{argument}_n"
+    if call.function in {"min", "max"} or not is_exact(type_name):
+        return f"{call.name}_v"
+    return _sum_or_avg(call, argument, type_name)
+
+
+def _columns_of(call: Call, types: dict[str, str]) -> list[StateColumn]:
+    if call.argument is None:
+        return []
+    argument, type_name = call.argument, types[call.argument]
+    if call.function in {"min", "max"}:
+        merge = Merge.LEAST if call.function == "min" else Merge.GREATEST
+        plain = f"{call.function}({argument})"
+        return [StateColumn(f"{call.name}_v", merge, f"{plain} FILTER (WHERE {WEIGHT} > 0)", plain)]
+    if call.function == "count":
+        return [_counted(argument, "n", f"{argument} IS NOT NULL")]
+    if not is_exact(type_name):
+        plain = f"{call.function}({argument})"
+        return [StateColumn(f"{call.name}_v", Merge.RECOMPUTE, f"{plain} FILTER (WHERE false)", plain)]
+    return _summed(argument, type_name)
+
+
+def _summed(argument: str, type_name: str) -> list[StateColumn]:
+    count = _counted(argument, "n", f"{argument} IS NOT NULL")
+    if type_name in INTEGERS:
+        total = f"coalesce(sum({WEIGHT} * CAST({argument} AS numeric)), 0)"
+        return [count, StateColumn(f"{argument}_s", Merge.ADD, total)]
+    finite = f"{argument} > '-Infinity' AND {argument} < 'Infinity'"
+    total = f"coalesce(sum({WEIGHT} * {argument}) FILTER (WHERE {finite}), 0)"
+    columns = [
+        count,
+        StateColumn(f"{argument}_s", Merge.ADD, total),
+        _counted(argument, "nan", f"{argument} = 'NaN'"),
+        _counted(argument, "pinf", f"{argument} = 'Infinity'"),
+        _counted(argument, "ninf", f"{argument} = '-Infinity'"),
+    ]
+    if type_name == "numeric":
+        columns.append(StateColumn(f"{argument}_scales", Merge.SCALES, "CAST(NULL AS jsonb)"))
+    return columns
+
+
+def _counted(argument: str, suffix: str, condition: str) -> StateColumn:
+    increment = f"CAST(coalesce(sum({WEIGHT}) FILTER (WHERE {condition}), 0) AS bigint)"
+    return StateColumn(f"{argument}_{suffix}", Merge.ADD, increment)
+
+
+def _sum_or_avg(call: Call, argument: str, type_name: str) -> str:
+    total = f"{argument}_s"
+    if type_name in INTEGERS:
+        exact = f"CAST({total} AS bigint)" if type_name != "bigint" and call.function == "sum" else total
+        return f"CASE WHEN {argument}_n > 0 THEN {_divided(call, exact, argument)} END"
+    scaled = SCALED.fullmatch(type_name)
+    scale = scaled.group(2) if scaled else f"pgtrickle.max_scale({argument}_scales)"
+    value = _divided(call, f"round({total}, {scale})", argument)
+    return (
+        f"CASE WHEN {argument}_n = 0 THEN NULL "
+        f"WHEN {argument}_nan > 0 OR ({argument}_pinf > 0 AND {argument}_ninf > 0) THEN CAST('NaN' AS numeric) "
+        f"WHEN {argument}_pinf > 0 THEN CAST('Infinity' AS numeric) "
+        f"WHEN {argument}_ninf > 0 THEN CAST('-Infinity' AS numeric) "
+        f"ELSE {value} END"
+    )
+
+
+def _divided(call: Call, total: str, argument: str) -> str:
+    return f"{total} / {argument}_n" if call.function == "avg" else total

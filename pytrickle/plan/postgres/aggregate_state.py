@@ -1,0 +1,112 @@
+"""Aggregates compiled to PostgreSQL: increments, keyed recomputation, and final rows from the state."""
+
+from dataclasses import dataclass
+
+from pytrickle.plan.algebra.relation import Aggregate
+from pytrickle.plan.postgres.aggregate import Merge, StateColumn, result, state_columns
+from pytrickle.plan.postgres.consolidate import WEIGHT, netted
+from pytrickle.plan.sql.dialect import quote
+from pytrickle.plan.sql.types import has_one_text
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """An aggregate with its state: `keys` and `arguments` are the columns of the rows below it."""
+
+    aggregate: Aggregate
+    keys: tuple[str, ...]
+    arguments: tuple[str, ...]
+    state: tuple[StateColumn, ...]
+    types: tuple[tuple[str, str], ...]
+    hashed: tuple[str, ...]
+
+    @classmethod
+    def of(cls, aggregate: Aggregate, types: dict[str, str], hashable: frozenset[str]) -> "Grouped":
+        """Lay out the state of an aggregate whose input columns have the given types."""
+        arguments = tuple(name for name in types if name not in aggregate.keys)
+        state = state_columns(aggregate.calls, types)
+        hashed = tuple(key for key in aggregate.keys if key in hashable)
+        return cls(aggregate, aggregate.keys, arguments, state, tuple(types.items()), hashed)
+
+    @property
+    def extrema(self) -> tuple[StateColumn, ...]:
+        """The columns that hold a minimum or maximum."""
+        return tuple(column for column in self.state if column.merge in {Merge.LEAST, Merge.GREATEST})
+
+    @property
+    def values(self) -> tuple[StateColumn, ...]:
+        """The columns that a keyed recomputation may have to read afresh."""
+        return tuple(column for column in self.state if column.value is not None)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns of the state table."""
+        return self.keys + tuple(column.name for column in self.state)
+
+    @property
+    def merged(self) -> tuple[StateColumn, ...]:
+        """The columns that increments carry: all but those that are always recomputed."""
+        return tuple(column for column in self.state if column.merge is not Merge.RECOMPUTE)
+
+    def increments(self, rows: str) -> str:
+        """Compile the increments of every touched group from weighted rows.
+
+        Rows that cancel out are netted first where a minimum or maximum would otherwise see them. Sums over numeric
+        without a declared scale are taken per scale first, because the scale of a sum is that of its widest addend.
+        """
+        source = self.netted(rows) if self.extrema else rows
+        direct = [column for column in self.merged if column.merge is not Merge.SCALES]
+        scales = [column.name.removesuffix("s") for column in self.merged if column.merge is Merge.SCALES]
+        items = [f"{column.increment} AS {column.name}" for column in direct]
+        if not scales:
+            return self._select(items, source)
+        by_scale = [f"scale({name.removesuffix('_scale')}) AS {name}" for name in scales]
+        inner = self._select([*by_scale, *items], source, tuple(scales))
+        return self._select([f"{column.combined()} AS {column.name}" for column in self.merged], inner)
+
+    def recomputed(self, rows: str) -> str:
+        """Compile the values of all groups that weighted rows show; a weight counts as so many rows."""
+        repeated = f"SELECT d.* FROM (\n{self.netted(rows)}\n) AS d, generate_series(1, {WEIGHT}) AS e (pgt_n)"
+        return self._select([f"{column.value} AS {column.name}" for column in self.values], repeated)
+
+    def layout(self, rows: str) -> str:
+        """Compile a query with the columns of the state table, in order, for CREATE TABLE AS."""
+        return self._select([f"{column.value or column.increment} AS {column.name}" for column in self.state], rows)
+
+    def final(self, state: str) -> str:
+        """Compile the stream table's rows from a relation with the state's columns."""
+        types = dict(self.types)
+        calls = [f"{result(call, types)} AS {call.name}" for call in self.aggregate.calls]
+        output = ", ".join(f"{sql} AS {quote(name)}" for name, sql in self.aggregate.output)
+        where = f"\nWHERE {self.aggregate.having}" if self.aggregate.having else ""
+        inner = ", ".join([*self.keys, *calls]) or "pgt_rows"
+        return f"SELECT {output}\nFROM (SELECT {inner} FROM {state}) AS g{where}"
+
+    def match(self, left: str, right: str) -> str:
+        """Compile the condition that two aliases stand for the same group; NULL keys are equal."""
+        return same_row(left, right, self.keys, self.hashed)
+
+    def netted(self, rows: str) -> str:
+        """Net weighted rows; arguments such as 1.0 and 1.00 do not cancel out, because sums and extrema show them."""
+        types = dict(self.types)
+        exact = all(has_one_text(types[argument]) for argument in self.arguments)
+        return netted(rows, self.keys + self.arguments, exact)
+
+    def _select(self, items: list[str], rows: str, further_keys: tuple[str, ...] = ()) -> str:
+        keys = ", ".join([*self.keys, *further_keys])
+        group = f"\nGROUP BY {keys}" if keys else ""
+        return f"SELECT {', '.join([*self.keys, *items])}\nFROM (\n{rows}\n) AS d{group}"
+
+
+def row_hash(alias: str, columns: tuple[str, ...]) -> str:
+    """Write the 64-bit hash under which rows are found: equal rows hash equally, whatever their types."""
+    prefix = f"{alias}." if alias else ""
+    return f"hash_record_extended(ROW({', '.join(prefix + column for column in columns)}), 0)"
+
+
+def same_row(left: str, right: str, columns: tuple[str, ...], hashed: tuple[str, ...]) -> str:
+    """Compile null-safe equality of two rows, led by the indexed hash."""
+    tests = [f"{left}.{column} IS NOT DISTINCT FROM {right}.{column}" for column in columns]
+    if hashed:
+        tests.insert(0, f"{row_hash(left, hashed)} = {row_hash(right, hashed)}")
+    return " AND ".join(tests) or "true"

@@ -1,0 +1,305 @@
+"""Relations compiled to PostgreSQL: a query with the relation's columns and its weight, `pgt_weight`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from pytrickle.catalog.definition import Definition, Source, Window
+from pytrickle.plan.algebra.delta import arranged, at, blocks_of, differentiate, unfolded
+from pytrickle.plan.algebra.relation import (
+    BUFFERED,
+    Derived,
+    Expr,
+    Function,
+    Join,
+    Leaf,
+    Operation,
+    Predicate,
+    Project,
+    Relation,
+    Scan,
+    UnionAll,
+    Version,
+    leaves,
+)
+from pytrickle.plan.postgres.buffer import changes_name, changes_query
+from pytrickle.plan.postgres.consolidate import WEIGHT, bag, netted, result, settled
+from pytrickle.plan.postgres.eager_sum import Compared
+from pytrickle.plan.postgres.join_order import Reach, conditions, fenced, has_weight, ordered_leaves
+from pytrickle.plan.postgres.semijoin import Admission
+from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
+from pytrickle.plan.sql.dialect import quote
+
+
+@dataclass(slots=True)
+class Compiler:
+    """Compiles relations that share one WITH list, whose entries come in the order in which they build on each other.
+
+    Without windows everything is read as the snapshot shows it.
+    """
+
+    definition: Definition
+    windows: Mapping[int, Window] = field(default_factory=dict)
+    admissions: Mapping[Operation, tuple[Admission, ...]] = field(default_factory=dict)
+    entries: dict[str, str] = field(default_factory=dict)
+    deltas: dict[Operation, str] = field(default_factory=dict)
+    wholes: dict[Operation, str] = field(default_factory=dict)
+    everything: dict[Operation, str] = field(default_factory=dict)
+
+    def copy(self) -> "Compiler":
+        """Start another query from the entries so far."""
+        return replace(
+            self,
+            entries=dict(self.entries),
+            deltas=dict(self.deltas),
+            wholes=dict(self.wholes),
+            everything=dict(self.everything),
+        )
+
+    @property
+    def reads_whole_tables(self) -> bool:
+        """Whether some operation is computed for all keys, so that index lookups do not help it."""
+        return bool(self.wholes or self.everything)
+
+    def rows(self, node: Relation, bound: frozenset[str] = frozenset(), touched: Touched | None = None) -> str:
+        """Compile a relation to weighted rows: of the columns in `bound` only few values are asked for, or of the
+        touched keys' columns those keys.
+        """
+        match node:
+            case UnionAll(inputs=inputs):
+                return "\nUNION ALL\n".join(self.rows(child, bound, touched) for child in inputs)
+            case Project(input=Join()):
+                return self._select(node, bound, touched)
+            case _:
+                raise TypeError(f"a {type(node).__name__} is not compiled alone")
+
+    def within(self, query: str) -> str:
+        """Put the WITH list before a query over compiled rows."""
+        entries = ",\n".join(f"{name} AS MATERIALIZED (\n{text}\n)" for name, text in self.entries.items())
+        return f"WITH {entries}\n{query}" if entries else query
+
+    def parts(self, node: Relation) -> tuple[Relation, ...]:
+        """Multiply out what corrects the current state; give up where that makes too many parts."""
+        return unfolded((node,), self.windows)
+
+    def _select(self, block: Project, bound: frozenset[str], touched: Touched | None) -> str:
+        join = block.input
+        assert isinstance(join, Join)
+        items = [f"{expr.sql} AS {quote(name)}" for name, expr in block.columns]
+        compared = Compared.of(block, join)
+        rest = compared.without(join) if compared else join
+        if touched:
+            rest = replace(rest, predicates=rest.predicates + touched.predicates(block))
+        totals = {compared.leaf.alias: compared.total(self.delta(compared.leaf))} if compared else {}
+        text = "SELECT " + ", ".join([*items, f"{_weight(join, totals)} AS {WEIGHT}"])
+        if texts := self._from_items(replace(block, input=rest), bound, touched, compared):
+            text += "\nFROM " + ", ".join(texts)
+        tests = [*conditions(rest), *(f"{total} <> 0" for total in totals.values())]
+        return f"{text}\nWHERE {' AND '.join(f'({test})' for test in tests)}" if tests else text
+
+    def _from_items(
+        self, block: Project, bound: frozenset[str], touched: Touched | None, compared: Compared | None
+    ) -> list[str]:
+        assert isinstance(block.input, Join)
+        known = frozenset({ALIAS}) if touched else frozenset()
+        ordered = ordered_leaves(block.input, known)
+        reach = Reach.of(block, ordered, bound, known | (compared.beside if compared else frozenset()))
+        texts = [touched.item] if touched else []
+        for leaf in ordered:
+            texts.append(self._from_item(leaf, reach))
+            reach.take(leaf)
+        return texts
+
+    def _from_item(self, leaf: Leaf, reach: Reach) -> str:
+        alias = quote(leaf.alias)
+        match leaf:
+            case Function():
+                return function_item(leaf)
+            case Scan(version=version) if version in BUFFERED or version is Version.CURRENT:
+                return self._from_scan(leaf)
+            case Scan():
+                return fenced(self._corrected(leaf), leaf, reach.links(leaf))
+            case Derived(version=Version.DELTA):
+                return f"{self.delta(leaf)} AS {alias}"
+            case Derived():
+                return self._derived(leaf, reach)
+
+    def _from_scan(self, scan: Scan) -> str:
+        table = table_name(self.definition.source(scan.relid))
+        name = table if scan.version is Version.CURRENT else self._changes(scan.version, scan.relid)
+        return f"{name} AS {quote(scan.alias)}"
+
+    def _derived(self, leaf: Derived, reach: Reach) -> str:
+        """Compute an operation for what is asked of it, or once for all where nothing restricts it."""
+        operation, version, alias = leaf.operation, leaf.version, quote(leaf.alias)
+        if operation.netted:
+            return self._netted(leaf, reach)
+        if version is Version.NEW and not operation.keys and not operation.linear:
+            return f"{self._whole(leaf)} AS {alias}"
+        if bound := reach.is_bound(leaf):
+            return fenced(self.state(operation, version, bound), leaf, [])
+        if entered := reach.entered(leaf):
+            return fenced(self.state(operation, version, entered), leaf, reach.asked(leaf))
+        if version is Version.NEW:
+            return f"{self._everything(leaf)} AS {alias}"
+        return fenced(self.state(operation, version, frozenset()), leaf, [])
+
+    def _netted(self, leaf: Derived, reach: Reach) -> str:
+        """Net a sum of rows once for all, or for each row that asks by equality; no other condition may go below."""
+        operation, version, alias = leaf.operation, leaf.version, quote(leaf.alias)
+        if conditions := reach.equated(leaf):
+            rows, _ = self._input(operation, version, reach.entered(leaf))
+            asked = f"SELECT * FROM {fenced(rows, leaf, conditions)}"
+            return f"LATERAL ({settled(operation, asked)}) AS {alias}"
+        if version is Version.NEW:
+            return f"{self._everything(leaf)} AS {alias}"
+        return fenced(self.state(operation, version, frozenset()), leaf, [])
+
+    def _changes(self, version: Version, relid: int) -> str:
+        name = changes_name(version, relid)
+        self.entries.setdefault(name, changes_query(self.definition.source(relid), version, self.windows[relid]))
+        return name
+
+    def _corrected(self, scan: Scan) -> str:
+        """OLD = CURRENT - PAST and NEW = CURRENT - FUTURE, as one subquery."""
+        columns = "".join(f"{quote(name)}, " for name in scan.columns)
+        changes = self._changes(Version.PAST if scan.version is Version.OLD else Version.FUTURE, scan.relid)
+        return (
+            f"SELECT {columns}1 AS {WEIGHT} FROM {table_name(self.definition.source(scan.relid))} "
+            f"UNION ALL SELECT {columns}-{WEIGHT} FROM {changes}"
+        )
+
+    def state(self, operation: Operation, version: Version, bound: frozenset[str]) -> str:
+        """Compute an operation at the current state or at the new frontier, for few values of the bound columns."""
+        rows, plain = self._input(operation, version, bound)
+        if operation.linear:
+            return settled(operation, rows) if operation.netted else rows
+        return result(operation, bag(rows, operation.arguments, operation.exact, plain))
+
+    def _input(self, operation: Operation, version: Version, bound: frozenset[str]) -> tuple[str, bool]:
+        parts, plain = self._parts(operation, version)
+        return self.rows(parts, bound), plain
+
+    def _parts(self, operation: Operation, version: Version) -> tuple[Relation, bool]:
+        """Return the input of an operation at a version, and whether each of its rows has weight one."""
+        parts = self.parts(at(operation.input, version))
+        return UnionAll(parts), all(_is_plain(block) for part in parts for block in blocks_of(part))
+
+    def delta(self, derived: Derived) -> str:
+        """The keyed rule: op(NEW|K) - op(OLD|K) for the keys K that the input's delta touches, OLD = NEW - DELTA."""
+        operation = derived.operation
+        if operation in self.deltas:
+            return self.deltas[operation]
+        alias = derived.alias
+        name = self.deltas[operation] = f"pgt_delta_{alias}"
+        arguments, exact = operation.arguments, operation.exact
+        if operation.linear:
+            self.entries[name] = netted(self._input_delta(operation), arguments, exact)
+            return name
+        changed, now = f"pgt_changed_{alias}", f"pgt_now_{alias}"
+        self.entries[changed] = netted(self._input_delta(operation), arguments, exact)
+        if operation.keys:
+            touched = Touched(f"pgt_keys_{alias}", operation.keys)
+            self.entries[touched.name] = f"SELECT DISTINCT {', '.join(operation.keys)} FROM {changed}"
+            self.entries[now], plain = self._touched_input(operation, touched)
+            new = result(operation, bag(f"SELECT * FROM {now}", arguments, exact, plain))
+        else:
+            new = f"SELECT * FROM {self._whole(derived)}"
+            now = f"pgt_now_{self.wholes[operation]}"
+        listed = "".join(f"{column}, " for column in arguments)
+        before = f"SELECT {listed}{WEIGHT} FROM {now} UNION ALL SELECT {listed}-{WEIGHT} FROM {changed}"
+        old = result(operation, bag(before, arguments, exact, False))
+        both = f"SELECT *, 1 AS {WEIGHT} FROM (\n{new}\n) AS n\nUNION ALL\nSELECT *, -1 FROM (\n{old}\n) AS o"
+        self.entries[name] = netted(both, operation.columns, operation.settled)
+        return name
+
+    def _admitted(self, block: Project, admissions: tuple[Admission, ...]) -> Project:
+        """Drop the changes of an operation's input whose keys nothing beside the operation can join."""
+        join, keys = block.input, dict(block.columns)
+        assert isinstance(join, Join)
+        changed = frozenset(relid for relid, window in self.windows.items() if window.past_rows)
+        uses = [(each, scans) for each in admissions for scans in each.variants(changed)]
+        # One test becomes a join; of several, that of a table is a look into it, which must not become a hash of all.
+        fences = {False: "", True: " OFFSET 0" if len(uses) > 1 else ""}
+        tests = [
+            f"EXISTS (SELECT FROM {', '.join(map(self._from_scan, scans))} WHERE {each.condition(keys)}"
+            f"{fences[all(scan.version is Version.CURRENT for scan in scans)]})"
+            for each, scans in uses
+        ]
+        tables = frozenset(alias for key in admissions[0].keys for alias in keys[key].tables)
+        predicate = Predicate(Expr(" OR ".join(tests), tables))
+        return replace(block, input=replace(join, predicates=(*join.predicates, predicate)))
+
+    def _touched_input(self, operation: Operation, touched: Touched) -> tuple[str, bool]:
+        parts, plain = self._parts(operation, Version.NEW)
+        joined = self.rows(parts, touched=touched)
+        if not operation.nullable:
+            return joined, plain
+        return touched.restricted(joined, self.rows(parts, frozenset(operation.keys))), plain
+
+    def _everything(self, derived: Derived) -> str:
+        """Compute an operation for all keys, once for all that read it so."""
+        operation = derived.operation
+        if operation not in self.everything:
+            name = self.everything[operation] = f"pgt_all_{derived.alias}"
+            self.entries[name] = self.state(operation, Version.NEW, frozenset())
+        return self.everything[operation]
+
+    def _whole(self, derived: Derived) -> str:
+        """Compute an operation that has no keys once: its input `pgt_now_`, its result `pgt_new_`."""
+        operation = derived.operation
+        alias = self.wholes.get(operation)
+        if alias is None:
+            alias = self.wholes[operation] = derived.alias
+            rows, plain = self._input(operation, Version.NEW, frozenset())
+            self.entries[f"pgt_now_{alias}"] = rows
+            now = f"SELECT * FROM pgt_now_{alias}"
+            self.entries[f"pgt_new_{alias}"] = result(operation, bag(now, operation.arguments, operation.exact, plain))
+        return f"pgt_new_{alias}"
+
+    def _input_delta(self, operation: Operation) -> str:
+        changed = frozenset(relid for relid, window in self.windows.items() if window.delta_rows)
+        rows = arranged(operation.input, self.windows)
+        parts = unfolded(differentiate(rows, changed), self.windows)
+        if not parts:
+            layout = compile_rows(at(operation.input, Version.CURRENT), self.definition)
+            return f"SELECT * FROM (\n{layout}\n) AS d WHERE false"
+        if admissions := self.admissions.get(operation):
+            parts = tuple(self._admitted(block, admissions) for part in parts for block in blocks_of(part))
+        return self.rows(UnionAll(parts))
+
+
+def compile_rows(node: Relation, definition: Definition) -> str:
+    """Compile a relation all of whose leaves are read as the snapshot shows them."""
+    return Compiler(definition).rows(node)
+
+
+def compile_state(operation: Operation, definition: Definition) -> str:
+    """Compile an operation whose leaves are read as the snapshot shows them."""
+    return Compiler(definition).state(operation, Version.CURRENT, frozenset())
+
+
+def function_item(leaf: Function) -> str:
+    """Write a function as an item of FROM."""
+    return f"LATERAL {leaf.sql} AS {quote(leaf.alias)}({', '.join(map(quote, leaf.columns))})"
+
+
+def table_name(source: Source) -> str:
+    """Write a source's qualified, quoted name."""
+    return f"{quote(source.schema)}.{quote(source.name)}"
+
+
+def _weight(join: Join, totals: Mapping[str, str]) -> str:
+    weighted = [leaf for leaf in leaves(join) if has_weight(leaf)]
+    sign = -1 if (sum(_is_negated(leaf) for leaf in weighted) + join.negated) % 2 else 1
+    factors = [totals.get(leaf.alias, f"{quote(leaf.alias)}.{WEIGHT}") for leaf in weighted]
+    return "CAST(" + " * ".join([str(sign), *factors]) + " AS bigint)"
+
+
+def _is_negated(leaf: Leaf) -> bool:
+    return isinstance(leaf, Scan | Derived) and leaf.negated
+
+
+def _is_plain(block: Project) -> bool:
+    """Whether every row of a block has weight one."""
+    join = block.input
+    return isinstance(join, Join) and not join.negated and not any(map(has_weight, leaves(join)))

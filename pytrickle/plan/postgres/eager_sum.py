@@ -1,0 +1,50 @@
+"""The change of an operation of one row, such as an average, that rows are only compared with.
+
+It is the old row and the new one, and most rows compare with both alike: what these come to is summed before anything
+else is joined, sum over d of w(d) * (c(l, d) and rest(l)) = (sum over d of w(d) * c(l, d)) * rest(l).
+"""
+
+from dataclasses import dataclass, replace
+
+from pytrickle.plan.algebra.relation import Derived, Function, Join, Predicate, Project, Version, leaves
+from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.sql.dialect import quote
+
+OF_ONE_ROW = frozenset({"aggregate", "exists", "scalar"})
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A changed leaf of one row, and the conditions that are all there is of it in a join."""
+
+    leaf: Derived
+    predicates: tuple[Predicate, ...]
+
+    @classmethod
+    def of(cls, block: Project, join: Join) -> "Compared | None":
+        """Find one, if something else of the join remains."""
+        functions = {alias for leaf in leaves(join) if isinstance(leaf, Function) for alias in leaf.tables}
+        shown = {alias for _, expr in block.columns for alias in expr.tables} | functions
+        for leaf in leaves(join):
+            if isinstance(leaf, Derived) and leaf.version is Version.DELTA and leaf.alias not in shown:
+                found = tuple(each for each in join.predicates if leaf.alias in each.expr.tables)
+                single = not leaf.operation.keys and leaf.operation.name in OF_ONE_ROW
+                # An equality finds the few rows by itself.
+                if single and found and not any(each.equality for each in found):
+                    return cls(leaf, found)
+        return None
+
+    @property
+    def beside(self) -> frozenset[str]:
+        """The aliases that are compared with it."""
+        return frozenset(alias for each in self.predicates for alias in each.expr.tables) - {self.leaf.alias}
+
+    def without(self, join: Join) -> Join:
+        """Leave it out of a join."""
+        others = tuple(each for each in join.inputs if each != self.leaf)
+        return replace(join, inputs=others, predicates=tuple(p for p in join.predicates if p not in self.predicates))
+
+    def total(self, changes: str) -> str:
+        """Write what the `changes` come to for a row."""
+        alias, where = quote(self.leaf.alias), " AND ".join(f"({each.expr.sql})" for each in self.predicates)
+        return f"(SELECT sum({alias}.{WEIGHT}) FROM {changes} AS {alias} WHERE {where})"

@@ -1,0 +1,174 @@
+"""The order in which a compiled join reads its leaves, and what of it changes or keys lead to."""
+
+from dataclasses import dataclass
+
+from pytrickle.plan.algebra.relation import (
+    BUFFERED,
+    Derived,
+    Function,
+    Join,
+    Leaf,
+    Predicate,
+    Project,
+    Scan,
+    Version,
+    leaves,
+)
+from pytrickle.plan.sql.dialect import quote
+from pytrickle.plan.sql.types import has_one_text, is_collatable
+
+
+@dataclass(slots=True)
+class Reach:
+    """Which leaves of a join few rows are asked of: those that changes, or bound columns, lead to by conditions."""
+
+    join: Join
+    bound: frozenset[str]
+    aliases: set[str]
+
+    @classmethod
+    def of(cls, block: Project, ordered: list[Leaf], names: frozenset[str], known: frozenset[str]) -> "Reach":
+        """Start from buffered changes, the aliases in `known` and what the columns that `names` binds are made of."""
+        assert isinstance(block.input, Join)
+        exprs = [expr for name, expr in block.columns if name in names]
+        asked = {alias for expr in exprs for alias in expr.tables}
+        start = {leaf.alias for leaf in ordered if has_weight(leaf) and stands_alone(leaf)}
+        tables = [leaf for leaf in ordered if isinstance(leaf, Scan) and leaf.version is Version.CURRENT]
+        start |= known | {leaf.alias for leaf in tables if leaf.alias in asked}
+        self = cls(block.input, frozenset(expr.sql for expr in exprs), start)
+        while step := {leaf.alias for leaf in tables if leaf.alias not in self.aliases and self.links(leaf)}:
+            self.aliases |= step
+        return self
+
+    def links(self, leaf: Leaf) -> list[str]:
+        """List the conditions between a leaf and what is reached."""
+        return links(leaf, self.join, self.aliases)
+
+    def asked(self, leaf: Derived) -> list[str]:
+        """List those of the conditions to which PostgreSQL may restrict the rows below an operation.
+
+        One that tells equal values apart, as a cast to text does, would take a part of a group for the whole.
+        """
+        found = [each for each in self.join.predicates if _keeps_groups(each, leaf)]
+        return [sql for sql in self.links(leaf) if sql in {each.expr.sql for each in found}]
+
+    def equated(self, leaf: Derived) -> list[str]:
+        """List the conditions that equate plain columns of a leaf with what is reached."""
+        shown = tuple(f"({quote(leaf.alias)}.{quote(name)}) = " for name in leaf.operation.columns)
+        plain = {
+            each.expr.sql
+            for each in self.join.predicates
+            if each.expr.sql.startswith(shown) or (each.equality is not None and not each.equality.null_safe)
+        }
+        return [sql for sql in self.links(leaf) if sql in plain]
+
+    def take(self, leaf: Leaf) -> None:
+        """A leaf that is linked to what is reached is reached from then on."""
+        if self.links(leaf):
+            self.aliases.add(leaf.alias)
+
+    def is_bound(self, leaf: Derived) -> frozenset[str]:
+        """Return the entries of a derived leaf that bound columns show."""
+        return frozenset(name for name in leaf.operation.entries if f"{quote(leaf.alias)}.{quote(name)}" in self.bound)
+
+    def entered(self, leaf: Derived) -> frozenset[str]:
+        """Return the entries of a derived leaf that conditions link to what is reached."""
+        found = self.asked(leaf)
+        return frozenset(
+            name
+            for name in leaf.operation.entries
+            if any(f"{quote(leaf.alias)}.{quote(name)}" in condition for condition in found)
+        )
+
+
+def _keeps_groups(predicate: Predicate, leaf: Derived) -> bool:
+    """Whether a condition holds for all of an operation's rows that have equal entries, or for none of them."""
+    operation, equality = leaf.operation, predicate.equality
+    if operation.exact or operation.linear or (equality is not None and not equality.as_text):
+        return True
+    types = dict(zip(operation.columns, operation.types, strict=False))
+    read = [each for each in operation.entries if f"{quote(leaf.alias)}.{quote(each)}" in predicate.expr.sql]
+    return all(has_one_text(name) and not is_collatable(name) for name in (types.get(each, "") for each in read))
+
+
+def fenced(text: str, leaf: Leaf, conditions: list[str]) -> str:
+    """Ask a subquery for what joins a row to its left; PostgreSQL takes the conditions down to where indexes are.
+
+    Those that hold a subquery are left to the join: within, PostgreSQL may keep what it computed for the row before.
+    """
+    alias = quote(leaf.alias)
+    taken = [condition for condition in conditions if "(SELECT " not in condition]
+    if not taken:
+        return f"(\n{text}\n) AS {alias}"
+    where = " AND ".join(f"({condition})" for condition in taken)
+    return f"LATERAL (SELECT * FROM (\n{text}\n) AS {alias} WHERE {where} OFFSET 0) AS {alias}"
+
+
+def ordered_leaves(join: Join, first: frozenset[str] = frozenset()) -> list[Leaf]:
+    """Order the leaves so that what is computed for a row comes after what it is computed from: changes first.
+
+    `first` are aliases that stand before all leaves.
+    """
+    ready = [leaf for leaf in leaves(join) if stands_alone(leaf)]
+    ready.sort(key=lambda leaf: not has_weight(leaf))
+    waiting = [leaf for leaf in leaves(join) if not stands_alone(leaf)]
+    while waiting:
+        known = {leaf.alias for leaf in ready} | first
+        possible = [leaf for leaf in waiting if not isinstance(leaf, Function) or leaf.tables <= known]
+        linked = [leaf for leaf in possible if isinstance(leaf, Function) or links(leaf, join, known)]
+        following = (linked or possible or waiting)[0]
+        ready.append(following)
+        waiting.remove(following)
+    return ready
+
+
+def stands_alone(leaf: Leaf) -> bool:
+    """Whether a leaf is read as it is, a table or changes, rather than computed for what is to its left."""
+    match leaf:
+        case Scan(version=version):
+            return version in BUFFERED or version is Version.CURRENT
+        case Derived(version=version):
+            return version is Version.DELTA
+        case Function():
+            return False
+
+
+def links(leaf: Leaf, join: Join, known: set[str]) -> list[str]:
+    """List the predicates between a leaf and those already known."""
+    return [
+        predicate.expr.sql
+        for predicate in join.predicates
+        if leaf.alias in predicate.expr.tables
+        and len(predicate.expr.tables) > 1
+        and predicate.expr.tables <= known | {leaf.alias}
+    ]
+
+
+def has_weight(leaf: Leaf) -> bool:
+    """Whether the rows of a leaf carry a weight column; those of the others count once."""
+    match leaf:
+        case Scan(version=version):
+            return version is not Version.CURRENT
+        case Derived(operation=operation, version=version):
+            return operation.linear or version is Version.DELTA
+        case Function():
+            return False
+
+
+def conditions(join: Join) -> list[str]:
+    """Write the predicates of a join so that PostgreSQL expects enough rows where changes meet changes.
+
+    It takes the columns of a key for independent, and what it has no statistics of for 200 values. Of several
+    equalities between the same two sets of changes only the first shall count; else it expects one row of them, and
+    runs through the next set of changes once for each row that there is.
+    """
+    changed = {leaf.alias for leaf in leaves(join) if has_weight(leaf)}
+    met: set[frozenset[str]] = set()
+    written = []
+    for predicate in join.predicates:
+        sides = predicate.expr.tables
+        further = predicate.equality is not None and sides <= changed and sides in met
+        written.append(f"CASE WHEN {predicate.expr.sql} THEN true END" if further else predicate.expr.sql)
+        if predicate.equality is not None:
+            met.add(sides)
+    return written

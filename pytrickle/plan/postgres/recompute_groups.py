@@ -1,0 +1,32 @@
+"""The keyed rule: groups whose stored value a delta cannot merge are recomputed from the sources' new state."""
+
+from pytrickle.plan.postgres.aggregate import Merge
+from pytrickle.plan.postgres.aggregate_state import Grouped
+from pytrickle.plan.postgres.consolidate import WEIGHT
+
+KEYS = "pgt_keys"
+
+
+def keyed_query(grouped: Grouped, delta: str, new: str, state: str) -> tuple[dict[str, str], str]:
+    """Compile op(NEW|K) for the touched keys K that need it: every key for order-dependent sums, and for a minimum or
+    maximum the keys that lost a row at least as extreme as the stored one. `new` are the rows of these keys, or all
+    where there are no keys. Return further entries of the WITH list and the query over them.
+    """
+    entries = {"pgt_touched": grouped.netted(delta), KEYS: _needed(grouped, state)}
+    only_if_needed = "" if grouped.keys else f"\nHAVING EXISTS (SELECT FROM {KEYS})"
+    return entries, f"{grouped.recomputed(new)}{only_if_needed}"
+
+
+def _needed(grouped: Grouped, state: str) -> str:
+    items = ", ".join(f"d.{key}" for key in grouped.keys) or "1 AS pgt_one"
+    if len(grouped.extrema) < len(grouped.values):
+        return f"SELECT DISTINCT {items} FROM pgt_touched AS d"
+    arguments = {f"{call.name}_v": call.argument for call in grouped.aggregate.calls}
+    lost = " OR ".join(
+        f"d.{arguments[column.name]} {'<=' if column.merge is Merge.LEAST else '>='} s.{column.name}"
+        for column in grouped.extrema
+    )
+    return (
+        f"SELECT DISTINCT {items} FROM pgt_touched AS d JOIN {state} AS s ON {grouped.match('s', 'd')} "
+        f"WHERE d.{WEIGHT} < 0 AND ({lost})"
+    )

@@ -1,0 +1,180 @@
+"""Which touched keys of an operation matter: those that a table beside it, under its own conditions, can join.
+
+A term of the delta joins the operation's change with the other leaves of its block, each at the old or the new state
+or as a change. A row that any of these has is in the table now or among the changes since the old frontier, so keys
+that match neither come to nothing wherever they are used: (ΔD ⋉ (S ∪ past S)) ⋈ S = ΔD ⋈ S.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from pytrickle.catalog.definition import Definition
+from pytrickle.plan.algebra.delta import blocks_of
+from pytrickle.plan.algebra.relation import (
+    Derived,
+    Expr,
+    Join,
+    Operation,
+    Project,
+    Relation,
+    Scan,
+    Version,
+    leaves,
+    operations,
+)
+from pytrickle.plan.sql.dialect import quote
+from pytrickle.plan.sql.types import is_collatable
+
+Column = tuple[str, str]
+MAX_CHANGED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Tables that admit some keys of an operation: `links` pair keys with their columns, `conditions` are theirs."""
+
+    links: tuple[tuple[str, Column], ...]
+    scans: tuple[Scan, ...]
+    conditions: tuple[str, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that decide."""
+        return tuple(dict.fromkeys(key for key, _ in self.links))
+
+    def condition(self, columns: Mapping[str, Expr]) -> str:
+        """Write when the tables admit a row of the operation's input, whose `columns` are given."""
+        equal = (f"({columns[key].sql}) = {_written(column)}" for key, column in self.links)
+        return " AND ".join([*equal, *(f"({condition})" for condition in self.conditions)])
+
+    def variants(self, changed: frozenset[int]) -> tuple[tuple[Scan, ...], ...]:
+        """Read every table as it is, and one that changed as what changed since the old frontier, too."""
+        versions = (
+            (Version.CURRENT, Version.PAST) if scan.relid in changed else (Version.CURRENT,) for scan in self.scans
+        )
+        return tuple(
+            tuple(Scan(s.alias, s.relid, s.columns, v) for s, v in zip(self.scans, each, strict=True))
+            for each in product(*versions)
+        )
+
+
+def admissions(
+    rows: Relation, definition: Definition, changed: frozenset[int]
+) -> dict[Operation, tuple[Admission, ...]]:
+    """Find what admits the keys of each operation, one for each way in which the query uses it.
+
+    `changed` are the sources with changes. An operation is left out where some use needs all of its keys.
+    """
+    found: dict[Operation, dict[Admission | None, None]] = {}
+    inputs = (rows, *(operation.input for operation in operations(rows)))
+    for block in (block for each in inputs for block in blocks_of(each)):
+        for leaf in leaves(block):
+            if isinstance(leaf, Derived):
+                one = _Block.of(block, leaf, definition).admission(changed)
+                found.setdefault(leaf.operation, {})[one] = None
+    settled = ((operation, tuple(each for each in uses if each), len(uses)) for operation, uses in found.items())
+    return {
+        operation: uses
+        for operation, uses, count in settled
+        if len(uses) == count and len({each.keys for each in uses}) == 1
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A block around an operation's leaf: classes of columns that are equal, and the conditions on single tables."""
+
+    leaf: Derived
+    scans: tuple[Scan, ...]
+    classes: tuple[frozenset[Column], ...]
+    local: tuple[tuple[str, str], ...]
+    definition: Definition
+
+    @classmethod
+    def of(cls, block: Project, leaf: Derived, definition: Definition) -> "_Block":
+        join = block.input
+        assert isinstance(join, Join)
+        every = tuple(each for each in leaves(join) if isinstance(each, Scan))
+        local = tuple((t, p.expr.sql) for p in join.predicates if len(p.expr.tables) == 1 for t in p.expr.tables)
+        # Within the operation's input the name of a table that it reads itself would mean another row.
+        taken = {each.alias for each in leaves(leaf.operation.input)}
+        scans = tuple(each for each in every if each.alias not in taken)
+        return cls(leaf, scans, _classes(join, _comparable(leaf, every, definition)), local, definition)
+
+    def admission(self, changed: frozenset[int]) -> Admission | None:
+        """Prefer tables without changes, which are looked up once for each key."""
+        quiet = tuple(scan for scan in self.scans if scan.relid not in changed)
+        for scans in (quiet, self.scans):
+            kept = self._restricting(scans)
+            if kept and sum(scan.relid in changed for scan in kept) <= MAX_CHANGED:
+                return self._of(kept)
+        return None
+
+    def _restricting(self, scans: tuple[Scan, ...]) -> tuple[Scan, ...]:
+        """Keep the tables that have conditions of their own, and those through which the keys reach them by indexes."""
+        paths: dict[str, tuple[Scan, ...]] = {self.leaf.alias: ()}
+        while step := {
+            scan.alias: (*paths[known], scan)
+            for scan in scans
+            for known in paths
+            if scan.alias not in paths and self._leads(known, scan)
+        }:
+            paths |= step
+        conditioned = {table for table, _ in self.local}
+        wanted = (paths[scan.alias] for scan in scans if scan.alias in paths and scan.alias in conditioned)
+        return tuple(dict.fromkeys(scan for path in wanted for scan in path))
+
+    def _leads(self, known: str, scan: Scan) -> bool:
+        indexed = self.definition.source(scan.relid).indexed
+        return any(column in indexed for _, (_, column) in self._pairs({known}, scan))
+
+    def _pairs(self, known: set[str], scan: Scan) -> list[tuple[Column, Column]]:
+        """Pair columns of known leaves with columns of a table that equal them."""
+        keys = self.leaf.operation.keys
+        return [
+            (one, other)
+            for each in self.classes
+            for one in sorted(each)
+            for other in sorted(each)
+            if one[0] in known and other[0] == scan.alias and (one[0] != self.leaf.alias or one[1] in keys)
+        ]
+
+    def _of(self, kept: tuple[Scan, ...]) -> Admission:
+        own, known = self.leaf.alias, {self.leaf.alias}
+        pairs: list[tuple[Column, Column]] = []
+        for scan in kept:
+            pairs += self._pairs(known, scan)
+            known.add(scan.alias)
+        links = tuple((one[1], other) for one, other in pairs if one[0] == own)
+        joined = tuple(f"{_written(one)} = {_written(other)}" for one, other in pairs if one[0] != own)
+        local = tuple(sql for table, sql in self.local if table in known - {own})
+        return Admission(links, kept, joined + local)
+
+
+def _comparable(leaf: Derived, scans: tuple[Scan, ...], definition: Definition) -> dict[Column, str]:
+    """Return the types of columns, without those of which a collation decides which values are equal.
+
+    'A' = 'a' = 'a' may hold where 'A' = 'a' does not, if only the first one is compared by a collation for which it is.
+    """
+    types = {(leaf.alias, name): each for name, each in zip(leaf.operation.columns, leaf.operation.types, strict=False)}
+    for scan in scans:
+        types |= {(scan.alias, column.name): column.type_name for column in definition.source(scan.relid).columns}
+    return {column: name for column, name in types.items() if definition.bytewise or not is_collatable(name)}
+
+
+def _classes(join: Join, types: dict[Column, str]) -> tuple[frozenset[Column], ...]:
+    """Unite columns of one type that plain equalities equate: only within a type is that transitive."""
+    classes: list[frozenset[Column]] = []
+    for equal in (predicate.equality for predicate in join.predicates):
+        if equal is None or equal.null_safe or equal.as_text or equal.left not in types:
+            continue
+        if types[equal.left] == types.get(equal.right):
+            united = [each for each in classes if equal.left in each or equal.right in each]
+            classes = [each for each in classes if each not in united]
+            classes.append(frozenset({equal.left, equal.right}).union(*united))
+    return tuple(classes)
+
+
+def _written(column: Column) -> str:
+    return ".".join(map(quote, column))

@@ -1,0 +1,40 @@
+"""How values travel as text: a cast where that loses nothing, else the output function of their type."""
+
+from dataclasses import replace
+
+from pytrickle.plan.algebra.relation import Expr, Project
+
+
+def cast_may_lose(type_name: str) -> bool:
+    """Whether a cast of a type to text may lose something: bpchar's drops trailing blanks, a user's does anything.
+
+    Types that do not come with PostgreSQL are printed with their schema. The padding of character(n) comes back when
+    its text is read as character(n) again.
+
+    >>> [cast_may_lose(name) for name in ("bpchar", "public.mood[]", "character(4)", "timestamp with time zone")]
+    [True, True, False, False]
+    """
+    return type_name == "bpchar" or "." in type_name
+
+
+def as_text(sql: str, cast_loses: bool) -> str:
+    """Write an expression's value as text from which its type's input function reads the same value.
+
+    The long form calls the output function, which is slower. It asks whether the value itself is NULL: a composite
+    value IS NULL already when all of its columns are.
+    """
+    return (
+        f"CASE WHEN ({sql}) IS DISTINCT FROM NULL THEN pg_catalog.format('%s', {sql}) END" if cast_loses else _cast(sql)
+    )
+
+
+def carried(block: Project, lossy: frozenset[str]) -> Project:
+    """Turn those columns of a block that a cast to text would damage into text already."""
+    columns = tuple(
+        (name, Expr(as_text(expr.sql, True), expr.tables) if name in lossy else expr) for name, expr in block.columns
+    )
+    return replace(block, columns=columns)
+
+
+def _cast(sql: str) -> str:
+    return f"CAST({sql} AS text)"

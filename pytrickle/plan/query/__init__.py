@@ -1,0 +1,1 @@
+"""From SQL text to algebra: one file for each part of a query."""

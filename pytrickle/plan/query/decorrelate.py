@@ -1,0 +1,221 @@
+"""Subqueries cut loose from the rows around them: what they are asked for becomes a key to join by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.relation import Derived, Function
+from pytrickle.plan.query.block import Block, image_of, is_image, own_column, project, to_expr
+from pytrickle.plan.query.operation import distinct, exists
+from pytrickle.plan.query.scope import tables_of
+from pytrickle.plan.sql.types import is_exact
+
+if TYPE_CHECKING:
+    from pytrickle.plan.query.from_clause import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Loose:
+    """A block without references to the rows around it, and what tied it to them.
+
+    `pairs` are (outer, inner) expressions that must be equal, NULL included if `null_safe`, though the text of a row is
+    never NULL; `guards` are conditions on the outer row alone.
+    """
+
+    block: Block
+    pairs: tuple[tuple[exp.Expr, exp.Expr], ...]
+    guards: tuple[exp.Expr, ...]
+    null_safe: bool = False
+
+    def ties(self, alias: str, first: int = 0) -> tuple[exp.Expr, ...]:
+        """Equate the outer expressions with the keys k<first> and following of a leaf."""
+        equal = (
+            (exp.NullSafeEQ if self.null_safe and not is_image(outer.unnest()) else exp.EQ)(
+                this=outer.copy(), expression=own_column(alias, f"k{first + i}")
+            )
+            for i, (outer, _) in enumerate(self.pairs)
+        )
+        return (*self.guards, *equal)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A leaf to join, and the conditions under which a row of it belongs to a row of the query around it."""
+
+    leaf: Derived
+    conditions: tuple[exp.Expr, ...]
+
+    def within(self, block: Block) -> Block | None:
+        """Join a block; None if no row can match."""
+        return replace(block, leaves=(*block.leaves, self.leaf)).where(*self.conditions)
+
+    def outside(self, block: Block) -> tuple[Block, ...]:
+        """Keep the rows of a block that have no match: all, minus those that have one."""
+        matched = replace(self, leaf=replace(self.leaf, excludes=True)).within(block)
+        return (block,) if matched is None else (block, matched.minus())
+
+
+def loosen(block: Block) -> Loose | None:
+    """Separate a block from the rows around it, if equalities alone tie it to them."""
+    own = block.aliases
+    if any(isinstance(leaf, Function) and not leaf.tables <= own for leaf in block.leaves):
+        return None
+    local, pairs, guards = [], [], []
+    for predicate in block.predicates:
+        tables = tables_of(predicate)
+        pair = _pair(predicate, own)
+        if tables <= own:
+            local.append(predicate)
+        elif not tables & own:
+            guards.append(predicate)
+        elif pair is not None:
+            pairs.append(pair)
+        else:
+            return None
+    return Loose(replace(block, predicates=tuple(local)), tuple(pairs), tuple(guards))
+
+
+def loosen_all(reader: Reader, blocks: tuple[Block, ...]) -> tuple[Loose, ...] | None:
+    """Separate blocks that are tied to the rows around them in the same way."""
+    found = [loosen(block) for block in blocks]
+    loose = tuple(each for each in found if each is not None)
+    ties = {
+        (tuple(to_expr(o).sql for o, _ in each.pairs), tuple(to_expr(g).sql for g in each.guards)) for each in loose
+    }
+    if len(loose) < len(blocks) or len(ties) > 1:
+        return None
+    alike = all(reader.compares_as_it_groups(inner, each.block) for each in loose for _, inner in each.pairs)
+    return loose if alike else None
+
+
+def loosen_by_asking(reader: Reader, outer: Block | None, inner: tuple[Block, ...], what: str) -> tuple[Loose, ...]:
+    """Separate blocks by equalities, or else by joining them with the distinct values that the outer rows ask for."""
+    loose = loosen_all(reader, inner)
+    if loose is not None:
+        return loose
+    free = free_columns(inner)
+    if any(isinstance(leaf, Function) and not leaf.tables <= each.aliases for each in inner for leaf in each.leaves):
+        raise NotDifferentiable(f"{what} over a function of the rows around it")
+    if outer is None or not tables_of_all(free) <= outer.aliases:
+        raise NotDifferentiable(f"{what} tied to the rows around it by more than equalities")
+    told = _told_apart(reader, outer, free)
+    asked = distinct(reader, ((_asking(outer, free), told),), "asked")
+    keys = {column: own_column(asked.alias, f"k{i}") for i, column in enumerate(told)}
+
+    def step(node: exp.Expr) -> exp.Expr:
+        return keys[node].copy() if node in keys else node
+
+    pairs = tuple(keys.items())
+    null_safe = not all(reader.never_null(column, outer) for column in free)
+    return tuple(
+        Loose(
+            replace(
+                block.mapped(lambda e: e.transform(step)),
+                leaves=(asked, *block.leaves),
+                predicates=tuple(predicate.transform(step) for predicate in block.predicates),
+            ),
+            pairs,
+            (),
+            null_safe,
+        )
+        for block in inner
+    )
+
+
+def indicator(reader: Reader, outer: Block, inner: tuple[Block, ...]) -> Match:
+    """Tell whether inner blocks have a row for a row of the outer block.
+
+    Where more than equalities tie them, the inner blocks are joined with the outer rows that ask.
+    """
+    loose = loosen_all(reader, inner)
+    if loose is not None:
+        return _by_keys(reader, loose)
+    free = free_columns(inner)
+    if not tables_of_all(free) <= outer.aliases:
+        raise NotDifferentiable("a subquery tied to rows two levels up by more than an equality")
+    asking = _asking(outer, free)
+    asked = tuple(asking.joined(block) for block in inner)
+    told = _told_apart(reader, outer, free)
+    leaf = distinct(reader, tuple((block, told) for block in asked), "exists")
+    pairs = [(column, own_column(leaf.alias, f"k{i}")) for i, column in enumerate(told)]
+    return Match(leaf, tuple(same(reader, outer, column, key) for column, key in pairs))
+
+
+def free_columns(blocks: tuple[Block, ...]) -> tuple[exp.Expr, ...]:
+    """List the columns of the rows around that blocks refer to."""
+    found: dict[exp.Expr, None] = {}
+    for block in blocks:
+        reads = {each for leaf in block.leaves if isinstance(leaf, Function) for each in leaf.reads}
+        columns = [own_column(*each) for each in sorted(reads)]
+        columns += [column.copy() for predicate in block.predicates for column in predicate.find_all(exp.Column)]
+        found |= dict.fromkeys(column for column in columns if column.table not in block.aliases)
+    return tuple(found)
+
+
+def _told_apart(reader: Reader, outer: Block, free: tuple[exp.Expr, ...]) -> tuple[exp.Expr, ...]:
+    """Return columns and, where some have values that are equal but not the same, the text of these as one more.
+
+    A condition may tell such values apart, as it does '1 mon' and '30 days' where they are added to a date.
+    """
+    types = reader.types_of(project(replace(outer, predicates=(), negated=False), free))
+    blurred = tuple(column for column, name in zip(free, types, strict=True) if not is_exact(name, reader.definition))
+    if not blurred:
+        return free
+    image, computed = image_of(blurred), {leaf.alias for leaf in outer.leaves if isinstance(leaf, Derived)}
+    if computed & tables_of_all(blurred):
+        # PostgreSQL moves a condition on groups to the rows below them, though of these not all look like the group;
+        # only conditions with a subquery stay where they are.
+        image = exp.Select(expressions=[image]).subquery()
+    return (*free, image)
+
+
+def _asking(outer: Block, free: tuple[exp.Expr, ...]) -> Block:
+    """Read what outer rows ask for from the leaves that have it alone.
+
+    What more they ask than with all leaves joined matches no outer row, and each leaf left out is one whose changes
+    and whose joins need not be followed twice.
+    """
+    needed = tables_of_all(free)
+    while more := frozenset(
+        table
+        for leaf in outer.leaves
+        if isinstance(leaf, Function) and leaf.alias in needed
+        for table in leaf.tables - needed
+    ):
+        needed |= more
+    leaves = tuple(leaf for leaf in outer.leaves if leaf.alias in needed)
+    predicates = tuple(each for each in outer.predicates if tables_of(each) <= needed)
+    return replace(outer, leaves=leaves, predicates=predicates, negated=False)
+
+
+def tables_of_all(expressions: tuple[exp.Expr, ...]) -> frozenset[str]:
+    """Return the aliases that some expressions read."""
+    return frozenset(table for expression in expressions for table in tables_of(expression))
+
+
+def same(reader: Reader, block: Block, column: exp.Expr, key: exp.Expr) -> exp.Expr:
+    """Equate a column with a key that holds its value, NULL included; plain equality can use an index."""
+    kind = exp.EQ if reader.never_null(column, block) else exp.NullSafeEQ
+    return kind(this=column.copy(), expression=key)
+
+
+def _by_keys(reader: Reader, loose: tuple[Loose, ...]) -> Match:
+    pairs, guards = loose[0].pairs, loose[0].guards
+    if not pairs:
+        return Match(exists(reader, tuple(each.block for each in loose)), guards)
+    leaf = distinct(reader, tuple((each.block, tuple(key for _, key in each.pairs)) for each in loose), "exists")
+    return Match(leaf, loose[0].ties(leaf.alias))
+
+
+def _pair(predicate: exp.Expr, own: frozenset[str]) -> tuple[exp.Expr, exp.Expr] | None:
+    if not isinstance(predicate, exp.EQ) or predicate.find(exp.Collate, exp.Any, exp.All):
+        return None
+    sides = (predicate.this, predicate.expression)
+    for outer, inner in (sides, sides[::-1]):
+        if tables_of(inner) and tables_of(inner) <= own and tables_of(outer) and not tables_of(outer) & own:
+            return outer, inner
+    return None

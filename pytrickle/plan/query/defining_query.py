@@ -1,0 +1,223 @@
+"""The defining query as algebra: what can be maintained differentially, or the reason why it cannot."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import compress
+
+from sqlglot import exp
+
+from pytrickle.catalog.definition import Definition
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.relation import Aggregate, Project, Query, Relation, Top
+from pytrickle.plan.query.above_grouping import is_call
+from pytrickle.plan.query.block import Block, cast_to, project, sum_of
+from pytrickle.plan.query.first_rows import CLAUSES, cut_off
+from pytrickle.plan.query.from_clause import Reader
+from pytrickle.plan.query.grouping import GROUP, Grouping, is_key
+from pytrickle.plan.query.grouping_sets import is_simple
+from pytrickle.plan.query.inner_order import refuse_sorted_input
+from pytrickle.plan.query.kept import Kept, differing, keeps, kept_columns
+from pytrickle.plan.query.kept_calls import root_kept
+from pytrickle.plan.query.lateral import calls_set
+from pytrickle.plan.query.mixed_equality import refuse_unfit_keys
+from pytrickle.plan.query.null_padding import in_one_collation, union_of
+from pytrickle.plan.query.probe import Probe
+from pytrickle.plan.query.scope import resolve
+from pytrickle.plan.query.select import (
+    has_windows,
+    is_distinct_on,
+    is_grouped,
+    own_nodes,
+    refuse_limited_sets,
+    unrolls,
+)
+from pytrickle.plan.query.subquery import Context, expanded
+from pytrickle.plan.sql.dialect import AGGREGATES, parse_query, render
+from pytrickle.plan.sql.types import base_of
+
+Expressions = tuple[exp.Expr, ...]
+Blocks = tuple[Block, ...]
+
+
+def parse(definition: Definition, probe: Probe) -> Query:
+    """Read a defining query as algebra; raise NotDifferentiable with the construct that has no delta rule."""
+    if reason := definition.full_reason or definition.needs_path:
+        raise NotDifferentiable(reason)
+    for name in sorted(definition.aggregates):
+        if '"' in name:
+            raise NotDifferentiable(f"the aggregate {name}(), whose name is quoted")
+    tree = parse_query(definition.text, definition.aggregates)
+    _check_survival(definition, tree, probe)
+    reader = Reader(definition, probe)
+    query, context = reader.unwrapped(tree, Context({}, {}))
+    if any(query.args.get(clause) for clause in CLAUSES):
+        refuse_limited_sets(reader, query)
+        if not query.args.get("order"):
+            refuse_sorted_input(definition, "LIMIT without ORDER BY")
+    body, top = cut_off(query, tuple(name for name, _ in definition.columns))
+    found = _body(body, context, reader)
+    if found.aggregate is not None:
+        types = dict(zip(found.row_columns, reader.types_of(found.rows), strict=True))
+        refuse_unfit_keys(reader, (types[key] for key in found.aggregate.keys))
+    if top is not None and top.ordering:
+        _refuse_telling_order(
+            top, {("", name): type_name for name, type_name in definition.columns if name in found.kept}
+        )
+    return replace(found, top=top)
+
+
+def _refuse_telling_order(top: Top, kept: Kept) -> None:
+    for item in parse_query(f"SELECT ORDER BY {', '.join(top.ordering)}").args["order"].expressions:
+        keeps(item, kept)
+
+
+def _body(query: exp.Expr, context: Context, reader: Reader) -> Query:
+    if isinstance(query, exp.Select) and _accumulates(query, reader):
+        return _aggregate(query, context, reader)
+    if isinstance(query, exp.Select) and _is_distinct_only(query, reader):
+        return _distinct(query, context, reader)
+    if isinstance(query, exp.Union) and query.args.get("distinct"):
+        arms = in_one_collation(reader, _arms(reader, query, context))
+        return _rows(tuple(block for arm in arms for block in arm), reader, True)
+    return replace(_rows(reader.derived(query, context), reader, False), text=render(query))
+
+
+def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> None:
+    """The text that the planner would write must mean to PostgreSQL what the user's text means."""
+    for text in (definition.text, *(view.text for view in definition.views)):
+        written = tree if text is definition.text else parse_query(text, definition.aggregates)
+        if not probe.same_query(text, render(written)):
+            raise NotDifferentiable("the query uses syntax that the planner cannot reproduce exactly")
+
+
+def _accumulates(select: exp.Select, reader: Reader) -> bool:
+    """Whether increments can maintain a grouped SELECT: plain groups and calls, nothing above them but expressions."""
+    if not is_grouped(reader, select) or select.args.get("distinct") or not is_simple(select):
+        return False
+    having = select.args.get("having")
+    above = [*select.selects, *([having.this] if having else [])]
+    nodes = [node for item in above for node in own_nodes(item)]
+    if not (select.args.get("group") or any(is_call(node, reader.definition.aggregates) for node in nodes)):
+        return False
+    if any(isinstance(node, exp.Query | exp.Window | exp.Distinct | exp.WithinGroup) for node in nodes):
+        return False
+    group = select.args.get("group")
+    if unrolls(reader, select) or any(calls_set(reader, item) for item in (group.expressions if group else ())):
+        return False
+    plain = {name.lower() for name in AGGREGATES}
+    called = {str(node.this).lower() for node in nodes if isinstance(node, exp.Anonymous)}
+    return not called & ((reader.definition.aggregates | {"grouping"}) - plain)
+
+
+def _is_distinct_only(select: exp.Select, reader: Reader) -> bool:
+    plain = select.args.get("distinct") is not None and not is_distinct_on(select)
+    return plain and not any((is_grouped(reader, select), has_windows(select), unrolls(reader, select)))
+
+
+def _distinct(select: exp.Select, context: Context, reader: Reader) -> Query:
+    names = [name for name, _ in reader.definition.columns]
+    items = [item.unalias() for item in select.selects]
+    cases = [case for block in reader.blocks(select, context) for case in expanded(reader, block, items, context)]
+    blocks = tuple(block.named({"": dict(zip(names, columns, strict=True))}) for block, columns in cases)
+    types = [type_name for _, type_name in reader.definition.columns]
+    shown = [cast_to(item, kind) for item, kind in zip(items, types, strict=True)]
+    return replace(_rows(blocks, reader, True), text=_text(select, shown))
+
+
+def _text(select: exp.Select, items: Sequence[exp.Expr]) -> str:
+    """Write FROM and WHERE of a SELECT with another select list."""
+    result = select.copy()
+    for clause in ("distinct", "group", "having", "order", "windows"):
+        result.set(clause, None)
+    result.set("expressions", [item.copy() for item in items])
+    return render(result)
+
+
+def _arms(reader: Reader, query: exp.Expr, context: Context) -> list[Blocks]:
+    """Flatten a tree of UNIONs whose top removes duplicates anyway; each of them gives its arms types of its own.
+
+    An integer of 25 bits that is united with a real loses one of them, whatever both are united with then.
+    """
+    bare = query
+    while isinstance(bare, exp.Subquery) and not bare.alias:
+        bare = bare.this
+    if not isinstance(bare, exp.Union) or any(bare.args.get(clause) for clause in ("limit", "offset", "with_")):
+        return [reader.derived(query, context)]
+    left, right = (_arms(reader, arm, context) for arm in (bare.this, bare.expression))
+    types = reader.types_of(union_of([left[0], right[0]]))
+    return [tuple(_typed(reader, block, types) for block in arm) for arm in (*left, *right)]
+
+
+def _typed(reader: Reader, block: Block, types: tuple[str, ...]) -> Block:
+    """Cast the columns of a subquery that are of other types."""
+    columns = block.names[""]
+    own = reader.types_of(project(replace(block, predicates=(), negated=False), tuple(columns.values())))
+    cast = (
+        column if base_of(mine) == base_of(wanted) else cast_to(column, wanted)
+        for column, mine, wanted in zip(columns.values(), own, types, strict=True)
+    )
+    return block.named({"": dict(zip(columns, cast, strict=True))})
+
+
+def _rows(blocks: Blocks, reader: Reader, distinct: bool) -> Query:
+    definition = reader.definition
+    prefix = "k" if distinct else "r"
+    types = [type_name for _, type_name in definition.columns]
+    columns = [list(block.names[""].values()) for block in blocks]
+    if any(len(each) != len(types) for each in columns):
+        raise NotDifferentiable("a set operation whose arms name a column twice")
+    found = reader.guarded(tuple((block, tuple(items)) for block, items in zip(blocks, columns, strict=True)))
+    projects = tuple(
+        project(block, tuple(cast_to(c, t) for c, t in zip(items, types, strict=True)), prefix)
+        for block, items in found
+    )
+    names = tuple(name for name, _ in projects[0].columns)
+    rows = sum_of(projects)
+    flags = kept_columns((block, tuple(items)) for block, items in zip(blocks, columns, strict=True))
+    kept = frozenset(name for (name, _), flag in zip(definition.columns, flags, strict=True) if flag)
+    if not distinct:
+        return Query(rows, names, None, kept=kept)
+    output = tuple((name, f'g."{key}"') for (name, _), key in zip(definition.columns, names, strict=True))
+    shown = tuple((key, name) for (name, _), key in zip(definition.columns, names, strict=True))
+    return Query(rows, names, Aggregate(rows, names, (), None, output, True, shown))
+
+
+def _aggregate(query: exp.Select, context: Context, reader: Reader) -> Query:
+    grouping = Grouping.of(query)
+    columns = reader.definition.columns
+    lifted = [grouping.lift(item.unalias()) for item in query.selects]
+    output = tuple((name, render(cast_to(e, kind))) for e, (name, kind) in zip(lifted, columns, strict=True))
+    having = query.args.get("having")
+    condition = render(grouping.lift(having.this)) if having else None
+    keys, arguments = grouping.keys, grouping.arguments
+    blocks = reader.blocks(query, context)
+    found = tuple((each, tuple(resolve(item, each.names) for item in (*keys, *arguments))) for each in blocks)
+    projects = tuple(_grouped(block, columns, len(keys)) for block, columns in reader.guarded(found))
+    names = tuple(name for name, _ in projects[0].columns)
+    rows = sum_of(projects)
+    kept = _kept(reader, grouping, rows, blocks)
+    for condition_above in [grouping.lift(having.this)] if having else []:
+        keeps(condition_above, kept)
+    flags = [keeps(each, kept) for each in lifted]
+    grouped = query.args.get("group") is not None
+    shown = tuple((e.name, name) for e, (name, _) in zip(lifted, columns, strict=True) if is_key(e))
+    aggregate = Aggregate(rows, names[: len(keys)], grouping.calls, condition, output, grouped, shown)
+    shows = frozenset(name for (name, _), flag in zip(columns, flags, strict=True) if flag)
+    return Query(rows, names, aggregate, text=_text(query, [*keys, *arguments]), kept=shows)
+
+
+def _kept(reader: Reader, grouping: Grouping, rows: Relation, blocks: Blocks) -> dict[tuple[str, str], str]:
+    """Find the keys and calls of the top's groups that show one of several equal values, with the types of these."""
+    names = [f"k{i}" for i in range(len(grouping.keys))] + [f"a{i}" for i in range(len(grouping.arguments))]
+    asked = (*grouping.keys, *grouping.arguments)
+    flags = kept_columns((block, tuple(resolve(each, block.names) for each in asked)) for block in blocks)
+    loose = {name: sort for name, sort in zip(names, differing(reader, rows), strict=True) if sort}
+    kept = {(GROUP, name): loose[name] for name in compress(names, flags) if name in loose}
+    calls = root_kept(grouping.calls, kept, loose)
+    return {(GROUP, name): kind for name, kind in {**loose, **calls}.items() if name in calls or name.startswith("k")}
+
+
+def _grouped(block: Block, columns: Expressions, keys: int) -> Project:
+    as_keys = project(block, columns[:keys], "k")
+    as_arguments = project(block, columns[keys:], "a")
+    return Project(as_keys.input, as_keys.columns + as_arguments.columns)

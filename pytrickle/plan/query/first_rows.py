@@ -1,0 +1,63 @@
+"""ORDER BY ... LIMIT at the top of a query: the first rows of a body that is maintained whole."""
+
+from sqlglot import exp
+
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.relation import Top
+from pytrickle.plan.postgres.consolidate import image
+from pytrickle.plan.sql.dialect import render
+
+CLAUSES = ("limit", "offset", "fetch")
+
+
+def shown_rows(top: Top, body: str, columns: tuple[str, ...]) -> str:
+    """Write the query for the shown rows; what ORDER BY leaves open is settled by the rows' text."""
+    settled = top.ordering if top.with_ties else (*top.ordering, image(columns))
+    order = f" ORDER BY {', '.join(settled)}" if settled else ""
+    return f"SELECT {', '.join(columns)} FROM {body}{order} {top.bounds}"
+
+
+def cut_off(query: exp.Expr, columns: tuple[str, ...]) -> tuple[exp.Expr, Top | None]:
+    """Split a query with LIMIT, OFFSET or FETCH into the body below them and its first rows."""
+    if not any(query.args.get(clause) for clause in CLAUSES):
+        return query, None
+    bounds = [query.args[clause].copy() for clause in ("limit", "offset", "fetch") if query.args.get(clause)]
+    if any(bound.find(exp.Column, exp.Query) for bound in bounds):
+        raise NotDifferentiable("LIMIT by an expression")
+    order = query.args.get("order")
+    items = [_over_columns(item, query, columns) for item in (order.expressions if order else ())]
+    body = query.copy()
+    for clause in (*CLAUSES, "order"):
+        body.set(clause, None)
+    text = tuple(render(item) for item in items)
+    plain = all(isinstance(item.this, exp.Column) for item in items)
+    with_ties = any("WITH TIES" in render(bound).upper() for bound in bounds)
+    return body, Top(text, " ".join(render(bound).strip() for bound in bounds), with_ties, text if plain else ())
+
+
+def _over_columns(item: exp.Expr, query: exp.Expr, columns: tuple[str, ...]) -> exp.Expr:
+    """Write an ORDER BY item over output columns, which are given by position or by their own expressions."""
+    result = item.copy()
+    wanted = item.this
+    if isinstance(wanted, exp.Literal) and wanted.is_int:
+        result.set("this", _named(columns[int(wanted.name) - 1]))
+        return result
+    shown = [each.unalias().unnest() for each in query.selects] if isinstance(query, exp.Select) else []
+
+    def step(node: exp.Expr) -> exp.Expr:
+        bare = node.unnest()
+        return _named(columns[shown.index(bare)]) if bare in shown else node
+
+    replaced = wanted.copy().transform(step)
+    own = {id(column) for column in replaced.find_all(exp.Column) if not column.table and column.name in columns}
+    unknown = [
+        node for node in replaced.find_all(exp.Column, exp.Query, exp.AggFunc, exp.Window) if id(node) not in own
+    ]
+    if unknown:
+        raise NotDifferentiable("ORDER BY ... LIMIT by what the query does not show")
+    result.set("this", replaced)
+    return result
+
+
+def _named(column: str) -> exp.Expr:
+    return exp.column(column, quoted=True)

@@ -1,0 +1,111 @@
+"""GROUP BY, its aggregate calls, and the expressions above them."""
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.relation import Call
+from pytrickle.plan.sql.dialect import render
+
+GROUP = "g"
+
+
+@dataclass(slots=True)
+class Grouping:
+    """Keys, arguments and calls of one grouped SELECT, collected while its output is lifted above the grouping.
+
+    In a lifted expression every key stands as g."k<i>" and every call as g."c<i>".
+    """
+
+    key_list: list[exp.Expr] = field(default_factory=list)
+    argument_texts: dict[str, exp.Expr] = field(default_factory=dict)
+    call_names: dict[tuple[str, str | None], str] = field(default_factory=dict)
+    closed: bool = False
+
+    @classmethod
+    def of(cls, select: exp.Select) -> "Grouping":
+        """Start from a SELECT's GROUP BY clause."""
+        group = select.args.get("group")
+        if group is None:
+            return cls(closed=True)
+        if any(isinstance(key, exp.GroupingSets | exp.Rollup | exp.Cube | exp.Tuple) for key in group.expressions):
+            raise NotDifferentiable("GROUPING SETS, ROLLUP or CUBE")
+        return cls([key.unnest() for key in group.expressions])
+
+    @property
+    def keys(self) -> tuple[exp.Expr, ...]:
+        """The group keys: those of GROUP BY, then columns that depend on them functionally."""
+        return tuple(self.key_list)
+
+    @property
+    def arguments(self) -> tuple[exp.Expr, ...]:
+        """The distinct arguments of all calls, FILTER folded in."""
+        return tuple(self.argument_texts.values())
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The distinct calls."""
+        return tuple(Call(name, function, argument) for (function, argument), name in self.call_names.items())
+
+    def lift(self, expression: exp.Expr) -> exp.Expr:
+        """Rewrite an expression of the select list or of HAVING over keys and calls."""
+        return expression.copy().transform(self._step)
+
+    def _step(self, node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Filter | exp.AggFunc):
+            return _column(self._call(node))
+        if isinstance(node, exp.Query | exp.Exists | exp.Window):
+            raise NotDifferentiable("a subquery or window function over an aggregate")
+        bare = node.unnest()
+        for position, key in enumerate(self.key_list):
+            if bare == key:
+                return _column(f"k{position}")
+        if isinstance(node, exp.Column):
+            return self._dependent(node)
+        return node
+
+    def _dependent(self, column: exp.Column) -> exp.Expr:
+        """A bare column that is no key depends on a grouped primary key, so it may serve as a further key."""
+        if self.closed:
+            raise NotDifferentiable(f"the reference {column.sql()}")
+        self.key_list.append(column.copy())
+        return _column(f"k{len(self.key_list) - 1}")
+
+    def _call(self, node: exp.Expr) -> str:
+        condition = node.expression.this if isinstance(node, exp.Filter) else None
+        call = node.this if isinstance(node, exp.Filter) else node
+        function = call.key.lower()
+        value = call.this
+        if isinstance(value, exp.Distinct | exp.Order) or call.args.get("expressions"):
+            raise NotDifferentiable(f"{function}(DISTINCT ...) or an ordered aggregate")
+        argument = self._argument(function, value, condition)
+        return self.call_names.setdefault((function, argument), f"c{len(self.call_names)}")
+
+    def _argument(self, function: str, value: exp.Expr, condition: exp.Expr | None) -> str | None:
+        counted = function == "count"
+        if counted and isinstance(value, exp.Star) and condition is None:
+            return None
+        present = None
+        if counted and not isinstance(value, exp.Star):
+            present = exp.EQ(this=exp.Anonymous(this="num_nonnulls", expressions=[value.copy()]), expression=_one())
+        tests = [exp.Paren(this=test.copy()) for test in (present, condition) if test is not None]
+        result = _one() if counted else value.copy()
+        if tests:
+            result = exp.Case(ifs=[exp.If(this=exp.and_(*tests), true=result)])
+        text = render(result)
+        self.argument_texts.setdefault(text, result)
+        return f"a{list(self.argument_texts).index(text)}"
+
+
+def is_key(lifted: exp.Expr) -> bool:
+    """Whether a lifted expression is nothing but a key."""
+    return isinstance(lifted, exp.Column) and lifted.table == GROUP and lifted.name.startswith("k")
+
+
+def _one() -> exp.Expr:
+    return exp.Literal.number(1)
+
+
+def _column(name: str) -> exp.Expr:
+    return exp.column(name, table=GROUP, quoted=True)

@@ -1,0 +1,143 @@
+"""Expressions that may fail, evaluated only for rows for which the query as written evaluates them.
+
+A sum of products has rows that cancel out: those that an antijoin takes away again, and those that a delta joins from
+an old and a new state. Where an expression over them may fail, what it reads is netted first: f(sum of R) = f(net R).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from pytrickle.plan.algebra.relation import Derived, Function, Scan
+from pytrickle.plan.query.block import Block, own_column, project
+from pytrickle.plan.query.operation import ROW, Form, Rows, derive
+from pytrickle.plan.query.scope import columns_named, tables_of
+from pytrickle.plan.sql.dialect import render
+from pytrickle.plan.sql.fallible import Types, may_fail
+
+if TYPE_CHECKING:
+    from pytrickle.plan.query.from_clause import Reader
+
+Columns = tuple[exp.Expr, ...]
+Case = tuple[Block, list[exp.Expr]]
+
+
+def guarded(reader: Reader, rows: Rows, deciding: int | None = None) -> Rows:
+    """Net the rows below expressions that may fail; the first `deciding` expressions, or all, are evaluated now."""
+    result: list[tuple[Block, Columns]] = []
+    groups: dict[object, list[tuple[Block, Columns]]] = {}
+    for block, columns in rows:
+        types = _types_in(reader, block)
+        if any(may_fail(each, types) for each in columns[:deciding]) and _is_closed(block, columns):
+            groups.setdefault(_form(reader, block, columns), []).append((block, columns))
+        else:
+            result.append((block, columns))
+    for group in groups.values():
+        result += [_netted(reader, group)] if any(_cancels(block) for block, _ in group) else group
+    return tuple(result)
+
+
+def fallible_last(conjuncts: list[exp.Expr]) -> list[exp.Expr]:
+    """Order conjuncts, those last that may fail and relate several FROM items, as join conditions do not."""
+
+    def relates(part: exp.Expr) -> bool:
+        return len({column.table for column in part.find_all(exp.Column)}) > 1 and may_fail(part)
+
+    return sorted(conjuncts, key=relates)
+
+
+def guarded_cases(reader: Reader, cases: list[Case], divided: bool) -> list[Case]:
+    """Net the rows of cases below conditions that may fail and that PostgreSQL does not take down to a single table.
+
+    `divided` says that the cases differ in the value of a subquery in the condition.
+    """
+    settled = [case for case in cases if not _is_asked(reader, case, divided)]
+    asked = [case for case in cases if _is_asked(reader, case, divided)]
+    if not asked:
+        return cases
+    visible = columns_named(asked[0][0].names)
+    width = len(asked[0][1])
+    rows: Rows = tuple((block, (*tests, *(block.names[a][c] for a, c in visible))) for block, tests in asked)
+    for block, columns in guarded(reader, rows, width):
+        names: dict[str, dict[str, exp.Expr]] = {alias: {} for alias in block.names}
+        for (alias, column), shown in zip(visible, columns[width:], strict=True):
+            names[alias][column] = shown
+        settled.append((block.named(names), list(columns[:width])))
+    return settled
+
+
+def _is_asked(reader: Reader, case: Case, divided: bool) -> bool:
+    block, tests = case
+    types = _types_in(reader, block)
+    joins = sum(len(tables_of(each)) > 1 for each in block.predicates)
+    mixed = divided or any(len(tables_of(test)) > 1 for test in tests)
+    return mixed and joins >= len(_weighted(block)) - 1 and any(may_fail(test, types) for test in tests)
+
+
+def _netted(reader: Reader, group: list[tuple[Block, Columns]]) -> tuple[Block, Columns]:
+    read = [_read(columns) for _, columns in group]
+    names = tuple(f"a{i}" for i in range(len(read[0])))
+    rows: Rows = tuple((block, found) for (block, _), found in zip(group, read, strict=True))
+    head = f"SELECT {', '.join(f'{ROW}.{name}' for name in names)} FROM"
+    form = Form("rows", head, f"AS {ROW}", names, entries=names, linear=True, netted=True)
+    leaf = derive(reader, rows, names, (), form)
+    block, columns = group[0]
+    places = {column: own_column(leaf.alias, name) for column, name in zip(read[0], names, strict=True)}
+    shown = tuple(_placed(each, places) for each in columns)
+    return replace(block, leaves=(leaf,), predicates=(), negated=False), shown
+
+
+def _read(columns: Columns) -> Columns:
+    """List the columns of leaves that expressions read, each once."""
+    return tuple(dict.fromkeys(column.copy() for each in columns for column in each.find_all(exp.Column)))
+
+
+def _placed(expression: exp.Expr, places: dict[exp.Expr, exp.Column]) -> exp.Expr:
+    return expression.copy().transform(lambda node: places[node].copy() if node in places else node)
+
+
+def _form(reader: Reader, block: Block, columns: Columns) -> object:
+    """Tell expressions over leaves apart by all but the names of these."""
+    read = _read(columns)
+    places = {column: own_column("", f"a{i}") for i, column in enumerate(read)}
+    relation = project(replace(block, predicates=(), negated=False), read)
+    texts = tuple(render(_placed(each, places)) for each in columns)
+    return texts, reader.types_of(relation), reader.collations_of(relation)
+
+
+def _cancels(block: Block) -> bool:
+    """Whether a block, or a delta of it, has rows that others of the sum may take away."""
+    weighted = _weighted(block)
+    folded = [leaf for leaf in weighted if isinstance(leaf, Derived) and leaf.operation.linear]
+    return block.negated or len(weighted) > 1 or not all(leaf.operation.netted for leaf in folded)
+
+
+def _weighted(block: Block) -> list[Scan | Derived]:
+    return [leaf for leaf in block.leaves if not isinstance(leaf, Function)]
+
+
+def _is_closed(block: Block, columns: Columns) -> bool:
+    """Whether a block and expressions refer to no rows around it, and read something of it."""
+    functions = [leaf.tables for leaf in block.leaves if isinstance(leaf, Function)]
+    read = frozenset[str]().union(*map(tables_of, columns))
+    return bool(read) and read.union(*functions, *map(tables_of, block.predicates)) <= block.aliases
+
+
+def _types_in(reader: Reader, block: Block) -> Types:
+    """Tell the types of the columns of a block's leaves."""
+    leaves = {leaf.alias: leaf for leaf in block.leaves}
+
+    def of(column: exp.Column) -> str | None:
+        match leaves.get(column.table):
+            case Scan(relid=relid):
+                found = reader.definition.source(relid).column(column.name)
+                return found.type_name if found else None
+            case Derived(operation=operation):
+                return dict(zip(operation.columns, operation.types, strict=False)).get(column.name)
+            case _:
+                return None
+
+    return of

@@ -1,0 +1,93 @@
+"""LIMIT and OFFSET below the top of a query: the first rows, where they are the same whenever they are chosen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.query.block import Block, aliased
+from pytrickle.plan.query.decorrelate import loosen_by_asking
+from pytrickle.plan.query.first_rows import CLAUSES
+from pytrickle.plan.query.scope import tables_of
+from pytrickle.plan.query.select import refuse_limited_sets
+from pytrickle.plan.query.set_operation import Bounds, first_rows
+from pytrickle.plan.sql.dialect import render
+
+if TYPE_CHECKING:
+    from pytrickle.plan.query.from_clause import Reader
+    from pytrickle.plan.query.subquery import Context
+
+Blocks = tuple[Block, ...]
+Orders = list[exp.Expr]
+
+
+def limited(reader: Reader, query: exp.Expr, context: Context) -> Blocks:
+    """Read a query with LIMIT, OFFSET or FETCH below the top."""
+    bounds, bare = Bounds.of(query), _without(query, *CLAUSES)
+    if bounds.limit is None and not bounds.offset:
+        return reader.derived(bare, context)
+    refuse_limited_sets(reader, query)
+    order = query.args.get("order")
+    if order is None:
+        return _alike(reader, reader.derived(bare, context), context, bounds)
+    orders = [each.copy() for each in order.expressions]
+    sorts_hidden = isinstance(query, exp.Select) and not query.args.get("distinct")
+    blocks = _with_hidden(reader, bare, orders, context) if sorts_hidden else _shown(reader, bare, orders, context)
+    items = list(blocks[0].names[""].items())
+    loose = loosen_by_asking(reader, context.asking, blocks, "LIMIT")
+    return (first_rows(reader, loose, items, orders, bounds),)
+
+
+def _without(query: exp.Expr, *clauses: str) -> exp.Expr:
+    result = query.copy()
+    for clause in clauses:
+        result.set(clause, None)
+    return result
+
+
+def _with_hidden(reader: Reader, query: exp.Expr, orders: Orders, context: Context) -> Blocks:
+    """Have a SELECT show what it sorts by, before its own columns."""
+    result = _without(query, "order")
+    added = [aliased(each.this, f"\x00order{i}") for i, each in enumerate(orders)]
+    result.set("expressions", [*added, *result.expressions])
+    return reader.derived(result, context)
+
+
+def _shown(reader: Reader, query: exp.Expr, orders: Orders, context: Context) -> Blocks:
+    """DISTINCT and set operations sort by what they show."""
+    chooses = isinstance(query, exp.Select) and query.args["distinct"].args.get("on")
+    blocks = reader.derived(query if chooses else _without(query, "order"), context)
+    names = list(blocks[0].names[""])
+    found = [names[_position(each.this, query, names)] for each in orders]
+    return tuple(
+        block.named({"": {**{f"\x00order{i}": columns[name] for i, name in enumerate(found)}, **columns}})
+        for block in blocks
+        for columns in [block.names[""]]
+    )
+
+
+def _position(wanted: exp.Expr, query: exp.Expr, names: list[str]) -> int:
+    bare = wanted.unnest()
+    shown = [item.unalias().unnest() for item in query.selects] if isinstance(query, exp.Select) else []
+    if isinstance(bare, exp.Literal) and bare.is_int:
+        return int(bare.name) - 1
+    if bare in shown:
+        return shown.index(bare)
+    if not shown and isinstance(bare, exp.Column) and not bare.table and bare.name in names:
+        return names.index(bare.name)
+    raise NotDifferentiable("LIMIT below the top of the query, with DISTINCT and ORDER BY what it does not show")
+
+
+def _alike(reader: Reader, blocks: Blocks, context: Context, bounds: Bounds) -> Blocks:
+    """Without an order any rows may be kept: no matter which where all of them are the same."""
+    names = blocks[0].names[""]
+    texts = {tuple(render(column) for column in block.names[""].values()) for block in blocks}
+    own = frozenset[str]().union(*(block.aliases for block in blocks))
+    if len(texts) > 1 or any(tables_of(column) & own for column in names.values()):
+        raise NotDifferentiable("LIMIT below the top of the query, without ORDER BY")
+    bare = tuple(block.named({"": {"one": exp.Literal.number(1)}}) for block in blocks)
+    loose = loosen_by_asking(reader, context.asking, bare, "LIMIT")
+    kept = first_rows(reader, loose, list(bare[0].names[""].items()), [], bounds)
+    return (kept.named({"": names}),)

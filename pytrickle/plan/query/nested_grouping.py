@@ -1,0 +1,153 @@
+"""Grouped SELECTs and window functions below other parts of a query, as operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.query.above_grouping import GROUP, WINDOW, GroupLift, WindowLift, function_name
+from pytrickle.plan.query.block import Block, project, sum_of
+from pytrickle.plan.query.decorrelate import Loose, loosen_by_asking
+from pytrickle.plan.query.grouping_sets import Keys
+from pytrickle.plan.query.inner_order import refuse_sorted_input, takes_rows_as_they_come
+from pytrickle.plan.query.kept_calls import keeping
+from pytrickle.plan.query.null_padding import nulls_of
+from pytrickle.plan.query.operation import ROW, Form, Rows, columns_of, derive, text
+from pytrickle.plan.query.scope import Names, resolve, single_source
+from pytrickle.plan.query.tie_breaking import settle_call, settle_window, sort_of
+
+if TYPE_CHECKING:
+    from pytrickle.plan.query.from_clause import Reader
+    from pytrickle.plan.query.subquery import Context
+
+Blocks = tuple[Block, ...]
+FLOATING = frozenset({"real", "double precision"})
+ROUNDING = ("sum", "avg", "stddev", "var", "corr", "covar", "regr")
+
+
+def grouped(
+    reader: Reader, lift: GroupLift, sets: Sequence[Keys], blocks: Blocks, context: Context
+) -> tuple[Block, ...]:
+    """Build the groups of blocks for each grouping set, one block each; all have the same names.
+
+    What ties them to the rows around becomes further keys, which the blocks' conditions equate with the outer sides.
+    """
+    loose = loosen_by_asking(reader, context.asking, blocks, "an aggregate")
+    if loose[0].pairs and not all(sets):
+        raise NotDifferentiable("an aggregate without GROUP BY that is tied to the rows around it")
+    nulls = dict(zip(lift.keys, _nulls(reader, lift.keys, blocks, context.outer), strict=True)) if len(sets) > 1 else {}
+    result = []
+    for keys in sets:
+        own = tuple(lift.keys) if len(sets) == 1 else keys
+        block, columns = group(reader, lift, own, loose, context.outer)
+        at = {key: columns[f"k{i}"] for i, key in enumerate(own)}
+        shown = {f"k{i}": at[key] if key in at else nulls[key] for i, key in enumerate(lift.keys)}
+        shown |= {name: column for name, column in columns.items() if name.startswith("c")}
+        result.append(block.named(_visible(lift, {**shown, **lift.bits_of(frozenset(own))})))
+    return tuple(result)
+
+
+def group(
+    reader: Reader, lift: GroupLift, own: Keys, loose: tuple[Loose, ...], outer: Names
+) -> tuple[Block, dict[str, exp.Expr]]:
+    """Build the groups by some keys, and return them with their columns: k<i>, then the ties', and c<i>."""
+    keys = tuple(f"k{i}" for i in range(len(own) + len(loose[0].pairs)))
+    arguments = (*keys, *lift.arguments.names)
+    rows: Rows = tuple((each.block, _columns(lift, own, each, outer)) for each in loose)
+    taken = [lift.arguments.take(call) for call in lift.calls.values()]
+    settled = [settle_call(call, arguments) for call in taken]
+    calls = [f"{text(call)} AS c{i}" for i, call in enumerate(settled)]
+    listed = [f"{ROW}.{key}" for key in keys]
+    columns = (*keys, *(f"c{i}" for i in range(len(calls)))) or ("one",)
+    head = f"SELECT {', '.join([*listed, *calls]) or '1 AS one'} FROM"
+    # Without keys there is one group, even over no rows, and even where no call asks for it.
+    tail = f"AS {ROW} GROUP BY {', '.join(listed) or '()'}"
+    form = Form("aggregate", head, tail, columns, tied=settled != taken, chosen=keys)
+    leaf = derive(reader, rows, arguments, keys, form)
+    leaf = keeping(reader, leaf, rows, {f"c{i}": call for i, call in enumerate(taken)})
+    _refuse_rounding(lift.calls.values(), reader.types_of(leaf.operation)[len(keys) :][: len(calls)])
+    return Block((leaf,), loose[0].ties(leaf.alias, len(own)), {}), columns_of(leaf)
+
+
+def _nulls(reader: Reader, keys: list[exp.Expr], blocks: Blocks, outer: Names) -> tuple[exp.Expr, ...]:
+    rows = (project(block, tuple(resolve(key, block.names, outer) for key in keys)) for block in blocks)
+    return nulls_of(reader, sum_of(tuple(rows))) if keys else ()
+
+
+def window(reader: Reader, lift: WindowLift, blocks: Blocks, outer: Names) -> Block:
+    """Add window functions to the rows of blocks; names are WINDOW's a<i> and w<i>."""
+    parts = lift.common_keys()
+    ordering = tuple(text(each) for each in _orders(lift))
+    keys = tuple(f"k{i}" for i in range(len(parts)))
+    arguments = (*keys, *lift.arguments.names)
+    rows: Rows = tuple(
+        (block, (*(resolve(key, block.names, outer) for key in parts), *lift.arguments.resolved(block.names, outer)))
+        for block in blocks
+    )
+    refuse_ties(rows, "a window function")
+    if any(map(takes_rows_as_they_come, lift.windows.values())):
+        refuse_sorted_input(reader.definition, "a window without ORDER BY")
+    sorted_once = len(set(map(sort_of, lift.windows.values()))) == 1
+    settled = [settle_window(lift.arguments.take(each), arguments, sorted_once) for each in lift.windows.values()]
+    functions = [f"{text(each)} AS w{i}" for i, each in enumerate(settled)]
+    columns = (*lift.arguments.names, *(f"w{i}" for i in range(len(functions))))
+    listed = [f"{ROW}.{name}" for name in lift.arguments.names]
+    head = f"SELECT {', '.join([*listed, *functions])} FROM"
+    entries = tuple(key.name for key in map(lift.arguments.take, parts) if isinstance(key, exp.Column))
+    moved = tuple(column.name for part in map(lift.arguments.take, parts) for column in part.find_all(exp.Column))
+    form = Form("window", head, f"AS {ROW}", columns, True, ordering, entries, moved=moved)
+    leaf = derive(reader, rows, arguments, keys, form)
+    taken = (lift.arguments.take(each) for each in lift.windows.values())
+    leaf = keeping(reader, leaf, rows, {f"w{i}": each for i, each in enumerate(taken)})
+    functions_alone = [each.this for each in lift.windows.values()]
+    _refuse_rounding(functions_alone, reader.types_of(leaf.operation)[len(listed) :])
+    return Block((leaf,), (), {WINDOW: columns_of(leaf)})
+
+
+def _columns(lift: GroupLift, own: Keys, loose: Loose, outer: Names) -> tuple[exp.Expr, ...]:
+    names = loose.block.names
+    keys = [resolve(key, names, outer) for key in own]
+    result = (*keys, *(inner for _, inner in loose.pairs), *lift.arguments.resolved(names, outer))
+    if any(column.table not in loose.block.aliases for each in result for column in each.find_all(exp.Column)):
+        raise NotDifferentiable("an aggregate over a column of the query around it")
+    return result
+
+
+def refuse_ties(rows: Rows, what: str) -> None:
+    """Refuse an operation whose rows refer to the rows around it."""
+    for block, columns in rows:
+        expressions = (*columns, *block.predicates)
+        if any(column.table not in block.aliases for each in expressions for column in each.find_all(exp.Column)):
+            raise NotDifferentiable(f"{what} in a correlated subquery")
+
+
+def _visible(lift: GroupLift, columns: dict[str, exp.Expr]) -> Names:
+    """Keys that are plain columns stay visible under their own names, for subqueries above the grouping.
+
+    PostgreSQL 18 prints those of a single source without its alias, but the subqueries' references with it.
+    """
+    names: dict[str, dict[str, exp.Expr]] = {GROUP: columns}
+    for position, key in enumerate(lift.keys):
+        alias = (key.table or single_source(lift.names)) if isinstance(key, exp.Column) else None
+        if alias:
+            names.setdefault(alias, {})[key.name] = columns[f"k{position}"]
+    return names
+
+
+def _refuse_rounding(calls: Iterable[exp.Expr], types: tuple[str, ...]) -> None:
+    for call, type_name in zip(calls, types, strict=True):
+        while isinstance(call, exp.Filter | exp.WithinGroup):
+            call = call.this
+        if type_name in FLOATING and function_name(call).startswith(ROUNDING):
+            reason = f"{function_name(call)}() over {type_name}, whose last digits depend on the order of rows"
+            raise NotDifferentiable(reason)
+
+
+def _orders(lift: WindowLift) -> list[exp.Expr]:
+    """List what the first window orders by, over the operation's rows."""
+    first = next(iter(lift.windows.values()))
+    order = first.args.get("order")
+    return [lift.arguments.take(each) for each in order.expressions] if order else []

@@ -1,0 +1,126 @@
+"""Names: the expression over leaves that every visible column of a FROM clause stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from pytrickle.errors import NotDifferentiable
+
+if TYPE_CHECKING:
+    from pytrickle.plan.query.subquery import Context
+
+Names = Mapping[str, Mapping[str, exp.Expr]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cte:
+    """An entry of a WITH clause, and the entries that its own query sees.
+
+    `around` is where it stands if it refers to the rows around it: then it is read anew for each of its names.
+    """
+
+    entry: exp.Expr
+    scope: Ctes
+    around: Context | None = None
+
+
+Ctes = Mapping[str, Cte]
+
+# The alias of what no FROM item names: the merged columns of a FULL JOIN ... USING, and sublinks taken out.
+MERGED = "\x00merged"
+SUBLINK = "\x00sublink"
+# The left side of a comparison with a subquery that has subqueries itself.
+OPERAND = "\x00operand"
+# Subqueries that were computed before a grouping or window functions.
+HOISTED = "\x00hoisted"
+# What GROUP BY unrolls: rows of set-returning functions that were computed before the grouping.
+SETS = "\x00sets"
+# The column of a FROM item that is its whole row.
+WHOLE = "\x00row"
+
+
+def resolve(expression: exp.Expr, names: Names, outer: Names | None = None) -> exp.Expr:
+    """Replace every visible name by what it stands for; names of the query around it come second."""
+
+    def step(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Query | exp.Exists):
+            raise NotDifferentiable("a subquery in this place")
+        if isinstance(node, exp.Window):
+            raise NotDifferentiable("a window function in this place")
+        if not isinstance(node, exp.Column) or node.table == SUBLINK:
+            return node
+        return lookup(node, names, outer or {}).copy()
+
+    return expression.copy().transform(step)
+
+
+def lookup(column: exp.Column, names: Names, outer: Names) -> exp.Expr:
+    """Find what a column reference stands for; expressions come in parentheses."""
+    if column.args.get("db"):
+        raise NotDifferentiable(f"the reference {column.sql()}")
+    for scope in (names, outer):
+        found = _find(column, scope)
+        if found is not None:
+            return found if isinstance(found, exp.Column) else exp.Paren(this=found.copy())
+        if column.table and column.table in scope:
+            # What is nearer hides what is further away, even where it lacks the column.
+            break
+    raise NotDifferentiable("a whole-row reference" if is_whole(column) else f"the reference {column.sql()}")
+
+
+def reads_around(query: exp.Expr, outer: Names) -> bool:
+    """Whether a query refers to a FROM item around it by an alias that it does not give itself."""
+    own = {alias.name for alias in query.find_all(exp.TableAlias)} | {each.name for each in query.find_all(exp.Table)}
+    return any(column.table in outer and column.table not in own for column in query.find_all(exp.Column))
+
+
+def is_whole(column: exp.Column) -> bool:
+    """Whether a reference is to a whole row."""
+    return isinstance(column.this, exp.Star)
+
+
+def column_name(column: exp.Column) -> str:
+    """Return the name under which a FROM item has a column, or its whole row."""
+    return WHOLE if is_whole(column) else str(column.name)
+
+
+def columns_named(names: Names) -> list[tuple[str, str]]:
+    """List all visible columns as (alias, column)."""
+    return [(alias, column) for alias, columns in names.items() for column in columns]
+
+
+def tables_of(expression: exp.Expr) -> frozenset[str]:
+    """Return the aliases of the leaves that a resolved expression reads."""
+    return frozenset(column.table for column in expression.find_all(exp.Column))
+
+
+def renamed(columns: Mapping[str, exp.Expr], aliases: list[str]) -> dict[str, exp.Expr]:
+    """Give the first columns the names of an alias list."""
+    return dict(zip([*aliases, *list(columns)[len(aliases) :]], columns.values(), strict=True))
+
+
+def first_named(names: Names, column: str) -> exp.Expr:
+    """Find the column of a USING clause on one side of the join."""
+    for scope in (names.get(MERGED, {}), *(columns for alias, columns in names.items() if alias != MERGED)):
+        if column in scope:
+            return scope[column]
+    raise NotDifferentiable(f"USING ({column})")
+
+
+def single_source(names: Names) -> str | None:
+    """Find the alias of the only FROM item: PostgreSQL 16 and later print its columns without it."""
+    sources = [alias for alias in names if not alias.startswith("\x00")]
+    return sources[0] if len(sources) == 1 else None
+
+
+def _find(column: exp.Column, names: Names) -> exp.Expr | None:
+    if column.table:
+        return names.get(column.table, {}).get(column_name(column))
+    if column.name in names.get(MERGED, {}):
+        return names[MERGED][column.name]
+    alias = single_source(names)
+    return names[alias].get(column.name) if alias is not None else None

@@ -1,0 +1,1 @@
+"""From algebra to what Spark reads and joins, still as data."""

@@ -1,0 +1,1 @@
+"""What PostgreSQL's SQL means: its text, its types and its three-valued logic."""

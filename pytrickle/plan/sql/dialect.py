@@ -1,0 +1,127 @@
+"""PostgreSQL as pg_get_viewdef prints it, parsed without rewriting any function."""
+
+from typing import Any, ClassVar
+
+from sqlglot import TokenType, exp, parse_one
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.errors import SqlglotError
+
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.sql.operators import called, spelled_out
+
+AGGREGATES = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
+USING_ALIAS = "using_alias"
+SPECIAL_SYNTAX = frozenset({"CAST", "EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION"})
+
+
+class Canonical(Postgres):
+    """Leave every function call as it stands: `date_part` must not become `EXTRACT`, nor `"left"` `"LEFT"`."""
+
+    NORMALIZE_FUNCTIONS = False
+
+    class Tokenizer(Postgres.Tokenizer):
+        # As a keyword of its own, unnest() could not be the first item of joins in parentheses.
+        KEYWORDS: ClassVar = {name: kind for name, kind in Postgres.Tokenizer.KEYWORDS.items() if name != "UNNEST"}
+
+    class Parser(Postgres.Parser):  # type: ignore[misc,valid-type]
+        FUNCTIONS: ClassVar = {name: build for name, build in Postgres.Parser.FUNCTIONS.items() if name in AGGREGATES}
+        FUNCTION_PARSERS: ClassVar = {
+            name: parse for name, parse in Postgres.Parser.FUNCTION_PARSERS.items() if name in SPECIAL_SYNTAX
+        }
+
+        def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
+            """Keep `x IS NOT TRUE` apart from `NOT x IS TRUE`, as PostgreSQL prints them."""
+            result: exp.Expr | None = super()._parse_is(this)
+            if isinstance(result, exp.Not) and isinstance(result.this, exp.Is):
+                result.this.set("negate", True)
+                return result.this
+            return result
+
+        def _parse_join(self, *args: Any, **options: Any) -> exp.Join | None:
+            """Keep the alias of what USING unites, by which PostgreSQL prints no column."""
+            join: exp.Join | None = super()._parse_join(*args, **options)
+            if join is not None and join.args.get("using") and self._match(TokenType.ALIAS):
+                join.set(USING_ALIAS, self._parse_id_var(any_token=True))
+            return join
+
+        def _values_to_select(self, values: exp.Values) -> exp.Values:
+            """Keep VALUES as an arm of a set operation, or as an entry of WITH, as PostgreSQL prints it."""
+            return values
+
+    class Generator(Postgres.Generator):  # type: ignore[misc,valid-type]
+        MULTI_ARG_DISTINCT = True
+        TRANSFORMS: ClassVar = {kind: way for kind, way in Postgres.Generator.TRANSFORMS.items() if kind != exp.Trim}
+
+        def join_sql(self, expression: exp.Join, join_op: str | None = None) -> str:
+            """Write the alias of what USING unites."""
+            alias = self.sql(expression, USING_ALIAS)
+            return f"{super().join_sql(expression, join_op)}{f' AS {alias}' if alias else ''}"
+
+        def anonymous_sql(self, expression: exp.Anonymous) -> str:
+            """Write constructs that the parser was shown as calls."""
+            arguments = [self.sql(each) for each in expression.expressions]
+            first = expression.expressions[0].name if arguments else ""
+            return called(str(expression.this), arguments, first) or str(super().anonymous_sql(expression))
+
+        def trim_sql(self, expression: exp.Trim) -> str:
+            """Keep TRIM, of which LEADING and TRAILING without characters are no LTRIM and RTRIM to PostgreSQL."""
+            parts = [expression.args.get("position") or "BOTH", self.sql(expression, "expression"), "FROM"]
+            return f"TRIM({' '.join(filter(None, parts))} {self.sql(expression, 'this')})"
+
+        def windowspec_sql(self, expression: exp.WindowSpec) -> str:
+            """Keep `ROWS 2 PRECEDING`, which PostgreSQL prints as it was written, free of BETWEEN."""
+            if expression.args.get("end"):
+                return str(super().windowspec_sql(expression))
+            start = f"{self.sql(expression, 'start')} {self.sql(expression, 'start_side')}".strip()
+            exclude = self.sql(expression, "exclude")
+            return f"{expression.args['kind']} {start}{f' EXCLUDE {exclude}' if exclude else ''}"
+
+
+def parse_query(text: str, aggregates: frozenset[str] = frozenset()) -> exp.Expr:
+    """Parse one canonical query; raise NotDifferentiable when the text is beyond the parser.
+
+    A call of one of the `aggregates` that have a schema in their name becomes a call of that name.
+    """
+    try:
+        tree = parse_one(spelled_out(text), dialect=Canonical)
+    except SqlglotError as error:
+        raise NotDifferentiable("the query uses syntax that cannot be parsed") from error
+    own = frozenset(name for name in aggregates if "." in name)
+    tree = tree.transform(lambda node: _own_call(node, own)) if own else tree
+    for node in list(tree.find_all(exp.Collate)):
+        # A collation's name is no reference to a column.
+        node.set("expression", exp.Var(this=render(node.expression)))
+    return tree
+
+
+def _own_call(node: exp.Expr, own: frozenset[str]) -> exp.Expr:
+    """Give the call of an aggregate its schema as a part of its name; the parser takes it for that of a column."""
+    whole: exp.Expr
+    call: exp.Expr
+    match node:
+        case exp.Dot(this=exp.Identifier() as schema, expression=exp.Anonymous() as call):
+            whole = call
+        case exp.Column(this=exp.Filter() | exp.WithinGroup() as whole) if node.args.get("table"):
+            schema, call = node.args["table"], whole
+            while isinstance(call, exp.Filter | exp.WithinGroup):
+                call = call.this
+        case _:
+            return node
+    name = f"{schema.name}.{call.name}"
+    if name not in own:
+        return node
+    result = whole.copy()
+    found = result.find(exp.Anonymous) if result.key != "anonymous" else result
+    assert found is not None
+    found.set("this", name)
+    return result
+
+
+def render(node: exp.Expr) -> str:
+    """Write an expression as PostgreSQL text with every identifier quoted."""
+    return node.sql(dialect=Canonical, identify=True)
+
+
+def quote(name: str) -> str:
+    """Quote one identifier."""
+    return '"' + name.replace('"', '""') + '"'
