@@ -11,8 +11,8 @@ from pytrickle.catalog import introspection, late, model
 from pytrickle.db import engine as open_engine
 from pytrickle.db import translate_errors
 from pytrickle.errors import InvalidArgument
-from pytrickle.watermarks.advice import Advice, Loss, Subject, advise
-from pytrickle.watermarks.history import spreads, waits
+from pytrickle.watermarks.advice.advise import Advice, Loss, Subject, advise
+from pytrickle.watermarks.advice.history import spreads, waits
 
 Rows = TypeVar("Rows")
 

@@ -9,9 +9,9 @@ import typer
 
 from pytrickle.cli.command import Invocation, command
 from pytrickle.cli.console import show_note
-from pytrickle.watermarks.advice import Loss
-from pytrickle.watermarks.chart import draw_chart
-from pytrickle.watermarks.report import describe
+from pytrickle.watermarks.advice.advise import Loss
+from pytrickle.watermarks.advice.chart import draw_chart
+from pytrickle.watermarks.advice.report import describe
 
 app = typer.Typer()
 

@@ -1,11 +1,20 @@
 """For loaders: how to find the watermark of a source, without Spark and without a database."""
 
-from pytrickle.watermarks.advice import Advice, Loss, Recommendation, Subject, advise
-from pytrickle.watermarks.chart import draw_chart
-from pytrickle.watermarks.distribution import Bar, Distribution
-from pytrickle.watermarks.emission import Emission, emission_interval
-from pytrickle.watermarks.generator import Generator
-from pytrickle.watermarks.generators import (
+from pytrickle.watermarks.advice.advise import Advice, Loss, Recommendation, Subject, advise
+from pytrickle.watermarks.advice.chart import draw_chart
+from pytrickle.watermarks.advice.distribution import Bar, Distribution
+from pytrickle.watermarks.advice.history import spreads, waits
+from pytrickle.watermarks.advice.report import describe
+from pytrickle.watermarks.advice.skew import SkewAnalyzer
+from pytrickle.watermarks.generators.emission import Emission, emission_interval
+from pytrickle.watermarks.generators.generator import Generator
+from pytrickle.watermarks.generators.inputs import InputState, InputStatus
+from pytrickle.watermarks.generators.metrics import Metrics, advancement_rate
+from pytrickle.watermarks.generators.retention import IntervalJoin
+from pytrickle.watermarks.generators.tenants import Tenants
+from pytrickle.watermarks.generators.tracker import Tracker, TrackerStatus
+from pytrickle.watermarks.generators.validator import Validator
+from pytrickle.watermarks.generators.ways import (
     adaptive,
     bounded_file,
     cdc,
@@ -15,17 +24,8 @@ from pytrickle.watermarks.generators import (
     punctuated,
     quantile,
 )
-from pytrickle.watermarks.history import spreads, waits
-from pytrickle.watermarks.inputs import InputState, InputStatus
 from pytrickle.watermarks.instant import INFINITY, parameter
-from pytrickle.watermarks.load import Loading, load
-from pytrickle.watermarks.metrics import Metrics, advancement_rate
-from pytrickle.watermarks.report import describe
-from pytrickle.watermarks.retention import IntervalJoin
-from pytrickle.watermarks.skew import SkewAnalyzer
-from pytrickle.watermarks.tenants import Tenants
-from pytrickle.watermarks.tracker import Tracker, TrackerStatus
-from pytrickle.watermarks.validator import Validator
+from pytrickle.watermarks.loading.load import Loading, load
 
 __all__ = [
     "INFINITY",

@@ -18,7 +18,7 @@ from pytrickle.watermarks import (
     Validator,
     event_time,
 )
-from pytrickle.watermarks.outliers import outliers
+from pytrickle.watermarks.generators.outliers import outliers
 from tests.unit.moments import NOON, SetClock, noon, seconds
 
 

@@ -14,7 +14,7 @@ from pytrickle.execute.sink.query import check_event_time, check_output_mode, ch
 from pytrickle.execute.sink.stage import Part, Target, stage
 from pytrickle.execute.sink.text import columns
 from pytrickle.watermarks import Generator
-from pytrickle.watermarks.generator import check_generator
+from pytrickle.watermarks.generators.generator import check_generator
 
 _PARTS = "staging string, rows bigint, query string"
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from pytrickle.errors import InvalidArgument
-from pytrickle.watermarks.distribution import Bar, Distribution
+from pytrickle.watermarks.advice.distribution import Bar, Distribution
 
 PERCENTILES = (50, 75, 90, 95, 99, 99.5, 99.9)
 _CHOICES = (("conservative", 99.9), ("balanced", 99), ("aggressive", 95))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 from pytrickle.errors import InvalidArgument
 from pytrickle.watermarks.arrays import column
-from pytrickle.watermarks.asserted import Asserted
+from pytrickle.watermarks.generators.asserted import Asserted
+from pytrickle.watermarks.generators.metrics import Metrics
+from pytrickle.watermarks.generators.validator import Validator
 from pytrickle.watermarks.instant import FOREVER, INFINITY, Clock, length, microseconds, placed, utc, utc_now
-from pytrickle.watermarks.metrics import Metrics
-from pytrickle.watermarks.validator import Validator
 
 if TYPE_CHECKING:
     from pytrickle.watermarks.arrays import Counts, Mask

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from pytrickle.errors import UnknownInput
 from pytrickle.watermarks.arrays import column
-from pytrickle.watermarks.asserted import Asserted
-from pytrickle.watermarks.generator import IDLE_TIMEOUT, MAX_AHEAD, Terms
-from pytrickle.watermarks.inputs import Input, InputState, InputStatus, least, states
+from pytrickle.watermarks.generators.asserted import Asserted
+from pytrickle.watermarks.generators.generator import IDLE_TIMEOUT, MAX_AHEAD, Terms
+from pytrickle.watermarks.generators.inputs import Input, InputState, InputStatus, least, states
+from pytrickle.watermarks.generators.metrics import Metrics
 from pytrickle.watermarks.instant import INFINITY, length, placed, utc, utc_now
-from pytrickle.watermarks.metrics import Metrics
 
 if TYPE_CHECKING:
     from pytrickle.watermarks.arrays import Mask

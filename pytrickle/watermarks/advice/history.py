@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pytrickle.catalog.model import HistoryEntry
 from pytrickle.errors import InvalidArgument, TooFewObservations
-from pytrickle.watermarks.distribution import Distribution
+from pytrickle.watermarks.advice.distribution import Distribution
 from pytrickle.watermarks.instant import INFINITY, microseconds, span, utc
 
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 from itertools import groupby
 
 from pytrickle.draw.length import length
-from pytrickle.watermarks.advice import Advice, Recommendation, Subject
-from pytrickle.watermarks.distribution import Bar
+from pytrickle.watermarks.advice.advise import Advice, Recommendation, Subject
+from pytrickle.watermarks.advice.distribution import Bar
 
 _WIDTH = 40
 _TITLES = {

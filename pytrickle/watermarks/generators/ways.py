@@ -6,13 +6,13 @@ from datetime import timedelta
 from typing import Unpack
 
 from pytrickle.errors import InvalidArgument
-from pytrickle.watermarks.adaptive import Adaptive
-from pytrickle.watermarks.generator import Generator, Heeds, Terms
+from pytrickle.watermarks.generators.adaptive import Adaptive
+from pytrickle.watermarks.generators.generator import Generator, Heeds, Terms
+from pytrickle.watermarks.generators.newest import Newest
+from pytrickle.watermarks.generators.quantile import Quantile
+from pytrickle.watermarks.generators.wall_clock import WallClock
 from pytrickle.watermarks.instant import length
-from pytrickle.watermarks.newest import Newest
 from pytrickle.watermarks.percentile import exactly
-from pytrickle.watermarks.quantile import Quantile
-from pytrickle.watermarks.wall_clock import WallClock
 
 LATENESS = timedelta(seconds=1)
 WINDOW = 10_000

@@ -6,9 +6,9 @@ from collections import deque
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from pytrickle.watermarks.generators.metrics import Metrics, advancement_rate
+from pytrickle.watermarks.generators.validator import Validator
 from pytrickle.watermarks.instant import INFINITY, LOWEST, instant, microseconds
-from pytrickle.watermarks.metrics import Metrics, advancement_rate
-from pytrickle.watermarks.validator import Validator
 
 if TYPE_CHECKING:
     from pytrickle.watermarks.arrays import Counts, Mask

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from pytrickle.errors import InvalidArgument
-from pytrickle.watermarks.connections import Session, session
-from pytrickle.watermarks.frames import times
-from pytrickle.watermarks.generator import Generator, check_generator
+from pytrickle.watermarks.generators.generator import Generator, check_generator
 from pytrickle.watermarks.instant import parameter
+from pytrickle.watermarks.loading.connections import Session, session
+from pytrickle.watermarks.loading.frames import times
 
 Row = TypeVar("Row")
 Frame = TypeVar("Frame")

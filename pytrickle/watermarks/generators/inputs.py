@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from pytrickle.watermarks.generators.outliers import outliers
+from pytrickle.watermarks.generators.validator import Validator
 from pytrickle.watermarks.instant import FOREVER, INFINITY, microseconds
-from pytrickle.watermarks.outliers import outliers
-from pytrickle.watermarks.validator import Validator
 
 
 class InputState(StrEnum):

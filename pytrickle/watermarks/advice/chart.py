@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pytrickle.draw.length import length
 from pytrickle.errors import PackageMissing
-from pytrickle.watermarks.advice import Advice
-from pytrickle.watermarks.report import label, title
+from pytrickle.watermarks.advice.advise import Advice
+from pytrickle.watermarks.advice.report import label, title
 
 
 def draw_chart(advice: Advice, path: Path) -> None:

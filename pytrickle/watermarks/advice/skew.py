@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from pytrickle.errors import InvalidArgument, TooFewObservations
-from pytrickle.watermarks.advice import Advice, Loss, Subject, advise
+from pytrickle.watermarks.advice.advise import Advice, Loss, Subject, advise
+from pytrickle.watermarks.advice.distribution import Distribution
 from pytrickle.watermarks.arrays import column
-from pytrickle.watermarks.distribution import Distribution
 from pytrickle.watermarks.instant import Clock, microseconds, placed, utc_now
 
 WINDOW = 100_000

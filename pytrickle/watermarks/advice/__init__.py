@@ -1,0 +1,1 @@
+"""How long to wait for a source, learned from what happened before."""

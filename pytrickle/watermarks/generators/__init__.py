@@ -1,0 +1,1 @@
+"""Ways to find the watermark of a source from what it delivers."""

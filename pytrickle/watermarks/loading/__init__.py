@@ -1,0 +1,1 @@
+"""Loads that commit rows together with the watermark they allow."""
