@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from pytrickle.cli import (
+from pytrickle.cli.command import Dsn, Json, root_options
+from pytrickle.cli.commands import (
     advice,
     dag,
     freshness,
@@ -22,7 +23,6 @@ from pytrickle.cli import (
     stream_tables,
     watermarks,
 )
-from pytrickle.cli.command import Dsn, Json, root_options
 from pytrickle.cli.console import show_json_error
 
 app = typer.Typer(

@@ -14,8 +14,8 @@ import pytest
 from rich.console import Console
 
 from pytrickle.catalog.model import Dag, DagRow, RefreshGroupRow, WatermarkStatusRow
-from pytrickle.cli.picture import picture
-from pytrickle.cli.tree import tree
+from pytrickle.cli.show.picture import picture
+from pytrickle.cli.show.tree import tree
 from tests.unit.cli_recorder import NOON, Recorder, recording, run, table
 
 BEHIND = "shop.lines is 00:05:00 behind shop.orders, tolerance 00:00:30"

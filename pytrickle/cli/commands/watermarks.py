@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from pytrickle.cli import render, values
+from pytrickle.cli import values
 from pytrickle.cli.command import Invocation, command, root_options
+from pytrickle.cli.show import render
 
 app = typer.Typer(help="Watermarks of sources: how far each is complete.", no_args_is_help=True)
 app.callback()(root_options)

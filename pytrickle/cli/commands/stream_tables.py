@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pytrickle.cli import options, render
+from pytrickle.cli import options
 from pytrickle.cli.command import UNHEALTHY, Invocation, command
 from pytrickle.cli.console import progress
+from pytrickle.cli.show import render
 
 if TYPE_CHECKING:
     from pytrickle.client import Client

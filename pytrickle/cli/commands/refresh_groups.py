@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pytrickle.cli import render
 from pytrickle.cli.command import Invocation, command
+from pytrickle.cli.show import render
 
 app = typer.Typer(no_args_is_help=True, help="Stream tables refreshed together: create, drop, list.")
 fuses = typer.Typer()

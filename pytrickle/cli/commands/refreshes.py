@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pytrickle.cli import render
 from pytrickle.cli.command import Invocation, command
 from pytrickle.cli.console import progress, show, show_error, show_json, show_note
+from pytrickle.cli.show import render
 from pytrickle.errors import PytrickleError
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ import typer
 
 from pytrickle import migrate
 from pytrickle.catalog.model import Status, StreamTableStatus
-from pytrickle.cli import render, spark_probe, values
+from pytrickle.cli import spark_probe, values
 from pytrickle.cli.command import UNHEALTHY, Invocation, command
 from pytrickle.cli.console import progress
+from pytrickle.cli.show import render
 from pytrickle.config import Settings
 from pytrickle.db import connect
 from pytrickle.execute.java import find_java

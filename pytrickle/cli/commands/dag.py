@@ -60,7 +60,7 @@ def dag(
 
 def _file(graph: Dag, form: Format) -> bytes:
     if form is Format.PNG:
-        from pytrickle.cli.picture import picture
+        from pytrickle.cli.show.picture import picture
         from pytrickle.draw.png import png
 
         return png(picture(graph))
@@ -70,8 +70,8 @@ def _file(graph: Dag, form: Format) -> bytes:
 def _artist(form: Format) -> Callable[[Dag], RenderableType]:
     """Return what draws a graph as text."""
     # The library for graphs is loaded only where one is drawn.
-    from pytrickle.cli.picture import picture
-    from pytrickle.cli.tree import tree
+    from pytrickle.cli.show.picture import picture
+    from pytrickle.cli.show.tree import tree
     from pytrickle.draw.mermaid import mermaid
     from pytrickle.draw.svg import svg
 

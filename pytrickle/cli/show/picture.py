@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytrickle.catalog.model import Dag, DagRow, StreamTableStatus, WatermarkStatusRow
-from pytrickle.cli.render import state_of
+from pytrickle.cli.show.render import state_of
 from pytrickle.cli.values import length, moment, through
 from pytrickle.draw.picture import Band, Box, Picture, Tone
 

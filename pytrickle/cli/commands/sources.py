@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from pytrickle.catalog.limits import Limits
-from pytrickle.cli import render_sources as render
 from pytrickle.cli import values
 from pytrickle.cli.command import Invocation, command, root_options
+from pytrickle.cli.show import render_sources as render
 
 app = typer.Typer()
 source_app = typer.Typer(help="Sources: their gates, silence and part in what is filled.", no_args_is_help=True)

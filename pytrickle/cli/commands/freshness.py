@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from pytrickle.cli import render, values
+from pytrickle.cli import values
 from pytrickle.cli.command import Invocation, command
+from pytrickle.cli.commands.stream_tables import Name
 from pytrickle.cli.console import progress
-from pytrickle.cli.stream_tables import Name
+from pytrickle.cli.show import render
 
 app = typer.Typer()
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from rich.table import Table
 
 from pytrickle.catalog.late import EventTimeRow, LateRow, WatermarkMetrics
-from pytrickle.cli.columns import columns
+from pytrickle.cli.show.columns import columns
 from pytrickle.cli.values import length, moment
 
 _NONE = "-"

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from pytrickle.catalog.limits import tolerance_of_a_kind
-from pytrickle.cli import render, values
+from pytrickle.cli import values
 from pytrickle.cli.command import Invocation, command, root_options
-from pytrickle.cli.sources import IdleAfter, OnStaleChoice, StaleAfter, given_limits
+from pytrickle.cli.commands.sources import IdleAfter, OnStaleChoice, StaleAfter, given_limits
+from pytrickle.cli.show import render
 
 app = typer.Typer(help="Watermark groups: sources whose watermarks must agree.", no_args_is_help=True)
 app.callback()(root_options)

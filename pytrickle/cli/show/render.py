@@ -20,8 +20,8 @@ from pytrickle.catalog.model import (
     WatermarkRow,
     WatermarkStatusRow,
 )
-from pytrickle.cli import render_sources
-from pytrickle.cli.columns import columns
+from pytrickle.cli.show import render_sources
+from pytrickle.cli.show.columns import columns
 from pytrickle.cli.values import distance, length, moment, reached, through
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from pytrickle.cli import render_late as render
 from pytrickle.cli import values
 from pytrickle.cli.command import Invocation, command
-from pytrickle.cli.sources import Source, source_app
-from pytrickle.cli.watermarks import app as watermark_app
+from pytrickle.cli.commands.sources import Source, source_app
+from pytrickle.cli.commands.watermarks import app as watermark_app
+from pytrickle.cli.show import render_late as render
 
 app = typer.Typer()
 
