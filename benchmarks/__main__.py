@@ -20,8 +20,8 @@ from benchmarks.report import write_report
 from benchmarks.results import Results
 from benchmarks.scale import SCALES, Scale
 from benchmarks.server import debian_binaries, server_settings
-from pytrickle.client import Client
-from pytrickle.db import connect
+from pytrickle.client.client import Client
+from pytrickle.database import connect
 from pytrickle.demo.server import postgres_server
 
 console = Console(stderr=True)

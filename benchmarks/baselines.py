@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from benchmarks.data import Orders
-from pytrickle.db import JdbcTarget, jdbc_target
+from pytrickle.database import JdbcTarget, jdbc_target
 
 FETCH_SIZE = "10000"
 PARTITIONS = 8

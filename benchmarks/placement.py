@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 
 import pytrickle
 from benchmarks.server import debian_binaries, server_settings
-from pytrickle.client import Client
-from pytrickle.db import connect
+from pytrickle.client.client import Client
+from pytrickle.database import connect
 from pytrickle.demo.server import postgres_server
 from pytrickle.plan.spark import reads
 

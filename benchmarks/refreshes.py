@@ -7,7 +7,7 @@ import psycopg
 from benchmarks.baselines import refresh_materialized_view
 from benchmarks.clock import Timing, stopwatch
 from benchmarks.data import Orders
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 
 
 @dataclass(frozen=True, slots=True)

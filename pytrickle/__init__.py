@@ -19,14 +19,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AsOf": "pytrickle.past",
-    "Client": "pytrickle.client",
-    "RefreshResult": "pytrickle.computation",
-    "VerifyResult": "pytrickle.verify",
-    "as_of": "pytrickle.client",
-    "configure_spark_with_pytrickle": "pytrickle.execute.builder",
-    "connect": "pytrickle.client",
-    "install": "pytrickle.client",
+    "AsOf": "pytrickle.inspect.as_of",
+    "Client": "pytrickle.client.client",
+    "RefreshResult": "pytrickle.refresh.values",
+    "VerifyResult": "pytrickle.inspect.verify",
+    "as_of": "pytrickle.client.client",
+    "configure_spark_with_pytrickle": "pytrickle.compute.spark.builder",
+    "connect": "pytrickle.client.client",
+    "install": "pytrickle.client.client",
 }
 
 

@@ -12,8 +12,8 @@ OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 def main(archive: str) -> None:
     """Start Spark, let it join and group some rows, and keep what it loaded for that."""
     os.environ["SPARK_SUBMIT_OPTS"] = f"{OPTIONS} -XX:ArchiveClassesAtExit={archive} -Xlog:disable"
+    from pytrickle.compute.spark.session import build_session
     from pytrickle.config import Settings
-    from pytrickle.execute.session import build_session
 
     session = build_session(Settings(spark_master="local[2]"))
     java = session.sparkContext._gateway.proc

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import psycopg
 
-from pytrickle import migrate
+from pytrickle.catalog import install as migrate
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 import pytrickle
-from pytrickle.db import connect
+from pytrickle.database import connect
 from pytrickle.demo.loaders import load_order_lines, load_orders
 from pytrickle.demo.reports import SCHEMA, create_reports
 from pytrickle.demo.server import Server, embedded_binaries, postgres_server

@@ -18,8 +18,8 @@ import psycopg
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from pytrickle.catalog.definition import Definition
-from pytrickle.catalog.probe import server_probe
-from pytrickle.catalog.refresh import definition
+from pytrickle.catalog.server_probe import server_probe
+from pytrickle.catalog.stream_table import definition
 from pytrickle.plan.analysis import analyse
 from scripts.database import catalog
 

@@ -13,9 +13,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from pytrickle import migrate
+from pytrickle.catalog import install as migrate
 from pytrickle.config import Settings
-from pytrickle.db.types import register_infinity
+from pytrickle.database.adapters import register_infinity
 from tests.documents import ROOT
 from tests.repeats import first
 from tests.servers import NEWEST, OLDEST, Server
@@ -152,7 +152,7 @@ def every_empty_db(servers: Callable[[int], Server], request: pytest.FixtureRequ
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of the run, started when a test first asks for it."""
-    from pytrickle.execute.session import build_session
+    from pytrickle.compute.spark.session import build_session
 
     session = build_session(Settings(spark_master="local[2]"))
     session.conf.set("spark.sql.shuffle.partitions", "1")

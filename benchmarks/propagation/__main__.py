@@ -19,8 +19,8 @@ from benchmarks.propagation.report import write_report
 from benchmarks.propagation.topologies import BASE, LANES, Topology, topologies
 from benchmarks.propagation.wake import measure_wake
 from benchmarks.server import debian_binaries, server_settings
-from pytrickle.client import Client
-from pytrickle.db import connect
+from pytrickle.client.client import Client
+from pytrickle.database import connect
 from pytrickle.demo.server import postgres_server
 
 ROWS, CHANGES = 100_000, 10

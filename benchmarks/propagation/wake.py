@@ -7,7 +7,7 @@ from time import monotonic
 import psycopg
 
 import pytrickle
-from pytrickle.db import connect
+from pytrickle.database import connect
 
 POLL = 60.0
 ADVANCES = 20

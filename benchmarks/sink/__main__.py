@@ -13,9 +13,9 @@ from benchmarks.conditions import conditions
 from benchmarks.server import debian_binaries, server_settings
 from benchmarks.sink.measure import Bench, measure
 from benchmarks.sink.report import write_report
-from pytrickle.db import connect
+from pytrickle.compute.spark.session import build_session
+from pytrickle.database import connect
 from pytrickle.demo.server import postgres_server
-from pytrickle.execute.session import build_session
 
 console = Console(stderr=True)
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from benchmarks.clock import Timing, stopwatch
-from pytrickle.db import jdbc_target
+from pytrickle.database import jdbc_target
 from pytrickle.streaming import PostgresSinkSource, postgres_sink
 from pytrickle.watermarks import event_time
 

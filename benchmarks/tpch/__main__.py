@@ -17,8 +17,8 @@ from benchmarks.tpch.measure import Measurement
 from benchmarks.tpch.queries import read_queries
 from benchmarks.tpch.report import write_report
 from benchmarks.tpch.results import Results
-from pytrickle.client import Client
-from pytrickle.db import connect
+from pytrickle.client.client import Client
+from pytrickle.database import connect
 from pytrickle.demo.server import postgres_server
 
 DEFAULT_ORDERS = 300_000

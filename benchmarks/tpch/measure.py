@@ -11,7 +11,7 @@ from benchmarks.clock import stopwatch
 from benchmarks.tpch.database import Database
 from benchmarks.tpch.queries import Query
 from benchmarks.tpch.results import Figures
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 from pytrickle.errors import PytrickleError
 
 Report = Callable[[str], None]

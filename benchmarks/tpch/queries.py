@@ -7,8 +7,8 @@ import psycopg
 from psycopg import sql
 
 from benchmarks.tpch.database import SHARED
-from pytrickle.client import Client
-from pytrickle.computation import RefreshResult
+from pytrickle.client.client import Client
+from pytrickle.refresh.values import RefreshResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
-from pytrickle.apply.accumulate import (
+from pytrickle.apply.aggregate_state import (
     AFTER,
     BEFORE,
     accumulate,
@@ -14,15 +14,15 @@ from pytrickle.apply.accumulate import (
     stage_like_state,
     state_table,
 )
-from pytrickle.apply.claim import Commitment, claim, closed_through, record, store_frontiers
-from pytrickle.apply.staging import CHANGES, CONTENT, INCREMENTS, INPUT, KEYED, create_like, load_rows, run
-from pytrickle.apply.top import body_table, create_body, show_top
-from pytrickle.apply.windows import Windows, close_windows, create_open, index_ends, withhold, withhold_whole
-from pytrickle.apply.zset import Storage, apply_changes, create_changes, difference, index_rows, stage_changes
+from pytrickle.apply.closed_windows import Windows, close_windows, create_open, index_ends, withhold, withhold_whole
+from pytrickle.apply.ledger import Commitment, claim, closed_through, record, store_frontiers
+from pytrickle.apply.limit import body_table, create_body, show_top
+from pytrickle.apply.rows import Storage, apply_changes, create_changes, difference, index_rows, stage_changes
+from pytrickle.apply.staged_rows import CHANGES, CONTENT, INCREMENTS, INPUT, KEYED, create_like, load_rows, run
+from pytrickle.compute.staged import Staged
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.refresh_plan import RefreshPlan, Stage, input_layout
-from pytrickle.staged import Staged
 
 
 @dataclass(frozen=True, slots=True)

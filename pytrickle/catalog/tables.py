@@ -1,9 +1,10 @@
 """SQLAlchemy Core metadata of the catalog tables, of which plain statements are made.
 
 A test holds that it is what is installed. Some statements are text and spell what they read for themselves: those that
-are mostly casts, jsonb, whole rows or system catalogs (``catalog.refresh``, ``catalog.stamp``, ``catalog.evidence``,
-``scheduler.prepare``), those that are made around a cut or a defining query (``apply.claim``, ``apply.windows``,
-``verify``), a lock (``scheduler.daemon``), and the record of a script (``migrate``), which is also printed.
+are mostly casts, jsonb, whole rows or system catalogs (``catalog.stream_table``, ``catalog.definition_stamp``,
+``catalog.past_refreshes``, ``schedule.health``), those that are made around a cut or a defining query
+(``apply.ledger``, ``apply.closed_windows``, ``inspect.verify``), a lock (``schedule.daemon``), and the record of a
+script (``catalog.install``), which is also printed.
 """
 
 from sqlalchemy import (

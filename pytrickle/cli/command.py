@@ -17,7 +17,7 @@ from pytrickle.cli.console import show, show_error, show_json, show_warning
 from pytrickle.errors import NotYet, PytrickleError
 
 if TYPE_CHECKING:
-    from pytrickle.client import Client
+    from pytrickle.client.client import Client
 
 UNHEALTHY = 3
 
@@ -101,7 +101,7 @@ def _warn_of_password(invocation: Invocation) -> None:
     """Say on stderr, once for a command, that a password in an argument is no secret on this machine."""
     if not invocation.dsn:
         return
-    from pytrickle.db import has_secret
+    from pytrickle.database import has_secret
 
     if has_secret(invocation.dsn):
         show_warning(

@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from pytrickle.draw.length import length as length
+from pytrickle.durations import length as length
 
 _UNITS = {
     "ms": timedelta(milliseconds=1),

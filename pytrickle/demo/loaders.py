@@ -12,7 +12,7 @@ from multiprocessing.synchronize import Event
 
 import psycopg
 
-from pytrickle.db import connect
+from pytrickle.database import connect
 from pytrickle.demo.shop import Shop
 from pytrickle.errors import PytrickleError
 

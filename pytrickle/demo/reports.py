@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import psycopg
 
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 from pytrickle.errors import ConfigError, UnknownStreamTable, UnknownWatermarkGroup
 
 SCHEMA = "pytrickle_demo"

@@ -15,15 +15,15 @@ from rich.console import Console
 from rich.live import Live
 
 import pytrickle
-from pytrickle.client import Client
-from pytrickle.computation import RefreshResult
-from pytrickle.db import connect
+from pytrickle.client.client import Client
+from pytrickle.database import connect
 from pytrickle.demo.checks import Observer, Tally, broken_promises
 from pytrickle.demo.loaders import running_loaders
 from pytrickle.demo.reports import MODES, create_reports, drop_reports, report_name
 from pytrickle.demo.screen import live_view, plain_lines, summary
 from pytrickle.demo.server import postgres_server
 from pytrickle.demo.shop import Shop
+from pytrickle.refresh.values import RefreshResult
 
 LOOK_EVERY = timedelta(seconds=0.5)
 SPEAK_EVERY = timedelta(seconds=5)

@@ -7,7 +7,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from pytrickle.catalog.model import Status, StreamTableStatus, WatermarkRow, WatermarkStatusRow
+from pytrickle.catalog.reports import Status, StreamTableStatus, WatermarkRow, WatermarkStatusRow
 from pytrickle.demo.checks import Tally
 from pytrickle.demo.reports import GROUP, MODES, SOURCES, report_name
 

@@ -18,7 +18,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner
 
-from pytrickle import migrate
+from pytrickle.catalog import install as migrate
 from pytrickle.cli import app
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client

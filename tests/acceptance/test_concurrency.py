@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 import pytrickle
+from pytrickle.compute.engine import LazyEngine
 from pytrickle.plan import refresh_plan
-from pytrickle.spark import LazyEngine
 from tests.acceptance.conftest import Shop
 from tests.repeats import first
 from tests.waiting import wait_for

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import pytrickle
+from pytrickle.compute.staged import Staged
 from pytrickle.errors import CycleDetected, FixpointNotReached
-from pytrickle.staged import Staged
 from tests.acceptance.companies import CONTROL, EXPECTED, INHERITED, Group, companies, create
 from tests.acceptance.conftest import assert_explained
 from tests.conftest import Database

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytrickle.errors import InvalidArgument
-from pytrickle.scheduler.record import SUSPEND_AFTER
+from pytrickle.schedule.outcomes import SUSPEND_AFTER
 from tests.acceptance.conftest import Shop
 
 WAIT = "extract(epoch FROM retry_at - clock_timestamp())"

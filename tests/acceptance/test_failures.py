@@ -11,7 +11,7 @@ import pytest
 
 import pytrickle
 from pytrickle import errors
-from pytrickle.catalog import session
+from pytrickle.catalog import session_settings
 from pytrickle.errors import PytrickleError
 from tests.acceptance.conftest import Shop, assert_explained
 from tests.conftest import Database
@@ -134,7 +134,7 @@ ENDED: dict[str, tuple[str, type[PytrickleError]]] = {
 def test_server_gone_in_mid_refresh_is_an_error_and_the_next_refresh_is_fine(
     shop: Shop, obstacle: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "PATIENCE", "60s")
+    monkeypatch.setattr(session_settings, "PATIENCE", "60s")
     application, kind = ENDED[obstacle]
     shop.db.execute(SLOW)
     shop.pt.create_stream_table("report", "SELECT id, slowly(amount) AS amount FROM orders")

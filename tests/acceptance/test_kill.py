@@ -18,7 +18,7 @@ from tests.waiting import wait_for, wait_until_blocked
 REFRESHER = """
 import sys, pytrickle
 from pytrickle.catalog import session
-from pytrickle.db import patience
+from pytrickle.database import patience
 patience.PATIENCE = session.PATIENCE = "60s"
 with pytrickle.connect(sys.argv[1], spark_master="local[1]", direct_delta_rows=0) as client:
     client.tick()

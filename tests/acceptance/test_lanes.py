@@ -10,7 +10,7 @@ from threading import Event, get_ident
 import pytest
 
 import pytrickle
-from pytrickle.catalog import session
+from pytrickle.catalog import session_settings
 from pytrickle.errors import ConnectionLost
 from tests.acceptance.conftest import Shop, at
 from tests.waiting import PATIENCE, wait_for, wait_until_blocked
@@ -28,7 +28,7 @@ TABLES = {
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a refresh wait for the locks by which these tests stop it for as long as they want."""
-    monkeypatch.setattr(session, "PATIENCE", "60s")
+    monkeypatch.setattr(session_settings, "PATIENCE", "60s")
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from pytrickle import migrate
-from pytrickle.client import Client
+from pytrickle.catalog import install as migrate
+from pytrickle.client.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 

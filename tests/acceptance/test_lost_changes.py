@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from pytrickle.catalog import refresh as catalog
-from pytrickle.catalog.evidence import evidence
+from pytrickle.catalog import stream_table as catalog
+from pytrickle.catalog.past_refreshes import evidence
 from tests.acceptance.conftest import Shop, advance
 
 PLAIN = "SELECT customer, amount FROM sales"

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from pytrickle import planner
-from pytrickle.catalog import refresh as catalog
-from pytrickle.client import Client
+from pytrickle.catalog import stream_table as catalog
+from pytrickle.client.client import Client
 from pytrickle.errors import Defect, NotDifferentiable
 from pytrickle.plan import analysis
+from pytrickle.refresh import planner
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 

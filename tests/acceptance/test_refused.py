@@ -10,7 +10,8 @@ import psycopg
 import pytest
 
 import pytrickle
-from pytrickle import errors, migrate
+from pytrickle import errors
+from pytrickle.catalog import install as migrate
 from pytrickle.errors import PytrickleError
 from tests.acceptance.conftest import Shop, advance, assert_explained
 from tests.conftest import Database

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import pytrickle
-from pytrickle.scheduler.moments import work_out_moments
+from pytrickle.schedule.due import work_out_moments
 from tests.acceptance.conftest import JOIN, ORDERS, Shop, misalign, status
 
 COUNTED = "SELECT count(*) AS n FROM {}"

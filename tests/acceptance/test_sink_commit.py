@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from pytrickle.errors import InvalidArgument, StagingFailed
-from pytrickle.execute.sink.commit import commit_batch
-from pytrickle.execute.sink.stage import Part, Target
+from pytrickle.streaming.sink.commit import commit_batch
+from pytrickle.streaming.sink.stage import Part, Target
 from pytrickle.watermarks import event_time
 from tests.conftest import Database
 

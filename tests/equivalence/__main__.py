@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 
 import pytrickle
-from pytrickle import migrate
-from pytrickle.client import Client
+from pytrickle.catalog import install as migrate
+from pytrickle.client.client import Client
 from pytrickle.config import Settings
 from tests.conftest import TEMPLATE, Database
 from tests.equivalence.grammar import CORE, WHOLE
@@ -40,7 +40,7 @@ def _session(wanted: bool) -> Iterator[Any]:
     if not wanted:
         yield None
         return
-    from pytrickle.execute.session import build_session
+    from pytrickle.compute.spark.session import build_session
 
     session = build_session(Settings(spark_master="local[2]"))
     session.conf.set("spark.sql.shuffle.partitions", "1")

@@ -9,13 +9,13 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 
-from pytrickle.client import Client
+from pytrickle.client.client import Client
+from pytrickle.compute.staged import Staged
 from pytrickle.config import Settings
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.refresh_plan import Reading, RefreshPlan
 from pytrickle.plan.spark.reads import Frame, SparkLeaf
 from pytrickle.plan.spark.terms import SparkTerm
-from pytrickle.staged import Staged
 
 Row = dict[str, Any]
 

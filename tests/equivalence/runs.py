@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 from pytrickle.plan.spark import reads
 from tests.conftest import Database
 from tests.equivalence.grammar import CORE, Grammar

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import pytest
 
 import pytrickle.plan.auto
-import pytrickle.planner
-from pytrickle.catalog.evidence import KEPT, evidence
-from pytrickle.catalog.refresh import resolve_name, stream_table
-from pytrickle.client import Client
+import pytrickle.refresh.planner
+from pytrickle.catalog.past_refreshes import KEPT, evidence
+from pytrickle.catalog.stream_table import resolve_name, stream_table
+from pytrickle.client.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import LocalEngine, local_client
 from tests.equivalence.oracle import differences
@@ -131,7 +131,7 @@ def test_a_chosen_whole_refresh_stops_at_the_cut(world: World) -> None:
 
 @pytest.mark.parametrize("mode", ["DIFFERENTIAL", "FULL"])
 def test_other_modes_leave_nothing_to_choose(world: World, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pytrickle.planner, "evidence", _never)
+    monkeypatch.setattr(pytrickle.refresh.planner, "evidence", _never)
     create(world, refresh_mode=mode)
     for statement in (MANY, FEW[0]):
         world.db.execute(statement)
@@ -141,8 +141,8 @@ def test_other_modes_leave_nothing_to_choose(world: World, mode: str, monkeypatc
 
 def test_few_changes_pay_no_query_for_the_choice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     create(world)
-    monkeypatch.setattr(pytrickle.planner, "evidence", _never)
-    monkeypatch.setattr(pytrickle.planner, "SLOW", 3600.0)
+    monkeypatch.setattr(pytrickle.refresh.planner, "evidence", _never)
+    monkeypatch.setattr(pytrickle.refresh.planner, "SLOW", 3600.0)
     for statement in FEW:
         world.db.execute(statement)
         world.tick()
@@ -182,7 +182,7 @@ def test_the_past_decides(world: World) -> None:
 
 def test_few_changes_that_took_long_are_taken_in_another_way(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     # Every refresh is remembered as slow, whatever this machine takes, and every source counts as large.
-    monkeypatch.setattr(pytrickle.planner, "SLOW", 0.0)
+    monkeypatch.setattr(pytrickle.refresh.planner, "SLOW", 0.0)
     monkeypatch.setattr(pytrickle.plan.auto, "LARGE", 0)
     create(world, ("joined",))
     few = "UPDATE a SET v = v + 1 WHERE id IN (7, 8)"

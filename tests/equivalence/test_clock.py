@@ -1,6 +1,6 @@
 """Q8: what depends on the clock changes although nothing was captured."""
 
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.waiting import wait_for

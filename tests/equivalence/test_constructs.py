@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences

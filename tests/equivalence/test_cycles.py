@@ -8,7 +8,7 @@ from random import Random
 import psycopg
 import pytest
 
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 from pytrickle.errors import QueryRefused
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client

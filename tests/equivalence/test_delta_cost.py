@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from psycopg import sql
 
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 from pytrickle.plan.algebra.relation import operations, relids
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place
 from tests.conftest import Database

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pytrickle
-from pytrickle.execute.run import SparkEngine
+from pytrickle.compute.spark.run import SparkEngine
 from pytrickle.plan.placement import Place
 from pytrickle.plan.refresh_plan import RefreshPlan
 from tests.conftest import Database

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 from tests.equivalence.strangers.play import Player
 from tests.equivalence.strangers.played import Played
 from tests.servers import OLDEST, Server

@@ -4,7 +4,7 @@ The physical order of the rows changes between two refreshes. A table that break
 that it should delete, or differ from a table that is computed afresh.
 """
 
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences

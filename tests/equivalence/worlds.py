@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 from pytrickle.errors import PytrickleError, QueryRefused
 from tests.conftest import Database
 from tests.equivalence.grammar import CORE, WHOLE

@@ -6,7 +6,7 @@ time of processing.
 
 from random import Random
 
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 from tests.conftest import Database
 from tests.equivalence.workload import Workload
 from tests.nexmark.house import QUERIES, House

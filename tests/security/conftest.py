@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from pytrickle import migrate
+from pytrickle.catalog import install as migrate
 from tests.conftest import Database, fresh
 from tests.security.roles import ORDERS, House, owner_of_a_catalog
 from tests.servers import NEWEST, OLDEST, Server

@@ -9,7 +9,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from pytrickle import migrate
+from pytrickle.catalog import install as migrate
 from tests.conftest import Database
 
 Session = psycopg.Connection[Any]

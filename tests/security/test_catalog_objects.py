@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytrickle import migrate
+from pytrickle.catalog import install as migrate
 from tests.security.attempts import catalog, stopped
 from tests.security.roles import House, ask
 from tests.servers import binaries

@@ -10,7 +10,7 @@ import pytest
 from psycopg import sql
 
 import pytrickle
-from pytrickle import migrate
+from pytrickle.catalog import install as migrate
 from pytrickle.errors import InsufficientPrivilege, MigrationError
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytrickle import migrate
+from pytrickle.catalog import install as migrate
 from pytrickle.errors import InsufficientPrivilege, MigrationError
 from tests.conftest import Database
 from tests.security.roles import House, ask

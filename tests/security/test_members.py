@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytrickle import migrate
+from pytrickle.catalog import install as migrate
 from pytrickle.errors import PytrickleError
 from tests.equivalence.local_engine import local_client
 from tests.security.attempts import catalog, stopped

@@ -7,7 +7,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 import pytrickle
-from pytrickle import migrate
+from pytrickle.catalog import install as migrate
 from pytrickle.errors import InsufficientPrivilege
 from tests.equivalence.local_engine import local_client
 from tests.security.roles import House, Session, ask

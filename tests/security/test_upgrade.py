@@ -9,8 +9,8 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from pytrickle import migrate
-from pytrickle.migrate import Script
+from pytrickle.catalog import install as migrate
+from pytrickle.catalog.install import Script
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.security.roles import Session

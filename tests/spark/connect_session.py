@@ -8,7 +8,7 @@ import psycopg
 from pyspark.sql import SparkSession
 
 import pytrickle
-from pytrickle.execute.java import find_jdbc_jar
+from pytrickle.compute.spark.java import find_jdbc_jar
 
 os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-class-path {find_jdbc_jar()} --conf spark.ui.enabled=false pyspark-shell"
 

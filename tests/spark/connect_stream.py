@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.connect.streaming.query import StreamingQuery
 from pyspark.sql.connect.streaming.readwriter import DataStreamWriter
 
-from pytrickle.execute.java import find_jdbc_jar
+from pytrickle.compute.spark.java import find_jdbc_jar
 from tests.spark.streams import FORMS, Stream
 
 os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-class-path {find_jdbc_jar()} --conf spark.ui.enabled=false pyspark-shell"

@@ -16,8 +16,8 @@ import psycopg
 from pyspark.sql import DataFrame, SparkSession
 
 import pytrickle
-from pytrickle.db import connect, jdbc_target
-from pytrickle.execute.jdbc import PinnedReader
+from pytrickle.compute.spark.jdbc import PinnedReader
+from pytrickle.database import connect, jdbc_target
 from pytrickle.streaming import PostgresSinkSource, postgres_sink
 
 PAGES = ("SQL/", "environment/", "jobs/", "stages/", "executors/", "SQL/execution/?id=0", "SQL/execution/?id=1",

@@ -4,8 +4,8 @@ takes its Spark along."""
 import sys
 from pathlib import Path
 
+from pytrickle.compute.spark.session import build_session
 from pytrickle.config import Settings
-from pytrickle.execute.session import build_session
 from tests.spark.streams import LATENESS, Stream
 
 

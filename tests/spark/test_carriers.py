@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytrickle.catalog.definition import Definition, Source, SourceColumn, Window
-from pytrickle.db import exported_snapshot, jdbc_target
-from pytrickle.execute.dataframes import Frames
-from pytrickle.execute.jdbc import PinnedReader
+from pytrickle.compute.spark.dataframes import Frames
+from pytrickle.compute.spark.jdbc import PinnedReader
+from pytrickle.database import exported_snapshot, jdbc_target
 from pytrickle.plan.algebra.relation import Equality, Expr, Join, Predicate, Project, Scan
 from pytrickle.plan.placement import TEXTUAL
 from pytrickle.plan.postgres.consolidate import WEIGHT

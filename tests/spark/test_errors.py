@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytrickle.db import exported_snapshot, jdbc_target
+from pytrickle.compute.spark.jdbc import PinnedReader
+from pytrickle.compute.spark.run import translated
+from pytrickle.database import exported_snapshot, jdbc_target
 from pytrickle.errors import EvaluationFailed, SparkFailed
-from pytrickle.execute.jdbc import PinnedReader
-from pytrickle.execute.run import translated
 from tests.conftest import Database
 
 if TYPE_CHECKING:

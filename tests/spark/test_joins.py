@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pytrickle
-from pytrickle.client import Client
-from pytrickle.execute import dataframes
-from pytrickle.execute.jdbc import PinnedReader
+from pytrickle.client.client import Client
+from pytrickle.compute.spark import dataframes
+from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.plan.placement import Place
 from tests.conftest import Database
 from tests.equivalence.oracle import differences

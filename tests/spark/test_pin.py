@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytrickle.db import Snapshot, exported_snapshot, jdbc_target
-from pytrickle.execute.jdbc import FETCH_SIZE, PinnedReader, ctid_ranges
+from pytrickle.compute.spark.jdbc import FETCH_SIZE, PinnedReader, ctid_ranges
+from pytrickle.database import Snapshot, exported_snapshot, jdbc_target
 from pytrickle.plan.spark.reads import CTID
 from tests.conftest import Database
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pytrickle
-from pytrickle.db import exported_snapshot, jdbc_target, jdbc_text
-from pytrickle.execute.jdbc import PinnedReader
+from pytrickle.compute.spark.jdbc import PinnedReader
+from pytrickle.database import exported_snapshot, jdbc_target, jdbc_text
 from tests.conftest import Database
 from tests.equivalence.oracle import differences
 

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from pytrickle.migrate import install
+from pytrickle.catalog.install import install
 from tests.certificates import make_certificates
 from tests.documents import ROOT
 from tests.servers import OLDEST, Server

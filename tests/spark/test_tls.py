@@ -12,11 +12,11 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from pytrickle.db import JdbcTarget, connect, jdbc_target
-from pytrickle.db.jdbc_tls import tls_properties
+from pytrickle.compute.spark.jdbc import FETCH_SIZE
+from pytrickle.compute.spark.run import translated
+from pytrickle.database import JdbcTarget, connect, jdbc_target
+from pytrickle.database.jdbc_tls import tls_properties
 from pytrickle.errors import ConfigError, ConnectionLost, SparkFailed
-from pytrickle.execute.jdbc import FETCH_SIZE
-from pytrickle.execute.run import translated
 from tests.certificates import KEY_PASSWORD, make_certificates
 from tests.servers import OLDEST, Server
 

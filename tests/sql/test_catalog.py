@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytrickle import migrate
+from pytrickle.catalog import install as migrate
 from tests.conftest import Database
 from tests.sql.checks import refused
 

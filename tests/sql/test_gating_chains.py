@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.sql.checks import create, decide

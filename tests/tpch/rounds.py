@@ -2,7 +2,7 @@
 
 from random import Random
 
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 from tests.conftest import Database
 from tests.equivalence.workload import Workload
 from tests.tpch.shop import QUERIES, Shop

@@ -10,7 +10,7 @@ from benchmarks.tpch.measure import Measurement
 from benchmarks.tpch.queries import Query, read_queries
 from benchmarks.tpch.report import write_report
 from benchmarks.tpch.results import Results
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import pytrickle
-from pytrickle.catalog.model import StreamTableStatus
+from pytrickle.catalog.reports import StreamTableStatus
 from pytrickle.cli import app
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

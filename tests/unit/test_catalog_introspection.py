@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from pytrickle.catalog import introspection, late, model
-from pytrickle.db import engine
+from pytrickle.catalog import late_reports, read_reports, reports
+from pytrickle.database import engine
 from pytrickle.errors import InvalidArgument, NotInstalled, UnknownStreamTable
 from tests.conftest import Database
 
@@ -50,18 +50,18 @@ def shop(every_db: Database) -> Database:
 
 
 def test_an_empty_catalog_is_reported_as_empty(catalog: Connection) -> None:
-    state = introspection.status(catalog)
+    state = read_reports.status(catalog)
     assert (state.stream_tables, state.groups, state.watermarks) == ((), (), ())
-    assert introspection.watermark_groups(catalog) == ()
-    assert introspection.history(catalog) == ()
-    assert introspection.dependencies(catalog) == ()
+    assert read_reports.watermark_groups(catalog) == ()
+    assert read_reports.history(catalog) == ()
+    assert read_reports.dependencies(catalog) == ()
     catalog.rollback()
-    graph = introspection.dag(catalog)
+    graph = read_reports.dag(catalog)
     assert (graph.relations, graph.stream_tables, graph.groups) == ((), (), ())
 
 
 def test_watermarks_arrive_typed_and_ordered(shop: Database, catalog: Connection) -> None:
-    lines, orders = introspection.watermarks(catalog)
+    lines, orders = read_reports.watermarks(catalog)
     assert (lines.source, orders.source) == ('public."order Lines"', "public.orders")
     assert (orders.watermark, orders.advanced_by) == (NOON, "postgres")
     assert orders.advanced_at <= orders.last_seen_at
@@ -70,24 +70,24 @@ def test_watermarks_arrive_typed_and_ordered(shop: Database, catalog: Connection
 
 def test_an_exhausted_source_is_datetime_max(shop: Database, catalog: Connection) -> None:
     shop.execute("SELECT pgtrickle.advance_watermark('orders', 'infinity')")
-    assert introspection.watermarks(catalog)[1].watermark == FOREVER
-    assert introspection.watermark_history(catalog, "orders")[0].watermark == FOREVER
+    assert read_reports.watermarks(catalog)[1].watermark == FOREVER
+    assert read_reports.watermark_history(catalog, "orders")[0].watermark == FOREVER
 
 
 def test_watermark_history_is_newest_first(shop: Database, catalog: Connection) -> None:
-    entries = introspection.watermark_history(catalog, "public.orders")
+    entries = read_reports.watermark_history(catalog, "public.orders")
     assert [entry.watermark for entry in entries] == [NOON, NOON - timedelta(hours=1)]
-    assert introspection.watermark_history(catalog, '"order Lines"')[0].advanced_by == "postgres"
+    assert read_reports.watermark_history(catalog, '"order Lines"')[0].advanced_by == "postgres"
 
 
 def test_groups_hold_their_sources_as_a_tuple(shop: Database, catalog: Connection) -> None:
-    (group,) = introspection.watermark_groups(catalog)
+    (group,) = read_reports.watermark_groups(catalog)
     assert group.sources == ("public.orders", 'public."order Lines"')
     assert (group.group_name, group.tolerance) == ("pipeline", timedelta(minutes=1))
 
 
 def test_status_says_which_group_is_apart_and_which_table_waits_for_it(shop: Database, catalog: Connection) -> None:
-    state = introspection.status(catalog)
+    state = read_reports.status(catalog)
     (group,), (table,) = state.groups, state.stream_tables
     assert (group.aligned, group.lag, group.min_watermark) == (False, timedelta(minutes=5), NOON - timedelta(minutes=5))
     assert "order Lines" in (group.waiting_for or "")
@@ -97,14 +97,14 @@ def test_status_says_which_group_is_apart_and_which_table_waits_for_it(shop: Dat
 
 
 def test_status_is_one_snapshot(shop: Database, catalog: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    read_groups = introspection.watermark_status
+    read_groups = read_reports.watermark_status
 
     def advance_in_between(connection: Connection) -> Any:
         shop.execute("SELECT pgtrickle.advance_watermark('orders', %s)", NOON + timedelta(hours=1))
         return read_groups(connection)
 
-    monkeypatch.setattr(introspection, "watermark_status", advance_in_between)
-    state = introspection.status(catalog)
+    monkeypatch.setattr(read_reports, "watermark_status", advance_in_between)
+    state = read_reports.status(catalog)
     assert state.groups[0].max_watermark == NOON
     assert {row.watermark for row in state.watermarks} == {NOON, NOON - timedelta(minutes=5)}
     assert abs(datetime.now(UTC) - state.as_of) < timedelta(minutes=1)
@@ -117,17 +117,17 @@ def test_history_is_newest_first_and_limited(shop: Database, catalog: Connection
         " SELECT pgt_id, 'FULL', 'COMPLETED', 'MANUAL', n::text, now(), now(), n, 0"
         " FROM pgtrickle.pgt_stream_tables, generate_series(1, 3) AS n"
     )
-    rows = introspection.history(catalog, "report", 2)
+    rows = read_reports.history(catalog, "report", 2)
     assert [(row.stream_table, row.rows_inserted) for row in rows] == [("public.report", 3), ("public.report", 2)]
-    assert len(introspection.history(catalog)) == 3
+    assert len(read_reports.history(catalog)) == 3
 
 
 def test_dependencies_name_what_a_table_reads(shop: Database, catalog: Connection) -> None:
-    assert {row.source for row in introspection.dependencies(catalog)} == {"public.orders", 'public."order Lines"'}
+    assert {row.source for row in read_reports.dependencies(catalog)} == {"public.orders", 'public."order Lines"'}
 
 
 def test_the_graph_has_relations_tables_and_groups_in_one_snapshot(shop: Database, catalog: Connection) -> None:
-    graph = introspection.dag(catalog)
+    graph = read_reports.dag(catalog)
     rows = {row.relation: row for row in graph.relations}
     assert rows["public.report"].reads == ('public."order Lines"', "public.orders")
     assert rows["public.orders"].watermark_groups == ("pipeline",)
@@ -136,29 +136,29 @@ def test_the_graph_has_relations_tables_and_groups_in_one_snapshot(shop: Databas
 
 
 def test_the_graph_is_one_snapshot(shop: Database, catalog: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    read_groups = introspection.watermark_status
+    read_groups = read_reports.watermark_status
 
     def advance_in_between(connection: Connection) -> Any:
         shop.execute("SELECT pgtrickle.advance_watermark('orders', %s)", NOON + timedelta(hours=1))
         return read_groups(connection)
 
-    monkeypatch.setattr(introspection, "watermark_status", advance_in_between)
-    assert introspection.dag(catalog).groups[0].max_watermark == NOON
+    monkeypatch.setattr(read_reports, "watermark_status", advance_in_between)
+    assert read_reports.dag(catalog).groups[0].max_watermark == NOON
 
 
 def test_unknown_names_are_typed_errors(shop: Database, catalog: Connection) -> None:
     with pytest.raises(InvalidArgument, match="nowhere") as unknown_table:
-        introspection.watermark_history(catalog, "nowhere")
+        read_reports.watermark_history(catalog, "nowhere")
     assert unknown_table.value.sqlstate == "42P01"
     catalog.rollback()
     with pytest.raises(UnknownStreamTable, match="nowhere"):
-        introspection.history(catalog, "nowhere")
+        read_reports.history(catalog, "nowhere")
 
 
 def test_a_database_without_catalog_says_so(empty_db: Database) -> None:
     for connection in open_catalog(empty_db.dsn):
         with pytest.raises(NotInstalled):
-            introspection.status(connection)
+            read_reports.status(connection)
 
 
 RESULT_COLUMNS = """
@@ -170,17 +170,17 @@ RESULT_COLUMNS = """
 @pytest.mark.parametrize(
     ("function", "row"),
     [
-        ("watermarks", model.WatermarkRow),
-        ("watermark_history", model.HistoryEntry),
-        ("watermark_groups", model.WatermarkGroupRow),
-        ("watermark_status", model.WatermarkStatusRow),
-        ("pgt_status", model.StreamTableStatus),
-        ("refresh_history", model.HistoryRow),
-        ("dependency_tree", model.DependencyRow),
-        ("dag", model.DagRow),
-        ("event_times", late.EventTimeRow),
-        ("late_rows", late.LateRow),
-        ("watermark_metrics", late.WatermarkMetrics),
+        ("watermarks", reports.WatermarkRow),
+        ("watermark_history", reports.HistoryEntry),
+        ("watermark_groups", reports.WatermarkGroupRow),
+        ("watermark_status", reports.WatermarkStatusRow),
+        ("pgt_status", reports.StreamTableStatus),
+        ("refresh_history", reports.HistoryRow),
+        ("dependency_tree", reports.DependencyRow),
+        ("dag", reports.DagRow),
+        ("event_times", late_reports.EventTimeRow),
+        ("late_rows", late_reports.LateRow),
+        ("watermark_metrics", late_reports.WatermarkMetrics),
     ],
 )
 def test_the_fields_of_a_value_are_the_columns_of_its_function(db: Database, function: str, row: type) -> None:

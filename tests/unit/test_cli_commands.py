@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytrickle.catalog.model import HistoryRow, Status, StreamTableStatus, WatermarkRow, WatermarkStatusRow
+from pytrickle.catalog.reports import HistoryRow, Status, StreamTableStatus, WatermarkRow, WatermarkStatusRow
 from pytrickle.cli.console import console
 from pytrickle.errors import ConnectionLost, PytrickleError
 from tests.unit.cli_recorder import NOON, Explained, Recorder, Result, Verification, recording, run, table

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from pytrickle.catalog.model import Dag, DagRow, RefreshGroupRow, WatermarkStatusRow
+from pytrickle.catalog.reports import Dag, DagRow, RefreshGroupRow, WatermarkStatusRow
 from pytrickle.cli.show.picture import picture
 from pytrickle.cli.show.tree import tree
 from tests.unit.cli_recorder import NOON, Recorder, recording, run, table

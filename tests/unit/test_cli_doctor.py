@@ -13,12 +13,12 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from pytrickle import migrate
+from pytrickle.catalog import install as migrate
+from pytrickle.compute.spark.java import find_java
 from pytrickle.errors import JdbcDriverMissing, SparkFailed
-from pytrickle.execute.java import find_java
-from pytrickle.monitor import server
-from pytrickle.monitor.check import Check, attempt
-from pytrickle.monitor.doctor import Probes, examine
+from pytrickle.inspect.doctor import server
+from pytrickle.inspect.doctor.check import Check, attempt
+from pytrickle.inspect.doctor.examine import Probes, examine
 from tests.conftest import Database
 from tests.repeats import on_both_servers
 

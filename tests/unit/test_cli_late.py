@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from pytrickle.catalog.late import EventTimeRow, LateRow, WatermarkMetrics
+from pytrickle.catalog.late_reports import EventTimeRow, LateRow, WatermarkMetrics
 from tests.conftest import Database
 from tests.unit.cli_recorder import NOON, Recorder, recording, run
 

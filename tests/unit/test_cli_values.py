@@ -8,7 +8,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytrickle.catalog.model import WatermarkGroupRow
+from pytrickle.catalog.reports import WatermarkGroupRow
 from pytrickle.cli import values
 
 

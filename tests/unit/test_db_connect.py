@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy
 from psycopg.conninfo import conninfo_to_dict
 
-from pytrickle.db import connect, engine
+from pytrickle.database import connect, engine
 from pytrickle.errors import ConfigError, ConnectionLost, PytrickleError
 from pytrickle.progress import Progress
 from tests.conftest import Database

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from pytrickle.db import connect, jdbc_target
+from pytrickle.database import connect, jdbc_target
 from tests.conftest import Database
 
 

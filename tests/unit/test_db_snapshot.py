@@ -5,7 +5,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from pytrickle.db import Snapshots, exported_snapshot, translate_errors
+from pytrickle.database import Snapshots, exported_snapshot, translate_errors
 from pytrickle.errors import NotInstalled
 from tests.conftest import Database
 from tests.repeats import on_both_servers

@@ -5,7 +5,7 @@ import pytest
 import sqlalchemy
 
 from pytrickle import errors
-from pytrickle.db import connect, engine, translate_errors
+from pytrickle.database import connect, engine, translate_errors
 from tests.conftest import Database
 
 EXPECTED = {

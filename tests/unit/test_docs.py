@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from pytrickle import errors, watermarks
-from pytrickle.client import Client
+from pytrickle.client.client import Client
+from pytrickle.compute.spark.session import CONFIGURATION
 from pytrickle.config import Settings
-from pytrickle.execute.session import CONFIGURATION
 from tests.documents import ROOT, RUNNABLE, anchors, blocks, documents, links
 
 # What is in a fence but is not meant to be run: formulas and layouts.

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_hex
 from matplotlib.image import imread
 
-from pytrickle.draw.layers import hanging, layers, reading
-from pytrickle.draw.layout import Frame, layout
-from pytrickle.draw.mermaid import mermaid
-from pytrickle.draw.picture import Band, Box, Picture, Tone, printable
-from pytrickle.draw.png import png
-from pytrickle.draw.sheet import COLOURS, LETTER, LINE, MARGIN, PADDING, sheet
-from pytrickle.draw.svg import svg
+from pytrickle.inspect.drawing.layers import hanging, layers, reading
+from pytrickle.inspect.drawing.layout import Frame, layout
+from pytrickle.inspect.drawing.mermaid import mermaid
+from pytrickle.inspect.drawing.picture import Band, Box, Picture, Tone, printable
+from pytrickle.inspect.drawing.png import png
+from pytrickle.inspect.drawing.sheet import COLOURS, LETTER, LINE, MARGIN, PADDING, sheet
+from pytrickle.inspect.drawing.svg import svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -41,7 +41,9 @@ def test_only_a_refresh_loads_spark() -> None:
     assert _loaded_by(f"import {others}").isdisjoint({"pyspark", "py4j"})
 
 
-@pytest.mark.parametrize("module", ["pytrickle.plan", "pytrickle.gating", "pytrickle.draw", "pytrickle.watermarks"])
+@pytest.mark.parametrize(
+    "module", ["pytrickle.plan", "pytrickle.catalog.gating", "pytrickle.inspect.drawing", "pytrickle.watermarks"]
+)
 def test_pure_layers_load_no_driver(module: str) -> None:
     assert _loaded_by(f"import {_modules(module)}").isdisjoint({"psycopg", "pyspark", "sqlalchemy"})
 
@@ -51,4 +53,4 @@ def test_loaders_of_single_rows_load_no_array_library() -> None:
 
 
 def test_a_forbidden_import_would_be_seen() -> None:
-    assert "psycopg" in _loaded_by("import pytrickle.db")
+    assert "psycopg" in _loaded_by("import pytrickle.database")

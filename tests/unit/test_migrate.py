@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from pytrickle import errors, migrate
-from pytrickle.migrate import Script
+from pytrickle import errors
+from pytrickle.catalog import install as migrate
+from pytrickle.catalog.install import Script
 from tests.conftest import Database
 from tests.servers import OLDEST, binaries
 

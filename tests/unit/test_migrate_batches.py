@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytrickle import migrate
+from pytrickle.catalog import install as migrate
 from tests.conftest import Database
 
 BATCHES = 6

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pytrickle
-from pytrickle import migrate
+from pytrickle.catalog import install as migrate
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,12 +33,12 @@ def test_wheel_has_all_modules_and_all_sql(wheel: Path) -> None:
 def test_unpacked_wheel_reads_its_own_sql(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
-    script = "from pytrickle import migrate; print(migrate.__file__); print(migrate.render(), end='')"
+    script = "from pytrickle.catalog import install; print(install.__file__); print(install.render(), end='')"
     run = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True, text=True, encoding="utf-8"
     )
     location, _, rendered = run.stdout.partition("\n")
-    assert location == str(tmp_path / "pytrickle" / "migrate.py")
+    assert location == str(tmp_path / "pytrickle" / "catalog" / "install.py")
     assert rendered == migrate.render()
 
 

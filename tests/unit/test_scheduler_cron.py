@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytrickle.errors import ConfigError
-from pytrickle.scheduler.cron import nth_moment
+from pytrickle.schedule.cron import nth_moment
 
 BERLIN = "Europe/Berlin"
 

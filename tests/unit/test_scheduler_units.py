@@ -8,12 +8,12 @@ import networkx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytrickle.catalog.decision import Decision
-from pytrickle.catalog.refresh import Dependency, RefreshGroup, StreamTable
+from pytrickle.catalog.gating import Decision
+from pytrickle.catalog.stream_table import Dependency, RefreshGroup, StreamTable
 from pytrickle.cut import Cut
-from pytrickle.scheduler.order import topological
-from pytrickle.scheduler.units import Unit, apart, due_tables, units
-from pytrickle.together import in_blocks
+from pytrickle.refresh.atomic import in_blocks
+from pytrickle.schedule.dag import topological
+from pytrickle.schedule.units import Unit, apart, due_tables, units
 
 BASE = 1_000
 RUN = Decision("none", "run", "", None, None, {})

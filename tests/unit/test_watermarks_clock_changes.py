@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pytrickle import watermarks
-from pytrickle.catalog.model import HistoryEntry
+from pytrickle.catalog.reports import HistoryEntry
 from pytrickle.errors import InvalidArgument, PytrickleError
 from pytrickle.watermarks import (
     INFINITY,

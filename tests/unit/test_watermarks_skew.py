@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytrickle.catalog.model import HistoryEntry
+from pytrickle.catalog.reports import HistoryEntry
 from pytrickle.errors import InvalidArgument, TooFewObservations
 from pytrickle.watermarks import (
     INFINITY,

@@ -18,7 +18,7 @@ from pytrickle.cli.values import jsonable
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from pytrickle.catalog.model import Dag
+    from pytrickle.catalog.reports import Dag
 
 app = typer.Typer()
 
@@ -61,7 +61,7 @@ def dag(
 def _file(graph: Dag, form: Format) -> bytes:
     if form is Format.PNG:
         from pytrickle.cli.show.picture import picture
-        from pytrickle.draw.png import png
+        from pytrickle.inspect.drawing.png import png
 
         return png(picture(graph))
     return _plain(_artist(form)(graph)).encode()
@@ -72,8 +72,8 @@ def _artist(form: Format) -> Callable[[Dag], RenderableType]:
     # The library for graphs is loaded only where one is drawn.
     from pytrickle.cli.show.picture import picture
     from pytrickle.cli.show.tree import tree
-    from pytrickle.draw.mermaid import mermaid
-    from pytrickle.draw.svg import svg
+    from pytrickle.inspect.drawing.mermaid import mermaid
+    from pytrickle.inspect.drawing.svg import svg
 
     match form:
         case Format.TREE:

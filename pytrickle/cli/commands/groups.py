@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pytrickle.catalog.limits import tolerance_of_a_kind
+from pytrickle.catalog.silence_limits import tolerance_of_a_kind
 from pytrickle.cli import values
 from pytrickle.cli.command import Invocation, command, root_options
 from pytrickle.cli.commands.sources import IdleAfter, OnStaleChoice, StaleAfter, given_limits

@@ -9,16 +9,17 @@ from typing import Annotated
 
 import typer
 
-from pytrickle import migrate
-from pytrickle.catalog.model import Status, StreamTableStatus
-from pytrickle.cli import spark_probe, values
+from pytrickle.catalog import install as migrate
+from pytrickle.catalog.reports import Status, StreamTableStatus
+from pytrickle.cli import values
 from pytrickle.cli.command import UNHEALTHY, Invocation, command
 from pytrickle.cli.console import progress
 from pytrickle.cli.show import render
+from pytrickle.compute.spark.java import find_java
 from pytrickle.config import Settings
-from pytrickle.db import connect
-from pytrickle.execute.java import find_java
-from pytrickle.monitor.doctor import Probes, examine
+from pytrickle.database import connect
+from pytrickle.inspect.doctor import spark as spark_probe
+from pytrickle.inspect.doctor.examine import Probes, examine
 
 app = typer.Typer()
 

@@ -19,7 +19,7 @@ from pytrickle.cli.show import render
 from pytrickle.errors import PytrickleError
 
 if TYPE_CHECKING:
-    from pytrickle.computation import RefreshResult
+    from pytrickle.refresh.values import RefreshResult
 
 app = typer.Typer()
 

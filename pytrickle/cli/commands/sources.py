@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pytrickle.catalog.limits import Limits
+from pytrickle.catalog.silence_limits import Limits
 from pytrickle.cli import values
 from pytrickle.cli.command import Invocation, command, root_options
 from pytrickle.cli.show import render_sources as render

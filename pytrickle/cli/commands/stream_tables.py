@@ -15,8 +15,8 @@ from pytrickle.cli.console import progress
 from pytrickle.cli.show import render
 
 if TYPE_CHECKING:
-    from pytrickle.client import Client
-    from pytrickle.verify import VerifyResult
+    from pytrickle.client.client import Client
+    from pytrickle.inspect.verify import VerifyResult
 
 app = typer.Typer()
 
@@ -120,7 +120,7 @@ def verify(
     One that is to be computed anew is pending and not compared. Without names a broken table does not keep the others
     from being compared.
     """
-    from pytrickle.verify import verify_each
+    from pytrickle.inspect.verify import verify_each
 
     with invocation.client() as client:
         if names:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pytrickle.catalog.model import Dag, DagRow, StreamTableStatus, WatermarkStatusRow
+from pytrickle.catalog.reports import Dag, DagRow, StreamTableStatus, WatermarkStatusRow
 from pytrickle.cli.show.render import state_of
 from pytrickle.cli.values import length, moment, through
-from pytrickle.draw.picture import Band, Box, Picture, Tone
+from pytrickle.inspect.drawing.picture import Band, Box, Picture, Tone
 
 _TONES = {
     "ok": Tone.GOOD,

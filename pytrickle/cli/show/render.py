@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pytrickle.catalog.model import (
+from pytrickle.catalog.reports import (
     HistoryEntry,
     HistoryRow,
     RefreshGroupRow,
@@ -25,10 +25,10 @@ from pytrickle.cli.show.columns import columns
 from pytrickle.cli.values import distance, length, moment, reached, through
 
 if TYPE_CHECKING:
-    from pytrickle.computation import RefreshResult
-    from pytrickle.monitor.check import Check
-    from pytrickle.past import AsOf
-    from pytrickle.verify import VerifyResult
+    from pytrickle.inspect.as_of import AsOf
+    from pytrickle.inspect.doctor.check import Check
+    from pytrickle.inspect.verify import VerifyResult
+    from pytrickle.refresh.values import RefreshResult
 
 _COLOURS = {
     "ok": "green",

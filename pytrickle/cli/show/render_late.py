@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from rich.table import Table
 
-from pytrickle.catalog.late import EventTimeRow, LateRow, WatermarkMetrics
+from pytrickle.catalog.late_reports import EventTimeRow, LateRow, WatermarkMetrics
 from pytrickle.cli.show.columns import columns
 from pytrickle.cli.values import length, moment
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from rich.table import Table
 
-from pytrickle.catalog.model import AlertRow, BootstrapRow, SourceGateRow
+from pytrickle.catalog.reports import AlertRow, BootstrapRow, SourceGateRow
 from pytrickle.cli.show.columns import columns
 from pytrickle.cli.values import moment, through
 

@@ -7,8 +7,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from pytrickle.draw.layers import hanging, reading
-from pytrickle.draw.picture import Band, Box, Picture, Tone, printable
+from pytrickle.inspect.drawing.layers import hanging, reading
+from pytrickle.inspect.drawing.picture import Band, Box, Picture, Tone, printable
 
 _FACTS = 56
 _STYLES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from pytrickle.draw.length import length
+from pytrickle.durations import length
 from pytrickle.errors import PackageMissing
 from pytrickle.watermarks.advice.advise import Advice
 from pytrickle.watermarks.advice.report import label, title

@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
 
-from pytrickle.catalog.model import HistoryEntry
+from pytrickle.catalog.reports import HistoryEntry
 from pytrickle.errors import InvalidArgument, TooFewObservations
 from pytrickle.watermarks.advice.distribution import Distribution
 from pytrickle.watermarks.instant import INFINITY, microseconds, span, utc

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import groupby
 
-from pytrickle.draw.length import length
+from pytrickle.durations import length
 from pytrickle.watermarks.advice.advise import Advice, Recommendation, Subject
 from pytrickle.watermarks.advice.distribution import Bar
 

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 import pytrickle
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 from tests.conftest import TEMPLATE, Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.strangers.played import Played

@@ -2,7 +2,7 @@
 
 import psycopg
 
-from pytrickle.client import Client
+from pytrickle.client.client import Client
 from pytrickle.errors import PytrickleError, QueryRefused
 from tests.conftest import Database
 from tests.equivalence.oracle import differences

@@ -1,0 +1,188 @@
+"""What a refresh writes of itself into the catalog: its stream table's row, the frontiers, a line of the history."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from time import monotonic
+
+import psycopg
+from psycopg import sql
+from sqlalchemy import Text, bindparam, case, cast, func, insert, select, update
+from sqlalchemy.dialects.postgresql import JSONB
+
+from pytrickle.catalog.tables import refresh_history, stream_tables
+from pytrickle.cut import Cut
+from pytrickle.database import statement
+from pytrickle.errors import RefreshConflict
+from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.progress import Progress
+
+ROW = stream_tables.c
+CLOSED = statement(
+    select(ROW.effective_watermark, ROW.earlier_query_through)
+    .where(ROW.pgt_id == bindparam("pgt_id"))
+    .with_for_update()
+)
+# What every refresh leaves in the row of its stream table, be there new rows or not.
+UP_TO_DATE = (
+    update(stream_tables)
+    .where(ROW.pgt_id == bindparam("pgt_id"), ROW.frontier_version == bindparam("frontier_version"))
+    .values(
+        data_timestamp=bindparam("moment"),
+        last_refresh_at=bindparam("moment"),
+        effective_watermark=func.greatest(ROW.effective_watermark, bindparam("watermark")),
+        effective_batch=func.greatest(ROW.effective_batch, bindparam("batch")),
+        let_through=func.pgtrickle.farthest(ROW.let_through, bindparam("let_through", type_=JSONB)),
+        status="ACTIVE",
+        last_skip_reason=None,
+        last_error=None,
+        last_sqlstate=None,
+        gated_since=None,
+        consecutive_failures=0,
+        retry_at=None,
+    )
+)
+CLAIM = statement(
+    UP_TO_DATE.where(ROW.view_stamp.is_not_distinct_from(bindparam("view_stamp")))
+    .values(
+        frontier_version=ROW.frontier_version + 1,
+        refresh_xid=func.pg_current_xact_id(),
+        # A reason that came while the rows were computed concerns the next refresh.
+        reinitialize_reason=case(
+            (ROW.reinitialize_reason.is_not_distinct_from(bindparam("known_reason")), bindparam("next_reason")),
+            else_=ROW.reinitialize_reason,
+        ),
+        planner_defect=bindparam("planner_defect"),
+        fuse_blown_at=None,
+    )
+    .returning(cast(ROW.refresh_xid, Text), ROW.effective_watermark)
+)
+HISTORY = statement(
+    insert(refresh_history).values(
+        status="COMPLETED",
+        started_at=func.clock_timestamp() - bindparam("took"),
+        finished_at=func.clock_timestamp(),
+    ),
+    [
+        *("pgt_id", "action", "initiated_by", "reason", "delta_rows", "rows_inserted", "rows_deleted"),
+        *("effective_watermark", "effective_batch", "data_timestamp"),
+    ],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Commitment:
+    """What the write transaction stores beside the rows; `since` is the reading of the monotonic clock at the start.
+
+    `let_through` is that of the gating decision. `known_reason` is why this refresh computes the whole table again,
+    `next_reason` why the next one must. With `window_end`, rows are shown once the window that this column ends is
+    closed. `planner_defect` names what planning failed on.
+    """
+
+    pgt_id: int
+    frontier_version: int
+    view_stamp: str | None
+    settings: tuple[str, ...]
+    snapshot: Cut
+    data_timestamp: datetime
+    effective: Progress
+    let_through: str
+    initiated_by: str
+    since: float
+    known_reason: str | None = None
+    next_reason: str | None = None
+    window_end: str | None = None
+    planner_defect: str | None = None
+
+
+@contextmanager
+def conflicts() -> Iterator[None]:
+    """Raise RefreshConflict where another transaction has changed, or holds, the row of the stream table.
+
+    A transaction at REPEATABLE READ, as an atomic unit needs it, cannot see what another refresh left in the row: its
+    compare-and-set fails as a serialization failure instead.
+    """
+    try:
+        yield
+    except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable) as e:
+        if e.diag.constraint_name:
+            raise
+        raise RefreshConflict(
+            "Another session refreshes or alters the same stream table, or cleans up what it has read.",
+            "Nothing needs to be done.",
+        ) from e
+
+
+@conflicts()
+def closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[datetime | None, datetime | None]:
+    """Lock the stream table and return its effective watermark: windows to there were closed by earlier refreshes.
+
+    Beside it, through when they were closed under an earlier query.
+    """
+    row = connection.execute(CLOSED, {"pgt_id": what.pgt_id}).fetchone()
+    return (row[0], row[1]) if row else (None, None)
+
+
+@conflicts()
+def claim(connection: psycopg.Connection, what: Commitment) -> tuple[str, datetime | None]:
+    """Let this transaction write the stream table, if nobody moved its frontier; return xid and effective watermark.
+
+    Raise RefreshConflict if somebody did, or altered the query.
+    """
+    row = connection.execute(
+        CLAIM,
+        {
+            "pgt_id": what.pgt_id,
+            "frontier_version": what.frontier_version,
+            "view_stamp": what.view_stamp,
+            "moment": what.data_timestamp,
+            "watermark": what.effective.watermark,
+            "batch": what.effective.batch,
+            "let_through": what.let_through,
+            "known_reason": what.known_reason,
+            "next_reason": what.next_reason,
+            "planner_defect": what.planner_defect,
+        },
+    ).fetchone()
+    if row is None:
+        raise RefreshConflict(
+            "Another refresh of the same stream table committed first, or its query was altered.",
+            "Nothing needs to be done.",
+        )
+    return str(row[0]), row[1]
+
+
+@conflicts()
+def store_frontiers(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> None:
+    """Store how far the refresh read each source whose changes are captured."""
+    for window in plan.windows:
+        source = plan.shape.definition.source(window.relid)
+        if source.captured:
+            frontier = sql.SQL((window.new or what.snapshot).literal())
+            connection.execute(
+                sql.SQL(
+                    "UPDATE pgtrickle.pgt_dependencies SET frontier = {} WHERE pgt_id = %s AND source_relid = %s::oid"
+                ).format(frontier),
+                (what.pgt_id, window.relid),
+            )
+
+
+def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, rows: tuple[int, int]) -> None:
+    """Write the history by the server's clock alone: durations, from which AUTO learns, must not mix two clocks."""
+    connection.execute(
+        HISTORY,
+        {
+            "pgt_id": what.pgt_id,
+            "action": plan.action,
+            "initiated_by": what.initiated_by,
+            "reason": plan.reason,
+            "took": timedelta(seconds=monotonic() - what.since),
+            "delta_rows": plan.delta_rows,
+            "rows_inserted": rows[0],
+            "rows_deleted": rows[1],
+            "effective_watermark": what.effective.watermark,
+            "effective_batch": what.effective.batch,
+            "data_timestamp": what.data_timestamp,
+        },
+    )

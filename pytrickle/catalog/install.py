@@ -1,0 +1,263 @@
+"""Install, verify and remove the catalog: numbered migrations once each, functions whenever they changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+import psycopg
+from sqlalchemy import select
+
+from pytrickle.catalog.tables import schema_version
+from pytrickle.database import statement, translate_errors
+from pytrickle.errors import (
+    CatalogError,
+    CatalogVersionMismatch,
+    InsufficientPrivilege,
+    MigrationError,
+    NotInstalled,
+    PlanError,
+    PytrickleError,
+    SerializationFailure,
+)
+
+OLDEST_SERVER = 15
+FUNCTIONS_VERSION = 0
+# Installs wait for each other by a lock that nobody else may take; the first ones meet where they create the schema.
+_LOCK = """DO $$
+BEGIN
+    IF to_regclass('pgtrickle.pgt_schema_version') IS NOT NULL THEN
+        LOCK TABLE pgtrickle.pgt_schema_version IN SHARE ROW EXCLUSIVE MODE;
+    END IF;
+END
+$$"""
+_PATIENCE = "SET LOCAL lock_timeout = '30s'"
+_CREATED_MEANWHILE = ("23505", "42P06")
+_HOLDERS = """
+SELECT DISTINCT CASE WHEN a.pid IS NULL THEN 'a prepared transaction'
+    ELSE format('process %s of %s', a.pid, coalesce(a.usename, 'an unknown role')) END
+FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
+WHERE n.nspname = 'pgtrickle' AND l.pid IS DISTINCT FROM pg_backend_pid() AND l.granted
+ORDER BY 1
+"""
+
+_CHECKSUMS = statement(select(schema_version.c.version, schema_version.c.checksum))
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A piece of the catalog's SQL; the functions together are one script, of version 0."""
+
+    version: int
+    name: str
+    text: str
+
+    @property
+    def checksum(self) -> str:
+        return sha256(self.text.encode()).hexdigest()
+
+    @property
+    def record(self) -> str:
+        """The statement that writes the script into pgt_schema_version."""
+        return (
+            "INSERT INTO pgtrickle.pgt_schema_version (version, name, checksum, applied_at)"
+            f" VALUES ({self.version}, '{self.name}', '{self.checksum}', clock_timestamp())\n"
+            "ON CONFLICT (version) DO UPDATE SET name = EXCLUDED.name, checksum = EXCLUDED.checksum,"
+            " applied_at = EXCLUDED.applied_at;\n"
+        )
+
+
+@cache
+def scripts() -> tuple[Script, ...]:
+    """Return the package's migrations in order, then its functions."""
+    root = _sql_directory()
+    migrations = tuple(
+        Script(int(path.name.partition("_")[0]), path.name.removesuffix(".sql"), path.read_text(encoding="utf-8"))
+        for path in _sorted_sql(root / "migrations")
+    )
+    functions = "\n".join(path.read_text(encoding="utf-8") for path in _sorted_sql(root / "functions"))
+    return (*migrations, Script(FUNCTIONS_VERSION, "functions", functions))
+
+
+def install(connection: psycopg.Connection, *, roles: bool = False) -> tuple[str, ...]:
+    """Bring the catalog to this package's version in one transaction; return the names of what was applied.
+
+    Nothing is applied when the catalog is up to date. Concurrent installs wait for each other. With `roles`, those of
+    the group roles for readers, loaders, operators and owners are created that are not there yet.
+    Raises MigrationError when the server is too old, the pg_trickle extension is present, other transactions keep the
+    catalog locked, or an applied migration is not the one of this package; CatalogVersionMismatch when the catalog is
+    newer; InsufficientPrivilege, also where another role owns the catalog's schemas or something in them.
+    """
+    _check_server(connection)
+    try:
+        return _install(connection, roles)
+    except PytrickleError as error:
+        if error.sqlstate not in _CREATED_MEANWHILE:
+            raise
+        return _install(connection, roles)
+
+
+def _install(connection: psycopg.Connection, roles: bool) -> tuple[str, ...]:
+    with _migration(connection):
+        connection.execute(_guard().encode(), prepare=False)
+        connection.execute(_PATIENCE)
+        connection.execute(_LOCK)
+        applied = _applied(connection)
+        _check_history(applied)
+        pending = tuple(script for script in scripts() if applied.get(script.version) != script.checksum)
+        for script in pending:
+            connection.execute(script.text.encode(), prepare=False)
+            connection.execute(script.record.encode(), prepare=False)
+        if roles:
+            connection.execute(_roles().encode(), prepare=False)
+    return tuple(script.name for script in pending)
+
+
+def render(installed: int = 0, *, roles: bool = False) -> str:
+    """Return what ``install`` would run on a catalog of version ``installed`` (0: none), for ``psql -1 -f``.
+
+    The text depends on the package's version alone, and on whether the group roles are to be created.
+    """
+    pending = (script for script in scripts() if script.version == FUNCTIONS_VERSION or script.version > installed)
+    parts = (f"-- {script.name}\n{script.text.rstrip()}\n\n{script.record}" for script in pending)
+    return "\n".join((_guard(), f"{_LOCK};\n", *parts, *([_roles()] if roles else [])))
+
+
+def trust(connection: psycopg.Connection) -> str:
+    """Return the role to which all of the catalog belongs; raise InsufficientPrivilege naming what does not."""
+    with translate_errors(), connection.transaction():
+        row = connection.execute(
+            "SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'pgtrickle'"
+        ).fetchone()
+        if row is None:
+            return "nobody, it is not installed"
+        connection.execute(f"SET LOCAL ROLE {row[0]}".encode())
+        connection.execute(_guard().encode(), prepare=False)
+    return str(row[0])
+
+
+def grants(connection: psycopg.Connection) -> tuple[str, ...]:
+    """Return what somebody granted on the catalog that an install would take back."""
+    with translate_errors():
+        return tuple(grant for (grant,) in connection.execute("SELECT pgtrickle.foreign_grants()").fetchall())
+
+
+def verify(connection: psycopg.Connection) -> None:
+    """Check that the catalog is the one this package was written for.
+
+    Raises NotInstalled, or CatalogVersionMismatch with the remedy.
+    """
+    with translate_errors():
+        applied = _applied(connection)
+    if not applied:
+        raise NotInstalled("This database has no pytrickle catalog.")
+    _check_history(applied)
+    if any(applied.get(script.version) != script.checksum for script in scripts()):
+        raise CatalogVersionMismatch(
+            "The catalog in this database is of another version than this package.",
+            "Run pytrickle install to bring the catalog to this package's version.",
+        )
+
+
+def uninstall(connection: psycopg.Connection) -> None:
+    """Remove the catalog, capture and state in one transaction, as ``sql/uninstall.sql`` says.
+
+    Raises NotInstalled when there is none.
+    """
+    with _migration(connection):
+        connection.execute(_PATIENCE)
+        connection.execute(_LOCK)
+        if not _applied(connection):
+            raise NotInstalled("This database has no pytrickle catalog.", "There is nothing to uninstall.")
+        connection.execute((_sql_directory() / "uninstall.sql").read_bytes(), prepare=False)
+
+
+@cache
+def _guard() -> str:
+    return (_sql_directory() / "guard.sql").read_text(encoding="utf-8")
+
+
+def _sql_directory() -> Traversable:
+    """Return the SQL shipped in the wheel, or the live files beside an editable install."""
+    shipped = files("pytrickle") / "_sql"
+    return shipped if shipped.is_dir() else Path(__file__).parents[2] / "sql"
+
+
+def _roles() -> str:
+    return (_sql_directory() / "roles.sql").read_text(encoding="utf-8")
+
+
+def _sorted_sql(directory: Traversable) -> list[Traversable]:
+    return sorted((path for path in directory.iterdir() if path.name.endswith(".sql")), key=lambda path: path.name)
+
+
+def _check_server(connection: psycopg.Connection) -> None:
+    if connection.info.server_version < OLDEST_SERVER * 10_000:
+        raise MigrationError(
+            f"PostgreSQL {connection.info.server_version // 10_000} is too old.",
+            f"pytrickle needs PostgreSQL {OLDEST_SERVER} or later.",
+            sqlstate="0A000",
+        )
+
+
+@contextmanager
+def _migration(connection: psycopg.Connection) -> Iterator[None]:
+    """Run the block in one transaction; what the SQL objects to is a MigrationError here."""
+    try:
+        with translate_errors(), connection.transaction():
+            yield
+    except (NotInstalled, CatalogVersionMismatch, InsufficientPrivilege):
+        raise
+    except SerializationFailure as error:
+        raise _locked(connection, error) from error
+    except (CatalogError, PlanError) as error:
+        raise MigrationError(error.message, error.hint, sqlstate=error.sqlstate) from error
+
+
+def _locked(connection: psycopg.Connection, error: SerializationFailure) -> MigrationError:
+    holders = ", ".join(holder for (holder,) in connection.execute(_HOLDERS).fetchall())
+    return MigrationError(
+        f"Other transactions keep the catalog locked: {holders or error}.",
+        "End them, by pg_terminate_backend() or ROLLBACK PREPARED, and repeat this. Nothing was changed.",
+        sqlstate=error.sqlstate,
+    )
+
+
+def _applied(connection: psycopg.Connection) -> dict[int, str]:
+    """Return the checksum of each applied script by version; empty where there is no catalog."""
+    (installed, foreign), *_ = connection.execute(
+        "SELECT to_regclass('pgtrickle.pgt_schema_version') IS NOT NULL,"
+        " EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_trickle')"
+    ).fetchall()
+    if foreign:
+        raise MigrationError(
+            "The pg_trickle extension is installed in this database.",
+            "Use another database: both own the schema pgtrickle, so they cannot be installed side by side.",
+            sqlstate="55000",
+        )
+    if not installed:
+        return {}
+    return dict(connection.execute(_CHECKSUMS).fetchall())
+
+
+def _check_history(applied: dict[int, str]) -> None:
+    """Refuse a catalog that a newer package wrote, or whose migrations are not this package's."""
+    known = {script.version: script.checksum for script in scripts()}
+    if max(applied, default=0) > max(known):
+        raise CatalogVersionMismatch(
+            f"The catalog in this database is of version {max(applied)}, this package knows {max(known)}.",
+            "Upgrade the package pytrickle-postgres.",
+        )
+    for version, checksum in applied.items():
+        if version != FUNCTIONS_VERSION and known.get(version) != checksum:
+            raise MigrationError(
+                f"Migration {version} is not the one that was applied to this database.",
+                "Install the package version that created the catalog, then upgrade from there.",
+            )

@@ -1,0 +1,54 @@
+"""What a stream table's sizes and past refreshes say about the next one."""
+
+import psycopg
+
+from pytrickle.catalog.definition import Evidence, PastRefresh
+from pytrickle.catalog.stream_table import StreamTable
+
+# Rows are estimated as the planner does: the density at the last ANALYZE times the present size of the file. What was
+# never analyzed is taken to have 80 rows on a page.
+EVIDENCE = """
+WITH sizes AS (
+    SELECT r.relid, sum(
+        pg_relation_size(c.oid) / current_setting('block_size')::integer
+        * CASE WHEN c.relpages > 0 AND c.reltuples >= 0 THEN c.reltuples / c.relpages ELSE 80 END) AS rows
+    FROM unnest(%(relids)s::oid[]) AS r (relid)
+        CROSS JOIN LATERAL (SELECT r.relid AS part UNION SELECT p.relid FROM pg_partition_tree(r.relid) AS p) AS t
+        JOIN pg_class AS c ON c.oid = t.part
+    GROUP BY r.relid
+), completed AS (
+    SELECT action, delta_rows, extract(epoch FROM finished_at - started_at)::float8 AS seconds, refresh_id
+    FROM (
+        SELECT refresh_id, action, status, delta_rows, started_at, finished_at FROM pgtrickle.pgt_refresh_history
+        WHERE pgt_id = %(pgt_id)s ORDER BY refresh_id DESC LIMIT %(scanned)s
+    ) AS h
+    WHERE status = 'COMPLETED'
+), ranked AS (
+    SELECT *, row_number() OVER (PARTITION BY trunc(log(4, delta_rows)) ORDER BY refresh_id DESC) AS place
+    FROM completed WHERE action IN ('DIFFERENTIAL', 'FULL') AND delta_rows > 0
+), past AS (
+    SELECT * FROM ranked WHERE place <= %(kept)s
+)
+SELECT
+    coalesce((SELECT sum(rows) FROM sizes WHERE relid <> %(relid)s::oid), 0)::bigint,
+    coalesce((SELECT sum(rows) FROM sizes WHERE relid = %(relid)s::oid), 0)::bigint,
+    (SELECT coalesce(jsonb_agg(jsonb_build_array(action = 'FULL', delta_rows, seconds) ORDER BY refresh_id DESC), '[]')
+     FROM past),
+    (SELECT seconds FROM completed WHERE action IN ('FULL', 'REINITIALIZE') AND delta_rows = 0
+     ORDER BY refresh_id DESC LIMIT 1)
+"""
+SCANNED = 10_000
+KEPT = 100
+
+
+def evidence(connection: psycopg.Connection, table: StreamTable) -> Evidence:
+    """Read the sizes of a stream table and its sources, and its newest refreshes of about each number of changes.
+
+    A first load does what a whole refresh does. Of the history, the newest 10,000 entries are looked at; of refreshes
+    with about as many changes the newest 100, so that after as many of the other kind a way is tried again.
+    """
+    relids = [table.relid, *(dependency.relid for dependency in table.dependencies)]
+    values = {"relids": relids, "relid": table.relid, "pgt_id": table.pgt_id}
+    row = connection.execute(EVIDENCE, {**values, "scanned": SCANNED, "kept": KEPT}).fetchone()
+    sources, stored, past, first_load = row or (0, 0, [], None)
+    return Evidence(sources, stored, tuple(PastRefresh(*entry) for entry in past), first_load)

@@ -1,0 +1,176 @@
+"""Read the catalog's functions over a SQLAlchemy connection into frozen values.
+
+Every function takes an open connection and only reads; errors of the database leave as the errors of this package.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Function, cast, func, select, text
+from sqlalchemy.dialects.postgresql import REGCLASS
+
+from pytrickle.catalog.late_reports import EventTimeRow, LateRow, WatermarkMetrics
+from pytrickle.catalog.reports import (
+    AlertRow,
+    BootstrapRow,
+    Dag,
+    DagRow,
+    DependencyRow,
+    HistoryEntry,
+    HistoryRow,
+    RefreshGroupRow,
+    SourceGateRow,
+    Status,
+    StreamTableStatus,
+    WatermarkGroupRow,
+    WatermarkRow,
+    WatermarkStatusRow,
+)
+from pytrickle.database import translate_errors
+from pytrickle.readable import Rows
+
+Row = TypeVar("Row")
+
+
+def stream_tables(connection: Connection) -> tuple[StreamTableStatus, ...]:
+    """Return the status of every stream table, ordered by name."""
+    return _rows(connection, func.pgtrickle.pgt_status(), StreamTableStatus, order_by=("stream_table",))
+
+
+def watermarks(connection: Connection) -> tuple[WatermarkRow, ...]:
+    """Return the newest watermark of every source that ever advanced, ordered by source."""
+    return _rows(connection, func.pgtrickle.watermarks(), WatermarkRow, order_by=("source",))
+
+
+def watermark_history(connection: Connection, source: str) -> tuple[HistoryEntry, ...]:
+    """Return every advance of one source, newest first; raise when there is no such table."""
+    call = func.pgtrickle.watermark_history(cast(source, REGCLASS))
+    return _rows(connection, call, HistoryEntry)
+
+
+def group_history(connection: Connection, group_name: str) -> dict[str, tuple[HistoryEntry, ...]] | None:
+    """Return every advance of each source of a group, read in one snapshot; None where there is no such group.
+
+    The connection must not be inside a transaction yet.
+    """
+    with _one_snapshot(connection):
+        groups = {group.group_name: group for group in watermark_groups(connection)}
+        if group_name not in groups:
+            return None
+        return {source: watermark_history(connection, source) for source in groups[group_name].sources}
+
+
+def watermark_groups(connection: Connection) -> tuple[WatermarkGroupRow, ...]:
+    """Return every watermark group, ordered by name."""
+    return _rows(connection, func.pgtrickle.watermark_groups(), WatermarkGroupRow, order_by=("group_name",))
+
+
+def refresh_groups(connection: Connection) -> tuple[RefreshGroupRow, ...]:
+    """Return every refresh group, ordered by name."""
+    return _rows(connection, func.pgtrickle.refresh_groups(), RefreshGroupRow, order_by=("group_name",))
+
+
+def watermark_status(connection: Connection) -> tuple[WatermarkStatusRow, ...]:
+    """Return where every watermark group stands, ordered by name."""
+    return _rows(connection, func.pgtrickle.watermark_status(), WatermarkStatusRow, order_by=("group_name",))
+
+
+def source_gates(connection: Connection) -> tuple[SourceGateRow, ...]:
+    """Return the sources under a gate, ordered by name."""
+    return _rows(connection, func.pgtrickle.source_gates(), SourceGateRow)
+
+
+def bootstrap_status(connection: Connection) -> tuple[BootstrapRow, ...]:
+    """Return every source with each stream table made of it, ordered by source."""
+    return _rows(connection, func.pgtrickle.bootstrap_gate_status(), BootstrapRow)
+
+
+def event_times(connection: Connection) -> tuple[EventTimeRow, ...]:
+    """Return every source whose event time is declared, ordered by name."""
+    return _rows(connection, func.pgtrickle.event_times(), EventTimeRow, order_by=("source",))
+
+
+def late_rows(
+    connection: Connection, source: str | None = None, status: str | None = None, limit: int = 20
+) -> tuple[LateRow, ...]:
+    """Return the newest `limit` late rows: of one source or of all that may be read, in one status or in any."""
+    found = None if source is None else cast(source, REGCLASS)
+    return _rows(connection, func.pgtrickle.late_rows(found, status, limit), LateRow)
+
+
+def watermark_metrics(connection: Connection) -> tuple[WatermarkMetrics, ...]:
+    """Return the metrics of every source that ever advanced or has an event time, ordered by name."""
+    return _rows(connection, func.pgtrickle.watermark_metrics(), WatermarkMetrics, order_by=("source",))
+
+
+def alerts(connection: Connection, limit: int = 20) -> tuple[AlertRow, ...]:
+    """Return the open incidents, then the newest of those that ended."""
+    return _rows(connection, func.pgtrickle.alerts(limit), AlertRow)
+
+
+def history(connection: Connection, name: str | None = None, limit: int = 20) -> tuple[HistoryRow, ...]:
+    """Return the newest `limit` refreshes of one stream table, or of all when `name` is None."""
+    return _rows(connection, func.pgtrickle.refresh_history(name, limit), HistoryRow)
+
+
+def dependencies(connection: Connection) -> tuple[DependencyRow, ...]:
+    """Return the dependency tree, one row per stream table and source."""
+    return _rows(connection, func.pgtrickle.dependency_tree(), DependencyRow)
+
+
+def relations(connection: Connection) -> tuple[DagRow, ...]:
+    """Return every source and stream table, each below what it reads."""
+    return _rows(connection, func.pgtrickle.dag(), DagRow)
+
+
+def status(connection: Connection) -> Status:
+    """Return all that the status screen shows, read in one snapshot of its own transaction.
+
+    The connection must not be inside a transaction yet.
+    """
+    with _one_snapshot(connection) as as_of:
+        return Status(
+            stream_tables=stream_tables(connection),
+            groups=watermark_status(connection),
+            watermarks=watermarks(connection),
+            as_of=as_of,
+            gates=source_gates(connection),
+            alerts=Rows(alert for alert in alerts(connection) if alert.closed_at is None),
+        )
+
+
+def dag(connection: Connection) -> Dag:
+    """Return the graph of sources and stream tables, read in one snapshot as `status` is."""
+    with _one_snapshot(connection) as as_of:
+        groups = watermark_status(connection), refresh_groups(connection)
+        return Dag(relations(connection), stream_tables(connection), *groups, as_of)
+
+
+@contextmanager
+def _one_snapshot(connection: Connection) -> Iterator[datetime]:
+    """Let all that the block reads be of one snapshot; yield when that was taken."""
+    with connection.begin():
+        connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
+        yield connection.execute(select(func.transaction_timestamp())).scalar_one()
+
+
+def _rows(
+    connection: Connection, call: Function[Any], row_type: Callable[..., Row], order_by: tuple[str, ...] = ()
+) -> tuple[Row, ...]:
+    """Select a table function's columns by the fields of `row_type`, so that their names are spelled once."""
+    names = tuple(field.name for field in fields(row_type))  # type: ignore[arg-type]
+    rows = call.table_valued(*names)
+    statement = select(*(rows.c[name] for name in names)).order_by(*(rows.c[name] for name in order_by))
+    with translate_errors():
+        return Rows(row_type(*map(_frozen, row)) for row in connection.execute(statement))
+
+
+def _frozen(value: object) -> object:
+    """Return arrays as tuples, and numerics, of which the functions report whole ones only, as integers."""
+    if isinstance(value, Decimal):
+        return int(value)
+    return tuple(value) if isinstance(value, list) else value

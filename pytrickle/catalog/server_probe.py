@@ -1,0 +1,231 @@
+"""The planner's questions, answered by a server without running anything."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import sql
+
+from pytrickle.catalog.definition import Definition
+from pytrickle.database import SAFE_PATH
+from pytrickle.errors import NotDifferentiable
+
+CHOSEN = """
+SELECT coalesce(
+        (SELECT m.mirrored::bigint FROM pgtrickle.mirrored_operators() AS m WHERE m.mirror = chosen), chosen::bigint),
+    eq[1]::bigint, eq[2]::bigint
+FROM pg_catalog.pg_rewrite, LATERAL (SELECT substring(ev_action::text, ':opno ([0-9]+)')::oid) AS o (chosen),
+    LATERAL (SELECT array_agg(m[1]) FROM regexp_matches(ev_action::text, ':eqop ([0-9]+)', 'g') AS m) AS g (eq)
+WHERE ev_class = %s::regclass
+"""
+# Operators of one family agree across types, as the family's author vouches.
+AGREE = """
+SELECT %(compared)s = %(grouped)s OR EXISTS (
+    SELECT FROM pg_amop AS a JOIN pg_amop AS b USING (amopfamily, amopmethod, amopstrategy)
+    WHERE a.amopopr = %(compared)s AND b.amopopr = %(grouped)s AND amopmethod = 403 AND amopstrategy = 3
+        AND CASE %(side)s WHEN 0 THEN a.amoplefttype = b.amoplefttype ELSE a.amoprighttype = b.amoprighttype END)
+"""
+# Of the parts of a type: the elements of an array, what a domain or a range is made of, the columns of a row.
+ONE_TEXT = """
+WITH RECURSIVE part (oid, typmod) AS (
+    SELECT CAST(CAST(%s AS regtype) AS oid), -1
+    UNION
+    SELECT inner_part.oid, inner_part.typmod
+    FROM part JOIN pg_type AS t USING (oid), LATERAL (
+        SELECT t.typbasetype, t.typtypmod WHERE t.typtype = 'd'
+        UNION ALL SELECT t.typelem, part.typmod WHERE t.typsubscript = CAST('array_subscript_handler' AS regproc)
+        UNION ALL SELECT rngsubtype, -1 FROM pg_range WHERE t.oid IN (rngtypid, rngmultitypid)
+        UNION ALL SELECT atttypid, atttypmod FROM pg_attribute
+            WHERE attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped
+    ) AS inner_part (oid, typmod)
+)
+SELECT bool_and(
+    t.typtype IN ('e', 'd', 'c', 'r', 'm')
+    OR t.typsubscript = CAST('array_subscript_handler' AS regproc)
+    OR (t.typname IN ('numeric', 'bpchar') AND part.typmod >= 0)
+    OR t.typname IN (
+        'bit', 'bool', 'bytea', 'char', 'cidr', 'date', 'inet', 'int2', 'int4', 'int8', 'macaddr', 'macaddr8', 'money',
+        'name', 'oid', 'pg_lsn', 'text', 'time', 'timestamp', 'timestamptz', 'timetz', 'uuid', 'varbit',
+        'varchar', 'xid8'
+    )
+) AND bool_and(
+    t.typnamespace = CAST('pg_catalog' AS regnamespace) OR t.typtype <> 'b'
+    OR t.typsubscript = CAST('array_subscript_handler' AS regproc)
+)
+FROM part JOIN pg_type AS t USING (oid)
+"""
+AGAIN = """
+SELECT pgtrickle.chosen_names(%(view)s::regclass) = pgtrickle.chosen_names(%(again)s::regclass),
+    pgtrickle.path_dependence(%(again)s::regclass)
+"""
+IMPLIED = "an operator that its text does not name, such as that of IN or NULLIF, and only the search_path finds"
+# What kept the server from answering says nothing about the query.
+NOT_ABOUT_THE_QUERY = (
+    psycopg.errors.LockNotAvailable,
+    psycopg.errors.QueryCanceled,
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.AdminShutdown,
+    psycopg.errors.CrashShutdown,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerProbe:
+    """A Probe on one connection, inside a transaction that is rolled back."""
+
+    connection: psycopg.Connection
+
+    def column_types(self, query: str) -> tuple[str, ...]:
+        """Return the full type name of every column of a query."""
+        with _splitting(self.connection):
+            cursor = self.connection.execute(_trusted(f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"))
+            result = cursor.pgresult
+            count = result.nfields if result else 0
+            pairs = [(result.ftype(i), result.fmod(i)) for i in range(count)] if result else []
+            return tuple(self._type_name(oid, typmod) for oid, typmod in pairs)
+
+    def collations(self, query: str) -> tuple[str | None, ...]:
+        """Return the collation of every column of a query, as it is written; None for none and for the default one."""
+        nothing = f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"
+        with _splitting(self.connection):
+            cursor = self.connection.execute(_trusted(nothing))
+            types = [column.type_code for column in cursor.description or ()]
+            text = "SELECT coalesce(array_agg(oid), '{}') FROM pg_type WHERE oid = ANY (%s) AND typcollation <> 0"
+            row = self.connection.execute(text, (types,)).fetchone()
+            collated = row[0] if row else []
+            names = ", ".join(f"c{i}" for i in range(len(types)))
+            items = (f"pg_collation_for(q.c{i})::text" if oid in collated else "NULL" for i, oid in enumerate(types))
+            # An outer join has a row for pg_collation_for to be called on, though the query is not run.
+            text = f"SELECT {', '.join(items)} FROM (SELECT) AS one LEFT JOIN ({nothing}) AS q({names}) ON true"
+            row = self.connection.execute(_trusted(text)).fetchone()
+        return tuple(None if name == '"default"' else name for name in row or ())
+
+    def same_query(self, first: str, second: str) -> bool:
+        """Tell whether PostgreSQL prints both texts alike once it has parsed them."""
+        if first == second:
+            return True
+        try:
+            with self.connection.transaction(force_rollback=True):
+                return self._printed(first, "pgt_probe_1") == self._printed(second, "pgt_probe_2")
+        except NOT_ABOUT_THE_QUERY:
+            raise
+        except psycopg.Error:
+            return False
+
+    def needs_path(self, definition: Definition) -> str | None:
+        """Name what makes the texts of a definition mean something else than at creation, or depend on the path."""
+        own = (definition.hidden_view, definition.text)
+        views = [(sql.Identifier(view.schema, view.name).as_string(), view.text) for view in definition.views]
+        found = (self._read_again(*each) for each in (own, *views))
+        return next((reason for reason in found if reason), None)
+
+    def key_types(self, left: str, right: str) -> tuple[str, str] | None:
+        """Return for each of two types that `=` compares the type whose values are grouped as they are compared.
+
+        That is the type itself, or else the one to which PostgreSQL casts it for the comparison; None where that is
+        grouped by another equality. Types that cannot be grouped at all are left as they are.
+        """
+        used = self._equalities(left, right)
+        if used is None:
+            return left, right
+        compared, *grouped = used
+        cast = self._operands(compared)
+        alone = [self._equalities(name, name) for name in cast]
+        own = [self._agree(compared, by, side) for side, by in enumerate(grouped)]
+        common = [each is not None and self._agree(compared, each[1], side) for side, each in enumerate(alone)]
+        if not all(mine or other for mine, other in zip(own, common, strict=True)):
+            return None
+        one, other = (name if mine else to for name, mine, to in zip((left, right), own, cast, strict=True))
+        return one, other
+
+    def hashable(self, types: tuple[str, ...]) -> tuple[bool, ...]:
+        """Tell for every type whether its values can be hashed."""
+        known = {name: self._is_hashable(name) for name in dict.fromkeys(types)}
+        return tuple(known[name] for name in types)
+
+    def has_one_text(self, type_name: str) -> bool:
+        """Tell whether equal values of a type are the same text, apart from what a collation says of texts in it."""
+        row = self.connection.execute(ONE_TEXT, (type_name,)).fetchone()
+        return bool(row and row[0])
+
+    def _type_name(self, oid: int, typmod: int) -> str:
+        row = self.connection.execute("SELECT format_type(%s, %s)", (oid, typmod)).fetchone()
+        return str(row[0]) if row else ""
+
+    def _printed(self, query: str, name: str) -> str:
+        self.connection.execute(_trusted(f"CREATE TEMP VIEW {name} AS {query.strip().rstrip(';')}"))
+        row = self.connection.execute("SELECT pg_get_viewdef(%s::regclass)", (f"pg_temp.{name}",)).fetchone()
+        return str(row[0]) if row else ""
+
+    def _read_again(self, view: str, text: str) -> str | None:
+        try:
+            with self.connection.transaction(force_rollback=True):
+                self._printed(text, "pgt_probe")
+                row = self.connection.execute(AGAIN, {"view": view, "again": "pg_temp.pgt_probe"}).fetchone()
+        except NOT_ABOUT_THE_QUERY:
+            raise
+        except psycopg.Error:
+            return IMPLIED
+        alike, dependence = row or (False, None)
+        return dependence or (None if alike else IMPLIED)
+
+    def _equalities(self, left: str, right: str) -> tuple[int, int, int] | None:
+        """Return the operators by which PostgreSQL compares two types, groups the first and groups the second.
+
+        A view keeps what PostgreSQL has chosen.
+        """
+        rows = f"SELECT CAST(NULL AS {left}) AS l, CAST(NULL AS {right}) AS r"
+        view = f"CREATE TEMP VIEW pgt_probe AS SELECT DISTINCT q.l, q.r FROM ({rows}) AS q WHERE q.l = q.r"
+        try:
+            with self.connection.transaction(force_rollback=True):
+                self.connection.execute(_trusted(view))
+                row = self.connection.execute(CHOSEN, ("pg_temp.pgt_probe",)).fetchone()
+        except psycopg.Error:
+            return None
+        return (row[0], row[1], row[2]) if row else None
+
+    def _operands(self, operator: int) -> tuple[str, str]:
+        """Return the types that an operator takes."""
+        text = "SELECT format_type(oprleft, -1), format_type(oprright, -1) FROM pg_operator WHERE oid = %s"
+        row = self.connection.execute(text, (operator,)).fetchone()
+        return (row[0], row[1]) if row else ("", "")
+
+    def _agree(self, compared: int, grouped: int, side: int) -> bool:
+        """Whether values that equal the same value by one operator are those that are equal by the other one."""
+        row = self.connection.execute(AGREE, {"compared": compared, "grouped": grouped, "side": side}).fetchone()
+        return bool(row and row[0])
+
+    def _is_hashable(self, type_name: str) -> bool:
+        try:
+            with self.connection.transaction():
+                self.connection.execute(_trusted(f"SELECT hash_record_extended(ROW(CAST(NULL AS {type_name})), 0)"))
+        except NOT_ABOUT_THE_QUERY:
+            raise
+        except psycopg.Error:
+            return False
+        return True
+
+
+@contextmanager
+def server_probe(connection: psycopg.Connection) -> Iterator[ServerProbe]:
+    """Open a probe on an autocommit connection; what it creates is rolled back at the end."""
+    with connection.transaction(force_rollback=True):
+        connection.execute(_trusted(f"SET LOCAL search_path = {SAFE_PATH}"))
+        yield ServerProbe(connection)
+
+
+@contextmanager
+def _splitting(connection: psycopg.Connection) -> Iterator[None]:
+    """Take an error for a part of a query that does not stand alone."""
+    try:
+        with connection.transaction():
+            yield
+    except NOT_ABOUT_THE_QUERY:
+        raise
+    except psycopg.Error as error:
+        raise NotDifferentiable("the query cannot be split into the planner's parts") from error
+
+
+def _trusted(text: str) -> sql.SQL:
+    return sql.SQL(text)

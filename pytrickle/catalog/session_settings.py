@@ -1,0 +1,41 @@
+"""The session settings under which a defining query is evaluated, and the limits of a refresh."""
+
+import re
+from datetime import timedelta
+
+from pytrickle.catalog.stream_table import StreamTable
+from pytrickle.database import PATIENCE, SAFE_PATH
+from pytrickle.errors import CatalogError
+
+# What a creator's session may have set: the values are words, numbers and signs, none of which ends a string.
+PINNED = ("TimeZone", "DateStyle", "IntervalStyle")
+PLAIN = re.compile(r"[\w+\-/:., <>]*")
+
+
+def session_statements(table: StreamTable) -> tuple[str, ...]:
+    """Write the settings under which a defining query means what its creator meant, and text carries every value.
+
+    Without row_security a policy that would hide rows from the refresher is an error instead. What is generated finds
+    names nowhere but in PostgreSQL itself; raise CatalogError where a stored setting is none that a creator has.
+    """
+    settings = [f"SET LOCAL {name} = '{_plain(table, name)}'" for name in PINNED]
+    carrying = (
+        "SET LOCAL extra_float_digits = '1'",
+        "SET LOCAL bytea_output = 'hex'",
+        "SET LOCAL row_security = 'off'",
+    )
+    return (*settings, *carrying, f"SET LOCAL search_path = {SAFE_PATH}")
+
+
+def limit_statements(table: StreamTable) -> tuple[str, ...]:
+    """Write for how long a refresh waits for a lock, and how long each of its statements may run."""
+    allowed = table.statement_timeout
+    timeout = "DEFAULT" if allowed is None else f"'{max(1, round(allowed / timedelta(milliseconds=1)))}'"
+    return f"SET LOCAL lock_timeout = '{PATIENCE}'", f"SET LOCAL statement_timeout TO {timeout}"
+
+
+def _plain(table: StreamTable, name: str) -> str:
+    value = table.session_settings.get(name, "")
+    if not value or not PLAIN.fullmatch(value):
+        raise CatalogError(f"The setting {name} that is stored for {table.name} is not one that a session can have.")
+    return value

@@ -1,0 +1,337 @@
+"""What one refresh reads of the catalog, in the snapshot in which it also reads the data."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import dict_row
+from sqlalchemy import BigInteger, cast, select
+from sqlalchemy.dialects.postgresql import ARRAY, OID
+
+from pytrickle.catalog.definition import Definition, Source, SourceColumn, View, Window
+from pytrickle.catalog.gating import Decision
+from pytrickle.catalog.printed import calling
+from pytrickle.catalog.tables import refresh_groups as groups
+from pytrickle.cut import Cut
+from pytrickle.database import PATIENCE, quoted_path, statement
+from pytrickle.errors import CatalogError, UnknownStreamTable
+from pytrickle.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """One direct source of a stream table and how far it was read; `frontier` is None before the first load.
+
+    `buffer` names its change buffer, None where changes cannot be captured.
+    """
+
+    relid: int
+    name: str
+    kind: str
+    frontier: Cut | None
+    buffer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTable:
+    """A stream table's catalog row as a refresh needs it.
+
+    `statement_timeout` is how long a statement of its refresh may run, None for as long as the server lets it.
+    `timed` says that its schedule is not calculated, `halted` why ticks leave it alone, if they do; `view_stamp` is new
+    when its query means something new.
+    """
+
+    pgt_id: int
+    relid: int
+    exists: bool
+    name: str
+    refresh_mode: str
+    status: str
+    session_settings: Mapping[str, str]
+    time_dependent: bool
+    frontier_version: int
+    effective_watermark: datetime | None
+    effective_batch: int | None
+    reinitialize_reason: str | None
+    last_skip_reason: str | None
+    last_error: str | None
+    timed: bool
+    gated_since: datetime | None
+    due: bool
+    halted: str | None
+    diamond_consistency: str
+    diamond_schedule_policy: str
+    output_mode: str
+    window_end: str | None
+    earlier_query_through: datetime | None
+    fuse_ceiling: int | None
+    fuse_blown_at: datetime | None
+    max_fixpoint_iterations: int
+    statement_timeout: timedelta | None
+    view_stamp: str | None
+    planner_defect: str | None
+    dependencies: tuple[Dependency, ...]
+    decision: Decision
+
+    @property
+    def effective(self) -> Progress:
+        """How far it is complete."""
+        return Progress(self.effective_watermark, self.effective_batch)
+
+    @property
+    def populated(self) -> bool:
+        """Whether the first load has been committed."""
+        return self.frontier_version > 0
+
+    @property
+    def follows_its_buffers(self) -> bool:
+        """Whether nothing but buffered changes could make a refresh change anything."""
+        captured = all(dependency.buffer for dependency in self.dependencies)
+        return self.exists and self.populated and captured and not (self.reinitialize_reason or self.time_dependent)
+
+    @property
+    def may_close(self) -> bool:
+        """Whether its effective watermark rises, so that windows may be closed without any change."""
+        if self.window_end is None or (reached := self.decision.effective_watermark) is None:
+            return False
+        return self.effective_watermark is None or reached > self.effective_watermark
+
+
+STREAM_TABLES = """
+SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
+    EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.pgt_relid) AS exists,
+    format('%%I.%%I', s.pgt_schema, s.pgt_name) AS stored_name,
+    pgtrickle.qualified_name(s.pgt_relid) AS name, s.refresh_mode,
+    s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.effective_batch,
+    s.reinitialize_reason, s.last_skip_reason, s.last_error, s.gated_since, s.diamond_consistency,
+    s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at,
+    s.max_fixpoint_iterations, s.view_stamp, s.output_mode, s.window_end,
+    coalesce(s.statement_timeout, %(statement_timeout)s) AS statement_timeout,
+    s.earlier_query_through, s.planner_defect,
+    s.schedule <> 'calculated' AS timed, pgtrickle.is_due(s, %(poll_interval)s) AS due,
+    pgtrickle.halted(s) AS halted,
+    (
+        SELECT coalesce(jsonb_agg(jsonb_build_object(
+            'relid', d.source_relid::oid::bigint, 'name', d.source_name, 'kind', d.source_type,
+            'frontier', to_jsonb(d.frontier), 'buffer', t.buffer) ORDER BY d.source_relid), '[]')
+        FROM pgtrickle.pgt_dependencies AS d
+            LEFT JOIN pgtrickle.pgt_change_tracking AS t USING (source_relid)
+        WHERE d.pgt_id = s.pgt_id
+    ) AS dependencies,
+    g.*
+FROM pgtrickle.pgt_stream_tables AS s, pgtrickle.gating_decision(s.pgt_id) AS g
+    (gating, decision, reason, waiting_for, decided_watermark, caps, deadline_passed, decided_batch, let_through)
+WHERE %(pgt_id)s::integer IS NULL OR s.pgt_id = %(pgt_id)s
+ORDER BY s.pgt_id
+"""
+
+
+def stream_tables(
+    connection: psycopg.Connection,
+    pgt_id: int | None = None,
+    poll_interval: timedelta = timedelta(seconds=1),
+    statement_timeout: timedelta | None = None,
+) -> tuple[StreamTable, ...]:
+    """Read all stream tables, or one, with the gating decision of each; tiers stretch the poll interval.
+
+    Those without a `statement_timeout` of their own have the one given.
+    """
+    given = {"pgt_id": pgt_id, "poll_interval": poll_interval, "statement_timeout": statement_timeout}
+    with connection.cursor(row_factory=dict_row) as cursor:
+        rows = cursor.execute(STREAM_TABLES, given)
+        return tuple(_stream_table(row) for row in rows)
+
+
+REFRESH_GROUPS = statement(
+    select(
+        groups.c.group_name,
+        cast(cast(groups.c.members, ARRAY(OID)), ARRAY(BigInteger)),
+        groups.c.isolation == "repeatable_read",
+    ).order_by(groups.c.group_id)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshGroup:
+    """A declared refresh group: its members, by relid, are due together and, where `atomic`, committed together."""
+
+    name: str
+    members: frozenset[int]
+    atomic: bool
+
+
+def refresh_groups(connection: psycopg.Connection) -> tuple[RefreshGroup, ...]:
+    """Read the refresh groups."""
+    rows = connection.execute(REFRESH_GROUPS)
+    return tuple(RefreshGroup(name, frozenset(members), atomic) for name, members, atomic in rows)
+
+
+def stream_table(connection: psycopg.Connection, pgt_id: int) -> StreamTable:
+    """Read one stream table; raise UnknownStreamTable if it is gone."""
+    found = stream_tables(connection, pgt_id)
+    if not found:
+        raise UnknownStreamTable("The stream table was dropped meanwhile.")
+    return found[0]
+
+
+def claimable(
+    connection: psycopg.Connection, table: StreamTable, standing: list[int], refreshed: list[int]
+) -> Progress:
+    """Return how much of its decision a stream table may claim that reads others which were left behind.
+
+    By relid, `standing` are those where the base tables are, `refreshed` those that are as far as what they read.
+    """
+    decided = table.decision.effective
+    row = connection.execute(
+        "SELECT effective_watermark, effective_batch"
+        " FROM pgtrickle.claimable(%s, ROW(%s, %s)::pgtrickle.progress, %s::bigint[]::oid[], %s::bigint[]::oid[])",
+        (table.pgt_id, decided.watermark, decided.batch, standing, refreshed),
+    ).fetchone()
+    return Progress(*row) if row else Progress()
+
+
+def resolve_name(connection: psycopg.Connection, name: str) -> int:
+    """Find the number of a stream table by name, under the connection's search_path."""
+    row = connection.execute("SELECT pgtrickle.stream_table_id(%s, current_setting('search_path'))", (name,)).fetchone()
+    if row is None:
+        raise UnknownStreamTable(f"There is no stream table {name}.")
+    return int(row[0])
+
+
+def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
+    """Read all that the planner needs to know of a stream table."""
+    row = connection.execute("SELECT pgtrickle.stream_table_definition(%s)", (pgt_id,)).fetchone()
+    if row is None or row[0] is None:
+        raise UnknownStreamTable("The stream table was dropped meanwhile.")
+    found, names = row[0], row[0]["names"]
+    if found["text"] is None or None in found["sources"]:
+        raise CatalogError(
+            f"{found['schema']}.{found['name']} has lost its defining query or one of its sources.",
+            "It was dropped with CASCADE: drop the stream table with pgtrickle.drop_stream_table() and create it anew.",
+        )
+    if found["altered"]:
+        raise CatalogError(
+            f"{found['schema']}.{found['name']} no longer has the columns of its defining query.",
+            "Undo what was done to its columns, or drop it with pgtrickle.drop_stream_table() and create it anew.",
+        )
+    if obstacle := names["domain_obstacle"]:
+        raise CatalogError(
+            f"{found['schema']}.{found['name']} has a column whose domain {obstacle} checks, by names without schema.",
+            f"ALTER FUNCTION {obstacle} SET search_path = ... with the schemas of what it names.",
+        )
+    return Definition(
+        found["pgt_id"],
+        found["schema"],
+        found["name"],
+        calling(found["text"], names["wrapped"]),
+        tuple(View(view["schema"], view["name"], calling(view["text"], names["wrapped"])) for view in found["views"]),
+        tuple(_source(source) for source in found["sources"]),
+        tuple((name, type_name) for name, type_name in found["columns"]),
+        frozenset(found["aggregates"]),
+        frozenset(found["set_returning"]),
+        found["full_reason"],
+        found["bytewise"],
+        _path(found),
+        bool(names["wrapped"]),
+        names["plain"],
+    )
+
+
+def _path(found: Mapping[str, Any]) -> str:
+    path = quoted_path(found["search_path"])
+    if path is None:
+        raise CatalogError(
+            f"The search_path that is stored for {found['schema']}.{found['name']} is no list of schemas.",
+            "Give it its query anew with pgtrickle.alter_stream_table(), in a session whose search_path is right.",
+        )
+    return path
+
+
+def windows(connection: psycopg.Connection, table: StreamTable, targets: Mapping[int, Cut | None]) -> dict[int, Window]:
+    """Count, for every source, the buffered changes between its frontier and its target, and beyond the target."""
+    result = {d.relid: Window(d.relid, d.frontier, targets.get(d.relid)) for d in table.dependencies}
+    counts = [_count(d.buffer, result[d.relid]) for d in table.dependencies if d.buffer]
+    if counts:
+        for relid, delta, future in connection.execute(_text(" UNION ALL ".join(counts))):
+            window = result[relid]
+            result[relid] = Window(relid, window.old, window.new, delta, future)
+    return result
+
+
+READABLE = "SELECT b FROM unnest(%s::text[]) AS b WHERE has_table_privilege(to_regclass(b)::oid, 'SELECT') ORDER BY b"
+
+
+def empty_buffers(connection: psycopg.Connection, tables: Iterable[StreamTable]) -> frozenset[str]:
+    """Return the change buffers among the sources of stream tables that hold no change at all, as far as it may see."""
+    named = sorted({d.buffer for table in tables for d in table.dependencies if d.buffer})
+    buffers = [buffer for (buffer,) in connection.execute(READABLE, (named,))] if named else []
+    if not buffers:
+        return frozenset()
+    try:
+        return _empty_ones(connection, buffers)
+    except psycopg.errors.LockNotAvailable:
+        found = (_empty_unless_locked(connection, buffer) for buffer in buffers)
+        return frozenset().union(*found)
+
+
+def _empty_ones(connection: psycopg.Connection, buffers: list[str]) -> frozenset[str]:
+    checks = (f"SELECT {i} WHERE NOT EXISTS (SELECT FROM {buffer})" for i, buffer in enumerate(buffers))
+    # A savepoint keeps the shared snapshot usable.
+    with connection.transaction():
+        connection.execute("SET LOCAL lock_timeout = '10ms'")
+        rows = connection.execute(_text(" UNION ALL ".join(checks))).fetchall()
+        connection.execute(f"SET LOCAL lock_timeout = '{PATIENCE}'")
+    return frozenset(buffers[i] for (i,) in rows)
+
+
+def _empty_unless_locked(connection: psycopg.Connection, buffer: str) -> frozenset[str]:
+    """Of a buffer that somebody extends or drops in a transaction that is still open, nothing is known."""
+    try:
+        return _empty_ones(connection, [buffer])
+    except psycopg.errors.LockNotAvailable:
+        return frozenset()
+
+
+def _count(buffer: str, window: Window) -> str:
+    past = window.old.beyond() if window.old else None
+    later = f"NOT {window.new.covered()}" if window.new else "false"
+    delta = f"count(*) FILTER (WHERE NOT ({later}))" if past else "0"
+    where = past or (window.new.beyond() if window.new else "false")
+    future = f"count(*) FILTER (WHERE {later})"
+    return f"SELECT CAST({window.relid} AS bigint), {delta}, {future} FROM {buffer} WHERE {where}"
+
+
+def _text(query: str) -> sql.SQL:
+    return sql.SQL(query)
+
+
+def _stream_table(row: dict[str, Any]) -> StreamTable:
+    row["name"] = row["name"] if row["exists"] else row["stored_name"]
+    decided = {"effective_watermark": row["decided_watermark"], "effective_batch": row["decided_batch"]}
+    decision = Decision.of({**row, **decided})
+    fields = {name: row[name] for name in StreamTable.__slots__ if name not in {"dependencies", "decision"}}
+    dependencies = tuple(
+        Dependency(
+            d["relid"], d["name"], d["kind"], Cut.from_json(d["frontier"]) if d["frontier"] else None, d["buffer"]
+        )
+        for d in row["dependencies"]
+    )
+    return StreamTable(dependencies=dependencies, decision=decision, **fields)
+
+
+def _source(facts: dict[str, Any]) -> Source:
+    return Source(
+        facts["relid"],
+        facts["schema"],
+        facts["name"],
+        facts["kind"],
+        tuple(SourceColumn(*column) for column in facts["columns"]),
+        tuple(facts["used"]),
+        facts["buffer"],
+        frozenset(facts["indexed"]),
+        facts["pages"],
+        facts["rows"],
+    )

@@ -1,0 +1,1 @@
+"""What Python users hold: one object for everything that can be done with stream tables."""

@@ -1,0 +1,298 @@
+"""The facade: one object for everything that can be done with stream tables from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from threading import Event
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Unpack, overload
+
+import psycopg
+from psycopg.sql import Composed
+
+from pytrickle.catalog import install as migrate
+from pytrickle.catalog import stream_table as catalog
+from pytrickle.catalog.buffer_statistics import BufferStatistics
+from pytrickle.catalog.options import Options, call
+from pytrickle.client.late_data import LateData
+from pytrickle.client.reports import Reader
+from pytrickle.client.sources import Sources
+from pytrickle.compute.engine import LazyEngine
+from pytrickle.config import Settings
+from pytrickle.database import Address, Snapshots, connection_string, impatient, named, translate_errors, unless_locked
+from pytrickle.database import connect as open_connection
+from pytrickle.defects import defects_named
+from pytrickle.errors import NotDifferentiable, PytrickleError
+from pytrickle.inspect.as_of import AsOf
+from pytrickle.inspect.as_of import as_of as read_as_of
+from pytrickle.inspect.explain import Explanation, explain
+from pytrickle.inspect.verify import VerifyResult, verify, verify_each
+from pytrickle.plan.append_mode import check_append
+from pytrickle.progress import Moment, sql_type
+from pytrickle.refresh.cycle.rules import check_monotone
+from pytrickle.refresh.planner import Planner
+from pytrickle.refresh.refresher import Refresher
+from pytrickle.refresh.values import RefreshResult
+from pytrickle.schedule.daemon import Daemon
+from pytrickle.schedule.health import Health
+from pytrickle.schedule.lanes import Lanes
+from pytrickle.schedule.tick import refresh_one, tick
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OnResult = Callable[[RefreshResult], None]
+TRIM_EVERY = timedelta(hours=1)
+
+
+def install(dsn: Address | None = None, *, roles: bool = False) -> tuple[str, ...]:
+    """Install or upgrade the catalog and return the names of what was applied; nothing when it is up to date.
+
+    With `roles`, the group roles pytrickle_reader, _loader, _operator and _owner are created where they are missing, by
+    whoever may create roles. Raises InsufficientPrivilege or MigrationError otherwise, and changes nothing then.
+    """
+    with open_connection(Settings.from_environment(connection_string(dsn)).dsn, role="install") as connection:
+        return migrate.install(connection, roles=roles)
+
+
+def connect(dsn: Address | None = None, spark: SparkSession | None = None, **settings: Any) -> Client:
+    """Open a client on a database whose catalog is installed; close it, or let a `with` block do it.
+
+    `dsn` is a libpq connection string or URL, or a URL or engine of SQLAlchemy; without it libpq's environment counts.
+    `spark` is a session of your own, which is used as it is; without it one is built when a refresh first needs it.
+    `settings` are those of Settings. Raises NotInstalled, CatalogVersionMismatch, ConfigError or ConnectionLost.
+    """
+    client = Client(Settings.from_environment(connection_string(dsn), **settings), spark)
+    try:
+        client.verify_catalog()
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def as_of(name: str, watermark: datetime | int, dsn: Address | None = None) -> AsOf:
+    """Return the rows that the query of a stream table gave as of an earlier watermark; see Client.as_of."""
+    with connect(dsn) as client:
+        return client.as_of(name, watermark)
+
+
+class Client(Reader, Sources, LateData):
+    """Stream tables, watermarks and refreshes of one database. Not safe for use by several threads, but for `stop`."""
+
+    def __init__(self, settings: Settings, spark: SparkSession | None = None) -> None:
+        super().__init__(settings.dsn)
+        self.settings = settings
+        self._engine = LazyEngine(settings, spark, self._connection)
+        self._refresher: Refresher | None = None
+        self._snapshots = Snapshots(settings.dsn)
+        self._stop = Event()
+        self._trimmed: float | None = None
+        self._health = Health()
+        self._lanes = Lanes(settings.max_concurrent_refreshes)
+
+    def close(self) -> None:
+        """Close the connections, for good; the Spark session stays, since other clients may use it."""
+        super().close()
+        self._snapshots.close()
+        self._lanes.close()
+        if self._refresher is not None:
+            self._refresher.connection.close()
+
+    def verify_catalog(self) -> None:
+        """Raise NotInstalled or CatalogVersionMismatch unless the catalog fits this package."""
+        migrate.verify(self._connection())
+
+    def create_stream_table(self, name: str, query: str, **options: Unpack[Options]) -> None:
+        """Create a stream table; its rows come with the first refresh.
+
+        Under refresh_mode DIFFERENTIAL a query without delta rules raises NotDifferentiable. Nothing is half-created.
+        """
+        with translate_errors(), self._connection().transaction():
+            row = (
+                self._connection()
+                .execute(*call("create_stream_table", {"name": name, "query": query}, options))
+                .fetchone()
+            )
+            if row is not None:
+                self._require(int(row[0]))
+
+    def alter_stream_table(
+        self, name: str, *, query: str | None = None, reset: Sequence[str] = (), **options: Unpack[Options]
+    ) -> None:
+        """Change the given options of a stream table, from the next tick on; those in `reset` go to their defaults.
+
+        A new `query` must have the same columns. Raises CycleDetected where it would read itself, which is not allowed,
+        or QueryRefused where that is, but some query of the cycle is not monotone; NotDifferentiable as creation does.
+        """
+        connection = self._connection()
+        arguments = {"name": name, "query": query, "reset": list(reset)}
+        with translate_errors(), connection.transaction():
+            connection.execute(*call("alter_stream_table", arguments, options))
+            pgt_id = catalog.resolve_name(connection, name)
+            if query is not None or "refresh_mode" in options:
+                self._require(pgt_id)
+            check_monotone(self._refreshing().planner, connection, pgt_id)
+
+    def drop_stream_table(self, name: str, *, cascade: bool = False) -> None:
+        """Drop a stream table with its rows; with `cascade`, also the stream tables that read it."""
+        self._call("SELECT pgtrickle.drop_stream_table(name => %s, cascade => %s)", name, cascade)
+
+    def pause(self, name: str | None = None) -> int:
+        """Have ticks leave out one stream table, or all, until resumed; return how many were not paused yet."""
+        paused: int = self._call("SELECT pgtrickle.pause_stream_table(name => %s)", name)
+        return paused
+
+    def resume(self, name: str | None = None) -> int:
+        """Have ticks take up one stream table again, or all; return how many were left out or to be retried."""
+        resumed: int = self._call("SELECT pgtrickle.resume_stream_table(name => %s)", name)
+        return resumed
+
+    def create_refresh_group(self, group_name: str, members: Sequence[str], isolation: str = "repeatable_read") -> None:
+        """Have stream tables refreshed together: in one transaction, or under read_committed whenever one is due."""
+        statement = "SELECT pgtrickle.create_refresh_group(group_name => %s, members => %s::text[], isolation => %s)"
+        self._call(statement, group_name, list(members), isolation)
+
+    def drop_refresh_group(self, group_name: str) -> None:
+        """Drop a refresh group; its members are refreshed on their own again."""
+        self._call("SELECT pgtrickle.drop_refresh_group(group_name => %s)", group_name)
+
+    def reset_fuse(self, name: str, action: str = "apply") -> None:
+        """Decide about a delta that a fuse holds: let it pass (apply), or compute the table anew (reinitialize)."""
+        self._call("SELECT pgtrickle.reset_fuse(name => %s, action => %s)", name, action)
+
+    def wait_for(self, name: str, watermark: Moment, timeout: timedelta = timedelta(seconds=30)) -> Moment:
+        """Wait until a stream table is complete through `watermark`; return its effective watermark of that kind.
+
+        Raises WaitTimeout, which names what is waited for, when `timeout` has passed.
+        """
+        statement = f"SELECT pgtrickle.wait_for(%s, %s::{sql_type(watermark)}, %s::interval)"
+        reached: Moment = self._call(statement, name, watermark, timeout)
+        return reached
+
+    def assert_fresh(self, name: str, max_staleness: timedelta) -> timedelta:
+        """Return how old the data of a stream table is; raise NotFresh if it is older than that or was never filled."""
+        staleness: timedelta = self._call("SELECT pgtrickle.assert_fresh(%s, %s::interval)", name, max_staleness)
+        return staleness
+
+    def refresh(self, name: str, *, respect_gate: bool = False) -> RefreshResult:
+        """Refresh one stream table now.
+
+        A gate is passed unless `respect_gate` is set; a hold_back cap is never passed. Raises what made it fail.
+        """
+        with translate_errors():
+            pgt_id = catalog.resolve_name(self._connection(), name)
+        return refresh_one(self._refreshing(), self._health, pgt_id, respect_gate)
+
+    def tick(self, on_result: OnResult | None = None) -> tuple[RefreshResult, ...]:
+        """Refresh all that is due, once, in dependency order; failures are results, not exceptions.
+
+        The first tick of a client, and one per hour after it, also trims the histories.
+        """
+        results = tick(self._refreshing(), self._health, self._lanes, on_result or (lambda result: None))
+        if self._trimmed is None or monotonic() - self._trimmed > TRIM_EVERY.total_seconds():
+            connection, retention = self._connection(), {"retention": self.settings.history_retention}
+            with impatient(connection):
+                unless_locked(connection, "SELECT pgtrickle.trim_history(%(retention)s)", retention)
+            self._trimmed = monotonic()
+        return results
+
+    def run(
+        self,
+        once: bool = False,
+        on_result: OnResult | None = None,
+        on_error: Callable[[PytrickleError], None] | None = None,
+        on_leader: Callable[[bool], None] | None = None,
+    ) -> None:
+        """Tick whenever a watermark or a request arrives, and every poll interval, until `stop` is called.
+
+        Of several running on one database, one leads and the others stand by; `on_leader` is told which this one
+        does. A lost connection is reported to `on_error` and waited out.
+        """
+        if once:
+            self.tick(on_result)
+            return
+        report, tell = on_error or (lambda error: None), on_leader or (lambda leads: None)
+        step = lambda: self.tick(on_result)  # noqa: E731
+        Daemon(self.settings.dsn, self.settings.poll_interval, step, report, tell, self._stop).run()
+
+    def stop(self) -> None:
+        """End `run` after the tick under way; may be called from another thread or a signal handler."""
+        self._stop.set()
+
+    def explain(self, name: str) -> Explanation:
+        """Explain what the next refresh of a stream table would do, and where each part would run."""
+        with translate_errors():
+            pgt_id = catalog.resolve_name(self._connection(), name)
+        with defects_named(f"explaining {name}"):
+            return explain(self._refreshing(), pgt_id, self.settings.max_concurrent_refreshes)
+
+    @overload
+    def verify(self, name: str) -> VerifyResult: ...
+    @overload
+    def verify(self, name: None = None) -> tuple[VerifyResult, ...]: ...
+
+    def verify(self, name: str | None = None) -> VerifyResult | tuple[VerifyResult, ...]:
+        """Compare a stream table with its defining query at its own frontier; all, each by itself, without a name."""
+        if name is None:
+            return verify_each([table.stream_table for table in self.stream_tables()], self.verify)
+        with translate_errors():
+            pgt_id = catalog.resolve_name(self._connection(), name)
+        return verify(self.settings.dsn, self._connection(), pgt_id)
+
+    def as_of(self, name: str, watermark: datetime | int) -> AsOf:
+        """Return the rows that the query of a stream table gave as of an earlier watermark.
+
+        Raises NotRetained where the change history no longer reaches back that far; `watermark_retention` keeps it.
+        """
+        with translate_errors():
+            pgt_id = catalog.resolve_name(self._connection(), name)
+        return read_as_of(self.settings.dsn, self._connection(), pgt_id, watermark)
+
+    def __repr__(self) -> str:
+        place = "closed" if self._is_closed else named(self._connection())
+        return f"<pytrickle.Client: {place}>"
+
+    def _call(self, statement: str, *arguments: object) -> Any:
+        return self._execute(statement.encode(), arguments)
+
+    def _execute(self, statement: bytes | Composed, arguments: Sequence[object]) -> Any:
+        """Run a call of one function and return what it returns."""
+        with translate_errors():
+            ((answer,),) = self._connection().execute(statement, arguments).fetchall()
+        return answer
+
+    def _connection(self) -> psycopg.Connection:
+        return self._refreshing().connection
+
+    def _refreshing(self) -> Refresher:
+        """Return the refresher on a living connection, opened anew after it was lost."""
+        self._ensure_open()
+        known = self._refresher
+        if known is not None and not (known.connection.closed or known.connection.broken):
+            return known
+        connection = open_connection(self.settings.dsn, role="refresher")
+        small, direct = self.settings.small_delta_rows, self.settings.direct_delta_rows
+        planner = Planner(connection, small, direct, known.planner.shapes if known else {})
+        self._refresher = Refresher(
+            connection,
+            self._engine,
+            planner,
+            self._snapshots,
+            BufferStatistics(connection),
+            self.settings.poll_interval,
+            self.settings.statement_timeout,
+        )
+        return self._refresher
+
+    def _require(self, pgt_id: int) -> None:
+        """Refuse what a planner must refuse: a mode that needs a delta rule, for a query that has none."""
+        table = catalog.stream_table(self._connection(), pgt_id)
+        if table.refresh_mode != "DIFFERENTIAL" and table.window_end is None:
+            return
+        shape = self._refreshing().planner.shape(self._connection(), pgt_id)
+        if table.window_end is not None:
+            check_append(shape, table.window_end)
+        if shape.full_reason:
+            raise NotDifferentiable(f"The query cannot be refreshed differentially: {shape.full_reason}.")

@@ -1,0 +1,121 @@
+"""What can be read of the catalog without a refresher: status, watermarks, histories, the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Self, TypeVar
+
+import sqlalchemy
+
+from pytrickle.catalog import late_reports, read_reports, reports
+from pytrickle.database import engine as open_engine
+from pytrickle.database import translate_errors
+from pytrickle.errors import InvalidArgument
+from pytrickle.watermarks.advice.advise import Advice, Loss, Subject, advise
+from pytrickle.watermarks.advice.history import spreads, waits
+
+Rows = TypeVar("Rows")
+
+
+class Reader:
+    """Reads the catalog of one database over pooled connections."""
+
+    def __init__(self, dsn: str) -> None:
+        self._pool: sqlalchemy.Engine = open_engine(dsn)
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Close the connections; the client is of no use any more."""
+        self._is_closed = True
+        self._pool.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _ensure_open(self) -> None:
+        if self._is_closed:
+            raise InvalidArgument("This client is closed.", "Open another one with pytrickle.connect().")
+
+    def status(self) -> reports.Status:
+        """Return groups, watermarks and stream tables, read in one snapshot."""
+        return self._read(read_reports.status)
+
+    def stream_tables(self) -> tuple[reports.StreamTableStatus, ...]:
+        """Return the status of every stream table."""
+        return self._read(read_reports.stream_tables)
+
+    def watermarks(self) -> tuple[reports.WatermarkRow, ...]:
+        """Return the newest watermark of every source."""
+        return self._read(read_reports.watermarks)
+
+    def watermark_history(self, source: str) -> tuple[reports.HistoryEntry, ...]:
+        """Return every advance of one source, newest first."""
+        return self._read(lambda connection: read_reports.watermark_history(connection, source))
+
+    def advise(self, name: str, loss: Loss | None = None) -> Advice:
+        """Recommend the tolerance of a watermark group, or how long to wait for a source, from their histories.
+
+        Where both have the name the group is meant; a source can be given with its schema. Raises TooFewObservations.
+        """
+        history = self._read(lambda connection: read_reports.group_history(connection, name))
+        if history is None:
+            return advise(name, Subject.WAIT, waits(name, self.watermark_history(name)), loss)
+        return advise(name, Subject.TOLERANCE, spreads(name, history), loss)
+
+    def watermark_groups(self) -> tuple[reports.WatermarkGroupRow, ...]:
+        """Return every watermark group."""
+        return self._read(read_reports.watermark_groups)
+
+    def watermark_status(self) -> tuple[reports.WatermarkStatusRow, ...]:
+        """Return where every watermark group stands."""
+        return self._read(read_reports.watermark_status)
+
+    def source_gates(self) -> tuple[reports.SourceGateRow, ...]:
+        """Return the sources under a gate."""
+        return self._read(read_reports.source_gates)
+
+    def bootstrap_gate_status(self) -> tuple[reports.BootstrapRow, ...]:
+        """Return every source with each stream table made of it, and what that waits for."""
+        return self._read(read_reports.bootstrap_status)
+
+    def event_times(self) -> tuple[late_reports.EventTimeRow, ...]:
+        """Return the declared event times, each with what keeps late rows from being noted, if anything does."""
+        return self._read(read_reports.event_times)
+
+    def late_rows(
+        self, source: str | None = None, status: str | None = None, limit: int = 20
+    ) -> tuple[late_reports.LateRow, ...]:
+        """Return the newest late rows: of one source or of all that may be read, in one status or in any."""
+        return self._read(lambda connection: read_reports.late_rows(connection, source, status, limit))
+
+    def watermark_metrics(self) -> tuple[late_reports.WatermarkMetrics, ...]:
+        """Return the watermark of every source as numbers: lag, pace, idleness, late rows."""
+        return self._read(read_reports.watermark_metrics)
+
+    def alerts(self, limit: int = 20) -> tuple[reports.AlertRow, ...]:
+        """Return the open incidents, then the newest of those that ended."""
+        return self._read(lambda connection: read_reports.alerts(connection, limit))
+
+    def history(self, name: str | None = None, limit: int = 20) -> tuple[reports.HistoryRow, ...]:
+        """Return the newest refreshes of one stream table, or of all."""
+        return self._read(lambda connection: read_reports.history(connection, name, limit))
+
+    def dependencies(self) -> tuple[reports.DependencyRow, ...]:
+        """Return what every stream table reads, directly and through others."""
+        return self._read(read_reports.dependencies)
+
+    def dag(self) -> reports.Dag:
+        """Return the graph of sources and stream tables with their states, read in one snapshot."""
+        return self._read(read_reports.dag)
+
+    def refresh_groups(self) -> tuple[reports.RefreshGroupRow, ...]:
+        """Return every refresh group."""
+        return self._read(read_reports.refresh_groups)
+
+    def _read(self, read: Callable[[sqlalchemy.Connection], Rows]) -> Rows:
+        self._ensure_open()
+        with translate_errors(), self._pool.connect() as connection:
+            return read(connection)

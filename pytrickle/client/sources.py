@@ -1,0 +1,82 @@
+"""What can be declared about sources: groups that must agree, watermarks, gates and limits on silence."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Unpack
+
+from psycopg.sql import Composed
+
+from pytrickle.catalog.silence_limits import Limits, call_with_limits, tolerance_of_a_kind
+from pytrickle.progress import sql_type
+
+
+class Sources(ABC):
+    """The part of a client that is about sources and watermark groups; each method is one transaction."""
+
+    @abstractmethod
+    def _call(self, statement: str, *arguments: object) -> Any:
+        """Run a call of one function and return what it returns."""
+
+    @abstractmethod
+    def _execute(self, statement: bytes | Composed, arguments: Sequence[object]) -> Any:
+        """Run a composed call of one function and return what it returns."""
+
+    def create_watermark_group(
+        self,
+        group_name: str,
+        sources: Sequence[str],
+        tolerance: timedelta | str | int = timedelta(0),
+        **limits: Unpack[Limits],
+    ) -> None:
+        """Have the watermarks of some sources agree within a tolerance (an int counts batches); limit their silence."""
+        given = {"group_name": group_name, "sources": list(sources), **tolerance_of_a_kind(tolerance), **limits}
+        self._execute(*call_with_limits("create_watermark_group", given))
+
+    def alter_watermark_group(
+        self,
+        group_name: str,
+        sources: Sequence[str] | None = None,
+        tolerance: timedelta | str | int | None = None,
+        *,
+        reset: Sequence[str] = (),
+        **limits: Unpack[Limits],
+    ) -> None:
+        """Change what is given of a watermark group, from the next tick on; what is in `reset` goes to its default."""
+        found = None if sources is None else list(sources)
+        given = {"group_name": group_name, "sources": found, "reset": list(reset)}
+        self._execute(*call_with_limits("alter_watermark_group", given | tolerance_of_a_kind(tolerance) | limits))
+
+    def drop_watermark_group(self, group_name: str) -> None:
+        """Drop a watermark group; the stream tables over its sources are no longer gated by it."""
+        self._call("SELECT pgtrickle.drop_watermark_group(group_name => %s)", group_name)
+
+    def advance_watermark(self, source: str, watermark: datetime | int) -> None:
+        """Assert that a source is complete through `watermark`, in a transaction of its own.
+
+        It is an event time or the number of a batch. A loader should rather call the SQL function as it loads the rows.
+        """
+        self._call(f"SELECT pgtrickle.advance_watermark(%s::regclass, %s::{sql_type(watermark)})", source, watermark)
+
+    def reset_watermark(self, source: str) -> None:
+        """Forget every watermark of a source that is in no group; its next one may be of the other kind, or lower."""
+        self._call("SELECT pgtrickle.reset_watermark(%s::regclass)", source)
+
+    def gate_source(self, source: str, reason: str | None = None) -> None:
+        """Keep ticks from refreshing what is made of a source, until `ungate_source`."""
+        self._call("SELECT pgtrickle.gate_source(%s::regclass, %s)", source, reason)
+
+    def ungate_source(self, source: str) -> None:
+        """Open the gate of a source."""
+        self._call("SELECT pgtrickle.ungate_source(%s::regclass)", source)
+
+    def mark_idle(self, source: str) -> None:
+        """Let the watermark groups of a source go on without it, until its next advance."""
+        self._call("SELECT pgtrickle.mark_idle(%s::regclass)", source)
+
+    def set_source_limits(self, source: str, **limits: Unpack[Limits]) -> None:
+        """Limit the time since the loader of a source was last seen; what is left out its groups decide."""
+        given = {"source": source, "stale_after": None, **limits}
+        self._execute(*call_with_limits("set_source_limits", given))

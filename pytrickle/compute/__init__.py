@@ -1,0 +1,1 @@
+"""Computing the rows of a plan, on Spark or in PostgreSQL alone."""

@@ -1,0 +1,56 @@
+"""The Spark engine, started when a refresh first needs it: most commands never do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from pytrickle.compute.staged import Staged
+from pytrickle.config import Settings
+from pytrickle.database import jdbc_target
+from pytrickle.errors import SparkLost
+from pytrickle.plan.refresh_plan import RefreshPlan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(slots=True)
+class LazyEngine:
+    """Builds the session at the first plan, unless one was brought; several threads may compute at the same time."""
+
+    settings: Settings
+    session: SparkSession | None
+    connection: Callable[[], psycopg.Connection]
+    owned: bool = False
+    lock: Lock = field(default_factory=Lock)
+
+    def compute(
+        self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
+    ) -> Staged:
+        """Compute a plan's rows on Spark; raise SparkFailed, JavaMissing, JdbcDriverMissing or ConfigError.
+
+        A session of ours that is lost is forgotten, so that the next plan builds another one.
+        """
+        from pytrickle.compute.spark.run import SparkEngine
+        from pytrickle.compute.spark.session import build_session, forget_session
+
+        target = jdbc_target(self.connection())
+        with self.lock:
+            if self.session is None:
+                self.session, self.owned = build_session(self.settings), True
+            session = self.session
+        engine = SparkEngine(session, target, self.owned)
+        try:
+            return engine.compute(plan, snapshot, settings, staging)
+        except SparkLost:
+            with self.lock:
+                # Another lane may have found out before, and its successor must not be forgotten.
+                if self.owned and self.session is session:
+                    forget_session()
+                    self.session = None
+            raise

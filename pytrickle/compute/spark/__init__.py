@@ -1,0 +1,1 @@
+"""Running a refresh plan on Spark."""

@@ -1,0 +1,61 @@
+"""JDBC reads pinned to an exported snapshot, on any executor of any cluster."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from pytrickle.database import JdbcTarget, jdbc_text
+from pytrickle.plan.placement import PLANNER, SETTINGS, Place
+from pytrickle.plan.spark.reads import CTID
+
+# Without a fetch size Spark leaves the connection in autocommit mode: the session statement's transaction is over
+# before the query runs, and the read silently sees current data instead of the snapshot.
+FETCH_SIZE = "10000"
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedReader:
+    """Reads queries in one exported snapshot under one set of session settings (statements)."""
+
+    spark: SparkSession
+    target: JdbcTarget
+    snapshot: str
+    settings: tuple[str, ...]
+    fetch_size: str = FETCH_SIZE
+
+    def read(self, query: str, planner: Sequence[str] = ()) -> DataFrame:
+        """Return the rows of one query, read by one connection under further planner settings."""
+        statements = jdbc_text("; ".join(self._statements(planner)))
+        reader = self.spark.read.format("jdbc").option("sessionInitStatement", statements)
+        reader = reader.options(url=self.target.url, fetchsize=self.fetch_size, **self.target.properties)
+        return reader.option("dbtable", f"({jdbc_text(query)}) AS pgt_read").load()
+
+    def read_ranges(self, query: str, ranges: Sequence[str]) -> DataFrame:
+        """Return the rows of a query that exposes its ctid, one connection for every range predicate."""
+        planner = PLANNER + SETTINGS[Place.POSTGRES]
+        frames = [f"SELECT * FROM ({query}) AS r WHERE {predicate}" for predicate in ranges]
+        result = self.read(frames[0], planner)
+        for frame in frames[1:]:
+            result = result.unionAll(self.read(frame, planner))
+        return result.drop(CTID)
+
+    def _statements(self, planner: Sequence[str]) -> list[str]:
+        pin = [
+            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            f"SET TRANSACTION SNAPSHOT '{self.snapshot}'",
+        ]
+        return [*pin, *self.settings, *planner]
+
+
+def ctid_ranges(pages: int, parts: int) -> tuple[str, ...]:
+    """Split a table of so many pages into predicates on ctid; the last one is open, for pages added since.
+
+    >>> ctid_ranges(10, 2)
+    ("pgt_ctid >= '(0,0)'::tid AND pgt_ctid < '(5,0)'::tid", "pgt_ctid >= '(5,0)'::tid")
+    """
+    step = max(1, -(-pages // parts))
+    starts = list(range(0, max(pages, 1), step))
+    lower = [f"{CTID} >= '({start},0)'::tid" for start in starts]
+    upper = [f" AND {CTID} < '({start},0)'::tid" for start in starts[1:]] + [""]
+    return tuple(low + high for low, high in zip(lower, upper, strict=True))

@@ -1,0 +1,130 @@
+"""Running a plan: DataFrames in, staged batches out."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from pytrickle.compute.spark.dataframes import Frames, consolidate
+from pytrickle.compute.spark.jdbc import PinnedReader
+from pytrickle.compute.staged import Staged
+from pytrickle.database import JdbcTarget, stopped_by_limit
+from pytrickle.errors import ConfigError, EvaluationFailed, JdbcDriverMissing, SparkFailed, SparkLost, SparkOutOfMemory
+from pytrickle.plan.refresh_plan import Reading, RefreshPlan
+
+DATABASE = re.compile(r"PSQLException: (?:ERROR: )?(.*\S)")
+CAUSE = re.compile(r"^(?:Caused by)?: [\w.$]+: (.*\S)", re.MULTILINE)
+FIRST_LINE = re.compile(r"\A\s*(.*\S)")
+OUT_OF_MEMORY = ("OutOfMemoryError", "Not enough memory to build and broadcast", "UNABLE_TO_ACQUIRE_MEMORY")
+
+SESSION_HINT = "Build it with pytrickle.configure_spark_with_pytrickle(builder), or add the jar to spark.jars."
+CONNECTION = "FAILED_JDBC.CONNECTION"
+UNREADABLE_KEY = "Could not read SSL key file"
+KEY_HINT = (
+    "Put it beside sslkey in PKCS-8 DER: openssl pkcs8 -topk8 -inform PEM -outform DER -in client.key"
+    " -out client.pk8 -nocrypt, or with -v1 PBE-SHA1-3DES in place of -nocrypt for one with a password."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkEngine:
+    """A Spark session and the database it reads; only an owned session has its settings tuned."""
+
+    spark: SparkSession
+    target: JdbcTarget
+    owned: bool = False
+
+    def compute(
+        self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
+    ) -> Staged:
+        """Compute the rows that a plan stages, reading everything in one exported snapshot.
+
+        With `staging`, Spark writes them to that table; without, they are returned. Raise SparkFailed, with the
+        database's own sentence where the database refused.
+        """
+        reader = PinnedReader(self.spark, self.target, snapshot, settings)
+        with translated():
+            if self.owned:
+                self._tune(plan)
+            keyed = _collect(_read(reader, plan.keyed)) if plan.keyed else None
+            return Staged(self._rows(reader, plan, staging), keyed)
+
+    def _tune(self, plan: RefreshPlan) -> None:
+        """Compiling a stage and replanning it take longer than moving one small result through it."""
+        for setting in ("spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled"):
+            self.spark.conf.set(setting, "true" if plan.join else "false")
+
+    def _rows(self, reader: PinnedReader, plan: RefreshPlan, staging: str | None) -> pa.Table | str:
+        if plan.read is not None:
+            return self._deliver(_read(reader, plan.read), staging)
+        frames = Frames(reader, plan.join, plan.delta_rows)
+        try:
+            return self._deliver(frames.rows(), staging)
+        finally:
+            frames.release()
+
+    def _deliver(self, frame: DataFrame, staging: str | None) -> pa.Table | str:
+        if staging is None:
+            return _collect(frame)
+        # Appends are not atomic across partitions, but nobody reads the staging table before all of them are done.
+        write_options = {**self.target.properties, "stringtype": "unspecified", "reWriteBatchedInserts": "true"}
+        writer = frame.write.format("jdbc").options(url=self.target.url, dbtable=staging, batchsize="5000")
+        writer.options(**write_options).mode("append").save()
+        return staging
+
+
+def _read(reader: PinnedReader, reading: Reading) -> DataFrame:
+    frame = reader.read(reading.query, reading.settings)
+    # Declared as one partition it needs no shuffle, so netting stays within the task that reads.
+    return consolidate(frame.coalesce(1)) if reading.weighted else frame
+
+
+def _collect(frame: DataFrame) -> pa.Table:
+    return frame.toArrow()
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn Spark's errors into SparkFailed, SparkLost, or JdbcDriverMissing where the session lacks the driver."""
+    try:
+        yield
+    except (Py4JNetworkError, ConnectionError) as error:
+        raise SparkLost("The Spark session was lost.") from error
+    except (PySparkException, Py4JError) as error:
+        message = _message(error)
+        if "org.postgresql.Driver" in message and ("ClassNotFound" in message or "No suitable driver" in message):
+            raise JdbcDriverMissing("The Spark session has no JDBC driver for PostgreSQL.", SESSION_HINT) from error
+        if UNREADABLE_KEY in message:
+            raise ConfigError("The JDBC driver cannot read the key of the client's certificate.", KEY_HINT) from error
+        sentence = _sentence(message)
+        if stopped := stopped_by_limit(sentence):
+            raise stopped from error
+        # An end of the session is FATAL, and a canceled query says so: neither is about the query.
+        refused = f"PSQLException: ERROR: {sentence}" in message and not sentence.startswith("canceling ")
+        if not refused and any(sign in message for sign in OUT_OF_MEMORY):
+            raise SparkOutOfMemory("Spark could not compute the refresh: it ran out of memory.") from error
+        kind = EvaluationFailed if refused else SparkFailed
+        raise kind(f"Spark could not compute the refresh: {sentence}") from error
+
+
+def _message(error: Exception) -> str:
+    """Return what Spark says; of a connection that failed, also the trace, for Spark does not say why."""
+    trace = getattr(error, "_stackTrace", None) or getattr(error, "_stacktrace", None) or ""
+    return f"{error}\n{trace}" if CONNECTION in str(error) else str(error)
+
+
+def _sentence(message: str) -> str:
+    r"""Return what the database said first, else the last cause, which those above only awaited, else the first line.
+
+    >>> _sentence("An error occurred.\n: a.Failed: awaited\n\tat a.b\nCaused by: a.Failed: no space left\n\tat a.c")
+    'no space left'
+    >>> _sentence("It failed: o.PSQLException: ERROR: division by zero\nCaused by: o.PSQLException: ERROR: canceled")
+    'division by zero'
+    """
+    said, causes, lines = (pattern.findall(message) for pattern in (DATABASE, CAUSE, FIRST_LINE))
+    return str([*said[:1], *causes[-1:], *lines, "no message"][0])[:300]

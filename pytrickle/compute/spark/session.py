@@ -1,0 +1,48 @@
+"""The Spark session: built lazily to our needs, or brought by the user and left as it is."""
+
+from pathlib import Path
+
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from pytrickle.compute.spark.builder import configure_spark_with_pytrickle
+from pytrickle.compute.spark.java import find_java
+from pytrickle.config import Settings
+from pytrickle.errors import SparkFailed
+
+CONFIGURATION = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    # Each table that is broadcast takes a page at least, which Spark does not account for. Its default, tens of
+    # megabytes for however few rows, exhausts the driver: the delta of a join of ten tables has ninety such joins.
+    "spark.buffer.pageSize": "2m",
+}
+
+
+def build_session(settings: Settings) -> SparkSession:
+    """Start a Spark session for refreshes; raise JavaMissing or SparkFailed."""
+    find_java()
+    builder = SparkSession.builder.appName("pytrickle").master(settings.spark_master)
+    logging = Path(__file__).with_name("log4j2.properties").as_uri()
+    builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging}")
+    for name, value in CONFIGURATION.items():
+        builder = builder.config(name, value)
+    try:
+        return configure_spark_with_pytrickle(builder, settings.jdbc_jar).getOrCreate()
+    except (PySparkException, RuntimeError, OSError) as error:
+        raise SparkFailed("The Spark session could not be started.", "Run pytrickle doctor.") from error
+
+
+def forget_session() -> None:
+    """Forget the process's Spark session after its Java process has died, so that another one can be built."""
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None

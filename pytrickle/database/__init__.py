@@ -1,0 +1,37 @@
+"""The only door to PostgreSQL's client library: connections, snapshots, and errors in our own words."""
+
+from pytrickle.database.address import Address, connection_string, has_secret, named
+from pytrickle.database.connect import connect
+from pytrickle.database.engine import engine
+from pytrickle.database.errors import stopped_by_limit, translate_errors
+from pytrickle.database.jdbc import JdbcTarget, jdbc_target
+from pytrickle.database.jdbc_text import jdbc_text
+from pytrickle.database.lock_timeout import PATIENCE, impatient, unless_locked, wait_a_moment
+from pytrickle.database.search_path import SAFE_PATH, quoted_path
+from pytrickle.database.snapshot import Snapshot, Snapshots, exported_snapshot, keep_open
+from pytrickle.database.statement import statement
+
+__all__ = [
+    "PATIENCE",
+    "SAFE_PATH",
+    "Address",
+    "JdbcTarget",
+    "Snapshot",
+    "Snapshots",
+    "connect",
+    "connection_string",
+    "engine",
+    "exported_snapshot",
+    "has_secret",
+    "impatient",
+    "jdbc_target",
+    "jdbc_text",
+    "keep_open",
+    "named",
+    "quoted_path",
+    "statement",
+    "stopped_by_limit",
+    "translate_errors",
+    "unless_locked",
+    "wait_a_moment",
+]

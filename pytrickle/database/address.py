@@ -1,0 +1,55 @@
+"""What names a database: libpq's connection strings, and the URLs and engines of SQLAlchemy."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import psycopg
+import sqlalchemy
+from psycopg.conninfo import make_conninfo
+
+from pytrickle.config import libpq_dsn
+from pytrickle.database.errors import translate_errors
+from pytrickle.errors import ConfigError
+
+Address = str | sqlalchemy.URL | sqlalchemy.Engine
+
+
+def connection_string(address: Address | None) -> str | None:
+    """Return the libpq connection string for an address; raise ConfigError for an engine that is not on psycopg 3.
+
+    Of an engine one connection is borrowed, so that what its creator or connect_args add counts as well.
+    """
+    if isinstance(address, sqlalchemy.Engine):
+        return _of_engine(address)
+    if isinstance(address, sqlalchemy.URL):
+        return libpq_dsn(address.render_as_string(hide_password=False))
+    return None if address is None else libpq_dsn(address)
+
+
+def has_secret(dsn: str) -> bool:
+    """Return whether a connection string holds a password, its own or that of a key.
+
+    >>> has_secret("postgresql://me:s3cr3t@db/shop"), has_secret("postgresql://me@db/shop")
+    (True, False)
+    """
+    try:
+        options = psycopg.conninfo.conninfo_to_dict(libpq_dsn(dsn))
+    except psycopg.Error:
+        return False
+    return bool(options.get("password") or options.get("sslpassword"))
+
+
+def named(connection: psycopg.Connection) -> str:
+    """Say in a few words which database a connection is on, and as whom."""
+    info = connection.info
+    return f"{info.dbname} on {info.host or 'localhost'}:{info.port} as {info.user}"
+
+
+def _of_engine(engine: sqlalchemy.Engine) -> str:
+    with translate_errors(), closing(engine.raw_connection()) as borrowed:
+        driver = borrowed.driver_connection
+        if isinstance(driver, psycopg.Connection):
+            return make_conninfo("", **{**driver.info.get_parameters(), "password": driver.info.password or None})
+    hint = "Give an engine on postgresql+psycopg, or its URL: pytrickle.connect(engine.url)."
+    raise ConfigError(f"An engine on {engine.driver} has no connection that libpq knows.", hint)

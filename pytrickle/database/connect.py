@@ -1,0 +1,69 @@
+"""Connections to PostgreSQL, opened one way everywhere."""
+
+from __future__ import annotations
+
+from logging import getLogger
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from pytrickle.database.adapters import register_infinity, register_lowered
+from pytrickle.database.errors import translate_errors
+from pytrickle.errors import ConfigError, ConnectionLost
+
+# libpq gives no SQLSTATE for a refused login, only the server's words.
+_LOGIN_REFUSED = ("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist")
+
+
+def connect(dsn: str = "", *, role: str = "client") -> psycopg.Connection:
+    """Open an autocommit connection that the server lists as ``pytrickle/<role>``.
+
+    An empty ``dsn`` means the libpq environment. Every timestamptz is readable, dates are in ISO form. What the catalog
+    says beside its answers is logged as a warning.
+    Raises ConfigError for a malformed ``dsn`` or a refused login, ConnectionLost when the server cannot be reached;
+    neither ever repeats the connection string.
+    """
+    return open_connection(dsn, role=role, autocommit=True)
+
+
+def open_connection(dsn: str, *, role: str, autocommit: bool) -> psycopg.Connection:
+    """Open a connection as ``connect`` does, in the transaction mode asked for."""
+    _check(dsn)
+    try:
+        connection = psycopg.connect(
+            dsn, autocommit=autocommit, application_name=f"pytrickle/{role}", client_encoding="utf8"
+        )
+    except psycopg.Error as error:
+        raise _unreachable(str(error)) from None
+    register_infinity(connection)
+    register_lowered(connection)
+    connection.add_notice_handler(_pass_on)
+    if not (connection.info.parameter_status("DateStyle") or "").startswith("ISO"):
+        with translate_errors(), connection.transaction():
+            connection.execute("SET DateStyle TO ISO")
+    return connection
+
+
+def _pass_on(notice: psycopg.errors.Diagnostic) -> None:
+    """Log what the catalog says beside its answer; its notices name a constraint, those of PostgreSQL itself do not."""
+    if notice.constraint_name:
+        getLogger(__name__).warning("%s. %s", notice.message_primary, notice.message_hint)
+
+
+def _check(dsn: str) -> None:
+    """Refuse what libpq would refuse with a message that repeats parts of the connection string."""
+    hint = "It is like postgresql://user@host:5432/database; special characters in the password must be %-encoded."
+    try:
+        options = conninfo_to_dict(dsn)
+    except psycopg.Error:
+        raise ConfigError("The connection string is malformed.", hint) from None
+    ports = str(options.get("port") or "").split(",")
+    if not all(port.isdigit() or not port for port in ports) or "@" in str(options.get("host") or "").lstrip("@"):
+        raise ConfigError("The connection string is malformed.", hint)
+
+
+def _unreachable(message: str) -> ConfigError | ConnectionLost:
+    reason = message.strip().removeprefix("connection failed: ")
+    if any(words in reason for words in _LOGIN_REFUSED):
+        return ConfigError(f"The server refused the login: {reason}", "Check user, password and database name.")
+    return ConnectionLost(f"The server could not be reached: {reason}")

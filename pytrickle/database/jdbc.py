@@ -1,0 +1,67 @@
+"""A libpq connection spelled for PostgreSQL's JDBC driver, so that Spark reaches the same database the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+
+from pytrickle.database.jdbc_tls import tls_properties
+from pytrickle.database.search_path import SAFE_PATH
+
+# libpq name -> pgjdbc name, for what both understand in the same form.
+_PASSED_ON = {"connect_timeout": "connectTimeout", "options": "options"}
+
+
+@dataclass(frozen=True, slots=True)
+class JdbcTarget:
+    """Where Spark connects: ``url`` without credentials, ``properties`` with them.
+
+    The properties hold the password, so they are left out of ``repr`` and must not be logged.
+    """
+
+    url: str
+    properties: Mapping[str, str] = field(repr=False)
+
+
+def jdbc_target(connection: psycopg.Connection) -> JdbcTarget:
+    """Return the JDBC address of the server that ``connection`` reached, with all its parameters resolved.
+
+    Service files, the password file and PG* variables have been read by libpq by then; of several hosts it is the one
+    that fitted ``target_session_attrs``. A connection through a Unix socket becomes ``localhost``, because the driver
+    speaks TCP only. Raises ConfigError where the driver's connection would be weaker than this one.
+    """
+    info = connection.info
+    options = {option.keyword.decode(): option.val.decode() for option in connection.pgconn.info if option.val}
+    through_socket = info.host.startswith(("/", "@")) or not info.host
+    properties = tls_properties(options, Path.home(), through_socket=through_socket)
+    host = _host("" if through_socket else _address(connection, options, properties))
+    properties |= {jdbc: options[libpq] for libpq, jdbc in _PASSED_ON.items() if libpq in options}
+    properties |= {"user": info.user, "ApplicationName": "pytrickle/spark", "driver": "org.postgresql.Driver"}
+    local = host in {"localhost", "127.0.0.1", "[::1]"}
+    if local and properties.get("sslmode") == "prefer" and not connection.pgconn.ssl_in_use:
+        # libpq has settled what the driver would ask the server again at every connection. Executors elsewhere may
+        # find another answer, so this holds for a server on this machine only.
+        properties |= {"sslmode": "disable", "gssEncMode": "disable"}
+    properties["assumeMinServerVersion"] = "15"
+    # Spark asks for the columns of a query before the session has its settings.
+    properties["currentSchema"] = SAFE_PATH.replace(" ", "")
+    if info.password:
+        properties["password"] = info.password
+    return JdbcTarget(f"jdbc:postgresql://{host}:{info.port}/{quote(info.dbname, safe='')}", properties)
+
+
+def _address(connection: psycopg.Connection, options: Mapping[str, str], properties: Mapping[str, str]) -> str:
+    """Return where the server is: at `hostaddr`, unless its certificate must be of the name and thereby proves it."""
+    if "hostaddr" in options and properties.get("sslmode") != "verify-full":
+        return connection.info.hostaddr
+    return connection.info.host
+
+
+def _host(host: str) -> str:
+    if not host:
+        return "localhost"
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,42 @@
+"""What holds while refreshing: no lock is waited for longer than a moment, and no name is found by a user's path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+import psycopg
+
+from pytrickle.database.errors import translate_errors
+from pytrickle.database.search_path import SAFE_PATH
+from pytrickle.errors import LockTimeout
+
+# No longer than deadlock_timeout by default, so that a refresh gives way before a loader has to.
+PATIENCE = "1s"
+
+
+@contextmanager
+def impatient(connection: psycopg.Connection) -> Iterator[None]:
+    """Let nothing that the connection does within the block wait for a lock, or find what anybody may have created."""
+    with translate_errors():
+        wait_a_moment(connection)
+    try:
+        yield
+    finally:
+        with suppress(psycopg.Error):
+            connection.execute("RESET lock_timeout; RESET search_path")
+
+
+def wait_a_moment(connection: psycopg.Connection) -> None:
+    """Let nothing from now on wait for a lock longer than a moment, or find what anybody may have created."""
+    connection.execute(f"SET lock_timeout = '{PATIENCE}'; SET search_path = {SAFE_PATH}".encode())
+
+
+def unless_locked(connection: psycopg.Connection, statement: str, given: Mapping[str, object] | None = None) -> bool:
+    """Run a statement that may as well be run later; return False where another session holds what it needs."""
+    try:
+        with translate_errors():
+            connection.execute(statement.encode(), given)
+    except LockTimeout:
+        return False
+    return True

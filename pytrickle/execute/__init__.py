@@ -1,1 +1,0 @@
-"""Running a refresh plan on Spark; the only package that imports pyspark."""

@@ -1,0 +1,1 @@
+"""Looking at stream tables without changing them: explain, verify, read as of, examine, draw."""

@@ -1,0 +1,74 @@
+"""Look at everything pytrickle needs and say what is missing, each problem with its remedy."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from pytrickle.database import connect, translate_errors
+from pytrickle.errors import PytrickleError
+from pytrickle.inspect.doctor import server
+from pytrickle.inspect.doctor.check import Check, attempt, ok, problem
+
+
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """What the doctor needs from other parts of the package.
+
+    `find_java` and `find_jar` say which Java runtime and JDBC driver Spark will use; `verify_catalog` looks whether
+    the catalog fits the package, `trust` to whom all of it belongs, `grants` what was granted on it; `read_pinned` lets
+    Spark read an exported snapshot and says in words what it saw, None leaves Spark out of it. Each raises one of our
+    errors, with a hint, when something is wrong.
+    """
+
+    find_java: Callable[[], str]
+    find_jar: Callable[[], str]
+    verify_catalog: Callable[[psycopg.Connection[Any]], None]
+    trust: Callable[[psycopg.Connection[Any]], str]
+    grants: Callable[[psycopg.Connection[Any]], tuple[str, ...]]
+    read_pinned: Callable[[], str] | None = None
+
+
+def examine(dsn: str, probes: Probes) -> Iterator[Check]:
+    """Yield the checks of the machine, then of the server behind `dsn`; no password is ever part of one.
+
+    Nothing is written. When the server cannot be reached, its further checks are left out.
+    """
+    yield attempt("Java", probes.find_java)
+    yield attempt("JDBC driver", probes.find_jar)
+    try:
+        connection = connect(dsn, role="doctor")
+    except PytrickleError as error:
+        yield problem("connection", str(error), error.hint)
+        return
+    with connection:
+        yield from _examine_server(connection, dsn, probes)
+    if probes.read_pinned is not None:
+        yield attempt("Spark", probes.read_pinned)
+
+
+def _examine_server(connection: psycopg.Connection[Any], dsn: str, probes: Probes) -> Iterator[Check]:
+    info = connection.info
+    yield ok("connection", f"database {info.dbname} at {info.host}:{info.port} as {info.user}")
+    looks: tuple[tuple[str, Callable[[], Check]], ...] = (
+        ("server version", lambda: server.check_version(connection)),
+        ("pg_trickle extension", lambda: server.check_extension(connection)),
+        ("rights", lambda: server.check_rights(connection)),
+        ("ownership", lambda: ok("ownership", f"all of the catalog belongs to {probes.trust(connection)}")),
+        ("catalog", lambda: server.check_catalog(connection, probes.verify_catalog)),
+        ("grants", lambda: server.check_grants(connection, probes.grants)),
+        ("snapshot", lambda: server.check_snapshot(connection, dsn)),
+        ("connections", lambda: server.check_headroom(connection)),
+        ("TCP", lambda: server.check_tcp(connection)),
+    )
+    for name, look in looks:
+        yield _taken(name, look)
+
+
+def _taken(name: str, look: Callable[[], Check]) -> Check:
+    try:
+        with translate_errors():
+            return look()
+    except PytrickleError as error:
+        return problem(name, str(error), error.hint)

@@ -1,0 +1,33 @@
+"""The doctor's look at what Spark needs, and at Spark itself reading an exported snapshot."""
+
+from __future__ import annotations
+
+from pytrickle.compute.spark.java import MAVEN_COORDINATE, find_jdbc_jar
+from pytrickle.config import Settings
+from pytrickle.database import exported_snapshot, jdbc_target
+from pytrickle.errors import JdbcDriverMissing, SparkFailed
+
+
+def find_jar(settings: Settings) -> str:
+    """Return the path of the JDBC driver on this machine; raise JdbcDriverMissing if there is none."""
+    jar = find_jdbc_jar(settings.jdbc_jar)
+    if jar is None:
+        raise JdbcDriverMissing(f"No jar on this machine; Spark has to download {MAVEN_COORDINATE} when it starts.")
+    return jar
+
+
+def read_pinned(settings: Settings) -> str:
+    """Let Spark read a snapshot that this process exported; raise SparkFailed if it cannot or saw another one."""
+    # Starting Spark takes seconds, so only those who ask for this check load it.
+    from pytrickle.compute.spark.jdbc import PinnedReader
+    from pytrickle.compute.spark.run import translated
+    from pytrickle.compute.spark.session import build_session
+
+    with exported_snapshot(settings.dsn) as snapshot, translated():
+        spark = build_session(settings)
+        reader = PinnedReader(spark, jdbc_target(snapshot.connection), snapshot.name, settings=())
+        rows = reader.read("SELECT pg_current_snapshot()::text AS seen").collect()
+        version = spark.version
+    if [row.seen for row in rows] != [snapshot.cut.snapshot]:
+        raise SparkFailed("Spark read another snapshot than the exported one.", "Let JDBC reach the server directly.")
+    return f"Spark {version} read the exported snapshot"

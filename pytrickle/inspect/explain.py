@@ -1,0 +1,182 @@
+"""Explaining a stream table: its gating decision and the plan of its next refresh, neither of which is executed."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from html import escape
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import dict_row
+from sqlalchemy import bindparam, func, select
+
+from pytrickle.catalog import stream_table as catalog
+from pytrickle.catalog.definition import Window
+from pytrickle.catalog.past_refreshes import evidence
+from pytrickle.catalog.stream_table import StreamTable
+from pytrickle.catalog.tables import refresh_history
+from pytrickle.database import SAFE_PATH, Snapshot, statement, translate_errors
+from pytrickle.errors import UnknownStreamTable
+from pytrickle.inspect.concurrency import beside, together_with
+from pytrickle.plan.auto import expected, least_worth_asking
+from pytrickle.plan.explain import describe, render_text
+from pytrickle.plan.refresh_plan import Reading, RefreshPlan
+from pytrickle.refresh.cycle.rules import Outlook, outlook, plan_member
+from pytrickle.refresh.planner import needs_refresh
+from pytrickle.refresh.refresher import Refresher
+from pytrickle.schedule.dag import topological
+from pytrickle.schedule.units import units
+
+HISTORY = refresh_history.c
+LAST = statement(
+    select(
+        HISTORY.action,
+        HISTORY.status,
+        func.coalesce(HISTORY.error, HISTORY.reason),
+        func.to_char(HISTORY.finished_at, "YYYY-MM-DD HH24:MI:SSOF"),
+    )
+    .where(HISTORY.pgt_id == bindparam("pgt_id"))
+    .order_by(HISTORY.refresh_id.desc())
+    .limit(1)
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation:
+    """An explanation as text for people and as data for programs."""
+
+    text: str
+    data: dict[str, Any]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return f"<pre>{escape(self.text)}</pre>"
+
+
+def explain(refresher: Refresher, pgt_id: int, limit: int) -> Explanation:
+    """Plan the next refresh of one stream table, of which there may be up to `limit` at a time, and describe it.
+
+    Where there is nothing to do, the plan is that for one change in every source, and says so.
+    """
+    with refresher.snapshots.export() as snapshot:
+        with translate_errors():
+            tables = topological(catalog.stream_tables(snapshot.connection))
+            found_units = units(tables, catalog.refresh_groups(snapshot.connection))
+        table = _named(tables, pgt_id)
+        windows = refresher.planner.windows(snapshot, table, table.decision.caps)
+        cycle = outlook(refresher.planner, snapshot, pgt_id)
+        untouched = not needs_refresh(table, windows)
+        supposed = cycle.quiet if cycle else untouched
+        plan = _plan(refresher, snapshot, table, _with_changes(table, windows) if untouched else windows, cycle)
+        with translate_errors():
+            found, last = _state(snapshot.connection, pgt_id), _last(snapshot.connection, pgt_id)
+            estimates = _estimates(snapshot.connection, plan)
+            whole_from_rows = None if cycle else _whole_from_rows(snapshot.connection, table, plan)
+    decision = table.decision
+    facts = describe(plan, estimates) | {
+        "whole_from_rows": whole_from_rows,
+        "supposing_changes": supposed,
+        "cycle": asdict(cycle) if cycle else None,
+        "gating": decision.gating,
+        "decision": decision.decision,
+        "gating_reason": decision.reason,
+        "waiting_for": decision.waiting_for,
+        "effective_watermark": decision.effective_watermark.isoformat() if decision.effective_watermark else None,
+        "effective_batch": decision.effective_batch,
+        "last": last,
+        "next": _outlook(found, supposed),
+    }
+    unit = next(unit for unit in found_units if table in unit.tables)
+    facts |= {"together_with": together_with(unit, table.relid), "beside": beside(found_units, unit, limit)}
+    return Explanation(render_text(facts), facts)
+
+
+def _named(tables: Iterable[StreamTable], pgt_id: int) -> StreamTable:
+    for table in tables:
+        if table.pgt_id == pgt_id:
+            return table
+    raise UnknownStreamTable("The stream table was dropped meanwhile.")
+
+
+def _plan(
+    refresher: Refresher, snapshot: Snapshot, table: StreamTable, windows: dict[int, Window], cycle: Outlook | None
+) -> RefreshPlan:
+    """Plan the refresh: in a cycle that over all that its rounds find, of which nothing is known yet."""
+    if cycle is None or cycle.refused:
+        return refresher.planner.plan(snapshot, table, windows)
+    shape = refresher.planner.shape(snapshot.connection, table.pgt_id)
+    return replace(plan_member(table, shape, windows, cycle.anew), direct=True)
+
+
+def _state(connection: psycopg.Connection, pgt_id: int) -> dict[str, Any]:
+    """Read the stream table's row of pgt_status()."""
+    with connection.cursor(row_factory=dict_row) as cursor:
+        cursor.execute("SELECT *, retry_at > now() AS waits FROM pgtrickle.pgt_status() WHERE pgt_id = %s", (pgt_id,))
+        return cursor.fetchone() or {}
+
+
+def _last(connection: psycopg.Connection, pgt_id: int) -> str | None:
+    """Say what the last tick that did anything about the stream table did, and why."""
+    row = connection.execute(LAST, {"pgt_id": pgt_id}).fetchone()
+    if row is None:
+        return None
+    action, status, reason, finished = row
+    return f"{action} {status.lower()} at {finished}: {reason}"
+
+
+def _outlook(state: Mapping[str, Any], quiet: bool) -> str:
+    """Say whether the next tick refreshes the stream table, or what would make one do so."""
+    cases = (
+        (state["status"] == "SUSPENDED", "suspended after repeated failure: resume it"),
+        (state["paused"], "paused: resume it"),
+        (state["tier"] == "frozen", "frozen: give it another tier"),
+        (state["waits"], f"failed, and is tried again at {state['retry_at']}"),
+        (state["decision"] != "run", f"waits: {state['reason']}"),
+        (_is_blown(state), "held by its fuse: look at the delta and reset the fuse"),
+        (not state["due"], f"not due: its schedule is {state['effective_schedule']}"),
+        (quiet, "runs as soon as a source changes"),
+    )
+    return next((sentence for holds, sentence in cases if holds), "the next tick refreshes it")
+
+
+def _is_blown(state: Mapping[str, Any]) -> bool:
+    return state["fuse_blown_at"] is not None and state["fuse_blown_at"].year > datetime.min.year
+
+
+def _with_changes(table: StreamTable, windows: dict[int, Window]) -> dict[int, Window]:
+    captured = {dependency.relid for dependency in table.dependencies if dependency.buffer}
+    return {relid: replace(w, delta_rows=1) if relid in captured else w for relid, w in windows.items()}
+
+
+def _whole_from_rows(connection: psycopg.Connection, table: StreamTable, plan: RefreshPlan) -> int | None:
+    """The number of changed rows from which AUTO would refresh as a whole, if it has a choice."""
+    if table.refresh_mode != "AUTO" or plan.shape.full_reason:
+        return None
+    known = evidence(connection, table)
+    return expected(known, plan.shape.grouped is not None).switch_rows(least_worth_asking(known))
+
+
+def _estimates(connection: psycopg.Connection, plan: RefreshPlan) -> dict[str, int]:
+    """Ask PostgreSQL how many rows it expects of the queries that it will run."""
+    readings = [reading for reading in (plan.read, plan.keyed) if reading]
+    found = {reading.query: _estimate(connection, reading) for reading in readings}
+    return {query: rows for query, rows in found.items() if rows is not None}
+
+
+def _estimate(connection: psycopg.Connection, reading: Reading) -> int | None:
+    # What PostgreSQL refuses to plan is still worth explaining: the refresh itself will say why it was refused.
+    try:
+        with connection.transaction(force_rollback=True):
+            for statement in (f"SET LOCAL search_path = {SAFE_PATH}", *reading.settings):
+                connection.execute(sql.SQL(statement))
+            row = connection.execute(sql.SQL(f"EXPLAIN (FORMAT JSON) {reading.query}")).fetchone()
+    except psycopg.Error:
+        return None
+    return int(row[0][0]["Plan"]["Plan Rows"]) if row else None

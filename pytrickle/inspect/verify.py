@@ -1,0 +1,124 @@
+"""Verification: a stream table against its defining query at the table's own frontier."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import psycopg
+from psycopg import sql
+
+from pytrickle.apply.limit import body_table
+from pytrickle.catalog import stream_table as catalog
+from pytrickle.catalog.server_probe import server_probe
+from pytrickle.catalog.session_settings import session_statements
+from pytrickle.catalog.stream_table import StreamTable
+from pytrickle.database import exported_snapshot, translate_errors
+from pytrickle.errors import ConnectionLost, PytrickleError
+from pytrickle.plan.at_cut import path_of, query_at
+from pytrickle.plan.placement import PLANNER, SEQUENTIAL
+from pytrickle.plan.postgres.text import as_text
+from pytrickle.plan.query.meaning import understood
+from pytrickle.plan.sql.dialect import quote
+from pytrickle.readable import Readable, Rows
+from pytrickle.refresh.values import AFTER_FAILURE
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class VerifyResult(Readable):
+    """How a stream table compares: rows `missing` from it and `unexpected` in it, as multisets.
+
+    It was not compared where `pending` says why it is to be computed anew: what it claims cannot be read back then. Nor
+    was it where an `error` says why it could not be.
+    """
+
+    stream_table: str
+    matches: bool
+    missing: int
+    unexpected: int
+    pending: str | None = None
+    error: str | None = None
+
+
+def verify_each(names: Iterable[str], verify_one: Callable[[str], VerifyResult]) -> Rows[VerifyResult]:
+    """Verify stream tables one by one; what cannot be compared says why, and keeps no other from it."""
+    return Rows(_verified_or_why_not(name, verify_one) for name in names)
+
+
+def _verified_or_why_not(name: str, verify_one: Callable[[str], VerifyResult]) -> VerifyResult:
+    try:
+        return verify_one(name)
+    except ConnectionLost:
+        raise
+    except PytrickleError as error:
+        return VerifyResult(name, False, 0, 0, error=str(error))
+
+
+def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResult:
+    """Compare a stream table with its defining query, read at the table's own frontier in one snapshot.
+
+    `connection` answers the planner's questions; a table that was never loaded is compared with no rows.
+    """
+    with exported_snapshot(dsn) as snapshot, translate_errors():
+        reading = snapshot.connection
+        table = catalog.stream_table(reading, pgt_id)
+        if pending := _pending(table):
+            return VerifyResult(table.name, False, 0, 0, pending)
+        definition = catalog.definition(reading, pgt_id)
+        frontiers = {dependency.relid: dependency.frontier for dependency in table.dependencies}
+        unread = replace(table, dependencies=tuple(replace(d, frontier=None) for d in table.dependencies))
+        windows = catalog.windows(reading, unread, frontiers)
+        with server_probe(connection) as probe:
+            definition = understood(definition, probe)
+            expected = query_at(definition, windows, probe)
+            plain = probe.hashable(tuple(type_name for _, type_name in definition.columns))
+        for statement in session_statements(table) + PLANNER + SEQUENTIAL + path_of(definition):
+            reading.execute(statement.encode())
+        if not table.populated:
+            expected = f"SELECT * FROM ({expected}) AS q WHERE false"
+        stored = f"SELECT * FROM {quote(definition.schema)}.{quote(definition.name)}"
+        if table.window_end is not None:
+            expected, stored = (
+                _comparable(reading, table, query) for query in (expected, _with_open(reading, table, stored))
+            )
+        missing, unexpected = _compare(reading, expected, stored, plain)
+    return VerifyResult(table.name, not (missing or unexpected), missing, unexpected)
+
+
+def _pending(table: StreamTable) -> str | None:
+    """Why what a stream table shows cannot be computed again: changes or its query of then are not known any more.
+
+    They are known after a failure, also where that was that its rows were not those of its last refresh.
+    """
+    reason = table.reinitialize_reason
+    if not table.populated or reason is None:
+        return None
+    return None if reason.startswith(AFTER_FAILURE) or reason == table.last_error else reason
+
+
+def _with_open(reading: psycopg.Connection, table: StreamTable, stored: str) -> str:
+    """Add the rows of open windows, which output mode append does not show yet; none before its query is computed."""
+    row = reading.execute("SELECT to_regclass(%s) IS NOT NULL", (body_table(table.pgt_id),)).fetchone()
+    return f"{stored} UNION ALL SELECT * FROM {body_table(table.pgt_id)}" if row and row[0] else stored
+
+
+def _comparable(reading: psycopg.Connection, table: StreamTable, query: str) -> str:
+    """Leave out of closed windows what came too late for them, and those that an earlier query emitted."""
+    end = f"q.{quote(table.window_end or '')}"
+    late = (
+        f"SELECT FROM pgtrickle.pgt_late_changes AS l WHERE l.pgt_id = {table.pgt_id}"
+        f" AND l.window_end = {end} AND to_jsonb(q) @> l.change"
+    )
+    since = sql.Literal(table.earlier_query_through).as_string(reading)
+    return f"SELECT * FROM ({query}) AS q WHERE NOT EXISTS ({late}) AND ({end} <= {since}) IS NOT TRUE"
+
+
+def _compare(connection: psycopg.Connection, expected: str, stored: str, plain: tuple[bool, ...]) -> tuple[int, int]:
+    aliases = ", ".join(f"c{i}" for i in range(len(plain)))
+    items = ", ".join(f"c{i}" if comparable else as_text(f"c{i}", True) for i, comparable in enumerate(plain))
+    named = f"q({aliases})" if plain else "q"
+    want, have = (f"SELECT {items or 'true'} FROM ({query}) AS {named}" for query in (expected, stored))
+    query = (
+        f"SELECT (SELECT count(*) FROM ({want} EXCEPT ALL {have}) AS m), "
+        f"(SELECT count(*) FROM ({have} EXCEPT ALL {want}) AS u)"
+    )
+    row = connection.execute(query.encode()).fetchone()
+    return (row[0], row[1]) if row else (0, 0)

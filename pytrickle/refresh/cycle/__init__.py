@@ -1,0 +1,1 @@
+"""Refreshing stream tables that read each other, until nothing changes any more."""

@@ -1,0 +1,229 @@
+"""One refresh, from the snapshot that is read to the transaction that is committed."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from time import monotonic
+from typing import Protocol
+
+import psycopg
+
+from pytrickle.apply.closed_windows import has_closing
+from pytrickle.apply.commit import Committed, commit
+from pytrickle.apply.ledger import UP_TO_DATE, Commitment, conflicts
+from pytrickle.apply.staging_table import staging_table
+from pytrickle.catalog.buffer_statistics import BufferStatistics
+from pytrickle.catalog.definition import Window
+from pytrickle.catalog.gating import NOTHING_NEW
+from pytrickle.catalog.stream_table import StreamTable
+from pytrickle.compute.postgres import read_directly
+from pytrickle.compute.staged import Staged
+from pytrickle.database import Snapshot, Snapshots, statement, translate_errors
+from pytrickle.defects import defects_named
+from pytrickle.errors import Defect, EvaluationFailed, FuseBlown, PytrickleError, UnknownStreamTable
+from pytrickle.plan.refresh_plan import Action, RefreshPlan
+from pytrickle.refresh.planner import Planner, needs_refresh
+from pytrickle.refresh.values import AFTER_FAILURE, Computation, Goal, RefreshResult
+
+MANY_CHANGES = 10_000
+SETTLE = statement(UP_TO_DATE)
+ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
+
+
+class Engine(Protocol):
+    """Computes the rows of a plan in an exported snapshot: Spark, or what a test puts in its place."""
+
+    def compute(
+        self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
+    ) -> Staged:
+        """Return the rows that the plan stages, or write them to the staging table."""
+
+
+@dataclass(slots=True)
+class Refresher:
+    """Refreshes stream tables: plans them, has Spark or PostgreSQL compute, and writes through one connection."""
+
+    connection: psycopg.Connection
+    engine: Engine
+    planner: Planner
+    snapshots: Snapshots
+    statistics: BufferStatistics
+    poll_interval: timedelta = timedelta(seconds=1)
+    statement_timeout: timedelta | None = None
+
+    def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
+        """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
+        with defects_named(f"refreshing {table.name}"):
+            windows = self.changed(snapshot, table, goal)
+            if windows is None:
+                with translate_errors():
+                    return self.settle(table, goal), None
+            try:
+                return self._carry_out(Computation(table, goal, self.planner.plan(snapshot, table, windows)), snapshot)
+            except PytrickleError as error:
+                shape = self.planner.known_shape(table.pgt_id)
+                if shape is None or shape.query is None or not _is_worth_another_way(table, error):
+                    raise
+                reason = f"{AFTER_FAILURE}{error.kind}"
+                plan = self.planner.as_written(shape, windows, table.decision.explained(reason))
+                defect = str(error) if isinstance(error, Defect) else None
+                return self._carry_out(Computation(table, goal, plan, next_reason=reason, defect=defect), snapshot)
+
+    def beside(self, connection: psycopg.Connection) -> "Refresher":
+        """Return a refresher that works beside this one on another connection, knowing what this one knows."""
+        return replace(
+            self,
+            connection=connection,
+            planner=replace(self.planner, connection=connection),
+            statistics=replace(self.statistics, connection=connection),
+        )
+
+    def compute(self, snapshot: Snapshot, table: StreamTable, goal: Goal, inside: bool = False) -> Computation:
+        """Compute a refresh that is committed later, together with others; `inside` the transaction of those.
+
+        Rows that Spark would write to a staging table are read directly: that transaction does not see such a table.
+        """
+        windows = self.changed(snapshot, table, goal)
+        if windows is None:
+            return Computation(table, goal)
+        plan = self.planner.plan(snapshot, table, windows, inside)
+        if plan.bulk and not inside:
+            plan = self.planner.plan(snapshot, table, windows, inside=True)
+        computation = Computation(table, goal, plan)
+        with translate_errors():
+            computation.staged = self._compute(plan, snapshot, computation.settings, None)
+        return computation
+
+    def commitment(self, computation: Computation, snapshot: Snapshot) -> Commitment:
+        """Say what the write transaction stores beside the rows."""
+        table, goal = computation.table, computation.goal
+        return Commitment(
+            table.pgt_id,
+            table.frontier_version,
+            table.view_stamp,
+            computation.settings,
+            snapshot.cut,
+            goal.moment,
+            table.decision.effective,
+            table.decision.let_through,
+            goal.initiated_by,
+            computation.started,
+            table.reinitialize_reason,
+            computation.next_reason,
+            table.window_end,
+            computation.planner_defect,
+        )
+
+    def result(self, computation: Computation, done: Committed | None) -> RefreshResult:
+        """Tell what a refresh did, and remember whether it was slow."""
+        plan = computation.plan
+        done_as = (
+            (plan.action, plan.reason) if plan else (Action.NO_DATA, computation.table.decision.explained("no changes"))
+        )
+        result = _result(computation.table, done_as, done, computation.goal.since)
+        self.planner.remember(computation.table.pgt_id, result)
+        return result
+
+    def settle(self, table: StreamTable, goal: Goal) -> RefreshResult:
+        """Take note that a stream table shows everything already."""
+        self._settle(table, goal.moment)
+        return self.result(Computation(table, goal), None)
+
+    def changed(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> dict[int, Window] | None:
+        """Return the windows to read, or None where nothing could change.
+
+        Raise UnknownStreamTable where the table itself is gone, FuseBlown where there are too many changes.
+        """
+        if not table.exists:
+            raise UnknownStreamTable(f"The table of {table.name} was dropped.", ORPHAN_HINT)
+        windows = self.planner.windows(snapshot, table, goal.targets)
+        if not needs_refresh(table, windows):
+            with translate_errors(), snapshot.connection.transaction():
+                return windows if self._closes_windows(snapshot, table) else None
+        _respect_fuse(table, sum(window.delta_rows for window in windows.values()))
+        return windows
+
+    def _closes_windows(self, snapshot: Snapshot, table: StreamTable) -> bool:
+        """Whether there is something of windows that its effective watermark closes now."""
+        through = table.decision.effective_watermark
+        if not table.may_close or table.window_end is None or through is None:
+            return False
+        shape = self.planner.shape(snapshot.connection, table.pgt_id)
+        return has_closing(snapshot.connection, shape, table.pgt_id, table.window_end, through)
+
+    def _carry_out(self, computation: Computation, snapshot: Snapshot) -> tuple[RefreshResult, Committed | None]:
+        plan, table = computation.plan, computation.table
+        assert plan is not None
+        with (
+            translate_errors(),
+            staging_table(self.connection, plan, table.pgt_id) as staging,
+            self._compute(plan, snapshot, computation.settings, staging) as staged,
+        ):
+            done = commit(self.connection, plan, staged, self.commitment(computation, snapshot))
+        return self.result(computation, done), done
+
+    def _compute(self, plan: RefreshPlan, snapshot: Snapshot, settings: tuple[str, ...], staging: str | None) -> Staged:
+        if snapshot.connection is not self.connection:
+            self._analyze_buffers(plan, snapshot)
+        if plan.direct:
+            return read_directly(snapshot.connection, plan, settings)
+        return self.engine.compute(plan, snapshot.name, settings, staging)
+
+    def _analyze_buffers(self, plan: RefreshPlan, snapshot: Snapshot) -> None:
+        """Let PostgreSQL know of many changes before it plans how to join them."""
+        if plan.action is not Action.DIFFERENTIAL or plan.read is None or plan.delta_rows < MANY_CHANGES:
+            return
+        for window in plan.windows:
+            buffer = plan.shape.definition.source(window.relid).buffer
+            if buffer:
+                self.statistics.renew(buffer, window.delta_rows, snapshot.cut)
+
+    @conflicts()
+    def _settle(self, table: StreamTable, moment: datetime) -> None:
+        """Without new rows, write a higher effective watermark, the end of a skip or error, a schedule served."""
+        claimed = table.decision.effective
+        higher = claimed.exceeds(table.effective) or table.decision.let_through != NOTHING_NEW
+        if not (higher or table.last_skip_reason or table.last_error or table.timed or table.gated_since):
+            return
+        self.connection.execute(
+            SETTLE,
+            {
+                "pgt_id": table.pgt_id,
+                "frontier_version": table.frontier_version,
+                "moment": moment,
+                "watermark": claimed.watermark,
+                "batch": claimed.batch,
+                "let_through": table.decision.let_through,
+            },
+        )
+
+
+def _respect_fuse(table: StreamTable, delta_rows: int) -> None:
+    """Raise FuseBlown for a delta above the ceiling, unless it was let pass: that is stored as -infinity."""
+    passed = table.fuse_blown_at is not None and table.fuse_blown_at.year == datetime.min.year
+    guarded = table.fuse_ceiling is not None and table.populated and not table.reinitialize_reason and not passed
+    if guarded and delta_rows > (table.fuse_ceiling or 0):
+        raise FuseBlown(f"{delta_rows} changed rows are more than the fuse of {table.fuse_ceiling} lets pass.")
+
+
+def _is_worth_another_way(table: StreamTable, error: PytrickleError) -> bool:
+    """Whether an expression failed, perhaps on rows that the query as it is written never evaluates, or the planner.
+
+    The terms of a delta evaluate what comes and goes together, and an antijoin all rows before it takes some away.
+    """
+    about_values = isinstance(error, EvaluationFailed) or (error.sqlstate or "")[:2] in {"21", "22"}
+    return table.refresh_mode != "FULL" and (about_values or isinstance(error, Defect))
+
+
+def _result(table: StreamTable, done_as: tuple[Action, str], done: Committed | None, since: float) -> RefreshResult:
+    effective = table.effective.joined(table.decision.effective)
+    action, reason = done_as
+    return RefreshResult(
+        table.name,
+        action.value,
+        reason,
+        done.rows_inserted if done else 0,
+        done.rows_deleted if done else 0,
+        effective.watermark,
+        timedelta(seconds=monotonic() - since),
+        effective_batch=effective.batch,
+    )

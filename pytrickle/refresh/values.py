@@ -1,0 +1,83 @@
+"""A refresh as values: what it aims at, what was computed for it, and what came of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from time import monotonic
+
+from pytrickle.catalog.session_settings import limit_statements, session_statements
+from pytrickle.catalog.stream_table import StreamTable
+from pytrickle.compute.staged import Staged
+from pytrickle.cut import Cut
+from pytrickle.plan.refresh_plan import Action, RefreshPlan
+from pytrickle.readable import Readable
+
+# How the reason to compute everything anew begins where the changes alone failed, though nothing was missed.
+AFTER_FAILURE = "the differential refresh failed: "
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RefreshResult(Readable):
+    """What one refresh did; `action` is NO_DATA, DIFFERENTIAL, FULL, REINITIALIZE, SKIP or, in a tick, FAILED.
+
+    `duration` runs from the snapshot, or the end of the refresh before it in the same tick, to the commit.
+    """
+
+    stream_table: str
+    action: str
+    reason: str
+    rows_inserted: int
+    rows_deleted: int
+    effective_watermark: datetime | None
+    duration: timedelta
+    error: str | None = None
+    effective_batch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """How far to refresh: a target cut per source (None or absent: all that the snapshot shows), and on whose behalf.
+
+    `moment` is the time at which the base tables are read, which becomes the stream table's data_timestamp; `since` is
+    the reading of the monotonic clock from which the refresh is timed.
+    """
+
+    targets: Mapping[int, Cut | None]
+    moment: datetime
+    initiated_by: str
+    since: float
+
+
+@dataclass(slots=True)
+class Computation:
+    """A refresh on its way: without a plan there is nothing to do, without staged rows it is not computed yet.
+
+    `next_reason` says why the refresh after it must compute the whole table again, `defect` what another plan failed on
+    that should not have.
+    """
+
+    table: StreamTable
+    goal: Goal
+    plan: RefreshPlan | None = None
+    staged: Staged | None = None
+    next_reason: str | None = None
+    defect: str | None = None
+    started: float = field(default_factory=monotonic)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The session settings under which the defining query is evaluated, and the limits of the refresh."""
+        return session_statements(self.table) + limit_statements(self.table)
+
+    @property
+    def planner_defect(self) -> str | None:
+        """What planning failed on; the one that is known stays until a plan for changes succeeds."""
+        if self.plan is None or self.defect:
+            return self.defect or self.table.planner_defect
+        tried = self.plan.action is Action.DIFFERENTIAL or self.plan.shape.query is None
+        return self.plan.shape.defect if tried else self.table.planner_defect
+
+    def close(self) -> None:
+        """Let go of the staged rows."""
+        if self.staged is not None:
+            self.staged.close()

@@ -1,0 +1,111 @@
+"""What is set right before a tick: another cluster, replaced views and functions, gaps in capture and in judging."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from time import monotonic
+
+import psycopg
+
+from pytrickle.database import translate_errors
+from pytrickle.errors import InsufficientPrivilege, LockTimeout, PytrickleError
+
+Broken = Mapping[int, PytrickleError]
+
+# Each row: what is damaged, which stream tables must not be refreshed until it is mended, whether to mend it now. What
+# could not be mended makes those fail; while they are left alone after that, nobody is kept waiting for them.
+AWAITED = (
+    "EXISTS (SELECT FROM pgtrickle.pgt_stream_tables AS t WHERE t.pgt_id = ANY (concerned) AND (%(asked)s"
+    " OR pgtrickle.halted(t) IS NULL"
+    " OR EXISTS (SELECT FROM pgtrickle.pgt_refresh_requests AS r WHERE r.pgt_id = t.pgt_id)))"
+)
+CHANGED = (
+    f"SELECT damaged, concerned, {AWAITED} FROM (SELECT pgt_id, ARRAY[pgt_id]"
+    " FROM pgtrickle.changed_definitions() AS pgt_id) AS d(damaged, concerned)"
+)
+GAPS = (
+    f"SELECT damaged, concerned, {AWAITED} FROM (SELECT source_relid::oid::bigint,"
+    " ARRAY(SELECT d.pgt_id FROM pgtrickle.pgt_dependencies AS d WHERE d.source_relid = t.source_relid)"
+    " FROM pgtrickle.pgt_change_tracking AS t WHERE pgtrickle.capture_problem(source_relid) IS NOT NULL)"
+    " AS d(damaged, concerned)"
+)
+LACKING = (
+    "SELECT t.pgt_id, r.sentence, r.remedy FROM pgtrickle.pgt_stream_tables AS t"
+    " CROSS JOIN LATERAL pgtrickle.missing_right(t.pgt_id) AS r WHERE r.sentence IS NOT NULL"
+)
+UNJUDGED = (
+    "SELECT source_relid::oid::bigint, ARRAY[0], %(asked)s FROM pgtrickle.pgt_event_times AS e"
+    " WHERE pgtrickle.event_time_problem(e) IS NULL AND pgtrickle.event_time_damage(e) IS NOT NULL"
+)
+# Shorter than what a refresh waits: several sources may be damaged, and all that is to be done waits for them.
+PATIENCE = "400ms"
+JUDGED_AGAIN = timedelta(seconds=30)
+
+
+@dataclass(slots=True)
+class Health:
+    """Looks into definitions and capture before ticks, but only when the system catalogs changed since it was well."""
+
+    fingerprint: str | None = None
+    judging_from: float = 0.0
+
+    def prepare(self, connection: psycopg.Connection, asked: bool = False) -> Broken:
+        """Notice what makes frontiers void before they are used, and set it right.
+
+        Return what could not be, by the numbers of the stream tables that must not be refreshed until it is. What
+        concerns only stream tables that ticks leave alone now is not set right unless somebody `asked`.
+        """
+        with translate_errors():
+            row = connection.execute(
+                "SELECT pgtrickle.adopt_cluster(), pgtrickle.catalog_fingerprint()", prepare=True
+            ).fetchone()
+        found = str(row[1]) if row else None
+        if found is not None and found == self.fingerprint:
+            return {}
+        broken: dict[int, PytrickleError] = {}
+        mended = _mend(connection, CHANGED, "SELECT pgtrickle.adopt_definition(%s)", broken, asked)
+        mended |= _mend(connection, GAPS, "SELECT pgtrickle.repair_capture(%s::oid::regclass)", broken, asked)
+        mended |= self._judge(connection)
+        broken |= _lacking(connection)
+        # What was mended or stays broken is looked into once more.
+        self.fingerprint = None if mended or broken else found
+        return broken
+
+    def _judge(self, connection: psycopg.Connection) -> bool:
+        """Install anew what judges late rows; no stream table fails where that is impossible, so it waits by itself."""
+        failed: dict[int, PytrickleError] = {}
+        remedy = "SELECT pgtrickle.write_event_time(%s::oid::regclass)"
+        found = _mend(connection, UNJUDGED, remedy, failed, monotonic() >= self.judging_from)
+        if failed and monotonic() >= self.judging_from:
+            self.judging_from = monotonic() + JUDGED_AGAIN.total_seconds()
+        return found
+
+
+def _lacking(connection: psycopg.Connection) -> dict[int, PytrickleError]:
+    """Return the stream tables for which this role lacks a right, each with the error that says what to grant."""
+    with translate_errors():
+        rows = connection.execute(LACKING).fetchall()
+    return {pgt_id: InsufficientPrivilege(sentence, remedy, sqlstate="42501") for pgt_id, sentence, remedy in rows}
+
+
+def _mend(
+    connection: psycopg.Connection, found: str, remedy: str, broken: dict[int, PytrickleError], asked: bool
+) -> bool:
+    """Apply the remedy to all that a query finds; where it fails, the stream tables named beside are broken.
+
+    Return whether anything was found.
+    """
+    with translate_errors():
+        rows = connection.execute(found.encode(), {"asked": asked}).fetchall()
+    for damaged, concerned, awaited in rows:
+        try:
+            if not awaited:
+                raise LockTimeout("What may have been missed is not set right yet.")
+            with translate_errors(), connection.transaction():
+                connection.execute(f"SET LOCAL lock_timeout = '{PATIENCE}'")
+                connection.execute(remedy.encode(), (damaged,))
+        except PytrickleError as error:
+            if connection.closed:
+                raise
+            broken.update(dict.fromkeys(concerned, error))
+    return bool(rows)

@@ -1,0 +1,105 @@
+"""Committing a batch: staged rows, the number of the batch and the watermark, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg import sql
+
+from pytrickle.database import connect, translate_errors
+from pytrickle.errors import PytrickleError, StagingFailed
+from pytrickle.streaming.sink.stage import SCHEMA, Part, Target
+from pytrickle.watermarks import Generator, load
+from pytrickle.watermarks.arrays import numpy
+
+_CLAIM = "SELECT pgtrickle.claim_sink_batch(%s::regclass, %s, %s, %s, %s, %s)"
+_DROP = "SELECT pgtrickle.drop_sink_staging(%s::regclass, %s)"
+_STAGED = "SELECT row_count, row_digest FROM pgtrickle.staged_rows(%s)"
+_EVENT_TIME = "SELECT pgtrickle.staged_event_time(%s::regclass, %s)"
+_WATERMARK = "SELECT pgtrickle.watermark_of(%s::regclass)"
+# PostgreSQL's own form of a timestamptz: microseconds since 2000, in eight bytes.
+_MOMENT = ">i8"
+_EPOCH = "2000-01-01"
+
+
+def commit_batch(
+    target: Target, batch_id: int, parts: Sequence[Part], generator: Generator, event_time: str | None
+) -> bool:
+    """Load a batch and advance the watermark unless that was committed before; return whether it was done now.
+
+    The generator sees the column `event_time` of the rows, if there is one, as the moments that the table's declared
+    event time makes of it. Raises StagingFailed where staged rows were lost, InvalidArgument for a batch out of order,
+    of another query, or one that comes again with other rows; then nothing was done, and the same batch may come again.
+    """
+    staged = [part for part in parts if part.rows]
+    query = next((part.query for part in parts if part.query), None)
+    with connect(target.dsn, role="sink") as connection, translate_errors():
+        connection.execute("SET TimeZone TO 'UTC'")
+        generator.resume(_value(connection, _WATERMARK, target.table))
+        with load(connection, target.table, generator=generator) as loading:
+            digest = sum((_digest(connection, target, part) for part in staged), Decimal(0))
+            rows = sum(part.rows for part in staged)
+            claimed = _value(connection, _CLAIM, target.table, target.sink, query, batch_id, rows, digest)
+            if claimed:
+                if event_time is not None:
+                    moment = _value(connection, _EVENT_TIME, target.table, event_time)
+                    for part in staged:
+                        loading.generator.observe_batch(_event_times(connection, part, moment))
+                for part in staged:
+                    _move(connection, target, part)
+        # The batch is committed: Spark must hear of nothing else. The next batch clears up too.
+        with suppress(PytrickleError), translate_errors():
+            connection.execute(_DROP, (target.table, target.sink))
+    return bool(claimed)
+
+
+def drop_staged(target: Target) -> None:
+    """Drop what was staged for a batch that will not be committed."""
+    with connect(target.dsn, role="sink") as connection, translate_errors():
+        connection.execute(_DROP, (target.table, target.sink))
+
+
+def _digest(connection: psycopg.Connection, target: Target, part: Part) -> Decimal:
+    """Return what tells the staged rows from others, whatever their order; raise StagingFailed if some are lost."""
+    ((found, digest),) = connection.execute(_STAGED, (part.staging,)).fetchall()
+    # PostgreSQL empties unlogged tables when it recovers from a crash.
+    if found != part.rows:
+        raise StagingFailed(f"Of {part.rows} staged rows for {target.table} {found} are left.")
+    return Decimal(digest)
+
+
+def _move(connection: psycopg.Connection, target: Target, part: Part) -> None:
+    names = sql.SQL(", ").join(map(sql.Identifier, target.columns))
+    statement = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {}")
+    connection.execute(statement.format(_relation(connection, target), names, names, _staging(part)))
+
+
+def _relation(connection: psycopg.Connection, target: Target) -> sql.SQL:
+    """Return the table as PostgreSQL itself writes it, qualified and quoted as needed."""
+    return sql.SQL(_value(connection, "SELECT %s::regclass::text", target.table))
+
+
+def _staging(part: Part) -> sql.Identifier:
+    return sql.Identifier(SCHEMA, part.staging or "")
+
+
+def _event_times(connection: psycopg.Connection, part: Part, moment: str) -> Any:
+    """Return the event times of staged rows as a column, exactly as PostgreSQL has them; NULL counts as infinite."""
+    np = numpy()
+    # One value for all rows: what COPY sends arrives row by row, which takes far longer.
+    query = sql.SQL("SELECT string_agg(timestamptz_send(COALESCE({}, '-infinity')), '') FROM {} AS s")
+    cursor = connection.cursor(binary=True).execute(query.format(sql.SQL(moment), _staging(part)))
+    ((moments,),) = cursor.fetchall()
+    rows = np.frombuffer(moments or b"", dtype=_MOMENT).astype("int64")
+    infinite = (rows == np.iinfo("int64").min) | (rows == np.iinfo("int64").max)
+    found = np.datetime64(_EPOCH, "us") + np.where(infinite, 0, rows).astype("timedelta64[us]")
+    return np.where(infinite, np.datetime64("NaT", "us"), found)
+
+
+def _value(connection: psycopg.Connection, query: LiteralString, *parameters: object) -> Any:
+    ((value,),) = connection.execute(query, parameters).fetchall()
+    return value

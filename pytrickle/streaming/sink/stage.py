@@ -1,0 +1,65 @@
+"""Staging: each task of a batch copies its rows into an unlogged table of its own.
+
+An attempt that Spark gives up leaves a table that nobody reads, so a second attempt adds nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import psycopg
+import pyarrow as pa
+from psycopg import sql
+from pyspark import TaskContext
+
+from pytrickle.streaming.sink.text import written
+
+SCHEMA = "pgtrickle_sinks"
+_QUERY = "sql.streaming.queryId"
+_CREATE = "SELECT pgtrickle.create_sink_staging(%s::regclass, %s, %s)"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a sink writes: the table, and the name under which its batches are counted there."""
+
+    dsn: str = field(repr=False)
+    table: str
+    sink: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one task staged: the table, none for no rows, its rows, and the query that runs it, where Spark tells."""
+
+    staging: str | None
+    rows: int
+    query: str | None
+
+
+def stage(target: Target, batches: Iterable[pa.RecordBatch]) -> Part:
+    """Copy record batches of the target's columns into a new staging table; raise psycopg's errors."""
+    context = TaskContext.get()
+    query = context.getLocalProperty(_QUERY) if context else None
+    filled = (batch for batch in batches if batch.num_rows)
+    first = next(filled, None)
+    if first is None:
+        return Part(None, 0, query)
+    with session(target.dsn) as connection, connection.cursor() as cursor:
+        ((staging,),) = cursor.execute(_CREATE, (target.table, target.sink, list(target.columns))).fetchall()
+        rows = first.num_rows
+        with cursor.copy(sql.SQL("COPY {} FROM STDIN (FORMAT csv)").format(sql.Identifier(SCHEMA, staging))) as copy:
+            copy.write(written(first))
+            for batch in filled:
+                copy.write(written(batch))
+                rows += batch.num_rows
+    return Part(staging, rows, query)
+
+
+def session(dsn: str) -> psycopg.Connection:
+    """Open an autocommit connection in which moments without a zone are in UTC."""
+    connection = psycopg.connect(dsn, autocommit=True, application_name="pytrickle/sink", client_encoding="utf8")
+    connection.execute("SELECT set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO, YMD', false)")
+    return connection
