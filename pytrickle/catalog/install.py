@@ -195,7 +195,10 @@ def _roles() -> str:
 
 
 def _sorted_sql(directory: Traversable) -> list[Traversable]:
-    return sorted((path for path in directory.iterdir() if path.name.endswith(".sql")), key=lambda path: path.name)
+    """Return the SQL files of a directory and of its folders, in the order of the numbers they begin with."""
+    entries = sorted(directory.iterdir(), key=lambda entry: entry.name)
+    found = [_sorted_sql(entry) if entry.is_dir() else [entry] for entry in entries]
+    return [path for paths in found for path in paths if path.name.endswith(".sql")]
 
 
 def _check_server(connection: psycopg.Connection) -> None:

@@ -10,7 +10,7 @@ from tests.sql.checks import refused
 
 SQL = Path(__file__).parents[2] / "sql"
 OURS = "('pgtrickle', 'pgtrickle_changes', 'pgtrickle_sinks', 'pgtrickle_state')"
-PREFLIGHTS = ("migrations/0001_catalog.sql", "functions/00_preflight.sql")
+PREFLIGHTS = ("migrations/0001_catalog.sql", "functions/00_foundation/00_preflight.sql")
 SINKS = {"claim_sink_batch", "create_sink_staging", "drop_sink", "drop_sink_staging"} | {
     *("staged_event_time", "staged_rows", "watermark_of"),
 }
@@ -182,7 +182,7 @@ def test_an_older_server_is_refused(every_empty_db: Database, file: str) -> None
 
 def test_functions_can_be_applied_again_at_any_time(shop: Database) -> None:
     shop.execute("INSERT INTO orders VALUES (1)")
-    for path in sorted((SQL / "functions").glob("*.sql")):
+    for path in sorted((SQL / "functions").rglob("*.sql")):
         shop.execute(path.read_text())
     assert shop.value("SELECT pgtrickle.capture_problem('orders')") is None
 
