@@ -14,7 +14,7 @@ from pytrickle.apply.aggregate_state import state_table
 from pytrickle.apply.limit import body_table
 from pytrickle.apply.rows import Storage, difference
 from pytrickle.apply.staged_rows import CHANGES, CONTENT, INCREMENTS, KEYED, create_kept, index_lookups, run, trusted
-from pytrickle.plan.analysis import Shape
+from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.append_mode import end_key, shown_by_keys
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.consolidate import WEIGHT
@@ -25,7 +25,7 @@ LATE = "pgtrickle.pgt_late_changes"
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class EventWindows:
     """The windows of one refresh: `column` ends them, those to `before` were closed earlier, to `through` are now.
 
     Those to `earlier_query` were emitted by a query that the stream table had before: what is computed now is no
@@ -39,7 +39,7 @@ class Windows:
     earlier_query: datetime | None = None
 
 
-def create_open(connection: psycopg.Connection, shape: Shape, body: Storage, windows: Windows) -> None:
+def create_open(connection: psycopg.Connection, shape: Analysis, body: Storage, windows: EventWindows) -> None:
     """Create the empty table of the rows of open windows."""
     shown = Storage.of(shape)
     run(connection, f"DROP TABLE IF EXISTS {body.table}")
@@ -47,14 +47,16 @@ def create_open(connection: psycopg.Connection, shape: Shape, body: Storage, win
     run(connection, f"CREATE INDEX ON {body.table} ({quote(windows.column)})")
 
 
-def index_ends(connection: psycopg.Connection, shape: Shape, windows: Windows) -> None:
+def index_ends(connection: psycopg.Connection, shape: Analysis, windows: EventWindows) -> None:
     """Have the aggregate state of closed windows found by an index, where a key of their groups is the end."""
     key = end_key(shape, windows.column)
     if key is not None:
         run(connection, f"CREATE INDEX ON {state_table(windows.pgt_id)} ({key})")
 
 
-def withhold(connection: psycopg.Connection, shape: Shape, name: str, windows: Windows, keyed: bool = False) -> None:
+def withhold(
+    connection: psycopg.Connection, shape: Analysis, name: str, windows: EventWindows, keyed: bool = False
+) -> None:
     """Take what concerns closed windows out of staged changes and record it, but for increments without effect.
 
     `keyed` says that some groups are also recomputed, which `name` may be the table of: those are only taken out.
@@ -77,7 +79,7 @@ def withhold(connection: psycopg.Connection, shape: Shape, name: str, windows: W
     )
 
 
-def withhold_whole(connection: psycopg.Connection, plan: RefreshPlan, after: str, windows: Windows) -> None:
+def withhold_whole(connection: psycopg.Connection, plan: RefreshPlan, after: str, windows: EventWindows) -> None:
     """Take closed windows out of what was computed anew; record how they differ from what was emitted of them.
 
     `after` is the query for all rows of the stream table, over the staged content or the new aggregate state.
@@ -92,7 +94,7 @@ def withhold_whole(connection: psycopg.Connection, plan: RefreshPlan, after: str
     run(connection, f"DELETE FROM {table} AS g WHERE {_end_of(shape, name, windows.column)} <= {before}")
 
 
-def close_windows(connection: psycopg.Connection, plan: RefreshPlan, body: Storage, windows: Windows) -> int:
+def close_windows(connection: psycopg.Connection, plan: RefreshPlan, body: Storage, windows: EventWindows) -> int:
     """Move the rows of windows that are closed now to the stream table, drop their state, and return how many."""
     if windows.through is None:
         return 0
@@ -111,7 +113,7 @@ def close_windows(connection: psycopg.Connection, plan: RefreshPlan, body: Stora
     return closed
 
 
-def has_closing(connection: psycopg.Connection, shape: Shape, pgt_id: int, column: str, through: datetime) -> bool:
+def has_closing(connection: psycopg.Connection, shape: Analysis, pgt_id: int, column: str, through: datetime) -> bool:
     """Whether there are rows, or the state of groups that HAVING hides, of windows that end by `through`."""
     limit = _literal(connection, through)
     found = [f"EXISTS (SELECT FROM {body_table(pgt_id)} AS g WHERE g.{quote(column)} <= {limit})"]
@@ -122,7 +124,7 @@ def has_closing(connection: psycopg.Connection, shape: Shape, pgt_id: int, colum
     return bool(row and row[0])
 
 
-def _missed(connection: psycopg.Connection, shape: Shape, after: str, windows: Windows) -> str:
+def _missed(connection: psycopg.Connection, shape: Analysis, after: str, windows: EventWindows) -> str:
     """Write the statement that records what emitted windows differ in, without what the ledger has already.
 
     Of a row the ledger knows how many came and went; of a group only that its row is not what it was.
@@ -162,7 +164,7 @@ def _has_effect(grouped: Grouped, keyed: bool) -> str:
     return f"coalesce({' OR '.join(tests)}, false)"
 
 
-def _change(shape: Shape, name: str) -> str:
+def _change(shape: Analysis, name: str) -> str:
     """Write as JSON what the ledger tells of a row: the row itself, or what the keys of its group alone show."""
     if shape.grouped is None:
         return f"to_jsonb(g) - '{WEIGHT}'"
@@ -177,7 +179,7 @@ def _literal(connection: psycopg.Connection, value: datetime | None) -> str:
     return f"CAST({sql.Literal(value).as_string(connection)} AS timestamptz)"
 
 
-def _end_of(shape: Shape, name: str, column: str) -> str:
+def _end_of(shape: Analysis, name: str, column: str) -> str:
     """Write where a staged table has the end of the window: as a column, or computed from the keys of groups."""
     if name in {CHANGES, CONTENT}:
         return f"g.{quote(column)}"

@@ -14,7 +14,14 @@ from pytrickle.apply.aggregate_state import (
     stage_like_state,
     state_table,
 )
-from pytrickle.apply.closed_windows import Windows, close_windows, create_open, index_ends, withhold, withhold_whole
+from pytrickle.apply.closed_windows import (
+    EventWindows,
+    close_windows,
+    create_open,
+    index_ends,
+    withhold,
+    withhold_whole,
+)
 from pytrickle.apply.ledger import Commitment, claim, closed_through, record, store_frontiers
 from pytrickle.apply.limit import body_table, create_body, show_top
 from pytrickle.apply.rows import Storage, apply_changes, create_changes, difference, index_rows, stage_changes
@@ -46,7 +53,9 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
             run(connection, statement)
         closed, earlier_query = closed_through(connection, what)
         xid, through = claim(connection, what)
-        windows = Windows(what.pgt_id, what.window_end, closed, through, earlier_query) if what.window_end else None
+        windows = (
+            EventWindows(what.pgt_id, what.window_end, closed, through, earlier_query) if what.window_end else None
+        )
         inserted, deleted = _merge(connection, plan, staged, what.pgt_id, windows)
         store_frontiers(connection, plan, what)
         record(connection, plan, what, (inserted, deleted))
@@ -54,7 +63,7 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
 
 
 def _merge(
-    connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, pgt_id: int, windows: Windows | None
+    connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, pgt_id: int, windows: EventWindows | None
 ) -> tuple[int, int]:
     """Bring the stream table up to date by way of its body, where it has one; return rows inserted and deleted."""
     storage = Storage.of(plan.shape, body_table(pgt_id) if plan.top or windows else None)
@@ -82,7 +91,7 @@ def forget_staged(connection: psycopg.Connection) -> None:
     run(connection, f"DROP TABLE IF EXISTS {names}")
 
 
-Target = tuple[int, Storage, Windows | None]
+Target = tuple[int, Storage, EventWindows | None]
 
 
 def _stage(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, target: Target) -> None:

@@ -5,7 +5,7 @@ import psycopg
 from pytrickle.apply.rows import Storage, apply_changes, difference, stage_changes
 from pytrickle.apply.staged_rows import CHANGES, create_kept, run
 from pytrickle.plan.algebra.relation import Top
-from pytrickle.plan.analysis import Shape
+from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.query.first_rows import shown_rows
 from pytrickle.plan.sql.types import is_short
 
@@ -15,7 +15,7 @@ def body_table(pgt_id: int) -> str:
     return f"pgtrickle_state.body_{pgt_id}"
 
 
-def create_body(connection: psycopg.Connection, shape: Shape, body: Storage) -> None:
+def create_body(connection: psycopg.Connection, shape: Analysis, body: Storage) -> None:
     """Create the empty body like the stream table, with an index in its order where one can be had."""
     shown = Storage.of(shape)
     run(connection, f"DROP TABLE IF EXISTS {body.table}")
@@ -25,7 +25,7 @@ def create_body(connection: psycopg.Connection, shape: Shape, body: Storage) -> 
         run(connection, f"CREATE INDEX ON {body.table} ({', '.join(top.indexed)})")
 
 
-def show_top(connection: psycopg.Connection, shape: Shape, top: Top, body: Storage) -> tuple[int, int]:
+def show_top(connection: psycopg.Connection, shape: Analysis, top: Top, body: Storage) -> tuple[int, int]:
     """Bring the shown rows in line with the body and return (rows inserted, rows deleted)."""
     shown = Storage.of(shape)
     run(connection, f"TRUNCATE pg_temp.{CHANGES}")

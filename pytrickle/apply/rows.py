@@ -6,7 +6,7 @@ import psycopg
 
 from pytrickle.apply.staged_rows import CHANGES, create_like, index_lookups, run
 from pytrickle.errors import StreamTableDrifted
-from pytrickle.plan.analysis import Shape
+from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.postgres.aggregate_state import row_hash
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.sql.dialect import quote
@@ -22,7 +22,7 @@ class Storage:
     hashed: tuple[str, ...]
 
     @classmethod
-    def of(cls, shape: Shape, table: str | None = None) -> "Storage":
+    def of(cls, shape: Analysis, table: str | None = None) -> "Storage":
         """Describe a stream table's storage, or another table with the same columns."""
         definition = shape.definition
         own = f"{quote(definition.schema)}.{quote(definition.name)}"

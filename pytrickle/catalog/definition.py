@@ -100,7 +100,7 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class ChangeRange:
     """How far one source is read: from the frontier `old` (None before the first load) to `new`.
 
     `new` is None when everything that the snapshot shows is read. `delta_rows` and `future_rows` count the buffered

@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 from sqlalchemy import BigInteger, cast, select
 from sqlalchemy.dialects.postgresql import ARRAY, OID
 
-from pytrickle.catalog.definition import Definition, Source, SourceColumn, View, Window
+from pytrickle.catalog.definition import ChangeRange, Definition, Source, SourceColumn, View
 from pytrickle.catalog.gating import Decision
 from pytrickle.catalog.printed import calling
 from pytrickle.catalog.tables import refresh_groups as groups
@@ -250,14 +250,16 @@ def _path(found: Mapping[str, Any]) -> str:
     return path
 
 
-def windows(connection: psycopg.Connection, table: StreamTable, targets: Mapping[int, Cut | None]) -> dict[int, Window]:
+def windows(
+    connection: psycopg.Connection, table: StreamTable, targets: Mapping[int, Cut | None]
+) -> dict[int, ChangeRange]:
     """Count, for every source, the buffered changes between its frontier and its target, and beyond the target."""
-    result = {d.relid: Window(d.relid, d.frontier, targets.get(d.relid)) for d in table.dependencies}
+    result = {d.relid: ChangeRange(d.relid, d.frontier, targets.get(d.relid)) for d in table.dependencies}
     counts = [_count(d.buffer, result[d.relid]) for d in table.dependencies if d.buffer]
     if counts:
         for relid, delta, future in connection.execute(_text(" UNION ALL ".join(counts))):
             window = result[relid]
-            result[relid] = Window(relid, window.old, window.new, delta, future)
+            result[relid] = ChangeRange(relid, window.old, window.new, delta, future)
     return result
 
 
@@ -295,7 +297,7 @@ def _empty_unless_locked(connection: psycopg.Connection, buffer: str) -> frozens
         return frozenset()
 
 
-def _count(buffer: str, window: Window) -> str:
+def _count(buffer: str, window: ChangeRange) -> str:
     past = window.old.beyond() if window.old else None
     later = f"NOT {window.new.covered()}" if window.new else "false"
     delta = f"count(*) FILTER (WHERE NOT ({later}))" if past else "0"

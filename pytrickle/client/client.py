@@ -16,7 +16,7 @@ from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.buffer_statistics import BufferStatistics
 from pytrickle.catalog.options import Options, call
 from pytrickle.client.late_data import LateData
-from pytrickle.client.reports import Reader
+from pytrickle.client.reports import Reports
 from pytrickle.client.sources import Sources
 from pytrickle.compute.engine import LazyEngine
 from pytrickle.config import Settings
@@ -78,7 +78,7 @@ def as_of(name: str, watermark: datetime | int, dsn: Address | None = None) -> A
         return client.as_of(name, watermark)
 
 
-class Client(Reader, Sources, LateData):
+class Client(Reports, Sources, LateData):
     """Stream tables, watermarks and refreshes of one database. Not safe for use by several threads, but for `stop`."""
 
     def __init__(self, settings: Settings, spark: SparkSession | None = None) -> None:

@@ -17,7 +17,7 @@ from pytrickle.watermarks.advice.history import spreads, waits
 Rows = TypeVar("Rows")
 
 
-class Reader:
+class Reports:
     """Reads the catalog of one database over pooled connections."""
 
     def __init__(self, dsn: str) -> None:

@@ -9,7 +9,7 @@ from psycopg import sql
 
 from pytrickle.compute.staged import Copied, Staged
 from pytrickle.plan.postgres.consolidate import WEIGHT
-from pytrickle.plan.refresh_plan import Reading, RefreshPlan
+from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 
 IN_MEMORY = 64 * 1024 * 1024
 
@@ -28,7 +28,7 @@ def read_directly(connection: psycopg.Connection, plan: RefreshPlan, settings: t
         return Staged(rows, keyed)
 
 
-def _copied(connection: psycopg.Connection, reading: Reading, settings: tuple[str, ...]) -> Copied:
+def _copied(connection: psycopg.Connection, reading: PostgresQuery, settings: tuple[str, ...]) -> Copied:
     data: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed once its rows are staged
     try:
         # A savepoint that is rolled back takes the settings with it.
@@ -44,7 +44,7 @@ def _copied(connection: psycopg.Connection, reading: Reading, settings: tuple[st
     return Copied((*reading.columns, WEIGHT) if reading.weighted else reading.columns, data)
 
 
-def _netted(reading: Reading) -> str:
+def _netted(reading: PostgresQuery) -> str:
     """Net weighted rows by content, as Spark does: texts are equal where their bytes are."""
     if not reading.weighted:
         return f"SELECT {', '.join(reading.columns)} FROM (\n{reading.query}\n) AS q"

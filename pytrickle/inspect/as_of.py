@@ -12,7 +12,7 @@ from psycopg import sql
 from sqlalchemy import bindparam, literal, select
 
 from pytrickle.catalog import stream_table as catalog
-from pytrickle.catalog.definition import Definition, Source, View, Window
+from pytrickle.catalog.definition import ChangeRange, Definition, Source, View
 from pytrickle.catalog.server_probe import server_probe
 from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import Dependency, StreamTable
@@ -84,7 +84,7 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
         with server_probe(connection) as probe:
             definition = _over_base_tables(reading, table, probe)
         wanted = (None, watermark) if kind == "bigint" else (watermark, None)
-        found = [Reading(*row) for row in reading.execute(CUTS, (pgt_id, *wanted))]
+        found = [SourceAsOf(*row) for row in reading.execute(CUTS, (pgt_id, *wanted))]
         _check_kinds(table.name, watermark, found)
         for each in sorted(found, key=lambda each: (each.captured, each.oldest is None)):
             _check(table.name, watermark, each)
@@ -128,7 +128,7 @@ def _emitted(reading: psycopg.Connection, table: StreamTable, window_end: str, w
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SourceAsOf:
     """How a base table is read, as ``pgtrickle.as_of_cuts()`` says; the oldest watermark is the first that is known."""
 
     relid: int
@@ -152,7 +152,7 @@ class Reading:
         return self.oldest_watermark if self.oldest_batch is None else self.oldest_batch
 
 
-def _check_kinds(name: str, wanted: datetime | int, found: Iterable[Reading]) -> None:
+def _check_kinds(name: str, wanted: datetime | int, found: Iterable[SourceAsOf]) -> None:
     """Refuse a watermark of another kind than the sources go by."""
     by_batch, by_time = (
         [each.source for each in found if each.oldest is not None and isinstance(each.oldest, int) is counted]
@@ -169,7 +169,7 @@ def _check_kinds(name: str, wanted: datetime | int, found: Iterable[Reading]) ->
         raise InvalidArgument(f"{by_time[0]} goes by event time, not by batch numbers.", "Give a moment.")
 
 
-def _check(name: str, wanted: datetime | int, read: Reading) -> None:
+def _check(name: str, wanted: datetime | int, read: SourceAsOf) -> None:
     if not read.captured:
         raise InvalidArgument(f"{name} reads {read.source}, whose changes cannot be captured.", "Its past is unknown.")
     if read.oldest is not None and read.reached is None:
@@ -239,5 +239,5 @@ def _unread(table: StreamTable, sources: Iterable[Source]) -> StreamTable:
     return replace(table, dependencies=tuple(read))
 
 
-def _rewound(windows: dict[int, Window]) -> dict[int, Window]:
+def _rewound(windows: dict[int, ChangeRange]) -> dict[int, ChangeRange]:
     return {relid: window for relid, window in windows.items() if window.future_rows}

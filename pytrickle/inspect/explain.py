@@ -12,7 +12,7 @@ from psycopg.rows import dict_row
 from sqlalchemy import bindparam, func, select
 
 from pytrickle.catalog import stream_table as catalog
-from pytrickle.catalog.definition import Window
+from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.past_refreshes import evidence
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.catalog.tables import refresh_history
@@ -21,7 +21,7 @@ from pytrickle.errors import UnknownStreamTable
 from pytrickle.inspect.concurrency import beside, together_with
 from pytrickle.plan.auto import expected, least_worth_asking
 from pytrickle.plan.explain import describe, render_text
-from pytrickle.plan.refresh_plan import Reading, RefreshPlan
+from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.refresh.cycle.rules import Outlook, outlook, plan_member
 from pytrickle.refresh.planner import needs_refresh
 from pytrickle.refresh.refresher import Refresher
@@ -106,7 +106,7 @@ def _named(tables: Iterable[StreamTable], pgt_id: int) -> StreamTable:
 
 
 def _plan(
-    refresher: Refresher, snapshot: Snapshot, table: StreamTable, windows: dict[int, Window], cycle: Outlook | None
+    refresher: Refresher, snapshot: Snapshot, table: StreamTable, windows: dict[int, ChangeRange], cycle: Outlook | None
 ) -> RefreshPlan:
     """Plan the refresh: in a cycle that over all that its rounds find, of which nothing is known yet."""
     if cycle is None or cycle.refused:
@@ -150,7 +150,7 @@ def _is_blown(state: Mapping[str, Any]) -> bool:
     return state["fuse_blown_at"] is not None and state["fuse_blown_at"].year > datetime.min.year
 
 
-def _with_changes(table: StreamTable, windows: dict[int, Window]) -> dict[int, Window]:
+def _with_changes(table: StreamTable, windows: dict[int, ChangeRange]) -> dict[int, ChangeRange]:
     captured = {dependency.relid for dependency in table.dependencies if dependency.buffer}
     return {relid: replace(w, delta_rows=1) if relid in captured else w for relid, w in windows.items()}
 
@@ -170,7 +170,7 @@ def _estimates(connection: psycopg.Connection, plan: RefreshPlan) -> dict[str, i
     return {query: rows for query, rows in found.items() if rows is not None}
 
 
-def _estimate(connection: psycopg.Connection, reading: Reading) -> int | None:
+def _estimate(connection: psycopg.Connection, reading: PostgresQuery) -> int | None:
     # What PostgreSQL refuses to plan is still worth explaining: the refresh itself will say why it was refused.
     try:
         with connection.transaction(force_rollback=True):

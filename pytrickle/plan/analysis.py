@@ -30,7 +30,7 @@ STUMBLES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class Analysis:
     """What is fixed about a stream table until its definition changes: its algebra, or why it has none.
 
     `defect` names what the planner failed on, though it should not: that is logged with its traceback.
@@ -55,20 +55,20 @@ class Shape:
         return tuple(names) if complete else ()
 
 
-def analyse(definition: Definition, probe: Probe) -> Shape:
+def analyse(definition: Definition, probe: Probe) -> Analysis:
     """Analyse a definition; a query without delta rules yields a shape with a reason instead of algebra."""
     column_types = tuple(type_name for _, type_name in definition.columns)
     hashed = tuple(name for (name, _), can in zip(definition.columns, probe.hashable(column_types), strict=True) if can)
     try:
         query = parse(definition, probe)
-        return Shape(definition, query, _grouped(query, definition, probe), None, hashed)
+        return Analysis(definition, query, _grouped(query, definition, probe), None, hashed)
     except NotDifferentiable as error:
-        return Shape(definition, None, None, str(error), hashed)
+        return Analysis(definition, None, None, str(error), hashed)
     except STUMBLES as error:
         # A query on which the planner itself fails is still answered, by PostgreSQL as a whole.
         getLogger(__name__).error("The planner fails on %s", definition.qualified_name, exc_info=error)
         reason = f"a construct on which the planner fails ({error!r})"
-        return Shape(definition, None, None, reason, hashed, repr(error))
+        return Analysis(definition, None, None, reason, hashed, repr(error))
 
 
 def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | None:

@@ -3,11 +3,11 @@
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.analysis import Shape
+from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.sql.dialect import parse_query
 
 
-def shown_by_keys(shape: Shape) -> dict[str, str]:
+def shown_by_keys(shape: Analysis) -> dict[str, str]:
     """Return the output columns that the keys of a group alone determine: expressions over the alias g, by name."""
     if shape.grouped is None:
         return {}
@@ -15,13 +15,13 @@ def shown_by_keys(shape: Shape) -> dict[str, str]:
     return {name: text for name, text in shape.grouped.aggregate.output if _columns(text) <= keys}
 
 
-def end_key(shape: Shape, column: str) -> str | None:
+def end_key(shape: Analysis, column: str) -> str | None:
     """Return the key of a group that is the end of its window, or None where that is only computed from keys."""
     shown = shape.grouped.aggregate.shown_keys if shape.grouped else ()
     return next((key for key, name in shown if name == column), None)
 
 
-def check_append(shape: Shape, column: str) -> None:
+def check_append(shape: Analysis, column: str) -> None:
     """Raise NotDifferentiable unless every row can be emitted once, when the window that `column` ends is closed."""
     if shape.query is None:
         raise NotDifferentiable(f"Output mode append needs a delta rule: {shape.full_reason}.")

@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from pytrickle.catalog.definition import Definition, Source, Window
+from pytrickle.catalog.definition import ChangeRange, Definition, Source
 from pytrickle.errors import NotDifferentiable, QueryRefused
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.postgres.buffer import condition
@@ -14,7 +14,7 @@ from pytrickle.plan.query.probe import Probe
 from pytrickle.plan.sql.dialect import parse_query, quote, render
 
 
-def query_at(definition: Definition, windows: dict[int, Window], probe: Probe) -> str:
+def query_at(definition: Definition, windows: dict[int, ChangeRange], probe: Probe) -> str:
     """Write the defining query with every source read at its new frontier.
 
     Where nothing lies beyond the frontiers this is the query itself. Raise QueryRefused when the query cannot be
@@ -26,7 +26,7 @@ def query_at(definition: Definition, windows: dict[int, Window], probe: Probe) -
     return expanded(definition, rewound, probe)
 
 
-def expanded(definition: Definition, rewound: dict[int, Window], probe: Probe) -> str:
+def expanded(definition: Definition, rewound: dict[int, ChangeRange], probe: Probe) -> str:
     """Write the defining query with its views replaced by their texts and the rewound sources by what they held."""
     body = _text(definition)
     try:
@@ -143,7 +143,7 @@ def _state_name(relid: int) -> str:
     return f"pgt_at_{relid}"
 
 
-def _multiset(source: Source, window: Window) -> str:
+def _multiset(source: Source, window: ChangeRange) -> str:
     """R@new = R - FUTURE as rows: drop so many copies of what came later, add back what went later.
 
     Columns that nothing reads are there as NULLs: the alias list of a join counts them.

@@ -6,7 +6,7 @@ from typing import Any
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.delta import at, blocks_of
 from pytrickle.plan.algebra.relation import Join, Project, Relation, Scan, UnionAll, Version, scans
-from pytrickle.plan.refresh_plan import Reading, RefreshPlan, Stage
+from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan, Stage
 from pytrickle.plan.tree import Part, RelationTree, inputs_of, symbol
 
 APPLIED = {
@@ -69,7 +69,7 @@ def draw(plan: RefreshPlan, estimates: Mapping[str, int]) -> Part:
     return Part(f"apply to {target}: {APPLIED[plan.stage]}", None, "PostgreSQL, one transaction", (carrier,))
 
 
-def _read(plan: RefreshPlan, reading: Reading, estimates: Mapping[str, int]) -> Part:
+def _read(plan: RefreshPlan, reading: PostgresQuery, estimates: Mapping[str, int]) -> Part:
     labels = {Stage.INCREMENTS: "increments of every touched group", Stage.STATE: "every group"}
     label = labels.get(plan.stage, "changed rows" if plan.terms else "all rows")
     place = plan.placement.place.value if plan.placement else "PostgreSQL"

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from pytrickle.catalog.definition import Definition, Window
+from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.delta import arranged, at, blocks_of, differentiate, unfolded
 from pytrickle.plan.algebra.relation import Query, Relation, Top, UnionAll, Version, operations
-from pytrickle.plan.analysis import Shape
+from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.at_cut import path_of
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL, SETTINGS, Place, Placement, choose
 from pytrickle.plan.postgres.aggregate_state import Grouped
@@ -47,7 +47,7 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PostgresQuery:
     """One JDBC read: a query whose columns are all text but the weight, and the planner settings for it."""
 
     query: str
@@ -66,12 +66,12 @@ class RefreshPlan:
 
     action: Action
     reason: str
-    shape: Shape
-    windows: tuple[Window, ...]
+    shape: Analysis
+    windows: tuple[ChangeRange, ...]
     stage: Stage = Stage.CHANGES
-    read: Reading | None = None
+    read: PostgresQuery | None = None
     join: tuple[SparkTerm, ...] = ()
-    keyed: Reading | None = None
+    keyed: PostgresQuery | None = None
     placement: Placement | None = None
     terms: tuple[Relation, ...] = ()
     top: Top | None = None
@@ -93,7 +93,7 @@ class RefreshPlan:
         return read > BULK_ROWS
 
 
-def plan_differential(shape: Shape, windows: dict[int, Window], small: int, state: str) -> RefreshPlan:
+def plan_differential(shape: Analysis, windows: dict[int, ChangeRange], small: int, state: str) -> RefreshPlan:
     """Plan the delta between two frontiers; `state` is the aggregate state table's name.
 
     Up to `small` changed rows are joined by index lookups in PostgreSQL where indexes allow it.
@@ -131,13 +131,13 @@ def plan_differential(shape: Shape, windows: dict[int, Window], small: int, stat
     return replace(plan, stage=Stage.INCREMENTS, read=read)
 
 
-def delta_compiler(query: Query, definition: Definition, windows: dict[int, Window]) -> Compiler:
+def delta_compiler(query: Query, definition: Definition, windows: dict[int, ChangeRange]) -> Compiler:
     """Prepare to compile the delta of a query between two frontiers."""
     changed = frozenset(relid for relid, window in windows.items() if window.past_rows)
     return Compiler(definition, windows, admissions(query.rows, definition, changed))
 
 
-def plan_initial(shape: Shape, windows: dict[int, Window], action: Action, reason: str) -> RefreshPlan:
+def plan_initial(shape: Analysis, windows: dict[int, ChangeRange], action: Action, reason: str) -> RefreshPlan:
     """Plan the first load, or the reinitialization, of a differentiable stream table at its new frontier."""
     query = _differentiable(shape)
     compiler = Compiler(shape.definition, windows)
@@ -155,7 +155,7 @@ def plan_initial(shape: Shape, windows: dict[int, Window], action: Action, reaso
     return replace(plan, stage=Stage.STATE, read=read, keyed=keyed)
 
 
-def _as_written(query: Query, windows: dict[int, Window]) -> str | None:
+def _as_written(query: Query, windows: dict[int, ChangeRange]) -> str | None:
     """Read all rows by the user's own text, which PostgreSQL plans best, unless rows or their order differ from it."""
     found = operations(query.rows)
     settled = found and not any(operation.ordered or operation.tied for operation in found)
@@ -165,7 +165,7 @@ def _as_written(query: Query, windows: dict[int, Window]) -> str | None:
     return f"SELECT q.*, CAST(1 AS bigint) AS {WEIGHT} FROM (\n{query.text}\n) AS q{names}"
 
 
-def plan_full(shape: Shape, query: str, windows: dict[int, Window], action: Action, reason: str) -> RefreshPlan:
+def plan_full(shape: Analysis, query: str, windows: dict[int, ChangeRange], action: Action, reason: str) -> RefreshPlan:
     """Plan the evaluation of `query`, the defining query at the new frontier, as a whole."""
     names = [name for name, _ in shape.definition.columns]
     aliases = ", ".join(f"r{i}" for i in range(len(names)))
@@ -179,18 +179,18 @@ def plan_full(shape: Shape, query: str, windows: dict[int, Window], action: Acti
     return RefreshPlan(action, reason, shape, tuple(windows.values()), Stage.CONTENT, read=read)
 
 
-def input_layout(shape: Shape) -> str:
+def input_layout(shape: Analysis) -> str:
     """Compile the rows below the aggregate at the current state, for their column types."""
     return compile_rows(at(_differentiable(shape).rows, Version.CURRENT), shape.definition)
 
 
-def _differentiable(shape: Shape) -> Query:
+def _differentiable(shape: Analysis) -> Query:
     if shape.query is None:
         raise TypeError("the stream table has no differential plan")
     return shape.query
 
 
-def rows_of(compiler: Compiler, parts: tuple[Relation, ...], shape: Shape) -> str:
+def rows_of(compiler: Compiler, parts: tuple[Relation, ...], shape: Analysis) -> str:
     """Compile the weighted rows below the aggregate; none where there are no parts."""
     if not parts:
         # What changed is named only by an unused WITH entry.
@@ -198,7 +198,7 @@ def rows_of(compiler: Compiler, parts: tuple[Relation, ...], shape: Shape) -> st
     return compiler.rows(UnionAll(parts))
 
 
-def _keyed(shape: Shape, compiler: Compiler, delta: str, state: str) -> Reading | None:
+def _keyed(shape: Analysis, compiler: Compiler, delta: str, state: str) -> PostgresQuery | None:
     if shape.grouped is None or not shape.grouped.values or shape.query is None:
         return None
     keyed = compiler.copy()
@@ -222,7 +222,7 @@ def _value_columns(grouped: Grouped) -> tuple[str, ...]:
     return grouped.keys + tuple(column.name for column in grouped.values)
 
 
-def _lossy(shape: Shape) -> frozenset[str]:
+def _lossy(shape: Analysis) -> frozenset[str]:
     """Name the columns whose cast to text may lose something; which type a minimum has is left open."""
     types = {f"r{i}": type_name for i, (_, type_name) in enumerate(shape.definition.columns)}
     grouped = shape.grouped
@@ -233,7 +233,7 @@ def _lossy(shape: Shape) -> frozenset[str]:
 
 def _reading(
     query: str, columns: tuple[str, ...], lossy: frozenset[str], settings: tuple[str, ...], weighted: bool = False
-) -> Reading:
+) -> PostgresQuery:
     items = [f"{as_text(f'q.{column}', column in lossy)} AS {column}" for column in columns]
     items += [f"q.{WEIGHT}"] if weighted else []
-    return Reading(f"SELECT {', '.join(items)}\nFROM (\n{query}\n) AS q", columns, weighted, settings)
+    return PostgresQuery(f"SELECT {', '.join(items)}\nFROM (\n{query}\n) AS q", columns, weighted, settings)

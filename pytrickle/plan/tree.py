@@ -6,7 +6,7 @@ from functools import singledispatchmethod
 from math import prod
 from typing import Any
 
-from pytrickle.catalog.definition import Definition, Window
+from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.relation import Equality, Join, Project, Scan, UnionAll, Version
 
 SYMBOLS = {Version.DELTA: "Δ", Version.OLD: "old ", Version.NEW: "new "}
@@ -88,7 +88,7 @@ class RelationTree:
     """
 
     definition: Definition
-    windows: dict[int, Window]
+    windows: dict[int, ChangeRange]
     leaf_place: str | None = None
     reached: Mapping[str, int] = field(default_factory=dict)
 

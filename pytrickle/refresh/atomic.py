@@ -14,7 +14,7 @@ from pytrickle.refresh.values import Computation
 
 
 @dataclass(slots=True)
-class Together:
+class AtomicRefresh:
     """One atomic refresh of stream tables; `goal_of` says how far to read one, given what this transaction wrote.
 
     What reads no other member is computed in the snapshot before the transaction begins, by Spark where that pays.

@@ -9,7 +9,7 @@ import psycopg
 from pytrickle.apply.aggregate_state import state_table
 from pytrickle.apply.limit import body_table
 from pytrickle.catalog import stream_table as catalog
-from pytrickle.catalog.definition import Window
+from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.definition_stamp import definition_stamp
 from pytrickle.catalog.past_refreshes import evidence
 from pytrickle.catalog.server_probe import server_probe
@@ -18,7 +18,7 @@ from pytrickle.cut import Cut
 from pytrickle.database import Snapshot, translate_errors
 from pytrickle.defects import defects_named
 from pytrickle.errors import Defect, NotDifferentiable
-from pytrickle.plan.analysis import Shape, analyse
+from pytrickle.plan.analysis import Analysis, analyse
 from pytrickle.plan.append_mode import check_append
 from pytrickle.plan.at_cut import query_at
 from pytrickle.plan.auto import SLOW, WORTH_ASKING, Choice, choose_action, least_worth_asking
@@ -38,10 +38,10 @@ class Planner:
     connection: psycopg.Connection
     small_delta_rows: int
     direct_delta_rows: int
-    shapes: dict[int, tuple[str, Shape]] = field(default_factory=dict)
+    shapes: dict[int, tuple[str, Analysis]] = field(default_factory=dict)
     slow: set[int] = field(default_factory=set)
 
-    def shape(self, reading: psycopg.Connection, pgt_id: int) -> Shape:
+    def shape(self, reading: psycopg.Connection, pgt_id: int) -> Analysis:
         """Return the analysed definition of a stream table, read and analysed again only when its stamp changed."""
         stamp = definition_stamp(reading, pgt_id)
         known = self.shapes.get(pgt_id)
@@ -54,19 +54,21 @@ class Planner:
         self.shapes[pgt_id] = (stamp, shape)
         return shape
 
-    def known_shape(self, pgt_id: int) -> Shape | None:
+    def known_shape(self, pgt_id: int) -> Analysis | None:
         """Return the definition of a stream table as it was last analysed, if it was."""
         known = self.shapes.get(pgt_id)
         return known[1] if known else None
 
-    def windows(self, snapshot: Snapshot, table: StreamTable, targets: Mapping[int, Cut | None]) -> dict[int, Window]:
+    def windows(
+        self, snapshot: Snapshot, table: StreamTable, targets: Mapping[int, Cut | None]
+    ) -> dict[int, ChangeRange]:
         """Count what lies between the stream table's frontier and the targets; None is all that the snapshot shows."""
         # A savepoint keeps the shared snapshot usable when reading for one stream table fails.
         with translate_errors(), snapshot.connection.transaction():
             return catalog.windows(snapshot.connection, table, targets)
 
     def plan(
-        self, snapshot: Snapshot, table: StreamTable, windows: dict[int, Window], inside: bool = False
+        self, snapshot: Snapshot, table: StreamTable, windows: dict[int, ChangeRange], inside: bool = False
     ) -> RefreshPlan:
         """Plan one refresh between the frontiers of some windows; `inside` a transaction Spark cannot read."""
         with defects_named(f"planning {table.name}"), translate_errors(), snapshot.connection.transaction():
@@ -96,7 +98,7 @@ class Planner:
             (self.slow.add if slow else self.slow.discard)(pgt_id)
 
     def _plan(
-        self, table: StreamTable, shape: Shape, windows: dict[int, Window], choice: Choice | None, small: int
+        self, table: StreamTable, shape: Analysis, windows: dict[int, ChangeRange], choice: Choice | None, small: int
     ) -> RefreshPlan:
         if not table.populated or table.reinitialize_reason:
             action = Action.REINITIALIZE if table.populated else Action.FULL
@@ -114,14 +116,14 @@ class Planner:
         return plan if choice is None else replace(plan, reason=choice.reason)
 
     def _whole(
-        self, table: StreamTable, shape: Shape, windows: dict[int, Window], action: Action, reason: str
+        self, table: StreamTable, shape: Analysis, windows: dict[int, ChangeRange], action: Action, reason: str
     ) -> RefreshPlan:
         if shape.query is not None and table.refresh_mode != "FULL":
             return plan_initial(shape, windows, action, reason)
         return self.as_written(shape, windows, reason, action)
 
     def as_written(
-        self, shape: Shape, windows: dict[int, Window], reason: str, action: Action = Action.FULL
+        self, shape: Analysis, windows: dict[int, ChangeRange], reason: str, action: Action = Action.FULL
     ) -> RefreshPlan:
         """Plan the evaluation of the query as PostgreSQL would by itself."""
         with server_probe(self.connection) as probe:
@@ -129,7 +131,7 @@ class Planner:
         return plan_full(shape, query, windows, action, reason)
 
 
-def _with_state(reading: psycopg.Connection, table: StreamTable, shape: Shape) -> StreamTable:
+def _with_state(reading: psycopg.Connection, table: StreamTable, shape: Analysis) -> StreamTable:
     """Have a table computed anew that was refreshed as a whole so far, and so lacks what increments are added to."""
     needed = [state_table(table.pgt_id)] if shape.grouped else []
     needed += [body_table(table.pgt_id)] if shape.query and shape.query.top else []
@@ -141,7 +143,7 @@ def _with_state(reading: psycopg.Connection, table: StreamTable, shape: Shape) -
 
 
 def _choice(
-    reading: psycopg.Connection, table: StreamTable, shape: Shape, windows: dict[int, Window], slow: bool
+    reading: psycopg.Connection, table: StreamTable, shape: Analysis, windows: dict[int, ChangeRange], slow: bool
 ) -> Choice | None:
     """AUTO's choice where there is one to make; few changes are worth another query for a slow table only."""
     delta_rows = sum(window.delta_rows for window in windows.values())
@@ -154,6 +156,6 @@ def _choice(
     return choice if worth_telling else None
 
 
-def needs_refresh(table: StreamTable, windows: Mapping[int, Window]) -> bool:
+def needs_refresh(table: StreamTable, windows: Mapping[int, ChangeRange]) -> bool:
     """Whether a refresh could change anything: the first load, a void frontier, changes, or what no buffer shows."""
     return not table.follows_its_buffers or any(window.delta_rows for window in windows.values())

@@ -12,7 +12,7 @@ from pytrickle.apply.commit import Committed, commit
 from pytrickle.apply.ledger import UP_TO_DATE, Commitment, conflicts
 from pytrickle.apply.staging_table import staging_table
 from pytrickle.catalog.buffer_statistics import BufferStatistics
-from pytrickle.catalog.definition import Window
+from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.gating import NOTHING_NEW
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.compute.postgres import read_directly
@@ -128,7 +128,7 @@ class Refresher:
         self._settle(table, goal.moment)
         return self.result(Computation(table, goal), None)
 
-    def changed(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> dict[int, Window] | None:
+    def changed(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> dict[int, ChangeRange] | None:
         """Return the windows to read, or None where nothing could change.
 
         Raise UnknownStreamTable where the table itself is gone, FuseBlown where there are too many changes.

@@ -12,7 +12,7 @@ from pytrickle.cut import Cut
 from pytrickle.database import Snapshot, translate_errors
 from pytrickle.errors import FuseBlown, PytrickleError, RefreshConflict
 from pytrickle.progress import Progress
-from pytrickle.refresh.atomic import Together, in_blocks
+from pytrickle.refresh.atomic import AtomicRefresh, in_blocks
 from pytrickle.refresh.member import Done, MemberFailed
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import Goal, RefreshResult
@@ -135,7 +135,7 @@ class Pass:
             return {table.relid: self._settled(table, by(table)) for table in tables}
         with self._snapshot((table.relid for table in tables), tables) as snapshot:
             later = snapshot is not self.base
-            together = Together(
+            together = AtomicRefresh(
                 self.refresher, snapshot, lambda t, written: self._goal(t, later, written, by(t)), cycles
             )
             return together.refresh(tables)

@@ -13,7 +13,7 @@ from pytrickle.client.client import Client
 from pytrickle.compute.staged import Staged
 from pytrickle.config import Settings
 from pytrickle.plan.postgres.consolidate import WEIGHT
-from pytrickle.plan.refresh_plan import Reading, RefreshPlan
+from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.reads import Frame, SparkLeaf
 from pytrickle.plan.spark.terms import SparkTerm
 
@@ -41,7 +41,7 @@ class LocalEngine:
         with self._pinned(snapshot, settings) as connection:
             return Staged(_Joins(connection, self.reads).rows(plan), keyed)
 
-    def _reading(self, reading: Reading, snapshot: str, settings: tuple[str, ...]) -> pa.Table:
+    def _reading(self, reading: PostgresQuery, snapshot: str, settings: tuple[str, ...]) -> pa.Table:
         with self._pinned(snapshot, (*settings, *reading.settings)) as connection:
             cursor = connection.execute(reading.query.encode())
             rows = cursor.fetchall()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytrickle.catalog.definition import Definition, Source, SourceColumn, Window
+from pytrickle.catalog.definition import ChangeRange, Definition, Source, SourceColumn
 from pytrickle.compute.spark.dataframes import Frames
 from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.database import exported_snapshot, jdbc_target
@@ -120,7 +120,7 @@ def _in_postgres(db: Database, comparisons: tuple[Comparison, ...]) -> Matches:
 
 def _in_spark(db: Database, spark: SparkSession, comparisons: tuple[Comparison, ...]) -> Matches:
     """Join the table with itself by every pair of columns, as the terms of one delta."""
-    windows = {1: Window(1, None, None)}
+    windows = {1: ChangeRange(1, None, None)}
     terms = spark_join.spark_terms(tuple(_term(each) for each in comparisons), _definition(db), windows)
     assert terms is not None
     with exported_snapshot(db.dsn) as snapshot:

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from pytrickle.catalog.definition import Definition, Source, SourceColumn, Window
+from pytrickle.catalog.definition import ChangeRange, Definition, Source, SourceColumn
 from pytrickle.plan.algebra.relation import Equality, Expr, Join, Predicate, Project, Scan
 
 CHAIN = "abcd"
@@ -42,5 +42,5 @@ def chain(*predicates: Predicate) -> Project:
     return Project(Join(scans, predicates or links), (("r0", Expr('"a"."x"', frozenset({"a"}))),))
 
 
-def windows(changed: int) -> dict[int, Window]:
-    return {number: Window(number, None, None, int(number == changed), 0) for number in range(1, 5)}
+def windows(changed: int) -> dict[int, ChangeRange]:
+    return {number: ChangeRange(number, None, None, int(number == changed), 0) for number in range(1, 5)}

@@ -4,7 +4,7 @@ import pytest
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.query.above_grouping import GroupLift, WindowLift
+from pytrickle.plan.query.above_grouping import AboveGrouping, AboveWindows
 from pytrickle.plan.query.block import own_column
 from pytrickle.plan.query.tie_breaking import settle_call, settle_window, sort_of
 from pytrickle.plan.sql.dialect import parse_query, render
@@ -17,11 +17,11 @@ def items(listed: str, rest: str = "") -> list[exp.Expr]:
     return [each.unalias() for each in parse_query(f"SELECT {listed} FROM t {rest}").selects]
 
 
-def grouped(*keys: str, simple: bool = True) -> GroupLift:
-    return GroupLift([items(key)[0].unnest() for key in keys], NAMES, AGGREGATES, simple)
+def grouped(*keys: str, simple: bool = True) -> AboveGrouping:
+    return AboveGrouping([items(key)[0].unnest() for key in keys], NAMES, AGGREGATES, simple)
 
 
-def lifted(lift: GroupLift | WindowLift, *texts: str) -> list[str]:
+def lifted(lift: AboveGrouping | AboveWindows, *texts: str) -> list[str]:
     return [
         render(lift.lift(items(text)[0])).replace('"\x00group".', "g.").replace('"\x00window".', "w.") for text in texts
     ]
@@ -69,7 +69,7 @@ def test_calls_whose_result_the_rows_do_not_settle_are_refused(text: str) -> Non
 
 
 def test_windows_become_columns_over_their_arguments() -> None:
-    lift = WindowLift({})
+    lift = AboveWindows({})
     text = "rank() OVER (PARTITION BY t.a, t.b ORDER BY t.c) + t.b"
     assert lifted(lift, text) == ['w."w0" + w."a1"']
     lifted(lift, "count(*) OVER (PARTITION BY t.b)")
@@ -78,7 +78,7 @@ def test_windows_become_columns_over_their_arguments() -> None:
 
 def test_named_windows_are_spelled_out() -> None:
     query = parse_query("SELECT rank() OVER w AS r FROM t WINDOW w AS (PARTITION BY t.a ORDER BY t.b)")
-    lift = WindowLift({each.name: each for each in query.args["windows"]})
+    lift = AboveWindows({each.name: each for each in query.args["windows"]})
     lift.lift(query.selects[0].unalias())
     assert list(lift.windows) == ['rank() OVER (PARTITION BY "d"."a0" ORDER BY "d"."a1")']
 

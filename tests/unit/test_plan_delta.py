@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytrickle.catalog.definition import Window
+from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.algebra.delta import arranged, at, differentiate, unfold
 from pytrickle.plan.algebra.relation import (
     Derived,
@@ -125,7 +125,7 @@ def test_the_terms_of_a_delta_add_up_to_new_minus_old(node: Relation, database: 
 @settings(max_examples=150, deadline=None)
 @given(relations(), databases)
 def test_terms_in_the_order_of_changes_add_up_too(node: Relation, database: dict[int, State]) -> None:
-    windows = {relid: Window(relid, None, None, delta_rows=3 - relid) for relid in SOURCES}
+    windows = {relid: ChangeRange(relid, None, None, delta_rows=3 - relid) for relid in SOURCES}
     terms = differentiate(arranged(node, windows), moved_sources(database, Version.DELTA))
     expected = add(evaluate(at(node, Version.NEW), database), minus(evaluate(at(node, Version.OLD), database)))
     assert add(*(evaluate(term, database) for term in terms)) == expected
@@ -135,7 +135,7 @@ def test_what_changed_most_is_never_taken_back() -> None:
     few, many = Scan("t1", 1, COLUMNS), Scan("t2", 2, COLUMNS)
     operation = Operation("distinct", Project(Join((few,)), ()), (), ("k",), "", "", ("k",))
     join = Join((many, Derived("t3", operation), few))
-    windows = {1: Window(1, None, None, delta_rows=2), 2: Window(2, None, None, delta_rows=3)}
+    windows = {1: ChangeRange(1, None, None, delta_rows=2), 2: ChangeRange(2, None, None, delta_rows=3)}
     parts = [
         part
         for term in differentiate(arranged(join, windows), frozenset({1, 2}))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytrickle.catalog.definition import Window
+from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.algebra.delta import differentiate
 from pytrickle.plan.algebra.relation import Derived, Expr, Function, Join, Operation, Project, Relation, Scan, UnionAll
 from pytrickle.plan.spark.terms import SparkTerm, spark_terms
@@ -47,7 +47,7 @@ def left_join() -> UnionAll:
 
 
 def translated(relation: Relation, changed: set[int], **about: str) -> tuple[SparkTerm, ...]:
-    found = {number: Window(number, None, None, int(number in changed), 0) for number in range(1, 5)}
+    found = {number: ChangeRange(number, None, None, int(number in changed), 0) for number in range(1, 5)}
     return spark_terms(differentiate(relation, frozenset(changed)), definition(**about), found) or ()
 
 

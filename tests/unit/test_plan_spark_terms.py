@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from pytrickle.catalog.definition import Window
+from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.algebra.delta import differentiate
 from pytrickle.plan.algebra.relation import Expr, Join, Predicate, Project, Scan, Version
 from pytrickle.plan.placement import missing_indexes
@@ -41,7 +41,7 @@ def test_terms_share_the_text_of_every_table_they_both_read() -> None:
 def test_a_large_table_is_asked_only_for_the_rows_that_the_delta_joins(rows: int, changes: int, asked: bool) -> None:
     known = definition()
     known = replace(known, sources=tuple(replace(source, estimated_rows=rows) for source in known.sources))
-    changed = windows(2) | {2: Window(2, None, None, changes, 0)}
+    changed = windows(2) | {2: ChangeRange(2, None, None, changes, 0)}
     (term,) = spark_terms(differentiate(chain(), frozenset({2})), known, changed) or ()
     texts = [" ".join(frame.sql for frame in leaf.frames) for leaf in term.leaves]
     assert ["EXISTS" in text for text in texts] == [False, asked, asked, False]

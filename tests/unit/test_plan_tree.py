@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytrickle.catalog.definition import Definition, Source, Window
+from pytrickle.catalog.definition import ChangeRange, Definition, Source
 from pytrickle.plan.algebra.relation import Equality, Expr, Join, Predicate, Project, Scan, UnionAll, Version
 from pytrickle.plan.explain import _terms
 from pytrickle.plan.tree import Part, RelationTree
@@ -18,7 +18,7 @@ def source(relid: int, name: str, rows: int) -> Source:
 
 SOURCES = (source(1, "orders", 1000), source(2, "lines", 5000))
 DEFINITION = Definition(1, "public", "report", "", (), SOURCES, (), frozenset(), frozenset(), None)
-WINDOWS = {1: Window(1, None, None, 6, 2), 2: Window(2, None, None, 0, 0)}
+WINDOWS = {1: ChangeRange(1, None, None, 6, 2), 2: ChangeRange(2, None, None, 0, 0)}
 ORDERS, LINES = Scan("t1", 1, ("k",)), Scan("t2", 2, ("k",))
 EQUAL = Predicate(Expr("t1.k = t2.k", frozenset({"t1", "t2"})), Equality(("t1", "k"), ("t2", "k")))
 POSITIVE = Predicate(Expr("t1.k > 0", frozenset({"t1"})))

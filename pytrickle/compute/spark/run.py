@@ -15,7 +15,7 @@ from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.compute.staged import Staged
 from pytrickle.database import JdbcTarget, stopped_by_limit
 from pytrickle.errors import ConfigError, EvaluationFailed, JdbcDriverMissing, SparkFailed, SparkLost, SparkOutOfMemory
-from pytrickle.plan.refresh_plan import Reading, RefreshPlan
+from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 
 DATABASE = re.compile(r"PSQLException: (?:ERROR: )?(.*\S)")
 CAUSE = re.compile(r"^(?:Caused by)?: [\w.$]+: (.*\S)", re.MULTILINE)
@@ -78,7 +78,7 @@ class SparkEngine:
         return staging
 
 
-def _read(reader: PinnedReader, reading: Reading) -> DataFrame:
+def _read(reader: PinnedReader, reading: PostgresQuery) -> DataFrame:
     frame = reader.read(reading.query, reading.settings)
     # Declared as one partition it needs no shuffle, so netting stays within the task that reads.
     return consolidate(frame.coalesce(1)) if reading.weighted else frame

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 
-from pytrickle.catalog.definition import Window
+from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.algebra.relation import Derived, Function, Join, Project, Relation, Scan, UnionAll, Version, relids
 
 MAX_PARTS = 64
@@ -25,13 +25,14 @@ def at(node: Relation, version: Version) -> Relation:
             return replace(node, input=at(child, version))
 
 
-def arranged(node: Relation, windows: Mapping[int, Window]) -> Relation:
+def arranged(node: Relation, windows: Mapping[int, ChangeRange]) -> Relation:
     """Order the leaves of joins by their changes, fewest first, and operations before all, as differentiate goes.
 
     A term of the delta takes the changes of every leaf before its own back, so many changes are best never taken back.
 
     >>> join = Join((Scan("l", 1, ()), Scan("r", 2, ())))
-    >>> [leaf.alias for leaf in arranged(join, {1: Window(1, None, None, 9), 2: Window(2, None, None, 3)}).inputs]
+    >>> ranges = {1: ChangeRange(1, None, None, 9), 2: ChangeRange(2, None, None, 3)}
+    >>> [leaf.alias for leaf in arranged(join, ranges).inputs]
     ['r', 'l']
     """
     match node:
@@ -45,7 +46,7 @@ def arranged(node: Relation, windows: Mapping[int, Window]) -> Relation:
             return node
 
 
-def _changes(node: Relation, windows: Mapping[int, Window]) -> int:
+def _changes(node: Relation, windows: Mapping[int, ChangeRange]) -> int:
     return windows[node.relid].past_rows if isinstance(node, Scan) and node.relid in windows else -1
 
 
@@ -110,7 +111,7 @@ def unfold(node: Relation, past: frozenset[int], future: frozenset[int]) -> tupl
             )
 
 
-def unfolded(nodes: tuple[Relation, ...], windows: Mapping[int, Window]) -> tuple[Relation, ...]:
+def unfolded(nodes: tuple[Relation, ...], windows: Mapping[int, ChangeRange]) -> tuple[Relation, ...]:
     """Unfold relations over what the old and the new frontier leave out, each unless that makes too many parts."""
     past = frozenset(relid for relid, window in windows.items() if window.past_rows)
     future = frozenset(relid for relid, window in windows.items() if window.future_rows)

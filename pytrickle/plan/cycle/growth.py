@@ -4,10 +4,10 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pytrickle.catalog.definition import Source, Window
+from pytrickle.catalog.definition import ChangeRange, Source
 from pytrickle.plan.algebra.delta import arranged, at, differentiate, unfolded
 from pytrickle.plan.algebra.relation import Relation, Version
-from pytrickle.plan.analysis import Shape
+from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.placement import SETTINGS, Place, choose
 from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.postgres.consolidate import WEIGHT, netted
@@ -23,7 +23,7 @@ class Growth:
     settings: tuple[str, ...]
 
 
-def standing_in(shape: Shape, sources: Mapping[int, Source]) -> Shape:
+def standing_in(shape: Analysis, sources: Mapping[int, Source]) -> Analysis:
     """Have a query read other relations in place of some of its sources."""
     definition = shape.definition
     changed = replace(definition, sources=tuple(sources.get(each.relid, each) for each in definition.sources))
@@ -31,7 +31,7 @@ def standing_in(shape: Shape, sources: Mapping[int, Source]) -> Shape:
     return replace(shape, definition=changed, query=replace(shape.query, text=None) if shape.query else None)
 
 
-def growth(shape: Shape, windows: dict[int, Window], whole: bool) -> Growth:
+def growth(shape: Analysis, windows: dict[int, ChangeRange], whole: bool) -> Growth:
     """Compile what a query gains by the changes of some windows, or with `whole` all of its rows.
 
     The weights are net, so that they count copies: a monotone query loses nothing. Above duplicates that are removed
@@ -55,6 +55,6 @@ def growth(shape: Shape, windows: dict[int, Window], whole: bool) -> Growth:
     return Growth(compiler.within(gained), SETTINGS[place])
 
 
-def _place(parts: tuple[Relation, ...], shape: Shape, windows: dict[int, Window]) -> Place:
+def _place(parts: tuple[Relation, ...], shape: Analysis, windows: dict[int, ChangeRange]) -> Place:
     delta_rows = sum(window.delta_rows for window in windows.values())
     return choose(parts, shape.definition, delta_rows, sys.maxsize, False).place

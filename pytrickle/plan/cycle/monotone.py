@@ -15,7 +15,7 @@ from pytrickle.plan.algebra.relation import (
     leaves,
     relids,
 )
-from pytrickle.plan.analysis import Shape
+from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.sql.types import is_exact
 
 WITHOUT_DUPLICATES = frozenset({"distinct", "union", "intersect", "exists", "asked"})
@@ -28,7 +28,7 @@ WANTING = (
 )
 
 
-def obstacle(shape: Shape, growing: frozenset[int]) -> str | None:
+def obstacle(shape: Analysis, growing: frozenset[int]) -> str | None:
     """Say which part of a query may lose rows when some of its sources only gain rows, or None.
 
     A fixed point is the least one, and is reached from below, because every query of its cycle is monotone (Tarski, A
@@ -58,7 +58,7 @@ def endless(queries: Mapping[int, Query]) -> tuple[int, ...]:
     return ()
 
 
-def _above(shape: Shape, query: Query) -> str | None:
+def _above(shape: Analysis, query: Query) -> str | None:
     aggregate = query.aggregate
     if aggregate is None:
         return None

@@ -1,12 +1,12 @@
 """Change buffers read at cuts: the common table expressions that delta plans join."""
 
-from pytrickle.catalog.definition import Source, Window
+from pytrickle.catalog.definition import ChangeRange, Source
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.sql.dialect import quote
 
 
-def condition(version: Version, window: Window) -> str:
+def condition(version: Version, window: ChangeRange) -> str:
     """Write which buffered changes one version of a source consists of."""
     if version is Version.FUTURE:
         return window.new.beyond() if window.new else "false"
@@ -21,7 +21,7 @@ def changes_name(version: Version, relid: int) -> str:
     return f"pgt_{version.value}_{relid}"
 
 
-def changes_query(source: Source, version: Version, window: Window) -> str:
+def changes_query(source: Source, version: Version, window: ChangeRange) -> str:
     """Compile one source's buffered changes of one version."""
     columns = "".join(f"{quote(name)}, " for name in source.used)
     return (

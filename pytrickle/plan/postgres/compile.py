@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from pytrickle.catalog.definition import Definition, Source, Window
+from pytrickle.catalog.definition import ChangeRange, Definition, Source
 from pytrickle.plan.algebra.delta import arranged, at, blocks_of, differentiate, unfolded
 from pytrickle.plan.algebra.relation import (
     BUFFERED,
@@ -25,7 +25,7 @@ from pytrickle.plan.postgres.buffer import changes_name, changes_query
 from pytrickle.plan.postgres.consolidate import WEIGHT, bag, netted, result, settled
 from pytrickle.plan.postgres.eager_sum import Compared
 from pytrickle.plan.postgres.join_order import Reach, conditions, fenced, has_weight, ordered_leaves
-from pytrickle.plan.postgres.semijoin import Admission
+from pytrickle.plan.postgres.semijoin import Semijoin
 from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
 from pytrickle.plan.sql.dialect import quote
 
@@ -38,8 +38,8 @@ class Compiler:
     """
 
     definition: Definition
-    windows: Mapping[int, Window] = field(default_factory=dict)
-    admissions: Mapping[Operation, tuple[Admission, ...]] = field(default_factory=dict)
+    windows: Mapping[int, ChangeRange] = field(default_factory=dict)
+    admissions: Mapping[Operation, tuple[Semijoin, ...]] = field(default_factory=dict)
     entries: dict[str, str] = field(default_factory=dict)
     deltas: dict[Operation, str] = field(default_factory=dict)
     wholes: dict[Operation, str] = field(default_factory=dict)
@@ -212,7 +212,7 @@ class Compiler:
         self.entries[name] = netted(both, operation.columns, operation.settled)
         return name
 
-    def _admitted(self, block: Project, admissions: tuple[Admission, ...]) -> Project:
+    def _admitted(self, block: Project, admissions: tuple[Semijoin, ...]) -> Project:
         """Drop the changes of an operation's input whose keys nothing beside the operation can join."""
         join, keys = block.input, dict(block.columns)
         assert isinstance(join, Join)

@@ -31,7 +31,7 @@ MAX_CHANGED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class Semijoin:
     """Tables that admit some keys of an operation: `links` pair keys with their columns, `conditions` are theirs."""
 
     links: tuple[tuple[str, Column], ...]
@@ -61,12 +61,12 @@ class Admission:
 
 def admissions(
     rows: Relation, definition: Definition, changed: frozenset[int]
-) -> dict[Operation, tuple[Admission, ...]]:
+) -> dict[Operation, tuple[Semijoin, ...]]:
     """Find what admits the keys of each operation, one for each way in which the query uses it.
 
     `changed` are the sources with changes. An operation is left out where some use needs all of its keys.
     """
-    found: dict[Operation, dict[Admission | None, None]] = {}
+    found: dict[Operation, dict[Semijoin | None, None]] = {}
     inputs = (rows, *(operation.input for operation in operations(rows)))
     for block in (block for each in inputs for block in blocks_of(each)):
         for leaf in leaves(block):
@@ -102,7 +102,7 @@ class _Block:
         scans = tuple(each for each in every if each.alias not in taken)
         return cls(leaf, scans, _classes(join, _comparable(leaf, every, definition)), local, definition)
 
-    def admission(self, changed: frozenset[int]) -> Admission | None:
+    def admission(self, changed: frozenset[int]) -> Semijoin | None:
         """Prefer tables without changes, which are looked up once for each key."""
         quiet = tuple(scan for scan in self.scans if scan.relid not in changed)
         for scans in (quiet, self.scans):
@@ -140,7 +140,7 @@ class _Block:
             if one[0] in known and other[0] == scan.alias and (one[0] != self.leaf.alias or one[1] in keys)
         ]
 
-    def _of(self, kept: tuple[Scan, ...]) -> Admission:
+    def _of(self, kept: tuple[Scan, ...]) -> Semijoin:
         own, known = self.leaf.alias, {self.leaf.alias}
         pairs: list[tuple[Column, Column]] = []
         for scan in kept:
@@ -149,7 +149,7 @@ class _Block:
         links = tuple((one[1], other) for one, other in pairs if one[0] == own)
         joined = tuple(f"{_written(one)} = {_written(other)}" for one, other in pairs if one[0] != own)
         local = tuple(sql for table, sql in self.local if table in known - {own})
-        return Admission(links, kept, joined + local)
+        return Semijoin(links, kept, joined + local)
 
 
 def _comparable(leaf: Derived, scans: tuple[Scan, ...], definition: Definition) -> dict[Column, str]:

@@ -19,7 +19,7 @@ WRAPPERS = exp.Filter | exp.WithinGroup
 
 
 @dataclass(slots=True)
-class GroupLift:
+class AboveGrouping:
     """Collects the keys, calls and arguments of one grouped SELECT while its expressions are lifted.
 
     Above the grouping every key, of whichever grouping set, stands as k<i> of the scope GROUP, every call as c<i> and
@@ -96,7 +96,7 @@ class GroupLift:
 
 
 @dataclass(slots=True)
-class WindowLift:
+class AboveWindows:
     """Collects the window functions of one SELECT; above them they stand as w<i>, visible columns as a<i>."""
 
     named: dict[str, exp.Expr]

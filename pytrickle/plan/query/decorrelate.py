@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Loose:
+class Decorrelated:
     """A block without references to the rows around it, and what tied it to them.
 
     `pairs` are (outer, inner) expressions that must be equal, NULL included if `null_safe`, though the text of a row is
@@ -59,7 +59,7 @@ class Match:
         return (block,) if matched is None else (block, matched.minus())
 
 
-def loosen(block: Block) -> Loose | None:
+def loosen(block: Block) -> Decorrelated | None:
     """Separate a block from the rows around it, if equalities alone tie it to them."""
     own = block.aliases
     if any(isinstance(leaf, Function) and not leaf.tables <= own for leaf in block.leaves):
@@ -76,10 +76,10 @@ def loosen(block: Block) -> Loose | None:
             pairs.append(pair)
         else:
             return None
-    return Loose(replace(block, predicates=tuple(local)), tuple(pairs), tuple(guards))
+    return Decorrelated(replace(block, predicates=tuple(local)), tuple(pairs), tuple(guards))
 
 
-def loosen_all(reader: Reader, blocks: tuple[Block, ...]) -> tuple[Loose, ...] | None:
+def loosen_all(reader: Reader, blocks: tuple[Block, ...]) -> tuple[Decorrelated, ...] | None:
     """Separate blocks that are tied to the rows around them in the same way."""
     found = [loosen(block) for block in blocks]
     loose = tuple(each for each in found if each is not None)
@@ -92,7 +92,9 @@ def loosen_all(reader: Reader, blocks: tuple[Block, ...]) -> tuple[Loose, ...] |
     return loose if alike else None
 
 
-def loosen_by_asking(reader: Reader, outer: Block | None, inner: tuple[Block, ...], what: str) -> tuple[Loose, ...]:
+def loosen_by_asking(
+    reader: Reader, outer: Block | None, inner: tuple[Block, ...], what: str
+) -> tuple[Decorrelated, ...]:
     """Separate blocks by equalities, or else by joining them with the distinct values that the outer rows ask for."""
     loose = loosen_all(reader, inner)
     if loose is not None:
@@ -112,7 +114,7 @@ def loosen_by_asking(reader: Reader, outer: Block | None, inner: tuple[Block, ..
     pairs = tuple(keys.items())
     null_safe = not all(reader.never_null(column, outer) for column in free)
     return tuple(
-        Loose(
+        Decorrelated(
             replace(
                 block.mapped(lambda e: e.transform(step)),
                 leaves=(asked, *block.leaves),
@@ -203,7 +205,7 @@ def same(reader: Reader, block: Block, column: exp.Expr, key: exp.Expr) -> exp.E
     return kind(this=column.copy(), expression=key)
 
 
-def _by_keys(reader: Reader, loose: tuple[Loose, ...]) -> Match:
+def _by_keys(reader: Reader, loose: tuple[Decorrelated, ...]) -> Match:
     pairs, guards = loose[0].pairs, loose[0].guards
     if not pairs:
         return Match(exists(reader, tuple(each.block for each in loose)), guards)

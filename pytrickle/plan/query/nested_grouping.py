@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.query.above_grouping import GROUP, WINDOW, GroupLift, WindowLift, function_name
+from pytrickle.plan.query.above_grouping import GROUP, WINDOW, AboveGrouping, AboveWindows, function_name
 from pytrickle.plan.query.block import Block, project, sum_of
-from pytrickle.plan.query.decorrelate import Loose, loosen_by_asking
+from pytrickle.plan.query.decorrelate import Decorrelated, loosen_by_asking
 from pytrickle.plan.query.grouping_sets import Keys
 from pytrickle.plan.query.inner_order import refuse_sorted_input, takes_rows_as_they_come
 from pytrickle.plan.query.kept_calls import keeping
@@ -29,7 +29,7 @@ ROUNDING = ("sum", "avg", "stddev", "var", "corr", "covar", "regr")
 
 
 def grouped(
-    reader: Reader, lift: GroupLift, sets: Sequence[Keys], blocks: Blocks, context: Context
+    reader: Reader, lift: AboveGrouping, sets: Sequence[Keys], blocks: Blocks, context: Context
 ) -> tuple[Block, ...]:
     """Build the groups of blocks for each grouping set, one block each; all have the same names.
 
@@ -51,7 +51,7 @@ def grouped(
 
 
 def group(
-    reader: Reader, lift: GroupLift, own: Keys, loose: tuple[Loose, ...], outer: Names
+    reader: Reader, lift: AboveGrouping, own: Keys, loose: tuple[Decorrelated, ...], outer: Names
 ) -> tuple[Block, dict[str, exp.Expr]]:
     """Build the groups by some keys, and return them with their columns: k<i>, then the ties', and c<i>."""
     keys = tuple(f"k{i}" for i in range(len(own) + len(loose[0].pairs)))
@@ -77,7 +77,7 @@ def _nulls(reader: Reader, keys: list[exp.Expr], blocks: Blocks, outer: Names) -
     return nulls_of(reader, sum_of(tuple(rows))) if keys else ()
 
 
-def window(reader: Reader, lift: WindowLift, blocks: Blocks, outer: Names) -> Block:
+def window(reader: Reader, lift: AboveWindows, blocks: Blocks, outer: Names) -> Block:
     """Add window functions to the rows of blocks; names are WINDOW's a<i> and w<i>."""
     parts = lift.common_keys()
     ordering = tuple(text(each) for each in _orders(lift))
@@ -107,7 +107,7 @@ def window(reader: Reader, lift: WindowLift, blocks: Blocks, outer: Names) -> Bl
     return Block((leaf,), (), {WINDOW: columns_of(leaf)})
 
 
-def _columns(lift: GroupLift, own: Keys, loose: Loose, outer: Names) -> tuple[exp.Expr, ...]:
+def _columns(lift: AboveGrouping, own: Keys, loose: Decorrelated, outer: Names) -> tuple[exp.Expr, ...]:
     names = loose.block.names
     keys = [resolve(key, names, outer) for key in own]
     result = (*keys, *(inner for _, inner in loose.pairs), *lift.arguments.resolved(names, outer))
@@ -124,7 +124,7 @@ def refuse_ties(rows: Rows, what: str) -> None:
             raise NotDifferentiable(f"{what} in a correlated subquery")
 
 
-def _visible(lift: GroupLift, columns: dict[str, exp.Expr]) -> Names:
+def _visible(lift: AboveGrouping, columns: dict[str, exp.Expr]) -> Names:
     """Keys that are plain columns stay visible under their own names, for subqueries above the grouping.
 
     PostgreSQL 18 prints those of a single source without its alias, but the subqueries' references with it.
@@ -146,7 +146,7 @@ def _refuse_rounding(calls: Iterable[exp.Expr], types: tuple[str, ...]) -> None:
             raise NotDifferentiable(reason)
 
 
-def _orders(lift: WindowLift) -> list[exp.Expr]:
+def _orders(lift: AboveWindows) -> list[exp.Expr]:
     """List what the first window orders by, over the operation's rows."""
     first = next(iter(lift.windows.values()))
     order = first.args.get("order")

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.relation import Derived
-from pytrickle.plan.query.above_grouping import GROUP, GroupLift, function_name, is_own
+from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping, function_name, is_own
 from pytrickle.plan.query.block import Block, own_column, type_of
 from pytrickle.plan.query.decorrelate import Match, loosen_by_asking
 from pytrickle.plan.query.lateral import calls_set, reads_no_table
@@ -85,7 +85,7 @@ def _with_order(query: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
 def aggregate_cases(reader: Reader, block: Block, query: exp.Select, context: Context) -> Cases:
     """List the cases of a SELECT of aggregates, which has one row whatever it finds, beside the rows of a block."""
     inner = reader.blocks(query, context)
-    lift = GroupLift([], inner[0].names, reader.definition.aggregates | {ARRAY_AGG}, False)
+    lift = AboveGrouping([], inner[0].names, reader.definition.aggregates | {ARRAY_AGG}, False)
     lifted = [lift.lift(item.unalias()) for item in query.selects]
     loose = loosen_by_asking(reader, block, inner, "an aggregate")
     found, columns = group(reader, lift, (), loose, context.outer)

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.helper import ensure_list
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.query.above_grouping import GroupLift, WindowLift, is_call
+from pytrickle.plan.query.above_grouping import AboveGrouping, AboveWindows, is_call
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.grouping_sets import grouping_sets, is_simple
 from pytrickle.plan.query.lateral import calls_set, unrolled
@@ -105,7 +105,7 @@ class Selection:
             raise NotDifferentiable("a constant among the keys of several grouping sets")
         refuse_merged_keys(self.select, keys)
         alike = len(set(map(frozenset, sets))) == 1
-        lift = GroupLift(keys, blocks[0].names, self.reader.definition.aggregates, alike and bool(keys))
+        lift = AboveGrouping(keys, blocks[0].names, self.reader.definition.aggregates, alike and bool(keys))
         select = self.select.copy()
         for clause in ("distinct", "order", "windows"):
             parts = select.args.get(clause)
@@ -144,7 +144,7 @@ class Selection:
 
     def _windowed(self, blocks: Blocks, items: Items) -> tuple[Blocks, Items]:
         named = {each.name: each for each in self.select.args.get("windows") or ()}
-        lift = WindowLift(named)
+        lift = AboveWindows(named)
         found: list[exp.Expr] = []
         items = [(name, taken(item, found)) for name, item in items]
         blocks = hoisted(self.reader, blocks, found, self.context)
@@ -152,7 +152,7 @@ class Selection:
         return (window(self.reader, lift, blocks, self.context.outer),), lifted
 
 
-def lifted(lift: GroupLift, node: exp.Expr | None) -> exp.Expr | None:
+def lifted(lift: AboveGrouping, node: exp.Expr | None) -> exp.Expr | None:
     """Lift an expression above a grouping, if there is one."""
     return lift.lift(node) if node is not None else None
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.postgres.consolidate import image
 from pytrickle.plan.query.block import Block, own_column
-from pytrickle.plan.query.decorrelate import Loose
+from pytrickle.plan.query.decorrelate import Decorrelated
 from pytrickle.plan.query.inner_order import refuse_sorted_input
 from pytrickle.plan.query.nested_grouping import refuse_ties
 from pytrickle.plan.query.operation import ROW, Form, Rows, columns_of, derive, text
@@ -126,7 +126,7 @@ def set_operation(reader: Reader, query: exp.SetOperation, arms: tuple[Rows, Row
     return Block((leaf,), (), {"": dict(zip(names, (columns[key] for key in keys), strict=True))})
 
 
-def single(reader: Reader, loose: tuple[Loose, ...]) -> tuple[Block, exp.Expr]:
+def single(reader: Reader, loose: tuple[Decorrelated, ...]) -> tuple[Block, exp.Expr]:
     """Build the one row of a scalar subquery for every key; more than one is an error where the value is used.
 
     Return the block to join, and the value.
@@ -148,7 +148,9 @@ def single(reader: Reader, loose: tuple[Loose, ...]) -> tuple[Block, exp.Expr]:
     return Block((leaf,), loose[0].ties(leaf.alias), {}), called
 
 
-def first_rows(reader: Reader, loose: tuple[Loose, ...], items: Items, orders: list[exp.Expr], bounds: Bounds) -> Block:
+def first_rows(
+    reader: Reader, loose: tuple[Decorrelated, ...], items: Items, orders: list[exp.Expr], bounds: Bounds
+) -> Block:
     """Keep the first rows for every key that ties them to the rows around; `items` begin with what sorts them."""
     keys = tuple(f"k{i}" for i in range(len(loose[0].pairs)))
     sorts = tuple(f"o{i}" for i in range(len(orders)))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pytrickle.catalog.definition import Definition, Window
+from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.relation import Derived, Scan, Version, relids
 from pytrickle.plan.postgres.buffer import changes_query
 from pytrickle.plan.postgres.compile import Compiler, table_name
@@ -44,7 +44,7 @@ class Reads:
     """
 
     definition: Definition
-    windows: Mapping[int, Window]
+    windows: Mapping[int, ChangeRange]
     asked: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
 
     def column(self, alias: str, where: str, expression: str) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from pytrickle.catalog.definition import Definition, Window
+from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.relation import Derived, Equality, Expr, Join, Predicate, Project, Relation, Scan, Version
 from pytrickle.plan.spark.key_encoding import carrier, kind_of
@@ -28,7 +28,7 @@ class SparkTerm:
 
 
 def spark_terms(
-    terms: tuple[Relation, ...], definition: Definition, windows: dict[int, Window]
+    terms: tuple[Relation, ...], definition: Definition, windows: dict[int, ChangeRange]
 ) -> tuple[SparkTerm, ...] | None:
     """Translate the terms of a delta; return None when an expression mixes leaves, a key has no carrier, a leaf cannot
     be read alone, or nothing is to be joined."""

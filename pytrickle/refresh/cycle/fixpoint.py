@@ -6,14 +6,14 @@ from time import monotonic
 
 from pytrickle.apply.commit import Committed, commit, forget_staged
 from pytrickle.apply.staged_rows import run
-from pytrickle.catalog.definition import Window
+from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.session_settings import limit_statements, session_statements
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.compute.postgres import read_directly
 from pytrickle.cut import Cut
 from pytrickle.database import Snapshot
 from pytrickle.errors import FixpointNotReached, StreamTableDrifted
-from pytrickle.plan.analysis import Shape
+from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.cycle.growth import growth, standing_in
 from pytrickle.plan.placement import PLANNER
 from pytrickle.plan.refresh_plan import RefreshPlan
@@ -30,7 +30,7 @@ class Turn:
 
     member: Member
     goal: Goal
-    shape: Shape
+    shape: Analysis
     grown: Grown
     seen: dict[int, int]
     gains: dict[int, int] = field(default_factory=dict)
@@ -149,16 +149,16 @@ class Fixpoint:
         self.step += 1
         turn.gains[self.step] = turn.grown.add(connection, gained, self.xid, self.step)
 
-    def _windows(self, turn: Turn) -> dict[int, Window]:
+    def _windows(self, turn: Turn) -> dict[int, ChangeRange]:
         """Return the windows of one step: of the sources outside of the cycle, all changes come with the first."""
         windows = dict(turn.member.windows)
         if turn.begun:
-            windows = {relid: Window(relid, w.new, w.new, 0, w.future_rows) for relid, w in windows.items()}
+            windows = {relid: ChangeRange(relid, w.new, w.new, 0, w.future_rows) for relid, w in windows.items()}
         return windows | {relid: self._gains(relid, step) for relid, step in turn.seen.items()}
 
-    def _gains(self, relid: int, step: int) -> Window:
+    def _gains(self, relid: int, step: int) -> ChangeRange:
         cut = Cut(self.inside.cut.snapshot, self.xid, step, None)
-        return Window(relid, cut, None, self.turns[relid].since(step))
+        return ChangeRange(relid, cut, None, self.turns[relid].since(step))
 
     def _finish(self, rounds: int) -> dict[int, Done]:
         """Refresh each member once over the fixed point; all are computed before the first is written."""

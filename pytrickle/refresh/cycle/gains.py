@@ -7,7 +7,7 @@ import psycopg
 from pytrickle.apply.rows import Storage
 from pytrickle.apply.staged_rows import create_like, index_lookups, run, trusted
 from pytrickle.catalog.definition import Source
-from pytrickle.plan.analysis import Shape
+from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.cycle.growth import Growth
 from pytrickle.plan.postgres.aggregate_state import row_hash
 from pytrickle.plan.postgres.consolidate import WEIGHT
@@ -27,7 +27,7 @@ class Grown:
     distinct: bool
 
     @classmethod
-    def create(cls, connection: psycopg.Connection, shape: Shape, indexed: frozenset[str], beside: bool) -> "Grown":
+    def create(cls, connection: psycopg.Connection, shape: Analysis, indexed: frozenset[str], beside: bool) -> "Grown":
         """Create the empty tables; `indexed` are columns by which queries look rows up."""
         grown = cls(shape.definition.pgt_id, Storage.of(shape), beside, shape.grouped is not None)
         columns, stored = grown.storage.column_list(), grown.storage.table

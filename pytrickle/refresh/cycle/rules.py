@@ -9,12 +9,12 @@ from psycopg import sql
 
 from pytrickle.apply.aggregate_state import state_table
 from pytrickle.catalog import stream_table as catalog
-from pytrickle.catalog.definition import Window
+from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.database import Snapshot, translate_errors
 from pytrickle.errors import QueryRefused
 from pytrickle.plan.algebra.relation import Version
-from pytrickle.plan.analysis import Shape
+from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.cycle.monotone import endless, obstacle
 from pytrickle.plan.postgres.buffer import condition
 from pytrickle.plan.postgres.consolidate import WEIGHT
@@ -32,8 +32,8 @@ class Member:
     """A stream table of a cycle, and how far each of its sources is read."""
 
     table: StreamTable
-    shape: Shape
-    windows: dict[int, Window]
+    shape: Analysis
+    windows: dict[int, ChangeRange]
 
     def changed(self, members: frozenset[int]) -> frozenset[int]:
         """Return the sources outside of the cycle that changed."""
@@ -76,7 +76,7 @@ def outlook(planner: Planner, snapshot: Snapshot, pgt_id: int) -> Outlook | None
     return Outlook(row[0], limit, quiet, None if refused else why_anew(reading, members), refused)
 
 
-def plan_member(table: StreamTable, shape: Shape, windows: dict[int, Window], anew: str | None) -> RefreshPlan:
+def plan_member(table: StreamTable, shape: Analysis, windows: dict[int, ChangeRange], anew: str | None) -> RefreshPlan:
     """Plan the refresh of a member over what the cycle came to, always by PostgreSQL within the transaction."""
     if anew is None:
         return plan_differential(shape, windows, sys.maxsize, state_table(table.pgt_id))
