@@ -133,8 +133,8 @@ def _is_rewound(tree: exp.Expr, rewound: frozenset[int]) -> bool:
 
 
 def _replaced(table: exp.Table, replacement: exp.Table | exp.Subquery) -> exp.Expr:
-    if table.args.get("only") or table.args.get("sample"):
-        raise NotDifferentiable("it uses ONLY or TABLESAMPLE")
+    if table.args.get("sample"):
+        raise NotDifferentiable("it uses TABLESAMPLE")
     replacement.set("joins", table.args.get("joins"))
     return replacement
 

@@ -22,6 +22,7 @@ def test_aggregates_keep_their_groups_beyond_the_frontier(db: Database, call: st
 
 LOADED = (
     "SELECT id, v FROM s WHERE v > 1",
+    "SELECT s.id, o.k FROM ONLY s JOIN ONLY o AS o (p, k) ON o.k = s.k",
     "SELECT s.id, o.k FROM s LEFT JOIN o ON o.k = s.k",
     "SELECT id FROM s WHERE EXISTS (SELECT FROM o WHERE o.k = s.k)",
     "SELECT id FROM s WHERE k NOT IN (SELECT k FROM o)",

@@ -263,8 +263,6 @@ class Reader:
         return under_alias(self.derived(inner, alone), item, self.definition)
 
     def _table(self, table: exp.Table, ctes: Ctes) -> Blocks:
-        if table.args.get("only"):
-            raise NotDifferentiable("FROM ONLY")
         if not table.db and table.name in ctes:
             cte = ctes[table.name]
             if cte.around:
@@ -277,6 +275,7 @@ class Reader:
                 query = parse_query(view.text, self.definition.aggregates)
                 return under_alias(self._shared(view, query, {}), table, self.definition, view)
         for source in self.definition.sources:
+            # ONLY says nothing here: of a table with children it is not captured, and the database refuses a delta.
             if (source.schema, source.name) == (table.db, table.name):
                 return (self._scan(table, source),)
         raise NotDifferentiable(f"{table.sql()} in FROM is not a table")

@@ -495,6 +495,9 @@ SELECT b.id, l.id AS other FROM b JOIN (SELECT id, k FROM a ORDER BY unnest(ARRA
 -- aggregate_that_only_sorts
 SELECT 'one' AS x FROM a ORDER BY count(*);
 
+-- only
+SELECT x.id, b.k FROM ONLY a AS x JOIN ONLY b ON b.k = x.k WHERE EXISTS (SELECT FROM ONLY b AS y WHERE y.id = x.id);
+
 -- own_aggregate
 SELECT k, joined(t ORDER BY id) AS s, joined(DISTINCT t) FILTER (WHERE v > 1) AS d, sum(id) AS n FROM a GROUP BY k
 HAVING joined(t ORDER BY t, id) <> 'x';

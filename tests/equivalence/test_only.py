@@ -1,0 +1,31 @@
+"""ONLY: a table without its children, as long as it has none and from the tick on in which it gets one."""
+
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+from tests.equivalence.oracle import differences
+
+QUERY = "SELECT k, count(*) AS n, sum(v) AS v FROM ONLY s GROUP BY k"
+
+
+def test_a_table_read_alone_is_differential_until_it_has_a_child(db: Database) -> None:
+    db.execute(
+        "CREATE TABLE s (id int, k int, v int); INSERT INTO s SELECT i, i % 3, i FROM generate_series(1, 9) AS i"
+    )
+
+    def refreshed(*changes: str) -> str:
+        for change in changes:
+            db.execute(change)
+        (result,) = client.tick()
+        assert result.error is None and not differences(db.connect(), "st", QUERY, True)
+        return result.action
+
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("st", QUERY)
+        assert refreshed() == "FULL"
+        assert refreshed("UPDATE s SET v = v + 1 WHERE k = 1", "DELETE FROM s WHERE id = 9") == "DIFFERENTIAL"
+        db.execute("CREATE TABLE child () INHERITS (s)")
+        assert refreshed("INSERT INTO child VALUES (10, 1, 100)", "INSERT INTO s VALUES (11, 2, 7)") == "REINITIALIZE"
+        assert refreshed("UPDATE s SET v = v + 5", "INSERT INTO child VALUES (12, 7, 1)") == "FULL"
+        assert db.value("SELECT count(*) FROM st WHERE k = 7") == 0
+        assert refreshed("ALTER TABLE child NO INHERIT s") == "REINITIALIZE"
+        assert refreshed("INSERT INTO s VALUES (13, 7, 1)") == "DIFFERENTIAL"
