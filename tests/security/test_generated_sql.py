@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -11,6 +12,10 @@ import pytest
 from psycopg.sql import Composable
 
 import pytrickle
+from pytrickle.streaming.sink.commit import commit_batch
+from pytrickle.streaming.sink.stage import Part, Target
+from pytrickle.watermarks import event_time
+from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.security.roles import House, Session, ask
 
@@ -139,3 +144,20 @@ def test_no_statement_of_a_tick_follows_the_path_of_the_refresher(shop: Shop, mo
         patch.setattr(psycopg.Cursor, "execute", spied)
         assert shop.refresh() == {"DIFFERENTIAL"}
     assert followed == []
+
+
+def test_the_sink_reads_event_times_by_what_is_postgresqls_own(db: Database) -> None:
+    """A column of another type than the functions have is where a better match may lie."""
+    db.execute("CREATE TABLE orders (id int, at timestamptz)")
+    db.execute(
+        "CREATE FUNCTION public.taken(s bytea, a bytea, b text) RETURNS bytea LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE EXCEPTION 'better match'; END $$;"
+        "CREATE AGGREGATE public.string_agg(bytea, text) (SFUNC = public.taken, STYPE = bytea)"
+    )
+    to = Target(db.dsn, "orders", "files", ("id", "at"))
+    with psycopg.connect(db.dsn, autocommit=True) as task:
+        create = "SELECT pgtrickle.create_sink_staging('orders', 'files', ARRAY['id', 'at'])"
+        ((staging,),) = task.execute(create).fetchall()
+        task.execute(f"INSERT INTO pgtrickle_sinks.{staging} VALUES (1, '2026-03-02 12:00Z')")
+    assert commit_batch(to, 0, [Part(staging, 1, "a query")], event_time(timedelta(0)), "at")
+    assert db.value("SELECT watermark = '2026-03-02 12:00Z' FROM pgtrickle.watermarks()")

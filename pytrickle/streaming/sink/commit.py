@@ -10,7 +10,7 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg import sql
 
-from pytrickle.database import connect, translate_errors
+from pytrickle.database import SAFE_PATH, connect, translate_errors
 from pytrickle.errors import PytrickleError, StagingFailed
 from pytrickle.streaming.sink.stage import SCHEMA, Part, Target
 from pytrickle.watermarks import Generator, load
@@ -88,12 +88,17 @@ def _staging(part: Part) -> sql.Identifier:
 
 
 def _event_times(connection: psycopg.Connection, part: Part, moment: str) -> Any:
-    """Return the event times of staged rows as a column, exactly as PostgreSQL has them; NULL counts as infinite."""
+    """Return the event times of staged rows as a column, exactly as PostgreSQL has them; NULL counts as infinite.
+
+    Names are found in PostgreSQL itself; the table's triggers, which the rows meet next, need the loader's path.
+    """
     np = numpy()
+    connection.execute(f"SET LOCAL search_path = {SAFE_PATH}")
     # One value for all rows: what COPY sends arrives row by row, which takes far longer.
     query = sql.SQL("SELECT string_agg(timestamptz_send(COALESCE({}, '-infinity')), '') FROM {} AS s")
     cursor = connection.cursor(binary=True).execute(query.format(sql.SQL(moment), _staging(part)))
     ((moments,),) = cursor.fetchall()
+    connection.execute("SET LOCAL search_path TO DEFAULT")
     rows = np.frombuffer(moments or b"", dtype=_MOMENT).astype("int64")
     infinite = (rows == np.iinfo("int64").min) | (rows == np.iinfo("int64").max)
     found = np.datetime64(_EPOCH, "us") + np.where(infinite, 0, rows).astype("timedelta64[us]")
