@@ -70,7 +70,7 @@ def watch(shop: Shop, name: str) -> None:
     """Have every statement that writes rows of a stream table noted."""
     function = f"note_{name}"
     shop.db.execute(
-        f"CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS"
+        f"CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql SET search_path = public AS"
         f" $$BEGIN INSERT INTO written VALUES ('{name}', TG_OP, 0); RETURN NULL; END$$"
     )
     events = f"AFTER INSERT OR UPDATE OR DELETE ON {name}"

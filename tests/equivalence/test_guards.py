@@ -42,7 +42,7 @@ QUERIES = {
     "an inner join": "SELECT l.id, 10 / (r.v - l.v) AS q FROM l JOIN r ON r.k = l.k WHERE r.v <> l.v",
     "a join's condition": "SELECT l.id FROM l JOIN r ON r.k = l.k AND r.v <> l.v AND 10 / (r.v - l.v) > 1",
     "EXISTS": "SELECT id, 10 / v AS q FROM l WHERE EXISTS (SELECT FROM r WHERE r.k = l.k AND r.v = -l.v)",
-    "HAVING": "SELECT l.k, sum(r.v) AS q FROM l JOIN r ON r.k = l.k GROUP BY l.k HAVING 10 / max(abs(r.v) + 1) > 0",
+    "HAVING": "SELECT l.k, sum(r.v) AS q FROM l JOIN r ON r.k = l.k GROUP BY l.k HAVING 10 / max(r.id + 1) > 0",
 }
 BATCHES = (
     "INSERT INTO r VALUES (1, 0, 1, 'a'); INSERT INTO l VALUES (1, 0, 1, 'a'), (2, 1, 1, '7'), "

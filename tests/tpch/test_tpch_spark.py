@@ -6,8 +6,7 @@ import pytest
 
 import pytrickle
 from tests.conftest import Database
-from tests.repeats import first
-from tests.tpch.rounds import ROUNDS, check_rounds
+from tests.tpch.rounds import check_rounds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.parametrize("rounds", first(1, (1, ROUNDS)))
-def test_every_query_equals_its_stream_table_through_spark(db: Database, spark: "SparkSession", rounds: int) -> None:
+def test_every_query_equals_its_stream_table_through_spark(db: Database, spark: "SparkSession") -> None:
     with pytrickle.connect(db.dsn, spark, small_delta_rows=0, direct_delta_rows=0) as client:
-        check_rounds(db, client, 6, rounds)
+        check_rounds(db, client, 6)

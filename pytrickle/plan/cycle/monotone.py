@@ -87,7 +87,9 @@ def _below(node: Relation, growing: frozenset[int]) -> str | None:
         case Join() if not growing.isdisjoint(_excluded(node)):
             return WANTING
         case Join(inputs=inputs) | UnionAll(inputs=inputs):
-            return next(filter(None, (_below(child, growing) for child in inputs)), None)
+            found = [reason for reason in (_below(child, growing) for child in inputs) if reason]
+            # What has no match for a subquery goes by the name of the subquery.
+            return min(found, key=lambda reason: reason == WANTING, default=None)
         case Project(input=child):
             return _below(child, growing)
         case Derived(operation=operation):
