@@ -17,9 +17,9 @@ from tests.waiting import wait_for, wait_until_blocked
 # It waits for as long as it takes to be killed.
 REFRESHER = """
 import sys, pytrickle
-from pytrickle.catalog import session
-from pytrickle.database import patience
-patience.PATIENCE = session.PATIENCE = "60s"
+from pytrickle.catalog import session_settings
+from pytrickle.database import lock_timeout
+lock_timeout.PATIENCE = session_settings.PATIENCE = "60s"
 with pytrickle.connect(sys.argv[1], spark_master="local[1]", direct_delta_rows=0) as client:
     client.tick()
 """

@@ -47,7 +47,7 @@ def main(directory: Path) -> None:
 
 def _session(directory: Path) -> SparkSession:
     (directory / "events").mkdir()
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.port", "0")
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.port", "0").config("spark.ui.enabled", "true")
     builder = builder.config("spark.eventLog.enabled", "true").config("spark.eventLog.compress", "false")
     builder = builder.config("spark.eventLog.dir", (directory / "events").as_uri())
     builder = builder.config("spark.local.dir", str(directory / "local")).config("spark.sql.shuffle.partitions", "1")
