@@ -126,6 +126,8 @@ def test_an_upgraded_catalog_has_the_functions_of_a_fresh_one(house: Database, d
 
 
 def test_a_query_of_before_needs_no_path_after_the_upgrade(house: Database) -> None:
+    if not house.value("SELECT count(*) FROM pg_available_extensions WHERE name = 'citext'"):
+        pytest.skip("citext is not there: this server has no extensions beside it")
     house.execute("CREATE EXTENSION citext SCHEMA public")
     etl = house.connect(user="etl")
     etl.execute("CREATE FUNCTION twice(n integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT n * 2'")
