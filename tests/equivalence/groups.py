@@ -1,5 +1,7 @@
 """Random aggregations beyond one grouping: grouping sets, subqueries in HAVING, groups of groups, recursion."""
 
+from dataclasses import replace
+
 from tests.equivalence.calls import call
 from tests.equivalence.expressions import condition
 from tests.equivalence.joins import source
@@ -36,7 +38,9 @@ def grouped_having(writer: Writer) -> Query:
     keys = tuple(writer.rng.sample(found.scope, min(len(found.scope), 2)))
     calls = [call(writer, found.scope) for _ in range(writer.rng.randint(0, 2))]
     shown = [(column.name, column.type.chosen()) for column in keys]
-    having = f"{condition(writer, keys)} {writer.rng.choice(('AND', 'OR'))} count(*) > 1"
+    # A group shows its keys and no whole row: in parentheses they name no table whose row could be asked for.
+    shown_keys = tuple(replace(column, name=f"({column.name})") for column in keys)
+    having = f"{condition(writer, shown_keys)} {writer.rng.choice(('AND', 'OR'))} count(*) > 1"
     rest = f"{found.sql()} GROUP BY {', '.join(column.name for column in keys)} HAVING {having}"
     return writer.select("SELECT", [*shown, *calls], rest)
 
