@@ -68,7 +68,9 @@ def call(
 
 
 def _placeholder(name: str) -> sql.Composable:
-    return sql.SQL("%s::interval") if name in INTERVALS else sql.SQL("%s::text[]" if name == "reset" else "%s")
+    if name in INTERVALS:
+        return sql.SQL("%s::interval")
+    return sql.SQL("%s::pg_catalog.text[]" if name == "reset" else "%s")
 
 
 def _written(value: object) -> object:

@@ -174,7 +174,7 @@ def plan_full(shape: Analysis, query: str, windows: dict[int, ChangeRange], acti
         # Rows without columns can be counted, but not read.
         text = f"SELECT count(*) AS {WEIGHT} FROM (\n{query}\n) AS pgt_full"
     columns = tuple(f"r{i}" for i in range(len(names)))
-    settings = (*PLANNER, *SEQUENTIAL, *path_of(shape.definition))
+    settings = (*PLANNER, *SEQUENTIAL, *path_of(shape.definition, query))
     read = _reading(text, columns, _lossy(shape), settings, weighted=not names)
     return RefreshPlan(action, reason, shape, tuple(windows.values()), Stage.CONTENT, read=read)
 

@@ -173,8 +173,9 @@ DECLARE
 BEGIN
     PERFORM set_config('search_path', search_path, true);
     schemas := pg_catalog.current_schemas(false);
-    RETURN (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(schema), ', ' ORDER BY position)
-            FROM (SELECT 'pg_catalog'::pg_catalog.name, 0
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pg_temp', true);
+    RETURN (SELECT string_agg(quote_ident(schema), ', ' ORDER BY position)
+            FROM (SELECT 'pg_catalog'::name, 0
                   UNION ALL SELECT s.schema, s.position FROM unnest(schemas) WITH ORDINALITY AS s(schema, position)
                   WHERE s.schema NOT IN ('pg_catalog', 'pg_temp')) AS path(schema, position));
 END
