@@ -108,10 +108,21 @@ def test_a_better_match_in_the_path_of_the_creator_is_not_called(shop: Shop, tra
 
 @pytest.mark.parametrize("setting", ["search_path", "TimeZone", "; COMMIT; CREATE TABLE public.broken (); --"])
 @pytest.mark.parametrize(
-    "value", ["pg_catalog; COMMIT; CREATE TABLE public.broken ()", r"x\'; CREATE TABLE broken()--"]
+    "value",
+    [
+        "pg_catalog; COMMIT; CREATE TABLE public.broken ()",
+        "UTC'; COMMIT; CREATE TABLE public.broken (); --",
+        r"x\'; CREATE TABLE broken()--",
+    ],
 )
 def test_a_stored_setting_is_no_statement(shop: Shop, setting: str, value: str) -> None:
+    """The second query is one that needs the path of its creator."""
     shop.client.create_stream_table("kept", "SELECT item, price FROM lines")
+    shop.house.etl.execute(
+        "CREATE FUNCTION every(n numeric) RETURNS SETOF numeric IMMUTABLE LANGUAGE plpgsql"
+        " AS 'BEGIN RETURN NEXT n; END'"
+    )
+    shop.client.create_stream_table("following", "SELECT item, n FROM lines, every(price) AS e (n)")
     changed = "UPDATE pgtrickle.pgt_stream_tables SET session_settings = session_settings || jsonb_build_object(%s, %s)"
     shop.house.db.execute("ALTER ROLE etl SET standard_conforming_strings = off")
     shop.house.db.execute(changed.replace("%s", "%s::text"), setting, value)

@@ -132,11 +132,31 @@ BEGIN
             USING ERRCODE = '55000', CONSTRAINT = 'stream_table_read_only',
                   HINT = 'Change the tables its defining query reads.';
     END IF;
-    RETURN NULL;
+    RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.guard_stream_table() IS
     'Refuses (55000) writes to a stream table other than by its refresh.';
+
+-- What a subscription brings fires the triggers of rows only, in a session of the role "replica". There alone the second
+-- trigger fires, so that a refresh does not pay for it.
+CREATE OR REPLACE FUNCTION pgtrickle.guard_relation(storage regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    EXECUTE format('CREATE OR REPLACE TRIGGER pgtrickle_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '
+                   'FOR EACH STATEMENT EXECUTE FUNCTION pgtrickle.guard_stream_table()', storage);
+    EXECUTE format('CREATE OR REPLACE TRIGGER pgtrickle_guard_rows BEFORE INSERT OR UPDATE OR DELETE ON %s '
+                   'FOR EACH ROW EXECUTE FUNCTION pgtrickle.guard_stream_table()', storage);
+    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgtrickle_guard, ENABLE REPLICA TRIGGER pgtrickle_guard_rows', storage);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.guard_relation(regclass) IS
+    'Has every write to a stream table refused that is not of its refresh.';
+
+SELECT pgtrickle.guard_relation(c.oid)
+FROM pgtrickle.pgt_stream_tables AS t JOIN pg_catalog.pg_class AS c ON c.oid = t.pgt_relid
+WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = c.oid AND g.tgname = 'pgtrickle_guard_rows');
 
 CREATE OR REPLACE FUNCTION pgtrickle.create_storage(schema_name text, table_name text, view regclass) RETURNS regclass
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -149,9 +169,7 @@ BEGIN
     FROM pg_attribute WHERE attrelid = view AND attnum > 0;
     EXECUTE format('CREATE TABLE %s (%s)', storage, columns);
     EXECUTE format('COMMENT ON TABLE %s IS %L', storage, 'Stream table, kept up to date by pytrickle. Its rows cannot be changed directly.');
-    EXECUTE format('CREATE TRIGGER pgtrickle_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '
-                   'FOR EACH STATEMENT EXECUTE FUNCTION pgtrickle.guard_stream_table()', storage);
-    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgtrickle_guard', storage);
+    PERFORM guard_relation(storage);
     IF NOT (has_schema_privilege(catalog_owner(), schema_name, 'USAGE') AND has_schema_privilege(catalog_owner(), schema_name, 'CREATE')) THEN
         RAISE EXCEPTION 'stream tables belong to %, which may not create tables in the schema %', quote_ident(catalog_owner()), quote_ident(schema_name)
             USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
