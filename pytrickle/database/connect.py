@@ -15,6 +15,9 @@ from pytrickle.errors import ConfigError, ConnectionLost
 # libpq gives no SQLSTATE for a refused login, only the server's words.
 _LOGIN_REFUSED = ("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist")
 
+# A role may have other defaults: backslashes in strings would then mean something else, and dates not be readable.
+_READING = "SET standard_conforming_strings = on; SET DateStyle TO ISO;"
+
 
 def connect(dsn: str = "", *, role: str = "client") -> psycopg.Connection:
     """Open an autocommit connection that the server lists as ``pytrickle/<role>``.
@@ -41,7 +44,7 @@ def open_connection(dsn: str, *, role: str, autocommit: bool) -> psycopg.Connect
     register_lowered(connection)
     connection.add_notice_handler(_pass_on)
     with translate_errors():
-        connection.execute(f"SET search_path = {SAFE_PATH}; SET DateStyle TO ISO".encode())
+        connection.execute(f"{_READING} SET search_path = {SAFE_PATH}".encode())
         connection.commit()
     return connection
 

@@ -154,10 +154,6 @@ $$;
 COMMENT ON FUNCTION pgtrickle.guard_relation(regclass) IS
     'Has every write to a stream table refused that is not of its refresh.';
 
-SELECT pgtrickle.guard_relation(c.oid)
-FROM pgtrickle.pgt_stream_tables AS t JOIN pg_catalog.pg_class AS c ON c.oid = t.pgt_relid
-WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = c.oid AND g.tgname = 'pgtrickle_guard_rows');
-
 CREATE OR REPLACE FUNCTION pgtrickle.create_storage(schema_name text, table_name text, view regclass) RETURNS regclass
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
