@@ -130,6 +130,19 @@ def test_a_stored_setting_is_no_statement(shop: Shop, setting: str, value: str) 
     assert shop.house.db.value("SELECT to_regclass('public.broken') IS NULL")
 
 
+def test_a_backslash_of_a_query_is_one_whatever_the_roles_default(shop: Shop) -> None:
+    shop.house.db.execute("ALTER ROLE etl SET standard_conforming_strings = off")
+    with local_client(f"{shop.house.db.dsn}?user=etl") as (client, _):
+        client.create_stream_table("kept", r"SELECT item || 'a\\b' AS name FROM lines WHERE item <> 'a\'")
+        for action in ("FULL", "DIFFERENTIAL"):
+            assert [(str(result.action), result.error) for result in client.tick()] == [(action, None)]
+            assert client.verify("kept").matches
+            shop.house.etl.execute("INSERT INTO lines VALUES ('c', 1)")
+        client.tick()
+    found = ask(shop.house.etl, "SELECT DISTINCT name FROM kept ORDER BY 1")
+    assert found == [(rf"{item}a\\b",) for item in "abc"]
+
+
 def test_no_statement_of_a_tick_follows_the_path_of_the_refresher(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, (query, _) in QUERIES.items():
         shop.client.create_stream_table(name, query)
