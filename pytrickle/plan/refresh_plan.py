@@ -158,7 +158,7 @@ def plan_initial(shape: Analysis, windows: dict[int, ChangeRange], action: Actio
 def _as_written(query: Query, windows: dict[int, ChangeRange]) -> str | None:
     """Read all rows by the user's own text, which PostgreSQL plans best, unless rows or their order differ from it."""
     found = operations(query.rows)
-    settled = found and not any(operation.ordered or operation.tied for operation in found)
+    settled = found and not any(operation.depends_on_order or operation.construct.breaks_ties for operation in found)
     if query.text is None or not settled or any(window.new and window.future_rows for window in windows.values()):
         return None
     names = f"({', '.join(query.row_columns)})" if query.row_columns else ""

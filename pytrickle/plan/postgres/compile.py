@@ -21,10 +21,11 @@ from pytrickle.plan.algebra.relation import (
     Version,
 )
 from pytrickle.plan.postgres.buffer import changes_name, changes_query
-from pytrickle.plan.postgres.consolidate import WEIGHT, bag, netted, result, settled
+from pytrickle.plan.postgres.consolidate import WEIGHT, bag, netted, settled
 from pytrickle.plan.postgres.eager_sum import Compared
 from pytrickle.plan.postgres.from_item import function_item, table_name
 from pytrickle.plan.postgres.join_order import Reach, conditions, fenced, ordered_leaves
+from pytrickle.plan.postgres.operation import result
 from pytrickle.plan.postgres.semijoin import Semijoin
 from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
 from pytrickle.plan.postgres.weight import is_plain, weight
@@ -132,7 +133,7 @@ class Compiler:
     def _derived(self, leaf: Derived, reach: Reach) -> str:
         """Compute an operation for what is asked of it, or once for all where nothing restricts it."""
         operation, version, alias = leaf.operation, leaf.version, quote(leaf.alias)
-        if operation.netted:
+        if operation.construct.consolidated:
             return self._netted(leaf, reach)
         if version is Version.NEW and not operation.keys and not operation.linear:
             return f"{self._whole(leaf)} AS {alias}"
@@ -173,7 +174,7 @@ class Compiler:
         """Compute an operation at the current state or at the new frontier, for few values of the bound columns."""
         rows, plain = self._input(operation, version, bound)
         if operation.linear:
-            return settled(operation, rows) if operation.netted else rows
+            return settled(operation, rows) if operation.construct.consolidated else rows
         return result(operation, bag(rows, operation.arguments, operation.exact, plain))
 
     def _input(self, operation: Operation, version: Version, bound: frozenset[str]) -> tuple[str, bool]:
@@ -210,7 +211,7 @@ class Compiler:
         before = f"SELECT {listed}{WEIGHT} FROM {now} UNION ALL SELECT {listed}-{WEIGHT} FROM {changed}"
         old = result(operation, bag(before, arguments, exact, False))
         both = f"SELECT *, 1 AS {WEIGHT} FROM (\n{new}\n) AS n\nUNION ALL\nSELECT *, -1 FROM (\n{old}\n) AS o"
-        self.entries[name] = netted(both, operation.columns, operation.settled)
+        self.entries[name] = netted(both, operation.columns, operation.columns_canonical)
         return name
 
     def _admitted(self, block: Project, admissions: tuple[Semijoin, ...]) -> Project:

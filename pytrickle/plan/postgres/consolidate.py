@@ -38,11 +38,3 @@ def bag(rows: str, columns: tuple[str, ...], exact: bool, plain: bool) -> str:
     return (
         f"SELECT {listed} FROM (\n{netted(rows, columns, exact)}\n) AS d, generate_series(1, d.{WEIGHT}) AS e (pgt_n)"
     )
-
-
-def result(operation: Operation, rows: str) -> str:
-    """Apply an operation to a bag of its arguments."""
-    if operation.ordered:
-        first = [*operation.keys, *operation.ordering, image(operation.arguments)]
-        rows = f"SELECT * FROM (\n{rows}\n) AS d ORDER BY {', '.join(first)}"
-    return f"{operation.head} (\n{rows}\n) {operation.tail}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import Domain, Exists
 from pytrickle.plan.algebra.relation import Derived, Function
 from pytrickle.plan.query.block import Block, image_of, is_image, own_column, project, to_expr
 from pytrickle.plan.query.derive import distinct, exists
@@ -102,7 +103,7 @@ def loosen_by_asking(
     if outer is None or not tables_of_all(free) <= outer.aliases:
         raise NotDifferentiable(f"{what} tied to the rows around it by more than equalities")
     told = _told_apart(facts, outer, free)
-    asked = distinct(facts, ((_asking(outer, free), told),), "asked")
+    asked = distinct(facts, ((_asking(outer, free), told),), Domain())
     keys = {column: own_column(asked.alias, f"k{i}") for i, column in enumerate(told)}
 
     def step(node: exp.Expr) -> exp.Expr:
@@ -139,7 +140,7 @@ def indicator(facts: Facts, outer: Block, inner: tuple[Block, ...]) -> Match:
     asking = _asking(outer, free)
     asked = tuple(asking.joined(block) for block in inner)
     told = _told_apart(facts, outer, free)
-    leaf = distinct(facts, tuple((block, told) for block in asked), "exists")
+    leaf = distinct(facts, tuple((block, told) for block in asked), Exists())
     pairs = [(column, own_column(leaf.alias, f"k{i}")) for i, column in enumerate(told)]
     return Match(leaf, tuple(same(facts, outer, column, key) for column, key in pairs))
 
@@ -206,7 +207,7 @@ def _by_keys(facts: Facts, loose: tuple[Decorrelated, ...]) -> Match:
     pairs, guards = loose[0].pairs, loose[0].guards
     if not pairs:
         return Match(exists(facts, tuple(each.block for each in loose)), guards)
-    leaf = distinct(facts, tuple((each.block, tuple(key for _, key in each.pairs)) for each in loose), "exists")
+    leaf = distinct(facts, tuple((each.block, tuple(key for _, key in each.pairs)) for each in loose), Exists())
     return Match(leaf, loose[0].ties(leaf.alias))
 
 

@@ -10,10 +10,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from pytrickle.plan.algebra.construct import Folded
 from pytrickle.plan.algebra.relation import Derived, Function, Scan
 from pytrickle.plan.query.block import Block, own_column, project
 from pytrickle.plan.query.facts import Facts
-from pytrickle.plan.query.operation import ROW, Form, Rows, derive_unguarded
+from pytrickle.plan.query.operation import Rows, derive_unguarded
 from pytrickle.plan.query.scope import columns_named, tables_of
 from pytrickle.plan.sql.dialect import render
 from pytrickle.plan.sql.fallible import Types, may_fail
@@ -78,9 +79,7 @@ def _netted(facts: Facts, group: list[tuple[Block, Columns]]) -> tuple[Block, Co
     read = [_read(columns) for _, columns in group]
     names = tuple(f"a{i}" for i in range(len(read[0])))
     rows: Rows = tuple((block, found) for (block, _), found in zip(group, read, strict=True))
-    head = f"SELECT {', '.join(f'{ROW}.{name}' for name in names)} FROM"
-    form = Form("rows", head, f"AS {ROW}", names, entries=names, linear=True, netted=True)
-    leaf = derive_unguarded(facts, rows, names, (), form)
+    leaf = derive_unguarded(facts, rows, names, (), Folded(net=True))
     block, columns = group[0]
     places = {column: own_column(leaf.alias, name) for column, name in zip(read[0], names, strict=True)}
     shown = tuple(_placed(each, places) for each in columns)
@@ -109,7 +108,7 @@ def _cancels(block: Block) -> bool:
     """Whether a block, or a delta of it, has rows that others of the sum may take away."""
     weighted = _weighted(block)
     folded = [leaf for leaf in weighted if isinstance(leaf, Derived) and leaf.operation.linear]
-    return block.negated or len(weighted) > 1 or not all(leaf.operation.netted for leaf in folded)
+    return block.negated or len(weighted) > 1 or not all(leaf.operation.construct.consolidated for leaf in folded)
 
 
 def _weighted(block: Block) -> list[Scan | Derived]:

@@ -99,7 +99,7 @@ def kept_in(block: Block, moved: bool = False) -> dict[tuple[str, str], str]:
     found: dict[tuple[str, str], str] = {}
     for leaf in block.leaves:
         if isinstance(leaf, Derived):
-            columns = leaf.operation.kept | (leaf.operation.moved if moved else frozenset())
+            columns = leaf.operation.representatives | (leaf.operation.pushed_down if moved else frozenset())
             found |= {(leaf.alias, name): sort for name, sort in columns}
     return found
 

@@ -9,11 +9,12 @@ from itertools import compress
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import ROW
 from pytrickle.plan.algebra.relation import Call, Derived
 from pytrickle.plan.query.above_grouping import function_name
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.kept import Kept, differing, keeps, kept_columns
-from pytrickle.plan.query.operation import ROW, Rows
+from pytrickle.plan.query.operation import Rows
 
 CHOOSING = frozenset({"min", "max", "mode", "percentile_disc", "percentile_cont", "range_agg", "range_intersect_agg"})
 PASSING = frozenset({"sum", "array_agg", "lag", "lead", "first_value", "last_value", "nth_value"}) | CHOOSING
@@ -37,7 +38,7 @@ def keeping(facts: Facts, leaf: Derived, rows: Rows, calls: Mapping[str, exp.Exp
         return leaf
     results = zip(operation.columns, differing(facts, operation), strict=True)
     shown = frozenset(each for each in results if each[0] in found and each[1])
-    return replace(leaf, operation=replace(operation, kept=operation.kept | shown))
+    return replace(leaf, operation=replace(operation, representatives=operation.representatives | shown))
 
 
 def shows_one(call: exp.Expr, kept: Kept, loose: Mapping[str, str]) -> bool:

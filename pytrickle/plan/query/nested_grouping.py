@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import Group, Window
 from pytrickle.plan.query.above_grouping import GROUP, WINDOW, AboveGrouping, AboveWindows, function_name
 from pytrickle.plan.query.block import Block, project, sum_of
 from pytrickle.plan.query.context import Context
@@ -17,7 +18,7 @@ from pytrickle.plan.query.grouping_sets import Keys
 from pytrickle.plan.query.inner_order import refuse_sorted_input, takes_rows_as_they_come
 from pytrickle.plan.query.kept_calls import keeping
 from pytrickle.plan.query.null_padding import nulls_of
-from pytrickle.plan.query.operation import ROW, Form, Rows, columns_of, text
+from pytrickle.plan.query.operation import Rows, columns_of, text
 from pytrickle.plan.query.scope import Names, resolve, single_source
 from pytrickle.plan.query.tie_breaking import settle_call, settle_window, sort_of
 
@@ -57,16 +58,10 @@ def group(
     rows: Rows = tuple((each.block, _columns(lift, own, each, outer)) for each in loose)
     taken = [lift.arguments.take(call) for call in lift.calls.values()]
     settled = [settle_call(call, arguments) for call in taken]
-    calls = [f"{text(call)} AS c{i}" for i, call in enumerate(settled)]
-    listed = [f"{ROW}.{key}" for key in keys]
-    columns = (*keys, *(f"c{i}" for i in range(len(calls)))) or ("one",)
-    head = f"SELECT {', '.join([*listed, *calls]) or '1 AS one'} FROM"
-    # Without keys there is one group, even over no rows, and even where no call asks for it.
-    tail = f"AS {ROW} GROUP BY {', '.join(listed) or '()'}"
-    form = Form("aggregate", head, tail, columns, tied=settled != taken, chosen=keys)
-    leaf = derive(facts, rows, arguments, keys, form)
+    construct = Group(tuple(map(text, settled)), settled != taken)
+    leaf = derive(facts, rows, arguments, keys, construct)
     leaf = keeping(facts, leaf, rows, {f"c{i}": call for i, call in enumerate(taken)})
-    _refuse_rounding(lift.calls.values(), facts.types_of(leaf.operation)[len(keys) :][: len(calls)])
+    _refuse_rounding(lift.calls.values(), facts.types_of(leaf.operation)[len(keys) :][: len(settled)])
     return Block((leaf,), loose[0].ties(leaf.alias, len(own)), {}), columns_of(leaf)
 
 
@@ -90,18 +85,14 @@ def window(facts: Facts, lift: AboveWindows, blocks: Blocks, outer: Names) -> Bl
         refuse_sorted_input(facts.definition, "a window without ORDER BY")
     sorted_once = len(set(map(sort_of, lift.windows.values()))) == 1
     settled = [settle_window(lift.arguments.take(each), arguments, sorted_once) for each in lift.windows.values()]
-    functions = [f"{text(each)} AS w{i}" for i, each in enumerate(settled)]
-    columns = (*lift.arguments.names, *(f"w{i}" for i in range(len(functions))))
-    listed = [f"{ROW}.{name}" for name in lift.arguments.names]
-    head = f"SELECT {', '.join([*listed, *functions])} FROM"
     entries = tuple(key.name for key in map(lift.arguments.take, parts) if isinstance(key, exp.Column))
     moved = tuple(column.name for part in map(lift.arguments.take, parts) for column in part.find_all(exp.Column))
-    form = Form("window", head, f"AS {ROW}", columns, True, ordering, entries, moved=moved)
-    leaf = derive(facts, rows, arguments, keys, form)
+    construct = Window(tuple(map(text, settled)), ordering, entries, moved)
+    leaf = derive(facts, rows, arguments, keys, construct)
     taken = (lift.arguments.take(each) for each in lift.windows.values())
     leaf = keeping(facts, leaf, rows, {f"w{i}": each for i, each in enumerate(taken)})
     functions_alone = [each.this for each in lift.windows.values()]
-    _refuse_rounding(functions_alone, facts.types_of(leaf.operation)[len(listed) :])
+    _refuse_rounding(functions_alone, facts.types_of(leaf.operation)[len(lift.arguments.names) :])
     return Block((leaf,), (), {WINDOW: columns_of(leaf)})
 
 

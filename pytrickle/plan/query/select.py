@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.helper import ensure_list
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import Distinct
 from pytrickle.plan.query.above_grouping import AboveGrouping, AboveWindows, is_call
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.context import Context
@@ -151,7 +152,7 @@ class Selection:
         if clause is None:
             shown = sum(not name.startswith(UNSEEN) for name in names)
             return tuple(block.named({"": dict(zip(names[:shown], columns, strict=False))}) for block, columns in rows)
-        leaf = distinct(self.facts, rows)
+        leaf = distinct(self.facts, rows, Distinct())
         return (Block((leaf,), (), {"": dict(zip(names, columns_of(leaf).values(), strict=True))}),)
 
     def _windowed(self, blocks: Blocks, items: Items) -> tuple[Blocks, Items]:
