@@ -19,7 +19,7 @@ from pytrickle.plan.algebra.relation import (
     operations,
     relids,
 )
-from pytrickle.plan.postgres.compile import table_name
+from pytrickle.plan.postgres.from_item import table_name
 from pytrickle.plan.sql.dialect import quote
 
 TEXTUAL = frozenset({"text", "varchar"})
