@@ -24,12 +24,22 @@ class Version(StrEnum):
 BUFFERED = frozenset({Version.DELTA, Version.PAST, Version.FUTURE})
 
 
+Column = tuple[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Expr:
-    """A PostgreSQL expression over qualified columns and the scan aliases that it reads."""
+    """A PostgreSQL expression over qualified columns and the aliases of the leaves that it reads.
+
+    `columns` are the (alias, column) pairs that it reads. `column` is set if it is nothing but that column;
+    `holds_query` says that there is a subquery in it.
+    """
 
     sql: str
     tables: frozenset[str]
+    columns: frozenset[Column] = frozenset()
+    column: Column | None = None
+    holds_query: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +50,22 @@ class Equality:
     `null_safe` that NULL equals NULL, as in IS NOT DISTINCT FROM.
     """
 
-    left: tuple[str, str]
-    right: tuple[str, str]
+    left: Column
+    right: Column
     as_text: bool = False
     null_safe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """One conjunct of ON or WHERE; `equality` is set when it equates plain columns of two scans."""
+    """One conjunct of ON or WHERE; `equality` is set when it equates plain columns of two scans.
+
+    `fixed` is the column that it equates with an expression, where the text has that column in parentheses.
+    """
 
     expr: Expr
     equality: Equality | None = None
+    fixed: Column | None = None
 
 
 @dataclass(frozen=True, slots=True)

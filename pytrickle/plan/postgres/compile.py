@@ -227,8 +227,9 @@ class Compiler:
             f"{fences[all(scan.version is Version.CURRENT for scan in scans)]})"
             for each, scans in uses
         ]
+        columns = frozenset(column for key in admissions[0].keys for column in keys[key].columns)
         tables = frozenset(alias for key in admissions[0].keys for alias in keys[key].tables)
-        predicate = Predicate(Expr(" OR ".join(tests), tables))
+        predicate = Predicate(Expr(" OR ".join(tests), tables, columns, holds_query=True))
         return replace(block, input=replace(join, predicates=(*join.predicates, predicate)))
 
     def _touched_input(self, operation: Operation, touched: Touched) -> tuple[str, bool]:

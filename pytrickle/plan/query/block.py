@@ -98,7 +98,10 @@ def project(block: Block, columns: tuple[exp.Expr, ...], prefix: str = "r") -> P
 
 def to_expr(expression: exp.Expr) -> Expr:
     """Freeze a resolved expression."""
-    return Expr(render(expression), tables_of(expression))
+    columns = frozenset((column.table, column.name) for column in expression.find_all(exp.Column))
+    plain = (expression.table, expression.name) if isinstance(expression, exp.Column) else None
+    holds_query = expression.find(exp.Select) is not None
+    return Expr(render(expression), tables_of(expression), columns, plain, holds_query)
 
 
 def sum_of(projects: tuple[Project, ...]) -> Relation:
@@ -180,7 +183,14 @@ def cast_columns(block: Block, types: tuple[str, ...]) -> tuple[exp.Expr, ...]:
 
 
 def _predicate(condition: exp.Expr) -> Predicate:
-    return Predicate(to_expr(condition), _equality(condition))
+    return Predicate(to_expr(condition), _equality(condition), _fixed(condition))
+
+
+def _fixed(condition: exp.Expr) -> tuple[str, str] | None:
+    if not (isinstance(condition, exp.EQ) and isinstance(condition.this, exp.Paren)):
+        return None
+    column = condition.this.this
+    return (column.table, column.name) if isinstance(column, exp.Column) else None
 
 
 def _equality(condition: exp.Expr) -> Equality | None:
