@@ -26,7 +26,10 @@ class Touched:
     def predicates(self, block: Project) -> tuple[Predicate, ...]:
         """Equate a block's key columns with the keys."""
         return tuple(
-            Predicate(replace(expr, sql=f"({expr.sql}) = {ALIAS}.{name}", tables=expr.tables | {ALIAS}, column=None))
+            Predicate(
+                replace(expr, sql=f"({expr.sql}) = {ALIAS}.{name}", tables=expr.tables | {ALIAS}, column=None),
+                fixed=expr.column,
+            )
             for name, expr in block.columns
             if name in self.keys
         )
