@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.algebra.construct import Construct, Distinct, Group
-from pytrickle.plan.algebra.delta import arranged, at, differentiate, unfold
+from pytrickle.plan.algebra.delta import arrange, at, differentiate, unfold
 from pytrickle.plan.algebra.relation import (
     Derived,
     Equality,
@@ -127,7 +127,7 @@ def test_the_terms_of_a_delta_add_up_to_new_minus_old(node: Relation, database: 
 @given(relations(), databases)
 def test_terms_in_the_order_of_changes_add_up_too(node: Relation, database: dict[int, State]) -> None:
     windows = {relid: ChangeRange(relid, None, None, delta_rows=3 - relid) for relid in SOURCES}
-    terms = differentiate(arranged(node, windows), moved_sources(database, Version.DELTA))
+    terms = differentiate(arrange(node, windows), moved_sources(database, Version.DELTA))
     expected = add(evaluate(at(node, Version.NEW), database), minus(evaluate(at(node, Version.OLD), database)))
     assert add(*(evaluate(term, database) for term in terms)) == expected
 
@@ -139,7 +139,7 @@ def test_what_changed_most_is_never_taken_back() -> None:
     windows = {1: ChangeRange(1, None, None, delta_rows=2), 2: ChangeRange(2, None, None, delta_rows=3)}
     parts = [
         part
-        for term in differentiate(arranged(join, windows), frozenset({1, 2}))
+        for term in differentiate(arrange(join, windows), frozenset({1, 2}))
         for part in unfold(term, frozenset({1, 2}), frozenset())
     ]
     taken_back = {leaf.relid for part in parts for leaf in leaves(part) if getattr(leaf, "version", "") == "past"}

@@ -230,8 +230,8 @@ class Top:
 class Query:
     """A differentiable defining query: rows, the aggregate over them if there is one, and what LIMIT shows of that.
 
-    `text` is the query for all of the rows as the user wrote it, where that gives them as they are. `kept` output
-    columns hold one of several equal values.
+    `text` is the query for all of the rows as the user wrote it, where that gives them as they are. The output columns
+    `representatives` hold one of several equal values.
     """
 
     rows: Relation
@@ -239,7 +239,7 @@ class Query:
     aggregate: Aggregate | None
     top: Top | None = None
     text: str | None = None
-    kept: frozenset[str] = frozenset()
+    representatives: frozenset[str] = frozenset()
 
 
 def leaves(node: Relation) -> tuple[Leaf, ...]:

@@ -17,7 +17,7 @@ from pytrickle.plan.algebra.construct import (
     Window,
 )
 from pytrickle.plan.algebra.relation import Operation
-from pytrickle.plan.postgres.consolidate import image
+from pytrickle.plan.postgres.consolidate import row_text
 
 COUNTS = tuple(f"count(*) FILTER (WHERE {ROW}.side = {side})" for side in (0, 1))
 # How often a row is shown that the left side has so often, and the right side so often.
@@ -30,9 +30,9 @@ SHOWN = {
 
 
 def result(operation: Operation, rows: str) -> str:
-    """Apply an operation to a bag of its arguments."""
+    """Apply an operation to rows of its arguments."""
     if operation.depends_on_order:
-        first = [*operation.keys, *operation.construct.ordering, image(operation.arguments)]
+        first = [*operation.keys, *operation.construct.ordering, row_text(operation.arguments)]
         rows = f"SELECT * FROM (\n{rows}\n) AS d ORDER BY {', '.join(first)}"
     head, tail = around(operation.construct, operation.arguments, operation.keys)
     return f"{head} (\n{rows}\n) {tail}"
@@ -82,7 +82,7 @@ def _(construct: SetOperation, arguments: Names, keys: Names) -> tuple[str, str]
 
 @around.register
 def _(construct: DistinctOn, arguments: Names, keys: Names) -> tuple[str, str]:
-    order = ", ".join([*_prefixed(keys), *construct.order, image(arguments)])
+    order = ", ".join([*_prefixed(keys), *construct.order, row_text(arguments)])
     return f"SELECT DISTINCT ON ({_listed(keys)}) {_listed(construct.shown)} FROM", f"AS {ROW} ORDER BY {order}"
 
 
@@ -90,7 +90,7 @@ def _(construct: DistinctOn, arguments: Names, keys: Names) -> tuple[str, str]:
 def _(construct: FirstRows, arguments: Names, keys: Names) -> tuple[str, str]:
     place = "rank()" if construct.with_ties else "row_number()"
     partition = f"PARTITION BY {_listed(keys)} " if keys else ""
-    order = construct.order if construct.with_ties else (*construct.order, image(_prefixed(arguments)))
+    order = construct.order if construct.with_ties else (*construct.order, row_text(_prefixed(arguments)))
     number = f"{place} OVER ({partition}ORDER BY {', '.join(order)}) AS pgt_place"
     shown = ", ".join(f"e.{name}" for name in (*keys, *construct.shown))
     last = f" AND e.pgt_place <= {construct.offset + construct.limit}" if construct.limit is not None else ""
@@ -103,7 +103,7 @@ def _(construct: Single, arguments: Names, keys: Names) -> tuple[str, str]:
     partition = f"PARTITION BY {_listed(keys)}" if keys else ""
     on = f"DISTINCT ON ({_listed(keys)}) " if keys else ""
     items = ", ".join([*_prefixed(keys), f"{ROW}.v", f"count(*) OVER ({partition}) AS n"])
-    order = ", ".join([*_prefixed(keys), image(arguments)])
+    order = ", ".join([*_prefixed(keys), row_text(arguments)])
     return f"SELECT {on}{items} FROM", f"AS {ROW} ORDER BY {order}{'' if keys else ' LIMIT 1'}"
 
 

@@ -129,14 +129,13 @@ def collated(expression: exp.Expr, collation: str | None) -> exp.Expr:
     return exp.Collate(this=expression, expression=exp.Var(this=collation)) if collation else expression
 
 
-def image_of(columns: tuple[exp.Expr, ...]) -> exp.Expr:
+def row_text_of(columns: tuple[exp.Expr, ...]) -> exp.Expr:
     """Write the text of columns as one row, which differs where any value differs, and is never NULL.
 
     It comes from the output functions of their types; the text of a row has no collation of theirs.
     """
     row = exp.Anonymous(this="ROW", expressions=[column.copy() for column in columns])
-    image = exp.Cast(this=row, to=type_of("text"))
-    return marked(image, "image")
+    return marked(exp.Cast(this=row, to=type_of("text")), "row text")
 
 
 def marked(expression: exp.Expr, what: str) -> exp.Expr:
@@ -152,7 +151,7 @@ def is_marked(node: exp.Expr, what: str) -> bool:
     return what in {each.meta.get(OWN) for each in (node, bare, inner)}
 
 
-def is_image(node: exp.Expr) -> bool:
+def is_row_text(node: exp.Expr) -> bool:
     """Whether an expression is the text of a row."""
     cast = node.selects[0] if isinstance(node, exp.Select) else node
     if not isinstance(cast, exp.Cast) or cast.to.sql(dialect="postgres").lower() != "text":

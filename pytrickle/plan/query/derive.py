@@ -4,7 +4,7 @@ from pytrickle.plan.algebra.construct import Construct, Distinct, Domain, Exists
 from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.facts import Facts
-from pytrickle.plan.query.guard import guarded
+from pytrickle.plan.query.guard import guard_rows
 from pytrickle.plan.query.operation import Rows, derive_unguarded
 
 
@@ -12,7 +12,7 @@ def derive(
     facts: Facts, rows: Rows, arguments: tuple[str, ...], keys: tuple[str, ...], construct: Construct
 ) -> Derived:
     """Build an operation over blocks, each projected to the same arguments, under a fresh alias."""
-    return derive_unguarded(facts, guarded(facts, rows), arguments, keys, construct)
+    return derive_unguarded(facts, guard_rows(facts, rows), arguments, keys, construct)
 
 
 def distinct(facts: Facts, rows: Rows, construct: Distinct | Domain | Exists) -> Derived:

@@ -11,8 +11,8 @@ from pytrickle.plan.algebra.construct import ROW, Construct
 from pytrickle.plan.algebra.relation import Derived, Join, Operation, Project
 from pytrickle.plan.query.block import Block, own_column, project, sum_of, to_expr
 from pytrickle.plan.query.facts import Facts
-from pytrickle.plan.query.kept import differing, kept_columns, moved_columns
 from pytrickle.plan.query.mixed_equality import refuse_unfit_keys
+from pytrickle.plan.query.representatives import differing, pushed_down_columns, representative_columns
 from pytrickle.plan.query.scope import Names, column_name, resolve
 
 Rows = tuple[tuple[Block, tuple[exp.Expr, ...]], ...]
@@ -69,18 +69,18 @@ def derive_unguarded(
 def _with_hidden(facts: Facts, rows: Rows, operation: Operation) -> Operation:
     """Tell an operation which columns hold one of several equal values, and on which conditions reach below."""
     construct, columns = operation.construct, frozenset(operation.columns)
-    kept = frozenset(compress(operation.arguments, kept_columns(rows)))
-    kept |= frozenset(construct.representatives(operation.keys))
-    moved = frozenset(construct.pushed_down)
+    representatives = frozenset(compress(operation.arguments, representative_columns(rows)))
+    representatives |= frozenset(construct.representatives(operation.keys))
+    pushed_down = frozenset(construct.pushed_down)
     if construct.linear:
-        moved |= frozenset(compress(operation.arguments, moved_columns(rows)))
-    if not (kept | moved) & columns:
+        pushed_down |= frozenset(compress(operation.arguments, pushed_down_columns(rows)))
+    if not (representatives | pushed_down) & columns:
         return operation
     sorts = [each for each in zip(operation.columns, differing(facts, operation), strict=True) if each[1]]
     return replace(
         operation,
-        representatives=frozenset(each for each in sorts if each[0] in kept),
-        pushed_down=frozenset(each for each in sorts if each[0] in moved),
+        representatives=frozenset(each for each in sorts if each[0] in representatives),
+        pushed_down=frozenset(each for each in sorts if each[0] in pushed_down),
     )
 
 

@@ -99,32 +99,33 @@ def set_operation(facts: Facts, query: exp.SetOperation, arms: tuple[Rows, Rows]
     return Block((leaf,), (), {"": dict(zip(names, (columns[key] for key in keys), strict=True))})
 
 
-def single(facts: Facts, loose: tuple[Decorrelated, ...]) -> tuple[Block, exp.Expr]:
+def single(facts: Facts, decorrelated: tuple[Decorrelated, ...]) -> tuple[Block, exp.Expr]:
     """Build the one row of a scalar subquery for every key; more than one is an error where the value is used.
 
     Return the block to join, and the value.
     """
-    keys = tuple(f"k{i}" for i in range(len(loose[0].pairs)))
+    keys = tuple(f"k{i}" for i in range(len(decorrelated[0].pairs)))
     rows: Rows = tuple(
-        (each.block, (*(inner for _, inner in each.pairs), each.block.names[VALUE]["v"].copy())) for each in loose
+        (each.block, (*(inner for _, inner in each.pairs), each.block.names[VALUE]["v"].copy()))
+        for each in decorrelated
     )
     refuse_ties(rows, "a scalar subquery")
     leaf = derive(facts, rows, (*keys, "v"), keys, Single())
     checked = exp.Anonymous(this="only_one", expressions=[own_column(leaf.alias, "v"), own_column(leaf.alias, "n")])
     called = exp.Dot(this=exp.to_identifier("pgtrickle"), expression=checked)
-    return Block((leaf,), loose[0].ties(leaf.alias), {}), called
+    return Block((leaf,), decorrelated[0].ties(leaf.alias), {}), called
 
 
 def first_rows(
-    facts: Facts, loose: tuple[Decorrelated, ...], items: Items, orders: list[exp.Expr], bounds: Bounds
+    facts: Facts, decorrelated: tuple[Decorrelated, ...], items: Items, orders: list[exp.Expr], bounds: Bounds
 ) -> Block:
     """Keep the first rows for every key that ties them to the rows around; `items` begin with what sorts them."""
-    keys = tuple(f"k{i}" for i in range(len(loose[0].pairs)))
+    keys = tuple(f"k{i}" for i in range(len(decorrelated[0].pairs)))
     sorts = tuple(f"o{i}" for i in range(len(orders)))
     shown = tuple(f"a{i}" for i in range(len(items) - len(orders)))
     rows: Rows = tuple(
         (each.block, (*(inner for _, inner in each.pairs), *(each.block.names[""][name].copy() for name, _ in items)))
-        for each in loose
+        for each in decorrelated
     )
     refuse_ties(rows, "LIMIT")
     order = tuple(_sorted_by(each, name) for each, name in zip(orders, sorts, strict=True))
@@ -132,7 +133,7 @@ def first_rows(
     leaf = derive(facts, rows, (*keys, *sorts, *shown), keys, construct)
     found = columns_of(leaf)
     names = {name: found[f"a{i}"] for i, (name, _) in enumerate(items[len(orders) :])}
-    return Block((leaf,), loose[0].ties(leaf.alias), {"": names})
+    return Block((leaf,), decorrelated[0].ties(leaf.alias), {"": names})
 
 
 def _sorted_by(order: exp.Expr, name: str) -> str:
