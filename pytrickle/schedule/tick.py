@@ -43,8 +43,8 @@ def _tick(refresher: Refresher, broken: Broken, lanes: Lanes, on_result: OnResul
         due = due_tables(tables, groups)
         chosen = [unit for unit in units(tables, groups) if unit.is_due(due, initiated)]
         lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated))
-    _finish(refresher.connection, tuple(requests), bool(run.written))
-    return Rows(run.results[table.relid] for table in tables if table.relid in run.results)
+    _finish(refresher.connection, tuple(requests), bool(run.record.written))
+    return Rows(run.record.results[table.relid] for table in tables if table.relid in run.record.results)
 
 
 def refresh_one(refresher: Refresher, health: Health, pgt_id: int, respect_gate: bool) -> RefreshResult:
@@ -73,15 +73,15 @@ def _refresh_one(refresher: Refresher, broken: Broken, pgt_id: int, respect_gate
         for unit in found:
             if not chosen.isdisjoint(table.relid for table in unit.tables):
                 run.run(unit, asked, respect_gate)
-    _finish(refresher.connection, (), bool(run.written))
+    _finish(refresher.connection, (), bool(run.record.written))
     return _outcome(run, wanted.relid, _unit_of(wanted.relid, found))
 
 
 def _outcome(run: Pass, relid: int, unit: Unit) -> RefreshResult:
     for member in (relid, *(table.relid for table in unit.tables)):
-        if member in run.errors:
-            raise run.errors[member]
-    return run.results[relid]
+        if member in run.record.errors:
+            raise run.record.errors[member]
+    return run.record.results[relid]
 
 
 def _unit_of(relid: int, found: Iterable[Unit]) -> Unit:
