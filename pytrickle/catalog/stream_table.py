@@ -193,9 +193,12 @@ def claimable(
     return Progress(*row) if row else Progress()
 
 
+NAMED = "SELECT pgtrickle.stream_table_id(%s, (SELECT reset_val FROM pg_settings WHERE name = 'search_path'))"
+
+
 def resolve_name(connection: psycopg.Connection, name: str) -> int:
-    """Find the number of a stream table by name, under the connection's search_path."""
-    row = connection.execute("SELECT pgtrickle.stream_table_id(%s, current_setting('search_path'))", (name,)).fetchone()
+    """Find the number of a stream table by name, under the search_path of whoever opened the connection."""
+    row = connection.execute(NAMED, (name,)).fetchone()
     if row is None:
         raise UnknownStreamTable(f"There is no stream table {name}.")
     return int(row[0])

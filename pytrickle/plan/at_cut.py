@@ -22,7 +22,7 @@ def query_at(definition: Definition, windows: dict[int, ChangeRange], probe: Pro
     """
     rewound = {relid: window for relid, window in windows.items() if window.new is not None and window.future_rows}
     if not rewound:
-        return f"SELECT * FROM {definition.hidden_view}" if _follows_path(definition) else _text(definition)
+        return _by_the_view(definition) if _follows_path(definition) else _text(definition)
     return expanded(definition, rewound, probe)
 
 
@@ -46,9 +46,17 @@ def expanded(definition: Definition, rewound: dict[int, ChangeRange], probe: Pro
     return f"{head}SELECT * FROM (\n{render(tree)}\n) AS pgt_query"
 
 
-def path_of(definition: Definition) -> tuple[str, ...]:
-    """Write the setting by which functions of a query that is read as a whole find what their creator's session did."""
-    return (f"SET LOCAL search_path = {definition.search_path}",) if _follows_path(definition) else ()
+def path_of(definition: Definition, query: str) -> tuple[str, ...]:
+    """Write the setting by which functions of the hidden view find what their creator's session did, if that is read.
+
+    All names within the view are settled. What stands around it must name no operator and no function without a schema
+    that might take other arguments than those of PostgreSQL's own: somebody could offer a better match in the path.
+    """
+    return (f"SET LOCAL search_path = {definition.search_path}",) if query == _by_the_view(definition) else ()
+
+
+def _by_the_view(definition: Definition) -> str:
+    return f"SELECT * FROM {definition.hidden_view}"
 
 
 def _follows_path(definition: Definition) -> bool:

@@ -206,7 +206,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.name_facts(stream_table pgtrickle.pgt_strea
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    IF uses_plain_names(stream_table.view_relid) THEN
+    -- PostgreSQL lets others put an extension even where generated SQL finds names: then it is asked what it would choose.
+    IF uses_plain_names(stream_table.view_relid) AND NOT EXISTS (SELECT FROM pg_extension WHERE extnamespace = 'pgtrickle_state'::regnamespace) THEN
         RETURN '{"plain": true, "wrapped": {}, "domain_obstacle": null}';
     END IF;
     RETURN jsonb_build_object(
