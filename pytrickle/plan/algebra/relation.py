@@ -162,11 +162,17 @@ Relation = Leaf | Join | Project | UnionAll
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An aggregate call `function(argument)`; `argument` names an input column, None means count(*)."""
+    """An aggregate call `function(argument)`; `argument` names an input column, None means count(*).
+
+    One that must be recomputed as it is `written` over the rows `d` takes them in the order of their places in the
+    table, as it says when it is `placed`.
+    """
 
     name: str
     function: str
     argument: str | None
+    written: str | None = None
+    placed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +210,8 @@ class Query:
     """A differentiable defining query: rows, the aggregate over them if there is one, and what LIMIT shows of that.
 
     `text` is the query for all of the rows as the user wrote it, where that gives them as they are. `kept` output
-    columns hold one of several equal values.
+    columns hold one of several equal values. `placed` are the rows together with their places in the one table that
+    they come from, where an aggregate takes them in that order; these can be read at the current state alone.
     """
 
     rows: Relation
@@ -213,6 +220,7 @@ class Query:
     top: Top | None = None
     text: str | None = None
     kept: frozenset[str] = frozenset()
+    placed: Relation | None = None
 
 
 def leaves(node: Relation) -> tuple[Leaf, ...]:
