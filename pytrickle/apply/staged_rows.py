@@ -12,11 +12,6 @@ from pyarrow import csv
 
 from pytrickle.compute.staged import Copied
 
-CHANGES = "pgt_changes"
-CONTENT = "pgt_content"
-INPUT = "pgt_input"
-INCREMENTS = "pgt_increments"
-KEYED = "pgt_keyed"
 BLOCK = 1024 * 1024
 
 

@@ -22,7 +22,7 @@ from pytrickle.inspect.concurrency import beside, together_with
 from pytrickle.plan.auto import expected, least_worth_asking
 from pytrickle.plan.explain import describe, render_text
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
-from pytrickle.refresh.cycle.rules import Outlook, outlook, plan_member
+from pytrickle.refresh.cycle.rules import Member, Outlook, outlook, plan_member
 from pytrickle.refresh.planner import needs_refresh
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.schedule.dag import topological
@@ -112,7 +112,7 @@ def _plan(
     if cycle is None or cycle.refused:
         return refresher.planner.plan(snapshot, table, windows)
     shape = refresher.planner.shape(snapshot.connection, table.pgt_id)
-    return replace(plan_member(table, shape, windows, cycle.anew), direct=True)
+    return plan_member(Member(table, shape, windows), shape, windows, cycle.anew)
 
 
 def _state(connection: psycopg.Connection, pgt_id: int) -> dict[str, Any]:

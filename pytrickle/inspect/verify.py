@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import psycopg
 from psycopg import sql
 
-from pytrickle.apply.limit import body_table
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.server_probe import server_probe
 from pytrickle.catalog.session_settings import session_statements
@@ -15,6 +14,7 @@ from pytrickle.database import exported_snapshot, translate_errors
 from pytrickle.errors import ConnectionLost, PytrickleError
 from pytrickle.plan.at_cut import path_of, query_at
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
+from pytrickle.plan.postgres.stored_rows import body_table
 from pytrickle.plan.postgres.text import as_text
 from pytrickle.plan.query.meaning import understood
 from pytrickle.plan.query.stored_order import open_columns

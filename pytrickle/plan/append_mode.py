@@ -1,10 +1,25 @@
-"""The end of a window, which output mode append needs to know of every row and of every group."""
+"""Output mode append: a row is shown once its window is closed, and what comes too late for that is recorded.
+
+The rows of open windows are maintained in a hidden table, as the body below a LIMIT is. A window is closed once its end
+is not after the effective watermark; then its rows move to the stream table and its state is dropped.
+"""
+
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.analysis import Analysis
-from pytrickle.plan.sql.dialect import parse_query
+from pytrickle.plan.apply_plan import CHANGES, CONTENT, INCREMENTS, KEYED, Stage, WindowPlan
+from pytrickle.plan.postgres.aggregate_state import Grouped
+from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.merge_state import state_table
+from pytrickle.plan.postgres.stored_rows import Storage, body_table
+from pytrickle.plan.sql.dialect import parse_query, quote
+
+LATE = "pgtrickle.pgt_late_changes"
+OWN = "pgt_id, window_end, closed_through, weight, change"
+BEFORE, THROUGH, SINCE = (f"\0{name}\0" for name in ("before", "through", "since"))
 
 
 def shown_by_keys(shape: Analysis) -> dict[str, str]:
@@ -32,6 +47,150 @@ def check_append(shape: Analysis, column: str) -> None:
     if shape.grouped is not None and column not in shown_by_keys(shape):
         hint = f"Group by {column}, or compute it from what the query groups by."
         raise NotDifferentiable(f"The end of a window, {column}, must be known of a group before its rows are.", hint)
+
+
+def asks_for_closing(shape: Analysis, column: str) -> str:
+    """Write whether there are rows, or the state of groups that HAVING hides, of windows that end by `through`."""
+    number = shape.definition.pgt_id
+    found = [f"EXISTS (SELECT FROM {body_table(number)} AS g WHERE g.{quote(column)} <= {THROUGH})"]
+    if shape.grouped is not None:
+        end = shown_by_keys(shape)[column]
+        found.append(f"EXISTS (SELECT FROM {state_table(number)} AS g WHERE {end} <= {THROUGH})")
+    return parameterized(f"SELECT {' OR '.join(found)}")
+
+
+def parameterized(text: str) -> str:
+    """Turn the marks in a statement into parameters, and its percent signs into what stands for them then.
+
+    >>> parameterized(f"SELECT '%', {BEFORE}")
+    "SELECT '%%', CAST(%(before)s AS timestamptz)"
+    """
+    text = text.replace("%", "%%")
+    for mark in (BEFORE, THROUGH, SINCE):
+        text = text.replace(mark, f"CAST(%({mark[1:-1]})s AS timestamptz)")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class EventWindows:
+    """Writes the statements about the windows of one stream table; `column` ends them."""
+
+    shape: Analysis
+    column: str
+    stage: Stage
+
+    def plan(self, keyed: bool, after: str) -> WindowPlan:
+        """Write all of them: with `keyed` some groups are also recomputed, `after` reads all rows computed anew."""
+        since = f"{quote(self.column)} > {SINCE}", f" AND l.window_end > {SINCE}"
+        return WindowPlan(
+            tuple(map(parameterized, () if self.stage.whole else self._withhold(keyed))),
+            parameterized(self._missed(after)) if self.stage.whole else "",
+            parameterized(self._missed(after, *since)) if self.stage.whole else "",
+            parameterized(self._forget_closed()),
+            parameterized(self._close()),
+            parameterized(self._close_state()) if self._keeps_state else None,
+        )
+
+    @property
+    def _pgt_id(self) -> int:
+        return self.shape.definition.pgt_id
+
+    @property
+    def _keeps_state(self) -> bool:
+        # A refresh that keeps no state is followed by one that computes it anew.
+        return self.shape.grouped is not None and self.stage is not Stage.CONTENT
+
+    def _withhold(self, keyed: bool) -> tuple[str, ...]:
+        """Take what concerns closed windows out of staged changes and record it, but for increments without effect.
+
+        Groups that are recomputed are only taken out.
+        """
+        grouped = self.shape.grouped
+        if grouped is None:
+            return (self._recorded(CHANGES, WEIGHT, "true"),)
+        recorded = self._recorded(INCREMENTS, "pgt_rows", _has_effect(grouped, keyed))
+        gone = f"DELETE FROM pg_temp.{KEYED} AS g WHERE {self._end_of(KEYED)} <= {BEFORE}"
+        return (recorded, gone) if keyed else (recorded,)
+
+    def _recorded(self, name: str, weight: str, effect: str) -> str:
+        end = self._end_of(name)
+        return (
+            f"WITH late AS (DELETE FROM pg_temp.{name} AS g WHERE {end} <= {BEFORE} RETURNING {end} AS window_end,"
+            f" g.{weight} AS weight, {self._change(name)} AS change, {effect} AS counts)"
+            f" INSERT INTO {LATE} ({OWN})"
+            f" SELECT {self._pgt_id}, window_end, {BEFORE}, weight, change FROM late WHERE counts"
+        )
+
+    def _forget_closed(self) -> str:
+        """Take closed windows out of what was computed anew."""
+        name, table = CONTENT, f"pg_temp.{CONTENT}"
+        if self.stage is Stage.STATE:
+            name, table = INCREMENTS, state_table(self._pgt_id)
+        return f"DELETE FROM {table} AS g WHERE {self._end_of(name)} <= {BEFORE}"
+
+    def _close(self) -> str:
+        """Move the rows of windows that are closed now to the stream table."""
+        shown = Storage.of(self.shape.definition, self.shape.hashed)
+        return (
+            f"WITH closed AS (DELETE FROM {body_table(self._pgt_id)} WHERE {quote(self.column)} <= {THROUGH}"
+            f" RETURNING {shown.column_list()})"
+            f" INSERT INTO {shown.table} ({shown.column_list()}) SELECT {shown.column_list()} FROM closed"
+        )
+
+    def _close_state(self) -> str:
+        end = self._end_of(INCREMENTS)
+        return f"DELETE FROM {state_table(self._pgt_id)} AS g WHERE {end} <= {THROUGH}"
+
+    def _missed(self, after: str, later: str = "true", known_later: str = "") -> str:
+        """Write the statement that records what emitted windows differ in, without what the ledger has already.
+
+        Of a row the ledger knows how many came and went; of a group only that its row is not what it was.
+        """
+        shown = Storage.of(self.shape.definition, self.shape.hashed)
+        closed = f"{quote(self.column)} <= {BEFORE} AND {later}"
+        known = f"l.pgt_id = {self._pgt_id} AND l.window_end <= {BEFORE}{known_later}"
+        now, emitted = (
+            f"SELECT {shown.column_list()} FROM {rows} AS q WHERE {closed}" for rows in (f"(\n{after}\n)", shown.table)
+        )
+        found = (
+            f"SELECT g.{quote(self.column)} AS window_end, g.{WEIGHT} AS weight, {self._change(CONTENT)} AS change"
+            f" FROM (\n{shown.difference(now, emitted)}\n) AS g"
+        )
+        if self.shape.grouped is None:
+            found += f"\nUNION ALL SELECT l.window_end, -l.weight, l.change FROM {LATE} AS l WHERE {known}"
+            fresh = "sum(d.weight) <> 0"
+        else:
+            fresh = f"(d.window_end, d.change) NOT IN (SELECT l.window_end, l.change FROM {LATE} AS l WHERE {known})"
+        return (
+            f"INSERT INTO {LATE} ({OWN})\n"
+            f"SELECT {self._pgt_id}, d.window_end, {BEFORE}, sum(d.weight), d.change FROM (\n{found}\n) AS d"
+            f" GROUP BY d.window_end, d.change HAVING {fresh}"
+        )
+
+    def _change(self, name: str) -> str:
+        """Write as JSON what the ledger tells of a row: the row itself, or what the keys of its group alone show."""
+        if self.shape.grouped is None:
+            return f"to_jsonb(g) - '{WEIGHT}'"
+        of_row = name in {CHANGES, CONTENT}
+        items = (
+            f"{exp.Literal.string(key).sql('postgres')}, {f'g.{quote(key)}' if of_row else text}"
+            for key, text in shown_by_keys(self.shape).items()
+        )
+        return f"jsonb_build_object({', '.join(items)})"
+
+    def _end_of(self, name: str) -> str:
+        """Write where a staged table has the end of the window: as a column, or computed from the keys of groups."""
+        return f"g.{quote(self.column)}" if name in {CHANGES, CONTENT} else shown_by_keys(self.shape)[self.column]
+
+
+def _has_effect(grouped: Grouped, keyed: bool) -> str:
+    """Write whether the increments `g` of a group come to anything; those with extrema are of rows that do."""
+    if grouped.extrema:
+        return "true"
+    tests = [column.moves("g") for column in grouped.merged]
+    if keyed:
+        tests.append(f"EXISTS (SELECT FROM pg_temp.{KEYED} AS k WHERE {grouped.match('k', 'g')})")
+    return f"coalesce({' OR '.join(tests)}, false)"
 
 
 def _columns(text: str) -> set[str]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from statistics import median_high
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
+from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.cost import CONSIDERED, FIXED, Experience
-from pytrickle.plan.refresh_plan import Action
 
 # Below so many changed rows a differential refresh takes little more than the fixed time, which a whole one takes too.
 WORTH_ASKING = 10_000

@@ -6,7 +6,8 @@ from typing import Any
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.delta import at, blocks_of
 from pytrickle.plan.algebra.relation import Join, Project, Relation, Scan, UnionAll, Version, scans
-from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan, Stage
+from pytrickle.plan.apply_plan import Stage
+from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.tree import Part, RelationTree, inputs_of, symbol
 
 APPLIED = {
@@ -30,8 +31,8 @@ def describe(plan: RefreshPlan, estimates: Mapping[str, int]) -> dict[str, Any]:
     definition = plan.shape.definition
     return {
         "stream_table": definition.qualified_name,
-        "action": plan.action.value,
-        "reason": plan.reason,
+        "action": placement.action.value,
+        "reason": placement.reason,
         "differential": plan.shape.query is not None,
         "full_reason": plan.shape.full_reason,
         "sources": [
@@ -44,10 +45,10 @@ def describe(plan: RefreshPlan, estimates: Mapping[str, int]) -> dict[str, Any]:
             for w in plan.windows
         ],
         "terms": [term for relation in plan.terms for term in _terms(relation, definition)],
-        "stage": plan.stage.value,
-        "place": placement.place.value if placement else None,
-        "placement_reason": placement.reason if placement else None,
-        "missing_indexes": [index.statement for index in placement.missing if index.column] if placement else [],
+        "stage": placement.stage.value,
+        "place": placement.place.value if placement.place else None,
+        "placement_reason": placement.place_reason,
+        "missing_indexes": [index.statement for index in placement.missing if index.column],
         "sql": plan.read.query if plan.read else None,
         "spark_reads": sorted({f.sql for term in plan.join for leaf in term.leaves for f in leaf.frames}),
         "recomputation_sql": plan.keyed.query if plan.keyed else None,
@@ -62,17 +63,18 @@ def draw(plan: RefreshPlan, estimates: Mapping[str, int]) -> Part:
         rows = estimates.get(plan.keyed.query)
         reads.append(Part("compute touched groups anew where increments do not do", rows, "PostgreSQL"))
     moved = "net" if plan.join or (plan.read and plan.read.weighted) else "hand on"
-    label = f"{'join and ' if plan.join else ''}{moved} rows{', by way of a staging table' if plan.bulk else ''}"
+    detour = ", by way of a staging table" if plan.placement.staging_table else ""
+    label = f"{'join and ' if plan.join else ''}{moved} rows{detour}"
     rows = reads[0].rows if plan.read else sum(part.rows or 0 for part in reads)
-    carrier = Part(label, rows, DIRECT if plan.direct else "Spark", tuple(reads))
+    carrier = Part(label, rows, DIRECT if plan.placement.direct else "Spark", tuple(reads))
     target = plan.shape.definition.qualified_name
-    return Part(f"apply to {target}: {APPLIED[plan.stage]}", None, "PostgreSQL, one transaction", (carrier,))
+    return Part(f"apply to {target}: {APPLIED[plan.placement.stage]}", None, "PostgreSQL, one transaction", (carrier,))
 
 
 def _read(plan: RefreshPlan, reading: PostgresQuery, estimates: Mapping[str, int]) -> Part:
     labels = {Stage.INCREMENTS: "increments of every touched group", Stage.STATE: "every group"}
-    label = labels.get(plan.stage, "changed rows" if plan.terms else "all rows")
-    place = plan.placement.place.value if plan.placement else "PostgreSQL"
+    label = labels.get(plan.placement.stage, "changed rows" if plan.terms else "all rows")
+    place = plan.placement.place.value if plan.placement.place else "PostgreSQL"
     tree = RelationTree(plan.shape.definition, {window.relid: window for window in plan.windows})
     return Part(label, estimates.get(reading.query), place, tuple(tree.part(node) for node in _relations(plan)))
 
@@ -90,7 +92,7 @@ def _joins(plan: RefreshPlan) -> list[Part]:
 
 def _relations(plan: RefreshPlan) -> tuple[Relation, ...]:
     """Return what is read: the terms of the delta, the rows at the new frontier, or the sources as they are."""
-    if plan.placement is not None:
+    if plan.placement.place is not None:
         return plan.terms
     if plan.shape.query is not None:
         return (at(plan.shape.query.rows, Version.NEW),)

@@ -1,28 +1,15 @@
-"""Where the terms of a delta run: driven by indexes in PostgreSQL, planned freely there, or joined in Spark."""
+"""Everything that is decided about one refresh: whole or delta, who joins, who aggregates, who reads, who stages."""
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from enum import Enum, StrEnum
 
-from pytrickle.catalog.definition import Definition, Source
-from pytrickle.plan.algebra.delta import at, blocks_of, differentiate
-from pytrickle.plan.algebra.relation import (
-    Function,
-    Join,
-    Leaf,
-    Operation,
-    Project,
-    Relation,
-    Scan,
-    UnionAll,
-    Version,
-    leaves,
-    operations,
-    relids,
-)
-from pytrickle.plan.postgres.compile import table_name
-from pytrickle.plan.sql.dialect import quote
+from pytrickle.catalog.definition import Evidence
+from pytrickle.plan.apply_plan import Action, Stage
+from pytrickle.plan.auto import WORTH_ASKING, choose_action, least_worth_asking
+from pytrickle.plan.missing_index import MissingIndex
 
-TEXTUAL = frozenset({"text", "varchar"})
+# From so many rows on, the result may be too large for one process.
+BULK_ROWS = 1_000_000
 
 
 class Place(StrEnum):
@@ -47,134 +34,163 @@ SEQUENTIAL = ("SET LOCAL max_parallel_workers_per_gather = 0", "SET LOCAL synchr
 PLANNER = ("SET LOCAL jit = off", "SET LOCAL join_collapse_limit = 12", "SET LOCAL from_collapse_limit = 12")
 
 
+class Means(Enum):
+    """What may take part in a refresh: Spark cannot read a transaction, which in turn sees no new staging table."""
+
+    ALL = "PostgreSQL, Spark, a staging table"
+    NO_STAGING_TABLE = "PostgreSQL, Spark"
+    POSTGRES = "PostgreSQL"
+
+
 @dataclass(frozen=True, slots=True)
-class MissingIndex:
-    """A join column through which a delta cannot reach a source without reading all of it."""
+class Limits:
+    """Up to `small` changed rows PostgreSQL joins, up to `direct` rows the refresher itself reads: settings both."""
 
-    table: str
-    column: str
+    small: int
+    direct: int
+    means: Means = Means.ALL
 
-    @property
-    def statement(self) -> str:
-        """The statement that creates the index."""
-        return f"CREATE INDEX ON {self.table} ({quote(self.column)})"
+    def let_spark_join(self, delta_rows: int) -> bool:
+        """Whether so many changes may be joined by Spark."""
+        return self.means is not Means.POSTGRES and delta_rows > self.small
+
+    def alone(self) -> "Limits":
+        """Leave everything to PostgreSQL."""
+        return replace(self, means=Means.POSTGRES)
+
+
+# Within a transaction no number of changes is too many for PostgreSQL.
+WITHIN = Limits(0, 0, Means.POSTGRES)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the way of a refresh depends on: the stream table's row, its query's `full_reason`, and its changes."""
+
+    populated: bool
+    reinitialize_reason: str | None
+    refresh_mode: str
+    output_mode: str
+    full_reason: str | None
+    grouped: bool
+    delta_rows: int
+
+    def has_choice(self, slow: bool) -> bool:
+        """Whether AUTO may choose, and it pays to ask what is known: after few changes for a slow table only."""
+        free = self.refresh_mode == "AUTO" and self.output_mode == "update" and not self.full_reason
+        return free and (slow or self.delta_rows >= WORTH_ASKING)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Whole or delta, and why; `stored_rows` are the rows of the stream table where AUTO has chosen."""
+
+    action: Action
+    reason: str
+    stored_rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the terms of a delta read: changes alone, tables without an index, or some operation for all keys.
+
+    `spark_can` says whether Spark is able, and allowed, to join them.
+    """
+
+    buffers_only: bool
+    missing: tuple[MissingIndex, ...]
+    for_all_keys: bool
+    spark_can: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The chosen place, why, and which indexes would allow index lookups."""
+    """What is decided about one refresh. `explain` prints it, the refresh follows it, and nothing else decides.
 
-    place: Place
+    - Whole or delta: `action`, for this `reason`.
+    - Who joins: `place`, with a reason and the indexes that would allow lookups; None for a whole refresh.
+    - Who aggregates: the write transaction where `stage` is INPUT, else PostgreSQL while it reads.
+    - Who reads: with `direct` the refresher itself, without a job of Spark's.
+    - Who stages: with `staging_table` Spark, for the rows may be too many for this process.
+    """
+
+    action: Action
     reason: str
+    stage: Stage
+    place: Place | None = None
+    place_reason: str | None = None
     missing: tuple[MissingIndex, ...] = ()
+    direct: bool = False
+    staging_table: bool = False
 
 
-def choose(
-    parts: tuple[Relation, ...], definition: Definition, delta_rows: int, small: int, spark_can: bool
-) -> Placement:
-    """Choose where the unfolded parts of a delta run; the threshold `small` counts changed rows of all sources."""
-    blocks = [block for part in parts for block in blocks_of(part)]
-    if not any(not isinstance(leaf, Scan) or _is_table(leaf) for block in blocks for leaf in leaves(block)):
-        return Placement(Place.INDEX, "only buffered changes are read")
-    direct = [index for block in blocks for index in missing_indexes(block, definition)]
-    below = [index for operation in operations(UnionAll(parts)) for index in missing_below(operation, definition)]
-    missing = tuple(dict.fromkeys(direct + below))
-    if delta_rows <= small and not missing:
-        return Placement(Place.INDEX, f"{delta_rows} changed rows, at most {small}, and every join column is indexed")
-    why = f"{delta_rows} changed rows, more than {small}" if delta_rows > small else "a join column has no index"
-    if delta_rows > small and spark_can:
-        return Placement(Place.SPARK, why, missing)
-    return Placement(Place.POSTGRES, why, missing)
+def choose_way(standing: Standing, evidence: Evidence | None) -> Way:
+    """Choose between the whole and the delta; `evidence` is None where there is no choice to make."""
+    if not standing.populated or standing.reinitialize_reason:
+        action = Action.REINITIALIZE if standing.populated else Action.FULL
+        return Way(action, standing.reinitialize_reason or "first load")
+    if standing.refresh_mode == "FULL":
+        return Way(Action.FULL, "refresh_mode is FULL")
+    if standing.output_mode == "complete":
+        return Way(Action.FULL, "output_mode is complete")
+    if standing.full_reason:
+        return Way(Action.FULL, f"no delta rule: {standing.full_reason}")
+    if evidence is not None:
+        choice = choose_action(standing.delta_rows, evidence, standing.grouped, least_worth_asking(evidence))
+        if choice.action is Action.FULL or standing.delta_rows >= WORTH_ASKING:
+            return Way(choice.action, choice.reason, choice.stored_rows)
+    return delta_way(standing.delta_rows)
 
 
-def missing_indexes(block: Project, definition: Definition) -> tuple[MissingIndex, ...]:
-    """Follow equalities from the buffered scans of a block; name what keeps a plain table from being reached."""
-    reached = {leaf.alias for leaf in leaves(block) if not _is_table(leaf) and not isinstance(leaf, Function)}
-    return _unreached(block, reached, definition)
+def delta_way(delta_rows: int) -> Way:
+    """Take in the delta, where nothing speaks for the whole."""
+    return Way(Action.DIFFERENTIAL, f"{delta_rows} changed rows")
 
 
-def missing_below(operation: Operation, definition: Definition) -> tuple[MissingIndex, ...]:
-    """Name what keeps the touched keys of an operation from reaching the tables that it reads."""
-    if operation.linear:
-        return _missing_from_changes(operation, definition)
-    if not operation.keys:
-        return ()
-    found: list[MissingIndex] = []
-    for block in blocks_of(operation.input):
-        keys = {expr.sql for name, expr in block.columns if name in operation.keys}
-        reached = {
-            leaf.alias for leaf in leaves(block) if not isinstance(leaf, Scan) or _reached_by(leaf, keys, definition)
-        }
-        block = Project(at(block.input, Version.CURRENT), block.columns)
-        found += _unreached(block, reached, definition)
-    return tuple(found)
+def place_whole(way: Way, stage: Stage, rows_read: int, limits: Limits) -> Placement:
+    """Decide about a refresh that computes everything from so many rows of the sources and their changes."""
+    few = way.stored_rows is not None and way.stored_rows <= limits.direct
+    placed = _carried(Placement(way.action, way.reason, stage), few, rows_read, limits)
+    return place_whole(way, stage, rows_read, limits.alone()) if _lacks_table(placed, limits) else placed
 
 
-def _missing_from_changes(operation: Operation, definition: Definition) -> tuple[MissingIndex, ...]:
-    """Follow the changes of each source that a linear operation reads through its blocks, as if all had changed."""
-    terms = differentiate(operation.input, relids(operation.input))
-    blocks = (_with_tables(block) for term in terms for block in blocks_of(term))
-    return tuple(dict.fromkeys(index for block in blocks for index in missing_indexes(block, definition)))
+def place_delta(way: Way, terms: Terms, grouped: bool, delta_rows: int, limits: Limits) -> Placement:
+    """Decide about a refresh that takes in so many changes."""
+    place, why = join_place(terms, delta_rows, limits)
+    stage = Stage.CHANGES if not grouped else Stage.INPUT if place is Place.SPARK else Stage.INCREMENTS
+    few = place is not Place.SPARK and delta_rows <= limits.direct
+    placed = _carried(Placement(way.action, way.reason, stage, place, why, terms.missing), few, delta_rows, limits)
+    return place_delta(way, terms, grouped, delta_rows, limits.alone()) if _lacks_table(placed, limits) else placed
 
 
-def _with_tables(block: Project) -> Project:
-    """Read as tables all sources of a term but the one whose changes it is about."""
-    join = block.input
-    assert isinstance(join, Join)
-    inputs = tuple(
-        replace(leaf, version=Version.CURRENT) if isinstance(leaf, Scan) and leaf.version is not Version.DELTA else leaf
-        for leaf in join.inputs
-    )
-    return replace(block, input=replace(join, inputs=inputs))
+def join_place(terms: Terms, delta_rows: int, limits: Limits) -> tuple[Place, str]:
+    """Choose where terms are joined, and say why; the changed rows of all sources count together."""
+    place, why = _preferred_place(terms, delta_rows, limits)
+    if place is Place.INDEX and terms.for_all_keys:
+        return Place.POSTGRES, "a part of the query is computed for all keys"
+    return place, why
 
 
-def _reached_by(scan: Scan, keys: set[str], definition: Definition) -> bool:
-    indexed = definition.source(scan.relid).indexed
-    return any(f"{quote(scan.alias)}.{quote(column)}" in keys for column in indexed)
+def _preferred_place(terms: Terms, delta_rows: int, limits: Limits) -> tuple[Place, str]:
+    if terms.buffers_only:
+        return Place.INDEX, "only buffered changes are read"
+    if limits.let_spark_join(delta_rows):
+        return (
+            Place.SPARK if terms.spark_can else Place.POSTGRES,
+            f"{delta_rows} changed rows, more than {limits.small}",
+        )
+    if terms.missing:
+        return Place.POSTGRES, "a join column has no index"
+    few = "" if limits.means is Means.POSTGRES else f", at most {limits.small}"
+    return Place.INDEX, f"{delta_rows} changed rows{few}, and every join column is indexed"
 
 
-def _unreached(block: Project, reached: set[str], definition: Definition) -> tuple[MissingIndex, ...]:
-    waiting = [leaf for leaf in leaves(block) if isinstance(leaf, Scan) and leaf.alias not in reached]
-    while True:
-        step = [scan for scan in waiting if _lookup(scan, block, reached, definition) == "indexed"]
-        if not step:
-            break
-        reached = reached | {scan.alias for scan in step}
-        waiting = [scan for scan in waiting if scan.alias not in reached]
-    return tuple(_advice(scan, block, reached, definition) for scan in waiting)
+def _carried(placement: Placement, few: bool, rows: int, limits: Limits) -> Placement:
+    """Decide who reads what PostgreSQL computed, and whether Spark writes it to a staging table."""
+    direct = few or limits.means is Means.POSTGRES
+    return replace(placement, direct=direct, staging_table=not direct and rows > BULK_ROWS)
 
 
-def _is_table(leaf: Leaf) -> bool:
-    return isinstance(leaf, Scan) and leaf.version is Version.CURRENT
-
-
-def _columns_joined(scan: Scan, block: Project, reached: set[str], definition: Definition) -> list[str]:
-    join = block.input
-    assert isinstance(join, Join)
-    # IS NOT DISTINCT FROM uses no index.
-    pairs = [each for predicate in join.predicates if (each := predicate.equality) and not each.null_safe]
-    sides = [(e.left, e.right, e) for e in pairs] + [(e.right, e.left, e) for e in pairs]
-    found = [(own[1], e) for own, other, e in sides if own[0] == scan.alias and other[0] in reached]
-    source = definition.source(scan.relid)
-    return [name for name, e in found if not e.as_text or is_textual(source, name)]
-
-
-def is_textual(source: Source, column: str) -> bool:
-    """Whether a cast of the column to text changes nothing, so that an index on it still serves."""
-    found = source.column(column)
-    return found is not None and found.base_type in TEXTUAL
-
-
-def _lookup(scan: Scan, block: Project, reached: set[str], definition: Definition) -> str:
-    indexed = definition.source(scan.relid).indexed
-    return (
-        "indexed" if any(column in indexed for column in _columns_joined(scan, block, reached, definition)) else "none"
-    )
-
-
-def _advice(scan: Scan, block: Project, reached: set[str], definition: Definition) -> MissingIndex:
-    source: Source = definition.source(scan.relid)
-    everything = {leaf.alias for leaf in leaves(block)}
-    columns = _columns_joined(scan, block, reached, definition)
-    columns = columns or _columns_joined(scan, block, everything, definition)
-    return MissingIndex(table_name(source), columns[0] if columns else "")
+def _lacks_table(placement: Placement, limits: Limits) -> bool:
+    """Whether rows need a staging table where none can be had, so that PostgreSQL has to compute them alone."""
+    return placement.staging_table and limits.means is Means.NO_STAGING_TABLE

@@ -1,13 +1,10 @@
 """Planning one refresh: which of its sources changed, how far to read them, and by which plan."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import psycopg
 
-from pytrickle.apply.aggregate_state import state_table
-from pytrickle.apply.limit import body_table
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.definition_stamp import definition_stamp
@@ -20,10 +17,15 @@ from pytrickle.defects import defects_named
 from pytrickle.errors import Defect, NotDifferentiable
 from pytrickle.plan.analysis import Analysis, analyse
 from pytrickle.plan.append_mode import check_append
+from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.at_cut import query_at
-from pytrickle.plan.auto import SLOW, WORTH_ASKING, Choice, choose_action, least_worth_asking
+from pytrickle.plan.auto import SLOW
+from pytrickle.plan.placement import Limits, Means, Standing, Way, choose_way
+from pytrickle.plan.planning import Task, plan_differential, plan_full, plan_initial
+from pytrickle.plan.postgres.merge_state import state_table
+from pytrickle.plan.postgres.stored_rows import body_table
 from pytrickle.plan.query.meaning import understood
-from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_full, plan_initial
+from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.values import RefreshResult
 
 
@@ -68,28 +70,22 @@ class Planner:
             return catalog.windows(snapshot.connection, table, targets)
 
     def plan(
-        self, snapshot: Snapshot, table: StreamTable, windows: dict[int, ChangeRange], inside: bool = False
+        self, snapshot: Snapshot, table: StreamTable, windows: dict[int, ChangeRange], means: Means = Means.ALL
     ) -> RefreshPlan:
-        """Plan one refresh between the frontiers of some windows; `inside` a transaction Spark cannot read."""
-        with defects_named(f"planning {table.name}"), translate_errors(), snapshot.connection.transaction():
-            shape = self.shape(snapshot.connection, table.pgt_id)
+        """Plan one refresh between the frontiers of some windows, in which `means` may take part."""
+        reading = snapshot.connection
+        with defects_named(f"planning {table.name}"), translate_errors(), reading.transaction():
+            shape = self.shape(reading, table.pgt_id)
             if shape.full_reason and table.refresh_mode == "DIFFERENTIAL":
                 kind = Defect if shape.defect else NotDifferentiable
                 raise kind(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
             if table.window_end is not None:
                 check_append(shape, table.window_end)
-            table = _with_state(snapshot.connection, table, shape)
-            choice = _choice(snapshot.connection, table, shape, windows, table.pgt_id in self.slow)
-            plan = self._plan(table, shape, windows, choice, sys.maxsize if inside else self.small_delta_rows)
-        direct = inside or (plan.read is not None and self._is_small(plan, choice))
-        return replace(plan, direct=direct, reason=table.decision.explained(plan.reason))
-
-    def _is_small(self, plan: RefreshPlan, choice: Choice | None) -> bool:
-        """Whether few rows are handed on: those of few changes, or of a whole refresh of a stream table of few rows."""
-        if plan.action is Action.DIFFERENTIAL:
-            return plan.delta_rows <= self.direct_delta_rows
-        chosen = choice is not None and choice.action is plan.action
-        return chosen and choice is not None and choice.stored_rows <= self.direct_delta_rows
+            task = Task(shape, windows, self._limits(means), table.window_end)
+            standing = _standing(_with_state(reading, table, shape), task)
+            known = evidence(reading, table) if standing.has_choice(table.pgt_id in self.slow) else None
+            plan = self._plan(table, task, choose_way(standing, known))
+        return plan.because(table.decision.explained(plan.reason))
 
     def remember(self, pgt_id: int, result: RefreshResult) -> None:
         """Only tables that refreshed slowly are asked about after few changes: else that is a query for nothing."""
@@ -97,38 +93,27 @@ class Planner:
             slow = result.duration.total_seconds() >= SLOW
             (self.slow.add if slow else self.slow.discard)(pgt_id)
 
-    def _plan(
-        self, table: StreamTable, shape: Analysis, windows: dict[int, ChangeRange], choice: Choice | None, small: int
-    ) -> RefreshPlan:
-        if not table.populated or table.reinitialize_reason:
-            action = Action.REINITIALIZE if table.populated else Action.FULL
-            reason = table.reinitialize_reason or "first load"
-            return self._whole(table, shape, windows, action, reason)
-        if table.refresh_mode == "FULL":
-            return self._whole(table, shape, windows, Action.FULL, "refresh_mode is FULL")
-        if table.output_mode == "complete":
-            return self._whole(table, shape, windows, Action.FULL, "output_mode is complete")
-        if shape.full_reason:
-            return self._whole(table, shape, windows, Action.FULL, f"no delta rule: {shape.full_reason}")
-        if choice is not None and choice.action is Action.FULL:
-            return self._whole(table, shape, windows, Action.FULL, choice.reason)
-        plan = plan_differential(shape, windows, small, state_table(table.pgt_id))
-        return plan if choice is None else replace(plan, reason=choice.reason)
-
-    def _whole(
-        self, table: StreamTable, shape: Analysis, windows: dict[int, ChangeRange], action: Action, reason: str
-    ) -> RefreshPlan:
-        if shape.query is not None and table.refresh_mode != "FULL":
-            return plan_initial(shape, windows, action, reason)
-        return self.as_written(shape, windows, reason, action)
+    def _plan(self, table: StreamTable, task: Task, way: Way) -> RefreshPlan:
+        if way.action is Action.DIFFERENTIAL:
+            return plan_differential(task, way)
+        if task.shape.query is not None and table.refresh_mode != "FULL":
+            return plan_initial(task, way)
+        return self._as_written(task, way)
 
     def as_written(
-        self, shape: Analysis, windows: dict[int, ChangeRange], reason: str, action: Action = Action.FULL
+        self, table: StreamTable, shape: Analysis, windows: dict[int, ChangeRange], reason: str
     ) -> RefreshPlan:
         """Plan the evaluation of the query as PostgreSQL would by itself."""
+        task = Task(shape, windows, self._limits(Means.ALL), table.window_end)
+        return self._as_written(task, Way(Action.FULL, reason))
+
+    def _as_written(self, task: Task, way: Way) -> RefreshPlan:
         with server_probe(self.connection) as probe:
-            query = query_at(shape.definition, windows, probe)
-        return plan_full(shape, query, windows, action, reason)
+            query = query_at(task.shape.definition, task.windows, probe)
+        return plan_full(task, query, way)
+
+    def _limits(self, means: Means) -> Limits:
+        return Limits(self.small_delta_rows, self.direct_delta_rows, means)
 
 
 def _with_state(reading: psycopg.Connection, table: StreamTable, shape: Analysis) -> StreamTable:
@@ -142,18 +127,16 @@ def _with_state(reading: psycopg.Connection, table: StreamTable, shape: Analysis
     return table if row and row[0] else replace(table, reinitialize_reason="its changes can be computed now")
 
 
-def _choice(
-    reading: psycopg.Connection, table: StreamTable, shape: Analysis, windows: dict[int, ChangeRange], slow: bool
-) -> Choice | None:
-    """AUTO's choice where there is one to make; few changes are worth another query for a slow table only."""
-    delta_rows = sum(window.delta_rows for window in windows.values())
-    asked = slow or delta_rows >= WORTH_ASKING
-    if table.refresh_mode != "AUTO" or table.output_mode != "update" or shape.full_reason or not asked:
-        return None
-    known = evidence(reading, table)
-    choice = choose_action(delta_rows, known, shape.grouped is not None, least_worth_asking(known))
-    worth_telling = choice.action is Action.FULL or delta_rows >= WORTH_ASKING
-    return choice if worth_telling else None
+def _standing(table: StreamTable, task: Task) -> Standing:
+    return Standing(
+        table.populated,
+        table.reinitialize_reason,
+        table.refresh_mode,
+        table.output_mode,
+        task.shape.full_reason,
+        task.shape.grouped is not None,
+        task.delta_rows,
+    )
 
 
 def needs_refresh(table: StreamTable, windows: Mapping[int, ChangeRange]) -> bool:

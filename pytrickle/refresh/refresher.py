@@ -20,7 +20,10 @@ from pytrickle.compute.staged import Staged
 from pytrickle.database import Snapshot, Snapshots, statement, translate_errors
 from pytrickle.defects import defects_named
 from pytrickle.errors import Defect, EvaluationFailed, FuseBlown, PytrickleError, UnknownStreamTable
-from pytrickle.plan.refresh_plan import Action, RefreshPlan
+from pytrickle.plan.append_mode import asks_for_closing
+from pytrickle.plan.apply_plan import Action
+from pytrickle.plan.placement import Means
+from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.planner import Planner, needs_refresh
 from pytrickle.refresh.values import AFTER_FAILURE, Computation, Goal, RefreshResult
 
@@ -64,7 +67,7 @@ class Refresher:
                 if shape is None or shape.query is None or not _is_worth_another_way(table, error):
                     raise
                 reason = f"{AFTER_FAILURE}{error.kind}"
-                plan = self.planner.as_written(shape, windows, table.decision.explained(reason))
+                plan = self.planner.as_written(table, shape, windows, table.decision.explained(reason))
                 defect = str(error) if isinstance(error, Defect) else None
                 return self._carry_out(Computation(table, goal, plan, next_reason=reason, defect=defect), snapshot)
 
@@ -85,9 +88,8 @@ class Refresher:
         windows = self.changed(snapshot, table, goal)
         if windows is None:
             return Computation(table, goal)
-        plan = self.planner.plan(snapshot, table, windows, inside)
-        if plan.bulk and not inside:
-            plan = self.planner.plan(snapshot, table, windows, inside=True)
+        means = Means.POSTGRES if inside else Means.NO_STAGING_TABLE
+        plan = self.planner.plan(snapshot, table, windows, means)
         computation = Computation(table, goal, plan)
         with translate_errors():
             computation.staged = self._compute(plan, snapshot, computation.settings, None)
@@ -148,14 +150,14 @@ class Refresher:
         if not table.may_close or table.window_end is None or through is None:
             return False
         shape = self.planner.shape(snapshot.connection, table.pgt_id)
-        return has_closing(snapshot.connection, shape, table.pgt_id, table.window_end, through)
+        return has_closing(snapshot.connection, asks_for_closing(shape, table.window_end), through)
 
     def _carry_out(self, computation: Computation, snapshot: Snapshot) -> tuple[RefreshResult, Committed | None]:
         plan, table = computation.plan, computation.table
         assert plan is not None
         with (
             translate_errors(),
-            staging_table(self.connection, plan, table.pgt_id) as staging,
+            staging_table(self.connection, plan.staging, table.pgt_id) as staging,
             self._compute(plan, snapshot, computation.settings, staging) as staged,
         ):
             done = commit(self.connection, plan, staged, self.commitment(computation, snapshot))
@@ -164,7 +166,7 @@ class Refresher:
     def _compute(self, plan: RefreshPlan, snapshot: Snapshot, settings: tuple[str, ...], staging: str | None) -> Staged:
         if snapshot.connection is not self.connection:
             self._analyze_buffers(plan, snapshot)
-        if plan.direct:
+        if plan.placement.direct:
             return read_directly(snapshot.connection, plan, settings)
         return self.engine.compute(plan, snapshot.name, settings, staging)
 

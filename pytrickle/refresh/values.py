@@ -9,7 +9,8 @@ from pytrickle.catalog.session_settings import limit_statements, session_stateme
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.compute.staged import Staged
 from pytrickle.cut import Cut
-from pytrickle.plan.refresh_plan import Action, RefreshPlan
+from pytrickle.plan.apply_plan import Action
+from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.readable import Readable
 
 # How the reason to compute everything anew begins where the changes alone failed, though nothing was missed.

@@ -87,7 +87,7 @@ def test_a_delta_that_cannot_be_planned_is_replaced_by_the_whole_query(
     db: Database, client: Client, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     client.tick()
-    fails = failing(planner.plan_differential, error, lambda found, *_: found.definition.name == "bad")
+    fails = failing(planner.plan_differential, error, lambda task, *_: task.shape.definition.name == "bad")
     monkeypatch.setattr(planner, "plan_differential", fails)
     db.execute("DELETE FROM t WHERE id = 1")
     assert actions(client) == {"bad": "FULL", "good": "DIFFERENTIAL"}

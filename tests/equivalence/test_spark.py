@@ -57,7 +57,7 @@ def counted_places(monkeypatch: pytest.MonkeyPatch) -> Counter[Place]:
     compute = SparkEngine.compute
 
     def counted(engine: SparkEngine, plan: RefreshPlan, *arguments: Any) -> Any:
-        places.update([plan.placement.place] if plan.placement else [])
+        places.update([plan.placement.place] if plan.placement.place else [])
         return compute(engine, plan, *arguments)
 
     monkeypatch.setattr(SparkEngine, "compute", counted)

@@ -11,7 +11,7 @@ from pytrickle.compute.spark.dataframes import Frames
 from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.database import exported_snapshot, jdbc_target
 from pytrickle.plan.algebra.relation import Equality, Expr, Join, Predicate, Project, Scan
-from pytrickle.plan.placement import TEXTUAL
+from pytrickle.plan.missing_index import TEXTUAL
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.spark import key_encoding
 from pytrickle.plan.spark import terms as spark_join

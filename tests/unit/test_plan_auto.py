@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
+from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.auto import (
     LARGE,
     MARGIN,
@@ -19,7 +20,6 @@ from pytrickle.plan.auto import (
     expected,
     least_worth_asking,
 )
-from pytrickle.plan.refresh_plan import Action
 
 seconds = st.floats(0.0, 10_000.0)
 pasts = st.builds(PastRefresh, st.booleans(), st.integers(WORTH_ASKING, 10**9), seconds)

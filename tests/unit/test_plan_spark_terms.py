@@ -8,7 +8,7 @@ import pytest
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.algebra.delta import differentiate
 from pytrickle.plan.algebra.relation import Expr, Join, Predicate, Project, Scan, Version
-from pytrickle.plan.placement import missing_indexes
+from pytrickle.plan.missing_index import missing_indexes
 from pytrickle.plan.query.block import Block, project
 from pytrickle.plan.spark.terms import spark_terms
 from pytrickle.plan.sql.dialect import parse_query

@@ -1,17 +1,16 @@
 """What a monotone query gains within a cycle: its sources stand in temporary tables, and rows keep their types."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pytrickle.catalog.definition import ChangeRange, Source
 from pytrickle.plan.algebra.delta import arranged, at, differentiate, unfolded
-from pytrickle.plan.algebra.relation import Relation, Version
+from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.analysis import Analysis
-from pytrickle.plan.placement import SETTINGS, Place, choose
+from pytrickle.plan.placement import SETTINGS, WITHIN, Place, join_place
+from pytrickle.plan.planning import delta_compiler, rows_of, terms_read
 from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.postgres.consolidate import WEIGHT, netted
-from pytrickle.plan.refresh_plan import delta_compiler, rows_of
 from pytrickle.plan.sql.types import all_exact
 
 
@@ -51,10 +50,6 @@ def growth(shape: Analysis, windows: dict[int, ChangeRange], whole: bool) -> Gro
     else:
         groups = netted(rows, shape.grouped.keys)
         gained = f"SELECT f.*, CAST(1 AS bigint) AS {WEIGHT} FROM ({shape.grouped.final(f'({groups}) AS s')}) AS f"
-    place = Place.POSTGRES if whole or compiler.reads_whole_tables else _place(parts, shape, windows)
-    return Growth(compiler.within(gained), SETTINGS[place])
-
-
-def _place(parts: tuple[Relation, ...], shape: Analysis, windows: dict[int, ChangeRange]) -> Place:
     delta_rows = sum(window.delta_rows for window in windows.values())
-    return choose(parts, shape.definition, delta_rows, sys.maxsize, False).place
+    place = Place.POSTGRES if whole else join_place(terms_read(compiler, parts), delta_rows, WITHIN)[0]
+    return Growth(compiler.within(gained), SETTINGS[place])

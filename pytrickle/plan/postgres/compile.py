@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from pytrickle.catalog.definition import ChangeRange, Definition, Source
+from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.delta import arranged, at, blocks_of, differentiate, unfolded
 from pytrickle.plan.algebra.relation import (
     BUFFERED,
@@ -19,14 +19,15 @@ from pytrickle.plan.algebra.relation import (
     Scan,
     UnionAll,
     Version,
-    leaves,
 )
 from pytrickle.plan.postgres.buffer import changes_name, changes_query
 from pytrickle.plan.postgres.consolidate import WEIGHT, bag, netted, result, settled
 from pytrickle.plan.postgres.eager_sum import Compared
-from pytrickle.plan.postgres.join_order import Reach, conditions, fenced, has_weight, ordered_leaves
+from pytrickle.plan.postgres.from_item import function_item, table_name
+from pytrickle.plan.postgres.join_order import Reach, conditions, fenced, ordered_leaves
 from pytrickle.plan.postgres.semijoin import Semijoin
 from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
+from pytrickle.plan.postgres.weight import is_plain, weight
 from pytrickle.plan.sql.dialect import quote
 
 
@@ -90,7 +91,7 @@ class Compiler:
         if touched:
             rest = replace(rest, predicates=rest.predicates + touched.predicates(block))
         totals = {compared.leaf.alias: compared.total(self.delta(compared.leaf))} if compared else {}
-        text = "SELECT " + ", ".join([*items, f"{_weight(join, totals)} AS {WEIGHT}"])
+        text = "SELECT " + ", ".join([*items, f"{weight(join, totals)} AS {WEIGHT}"])
         if texts := self._from_items(replace(block, input=rest), bound, touched, compared):
             text += "\nFROM " + ", ".join(texts)
         tests = [*conditions(rest), *(f"{total} <> 0" for total in totals.values())]
@@ -182,7 +183,7 @@ class Compiler:
     def _parts(self, operation: Operation, version: Version) -> tuple[Relation, bool]:
         """Return the input of an operation at a version, and whether each of its rows has weight one."""
         parts = self.parts(at(operation.input, version))
-        return UnionAll(parts), all(_is_plain(block) for part in parts for block in blocks_of(part))
+        return UnionAll(parts), all(is_plain(block) for part in parts for block in blocks_of(part))
 
     def delta(self, derived: Derived) -> str:
         """The keyed rule: op(NEW|K) - op(OLD|K) for the keys K that the input's delta touches, OLD = NEW - DELTA."""
@@ -276,30 +277,3 @@ def compile_rows(node: Relation, definition: Definition) -> str:
 def compile_state(operation: Operation, definition: Definition) -> str:
     """Compile an operation whose leaves are read as the snapshot shows them."""
     return Compiler(definition).state(operation, Version.CURRENT, frozenset())
-
-
-def function_item(leaf: Function) -> str:
-    """Write a function as an item of FROM."""
-    return f"LATERAL {leaf.sql} AS {quote(leaf.alias)}({', '.join(map(quote, leaf.columns))})"
-
-
-def table_name(source: Source) -> str:
-    """Write a source's qualified, quoted name."""
-    return f"{quote(source.schema)}.{quote(source.name)}"
-
-
-def _weight(join: Join, totals: Mapping[str, str]) -> str:
-    weighted = [leaf for leaf in leaves(join) if has_weight(leaf)]
-    sign = -1 if (sum(_is_negated(leaf) for leaf in weighted) + join.negated) % 2 else 1
-    factors = [totals.get(leaf.alias, f"{quote(leaf.alias)}.{WEIGHT}") for leaf in weighted]
-    return "CAST(" + " * ".join([str(sign), *factors]) + " AS bigint)"
-
-
-def _is_negated(leaf: Leaf) -> bool:
-    return isinstance(leaf, Scan | Derived) and leaf.negated
-
-
-def _is_plain(block: Project) -> bool:
-    """Whether every row of a block has weight one."""
-    join = block.input
-    return isinstance(join, Join) and not join.negated and not any(map(has_weight, leaves(join)))

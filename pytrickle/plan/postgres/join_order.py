@@ -14,6 +14,7 @@ from pytrickle.plan.algebra.relation import (
     Version,
     leaves,
 )
+from pytrickle.plan.postgres.weight import has_weight
 from pytrickle.plan.sql.dialect import quote
 from pytrickle.plan.sql.types import has_one_text, is_collatable
 
@@ -142,17 +143,6 @@ def links(leaf: Leaf, join: Join, known: set[str]) -> list[str]:
         and len(predicate.expr.tables) > 1
         and predicate.expr.tables <= known | {leaf.alias}
     ]
-
-
-def has_weight(leaf: Leaf) -> bool:
-    """Whether the rows of a leaf carry a weight column; those of the others count once."""
-    match leaf:
-        case Scan(version=version):
-            return version is not Version.CURRENT
-        case Derived(operation=operation, version=version):
-            return operation.linear or version is Version.DELTA
-        case Function():
-            return False
 
 
 def conditions(join: Join) -> list[str]:

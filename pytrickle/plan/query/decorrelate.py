@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.relation import Derived, Function
 from pytrickle.plan.query.block import Block, image_of, is_image, own_column, project, to_expr
-from pytrickle.plan.query.operation import distinct, exists
+from pytrickle.plan.query.derive import distinct, exists
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.scope import tables_of
 from pytrickle.plan.sql.types import is_exact
-
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +76,7 @@ def loosen(block: Block) -> Decorrelated | None:
     return Decorrelated(replace(block, predicates=tuple(local)), tuple(pairs), tuple(guards))
 
 
-def loosen_all(reader: Reader, blocks: tuple[Block, ...]) -> tuple[Decorrelated, ...] | None:
+def loosen_all(facts: Facts, blocks: tuple[Block, ...]) -> tuple[Decorrelated, ...] | None:
     """Separate blocks that are tied to the rows around them in the same way."""
     found = [loosen(block) for block in blocks]
     loose = tuple(each for each in found if each is not None)
@@ -88,15 +85,15 @@ def loosen_all(reader: Reader, blocks: tuple[Block, ...]) -> tuple[Decorrelated,
     }
     if len(loose) < len(blocks) or len(ties) > 1:
         return None
-    alike = all(reader.compares_as_it_groups(inner, each.block) for each in loose for _, inner in each.pairs)
+    alike = all(facts.compares_as_it_groups(inner, each.block) for each in loose for _, inner in each.pairs)
     return loose if alike else None
 
 
 def loosen_by_asking(
-    reader: Reader, outer: Block | None, inner: tuple[Block, ...], what: str
+    facts: Facts, outer: Block | None, inner: tuple[Block, ...], what: str
 ) -> tuple[Decorrelated, ...]:
     """Separate blocks by equalities, or else by joining them with the distinct values that the outer rows ask for."""
-    loose = loosen_all(reader, inner)
+    loose = loosen_all(facts, inner)
     if loose is not None:
         return loose
     free = free_columns(inner)
@@ -104,15 +101,15 @@ def loosen_by_asking(
         raise NotDifferentiable(f"{what} over a function of the rows around it")
     if outer is None or not tables_of_all(free) <= outer.aliases:
         raise NotDifferentiable(f"{what} tied to the rows around it by more than equalities")
-    told = _told_apart(reader, outer, free)
-    asked = distinct(reader, ((_asking(outer, free), told),), "asked")
+    told = _told_apart(facts, outer, free)
+    asked = distinct(facts, ((_asking(outer, free), told),), "asked")
     keys = {column: own_column(asked.alias, f"k{i}") for i, column in enumerate(told)}
 
     def step(node: exp.Expr) -> exp.Expr:
         return keys[node].copy() if node in keys else node
 
     pairs = tuple(keys.items())
-    null_safe = not all(reader.never_null(column, outer) for column in free)
+    null_safe = not all(facts.never_null(column, outer) for column in free)
     return tuple(
         Decorrelated(
             replace(
@@ -128,23 +125,23 @@ def loosen_by_asking(
     )
 
 
-def indicator(reader: Reader, outer: Block, inner: tuple[Block, ...]) -> Match:
+def indicator(facts: Facts, outer: Block, inner: tuple[Block, ...]) -> Match:
     """Tell whether inner blocks have a row for a row of the outer block.
 
     Where more than equalities tie them, the inner blocks are joined with the outer rows that ask.
     """
-    loose = loosen_all(reader, inner)
+    loose = loosen_all(facts, inner)
     if loose is not None:
-        return _by_keys(reader, loose)
+        return _by_keys(facts, loose)
     free = free_columns(inner)
     if not tables_of_all(free) <= outer.aliases:
         raise NotDifferentiable("a subquery tied to rows two levels up by more than an equality")
     asking = _asking(outer, free)
     asked = tuple(asking.joined(block) for block in inner)
-    told = _told_apart(reader, outer, free)
-    leaf = distinct(reader, tuple((block, told) for block in asked), "exists")
+    told = _told_apart(facts, outer, free)
+    leaf = distinct(facts, tuple((block, told) for block in asked), "exists")
     pairs = [(column, own_column(leaf.alias, f"k{i}")) for i, column in enumerate(told)]
-    return Match(leaf, tuple(same(reader, outer, column, key) for column, key in pairs))
+    return Match(leaf, tuple(same(facts, outer, column, key) for column, key in pairs))
 
 
 def free_columns(blocks: tuple[Block, ...]) -> tuple[exp.Expr, ...]:
@@ -158,13 +155,13 @@ def free_columns(blocks: tuple[Block, ...]) -> tuple[exp.Expr, ...]:
     return tuple(found)
 
 
-def _told_apart(reader: Reader, outer: Block, free: tuple[exp.Expr, ...]) -> tuple[exp.Expr, ...]:
+def _told_apart(facts: Facts, outer: Block, free: tuple[exp.Expr, ...]) -> tuple[exp.Expr, ...]:
     """Return columns and, where some have values that are equal but not the same, the text of these as one more.
 
     A condition may tell such values apart, as it does '1 mon' and '30 days' where they are added to a date.
     """
-    types = reader.types_of(project(replace(outer, predicates=(), negated=False), free))
-    blurred = tuple(column for column, name in zip(free, types, strict=True) if not is_exact(name, reader.definition))
+    types = facts.types_of(project(replace(outer, predicates=(), negated=False), free))
+    blurred = tuple(column for column, name in zip(free, types, strict=True) if not is_exact(name, facts.definition))
     if not blurred:
         return free
     image, computed = image_of(blurred), {leaf.alias for leaf in outer.leaves if isinstance(leaf, Derived)}
@@ -199,17 +196,17 @@ def tables_of_all(expressions: tuple[exp.Expr, ...]) -> frozenset[str]:
     return frozenset(table for expression in expressions for table in tables_of(expression))
 
 
-def same(reader: Reader, block: Block, column: exp.Expr, key: exp.Expr) -> exp.Expr:
+def same(facts: Facts, block: Block, column: exp.Expr, key: exp.Expr) -> exp.Expr:
     """Equate a column with a key that holds its value, NULL included; plain equality can use an index."""
-    kind = exp.EQ if reader.never_null(column, block) else exp.NullSafeEQ
+    kind = exp.EQ if facts.never_null(column, block) else exp.NullSafeEQ
     return kind(this=column.copy(), expression=key)
 
 
-def _by_keys(reader: Reader, loose: tuple[Decorrelated, ...]) -> Match:
+def _by_keys(facts: Facts, loose: tuple[Decorrelated, ...]) -> Match:
     pairs, guards = loose[0].pairs, loose[0].guards
     if not pairs:
-        return Match(exists(reader, tuple(each.block for each in loose)), guards)
-    leaf = distinct(reader, tuple((each.block, tuple(key for _, key in each.pairs)) for each in loose), "exists")
+        return Match(exists(facts, tuple(each.block for each in loose)), guards)
+    leaf = distinct(facts, tuple((each.block, tuple(key for _, key in each.pairs)) for each in loose), "exists")
     return Match(leaf, loose[0].ties(leaf.alias))
 
 

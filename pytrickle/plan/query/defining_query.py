@@ -11,10 +11,12 @@ from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.relation import Aggregate, Project, Query, Relation, Top
 from pytrickle.plan.query.above_grouping import is_call
 from pytrickle.plan.query.block import Block, cast_to, project, sum_of
+from pytrickle.plan.query.context import Context
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.first_rows import CLAUSES, cut_off
-from pytrickle.plan.query.from_clause import Reader
 from pytrickle.plan.query.grouping import GROUP, Grouping, is_key
 from pytrickle.plan.query.grouping_sets import is_simple
+from pytrickle.plan.query.guard import guarded
 from pytrickle.plan.query.inner_order import refuse_sorted_input
 from pytrickle.plan.query.kept import Kept, differing, keeps, kept_columns
 from pytrickle.plan.query.kept_calls import root_kept
@@ -22,8 +24,9 @@ from pytrickle.plan.query.lateral import calls_set
 from pytrickle.plan.query.mixed_equality import refuse_unfit_keys
 from pytrickle.plan.query.null_padding import in_one_collation, union_of
 from pytrickle.plan.query.probe import Probe
+from pytrickle.plan.query.queries import Queries
 from pytrickle.plan.query.scope import resolve
-from pytrickle.plan.query.select import (
+from pytrickle.plan.query.select_clauses import (
     has_windows,
     is_distinct_on,
     is_grouped,
@@ -32,7 +35,7 @@ from pytrickle.plan.query.select import (
     unrolls,
 )
 from pytrickle.plan.query.stored_order import refuse_chosen_rows, refuse_other_shapes, takes_rows_as_stored, with_places
-from pytrickle.plan.query.subquery import Context, expanded
+from pytrickle.plan.query.subquery import expanded
 from pytrickle.plan.sql.dialect import AGGREGATES, parse_query, render
 from pytrickle.plan.sql.types import base_of
 
@@ -49,18 +52,18 @@ def parse(definition: Definition, probe: Probe) -> Query:
             raise NotDifferentiable(f"the aggregate {name}(), whose name is quoted")
     tree = parse_query(definition.text, definition.aggregates)
     _check_survival(definition, tree, probe)
-    reader = Reader(definition, probe)
-    query, context = reader.unwrapped(tree, Context({}, {}))
+    queries = Queries(Facts(definition, probe))
+    query, context = queries.unwrapped(tree, Context({}, {}))
     if any(query.args.get(clause) for clause in CLAUSES):
-        refuse_limited_sets(reader, query)
+        refuse_limited_sets(query, definition)
         if not query.args.get("order"):
             refuse_sorted_input(definition, "LIMIT without ORDER BY")
         refuse_chosen_rows(query, definition.aggregates)
     body, top = cut_off(query, tuple(name for name, _ in definition.columns))
-    found = _body(body, context, reader)
+    found = _body(body, context, queries)
     if found.aggregate is not None:
-        types = dict(zip(found.row_columns, reader.types_of(found.rows), strict=True))
-        refuse_unfit_keys(reader, (types[key] for key in found.aggregate.keys))
+        types = dict(zip(found.row_columns, queries.facts.types_of(found.rows), strict=True))
+        refuse_unfit_keys(queries.facts, (types[key] for key in found.aggregate.keys))
     if top is not None and top.ordering:
         _refuse_telling_order(
             top, {("", name): type_name for name, type_name in definition.columns if name in found.kept}
@@ -73,17 +76,17 @@ def _refuse_telling_order(top: Top, kept: Kept) -> None:
         keeps(item, kept)
 
 
-def _body(query: exp.Expr, context: Context, reader: Reader) -> Query:
-    if isinstance(query, exp.Select) and _accumulates(query, reader):
-        return _aggregate(query, context, reader)
-    if isinstance(query, exp.Select) and _recomputes(query, reader):
-        return _recomputed(query, context, reader)
-    if isinstance(query, exp.Select) and _is_distinct_only(query, reader):
-        return _distinct(query, context, reader)
+def _body(query: exp.Expr, context: Context, queries: Queries) -> Query:
+    if isinstance(query, exp.Select) and _accumulates(query, queries.facts.definition):
+        return _aggregate(query, context, queries)
+    if isinstance(query, exp.Select) and _recomputes(query, queries.facts.definition):
+        return _recomputed(query, context, queries)
+    if isinstance(query, exp.Select) and _is_distinct_only(query, queries.facts.definition):
+        return _distinct(query, context, queries)
     if isinstance(query, exp.Union) and query.args.get("distinct"):
-        arms = in_one_collation(reader, _arms(reader, query, context))
-        return _rows(tuple(block for arm in arms for block in arm), reader, True)
-    return replace(_rows(reader.derived(query, context), reader, False), text=render(query))
+        arms = in_one_collation(queries.facts, _arms(queries, query, context))
+        return _rows(tuple(block for arm in arms for block in arm), queries.facts, True)
+    return replace(_rows(queries.derived(query, context), queries.facts, False), text=render(query))
 
 
 def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> None:
@@ -94,23 +97,22 @@ def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> Non
             raise NotDifferentiable("the query uses syntax that the planner cannot reproduce exactly")
 
 
-def _accumulates(select: exp.Select, reader: Reader) -> bool:
+def _accumulates(select: exp.Select, definition: Definition) -> bool:
     """Whether increments can maintain a grouped SELECT: plain groups and calls, nothing above them but expressions."""
     plain = {name.lower() for name in AGGREGATES}
     nodes = _nodes_above(select)
-    if not _groups_plainly(select, reader) or any(isinstance(node, exp.Distinct) for node in nodes):
+    if not _groups_plainly(select, definition) or any(isinstance(node, exp.Distinct) for node in nodes):
         return False
     called = {str(node.this).lower() for node in nodes if isinstance(node, exp.Anonymous)}
-    return not called & ((reader.definition.aggregates | {"grouping"}) - plain)
+    return not called & ((definition.aggregates | {"grouping"}) - plain)
 
 
-def _recomputes(select: exp.Select, reader: Reader) -> bool:
+def _recomputes(select: exp.Select, definition: Definition) -> bool:
     """Whether a SELECT differs from one that increments can maintain by calls that take rows as they come."""
     nodes = _nodes_above(select)
-    grouping = any(isinstance(node, exp.Anonymous) and node.name.lower() == "grouping" for node in nodes)
-    return (
-        not grouping and _groups_plainly(select, reader) and takes_rows_as_stored(select, reader.definition.aggregates)
-    )
+    if any(isinstance(node, exp.Anonymous) and node.name.lower() == "grouping" for node in nodes):
+        return False
+    return _groups_plainly(select, definition) and takes_rows_as_stored(select, definition.aggregates)
 
 
 def _nodes_above(select: exp.Select) -> list[exp.Expr]:
@@ -118,33 +120,32 @@ def _nodes_above(select: exp.Select) -> list[exp.Expr]:
     return [node for item in [*select.selects, *([having.this] if having else [])] for node in own_nodes(item)]
 
 
-def _groups_plainly(select: exp.Select, reader: Reader) -> bool:
+def _groups_plainly(select: exp.Select, definition: Definition) -> bool:
     """Whether a SELECT has plain groups or calls, and nothing above them but expressions."""
-    if not is_grouped(reader, select) or select.args.get("distinct") or not is_simple(select):
+    if not is_grouped(select, definition) or select.args.get("distinct") or not is_simple(select):
         return False
     nodes, group = _nodes_above(select), select.args.get("group")
-    if not (group or any(is_call(node, reader.definition.aggregates) for node in nodes)):
+    if not (group or any(is_call(node, definition.aggregates) for node in nodes)):
         return False
     if any(isinstance(node, exp.Query | exp.Window | exp.WithinGroup) for node in nodes):
         return False
-    return not unrolls(reader, select) and not any(
-        calls_set(reader, item) for item in (group.expressions if group else ())
-    )
+    keys = group.expressions if group else ()
+    return not unrolls(select, definition) and not any(calls_set(item, definition) for item in keys)
 
 
-def _is_distinct_only(select: exp.Select, reader: Reader) -> bool:
+def _is_distinct_only(select: exp.Select, definition: Definition) -> bool:
     plain = select.args.get("distinct") is not None and not is_distinct_on(select)
-    return plain and not any((is_grouped(reader, select), has_windows(select), unrolls(reader, select)))
+    return plain and not any((is_grouped(select, definition), has_windows(select), unrolls(select, definition)))
 
 
-def _distinct(select: exp.Select, context: Context, reader: Reader) -> Query:
-    names = [name for name, _ in reader.definition.columns]
+def _distinct(select: exp.Select, context: Context, queries: Queries) -> Query:
+    names = [name for name, _ in queries.facts.definition.columns]
     items = [item.unalias() for item in select.selects]
-    cases = [case for block in reader.blocks(select, context) for case in expanded(reader, block, items, context)]
+    cases = [case for block in queries.blocks(select, context) for case in expanded(queries, block, items, context)]
     blocks = tuple(block.named({"": dict(zip(names, columns, strict=True))}) for block, columns in cases)
-    types = [type_name for _, type_name in reader.definition.columns]
+    types = [type_name for _, type_name in queries.facts.definition.columns]
     shown = [cast_to(item, kind) for item, kind in zip(items, types, strict=True)]
-    return replace(_rows(blocks, reader, True), text=_text(select, shown))
+    return replace(_rows(blocks, queries.facts, True), text=_text(select, shown))
 
 
 def _text(select: exp.Select, items: Sequence[exp.Expr]) -> str:
@@ -156,7 +157,7 @@ def _text(select: exp.Select, items: Sequence[exp.Expr]) -> str:
     return render(result)
 
 
-def _arms(reader: Reader, query: exp.Expr, context: Context) -> list[Blocks]:
+def _arms(queries: Queries, query: exp.Expr, context: Context) -> list[Blocks]:
     """Flatten a tree of UNIONs whose top removes duplicates anyway; each of them gives its arms types of its own.
 
     An integer of 25 bits that is united with a real loses one of them, whatever both are united with then.
@@ -165,16 +166,16 @@ def _arms(reader: Reader, query: exp.Expr, context: Context) -> list[Blocks]:
     while isinstance(bare, exp.Subquery) and not bare.alias:
         bare = bare.this
     if not isinstance(bare, exp.Union) or any(bare.args.get(clause) for clause in ("limit", "offset", "with_")):
-        return [reader.derived(query, context)]
-    left, right = (_arms(reader, arm, context) for arm in (bare.this, bare.expression))
-    types = reader.types_of(union_of([left[0], right[0]]))
-    return [tuple(_typed(reader, block, types) for block in arm) for arm in (*left, *right)]
+        return [queries.derived(query, context)]
+    left, right = (_arms(queries, arm, context) for arm in (bare.this, bare.expression))
+    types = queries.facts.types_of(union_of([left[0], right[0]]))
+    return [tuple(_typed(queries.facts, block, types) for block in arm) for arm in (*left, *right)]
 
 
-def _typed(reader: Reader, block: Block, types: tuple[str, ...]) -> Block:
+def _typed(facts: Facts, block: Block, types: tuple[str, ...]) -> Block:
     """Cast the columns of a subquery that are of other types."""
     columns = block.names[""]
-    own = reader.types_of(project(replace(block, predicates=(), negated=False), tuple(columns.values())))
+    own = facts.types_of(project(replace(block, predicates=(), negated=False), tuple(columns.values())))
     cast = (
         column if base_of(mine) == base_of(wanted) else cast_to(column, wanted)
         for column, mine, wanted in zip(columns.values(), own, types, strict=True)
@@ -182,14 +183,14 @@ def _typed(reader: Reader, block: Block, types: tuple[str, ...]) -> Block:
     return block.named({"": dict(zip(columns, cast, strict=True))})
 
 
-def _rows(blocks: Blocks, reader: Reader, distinct: bool) -> Query:
-    definition = reader.definition
+def _rows(blocks: Blocks, facts: Facts, distinct: bool) -> Query:
+    definition = facts.definition
     prefix = "k" if distinct else "r"
     types = [type_name for _, type_name in definition.columns]
     columns = [list(block.names[""].values()) for block in blocks]
     if any(len(each) != len(types) for each in columns):
         raise NotDifferentiable("a set operation whose arms name a column twice")
-    found = reader.guarded(tuple((block, tuple(items)) for block, items in zip(blocks, columns, strict=True)))
+    found = guarded(facts, tuple((block, tuple(items)) for block, items in zip(blocks, columns, strict=True)))
     projects = tuple(
         project(block, tuple(cast_to(c, t) for c, t in zip(items, types, strict=True)), prefix)
         for block, items in found
@@ -205,27 +206,30 @@ def _rows(blocks: Blocks, reader: Reader, distinct: bool) -> Query:
     return Query(rows, names, Aggregate(rows, names, (), None, output, True, shown))
 
 
-def _recomputed(query: exp.Select, context: Context, reader: Reader) -> Query:
+def _recomputed(query: exp.Select, context: Context, queries: Queries) -> Query:
     """Read groups over one table of which calls take the rows as they are stored."""
-    refuse_sorted_input(reader.definition, "an aggregate without ORDER BY")
-    refuse_other_shapes(query, reader.definition.aggregates)
-    return _aggregate(query, context, reader, reader.definition.aggregates)
+    definition = queries.facts.definition
+    refuse_sorted_input(definition, "an aggregate without ORDER BY")
+    refuse_other_shapes(query, definition.aggregates)
+    return _aggregate(query, context, queries, definition.aggregates)
 
 
-def _aggregate(query: exp.Select, context: Context, reader: Reader, recomputed: frozenset[str] = frozenset()) -> Query:
+def _aggregate(
+    query: exp.Select, context: Context, queries: Queries, recomputed: frozenset[str] = frozenset()
+) -> Query:
     grouping = replace(Grouping.of(query), recomputed=recomputed)
-    columns = reader.definition.columns
+    columns = queries.facts.definition.columns
     lifted = [grouping.lift(item.unalias()) for item in query.selects]
     output = tuple((name, render(cast_to(e, kind))) for e, (name, kind) in zip(lifted, columns, strict=True))
     having = query.args.get("having")
     condition = render(grouping.lift(having.this)) if having else None
     keys, arguments = grouping.keys, grouping.arguments
-    blocks = reader.blocks(query, context)
+    blocks = queries.blocks(query, context)
     found = tuple((each, tuple(resolve(item, each.names) for item in (*keys, *arguments))) for each in blocks)
-    projects = tuple(_grouped(block, columns, len(keys)) for block, columns in reader.guarded(found))
+    projects = tuple(_grouped(block, columns, len(keys)) for block, columns in guarded(queries.facts, found))
     names = tuple(name for name, _ in projects[0].columns)
     rows = sum_of(projects)
-    kept = _kept(reader, grouping, rows, blocks)
+    kept = _kept(queries.facts, grouping, rows, blocks)
     for condition_above in [grouping.lift(having.this)] if having else []:
         keeps(condition_above, kept)
     flags = [keeps(each, kept) for each in lifted]
@@ -237,12 +241,12 @@ def _aggregate(query: exp.Select, context: Context, reader: Reader, recomputed: 
     return Query(rows, names, aggregate, text=_text(query, [*keys, *arguments]), kept=shows, placed=placed)
 
 
-def _kept(reader: Reader, grouping: Grouping, rows: Relation, blocks: Blocks) -> dict[tuple[str, str], str]:
+def _kept(facts: Facts, grouping: Grouping, rows: Relation, blocks: Blocks) -> dict[tuple[str, str], str]:
     """Find the keys and calls of the top's groups that show one of several equal values, with the types of these."""
     names = [f"k{i}" for i in range(len(grouping.keys))] + [f"a{i}" for i in range(len(grouping.arguments))]
     asked = (*grouping.keys, *grouping.arguments)
     flags = kept_columns((block, tuple(resolve(each, block.names) for each in asked)) for block in blocks)
-    loose = {name: sort for name, sort in zip(names, differing(reader, rows), strict=True) if sort}
+    loose = {name: sort for name, sort in zip(names, differing(facts, rows), strict=True) if sort}
     kept = {(GROUP, name): loose[name] for name in compress(names, flags) if name in loose}
     calls = root_kept(grouping.calls, kept, loose)
     return {(GROUP, name): kind for name, kind in {**loose, **calls}.items() if name in calls or name.startswith("k")}

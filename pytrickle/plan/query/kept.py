@@ -7,18 +7,15 @@ partitions of a window have in common below them, where the rows need not all lo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.relation import Derived, Function, Operation, Relation
 from pytrickle.plan.query.block import Block, is_marked
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.sql.dialect import render
 from pytrickle.plan.sql.types import base_of, has_one_text
-
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
 
 Kept = Mapping[tuple[str, str], str]
 Rows = Iterable[tuple[Block, tuple[exp.Expr, ...]]]
@@ -137,32 +134,30 @@ def moved_columns(rows: Rows) -> tuple[bool, ...]:
     return tuple(any(flags) for flags in zip(*found, strict=True))
 
 
-def differing(reader: Reader, node: Relation | Operation) -> tuple[str, ...]:
+def differing(facts: Facts, node: Relation | Operation) -> tuple[str, ...]:
     """Return for each column of a relation or of an operation its type, and its collation if it has one of its own.
 
     It is empty for a column whose equal values are the same text.
     """
-    types = reader.types_of(node)
+    types = facts.types_of(node)
     # A text without a collation of its own has the default one, which compares bytes.
-    collations = (None,) * len(types) if reader.definition.bytewise else reader.collations_of(node)
-    return tuple(_sort(reader, *each) for each in zip(types, collations, strict=True))
+    collations = (None,) * len(types) if facts.definition.bytewise else facts.collations_of(node)
+    return tuple(_sort(facts, *each) for each in zip(types, collations, strict=True))
 
 
-def _sort(reader: Reader, type_name: str, collation: str | None) -> str:
-    if not _may_differ(reader, type_name, collation):
+def _sort(facts: Facts, type_name: str, collation: str | None) -> str:
+    if not _may_differ(facts, type_name, collation):
         return ""
     return f"{type_name} COLLATE {collation}".replace('"', "") if collation else type_name
 
 
-def _may_differ(reader: Reader, type_name: str, collation: str | None) -> bool:
+def _may_differ(facts: Facts, type_name: str, collation: str | None) -> bool:
     element = type_name.rstrip("[]")
     if has_one_text(element):
         return collation is not None
-    if not reader.definition.bytewise or base_of(element) in LOOSE:
+    if not facts.definition.bytewise or base_of(element) in LOOSE:
         return True
-    if element not in reader.known_texts:
-        reader.known_texts[element] = reader.probe.has_one_text(element)
-    return not reader.known_texts[element]
+    return not facts.has_one_text(element)
 
 
 def _columns(node: exp.Expr) -> frozenset[tuple[str, str]]:

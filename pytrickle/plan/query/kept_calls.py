@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import compress
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.relation import Call, Derived
 from pytrickle.plan.query.above_grouping import function_name
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.kept import Kept, differing, keeps, kept_columns
 from pytrickle.plan.query.operation import ROW, Rows
-
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
 
 CHOOSING = frozenset({"min", "max", "mode", "percentile_disc", "percentile_cont", "range_agg", "range_intersect_agg"})
 PASSING = frozenset({"sum", "array_agg", "lag", "lead", "first_value", "last_value", "nth_value"}) | CHOOSING
@@ -29,16 +26,16 @@ DIVIDING = frozenset({"avg", "stddev", "stddev_pop", "stddev_samp", "variance", 
 MODIFIERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 
 
-def keeping(reader: Reader, leaf: Derived, rows: Rows, calls: Mapping[str, exp.Expr]) -> Derived:
+def keeping(facts: Facts, leaf: Derived, rows: Rows, calls: Mapping[str, exp.Expr]) -> Derived:
     """Tell an operation which of its calls, columns over its arguments, show one of several equal values."""
     operation = leaf.operation
-    sorts = dict(zip(operation.arguments, differing(reader, operation.input), strict=True))
+    sorts = dict(zip(operation.arguments, differing(facts, operation.input), strict=True))
     loose = {name: sort for name, sort in sorts.items() if sort}
     kept = {(ROW, name): sorts[name] for name in compress(operation.arguments, kept_columns(rows)) if name in loose}
     found = frozenset(name for name, call in calls.items() if shows_one(call, kept, loose))
     if not found:
         return leaf
-    results = zip(operation.columns, differing(reader, operation), strict=True)
+    results = zip(operation.columns, differing(facts, operation), strict=True)
     shown = frozenset(each for each in results if each[0] in found and each[1])
     return replace(leaf, operation=replace(operation, kept=operation.kept | shown))
 

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.query.above_grouping import GROUP, WINDOW, AboveGrouping, AboveWindows, function_name
 from pytrickle.plan.query.block import Block, project, sum_of
+from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.decorrelate import Decorrelated, loosen_by_asking
+from pytrickle.plan.query.derive import derive
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.grouping_sets import Keys
 from pytrickle.plan.query.inner_order import refuse_sorted_input, takes_rows_as_they_come
 from pytrickle.plan.query.kept_calls import keeping
 from pytrickle.plan.query.null_padding import nulls_of
-from pytrickle.plan.query.operation import ROW, Form, Rows, columns_of, derive, text
+from pytrickle.plan.query.operation import ROW, Form, Rows, columns_of, text
 from pytrickle.plan.query.scope import Names, resolve, single_source
 from pytrickle.plan.query.tie_breaking import settle_call, settle_window, sort_of
-
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
-    from pytrickle.plan.query.subquery import Context
 
 Blocks = tuple[Block, ...]
 FLOATING = frozenset({"real", "double precision"})
@@ -29,20 +27,20 @@ ROUNDING = ("sum", "avg", "stddev", "var", "corr", "covar", "regr")
 
 
 def grouped(
-    reader: Reader, lift: AboveGrouping, sets: Sequence[Keys], blocks: Blocks, context: Context
+    facts: Facts, lift: AboveGrouping, sets: Sequence[Keys], blocks: Blocks, context: Context
 ) -> tuple[Block, ...]:
     """Build the groups of blocks for each grouping set, one block each; all have the same names.
 
     What ties them to the rows around becomes further keys, which the blocks' conditions equate with the outer sides.
     """
-    loose = loosen_by_asking(reader, context.asking, blocks, "an aggregate")
+    loose = loosen_by_asking(facts, context.asking, blocks, "an aggregate")
     if loose[0].pairs and not all(sets):
         raise NotDifferentiable("an aggregate without GROUP BY that is tied to the rows around it")
-    nulls = dict(zip(lift.keys, _nulls(reader, lift.keys, blocks, context.outer), strict=True)) if len(sets) > 1 else {}
+    nulls = dict(zip(lift.keys, _nulls(facts, lift.keys, blocks, context.outer), strict=True)) if len(sets) > 1 else {}
     result = []
     for keys in sets:
         own = tuple(lift.keys) if len(sets) == 1 else keys
-        block, columns = group(reader, lift, own, loose, context.outer)
+        block, columns = group(facts, lift, own, loose, context.outer)
         at = {key: columns[f"k{i}"] for i, key in enumerate(own)}
         shown = {f"k{i}": at[key] if key in at else nulls[key] for i, key in enumerate(lift.keys)}
         shown |= {name: column for name, column in columns.items() if name.startswith("c")}
@@ -51,7 +49,7 @@ def grouped(
 
 
 def group(
-    reader: Reader, lift: AboveGrouping, own: Keys, loose: tuple[Decorrelated, ...], outer: Names
+    facts: Facts, lift: AboveGrouping, own: Keys, loose: tuple[Decorrelated, ...], outer: Names
 ) -> tuple[Block, dict[str, exp.Expr]]:
     """Build the groups by some keys, and return them with their columns: k<i>, then the ties', and c<i>."""
     keys = tuple(f"k{i}" for i in range(len(own) + len(loose[0].pairs)))
@@ -66,18 +64,18 @@ def group(
     # Without keys there is one group, even over no rows, and even where no call asks for it.
     tail = f"AS {ROW} GROUP BY {', '.join(listed) or '()'}"
     form = Form("aggregate", head, tail, columns, tied=settled != taken, chosen=keys)
-    leaf = derive(reader, rows, arguments, keys, form)
-    leaf = keeping(reader, leaf, rows, {f"c{i}": call for i, call in enumerate(taken)})
-    _refuse_rounding(lift.calls.values(), reader.types_of(leaf.operation)[len(keys) :][: len(calls)])
+    leaf = derive(facts, rows, arguments, keys, form)
+    leaf = keeping(facts, leaf, rows, {f"c{i}": call for i, call in enumerate(taken)})
+    _refuse_rounding(lift.calls.values(), facts.types_of(leaf.operation)[len(keys) :][: len(calls)])
     return Block((leaf,), loose[0].ties(leaf.alias, len(own)), {}), columns_of(leaf)
 
 
-def _nulls(reader: Reader, keys: list[exp.Expr], blocks: Blocks, outer: Names) -> tuple[exp.Expr, ...]:
+def _nulls(facts: Facts, keys: list[exp.Expr], blocks: Blocks, outer: Names) -> tuple[exp.Expr, ...]:
     rows = (project(block, tuple(resolve(key, block.names, outer) for key in keys)) for block in blocks)
-    return nulls_of(reader, sum_of(tuple(rows))) if keys else ()
+    return nulls_of(facts, sum_of(tuple(rows))) if keys else ()
 
 
-def window(reader: Reader, lift: AboveWindows, blocks: Blocks, outer: Names) -> Block:
+def window(facts: Facts, lift: AboveWindows, blocks: Blocks, outer: Names) -> Block:
     """Add window functions to the rows of blocks; names are WINDOW's a<i> and w<i>."""
     parts = lift.common_keys()
     ordering = tuple(text(each) for each in _orders(lift))
@@ -89,7 +87,7 @@ def window(reader: Reader, lift: AboveWindows, blocks: Blocks, outer: Names) -> 
     )
     refuse_ties(rows, "a window function")
     if any(map(takes_rows_as_they_come, lift.windows.values())):
-        refuse_sorted_input(reader.definition, "a window without ORDER BY")
+        refuse_sorted_input(facts.definition, "a window without ORDER BY")
     sorted_once = len(set(map(sort_of, lift.windows.values()))) == 1
     settled = [settle_window(lift.arguments.take(each), arguments, sorted_once) for each in lift.windows.values()]
     functions = [f"{text(each)} AS w{i}" for i, each in enumerate(settled)]
@@ -99,11 +97,11 @@ def window(reader: Reader, lift: AboveWindows, blocks: Blocks, outer: Names) -> 
     entries = tuple(key.name for key in map(lift.arguments.take, parts) if isinstance(key, exp.Column))
     moved = tuple(column.name for part in map(lift.arguments.take, parts) for column in part.find_all(exp.Column))
     form = Form("window", head, f"AS {ROW}", columns, True, ordering, entries, moved=moved)
-    leaf = derive(reader, rows, arguments, keys, form)
+    leaf = derive(facts, rows, arguments, keys, form)
     taken = (lift.arguments.take(each) for each in lift.windows.values())
-    leaf = keeping(reader, leaf, rows, {f"w{i}": each for i, each in enumerate(taken)})
+    leaf = keeping(facts, leaf, rows, {f"w{i}": each for i, each in enumerate(taken)})
     functions_alone = [each.this for each in lift.windows.values()]
-    _refuse_rounding(functions_alone, reader.types_of(leaf.operation)[len(listed) :])
+    _refuse_rounding(functions_alone, facts.types_of(leaf.operation)[len(listed) :])
     return Block((leaf,), (), {WINDOW: columns_of(leaf)})
 
 

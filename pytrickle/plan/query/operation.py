@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from pytrickle.plan.algebra.relation import Derived, Join, Operation, Project
 from pytrickle.plan.query.block import Block, own_column, project, sum_of, to_expr
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.kept import differing, kept_columns, moved_columns
 from pytrickle.plan.query.mixed_equality import refuse_unfit_keys
 from pytrickle.plan.query.scope import Names, column_name, resolve
-
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
 
 Rows = tuple[tuple[Block, tuple[exp.Expr, ...]], ...]
 Hidden = frozenset[tuple[str, str]]
@@ -74,30 +71,18 @@ class Arguments:
         return tuple(resolve(column, names, outer) for column in self.columns.values())
 
 
-def distinct(reader: Reader, rows: Rows, name: str = "distinct") -> Derived:
-    """Build the distinct rows of blocks; columns k<i>."""
-    keys = tuple(f"k{i}" for i in range(len(rows[0][1])))
-    listed = ", ".join(f"{ROW}.{key}" for key in keys)
-    # Indicators and what is asked for tell equal values apart where anything may show that.
-    chosen = keys if name == "distinct" else ()
-    form = Form(name, f"SELECT DISTINCT {listed} FROM", f"AS {ROW}", keys, chosen=chosen)
-    return derive(reader, rows, keys, keys, form)
+def derive_unguarded(
+    facts: Facts, rows: Rows, arguments: tuple[str, ...], keys: tuple[str, ...], form: Form
+) -> Derived:
+    """Build an operation over blocks, each projected to the same arguments, under a fresh alias.
 
-
-def exists(reader: Reader, blocks: tuple[Block, ...]) -> Derived:
-    """Build one row without content if the blocks have any."""
-    form = Form("exists", "SELECT 1 AS one FROM", f"AS {ROW} LIMIT 1", ("one",))
-    return derive(reader, tuple((block, ()) for block in blocks), (), (), form)
-
-
-def derive(reader: Reader, rows: Rows, arguments: tuple[str, ...], keys: tuple[str, ...], form: Form) -> Derived:
-    """Build an operation over blocks, each projected to the same arguments, under a fresh alias."""
-    rows = reader.guarded(rows)
+    For expressions that may fail see `derive`.
+    """
     projects = tuple(_renamed(project(block, columns), arguments) for block, columns in rows)
     relation = sum_of(projects)
-    exact = reader.is_exact(relation)
-    input_types = dict(zip(arguments, reader.types_of(relation), strict=True))
-    refuse_unfit_keys(reader, (input_types[key] for key in keys))
+    exact = facts.is_exact(relation)
+    input_types = dict(zip(arguments, facts.types_of(relation), strict=True))
+    refuse_unfit_keys(facts, (input_types[key] for key in keys))
     operation = Operation(
         form.name,
         relation,
@@ -109,18 +94,18 @@ def derive(reader: Reader, rows: Rows, arguments: tuple[str, ...], keys: tuple[s
         exact,
         form.ordered or not (exact or form.name == "exists" or form.linear),
         form.ordering,
-        nullable=not _never_null(reader, rows, arguments, keys),
+        nullable=not _never_null(facts, rows, arguments, keys),
         entries=form.entries or tuple(key for key in keys if key in form.columns),
         tied=form.tied,
         linear=form.linear,
         netted=form.netted,
     )
-    settled, types = reader.is_exact(operation), reader.types_of(operation)
-    kept, moved = _hiding(reader, rows, operation, form)
-    return Derived(reader.alias(), replace(operation, settled=settled, types=types, kept=kept, moved=moved))
+    settled, types = facts.is_exact(operation), facts.types_of(operation)
+    kept, moved = _hiding(facts, rows, operation, form)
+    return Derived(facts.alias(), replace(operation, settled=settled, types=types, kept=kept, moved=moved))
 
 
-def _hiding(reader: Reader, rows: Rows, operation: Operation, form: Form) -> tuple[Hidden, Hidden]:
+def _hiding(facts: Facts, rows: Rows, operation: Operation, form: Form) -> tuple[Hidden, Hidden]:
     """Find the columns that hold one of several equal values, and those on which conditions reach below."""
     kept = frozenset(compress(operation.arguments, kept_columns(rows))) | frozenset(form.chosen)
     moved = frozenset(form.moved)
@@ -128,7 +113,7 @@ def _hiding(reader: Reader, rows: Rows, operation: Operation, form: Form) -> tup
         moved |= frozenset(compress(operation.arguments, moved_columns(rows)))
     if not (kept | moved) & frozenset(operation.columns):
         return frozenset(), frozenset()
-    sorts = [each for each in zip(operation.columns, differing(reader, operation), strict=True) if each[1]]
+    sorts = [each for each in zip(operation.columns, differing(facts, operation), strict=True) if each[1]]
     return frozenset(each for each in sorts if each[0] in kept), frozenset(each for each in sorts if each[0] in moved)
 
 
@@ -142,9 +127,9 @@ def _renamed(block: Project, names: tuple[str, ...]) -> Project:
     return Project(block.input, tuple((name, expr) for name, (_, expr) in zip(names, block.columns, strict=True)))
 
 
-def _never_null(reader: Reader, rows: Rows, arguments: tuple[str, ...], keys: tuple[str, ...]) -> bool:
+def _never_null(facts: Facts, rows: Rows, arguments: tuple[str, ...], keys: tuple[str, ...]) -> bool:
     positions = [arguments.index(key) for key in keys]
-    return all(reader.never_null(columns[i], block) for block, columns in rows for i in positions)
+    return all(facts.never_null(columns[i], block) for block, columns in rows for i in positions)
 
 
 def text(expression: exp.Expr) -> str:

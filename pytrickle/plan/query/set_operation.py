@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -11,14 +10,13 @@ from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.postgres.consolidate import image
 from pytrickle.plan.query.block import Block, own_column
 from pytrickle.plan.query.decorrelate import Decorrelated
+from pytrickle.plan.query.derive import derive
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.inner_order import refuse_sorted_input
 from pytrickle.plan.query.nested_grouping import refuse_ties
-from pytrickle.plan.query.operation import ROW, Form, Rows, columns_of, derive, text
+from pytrickle.plan.query.operation import ROW, Form, Rows, columns_of, text
 from pytrickle.plan.query.scope import Names, resolve
 from pytrickle.plan.sql.dialect import render
-
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
 
 Blocks = tuple[Block, ...]
 
@@ -65,14 +63,14 @@ def is_all(node: exp.Expr) -> bool:
 Items = list[tuple[str, exp.Expr]]
 
 
-def distinct_on(reader: Reader, blocks: Blocks, items: Items, select: exp.Select, outer: Names) -> Block:
+def distinct_on(facts: Facts, blocks: Blocks, items: Items, select: exp.Select, outer: Names) -> Block:
     """Keep the first row, in the query's order, for every value of the ON expressions."""
     on = select.args["distinct"].args["on"].unnest()
     keys = list(on.expressions) if isinstance(on, exp.Tuple) else [on]
     order = select.args.get("order")
     orders: list[exp.Expr] = list(order.expressions) if order else []
     if not orders:
-        refuse_sorted_input(reader.definition, "DISTINCT ON without ORDER BY")
+        refuse_sorted_input(facts.definition, "DISTINCT ON without ORDER BY")
     names = tuple([f"k{i}" for i in range(len(keys))])
     sorts = tuple(f"o{i}" for i in range(len(orders)))
     shown = tuple(f"a{i}" for i in range(len(items)))
@@ -88,7 +86,7 @@ def distinct_on(reader: Reader, blocks: Blocks, items: Items, select: exp.Select
     head = f"{first}{', '.join(f'{ROW}.{name}' for name in shown)} FROM"
     entries = tuple(f"a{i}" for i, (_, item) in enumerate(items) if item in keys)
     form = Form("distinct on", head, tail, shown, entries=entries, tied=True, moved=entries)
-    leaf = derive(reader, rows, arguments, names, form)
+    leaf = derive(facts, rows, arguments, names, form)
     columns = columns_of(leaf)
     return Block((leaf,), (), {"": {name: columns[f"a{i}"] for i, (name, _) in enumerate(items)}})
 
@@ -97,7 +95,7 @@ VALUE = "\x00value"
 COUNTS = tuple(f"count(*) FILTER (WHERE {ROW}.side = {side})" for side in (0, 1))
 
 
-def set_operation(reader: Reader, query: exp.SetOperation, arms: tuple[Rows, Rows], names: tuple[str, ...]) -> Block:
+def set_operation(facts: Facts, query: exp.SetOperation, arms: tuple[Rows, Rows], names: tuple[str, ...]) -> Block:
     """Combine the arms of UNION, INTERSECT or EXCEPT by how often each has a row."""
     keys = tuple(f"k{i}" for i in range(len(names)))
     rows: Rows = tuple(
@@ -121,12 +119,12 @@ def set_operation(reader: Reader, query: exp.SetOperation, arms: tuple[Rows, Row
         case _:
             raise NotDifferentiable(query.key.upper())
     name = query.key if query.args.get("distinct") else f"{query.key} all"
-    leaf = derive(reader, rows, (*keys, "side"), keys, Form(name, head, tail, keys, chosen=keys))
+    leaf = derive(facts, rows, (*keys, "side"), keys, Form(name, head, tail, keys, chosen=keys))
     columns = columns_of(leaf)
     return Block((leaf,), (), {"": dict(zip(names, (columns[key] for key in keys), strict=True))})
 
 
-def single(reader: Reader, loose: tuple[Decorrelated, ...]) -> tuple[Block, exp.Expr]:
+def single(facts: Facts, loose: tuple[Decorrelated, ...]) -> tuple[Block, exp.Expr]:
     """Build the one row of a scalar subquery for every key; more than one is an error where the value is used.
 
     Return the block to join, and the value.
@@ -142,14 +140,14 @@ def single(reader: Reader, loose: tuple[Decorrelated, ...]) -> tuple[Block, exp.
     arguments = (*keys, "v")
     head = f"SELECT {on}{', '.join([*listed, f'{ROW}.v', f'count(*) OVER ({partition}) AS n'])} FROM"
     tail = f"AS {ROW} ORDER BY {', '.join([*listed, image(arguments)])}{'' if keys else ' LIMIT 1'}"
-    leaf = derive(reader, rows, arguments, keys, Form("scalar", head, tail, (*keys, "v", "n")))
+    leaf = derive(facts, rows, arguments, keys, Form("scalar", head, tail, (*keys, "v", "n")))
     checked = exp.Anonymous(this="only_one", expressions=[own_column(leaf.alias, "v"), own_column(leaf.alias, "n")])
     called = exp.Dot(this=exp.to_identifier("pgtrickle"), expression=checked)
     return Block((leaf,), loose[0].ties(leaf.alias), {}), called
 
 
 def first_rows(
-    reader: Reader, loose: tuple[Decorrelated, ...], items: Items, orders: list[exp.Expr], bounds: Bounds
+    facts: Facts, loose: tuple[Decorrelated, ...], items: Items, orders: list[exp.Expr], bounds: Bounds
 ) -> Block:
     """Keep the first rows for every key that ties them to the rows around; `items` begin with what sorts them."""
     keys = tuple(f"k{i}" for i in range(len(loose[0].pairs)))
@@ -170,7 +168,7 @@ def first_rows(
     head = f"SELECT {', '.join(f'e.{name}' for name in columns)} FROM (SELECT {ROW}.*, {number} FROM"
     last = f" AND e.pgt_place <= {bounds.offset + bounds.limit}" if bounds.limit is not None else ""
     tail = f"AS {ROW}) AS e WHERE e.pgt_place > {bounds.offset}{last}"
-    leaf = derive(reader, rows, arguments, keys, Form("limit", head, tail, columns, tied=True))
+    leaf = derive(facts, rows, arguments, keys, Form("limit", head, tail, columns, tied=True))
     found = columns_of(leaf)
     names = {name: found[f"a{i}"] for i, (name, _) in enumerate(items[len(orders) :])}
     return Block((leaf,), loose[0].ties(leaf.alias), {"": names})

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.relation import Derived, Equality, Expr, Function, Leaf, Operation, Project, Scan, leaves
-from pytrickle.plan.placement import TEXTUAL
+from pytrickle.plan.missing_index import TEXTUAL
 from pytrickle.plan.sql.dialect import quote
 from pytrickle.plan.sql.types import base_of
 

@@ -187,9 +187,9 @@ class Fixpoint:
         delta_rows = sum(window.delta_rows for window in taken_in.values())
         if not (self.anew or delta_rows):
             return None
-        plan = plan_member(table, turn.shape, windows, self.anew)
+        plan = plan_member(turn.member, turn.shape, windows, self.anew)
         reason = table.decision.explained(f"{plan.reason}, a fixed point after {rounds} round{'s' * (rounds > 1)}")
-        return replace(plan, reason=reason, shape=turn.member.shape, windows=tuple(taken_in.values()))
+        return replace(plan.because(reason), windows=tuple(taken_in.values()))
 
     def _write(self, turn: Turn, computation: Computation) -> Done:
         connection = self.inside.connection

@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 
 import psycopg
 
-from pytrickle.apply.rows import Storage
 from pytrickle.apply.staged_rows import create_like, index_lookups, run, trusted
 from pytrickle.catalog.definition import Source
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.cycle.growth import Growth
 from pytrickle.plan.postgres.aggregate_state import row_hash
 from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.stored_rows import Storage
 from pytrickle.plan.sql.dialect import quote
 
 
@@ -29,7 +29,9 @@ class Grown:
     @classmethod
     def create(cls, connection: psycopg.Connection, shape: Analysis, indexed: frozenset[str], beside: bool) -> "Grown":
         """Create the empty tables; `indexed` are columns by which queries look rows up."""
-        grown = cls(shape.definition.pgt_id, Storage.of(shape), beside, shape.grouped is not None)
+        grown = cls(
+            shape.definition.pgt_id, Storage.of(shape.definition, shape.hashed), beside, shape.grouped is not None
+        )
         columns, stored = grown.storage.column_list(), grown.storage.table
         create_like(connection, grown._step, f"SELECT {columns}, CAST(NULL AS bigint) AS {WEIGHT} FROM {stored}")
         numbered = f"CAST(NULL AS bigint) AS {WEIGHT}, CAST(NULL AS xid8) AS pgt_xid, CAST(NULL AS bigint) AS pgt_pos"

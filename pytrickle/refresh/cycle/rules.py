@@ -1,13 +1,11 @@
 """Cycles of stream tables: whether one may be refreshed at all, and whether from what it shows or from nothing."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import psycopg
 from psycopg import sql
 
-from pytrickle.apply.aggregate_state import state_table
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.stream_table import StreamTable
@@ -15,10 +13,13 @@ from pytrickle.database import Snapshot, translate_errors
 from pytrickle.errors import QueryRefused
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.analysis import Analysis
+from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.cycle.monotone import endless, obstacle
+from pytrickle.plan.placement import WITHIN, Way, delta_way
+from pytrickle.plan.planning import Task, plan_differential, plan_initial
 from pytrickle.plan.postgres.buffer import condition
 from pytrickle.plan.postgres.consolidate import WEIGHT
-from pytrickle.plan.refresh_plan import Action, RefreshPlan, plan_differential, plan_initial
+from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.planner import Planner, needs_refresh
 
 MONOTONE_HINT = (
@@ -76,12 +77,17 @@ def outlook(planner: Planner, snapshot: Snapshot, pgt_id: int) -> Outlook | None
     return Outlook(row[0], limit, quiet, None if refused else why_anew(reading, members), refused)
 
 
-def plan_member(table: StreamTable, shape: Analysis, windows: dict[int, ChangeRange], anew: str | None) -> RefreshPlan:
-    """Plan the refresh of a member over what the cycle came to, always by PostgreSQL within the transaction."""
+def plan_member(member: Member, read: Analysis, windows: dict[int, ChangeRange], anew: str | None) -> RefreshPlan:
+    """Plan the refresh of a member over what the cycle came to, always by PostgreSQL within the transaction.
+
+    `read` has its query, over what stands in for the members.
+    """
+    table = member.table
+    task = Task(read, windows, WITHIN, table.window_end, member.shape)
     if anew is None:
-        return plan_differential(shape, windows, sys.maxsize, state_table(table.pgt_id))
+        return plan_differential(task, delta_way(task.delta_rows))
     action = Action.REINITIALIZE if table.populated and table.reinitialize_reason else Action.FULL
-    return plan_initial(shape, windows, action, anew)
+    return plan_initial(task, Way(action, anew))
 
 
 def check_monotone(planner: Planner, connection: psycopg.Connection, pgt_id: int) -> None:

@@ -1,0 +1,143 @@
+"""How computed rows get into a stream table, as data: the SQL of the write transaction, written before it begins."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+# The temporary tables of the write transaction.
+CHANGES = "pgt_changes"
+CONTENT = "pgt_content"
+INPUT = "pgt_input"
+INCREMENTS = "pgt_increments"
+KEYED = "pgt_keyed"
+BEFORE = "pgt_before"
+AFTER = "pgt_after"
+
+
+class Action(StrEnum):
+    """What a refresh did."""
+
+    NO_DATA = "NO_DATA"
+    DIFFERENTIAL = "DIFFERENTIAL"
+    FULL = "FULL"
+    REINITIALIZE = "REINITIALIZE"
+    SKIP = "SKIP"
+    FAILED = "FAILED"
+
+
+class Stage(StrEnum):
+    """What the staged rows are.
+
+    CHANGES are weighted rows of the stream table, CONTENT its whole new content, INPUT weighted rows below the
+    aggregate, INCREMENTS the groups' increments, and STATE the whole new aggregate state.
+    """
+
+    CHANGES = "changes"
+    CONTENT = "content"
+    INPUT = "input"
+    INCREMENTS = "increments"
+    STATE = "state"
+
+    @property
+    def whole(self) -> bool:
+        """Whether the staged rows replace everything."""
+        return self in {Stage.CONTENT, Stage.STATE}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A table of a stream table's rows, and the statements that apply the staged changes to it.
+
+    `layout` is a query with the columns of the changes, `count_deleted` counts the rows that they delete, `has_rows`
+    asks whether there are any, and `indexes` are created once the table holds its first rows.
+    """
+
+    name: str
+    table: str
+    layout: str
+    has_rows: str
+    count_deleted: str
+    delete: str
+    insert: str
+    indexes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Statements that stage what turns the stored rows into others: what differs, or all where nothing is stored."""
+
+    stage_differences: str
+    stage_all: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatePlan:
+    """The aggregate state: how it is created, how staged increments are merged into it, and what groups then show.
+
+    `layout` and `input_layout` are queries for the columns of the state and of the rows below the aggregate, where the
+    stage needs them, `touched` for the rows of the touched groups. `take_recomputed` writes the values of groups that
+    were computed anew, if any are; `delete_empty` is None for the one group that is there even without rows.
+    """
+
+    table: str
+    insert_new: str
+    merge: str
+    take_recomputed: str | None
+    count_negative: str
+    delete_empty: str | None
+    touched: str
+    stage_differences: str
+    layout: str = ""
+    indexes: tuple[str, ...] = ()
+    input_layout: str = ""
+    fill_increments: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The hidden table that is maintained in place of the stream table, which shows a part of it.
+
+    `stage_shown` stages the difference between the first rows, which LIMIT shows, and those shown so far.
+    """
+
+    table: str
+    layout: str
+    index: str | None
+    stage_shown: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPlan:
+    """Output mode append: statements with the parameters `before`, `through` and `since`.
+
+    Windows to `before` were closed earlier, those to `through` are now; those to `since` were emitted by a query that
+    the stream table had before. `withhold` take what is late out of staged changes, `record_missed` writes how closed
+    windows differ from what was computed anew, `record_missed_since` does so for those after `since`, and
+    `forget_closed` takes them out of that. `close` moves rows to the stream table, `close_state` drops their state.
+    """
+
+    withhold: tuple[str, ...]
+    record_missed: str
+    record_missed_since: str
+    forget_closed: str
+    close: str
+    close_state: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyPlan:
+    """What the write transaction does with the staged rows of one refresh.
+
+    `target` is the table that the changes are applied to: the stream table, or its body. `names` maps staged columns to
+    those of the table of changes; others keep theirs. `discard` drops what does not follow this refresh.
+    """
+
+    stage: Stage
+    target: Target
+    shown: Target
+    names: tuple[tuple[str, str], ...] = ()
+    content_layout: str = ""
+    replacement: Replacement | None = None
+    state: StatePlan | None = None
+    body: Body | None = None
+    windows: WindowPlan | None = None
+    discard: str | None = None

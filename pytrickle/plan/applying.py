@@ -1,0 +1,121 @@
+"""How the rows that a refresh stages are applied: the SQL of the write transaction, written for an analysed query."""
+
+from dataclasses import dataclass
+
+from pytrickle.plan.algebra.delta import at
+from pytrickle.plan.algebra.relation import Top, Version
+from pytrickle.plan.analysis import Analysis
+from pytrickle.plan.append_mode import EventWindows, end_key
+from pytrickle.plan.apply_plan import CONTENT, ApplyPlan, Body, Stage, StatePlan
+from pytrickle.plan.postgres.compile import compile_rows
+from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.merge_state import MergeState, state_table
+from pytrickle.plan.postgres.stored_rows import Storage, body_table
+from pytrickle.plan.query.first_rows import shown_rows
+from pytrickle.plan.sql.dialect import quote
+from pytrickle.plan.sql.types import is_short
+
+
+@dataclass(frozen=True, slots=True)
+class Applying:
+    """Writes the apply plan of one refresh.
+
+    With `top` the staged rows are of the body that LIMIT shows the first rows of, with `window_end` a row is shown once
+    the window that this column ends is closed. `weighted` says that content comes with weights, `keyed` that some
+    groups are computed anew.
+    """
+
+    shape: Analysis
+    stage: Stage
+    weighted: bool
+    keyed: bool
+    top: Top | None = None
+    window_end: str | None = None
+
+    def plan(self) -> ApplyPlan:
+        """Write it."""
+        pgt_id, key = self._pgt_id, self.shape.key
+        after = self._after()
+        return ApplyPlan(
+            self.stage,
+            self._storage.target(pgt_id, key),
+            self._shown.target(pgt_id, key),
+            tuple((f"r{i}", name) for i, (name, _) in enumerate(self.shape.definition.columns)),
+            self._content_layout(),
+            self._storage.replacement(after) if self.stage.whole else None,
+            self._state(),
+            self._body(),
+            EventWindows(self.shape, self.window_end, self.stage).plan(self.keyed, after) if self.window_end else None,
+            None if self.shape.query else f"DROP TABLE IF EXISTS {state_table(pgt_id)}, {body_table(pgt_id)}",
+        )
+
+    def staging(self) -> str:
+        """Write a query with the columns of the staged rows, under their staged names."""
+        if self.shape.grouped is not None and self.stage is Stage.INPUT:
+            return input_layout(self.shape)
+        if self.shape.grouped is not None and self.stage in {Stage.STATE, Stage.INCREMENTS}:
+            return MergeState(self.shape.grouped, self._pgt_id).staged(input_layout(self.shape))
+        definition = self.shape.definition
+        items = [f"{quote(name)} AS r{i}" for i, (name, _) in enumerate(definition.columns)]
+        items += [f"CAST(NULL AS bigint) AS {WEIGHT}"] if self.weighted else []
+        return f"SELECT {', '.join(items)} FROM {quote(definition.schema)}.{quote(definition.name)}"
+
+    @property
+    def _pgt_id(self) -> int:
+        return self.shape.definition.pgt_id
+
+    @property
+    def _shown(self) -> Storage:
+        return Storage.of(self.shape.definition, self.shape.hashed)
+
+    @property
+    def _storage(self) -> Storage:
+        table = body_table(self._pgt_id) if self.top or self.window_end else None
+        return Storage.of(self.shape.definition, self.shape.hashed, table)
+
+    def _after(self) -> str:
+        """Write the query for all rows that were computed anew, over the staged content or the new aggregate state."""
+        if self.shape.grouped is not None and self.stage is Stage.STATE:
+            return self.shape.grouped.final(state_table(self._pgt_id))
+        repeated = f", generate_series(1, {WEIGHT}) AS e (pgt_n)" if self.weighted else ""
+        return f"SELECT {self._storage.column_list()} FROM pg_temp.{CONTENT}{repeated}"
+
+    def _content_layout(self) -> str:
+        if self.stage is not Stage.CONTENT:
+            return ""
+        storage = self._storage
+        layout = storage.weighted("CAST(NULL AS bigint)") if self.weighted else storage.column_list()
+        return f"SELECT {layout} FROM {storage.table}"
+
+    def _state(self) -> StatePlan | None:
+        grouped = self.shape.grouped
+        if self.stage in {Stage.CHANGES, Stage.CONTENT}:
+            return None
+        if grouped is None:
+            raise TypeError(f"a plan without an aggregate stages no {self.stage}")
+        merge = MergeState(grouped, self._pgt_id)
+        plan = merge.plan(self._storage, self.keyed)
+        if self.stage is Stage.INPUT:
+            return merge.from_input(plan, input_layout(self.shape))
+        end = end_key(self.shape, self.window_end) if self.window_end else None
+        return merge.created(plan, input_layout(self.shape), end) if self.stage is Stage.STATE else plan
+
+    def _body(self) -> Body | None:
+        if not (self.top or self.window_end):
+            return None
+        shown, body = self._shown, self._storage.table
+        layout, first = f"SELECT {shown.column_list()} FROM {shown.table}", None
+        columns: tuple[str, ...] = (quote(self.window_end),) if self.window_end else ()
+        if self.top:
+            short = all(is_short(type_name) for _, type_name in self.shape.definition.columns)
+            columns = self.top.indexed if short else ()
+            first = shown.stage(shown.difference(shown_rows(self.top, body, shown.columns), layout))
+        index = f"CREATE INDEX ON {body} ({', '.join(columns)})" if columns else None
+        return Body(body, layout, index, first)
+
+
+def input_layout(shape: Analysis) -> str:
+    """Compile the rows below the aggregate at the current state, for their column types."""
+    if shape.query is None:
+        raise TypeError("the stream table has no differential plan")
+    return compile_rows(at(shape.query.rows, Version.CURRENT), shape.definition)

@@ -1,0 +1,144 @@
+"""What keeps a delta from reaching a source by index lookups, and the statement that would help."""
+
+from dataclasses import dataclass, replace
+
+from pytrickle.catalog.definition import Definition, Source
+from pytrickle.plan.algebra.delta import at, blocks_of, differentiate
+from pytrickle.plan.algebra.relation import (
+    Function,
+    Join,
+    Leaf,
+    Operation,
+    Project,
+    Relation,
+    Scan,
+    UnionAll,
+    Version,
+    leaves,
+    operations,
+    relids,
+)
+from pytrickle.plan.postgres.from_item import table_name
+from pytrickle.plan.sql.dialect import quote
+
+TEXTUAL = frozenset({"text", "varchar"})
+
+
+@dataclass(frozen=True, slots=True)
+class MissingIndex:
+    """A join column through which a delta cannot reach a source without reading all of it."""
+
+    table: str
+    column: str
+
+    @property
+    def statement(self) -> str:
+        """The statement that creates the index."""
+        return f"CREATE INDEX ON {self.table} ({quote(self.column)})"
+
+
+def buffers_suffice(parts: tuple[Relation, ...]) -> bool:
+    """Whether the unfolded parts of a delta read nothing but buffered changes."""
+    found = (leaf for part in parts for block in blocks_of(part) for leaf in leaves(block))
+    return all(isinstance(leaf, Scan) and not _is_table(leaf) for leaf in found)
+
+
+def missing_for(parts: tuple[Relation, ...], definition: Definition) -> tuple[MissingIndex, ...]:
+    """Name all indexes that the unfolded parts of a delta lack, each once."""
+    blocks = [block for part in parts for block in blocks_of(part)]
+    direct = [index for block in blocks for index in missing_indexes(block, definition)]
+    below = [index for operation in operations(UnionAll(parts)) for index in missing_below(operation, definition)]
+    return tuple(dict.fromkeys(direct + below))
+
+
+def missing_indexes(block: Project, definition: Definition) -> tuple[MissingIndex, ...]:
+    """Follow equalities from the buffered scans of a block; name what keeps a plain table from being reached."""
+    reached = {leaf.alias for leaf in leaves(block) if not _is_table(leaf) and not isinstance(leaf, Function)}
+    return _unreached(block, reached, definition)
+
+
+def missing_below(operation: Operation, definition: Definition) -> tuple[MissingIndex, ...]:
+    """Name what keeps the touched keys of an operation from reaching the tables that it reads."""
+    if operation.linear:
+        return _missing_from_changes(operation, definition)
+    if not operation.keys:
+        return ()
+    found: list[MissingIndex] = []
+    for block in blocks_of(operation.input):
+        keys = {expr.sql for name, expr in block.columns if name in operation.keys}
+        reached = {
+            leaf.alias for leaf in leaves(block) if not isinstance(leaf, Scan) or _reached_by(leaf, keys, definition)
+        }
+        block = Project(at(block.input, Version.CURRENT), block.columns)
+        found += _unreached(block, reached, definition)
+    return tuple(found)
+
+
+def _missing_from_changes(operation: Operation, definition: Definition) -> tuple[MissingIndex, ...]:
+    """Follow the changes of each source that a linear operation reads through its blocks, as if all had changed."""
+    terms = differentiate(operation.input, relids(operation.input))
+    blocks = (_with_tables(block) for term in terms for block in blocks_of(term))
+    return tuple(dict.fromkeys(index for block in blocks for index in missing_indexes(block, definition)))
+
+
+def _with_tables(block: Project) -> Project:
+    """Read as tables all sources of a term but the one whose changes it is about."""
+    join = block.input
+    assert isinstance(join, Join)
+    inputs = tuple(
+        replace(leaf, version=Version.CURRENT) if isinstance(leaf, Scan) and leaf.version is not Version.DELTA else leaf
+        for leaf in join.inputs
+    )
+    return replace(block, input=replace(join, inputs=inputs))
+
+
+def _reached_by(scan: Scan, keys: set[str], definition: Definition) -> bool:
+    indexed = definition.source(scan.relid).indexed
+    return any(f"{quote(scan.alias)}.{quote(column)}" in keys for column in indexed)
+
+
+def _unreached(block: Project, reached: set[str], definition: Definition) -> tuple[MissingIndex, ...]:
+    waiting = [leaf for leaf in leaves(block) if isinstance(leaf, Scan) and leaf.alias not in reached]
+    while True:
+        step = [scan for scan in waiting if _lookup(scan, block, reached, definition) == "indexed"]
+        if not step:
+            break
+        reached = reached | {scan.alias for scan in step}
+        waiting = [scan for scan in waiting if scan.alias not in reached]
+    return tuple(_advice(scan, block, reached, definition) for scan in waiting)
+
+
+def _is_table(leaf: Leaf) -> bool:
+    return isinstance(leaf, Scan) and leaf.version is Version.CURRENT
+
+
+def _columns_joined(scan: Scan, block: Project, reached: set[str], definition: Definition) -> list[str]:
+    join = block.input
+    assert isinstance(join, Join)
+    # IS NOT DISTINCT FROM uses no index.
+    pairs = [each for predicate in join.predicates if (each := predicate.equality) and not each.null_safe]
+    sides = [(e.left, e.right, e) for e in pairs] + [(e.right, e.left, e) for e in pairs]
+    found = [(own[1], e) for own, other, e in sides if own[0] == scan.alias and other[0] in reached]
+    source = definition.source(scan.relid)
+    return [name for name, e in found if not e.as_text or is_textual(source, name)]
+
+
+def is_textual(source: Source, column: str) -> bool:
+    """Whether a cast of the column to text changes nothing, so that an index on it still serves."""
+    found = source.column(column)
+    return found is not None and found.base_type in TEXTUAL
+
+
+def _lookup(scan: Scan, block: Project, reached: set[str], definition: Definition) -> str:
+    indexed = definition.source(scan.relid).indexed
+    return (
+        "indexed" if any(column in indexed for column in _columns_joined(scan, block, reached, definition)) else "none"
+    )
+
+
+def _advice(scan: Scan, block: Project, reached: set[str], definition: Definition) -> MissingIndex:
+    source: Source = definition.source(scan.relid)
+    everything = {leaf.alias for leaf in leaves(block)}
+    columns = _columns_joined(scan, block, reached, definition)
+    columns = columns or _columns_joined(scan, block, everything, definition)
+    return MissingIndex(table_name(source), columns[0] if columns else "")

@@ -1,0 +1,237 @@
+"""Planning one refresh: the delta, the rows at the new frontier, or the query as it is written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pytrickle.catalog.definition import ChangeRange, Definition
+from pytrickle.plan.algebra.delta import arranged, at, blocks_of, differentiate, unfolded
+from pytrickle.plan.algebra.relation import Query, Relation, Top, UnionAll, Version, operations
+from pytrickle.plan.analysis import Analysis
+from pytrickle.plan.apply_plan import Stage
+from pytrickle.plan.applying import Applying, input_layout
+from pytrickle.plan.at_cut import path_of
+from pytrickle.plan.missing_index import buffers_suffice, missing_for
+from pytrickle.plan.placement import (
+    PLANNER,
+    SEQUENTIAL,
+    SETTINGS,
+    Limits,
+    Place,
+    Placement,
+    Terms,
+    Way,
+    place_delta,
+    place_whole,
+)
+from pytrickle.plan.postgres.aggregate_state import Grouped
+from pytrickle.plan.postgres.compile import Compiler
+from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.merge_state import state_table
+from pytrickle.plan.postgres.recompute_groups import KEYS, keyed_query
+from pytrickle.plan.postgres.semijoin import admissions
+from pytrickle.plan.postgres.text import as_text, carried, cast_may_lose
+from pytrickle.plan.postgres.touched_keys import Touched
+from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
+from pytrickle.plan.spark.terms import SparkTerm, spark_terms
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be refreshed: an analysed query between the frontiers of some windows, and by which limits.
+
+    `applied` is what the rows are applied to, where that is not what they are read from: members of a cycle are read
+    from stand-ins. With `window_end` a row is shown once the window that this column ends is closed.
+    """
+
+    shape: Analysis
+    windows: dict[int, ChangeRange]
+    limits: Limits
+    window_end: str | None = None
+    applied: Analysis | None = None
+
+    @property
+    def query(self) -> Query:
+        """The algebra, of a query that has delta rules."""
+        if self.shape.query is None:
+            raise TypeError("the stream table has no differential plan")
+        return self.shape.query
+
+    @property
+    def delta_rows(self) -> int:
+        """The buffered changes of all sources."""
+        return sum(window.delta_rows for window in self.windows.values())
+
+    @property
+    def rows_read(self) -> int:
+        """About how many rows a whole refresh reads."""
+        return self.delta_rows + sum(source.estimated_rows for source in self.shape.definition.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What a refresh reads, by one query or by the terms that Spark joins, and the groups that are computed anew."""
+
+    read: PostgresQuery | None = None
+    join: tuple[SparkTerm, ...] = ()
+    keyed: PostgresQuery | None = None
+    terms: tuple[Relation, ...] = ()
+    top: Top | None = None
+
+
+def plan_differential(task: Task, way: Way) -> RefreshPlan:
+    """Plan the delta between two frontiers."""
+    query, shape, windows = task.query, task.shape, task.windows
+    rows = arranged(query.rows, windows)
+    terms = differentiate(rows, frozenset(relid for relid, window in windows.items() if window.delta_rows))
+    parts = unfolded(terms, windows)
+    compiler = delta_compiler(query, shape.definition, windows)
+    delta = rows_of(compiler, parts, shape)
+    joinable = _joinable(task, terms) if task.limits.let_spark_join(task.delta_rows) else None
+    read = terms_read(compiler, parts, joinable is not None)
+    placement = place_delta(way, read, shape.grouped is not None, task.delta_rows, task.limits)
+    keyed = _keyed(shape, compiler, delta)
+    if placement.place is Place.SPARK and joinable:
+        return _planned(task, placement, Reads(join=joinable, keyed=keyed, terms=terms, top=query.top))
+    settings = PLANNER + (SETTINGS[placement.place] if placement.place else ())
+    if shape.grouped is None:
+        found = _reading(compiler.within(delta), query.row_columns, _lossy(shape), settings, True)
+    else:
+        increments = compiler.within(shape.grouped.increments(delta))
+        found = _reading(increments, _increment_columns(shape.grouped), _lossy(shape), settings)
+    return _planned(task, placement, Reads(found, keyed=keyed, terms=terms, top=query.top))
+
+
+def plan_initial(task: Task, way: Way) -> RefreshPlan:
+    """Plan the first load, or the reinitialization, of a differentiable stream table at its new frontier."""
+    query, shape, windows = task.query, task.shape, task.windows
+    compiler = Compiler(shape.definition, windows)
+    as_written = None if shape.definition.wrapped else _as_written(query, windows)
+    rows = as_written or rows_of(compiler, unfolded((at(query.rows, Version.NEW),), windows), shape)
+    settings = PLANNER + SETTINGS[Place.POSTGRES]
+    grouped, lossy = shape.grouped, _lossy(shape)
+    placement = place_whole(way, Stage.STATE if grouped else Stage.CONTENT, task.rows_read, task.limits)
+    if grouped is None:
+        read = _reading(compiler.within(rows), query.row_columns, lossy, settings, True)
+        return _planned(task, placement, Reads(read, top=query.top))
+    read = _reading(compiler.within(grouped.increments(rows)), _increment_columns(grouped), lossy, settings)
+    keyed = None
+    if len(grouped.values) > len(grouped.extrema):
+        relation, placed = _recomputable(query, windows)
+        if placed:
+            rows = rows_of(compiler, unfolded((at(relation, Version.NEW),), windows), shape)
+        keyed = _reading(compiler.within(grouped.recomputed(rows, placed)), _value_columns(grouped), lossy, settings)
+    return _planned(task, placement, Reads(read, keyed=keyed, top=query.top))
+
+
+def plan_full(task: Task, query: str, way: Way) -> RefreshPlan:
+    """Plan the evaluation of `query`, the defining query at the new frontier, as a whole."""
+    definition = task.shape.definition
+    columns = tuple(f"r{i}" for i in range(len(definition.columns)))
+    text = f"SELECT * FROM (\n{query}\n) AS pgt_full({', '.join(columns)})"
+    if not columns:
+        # Rows without columns can be counted, but not read.
+        text = f"SELECT count(*) AS {WEIGHT} FROM (\n{query}\n) AS pgt_full"
+    settings = (*PLANNER, *SEQUENTIAL, *path_of(definition))
+    read = _reading(text, columns, _lossy(task.shape), settings, weighted=not columns)
+    return _planned(task, place_whole(way, Stage.CONTENT, task.rows_read, task.limits), Reads(read))
+
+
+def delta_compiler(query: Query, definition: Definition, windows: dict[int, ChangeRange]) -> Compiler:
+    """Prepare to compile the delta of a query between two frontiers."""
+    changed = frozenset(relid for relid, window in windows.items() if window.past_rows)
+    return Compiler(definition, windows, admissions(query.rows, definition, changed))
+
+
+def rows_of(compiler: Compiler, parts: tuple[Relation, ...], shape: Analysis) -> str:
+    """Compile the weighted rows below the aggregate; none where there are no parts."""
+    if not parts:
+        # What changed is named only by an unused WITH entry.
+        return f"SELECT * FROM (\n{input_layout(shape)}\n) AS q WHERE false"
+    return compiler.rows(UnionAll(parts))
+
+
+def terms_read(compiler: Compiler, parts: tuple[Relation, ...], spark_can: bool = False) -> Terms:
+    """Tell of the unfolded parts of a delta, which are compiled already, what decides where they are joined."""
+    alone = buffers_suffice(parts)
+    missing = () if alone else missing_for(parts, compiler.definition)
+    return Terms(alone, missing, compiler.reads_whole_tables, spark_can)
+
+
+def _planned(task: Task, placement: Placement, reads: Reads) -> RefreshPlan:
+    weighted = bool(reads.join) or (reads.read is not None and reads.read.weighted)
+    shape, keyed = task.applied or task.shape, reads.keyed is not None
+    applying = Applying(shape, placement.stage, weighted, keyed, reads.top, task.window_end)
+    staging = applying.staging() if placement.staging_table else None
+    windows = tuple(task.windows.values())
+    return RefreshPlan(
+        placement, shape, windows, applying.plan(), reads.read, reads.join, reads.keyed, reads.terms, staging
+    )
+
+
+def _joinable(task: Task, terms: tuple[Relation, ...]) -> tuple[SparkTerm, ...] | None:
+    """Return the terms as Spark would join them, if it can."""
+    lossy = _lossy(task.shape)
+    joined = tuple(carried(block, lossy) for term in terms for block in blocks_of(term))
+    return spark_terms(joined, task.shape.definition, task.windows)
+
+
+def _as_written(query: Query, windows: dict[int, ChangeRange]) -> str | None:
+    """Read all rows by the user's own text, which PostgreSQL plans best, unless rows or their order differ from it."""
+    found = operations(query.rows)
+    settled = found and not any(operation.ordered or operation.tied for operation in found)
+    if query.text is None or not settled or any(window.new and window.future_rows for window in windows.values()):
+        return None
+    names = f"({', '.join(query.row_columns)})" if query.row_columns else ""
+    return f"SELECT q.*, CAST(1 AS bigint) AS {WEIGHT} FROM (\n{query.text}\n) AS q{names}"
+
+
+def _keyed(shape: Analysis, compiler: Compiler, delta: str) -> PostgresQuery | None:
+    if shape.grouped is None or not shape.grouped.values or shape.query is None:
+        return None
+    keyed = compiler.copy()
+    relation, placed = _recomputable(shape.query, compiler.windows)
+    parts = UnionAll(unfolded((at(relation, Version.NEW),), compiler.windows))
+    keys = shape.grouped.keys
+    new = keyed.rows(parts, frozenset(keys))
+    if keys:
+        touched = Touched(KEYS, keys)
+        new = touched.restricted(keyed.rows(parts, touched=touched), new)
+    values = shape.grouped.recomputed(new, placed)
+    entries, query = keyed_query(shape.grouped, delta, values, state_table(shape.definition.pgt_id))
+    keyed.entries.update(entries)
+    settings = PLANNER + SETTINGS[Place.POSTGRES]
+    return _reading(keyed.within(query), _value_columns(shape.grouped), _lossy(shape), settings)
+
+
+def _recomputable(query: Query, windows: Mapping[int, ChangeRange]) -> tuple[Relation, bool]:
+    """Return the rows from which groups are recomputed, and whether they show their places.
+
+    A row that is not there any more, but belongs to the state at the new frontier, has no place.
+    """
+    beyond = any(window.future_rows for window in windows.values())
+    return (query.rows, False) if query.placed is None or beyond else (query.placed, True)
+
+
+def _increment_columns(grouped: Grouped) -> tuple[str, ...]:
+    return grouped.keys + tuple(column.name for column in grouped.merged)
+
+
+def _value_columns(grouped: Grouped) -> tuple[str, ...]:
+    return grouped.keys + tuple(column.name for column in grouped.values)
+
+
+def _lossy(shape: Analysis) -> frozenset[str]:
+    """Name the columns whose cast to text may lose something; which type a minimum has is left open."""
+    types = {f"r{i}": type_name for i, (_, type_name) in enumerate(shape.definition.columns)}
+    grouped = shape.grouped
+    types |= dict(grouped.types) if grouped else {}
+    values = {column.name for column in grouped.values} if grouped else set()
+    return frozenset(values | {name for name, type_name in types.items() if cast_may_lose(type_name)})
+
+
+def _reading(
+    query: str, columns: tuple[str, ...], lossy: frozenset[str], settings: tuple[str, ...], weighted: bool = False
+) -> PostgresQuery:
+    items = [f"{as_text(f'q.{column}', column in lossy)} AS {column}" for column in columns]
+    items += [f"q.{WEIGHT}"] if weighted else []
+    return PostgresQuery(f"SELECT {', '.join(items)}\nFROM (\n{query}\n) AS q", columns, weighted, settings)

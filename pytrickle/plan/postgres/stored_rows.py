@@ -1,0 +1,115 @@
+"""The rows that a stream table holds, and the statements that change them: delete n copies for -n, insert n for +n."""
+
+from dataclasses import dataclass
+
+from pytrickle.catalog.definition import Definition
+from pytrickle.plan.apply_plan import CHANGES, Replacement, Target
+from pytrickle.plan.postgres.aggregate_state import row_hash
+from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.sql.dialect import quote
+
+
+def body_table(pgt_id: int) -> str:
+    """Name the hidden table of all rows, of which the stream table shows a part: the first, or those of closed windows.
+
+    >>> body_table(7)
+    'pgtrickle_state.body_7'
+    """
+    return f"pgtrickle_state.body_{pgt_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A stream table as the target of changes; columns and hashed columns are quoted names."""
+
+    name: str
+    table: str
+    columns: tuple[str, ...]
+    hashed: tuple[str, ...]
+
+    @classmethod
+    def of(cls, definition: Definition, hashable: tuple[str, ...], table: str | None = None) -> "Storage":
+        """Describe a stream table's storage, or another table with the same columns."""
+        own = f"{quote(definition.schema)}.{quote(definition.name)}"
+        columns = tuple(quote(name) for name, _ in definition.columns)
+        return cls(definition.qualified_name, table or own, columns, tuple(quote(name) for name in hashable))
+
+    def column_list(self, alias: str = "") -> str:
+        """Write the columns, qualified by an alias if there is one."""
+        prefix = f"{alias}." if alias else ""
+        return ", ".join(prefix + column for column in self.columns)
+
+    def weighted(self, weight: str, alias: str = "") -> str:
+        """Write the columns, of which there may be none, and the weight."""
+        return ", ".join(filter(None, (self.column_list(alias), f"{weight} AS {WEIGHT}")))
+
+    def same(self, left: str, right: str) -> str:
+        """Write the condition that two aliases have the same content, led by the indexed hash."""
+        images = (f"CAST(ROW({self.column_list(alias)}) AS text)" for alias in (left, right))
+        tests = [" = ".join(images)]
+        if self.hashed:
+            tests.insert(0, f"{row_hash(left, self.hashed)} = {row_hash(right, self.hashed)}")
+        return " AND ".join(tests)
+
+    def target(self, pgt_id: int, key: tuple[str, ...]) -> Target:
+        """Write the statements that apply staged changes to this table; `key` are columns that determine a row."""
+        insert = f"INSERT INTO {self.table}{f' ({self.column_list()})' if self.columns else ''}"
+        copies = f"FROM pg_temp.{CHANGES} AS c, generate_series(1, c.{WEIGHT}) AS e (pgt_n) WHERE c.{WEIGHT} > 0"
+        return Target(
+            self.name,
+            self.table,
+            f"SELECT {self.weighted('CAST(NULL AS bigint)')} FROM {self.table}",
+            f"SELECT EXISTS (SELECT FROM {self.table})",
+            f"SELECT CAST(coalesce(sum(-{WEIGHT}), 0) AS bigint) FROM pg_temp.{CHANGES} WHERE {WEIGHT} < 0",
+            self._delete(),
+            f"{insert}\nSELECT {self.column_list('c')} {copies}",
+            self._indexes(pgt_id, key),
+        )
+
+    def replacement(self, after: str) -> Replacement:
+        """Write the statements that turn the stored rows into those of a query."""
+        return Replacement(
+            self.stage(self.difference(after, f"SELECT * FROM {self.table}")),
+            self.stage(f"SELECT {self.weighted('1', 'q')} FROM ({after}) AS q"),
+        )
+
+    def stage(self, query: str) -> str:
+        """Write the statement that fills the table of changes from a query that returns the columns and the weight."""
+        return f"INSERT INTO pg_temp.{CHANGES} ({', '.join([*self.columns, WEIGHT])})\n{query}"
+
+    def difference(self, after: str, before: str) -> str:
+        """Compile `after - before` as weighted rows of a stream table, netted by exact content."""
+        columns = self.column_list()
+        listed = "".join(f"{column}, " for column in self.columns)
+        image = f"CAST(ROW({columns}) AS text) AS pgt_image"
+        both = (
+            f"SELECT {listed}1 AS pgt_sign, {image} FROM ({after}) AS a\nUNION ALL\n"
+            f"SELECT {listed}-1 AS pgt_sign, {image} FROM ({before}) AS b"
+        )
+        return (
+            f"WITH u AS MATERIALIZED (\n{both}\n), n AS MATERIALIZED "
+            f"(SELECT pgt_image, sum(pgt_sign) AS {WEIGHT} FROM u GROUP BY pgt_image HAVING sum(pgt_sign) <> 0)\n"
+            f"SELECT DISTINCT ON (pgt_image) {self.weighted(f'n.{WEIGHT}', 'u')} FROM u JOIN n USING (pgt_image)"
+        )
+
+    def _indexes(self, pgt_id: int, key: tuple[str, ...]) -> tuple[str, ...]:
+        """Index the rows by content, and uniquely by the derived key, then analyze them.
+
+        The key's index is for readers; two rows of one key would be a defect, which it turns into an error.
+        """
+        found = []
+        if self.hashed:
+            content = row_hash("", self.hashed)
+            found.append(f"CREATE INDEX IF NOT EXISTS pgt_row_{pgt_id} ON {self.table} ({content})")
+        if key:
+            unique = f"CREATE UNIQUE INDEX IF NOT EXISTS pgt_key_{pgt_id} ON {self.table}"
+            found.append(f"{unique} ({', '.join(map(quote, key))}) NULLS NOT DISTINCT")
+        return (*found, f"ANALYZE {self.table}")
+
+    def _delete(self) -> str:
+        numbered = (
+            f"SELECT t.ctid AS row, -c.{WEIGHT} AS copies, row_number() OVER (PARTITION BY c.ctid) AS copy "
+            f"FROM pg_temp.{CHANGES} AS c JOIN {self.table} AS t ON {self.same('t', 'c')} WHERE c.{WEIGHT} < 0"
+        )
+        found = f"SELECT row FROM ({numbered}) AS n WHERE copy <= copies"
+        return f"DELETE FROM {self.table} WHERE ctid = ANY (ARRAY({found}))"
