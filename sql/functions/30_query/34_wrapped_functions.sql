@@ -120,7 +120,8 @@ AS $$
 BEGIN
     RETURN names_shown(view) IS NULL AND NOT EXISTS (
         SELECT FROM query_trees(view) AS t CROSS JOIN LATERAL regexp_matches(t.tree, ':(?:opno|opnos|\w*func(?:id|type)|\w*fnoid|\w*type(?:id)?) (?:\(o )?(\d+)', 'g') AS m
-        WHERE m[1]::oid >= 16384 OR t.tree LIKE '%:opnos (%' OR t.tree LIKE '%{SQLVALUEFUNCTION :op 14 %'
+        WHERE m[1]::oid >= 16384 OR t.tree LIKE '%:opnos (%' OR t.tree LIKE '%:groupingSets ({%' OR t.tree ~ ':varattno 0 :vartype 2249 |:row_format 2 '
+            OR t.tree LIKE '%{SQLVALUEFUNCTION :op 14 %'
             OR EXISTS (SELECT FROM pg_proc AS p WHERE p.oid = m[1]::oid AND path_dependent_name(p.proname)));
 END
 $$;
