@@ -90,13 +90,17 @@ def loosen_all(facts: Facts, blocks: tuple[Block, ...]) -> tuple[Decorrelated, .
 
 
 def loosen_by_asking(
-    facts: Facts, outer: Block | None, inner: tuple[Block, ...], what: str
+    facts: Facts, outer: Block | None, inner: tuple[Block, ...], what: str, only_asked: bool = False
 ) -> tuple[Decorrelated, ...]:
-    """Separate blocks by equalities, or else by joining them with the distinct values that the outer rows ask for."""
+    """Separate blocks by equalities, or else by joining them with the distinct values that the outer rows ask for.
+
+    With `only_asked` they are joined in any case where they can be, so that nothing is computed for which no row asks.
+    """
     loose = loosen_all(facts, inner)
-    if loose is not None:
-        return loose
     free = free_columns(inner)
+    asks = outer is not None and bool(free) and tables_of_all(free) <= outer.aliases
+    if loose is not None and not (only_asked and asks):
+        return loose
     if any(isinstance(leaf, Function) and not leaf.tables <= each.aliases for each in inner for leaf in each.leaves):
         raise NotDifferentiable(f"{what} over a function of the rows around it")
     if outer is None or not tables_of_all(free) <= outer.aliases:
