@@ -12,7 +12,7 @@ def keyed_query(grouped: Grouped, delta: str, recomputed: str, state: str) -> tu
     maximum the keys that lost a row at least as extreme as the stored one. `recomputed` are the values of these keys,
     or of all rows where there are no keys. Return further entries of the WITH list and the query over them.
     """
-    entries = {"pgt_touched": grouped.netted(delta), KEYS: _needed(grouped, state)}
+    entries = {"pgt_touched": grouped.consolidate(delta), KEYS: _needed(grouped, state)}
     only_if_needed = "" if grouped.keys else f"\nHAVING EXISTS (SELECT FROM {KEYS})"
     return entries, f"{recomputed}{only_if_needed}"
 

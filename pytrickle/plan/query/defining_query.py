@@ -16,15 +16,15 @@ from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.first_rows import CLAUSES, cut_off
 from pytrickle.plan.query.grouping import GROUP, Grouping, is_key
 from pytrickle.plan.query.grouping_sets import is_simple
-from pytrickle.plan.query.guard import guarded
+from pytrickle.plan.query.guard import guard_rows
 from pytrickle.plan.query.inner_order import refuse_sorted_input
-from pytrickle.plan.query.kept import Kept, differing, keeps, kept_columns
-from pytrickle.plan.query.kept_calls import root_kept
 from pytrickle.plan.query.lateral import calls_set
 from pytrickle.plan.query.mixed_equality import refuse_unfit_keys
 from pytrickle.plan.query.null_padding import in_one_collation, union_of
 from pytrickle.plan.query.probe import Probe
 from pytrickle.plan.query.queries import Queries
+from pytrickle.plan.query.representative_calls import representatives_at_top
+from pytrickle.plan.query.representatives import Representatives, differing, is_representative, representative_columns
 from pytrickle.plan.query.scope import resolve
 from pytrickle.plan.query.select_clauses import (
     has_windows,
@@ -66,14 +66,14 @@ def parse(definition: Definition, probe: Probe) -> Query:
         refuse_unfit_keys(queries.facts, (types[key] for key in found.aggregate.keys))
     if top is not None and top.ordering:
         _refuse_telling_order(
-            top, {("", name): type_name for name, type_name in definition.columns if name in found.kept}
+            top, {("", name): type_name for name, type_name in definition.columns if name in found.representatives}
         )
     return replace(found, top=top)
 
 
-def _refuse_telling_order(top: Top, kept: Kept) -> None:
+def _refuse_telling_order(top: Top, representatives: Representatives) -> None:
     for item in parse_query(f"SELECT ORDER BY {', '.join(top.ordering)}").args["order"].expressions:
-        keeps(item, kept)
+        is_representative(item, representatives)
 
 
 def _body(query: exp.Expr, context: Context, queries: Queries) -> Query:
@@ -190,17 +190,17 @@ def _rows(blocks: Blocks, facts: Facts, distinct: bool) -> Query:
     columns = [list(block.names[""].values()) for block in blocks]
     if any(len(each) != len(types) for each in columns):
         raise NotDifferentiable("a set operation whose arms name a column twice")
-    found = guarded(facts, tuple((block, tuple(items)) for block, items in zip(blocks, columns, strict=True)))
+    found = guard_rows(facts, tuple((block, tuple(items)) for block, items in zip(blocks, columns, strict=True)))
     projects = tuple(
         project(block, tuple(cast_to(c, t) for c, t in zip(items, types, strict=True)), prefix)
         for block, items in found
     )
     names = tuple(name for name, _ in projects[0].columns)
     rows = sum_of(projects)
-    flags = kept_columns((block, tuple(items)) for block, items in zip(blocks, columns, strict=True))
-    kept = frozenset(name for (name, _), flag in zip(definition.columns, flags, strict=True) if flag)
+    flags = representative_columns((block, tuple(items)) for block, items in zip(blocks, columns, strict=True))
+    shown_as_one = frozenset(name for (name, _), flag in zip(definition.columns, flags, strict=True) if flag)
     if not distinct:
-        return Query(rows, names, None, kept=kept)
+        return Query(rows, names, None, representatives=shown_as_one)
     output = tuple((name, f'g."{key}"') for (name, _), key in zip(definition.columns, names, strict=True))
     shown = tuple((key, name) for (name, _), key in zip(definition.columns, names, strict=True))
     return Query(rows, names, Aggregate(rows, names, (), None, output, True, shown))
@@ -226,30 +226,33 @@ def _aggregate(
     keys, arguments = grouping.keys, grouping.arguments
     blocks = queries.blocks(query, context)
     found = tuple((each, tuple(resolve(item, each.names) for item in (*keys, *arguments))) for each in blocks)
-    projects = tuple(_grouped(block, columns, len(keys)) for block, columns in guarded(queries.facts, found))
+    projects = tuple(_grouped(block, columns, len(keys)) for block, columns in guard_rows(queries.facts, found))
     names = tuple(name for name, _ in projects[0].columns)
     rows = sum_of(projects)
-    kept = _kept(queries.facts, grouping, rows, blocks)
+    representatives = _representatives(queries.facts, grouping, rows, blocks)
     for condition_above in [grouping.lift(having.this)] if having else []:
-        keeps(condition_above, kept)
-    flags = [keeps(each, kept) for each in lifted]
+        is_representative(condition_above, representatives)
+    flags = [is_representative(each, representatives) for each in lifted]
     grouped = query.args.get("group") is not None
     shown = tuple((e.name, name) for e, (name, _) in zip(lifted, columns, strict=True) if is_key(e))
     aggregate = Aggregate(rows, names[: len(keys)], grouping.calls, condition, output, grouped, shown)
     shows = frozenset(name for (name, _), flag in zip(columns, flags, strict=True) if flag)
     placed = with_places(rows) if recomputed else None
-    return Query(rows, names, aggregate, text=_text(query, [*keys, *arguments]), kept=shows, placed=placed)
+    text = _text(query, [*keys, *arguments])
+    return Query(rows, names, aggregate, text=text, representatives=shows, placed=placed)
 
 
-def _kept(facts: Facts, grouping: Grouping, rows: Relation, blocks: Blocks) -> dict[tuple[str, str], str]:
+def _representatives(facts: Facts, grouping: Grouping, rows: Relation, blocks: Blocks) -> dict[tuple[str, str], str]:
     """Find the keys and calls of the top's groups that show one of several equal values, with the types of these."""
     names = [f"k{i}" for i in range(len(grouping.keys))] + [f"a{i}" for i in range(len(grouping.arguments))]
     asked = (*grouping.keys, *grouping.arguments)
-    flags = kept_columns((block, tuple(resolve(each, block.names) for each in asked)) for block in blocks)
-    loose = {name: sort for name, sort in zip(names, differing(facts, rows), strict=True) if sort}
-    kept = {(GROUP, name): loose[name] for name in compress(names, flags) if name in loose}
-    calls = root_kept(grouping.calls, kept, loose)
-    return {(GROUP, name): kind for name, kind in {**loose, **calls}.items() if name in calls or name.startswith("k")}
+    flags = representative_columns((block, tuple(resolve(each, block.names) for each in asked)) for block in blocks)
+    ambiguous = {name: sort for name, sort in zip(names, differing(facts, rows), strict=True) if sort}
+    representatives = {(GROUP, name): ambiguous[name] for name in compress(names, flags) if name in ambiguous}
+    calls = representatives_at_top(grouping.calls, representatives, ambiguous)
+    return {
+        (GROUP, name): kind for name, kind in {**ambiguous, **calls}.items() if name in calls or name.startswith("k")
+    }
 
 
 def _grouped(block: Block, columns: Expressions, keys: int) -> Project:

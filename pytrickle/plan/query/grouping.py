@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import ROW
 from pytrickle.plan.algebra.relation import Call
 from pytrickle.plan.query.above_grouping import is_call
-from pytrickle.plan.query.operation import ROW
 from pytrickle.plan.query.stored_order import as_written
 from pytrickle.plan.sql.dialect import render
 

@@ -9,7 +9,7 @@ from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping, function_name, is_own
 from pytrickle.plan.query.block import Block, own_column, type_of
 from pytrickle.plan.query.context import Context
-from pytrickle.plan.query.decorrelate import Match, loosen_by_asking
+from pytrickle.plan.query.decorrelate import Match, decorrelate_by_domain
 from pytrickle.plan.query.guard import fails_inside
 from pytrickle.plan.query.lateral import calls_set, reads_no_table
 from pytrickle.plan.query.nested_grouping import group
@@ -36,8 +36,8 @@ def scalar_cases(recursion: Recursion, block: Block, query: exp.Expr, context: C
     values = [next(iter(each.names[""].values())) for each in inner]
     named = tuple(each.named({VALUE: {"v": value}}) for each, value in zip(inner, values, strict=True))
     fails = any(fails_inside(recursion.facts, each, (value,)) for each, value in zip(inner, values, strict=True))
-    loose = loosen_by_asking(recursion.facts, block, named, "a scalar subquery", fails)
-    found, value = single(recursion.facts, loose)
+    decorrelated = decorrelate_by_domain(recursion.facts, block, named, "a scalar subquery", fails)
+    found, value = single(recursion.facts, decorrelated)
     null = nulls_of_leaf(recursion.facts, found)["v"]
     return [(case, [value, null][missing]) for case, missing in _with_or_without(block, found, always=False)]
 
@@ -89,10 +89,10 @@ def aggregate_cases(recursion: Recursion, block: Block, query: exp.Select, conte
     lifted = [lift.lift(item.unalias()) for item in query.selects]
     calls = [[resolve(call, each.names, context.outer) for call in lift.calls.values()] for each in inner]
     fails = any(fails_inside(recursion.facts, each, tuple(found)) for each, found in zip(inner, calls, strict=True))
-    loose = loosen_by_asking(recursion.facts, block, inner, "an aggregate", fails)
-    found, columns = group(recursion.facts, lift, (), loose, context.outer)
+    decorrelated = decorrelate_by_domain(recursion.facts, block, inner, "an aggregate", fails)
+    found, columns = group(recursion.facts, lift, (), decorrelated, context.outer)
     values = [resolve(item, {GROUP: columns}, context.outer) for item in lifted]
-    tied = bool(loose[0].pairs or loose[0].guards)
+    tied = bool(decorrelated[0].pairs or decorrelated[0].guards)
     nulls = nulls_of_leaf(recursion.facts, found)
     empty = {f"c{i}": _of_nothing(call, nulls[f"c{i}"]) for i, call in enumerate(lift.calls.values() if tied else ())}
     without = [resolve(item, {GROUP: empty}, context.outer) for item in lifted] if tied else []

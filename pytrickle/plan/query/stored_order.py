@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import ROW
 from pytrickle.plan.algebra.relation import Project, Relation, Scan, leaves
 from pytrickle.plan.postgres.consolidate import PLACE, TABLE
 from pytrickle.plan.query.above_grouping import ORDERED, WRAPPERS, function_name, is_call, is_own
 from pytrickle.plan.query.block import own_column, to_expr
-from pytrickle.plan.query.operation import ROW
 from pytrickle.plan.sql.dialect import parse_query
 
 # Of two equal keys such an aggregate keeps the last, which is no other order of the same elements.

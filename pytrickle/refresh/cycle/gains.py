@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import psycopg
 
-from pytrickle.apply.staged_rows import create_like, index_lookups, run, trusted
+from pytrickle.apply.rows import create_like, index_lookups, run, trusted
 from pytrickle.catalog.definition import Source
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.cycle.growth import Growth
