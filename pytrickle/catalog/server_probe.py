@@ -57,7 +57,10 @@ FROM part JOIN pg_type AS t USING (oid)
 """
 AGAIN = """
 SELECT pgtrickle.chosen_names(%(view)s::regclass) = pgtrickle.chosen_names(%(again)s::regclass),
-    pgtrickle.path_dependence(%(again)s::regclass)
+    coalesce(
+        pgtrickle.unprinted_difference(%(view)s::regclass, %(again)s::regclass),
+        pgtrickle.path_dependence(%(again)s::regclass)
+    )
 """
 IMPLIED = "an operator that its text does not name, such as that of IN or NULLIF, and only the search_path finds"
 # What kept the server from answering says nothing about the query.

@@ -189,11 +189,17 @@ Relation = Leaf | Join | Project | UnionAll
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An aggregate call `function(argument)`; `argument` names an input column, None means count(*)."""
+    """An aggregate call `function(argument)`; `argument` names an input column, None means count(*).
+
+    One that must be recomputed as it is `written` over the rows `d` takes them in the order of their places in the
+    table, as it says when it is `placed`.
+    """
 
     name: str
     function: str
     argument: str | None
+    written: str | None = None
+    placed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +237,8 @@ class Query:
     """A differentiable defining query: rows, the aggregate over them if there is one, and what LIMIT shows of that.
 
     `text` is the query for all of the rows as the user wrote it, where that gives them as they are. The output columns
-    `representatives` hold one of several equal values.
+    `representatives` hold one of several equal values. `placed` are the rows together with their places in the one
+    table that they come from, where an aggregate takes them in that order, which only the current state has.
     """
 
     rows: Relation
@@ -240,6 +247,7 @@ class Query:
     top: Top | None = None
     text: str | None = None
     representatives: frozenset[str] = frozenset()
+    placed: Relation | None = None
 
 
 def leaves(node: Relation) -> tuple[Leaf, ...]:

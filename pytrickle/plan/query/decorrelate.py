@@ -95,13 +95,17 @@ def decorrelate_all(facts: Facts, blocks: tuple[Block, ...]) -> tuple[Decorrelat
 
 
 def decorrelate_by_domain(
-    facts: Facts, outer: Block | None, inner: tuple[Block, ...], what: str
+    facts: Facts, outer: Block | None, inner: tuple[Block, ...], what: str, only_domain: bool = False
 ) -> tuple[Decorrelated, ...]:
-    """Separate blocks by equalities, or else by joining them with the distinct values that the outer rows have."""
+    """Separate blocks by equalities, or else by joining them with the distinct values that the outer rows have.
+
+    With `only_domain` they are joined in any case where they can be, so that nothing is computed for other values.
+    """
     decorrelated = decorrelate_all(facts, inner)
-    if decorrelated is not None:
-        return decorrelated
     free = free_columns(inner)
+    has_domain = outer is not None and bool(free) and tables_of_all(free) <= outer.aliases
+    if decorrelated is not None and not (only_domain and has_domain):
+        return decorrelated
     if any(isinstance(leaf, Function) and not leaf.tables <= each.aliases for each in inner for leaf in each.leaves):
         raise NotDifferentiable(f"{what} over a function of the rows around it")
     if outer is None or not tables_of_all(free) <= outer.aliases:

@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import ROW
 from pytrickle.plan.algebra.relation import Call
+from pytrickle.plan.query.above_grouping import is_call
+from pytrickle.plan.query.stored_order import as_written
 from pytrickle.plan.sql.dialect import render
 
 GROUP = "g"
@@ -15,13 +18,15 @@ GROUP = "g"
 class Grouping:
     """Keys, arguments and calls of one grouped SELECT, collected while its output is lifted above the grouping.
 
-    In a lifted expression every key stands as g."k<i>" and every call as g."c<i>".
+    In a lifted expression every key stands as g."k<i>" and every call as g."c<i>". Calls of aggregates in `recomputed`
+    are kept as they are written.
     """
 
     key_list: list[exp.Expr] = field(default_factory=list)
     argument_texts: dict[str, exp.Expr] = field(default_factory=dict)
-    call_names: dict[tuple[str, str | None], str] = field(default_factory=dict)
+    call_names: dict[tuple[str, str | None], Call] = field(default_factory=dict)
     closed: bool = False
+    recomputed: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, select: exp.Select) -> "Grouping":
@@ -46,13 +51,15 @@ class Grouping:
     @property
     def calls(self) -> tuple[Call, ...]:
         """The distinct calls."""
-        return tuple(Call(name, function, argument) for (function, argument), name in self.call_names.items())
+        return tuple(self.call_names.values())
 
     def lift(self, expression: exp.Expr) -> exp.Expr:
         """Rewrite an expression of the select list or of HAVING over keys and calls."""
         return expression.copy().transform(self._step)
 
     def _step(self, node: exp.Expr) -> exp.Expr:
+        if self.recomputed and is_call(node, self.recomputed) and not _adds_up(node):
+            return _column(self._written(node))
         if isinstance(node, exp.Filter | exp.AggFunc):
             return _column(self._call(node))
         if isinstance(node, exp.Query | exp.Exists | exp.Window):
@@ -80,7 +87,20 @@ class Grouping:
         if isinstance(value, exp.Distinct | exp.Order) or call.args.get("expressions"):
             raise NotDifferentiable(f"{function}(DISTINCT ...) or an ordered aggregate")
         argument = self._argument(function, value, condition)
-        return self.call_names.setdefault((function, argument), f"c{len(self.call_names)}")
+        return self._named((function, argument))
+
+    def _written(self, node: exp.Expr) -> str:
+        written, placed = map(render, as_written(node, self._argument_column))
+        return self._named((written, None), written, placed)
+
+    def _named(self, key: tuple[str, str | None], *texts: str) -> str:
+        """Name a call, and keep it once."""
+        return self.call_names.setdefault(key, Call(f"c{len(self.call_names)}", *key, *texts)).name
+
+    def _argument_column(self, column: exp.Column) -> exp.Expr:
+        text = render(column)
+        self.argument_texts.setdefault(text, column.copy())
+        return exp.column(f"a{list(self.argument_texts).index(text)}", table=ROW, quoted=True)
 
     def _argument(self, function: str, value: exp.Expr, condition: exp.Expr | None) -> str | None:
         counted = function == "count"
@@ -96,6 +116,12 @@ class Grouping:
         text = render(result)
         self.argument_texts.setdefault(text, result)
         return f"a{list(self.argument_texts).index(text)}"
+
+
+def _adds_up(node: exp.Expr) -> bool:
+    """Whether increments maintain a call."""
+    call = node.this if isinstance(node, exp.Filter) else node
+    return isinstance(call, exp.AggFunc) and not isinstance(call.this, exp.Distinct)
 
 
 def is_key(lifted: exp.Expr) -> bool:
