@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pytrickle.plan.algebra.construct import Construct
+
 
 class Version(StrEnum):
     """Which state of a source a scan reads.
@@ -22,12 +24,22 @@ class Version(StrEnum):
 BUFFERED = frozenset({Version.DELTA, Version.PAST, Version.FUTURE})
 
 
+Column = tuple[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Expr:
-    """A PostgreSQL expression over qualified columns and the scan aliases that it reads."""
+    """A PostgreSQL expression over qualified columns and the aliases of the leaves that it reads.
+
+    `columns` are the (alias, column) pairs that it reads. `column` is set if it is nothing but that column;
+    `holds_query` says that there is a subquery in it.
+    """
 
     sql: str
     tables: frozenset[str]
+    columns: frozenset[Column] = frozenset()
+    column: Column | None = None
+    holds_query: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +50,22 @@ class Equality:
     `null_safe` that NULL equals NULL, as in IS NOT DISTINCT FROM.
     """
 
-    left: tuple[str, str]
-    right: tuple[str, str]
+    left: Column
+    right: Column
     as_text: bool = False
     null_safe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """One conjunct of ON or WHERE; `equality` is set when it equates plain columns of two scans."""
+    """One conjunct of ON or WHERE; `equality` is set when it equates plain columns of two scans.
+
+    `fixed` is the column that it equates with an expression, where the text has that column in parentheses.
+    """
 
     expr: Expr
     equality: Equality | None = None
+    fixed: Column | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,37 +83,48 @@ class Scan:
 class Operation:
     """A construct computed from whole partitions of its input: rows that agree in `keys`, apart from all others.
 
-    `head` and `tail` enclose a relation with the input's `arguments` in PostgreSQL text, which yields `columns`; one
-    of these that is named like an argument shows it unchanged.
-    `exact` says that equal values of every argument are the same text; `ordered` that the result may depend on the
-    order of the rows, which are then sorted by `keys`, the expressions `ordering` and their whole content. Through the
-    columns `entries` a condition on the result reaches the input; `settled` says that equal result columns are the
-    same text, `tied` that its own order breaks ties, which the user's text leaves open. `types` are those of the
-    columns, where they were asked for. A `linear` one is its input, with its weights: it has no keys and no result;
-    if it is `netted`, it shows no row that others of the input take away. `kept` columns hold one of several equal
-    values, and may look like any of them; on `moved` ones PostgreSQL moves conditions below an operation that shows its
-    rows as they are. Both come with their types.
+    `exact` says that equal values of every argument are the same text, `columns_canonical` that those of every column
+    of the result are; `nullable` that a key may be NULL. `types` are those of the columns, where they were asked for.
+    `representatives` are columns that hold one of several equal values, and may look like any of them; on the columns
+    `pushed_down` PostgreSQL moves conditions below an operation that shows its rows as they are. Both come with their
+    types.
     """
 
-    name: str
+    construct: Construct
     input: "Relation"
     arguments: tuple[str, ...]
     keys: tuple[str, ...]
-    head: str
-    tail: str
-    columns: tuple[str, ...]
     exact: bool = True
-    ordered: bool = False
-    ordering: tuple[str, ...] = ()
     nullable: bool = True
-    entries: tuple[str, ...] = ()
-    settled: bool = False
-    tied: bool = False
+    columns_canonical: bool = False
     types: tuple[str, ...] = ()
-    linear: bool = False
-    netted: bool = False
-    kept: frozenset[tuple[str, str]] = frozenset()
-    moved: frozenset[tuple[str, str]] = frozenset()
+    representatives: frozenset[tuple[str, str]] = frozenset()
+    pushed_down: frozenset[tuple[str, str]] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """What its construct is called."""
+        return self.construct.name
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the result."""
+        return self.construct.columns(self.arguments, self.keys)
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The columns through which a condition on the result reaches the input."""
+        return self.construct.entries(self.arguments, self.keys)
+
+    @property
+    def linear(self) -> bool:
+        """Whether it is its input, with its weights."""
+        return self.construct.linear
+
+    @property
+    def depends_on_order(self) -> bool:
+        """Whether its rows are sorted before it is computed: by the keys, the construct's order and their text."""
+        return self.construct.depends_on_order(self.exact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +230,8 @@ class Top:
 class Query:
     """A differentiable defining query: rows, the aggregate over them if there is one, and what LIMIT shows of that.
 
-    `text` is the query for all of the rows as the user wrote it, where that gives them as they are. `kept` output
-    columns hold one of several equal values.
+    `text` is the query for all of the rows as the user wrote it, where that gives them as they are. The output columns
+    `representatives` hold one of several equal values.
     """
 
     rows: Relation
@@ -212,7 +239,7 @@ class Query:
     aggregate: Aggregate | None
     top: Top | None = None
     text: str | None = None
-    kept: frozenset[str] = frozenset()
+    representatives: frozenset[str] = frozenset()
 
 
 def leaves(node: Relation) -> tuple[Leaf, ...]:

@@ -12,7 +12,7 @@ def keyed_query(grouped: Grouped, delta: str, new: str, state: str) -> tuple[dic
     maximum the keys that lost a row at least as extreme as the stored one. `new` are the rows of these keys, or all
     where there are no keys. Return further entries of the WITH list and the query over them.
     """
-    entries = {"pgt_touched": grouped.netted(delta), KEYS: _needed(grouped, state)}
+    entries = {"pgt_touched": grouped.consolidate(delta), KEYS: _needed(grouped, state)}
     only_if_needed = "" if grouped.keys else f"\nHAVING EXISTS (SELECT FROM {KEYS})"
     return entries, f"{grouped.recomputed(new)}{only_if_needed}"
 

@@ -1,21 +1,22 @@
-"""Subqueries cut loose from the rows around them: what they are asked for becomes a key to join by."""
+"""Subqueries separated from the rows around them: by equalities, or by their domain, the values that they need.
+
+See Neumann and Kemper, Unnesting Arbitrary Queries (2015).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import Domain, Exists
 from pytrickle.plan.algebra.relation import Derived, Function
-from pytrickle.plan.query.block import Block, image_of, is_image, own_column, project, to_expr
-from pytrickle.plan.query.operation import distinct, exists
+from pytrickle.plan.query.block import Block, is_row_text, own_column, project, row_text_of, to_expr
+from pytrickle.plan.query.derive import distinct, exists
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.scope import tables_of
 from pytrickle.plan.sql.types import is_exact
-
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Decorrelated:
     def ties(self, alias: str, first: int = 0) -> tuple[exp.Expr, ...]:
         """Equate the outer expressions with the keys k<first> and following of a leaf."""
         equal = (
-            (exp.NullSafeEQ if self.null_safe and not is_image(outer.unnest()) else exp.EQ)(
+            (exp.NullSafeEQ if self.null_safe and not is_row_text(outer.unnest()) else exp.EQ)(
                 this=outer.copy(), expression=own_column(alias, f"k{first + i}")
             )
             for i, (outer, _) in enumerate(self.pairs)
@@ -59,7 +60,7 @@ class Match:
         return (block,) if matched is None else (block, matched.minus())
 
 
-def loosen(block: Block) -> Decorrelated | None:
+def decorrelate(block: Block) -> Decorrelated | None:
     """Separate a block from the rows around it, if equalities alone tie it to them."""
     own = block.aliases
     if any(isinstance(leaf, Function) and not leaf.tables <= own for leaf in block.leaves):
@@ -79,45 +80,46 @@ def loosen(block: Block) -> Decorrelated | None:
     return Decorrelated(replace(block, predicates=tuple(local)), tuple(pairs), tuple(guards))
 
 
-def loosen_all(reader: Reader, blocks: tuple[Block, ...]) -> tuple[Decorrelated, ...] | None:
+def decorrelate_all(facts: Facts, blocks: tuple[Block, ...]) -> tuple[Decorrelated, ...] | None:
     """Separate blocks that are tied to the rows around them in the same way."""
-    found = [loosen(block) for block in blocks]
-    loose = tuple(each for each in found if each is not None)
+    found = [decorrelate(block) for block in blocks]
+    decorrelated = tuple(each for each in found if each is not None)
     ties = {
-        (tuple(to_expr(o).sql for o, _ in each.pairs), tuple(to_expr(g).sql for g in each.guards)) for each in loose
+        (tuple(to_expr(o).sql for o, _ in each.pairs), tuple(to_expr(g).sql for g in each.guards))
+        for each in decorrelated
     }
-    if len(loose) < len(blocks) or len(ties) > 1:
+    if len(decorrelated) < len(blocks) or len(ties) > 1:
         return None
-    alike = all(reader.compares_as_it_groups(inner, each.block) for each in loose for _, inner in each.pairs)
-    return loose if alike else None
+    alike = all(facts.compares_as_it_groups(inner, each.block) for each in decorrelated for _, inner in each.pairs)
+    return decorrelated if alike else None
 
 
-def loosen_by_asking(
-    reader: Reader, outer: Block | None, inner: tuple[Block, ...], what: str
+def decorrelate_by_domain(
+    facts: Facts, outer: Block | None, inner: tuple[Block, ...], what: str
 ) -> tuple[Decorrelated, ...]:
-    """Separate blocks by equalities, or else by joining them with the distinct values that the outer rows ask for."""
-    loose = loosen_all(reader, inner)
-    if loose is not None:
-        return loose
+    """Separate blocks by equalities, or else by joining them with the distinct values that the outer rows have."""
+    decorrelated = decorrelate_all(facts, inner)
+    if decorrelated is not None:
+        return decorrelated
     free = free_columns(inner)
     if any(isinstance(leaf, Function) and not leaf.tables <= each.aliases for each in inner for leaf in each.leaves):
         raise NotDifferentiable(f"{what} over a function of the rows around it")
     if outer is None or not tables_of_all(free) <= outer.aliases:
         raise NotDifferentiable(f"{what} tied to the rows around it by more than equalities")
-    told = _told_apart(reader, outer, free)
-    asked = distinct(reader, ((_asking(outer, free), told),), "asked")
-    keys = {column: own_column(asked.alias, f"k{i}") for i, column in enumerate(told)}
+    columns = _domain_columns(facts, outer, free)
+    domain = distinct(facts, ((_domain_rows(outer, free), columns),), Domain())
+    keys = {column: own_column(domain.alias, f"k{i}") for i, column in enumerate(columns)}
 
     def step(node: exp.Expr) -> exp.Expr:
         return keys[node].copy() if node in keys else node
 
     pairs = tuple(keys.items())
-    null_safe = not all(reader.never_null(column, outer) for column in free)
+    null_safe = not all(facts.never_null(column, outer) for column in free)
     return tuple(
         Decorrelated(
             replace(
                 block.mapped(lambda e: e.transform(step)),
-                leaves=(asked, *block.leaves),
+                leaves=(domain, *block.leaves),
                 predicates=tuple(predicate.transform(step) for predicate in block.predicates),
             ),
             pairs,
@@ -128,23 +130,23 @@ def loosen_by_asking(
     )
 
 
-def indicator(reader: Reader, outer: Block, inner: tuple[Block, ...]) -> Match:
+def indicator(facts: Facts, outer: Block, inner: tuple[Block, ...]) -> Match:
     """Tell whether inner blocks have a row for a row of the outer block.
 
     Where more than equalities tie them, the inner blocks are joined with the outer rows that ask.
     """
-    loose = loosen_all(reader, inner)
-    if loose is not None:
-        return _by_keys(reader, loose)
+    decorrelated = decorrelate_all(facts, inner)
+    if decorrelated is not None:
+        return _by_keys(facts, decorrelated)
     free = free_columns(inner)
     if not tables_of_all(free) <= outer.aliases:
         raise NotDifferentiable("a subquery tied to rows two levels up by more than an equality")
-    asking = _asking(outer, free)
-    asked = tuple(asking.joined(block) for block in inner)
-    told = _told_apart(reader, outer, free)
-    leaf = distinct(reader, tuple((block, told) for block in asked), "exists")
-    pairs = [(column, own_column(leaf.alias, f"k{i}")) for i, column in enumerate(told)]
-    return Match(leaf, tuple(same(reader, outer, column, key) for column, key in pairs))
+    domain = _domain_rows(outer, free)
+    paired = tuple(domain.joined(block) for block in inner)
+    columns = _domain_columns(facts, outer, free)
+    leaf = distinct(facts, tuple((block, columns) for block in paired), Exists())
+    pairs = [(column, own_column(leaf.alias, f"k{i}")) for i, column in enumerate(columns)]
+    return Match(leaf, tuple(same(facts, outer, column, key) for column, key in pairs))
 
 
 def free_columns(blocks: tuple[Block, ...]) -> tuple[exp.Expr, ...]:
@@ -158,24 +160,24 @@ def free_columns(blocks: tuple[Block, ...]) -> tuple[exp.Expr, ...]:
     return tuple(found)
 
 
-def _told_apart(reader: Reader, outer: Block, free: tuple[exp.Expr, ...]) -> tuple[exp.Expr, ...]:
+def _domain_columns(facts: Facts, outer: Block, free: tuple[exp.Expr, ...]) -> tuple[exp.Expr, ...]:
     """Return columns and, where some have values that are equal but not the same, the text of these as one more.
 
     A condition may tell such values apart, as it does '1 mon' and '30 days' where they are added to a date.
     """
-    types = reader.types_of(project(replace(outer, predicates=(), negated=False), free))
-    blurred = tuple(column for column, name in zip(free, types, strict=True) if not is_exact(name, reader.definition))
+    types = facts.types_of(project(replace(outer, predicates=(), negated=False), free))
+    blurred = tuple(column for column, name in zip(free, types, strict=True) if not is_exact(name, facts.definition))
     if not blurred:
         return free
-    image, computed = image_of(blurred), {leaf.alias for leaf in outer.leaves if isinstance(leaf, Derived)}
+    whole, computed = row_text_of(blurred), {leaf.alias for leaf in outer.leaves if isinstance(leaf, Derived)}
     if computed & tables_of_all(blurred):
         # PostgreSQL moves a condition on groups to the rows below them, though of these not all look like the group;
         # only conditions with a subquery stay where they are.
-        image = exp.Select(expressions=[image]).subquery()
-    return (*free, image)
+        whole = exp.Select(expressions=[whole]).subquery()
+    return (*free, whole)
 
 
-def _asking(outer: Block, free: tuple[exp.Expr, ...]) -> Block:
+def _domain_rows(outer: Block, free: tuple[exp.Expr, ...]) -> Block:
     """Read what outer rows ask for from the leaves that have it alone.
 
     What more they ask than with all leaves joined matches no outer row, and each leaf left out is one whose changes
@@ -199,18 +201,18 @@ def tables_of_all(expressions: tuple[exp.Expr, ...]) -> frozenset[str]:
     return frozenset(table for expression in expressions for table in tables_of(expression))
 
 
-def same(reader: Reader, block: Block, column: exp.Expr, key: exp.Expr) -> exp.Expr:
+def same(facts: Facts, block: Block, column: exp.Expr, key: exp.Expr) -> exp.Expr:
     """Equate a column with a key that holds its value, NULL included; plain equality can use an index."""
-    kind = exp.EQ if reader.never_null(column, block) else exp.NullSafeEQ
+    kind = exp.EQ if facts.never_null(column, block) else exp.NullSafeEQ
     return kind(this=column.copy(), expression=key)
 
 
-def _by_keys(reader: Reader, loose: tuple[Decorrelated, ...]) -> Match:
-    pairs, guards = loose[0].pairs, loose[0].guards
+def _by_keys(facts: Facts, decorrelated: tuple[Decorrelated, ...]) -> Match:
+    pairs, guards = decorrelated[0].pairs, decorrelated[0].guards
     if not pairs:
-        return Match(exists(reader, tuple(each.block for each in loose)), guards)
-    leaf = distinct(reader, tuple((each.block, tuple(key for _, key in each.pairs)) for each in loose), "exists")
-    return Match(leaf, loose[0].ties(leaf.alias))
+        return Match(exists(facts, tuple(each.block for each in decorrelated)), guards)
+    leaf = distinct(facts, tuple((each.block, tuple(key for _, key in each.pairs)) for each in decorrelated), Exists())
+    return Match(leaf, decorrelated[0].ties(leaf.alias))
 
 
 def _pair(predicate: exp.Expr, own: frozenset[str]) -> tuple[exp.Expr, exp.Expr] | None:

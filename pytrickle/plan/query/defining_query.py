@@ -11,19 +11,22 @@ from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.relation import Aggregate, Project, Query, Relation, Top
 from pytrickle.plan.query.above_grouping import is_call
 from pytrickle.plan.query.block import Block, cast_to, project, sum_of
+from pytrickle.plan.query.context import Context
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.first_rows import CLAUSES, cut_off
-from pytrickle.plan.query.from_clause import Reader
 from pytrickle.plan.query.grouping import GROUP, Grouping, is_key
 from pytrickle.plan.query.grouping_sets import is_simple
+from pytrickle.plan.query.guard import guard_rows
 from pytrickle.plan.query.inner_order import refuse_sorted_input
-from pytrickle.plan.query.kept import Kept, differing, keeps, kept_columns
-from pytrickle.plan.query.kept_calls import root_kept
 from pytrickle.plan.query.lateral import calls_set
 from pytrickle.plan.query.mixed_equality import refuse_unfit_keys
 from pytrickle.plan.query.null_padding import in_one_collation, union_of
 from pytrickle.plan.query.probe import Probe
+from pytrickle.plan.query.queries import Queries
+from pytrickle.plan.query.representative_calls import representatives_at_top
+from pytrickle.plan.query.representatives import Representatives, differing, is_representative, representative_columns
 from pytrickle.plan.query.scope import resolve
-from pytrickle.plan.query.select import (
+from pytrickle.plan.query.select_clauses import (
     has_windows,
     is_distinct_on,
     is_grouped,
@@ -31,7 +34,7 @@ from pytrickle.plan.query.select import (
     refuse_limited_sets,
     unrolls,
 )
-from pytrickle.plan.query.subquery import Context, expanded
+from pytrickle.plan.query.subquery import expanded
 from pytrickle.plan.sql.dialect import AGGREGATES, parse_query, render
 from pytrickle.plan.sql.types import base_of
 
@@ -48,38 +51,38 @@ def parse(definition: Definition, probe: Probe) -> Query:
             raise NotDifferentiable(f"the aggregate {name}(), whose name is quoted")
     tree = parse_query(definition.text, definition.aggregates)
     _check_survival(definition, tree, probe)
-    reader = Reader(definition, probe)
-    query, context = reader.unwrapped(tree, Context({}, {}))
+    queries = Queries(Facts(definition, probe))
+    query, context = queries.unwrapped(tree, Context({}, {}))
     if any(query.args.get(clause) for clause in CLAUSES):
-        refuse_limited_sets(reader, query)
+        refuse_limited_sets(query, definition)
         if not query.args.get("order"):
             refuse_sorted_input(definition, "LIMIT without ORDER BY")
     body, top = cut_off(query, tuple(name for name, _ in definition.columns))
-    found = _body(body, context, reader)
+    found = _body(body, context, queries)
     if found.aggregate is not None:
-        types = dict(zip(found.row_columns, reader.types_of(found.rows), strict=True))
-        refuse_unfit_keys(reader, (types[key] for key in found.aggregate.keys))
+        types = dict(zip(found.row_columns, queries.facts.types_of(found.rows), strict=True))
+        refuse_unfit_keys(queries.facts, (types[key] for key in found.aggregate.keys))
     if top is not None and top.ordering:
         _refuse_telling_order(
-            top, {("", name): type_name for name, type_name in definition.columns if name in found.kept}
+            top, {("", name): type_name for name, type_name in definition.columns if name in found.representatives}
         )
     return replace(found, top=top)
 
 
-def _refuse_telling_order(top: Top, kept: Kept) -> None:
+def _refuse_telling_order(top: Top, representatives: Representatives) -> None:
     for item in parse_query(f"SELECT ORDER BY {', '.join(top.ordering)}").args["order"].expressions:
-        keeps(item, kept)
+        is_representative(item, representatives)
 
 
-def _body(query: exp.Expr, context: Context, reader: Reader) -> Query:
-    if isinstance(query, exp.Select) and _accumulates(query, reader):
-        return _aggregate(query, context, reader)
-    if isinstance(query, exp.Select) and _is_distinct_only(query, reader):
-        return _distinct(query, context, reader)
+def _body(query: exp.Expr, context: Context, queries: Queries) -> Query:
+    if isinstance(query, exp.Select) and _accumulates(query, queries.facts.definition):
+        return _aggregate(query, context, queries)
+    if isinstance(query, exp.Select) and _is_distinct_only(query, queries.facts.definition):
+        return _distinct(query, context, queries)
     if isinstance(query, exp.Union) and query.args.get("distinct"):
-        arms = in_one_collation(reader, _arms(reader, query, context))
-        return _rows(tuple(block for arm in arms for block in arm), reader, True)
-    return replace(_rows(reader.derived(query, context), reader, False), text=render(query))
+        arms = in_one_collation(queries.facts, _arms(queries, query, context))
+        return _rows(tuple(block for arm in arms for block in arm), queries.facts, True)
+    return replace(_rows(queries.derived(query, context), queries.facts, False), text=render(query))
 
 
 def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> None:
@@ -90,38 +93,38 @@ def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> Non
             raise NotDifferentiable("the query uses syntax that the planner cannot reproduce exactly")
 
 
-def _accumulates(select: exp.Select, reader: Reader) -> bool:
+def _accumulates(select: exp.Select, definition: Definition) -> bool:
     """Whether increments can maintain a grouped SELECT: plain groups and calls, nothing above them but expressions."""
-    if not is_grouped(reader, select) or select.args.get("distinct") or not is_simple(select):
+    if not is_grouped(select, definition) or select.args.get("distinct") or not is_simple(select):
         return False
     having = select.args.get("having")
     above = [*select.selects, *([having.this] if having else [])]
     nodes = [node for item in above for node in own_nodes(item)]
-    if not (select.args.get("group") or any(is_call(node, reader.definition.aggregates) for node in nodes)):
+    if not (select.args.get("group") or any(is_call(node, definition.aggregates) for node in nodes)):
         return False
     if any(isinstance(node, exp.Query | exp.Window | exp.Distinct | exp.WithinGroup) for node in nodes):
         return False
     group = select.args.get("group")
-    if unrolls(reader, select) or any(calls_set(reader, item) for item in (group.expressions if group else ())):
+    if unrolls(select, definition) or any(calls_set(item, definition) for item in (group.expressions if group else ())):
         return False
     plain = {name.lower() for name in AGGREGATES}
     called = {str(node.this).lower() for node in nodes if isinstance(node, exp.Anonymous)}
-    return not called & ((reader.definition.aggregates | {"grouping"}) - plain)
+    return not called & ((definition.aggregates | {"grouping"}) - plain)
 
 
-def _is_distinct_only(select: exp.Select, reader: Reader) -> bool:
+def _is_distinct_only(select: exp.Select, definition: Definition) -> bool:
     plain = select.args.get("distinct") is not None and not is_distinct_on(select)
-    return plain and not any((is_grouped(reader, select), has_windows(select), unrolls(reader, select)))
+    return plain and not any((is_grouped(select, definition), has_windows(select), unrolls(select, definition)))
 
 
-def _distinct(select: exp.Select, context: Context, reader: Reader) -> Query:
-    names = [name for name, _ in reader.definition.columns]
+def _distinct(select: exp.Select, context: Context, queries: Queries) -> Query:
+    names = [name for name, _ in queries.facts.definition.columns]
     items = [item.unalias() for item in select.selects]
-    cases = [case for block in reader.blocks(select, context) for case in expanded(reader, block, items, context)]
+    cases = [case for block in queries.blocks(select, context) for case in expanded(queries, block, items, context)]
     blocks = tuple(block.named({"": dict(zip(names, columns, strict=True))}) for block, columns in cases)
-    types = [type_name for _, type_name in reader.definition.columns]
+    types = [type_name for _, type_name in queries.facts.definition.columns]
     shown = [cast_to(item, kind) for item, kind in zip(items, types, strict=True)]
-    return replace(_rows(blocks, reader, True), text=_text(select, shown))
+    return replace(_rows(blocks, queries.facts, True), text=_text(select, shown))
 
 
 def _text(select: exp.Select, items: Sequence[exp.Expr]) -> str:
@@ -133,7 +136,7 @@ def _text(select: exp.Select, items: Sequence[exp.Expr]) -> str:
     return render(result)
 
 
-def _arms(reader: Reader, query: exp.Expr, context: Context) -> list[Blocks]:
+def _arms(queries: Queries, query: exp.Expr, context: Context) -> list[Blocks]:
     """Flatten a tree of UNIONs whose top removes duplicates anyway; each of them gives its arms types of its own.
 
     An integer of 25 bits that is united with a real loses one of them, whatever both are united with then.
@@ -142,16 +145,16 @@ def _arms(reader: Reader, query: exp.Expr, context: Context) -> list[Blocks]:
     while isinstance(bare, exp.Subquery) and not bare.alias:
         bare = bare.this
     if not isinstance(bare, exp.Union) or any(bare.args.get(clause) for clause in ("limit", "offset", "with_")):
-        return [reader.derived(query, context)]
-    left, right = (_arms(reader, arm, context) for arm in (bare.this, bare.expression))
-    types = reader.types_of(union_of([left[0], right[0]]))
-    return [tuple(_typed(reader, block, types) for block in arm) for arm in (*left, *right)]
+        return [queries.derived(query, context)]
+    left, right = (_arms(queries, arm, context) for arm in (bare.this, bare.expression))
+    types = queries.facts.types_of(union_of([left[0], right[0]]))
+    return [tuple(_typed(queries.facts, block, types) for block in arm) for arm in (*left, *right)]
 
 
-def _typed(reader: Reader, block: Block, types: tuple[str, ...]) -> Block:
+def _typed(facts: Facts, block: Block, types: tuple[str, ...]) -> Block:
     """Cast the columns of a subquery that are of other types."""
     columns = block.names[""]
-    own = reader.types_of(project(replace(block, predicates=(), negated=False), tuple(columns.values())))
+    own = facts.types_of(project(replace(block, predicates=(), negated=False), tuple(columns.values())))
     cast = (
         column if base_of(mine) == base_of(wanted) else cast_to(column, wanted)
         for column, mine, wanted in zip(columns.values(), own, types, strict=True)
@@ -159,62 +162,64 @@ def _typed(reader: Reader, block: Block, types: tuple[str, ...]) -> Block:
     return block.named({"": dict(zip(columns, cast, strict=True))})
 
 
-def _rows(blocks: Blocks, reader: Reader, distinct: bool) -> Query:
-    definition = reader.definition
+def _rows(blocks: Blocks, facts: Facts, distinct: bool) -> Query:
+    definition = facts.definition
     prefix = "k" if distinct else "r"
     types = [type_name for _, type_name in definition.columns]
     columns = [list(block.names[""].values()) for block in blocks]
     if any(len(each) != len(types) for each in columns):
         raise NotDifferentiable("a set operation whose arms name a column twice")
-    found = reader.guarded(tuple((block, tuple(items)) for block, items in zip(blocks, columns, strict=True)))
+    found = guard_rows(facts, tuple((block, tuple(items)) for block, items in zip(blocks, columns, strict=True)))
     projects = tuple(
         project(block, tuple(cast_to(c, t) for c, t in zip(items, types, strict=True)), prefix)
         for block, items in found
     )
     names = tuple(name for name, _ in projects[0].columns)
     rows = sum_of(projects)
-    flags = kept_columns((block, tuple(items)) for block, items in zip(blocks, columns, strict=True))
-    kept = frozenset(name for (name, _), flag in zip(definition.columns, flags, strict=True) if flag)
+    flags = representative_columns((block, tuple(items)) for block, items in zip(blocks, columns, strict=True))
+    shown_as_one = frozenset(name for (name, _), flag in zip(definition.columns, flags, strict=True) if flag)
     if not distinct:
-        return Query(rows, names, None, kept=kept)
+        return Query(rows, names, None, representatives=shown_as_one)
     output = tuple((name, f'g."{key}"') for (name, _), key in zip(definition.columns, names, strict=True))
     shown = tuple((key, name) for (name, _), key in zip(definition.columns, names, strict=True))
     return Query(rows, names, Aggregate(rows, names, (), None, output, True, shown))
 
 
-def _aggregate(query: exp.Select, context: Context, reader: Reader) -> Query:
+def _aggregate(query: exp.Select, context: Context, queries: Queries) -> Query:
     grouping = Grouping.of(query)
-    columns = reader.definition.columns
+    columns = queries.facts.definition.columns
     lifted = [grouping.lift(item.unalias()) for item in query.selects]
     output = tuple((name, render(cast_to(e, kind))) for e, (name, kind) in zip(lifted, columns, strict=True))
     having = query.args.get("having")
     condition = render(grouping.lift(having.this)) if having else None
     keys, arguments = grouping.keys, grouping.arguments
-    blocks = reader.blocks(query, context)
+    blocks = queries.blocks(query, context)
     found = tuple((each, tuple(resolve(item, each.names) for item in (*keys, *arguments))) for each in blocks)
-    projects = tuple(_grouped(block, columns, len(keys)) for block, columns in reader.guarded(found))
+    projects = tuple(_grouped(block, columns, len(keys)) for block, columns in guard_rows(queries.facts, found))
     names = tuple(name for name, _ in projects[0].columns)
     rows = sum_of(projects)
-    kept = _kept(reader, grouping, rows, blocks)
+    representatives = _representatives(queries.facts, grouping, rows, blocks)
     for condition_above in [grouping.lift(having.this)] if having else []:
-        keeps(condition_above, kept)
-    flags = [keeps(each, kept) for each in lifted]
+        is_representative(condition_above, representatives)
+    flags = [is_representative(each, representatives) for each in lifted]
     grouped = query.args.get("group") is not None
     shown = tuple((e.name, name) for e, (name, _) in zip(lifted, columns, strict=True) if is_key(e))
     aggregate = Aggregate(rows, names[: len(keys)], grouping.calls, condition, output, grouped, shown)
     shows = frozenset(name for (name, _), flag in zip(columns, flags, strict=True) if flag)
-    return Query(rows, names, aggregate, text=_text(query, [*keys, *arguments]), kept=shows)
+    return Query(rows, names, aggregate, text=_text(query, [*keys, *arguments]), representatives=shows)
 
 
-def _kept(reader: Reader, grouping: Grouping, rows: Relation, blocks: Blocks) -> dict[tuple[str, str], str]:
+def _representatives(facts: Facts, grouping: Grouping, rows: Relation, blocks: Blocks) -> dict[tuple[str, str], str]:
     """Find the keys and calls of the top's groups that show one of several equal values, with the types of these."""
     names = [f"k{i}" for i in range(len(grouping.keys))] + [f"a{i}" for i in range(len(grouping.arguments))]
     asked = (*grouping.keys, *grouping.arguments)
-    flags = kept_columns((block, tuple(resolve(each, block.names) for each in asked)) for block in blocks)
-    loose = {name: sort for name, sort in zip(names, differing(reader, rows), strict=True) if sort}
-    kept = {(GROUP, name): loose[name] for name in compress(names, flags) if name in loose}
-    calls = root_kept(grouping.calls, kept, loose)
-    return {(GROUP, name): kind for name, kind in {**loose, **calls}.items() if name in calls or name.startswith("k")}
+    flags = representative_columns((block, tuple(resolve(each, block.names) for each in asked)) for block in blocks)
+    ambiguous = {name: sort for name, sort in zip(names, differing(facts, rows), strict=True) if sort}
+    representatives = {(GROUP, name): ambiguous[name] for name in compress(names, flags) if name in ambiguous}
+    calls = representatives_at_top(grouping.calls, representatives, ambiguous)
+    return {
+        (GROUP, name): kind for name, kind in {**ambiguous, **calls}.items() if name in calls or name.startswith("k")
+    }
 
 
 def _grouped(block: Block, columns: Expressions, keys: int) -> Project:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import Folded
 from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.relation import Derived, Function, Leaf
 from pytrickle.plan.algebra.relation import leaves as leaves_of
 from pytrickle.plan.query.block import Block, null_of, own_column
-from pytrickle.plan.query.operation import ROW, Form, Rows, derive
+from pytrickle.plan.query.derive import derive
+from pytrickle.plan.query.facts import Facts
+from pytrickle.plan.query.operation import Rows
 from pytrickle.plan.query.scope import columns_named, tables_of
-
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
 
 # Over 100,000 rows, 300 of them changed, a delta of four LEFT JOINs multiplied out to 81 blocks took 3.5 s, folded
 # after two of them 0.6 s; five took 2.8 s folded, six 7 s, more than a whole refresh.
@@ -26,17 +25,17 @@ MOST_PRODUCTS = 256
 Blocks = tuple[Block, ...]
 
 
-def fitting(reader: Reader, blocks: Blocks) -> Blocks:
+def fitting(facts: Facts, blocks: Blocks) -> Blocks:
     """Return a sum of blocks as it is, or folded where it has so many that what follows would multiply them further.
 
     Raise NotDifferentiable where PostgreSQL would take too long to plan it.
     """
     if sum(_products(block.leaves) for block in blocks) > MOST_PRODUCTS:
         raise NotDifferentiable(f"joins and subqueries that multiply out to over {MOST_PRODUCTS} products")
-    return folded(reader, blocks) if len(blocks) > MAX_BLOCKS else blocks
+    return folded(facts, blocks) if len(blocks) > MAX_BLOCKS else blocks
 
 
-def folded(reader: Reader, blocks: Blocks) -> Blocks:
+def folded(facts: Facts, blocks: Blocks) -> Blocks:
     """Read blocks as one leaf with their weights: d(sum of blocks) = sum of d(block).
 
     Blocks that refer to rows around them are left as they are: no leaf can be separated from those.
@@ -48,8 +47,7 @@ def folded(reader: Reader, blocks: Blocks) -> Blocks:
     rows: Rows = tuple(
         (block, tuple(_typed(block.names[alias][column]) for alias, column in visible)) for block in blocks
     )
-    head = f"SELECT {', '.join(f'{ROW}.{name}' for name in names)} FROM"
-    leaf = derive(reader, rows, names, (), Form("rows", head, f"AS {ROW}", names, entries=names, linear=True))
+    leaf = derive(facts, rows, names, (), Folded())
     shown: dict[str, dict[str, exp.Expr]] = {alias: {} for alias in blocks[0].names}
     for name, (alias, column) in zip(names, visible, strict=True):
         shown[alias][column] = own_column(leaf.alias, name)

@@ -1,42 +1,40 @@
 """Expressions that may fail, evaluated only for rows for which the query as written evaluates them.
 
 A sum of products has rows that cancel out: those that an antijoin takes away again, and those that a delta joins from
-an old and a new state. Where an expression over them may fail, what it reads is netted first: f(sum of R) = f(net R).
+an old and a new state. Where an expression over them may fail, what it reads is consolidated first.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from pytrickle.plan.algebra.construct import Folded
 from pytrickle.plan.algebra.relation import Derived, Function, Scan
 from pytrickle.plan.query.block import Block, own_column, project
-from pytrickle.plan.query.operation import ROW, Form, Rows, derive
+from pytrickle.plan.query.facts import Facts
+from pytrickle.plan.query.operation import Rows, derive_unguarded
 from pytrickle.plan.query.scope import columns_named, tables_of
 from pytrickle.plan.sql.dialect import render
 from pytrickle.plan.sql.fallible import Types, may_fail
-
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
 
 Columns = tuple[exp.Expr, ...]
 Case = tuple[Block, list[exp.Expr]]
 
 
-def guarded(reader: Reader, rows: Rows, deciding: int | None = None) -> Rows:
-    """Net the rows below expressions that may fail; the first `deciding` expressions, or all, are evaluated now."""
+def guard_rows(facts: Facts, rows: Rows, deciding: int | None = None) -> Rows:
+    """Consolidate the rows below expressions that may fail; the first `deciding` ones, or all, are evaluated now."""
     result: list[tuple[Block, Columns]] = []
     groups: dict[object, list[tuple[Block, Columns]]] = {}
     for block, columns in rows:
-        types = _types_in(reader, block)
+        types = _types_in(facts, block)
         if any(may_fail(each, types) for each in columns[:deciding]) and _is_closed(block, columns):
-            groups.setdefault(_form(reader, block, columns), []).append((block, columns))
+            groups.setdefault(_form(facts, block, columns), []).append((block, columns))
         else:
             result.append((block, columns))
     for group in groups.values():
-        result += [_netted(reader, group)] if any(_cancels(block) for block, _ in group) else group
+        result += [_consolidate(facts, group)] if any(_cancels(block) for block, _ in group) else group
     return tuple(result)
 
 
@@ -49,19 +47,19 @@ def fallible_last(conjuncts: list[exp.Expr]) -> list[exp.Expr]:
     return sorted(conjuncts, key=relates)
 
 
-def guarded_cases(reader: Reader, cases: list[Case], divided: bool) -> list[Case]:
-    """Net the rows of cases below conditions that may fail and that PostgreSQL does not take down to a single table.
+def guard_cases(facts: Facts, cases: list[Case], divided: bool) -> list[Case]:
+    """Consolidate the rows of cases below conditions that may fail and that are not taken down to a single table.
 
     `divided` says that the cases differ in the value of a subquery in the condition.
     """
-    settled = [case for case in cases if not _is_asked(reader, case, divided)]
-    asked = [case for case in cases if _is_asked(reader, case, divided)]
+    settled = [case for case in cases if not _is_asked(facts, case, divided)]
+    asked = [case for case in cases if _is_asked(facts, case, divided)]
     if not asked:
         return cases
     visible = columns_named(asked[0][0].names)
     width = len(asked[0][1])
     rows: Rows = tuple((block, (*tests, *(block.names[a][c] for a, c in visible))) for block, tests in asked)
-    for block, columns in guarded(reader, rows, width):
+    for block, columns in guard_rows(facts, rows, width):
         names: dict[str, dict[str, exp.Expr]] = {alias: {} for alias in block.names}
         for (alias, column), shown in zip(visible, columns[width:], strict=True):
             names[alias][column] = shown
@@ -69,21 +67,19 @@ def guarded_cases(reader: Reader, cases: list[Case], divided: bool) -> list[Case
     return settled
 
 
-def _is_asked(reader: Reader, case: Case, divided: bool) -> bool:
+def _is_asked(facts: Facts, case: Case, divided: bool) -> bool:
     block, tests = case
-    types = _types_in(reader, block)
+    types = _types_in(facts, block)
     joins = sum(len(tables_of(each)) > 1 for each in block.predicates)
     mixed = divided or any(len(tables_of(test)) > 1 for test in tests)
     return mixed and joins >= len(_weighted(block)) - 1 and any(may_fail(test, types) for test in tests)
 
 
-def _netted(reader: Reader, group: list[tuple[Block, Columns]]) -> tuple[Block, Columns]:
+def _consolidate(facts: Facts, group: list[tuple[Block, Columns]]) -> tuple[Block, Columns]:
     read = [_read(columns) for _, columns in group]
     names = tuple(f"a{i}" for i in range(len(read[0])))
     rows: Rows = tuple((block, found) for (block, _), found in zip(group, read, strict=True))
-    head = f"SELECT {', '.join(f'{ROW}.{name}' for name in names)} FROM"
-    form = Form("rows", head, f"AS {ROW}", names, entries=names, linear=True, netted=True)
-    leaf = derive(reader, rows, names, (), form)
+    leaf = derive_unguarded(facts, rows, names, (), Folded(net=True))
     block, columns = group[0]
     places = {column: own_column(leaf.alias, name) for column, name in zip(read[0], names, strict=True)}
     shown = tuple(_placed(each, places) for each in columns)
@@ -99,20 +95,20 @@ def _placed(expression: exp.Expr, places: dict[exp.Expr, exp.Column]) -> exp.Exp
     return expression.copy().transform(lambda node: places[node].copy() if node in places else node)
 
 
-def _form(reader: Reader, block: Block, columns: Columns) -> object:
+def _form(facts: Facts, block: Block, columns: Columns) -> object:
     """Tell expressions over leaves apart by all but the names of these."""
     read = _read(columns)
     places = {column: own_column("", f"a{i}") for i, column in enumerate(read)}
     relation = project(replace(block, predicates=(), negated=False), read)
     texts = tuple(render(_placed(each, places)) for each in columns)
-    return texts, reader.types_of(relation), reader.collations_of(relation)
+    return texts, facts.types_of(relation), facts.collations_of(relation)
 
 
 def _cancels(block: Block) -> bool:
     """Whether a block, or a delta of it, has rows that others of the sum may take away."""
     weighted = _weighted(block)
     folded = [leaf for leaf in weighted if isinstance(leaf, Derived) and leaf.operation.linear]
-    return block.negated or len(weighted) > 1 or not all(leaf.operation.netted for leaf in folded)
+    return block.negated or len(weighted) > 1 or not all(leaf.operation.construct.consolidated for leaf in folded)
 
 
 def _weighted(block: Block) -> list[Scan | Derived]:
@@ -126,14 +122,14 @@ def _is_closed(block: Block, columns: Columns) -> bool:
     return bool(read) and read.union(*functions, *map(tables_of, block.predicates)) <= block.aliases
 
 
-def _types_in(reader: Reader, block: Block) -> Types:
+def _types_in(facts: Facts, block: Block) -> Types:
     """Tell the types of the columns of a block's leaves."""
     leaves = {leaf.alias: leaf for leaf in block.leaves}
 
     def of(column: exp.Column) -> str | None:
         match leaves.get(column.table):
             case Scan(relid=relid):
-                found = reader.definition.source(relid).column(column.name)
+                found = facts.definition.source(relid).column(column.name)
                 return found.type_name if found else None
             case Derived(operation=operation):
                 return dict(zip(operation.columns, operation.types, strict=False)).get(column.name)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.scope import MERGED, WHOLE, Names, first_named
-
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
 
 # A column of a join: the alias of the item that it is of, MERGED for those that USING unites, and its name.
 Place = tuple[str, str]
@@ -24,9 +21,9 @@ def is_joined(item: exp.Expr) -> bool:
     return nested or isinstance(item, exp.Table)
 
 
-def under_join_alias(reader: Reader, blocks: tuple[Block, ...], item: exp.Subquery) -> tuple[Block, ...]:
+def under_join_alias(definition: Definition, blocks: tuple[Block, ...], item: exp.Subquery) -> tuple[Block, ...]:
     """Name the columns of a join by its alias alone; an alias list counts those, too, that nothing reads."""
-    places = list(_places(reader, item.this, blocks[0].names))
+    places = list(_places(definition, item.this, blocks[0].names))
     aliases = item.alias_column_names
     names = [*aliases, *(name for _, name in places[len(aliases) :])]
     if len(set(names)) < len(names):
@@ -41,23 +38,23 @@ def _columns(visible: Names, names: list[str], places: list[Place]) -> Iterator[
             yield name, found
 
 
-def _places(reader: Reader, item: exp.Expr, visible: Names) -> list[Place]:
+def _places(definition: Definition, item: exp.Expr, visible: Names) -> list[Place]:
     """List the columns of a FROM item and its joins in the order in which PostgreSQL shows them."""
-    found = _own(reader, item, visible)
+    found = _own(definition, item, visible)
     for join in item.args.get("joins") or ():
-        other = _places(reader, join.this, visible)
+        other = _places(definition, join.this, visible)
         united = [name.name for name in join.args.get("using") or ()]
         rest = [place for place in (*found, *other) if place[1] not in united]
         found = [*((MERGED, name) for name in united), *rest]
     return found
 
 
-def _own(reader: Reader, item: exp.Expr, visible: Names) -> list[Place]:
+def _own(definition: Definition, item: exp.Expr, visible: Names) -> list[Place]:
     if isinstance(item, exp.Subquery) and not item.alias and is_joined(item.this):
-        return _places(reader, item.this, visible)
+        return _places(definition, item.this, visible)
     alias = item.alias_or_name
     if isinstance(item, exp.Table):
-        for source in reader.definition.sources:
+        for source in definition.sources:
             if (source.schema, source.name) == (item.db, item.name):
                 own = [column.name for column in source.columns]
                 return [(alias, name) for name in [*item.alias_column_names, *own[len(item.alias_column_names) :]]]

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.relation import Function
-from pytrickle.plan.postgres.compile import function_item
+from pytrickle.plan.postgres.from_item import function_item
 from pytrickle.plan.query.above_grouping import is_call
 from pytrickle.plan.query.block import Block, own_column
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.order_dependence import refuse_unsettled
 from pytrickle.plan.query.scope import Names, columns_named, is_whole, lookup, resolve
 from pytrickle.plan.query.whole_row import with_rows
 from pytrickle.plan.sql.dialect import quote, render
 
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
-
 Columns = list[exp.Expr]
 
 
-def function(reader: Reader, item: exp.Expr, outer: Names) -> Block:
+def function(facts: Facts, item: exp.Expr, outer: Names) -> Block:
     """Read a set-returning function or VALUES in FROM: computed for each row of what stands to its left."""
-    names, alias = item.alias_column_names, reader.alias()
+    names, alias = item.alias_column_names, facts.alias()
     if isinstance(item, exp.Values):
         width = len(item.expressions[0].expressions)
         names = [*names, *(f"column{i + 1}" for i in range(len(names), width))]
@@ -55,7 +53,7 @@ def reads_no_table(query: exp.Expr) -> bool:
     return not any(isinstance(table.this, exp.Identifier) for table in query.find_all(exp.Table))
 
 
-def embedded(reader: Reader, node: exp.Expr, names: Names, outer: Names) -> exp.Expr:
+def embedded(facts: Facts, node: exp.Expr, names: Names, outer: Names) -> exp.Expr:
     """Resolve what a subquery that reads no table takes from the rows around it; the rest stays as it is written.
 
     Its own FROM items get aliases that no leaf has, and its own columns are no Column any more, so that whoever asks
@@ -65,9 +63,9 @@ def embedded(reader: Reader, node: exp.Expr, names: Names, outer: Names) -> exp.
     result = node.copy()
     own: dict[str, str] = {}
     for alias in list(result.find_all(exp.TableAlias)):
-        own.setdefault(alias.name, reader.alias())
+        own.setdefault(alias.name, facts.alias())
         alias.set("this", exp.to_identifier(own[alias.name], quoted=True))
-    _refuse_calls_of_outer_rows(result, own, reader)
+    _refuse_calls_of_outer_rows(result, own, facts.definition.aggregates)
     for column in list(result.find_all(exp.Column)):
         if column.table in own:
             source = exp.to_identifier(own[column.table], quoted=True)
@@ -83,17 +81,17 @@ def embedded(reader: Reader, node: exp.Expr, names: Names, outer: Names) -> exp.
     return result
 
 
-def _refuse_calls_of_outer_rows(query: exp.Expr, own: dict[str, str], reader: Reader) -> None:
+def _refuse_calls_of_outer_rows(query: exp.Expr, own: dict[str, str], aggregates: frozenset[str]) -> None:
     """An aggregate over nothing but columns of a query around it belongs to that query."""
     for node in query.walk():
-        if not is_call(node, reader.definition.aggregates):
+        if not is_call(node, aggregates):
             continue
         tables = {column.table for column in node.find_all(exp.Column)}
         if tables and not tables & own.keys():
             raise NotDifferentiable("an aggregate over a column of the query around it")
 
 
-def lateral(reader: Reader, item: exp.Lateral, outer: Names) -> Block | None:
+def lateral(facts: Facts, item: exp.Lateral, outer: Names) -> Block | None:
     """Read LATERAL (subquery without tables) as one function of the row to its left, if its columns have names."""
     query = item.this.unnest()
     if not isinstance(query, exp.Query) or isinstance(query, exp.Values) or not reads_no_table(query):
@@ -102,10 +100,10 @@ def lateral(reader: Reader, item: exp.Lateral, outer: Names) -> Block | None:
     names = [*item.alias_column_names, *own[len(item.alias_column_names) :]]
     if not all(names) or len(set(names)) < len(names) or not names:
         return None
-    alias, written = reader.alias(), embedded(reader, query, {}, outer)
+    alias, written = facts.alias(), embedded(facts, query, {}, outer)
     leaf = Function(alias, f"({render(written)})", _reads([written]), tuple(names))
     block = Block((leaf,), (), {item.alias: {name: own_column(alias, name) for name in names}})
-    return with_rows(block, item.alias, reader.definition)
+    return with_rows(block, item.alias, facts.definition)
 
 
 def is_rowwise(blocks: tuple[Block, ...]) -> bool:
@@ -113,9 +111,9 @@ def is_rowwise(blocks: tuple[Block, ...]) -> bool:
     return len(blocks) == 1 and not blocks[0].negated and all(isinstance(leaf, Function) for leaf in blocks[0].leaves)
 
 
-def padded(reader: Reader, block: Block) -> tuple[str, Names]:
+def padded(facts: Facts, block: Block) -> tuple[str, Names]:
     """Prepare a rowwise block for LEFT JOIN: return its alias to be, and the names under which conditions see it."""
-    alias = reader.alias()
+    alias = facts.alias()
     names: dict[str, dict[str, exp.Expr]] = {own: {} for own in block.names}
     for position, (own, column) in enumerate(columns_named(block.names)):
         names[own][column] = own_column(alias, f"c{position}")
@@ -140,24 +138,24 @@ def left_joined(block: Block, alias: str, conditions: Iterable[exp.Expr]) -> Fun
     return Function(alias, text, frozenset(each for each in reads if each[0] not in inside), names)
 
 
-def unrolled(reader: Reader, block: Block, columns: Columns) -> tuple[Block, Columns]:
+def unrolled(facts: Facts, block: Block, columns: Columns) -> tuple[Block, Columns]:
     """Compute output columns that call set-returning functions as one function of the row, which steps them together
     as PostgreSQL does; the others stand beside each of its rows."""
-    found = [column for column in columns if calls_set(reader, column)]
+    found = [column for column in columns if calls_set(column, facts.definition)]
     if not found:
         return block, columns
-    alias = reader.alias()
+    alias = facts.alias()
     names = tuple(f"c{i}" for i in range(len(found)))
     listed = ", ".join(f"{render(each)} AS {quote(name)}" for each, name in zip(found, names, strict=True))
     leaf = Function(alias, f"(SELECT {listed})", _reads(found), names)
     shown = iter(names)
-    replaced = [own_column(alias, next(shown)) if calls_set(reader, each) else each for each in columns]
+    replaced = [own_column(alias, next(shown)) if calls_set(each, facts.definition) else each for each in columns]
     return replace(block, leaves=(*block.leaves, leaf)), replaced
 
 
-def calls_set(reader: Reader, expression: exp.Expr) -> bool:
+def calls_set(expression: exp.Expr, definition: Definition) -> bool:
     """Whether an expression itself calls a set-returning function, apart from its subqueries."""
-    names = reader.definition.set_returning
+    names = definition.set_returning
     return any(_name(node) in names for node in expression.walk(prune=lambda node: isinstance(node, exp.Query)))
 
 

@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.query.block import Block, aliased
-from pytrickle.plan.query.decorrelate import loosen_by_asking
+from pytrickle.plan.query.context import Context
+from pytrickle.plan.query.decorrelate import decorrelate_by_domain
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.first_rows import CLAUSES
+from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import tables_of
-from pytrickle.plan.query.select import refuse_limited_sets
+from pytrickle.plan.query.select_clauses import refuse_limited_sets
 from pytrickle.plan.query.set_operation import Bounds, first_rows
 from pytrickle.plan.sql.dialect import render
-
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
-    from pytrickle.plan.query.subquery import Context
 
 Blocks = tuple[Block, ...]
 Orders = list[exp.Expr]
 
 
-def limited(reader: Reader, query: exp.Expr, context: Context) -> Blocks:
+def limited(recursion: Recursion, query: exp.Expr, context: Context) -> Blocks:
     """Read a query with LIMIT, OFFSET or FETCH below the top."""
     bounds, bare = Bounds.of(query), _without(query, *CLAUSES)
     if bounds.limit is None and not bounds.offset:
-        return reader.derived(bare, context)
-    refuse_limited_sets(reader, query)
+        return recursion.derived(bare, context)
+    refuse_limited_sets(query, recursion.facts.definition)
     order = query.args.get("order")
     if order is None:
-        return _alike(reader, reader.derived(bare, context), context, bounds)
+        return _alike(recursion.facts, recursion.derived(bare, context), context, bounds)
     orders = [each.copy() for each in order.expressions]
     sorts_hidden = isinstance(query, exp.Select) and not query.args.get("distinct")
-    blocks = _with_hidden(reader, bare, orders, context) if sorts_hidden else _shown(reader, bare, orders, context)
+    blocks = (
+        _with_hidden(recursion, bare, orders, context) if sorts_hidden else _shown(recursion, bare, orders, context)
+    )
     items = list(blocks[0].names[""].items())
-    loose = loosen_by_asking(reader, context.asking, blocks, "LIMIT")
-    return (first_rows(reader, loose, items, orders, bounds),)
+    decorrelated = decorrelate_by_domain(recursion.facts, context.block, blocks, "LIMIT")
+    return (first_rows(recursion.facts, decorrelated, items, orders, bounds),)
 
 
 def _without(query: exp.Expr, *clauses: str) -> exp.Expr:
@@ -47,18 +46,18 @@ def _without(query: exp.Expr, *clauses: str) -> exp.Expr:
     return result
 
 
-def _with_hidden(reader: Reader, query: exp.Expr, orders: Orders, context: Context) -> Blocks:
+def _with_hidden(recursion: Recursion, query: exp.Expr, orders: Orders, context: Context) -> Blocks:
     """Have a SELECT show what it sorts by, before its own columns."""
     result = _without(query, "order")
     added = [aliased(each.this, f"\x00order{i}") for i, each in enumerate(orders)]
     result.set("expressions", [*added, *result.expressions])
-    return reader.derived(result, context)
+    return recursion.derived(result, context)
 
 
-def _shown(reader: Reader, query: exp.Expr, orders: Orders, context: Context) -> Blocks:
+def _shown(recursion: Recursion, query: exp.Expr, orders: Orders, context: Context) -> Blocks:
     """DISTINCT and set operations sort by what they show."""
     chooses = isinstance(query, exp.Select) and query.args["distinct"].args.get("on")
-    blocks = reader.derived(query if chooses else _without(query, "order"), context)
+    blocks = recursion.derived(query if chooses else _without(query, "order"), context)
     names = list(blocks[0].names[""])
     found = [names[_position(each.this, query, names)] for each in orders]
     return tuple(
@@ -80,7 +79,7 @@ def _position(wanted: exp.Expr, query: exp.Expr, names: list[str]) -> int:
     raise NotDifferentiable("LIMIT below the top of the query, with DISTINCT and ORDER BY what it does not show")
 
 
-def _alike(reader: Reader, blocks: Blocks, context: Context, bounds: Bounds) -> Blocks:
+def _alike(facts: Facts, blocks: Blocks, context: Context, bounds: Bounds) -> Blocks:
     """Without an order any rows may be kept: no matter which where all of them are the same."""
     names = blocks[0].names[""]
     texts = {tuple(render(column) for column in block.names[""].values()) for block in blocks}
@@ -88,6 +87,6 @@ def _alike(reader: Reader, blocks: Blocks, context: Context, bounds: Bounds) -> 
     if len(texts) > 1 or any(tables_of(column) & own for column in names.values()):
         raise NotDifferentiable("LIMIT below the top of the query, without ORDER BY")
     bare = tuple(block.named({"": {"one": exp.Literal.number(1)}}) for block in blocks)
-    loose = loosen_by_asking(reader, context.asking, bare, "LIMIT")
-    kept = first_rows(reader, loose, list(bare[0].names[""].items()), [], bounds)
+    decorrelated = decorrelate_by_domain(facts, context.block, bare, "LIMIT")
+    kept = first_rows(facts, decorrelated, list(bare[0].names[""].items()), [], bounds)
     return (kept.named({"": names}),)

@@ -8,26 +8,23 @@ distinct values of one side serve as keys for the other only once they are of a 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.relation import Derived, Function, Leaf, Scan
 from pytrickle.plan.query.block import Block, cast_to, project
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.scope import tables_of
-
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
 
 Leaves = Iterable[Leaf]
 
 
-def equated(reader: Reader, leaves: Leaves, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+def equated(facts: Facts, leaves: Leaves, left: exp.Expr, right: exp.Expr) -> exp.Expr:
     """Write `left = right`; a side that is compared as another type than its own is cast to that."""
     sides = (left, right)
-    types = types_among(reader, leaves, sides)
-    common = key_types(reader, *types)
+    types = types_among(facts, leaves, sides)
+    common = facts.key_types(*types)
     if common is None:
         raise NotDifferentiable(f"{types[0]} = {types[1]}, by which PostgreSQL cannot group")
     one, other = (
@@ -37,7 +34,7 @@ def equated(reader: Reader, leaves: Leaves, left: exp.Expr, right: exp.Expr) -> 
     return exp.EQ(this=one, expression=other)
 
 
-def merged(reader: Reader, leaves: Leaves, side: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+def merged(facts: Facts, leaves: Leaves, side: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
     """Write the column that USING makes of two: the one that cannot be NULL, of the type that both have in common.
 
     An inner join shows the left one, unless the right one alone has that type already.
@@ -46,16 +43,16 @@ def merged(reader: Reader, leaves: Leaves, side: str, left: exp.Expr, right: exp
     if side == "FULL":
         return both
     shown = {"LEFT": (left,), "RIGHT": (right,)}.get(side, (left, right))
-    if _declared_alike(reader, leaves, (left, right)):
+    if _declared_alike(facts, leaves, (left, right)):
         return shown[0]
-    *types, common = types_among(reader, leaves, (*shown, both))
+    *types, common = types_among(facts, leaves, (*shown, both))
     fitting = (each for each, own in zip(shown, types, strict=True) if own == common)
     return next(fitting, None) or cast_to(shown[0], common)
 
 
-def types_among(reader: Reader, leaves: Leaves, expressions: tuple[exp.Expr, ...]) -> tuple[str, ...]:
+def types_among(facts: Facts, leaves: Leaves, expressions: tuple[exp.Expr, ...]) -> tuple[str, ...]:
     """Find the types of expressions over leaves, of which only those are read that the expressions need."""
-    known = _declared(reader, leaves, expressions)
+    known = _declared(facts, leaves, expressions)
     if known is not None:
         return known
     by_alias = {leaf.alias: leaf for leaf in leaves}
@@ -63,45 +60,35 @@ def types_among(reader: Reader, leaves: Leaves, expressions: tuple[exp.Expr, ...
     while more := frozenset[str]().union(*(_read_by(by_alias.get(alias)) for alias in needed)) - needed:
         needed |= more
     block = Block(tuple(leaf for alias, leaf in by_alias.items() if alias in needed), (), {})
-    return reader.types_of(project(block, tuple(each.copy() for each in expressions)))
+    return facts.types_of(project(block, tuple(each.copy() for each in expressions)))
 
 
-def key_types(reader: Reader, left: str, right: str) -> tuple[str, str] | None:
-    """Ask for the types by whose own equality `=` compares values of two types; None if there are none."""
-    if left == right and "." not in left:
-        return left, right
-    if (left, right) not in reader.known_key_types:
-        found = reader.probe.key_types(left, right)
-        reader.known_key_types[left, right] = found
-    return reader.known_key_types[left, right]
-
-
-def refuse_unfit_keys(reader: Reader, types: Iterable[str]) -> None:
+def refuse_unfit_keys(facts: Facts, types: Iterable[str]) -> None:
     """Refuse to group by types of which `=`, as generated SQL finds it, is not the equality that groups them."""
     for name in types:
-        if key_types(reader, name, name) != (name, name):
+        if facts.key_types(name, name) != (name, name):
             raise NotDifferentiable(f"a key of type {name}, by the equality of which PostgreSQL does not group")
 
 
-def _declared_alike(reader: Reader, leaves: Leaves, columns: tuple[exp.Expr, ...]) -> bool:
-    types = _declared(reader, leaves, columns)
+def _declared_alike(facts: Facts, leaves: Leaves, columns: tuple[exp.Expr, ...]) -> bool:
+    types = _declared(facts, leaves, columns)
     return types is not None and len(set(types)) == 1
 
 
-def _declared(reader: Reader, leaves: Leaves, expressions: tuple[exp.Expr, ...]) -> tuple[str, ...] | None:
+def _declared(facts: Facts, leaves: Leaves, expressions: tuple[exp.Expr, ...]) -> tuple[str, ...] | None:
     """Return the types of plain columns, of which the server need not be asked."""
     by_alias = {leaf.alias: leaf for leaf in leaves}
-    found = [_type_of(reader, by_alias, each.unnest()) for each in expressions]
+    found = [_type_of(facts, by_alias, each.unnest()) for each in expressions]
     known = tuple(each for each in found if each is not None)
     return known if len(known) == len(found) else None
 
 
-def _type_of(reader: Reader, leaves: dict[str, Leaf], node: exp.Expr) -> str | None:
+def _type_of(facts: Facts, leaves: dict[str, Leaf], node: exp.Expr) -> str | None:
     if not isinstance(node, exp.Column):
         return None
     match leaves.get(node.table):
         case Scan(relid=relid):
-            column = reader.definition.source(relid).column(node.name)
+            column = facts.definition.source(relid).column(node.name)
             return column.type_name if column else None
         case Derived(operation=operation):
             return dict(zip(operation.columns, operation.types, strict=False)).get(node.name)

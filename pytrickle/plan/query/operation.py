@@ -1,47 +1,21 @@
-"""Operations built from blocks: DISTINCT, grouping, windows and set operations as PostgreSQL text around their rows."""
+"""Operations built from blocks, each over arguments of its own."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from pytrickle.plan.algebra.construct import ROW, Construct
 from pytrickle.plan.algebra.relation import Derived, Join, Operation, Project
 from pytrickle.plan.query.block import Block, own_column, project, sum_of, to_expr
-from pytrickle.plan.query.kept import differing, kept_columns, moved_columns
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.mixed_equality import refuse_unfit_keys
+from pytrickle.plan.query.representatives import differing, pushed_down_columns, representative_columns
 from pytrickle.plan.query.scope import Names, column_name, resolve
 
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
-
 Rows = tuple[tuple[Block, tuple[exp.Expr, ...]], ...]
-Hidden = frozenset[tuple[str, str]]
-ROW = "d"
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How an operation is written: `head` and `tail` around its rows, and the columns that come out.
-
-    `chosen` columns show one of several equal values; conditions on the arguments `moved` reach below the operation.
-    For the other fields see Operation.
-    """
-
-    name: str
-    head: str
-    tail: str
-    columns: tuple[str, ...]
-    ordered: bool = False
-    ordering: tuple[str, ...] = ()
-    entries: tuple[str, ...] = ()
-    tied: bool = False
-    linear: bool = False
-    netted: bool = False
-    chosen: tuple[str, ...] = ()
-    moved: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -74,62 +48,40 @@ class Arguments:
         return tuple(resolve(column, names, outer) for column in self.columns.values())
 
 
-def distinct(reader: Reader, rows: Rows, name: str = "distinct") -> Derived:
-    """Build the distinct rows of blocks; columns k<i>."""
-    keys = tuple(f"k{i}" for i in range(len(rows[0][1])))
-    listed = ", ".join(f"{ROW}.{key}" for key in keys)
-    # Indicators and what is asked for tell equal values apart where anything may show that.
-    chosen = keys if name == "distinct" else ()
-    form = Form(name, f"SELECT DISTINCT {listed} FROM", f"AS {ROW}", keys, chosen=chosen)
-    return derive(reader, rows, keys, keys, form)
+def derive_unguarded(
+    facts: Facts, rows: Rows, arguments: tuple[str, ...], keys: tuple[str, ...], construct: Construct
+) -> Derived:
+    """Build an operation over blocks, each projected to the same arguments, under a fresh alias.
 
-
-def exists(reader: Reader, blocks: tuple[Block, ...]) -> Derived:
-    """Build one row without content if the blocks have any."""
-    form = Form("exists", "SELECT 1 AS one FROM", f"AS {ROW} LIMIT 1", ("one",))
-    return derive(reader, tuple((block, ()) for block in blocks), (), (), form)
-
-
-def derive(reader: Reader, rows: Rows, arguments: tuple[str, ...], keys: tuple[str, ...], form: Form) -> Derived:
-    """Build an operation over blocks, each projected to the same arguments, under a fresh alias."""
-    rows = reader.guarded(rows)
+    For expressions that may fail see `derive`.
+    """
     projects = tuple(_renamed(project(block, columns), arguments) for block, columns in rows)
     relation = sum_of(projects)
-    exact = reader.is_exact(relation)
-    input_types = dict(zip(arguments, reader.types_of(relation), strict=True))
-    refuse_unfit_keys(reader, (input_types[key] for key in keys))
-    operation = Operation(
-        form.name,
-        relation,
-        arguments,
-        keys,
-        form.head,
-        form.tail,
-        form.columns,
-        exact,
-        form.ordered or not (exact or form.name == "exists" or form.linear),
-        form.ordering,
-        nullable=not _never_null(reader, rows, arguments, keys),
-        entries=form.entries or tuple(key for key in keys if key in form.columns),
-        tied=form.tied,
-        linear=form.linear,
-        netted=form.netted,
+    exact = facts.is_exact(relation)
+    input_types = dict(zip(arguments, facts.types_of(relation), strict=True))
+    refuse_unfit_keys(facts, (input_types[key] for key in keys))
+    nullable = not _never_null(facts, rows, arguments, keys)
+    operation = Operation(construct, relation, arguments, keys, exact, nullable)
+    operation = replace(operation, columns_canonical=facts.is_exact(operation), types=facts.types_of(operation))
+    return Derived(facts.alias(), _with_hidden(facts, rows, operation))
+
+
+def _with_hidden(facts: Facts, rows: Rows, operation: Operation) -> Operation:
+    """Tell an operation which columns hold one of several equal values, and on which conditions reach below."""
+    construct, columns = operation.construct, frozenset(operation.columns)
+    representatives = frozenset(compress(operation.arguments, representative_columns(rows)))
+    representatives |= frozenset(construct.representatives(operation.keys))
+    pushed_down = frozenset(construct.pushed_down)
+    if construct.linear:
+        pushed_down |= frozenset(compress(operation.arguments, pushed_down_columns(rows)))
+    if not (representatives | pushed_down) & columns:
+        return operation
+    sorts = [each for each in zip(operation.columns, differing(facts, operation), strict=True) if each[1]]
+    return replace(
+        operation,
+        representatives=frozenset(each for each in sorts if each[0] in representatives),
+        pushed_down=frozenset(each for each in sorts if each[0] in pushed_down),
     )
-    settled, types = reader.is_exact(operation), reader.types_of(operation)
-    kept, moved = _hiding(reader, rows, operation, form)
-    return Derived(reader.alias(), replace(operation, settled=settled, types=types, kept=kept, moved=moved))
-
-
-def _hiding(reader: Reader, rows: Rows, operation: Operation, form: Form) -> tuple[Hidden, Hidden]:
-    """Find the columns that hold one of several equal values, and those on which conditions reach below."""
-    kept = frozenset(compress(operation.arguments, kept_columns(rows))) | frozenset(form.chosen)
-    moved = frozenset(form.moved)
-    if form.linear:
-        moved |= frozenset(compress(operation.arguments, moved_columns(rows)))
-    if not (kept | moved) & frozenset(operation.columns):
-        return frozenset(), frozenset()
-    sorts = [each for each in zip(operation.columns, differing(reader, operation), strict=True) if each[1]]
-    return frozenset(each for each in sorts if each[0] in kept), frozenset(each for each in sorts if each[0] in moved)
 
 
 def columns_of(leaf: Derived) -> dict[str, exp.Expr]:
@@ -142,9 +94,9 @@ def _renamed(block: Project, names: tuple[str, ...]) -> Project:
     return Project(block.input, tuple((name, expr) for name, (_, expr) in zip(names, block.columns, strict=True)))
 
 
-def _never_null(reader: Reader, rows: Rows, arguments: tuple[str, ...], keys: tuple[str, ...]) -> bool:
+def _never_null(facts: Facts, rows: Rows, arguments: tuple[str, ...], keys: tuple[str, ...]) -> bool:
     positions = [arguments.index(key) for key in keys]
-    return all(reader.never_null(columns[i], block) for block, columns in rows for i in positions)
+    return all(facts.never_null(columns[i], block) for block, columns in rows for i in positions)
 
 
 def text(expression: exp.Expr) -> str:

@@ -9,28 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from pytrickle.plan.algebra.relation import Function
 from pytrickle.plan.query.block import Block
+from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.decorrelate import indicator
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.lateral import is_rowwise, left_joined, padded
 from pytrickle.plan.query.mixed_equality import Leaves, equated, merged
 from pytrickle.plan.query.null_padding import nulls_of_names
+from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import MERGED, Names, first_named, resolve, tables_of
-from pytrickle.plan.query.subquery import Context, filtered
-
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
+from pytrickle.plan.query.subquery import filtered
 
 Blocks = tuple[Block, ...]
 
 
-def join(reader: Reader, left: Blocks, right: Blocks, clause: exp.Join, context: Context) -> Blocks:
+def join(recursion: Recursion, left: Blocks, right: Blocks, clause: exp.Join, context: Context) -> Blocks:
     """Join two sums of blocks as a JOIN clause says; keep what has no match on the side or sides that it names."""
-    sides = _Sides(reader, clause, context)
+    sides = _Sides(recursion, clause, context)
     condition = clause.args.get("on")
     if sides.side == "LEFT" and is_rowwise(right) and not (condition and condition.find(exp.Query)):
         return tuple(_padded(sides, one, right[0]) for one in left)
@@ -38,15 +37,15 @@ def join(reader: Reader, left: Blocks, right: Blocks, clause: exp.Join, context:
     for one, other in product(left, right):
         result += _matched(sides, one, other)
     if sides.side in {"LEFT", "FULL"}:
-        nulls = nulls_of_names(reader, tuple(_beside(left[0], other) for other in right))
+        nulls = nulls_of_names(recursion.facts, tuple(_beside(left[0], other) for other in right))
         for one in left:
             names = sides.names(one.leaves, one.names, nulls)
-            result += _unmatched(reader, one, (sides.within(other, one, other) for other in right), names)
+            result += _unmatched(recursion.facts, one, (sides.within(other, one, other) for other in right), names)
     if sides.side in {"RIGHT", "FULL"}:
-        nulls = nulls_of_names(reader, left)
+        nulls = nulls_of_names(recursion.facts, left)
         for other in right:
             names = sides.names(other.leaves, nulls, other.names)
-            result += _unmatched(reader, other, (sides.within(one, one, other) for one in left), names)
+            result += _unmatched(recursion.facts, other, (sides.within(one, one, other) for one in left), names)
     names = sides.names((*left[0].leaves, *right[0].leaves), left[0].names, right[0].names)
     return tuple(result) or (left[0].times(right[0]).named(names).without_rows(),)
 
@@ -55,7 +54,7 @@ def join(reader: Reader, left: Blocks, right: Blocks, clause: exp.Join, context:
 class _Sides:
     """What a JOIN clause says of the names of its two sides, which are columns of some leaves or NULL."""
 
-    reader: Reader
+    recursion: Recursion
     clause: exp.Join
     context: Context
 
@@ -74,7 +73,7 @@ class _Sides:
         around = (*self.context.around, *leaves)
         pairs = [(first_named(left, name), first_named(right, name)) for name in self.using]
         if pairs:
-            return [equated(self.reader, around, one, other) for one, other in pairs]
+            return [equated(self.recursion.facts, around, one, other) for one, other in pairs]
         condition = self.clause.args.get("on")
         return [] if condition is None else [resolve(condition, _both(left, right), self.context.outer)]
 
@@ -84,7 +83,7 @@ class _Sides:
         if not self.using:
             return names
         found = {
-            name: merged(self.reader, around, self.side, first_named(left, name), first_named(right, name))
+            name: merged(self.recursion.facts, around, self.side, first_named(left, name), first_named(right, name))
             for name in self.using
         }
         return {**names, MERGED: {**names.get(MERGED, {}), **found}}
@@ -96,7 +95,7 @@ class _Sides:
 
 def _padded(sides: _Sides, block: Block, right: Block) -> Block:
     """LEFT JOIN what is computed from each row alone, which has no change of its own."""
-    alias, names = padded(sides.reader, right)
+    alias, names = padded(sides.recursion.facts, right)
     leaves = (*block.leaves, left_joined(right, alias, ()))
     function = left_joined(right, alias, sides.conditions(leaves, block.names, names))
     joined = replace(block, leaves=(*block.leaves, function))
@@ -106,16 +105,16 @@ def _padded(sides: _Sides, block: Block, right: Block) -> Block:
 def _matched(sides: _Sides, one: Block, other: Block) -> tuple[Block, ...]:
     both = one.times(other)
     if not sides.using:
-        return filtered(sides.reader, both, sides.clause.args.get("on"), sides.context)
+        return filtered(sides.recursion, both, sides.clause.args.get("on"), sides.context)
     kept = sides.within(both, one, other)
     return () if kept is None else (kept.named(sides.names(both.leaves, one.names, other.names)),)
 
 
-def _unmatched(reader: Reader, block: Block, other: Iterable[Block | None], names: Names) -> tuple[Block, ...]:
+def _unmatched(facts: Facts, block: Block, other: Iterable[Block | None], names: Names) -> tuple[Block, ...]:
     """Keep the rows of one side that match none of the other side's, which are under the join's condition."""
     asked = tuple(each for each in other if each is not None and not each.is_empty)
     alone = block.named(names)
-    return indicator(reader, block, asked).outside(alone) if asked else (alone,)
+    return indicator(facts, block, asked).outside(alone) if asked else (alone,)
 
 
 def _both(left: Names, right: Names) -> Names:

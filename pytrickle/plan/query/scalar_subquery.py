@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping, function_name, is_own
 from pytrickle.plan.query.block import Block, own_column, type_of
-from pytrickle.plan.query.decorrelate import Match, loosen_by_asking
+from pytrickle.plan.query.context import Context
+from pytrickle.plan.query.decorrelate import Match, decorrelate_by_domain
 from pytrickle.plan.query.lateral import calls_set, reads_no_table
 from pytrickle.plan.query.nested_grouping import group
 from pytrickle.plan.query.null_padding import nulls_of_leaf
+from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import resolve
+from pytrickle.plan.query.select_clauses import is_plain_aggregate
 from pytrickle.plan.query.set_operation import VALUE, single
-
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
-    from pytrickle.plan.query.subquery import Context
 
 ARRAY_AGG = "array_agg"
 Blocks = tuple[Block, ...]
@@ -27,28 +24,28 @@ Case = tuple[Block, exp.Expr]
 Cases = list[tuple[Block, list[exp.Expr]]]
 
 
-def scalar_cases(reader: Reader, block: Block, query: exp.Expr, context: Context) -> list[Case]:
+def scalar_cases(recursion: Recursion, block: Block, query: exp.Expr, context: Context) -> list[Case]:
     """List the cases of a scalar subquery's value: where it has a row, and where it has none."""
-    query, context = reader.unwrapped(query, context)
+    query, context = recursion.unwrapped(query, context)
     if isinstance(query, exp.Select) and len(query.selects) != 1:
         raise NotDifferentiable("a comparison of a row with a subquery")
-    if isinstance(query, exp.Select) and reader.is_plain_aggregate(query):
-        return [(case, values[0]) for case, values in aggregate_cases(reader, block, query, context)]
-    inner = reader.derived(query, context)
+    if isinstance(query, exp.Select) and is_plain_aggregate(query, recursion.facts.definition):
+        return [(case, values[0]) for case, values in aggregate_cases(recursion, block, query, context)]
+    inner = recursion.derived(query, context)
     values = [next(iter(each.names[""].values())) for each in inner]
     named = tuple(each.named({VALUE: {"v": value}}) for each, value in zip(inner, values, strict=True))
-    found, value = single(reader, loosen_by_asking(reader, block, named, "a scalar subquery"))
-    null = nulls_of_leaf(reader, found)["v"]
+    found, value = single(recursion.facts, decorrelate_by_domain(recursion.facts, block, named, "a scalar subquery"))
+    null = nulls_of_leaf(recursion.facts, found)["v"]
     return [(case, [value, null][missing]) for case, missing in _with_or_without(block, found, always=False)]
 
 
-def array_cases(reader: Reader, block: Block, query: exp.Expr, context: Context) -> list[Case]:
+def array_cases(recursion: Recursion, block: Block, query: exp.Expr, context: Context) -> list[Case]:
     """List the cases of ARRAY(subquery): array_agg over its rows in its order, and an empty array for none."""
-    query, context = reader.unwrapped(query, context)
+    query, context = recursion.unwrapped(query, context)
     rows, orders = _with_order(query)
     if any(query.args.get(clause) for clause in ("limit", "offset", "fetch")) and query.args.get("distinct"):
         raise NotDifferentiable("ARRAY over a subquery with DISTINCT and LIMIT")
-    if isinstance(query, exp.Select) and any(calls_set(reader, item) for item in query.selects):
+    if isinstance(query, exp.Select) and any(calls_set(item, recursion.facts.definition) for item in query.selects):
         raise NotDifferentiable("ARRAY over a set-returning function in a select list")
     if not orders:
         raise NotDifferentiable("ARRAY over a subquery without ORDER BY, whose result depends on the order of rows")
@@ -62,7 +59,7 @@ def array_cases(reader: Reader, block: Block, query: exp.Expr, context: Context)
     columns = [exp.to_identifier(name, quoted=True) for name in names]
     alias = exp.TableAlias(this=exp.to_identifier("pgt_array"), columns=columns)
     source = exp.From(this=exp.Lateral(this=exp.Subquery(this=rows), alias=alias))
-    cases = aggregate_cases(reader, block, exp.Select(expressions=[shown], from_=source), context)
+    cases = aggregate_cases(recursion, block, exp.Select(expressions=[shown], from_=source), context)
     return [(case, values[0]) for case, values in cases]
 
 
@@ -82,37 +79,37 @@ def _with_order(query: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
     return result, orders
 
 
-def aggregate_cases(reader: Reader, block: Block, query: exp.Select, context: Context) -> Cases:
+def aggregate_cases(recursion: Recursion, block: Block, query: exp.Select, context: Context) -> Cases:
     """List the cases of a SELECT of aggregates, which has one row whatever it finds, beside the rows of a block."""
-    inner = reader.blocks(query, context)
-    lift = AboveGrouping([], inner[0].names, reader.definition.aggregates | {ARRAY_AGG}, False)
+    inner = recursion.blocks(query, context)
+    lift = AboveGrouping([], inner[0].names, recursion.facts.definition.aggregates | {ARRAY_AGG}, False)
     lifted = [lift.lift(item.unalias()) for item in query.selects]
-    loose = loosen_by_asking(reader, block, inner, "an aggregate")
-    found, columns = group(reader, lift, (), loose, context.outer)
+    decorrelated = decorrelate_by_domain(recursion.facts, block, inner, "an aggregate")
+    found, columns = group(recursion.facts, lift, (), decorrelated, context.outer)
     values = [resolve(item, {GROUP: columns}, context.outer) for item in lifted]
-    tied = bool(loose[0].pairs or loose[0].guards)
-    nulls = nulls_of_leaf(reader, found)
+    tied = bool(decorrelated[0].pairs or decorrelated[0].guards)
+    nulls = nulls_of_leaf(recursion.facts, found)
     calls = lift.calls.values() if tied else ()
     empty = {f"c{i}": _of_nothing(call, nulls[f"c{i}"]) for i, call in enumerate(calls)}
     without = [resolve(item, {GROUP: empty}, context.outer) for item in lifted] if tied else []
     return [(case, [values, without][missing]) for case, missing in _with_or_without(block, found, always=not tied)]
 
 
-def lateral_aggregate(reader: Reader, left: Blocks, join: exp.Join, context: Context) -> Blocks | None:
+def lateral_aggregate(recursion: Recursion, left: Blocks, join: exp.Join, context: Context) -> Blocks | None:
     """Join LATERAL (SELECT aggregates): every row has a partner, also where the subquery finds nothing."""
     item = join.this
     if not isinstance(item, exp.Lateral) or not isinstance(item.this, exp.Subquery) or reads_no_table(item.this):
         return None
-    query, inner = reader.unwrapped(item.this, context)
+    query, inner = recursion.unwrapped(item.this, context)
     condition = join.args.get("on")
     always = condition is None or condition.unnest() == exp.Boolean(this=True)
-    if not (isinstance(query, exp.Select) and reader.is_plain_aggregate(query) and always):
+    if not (isinstance(query, exp.Select) and is_plain_aggregate(query, recursion.facts.definition) and always):
         return None
     names = [*item.alias_column_names, *[each.alias_or_name for each in query.selects][len(item.alias_column_names) :]]
     result: list[Block] = []
     for block in left:
         around = inner.within(block)
-        for case, values in aggregate_cases(reader, block, query, around):
+        for case, values in aggregate_cases(recursion, block, query, around):
             shown = dict(zip(names, values, strict=True))
             result.append(case.named({**block.names, item.alias: shown}))
     return tuple(result)

@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 
-if TYPE_CHECKING:
-    from pytrickle.plan.query.subquery import Context
-
 Names = Mapping[str, Mapping[str, exp.Expr]]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Cte:
-    """An entry of a WITH clause, and the entries that its own query sees.
-
-    `around` is where it stands if it refers to the rows around it: then it is read anew for each of its names.
-    """
-
-    entry: exp.Expr
-    scope: Ctes
-    around: Context | None = None
-
-
-Ctes = Mapping[str, Cte]
-
-# The alias of what no FROM item names: the merged columns of a FULL JOIN ... USING, and sublinks taken out.
+# The alias of what no FROM item names: the merged columns of a FULL JOIN ... USING, and subqueries taken out.
 MERGED = "\x00merged"
-SUBLINK = "\x00sublink"
+SUBQUERY = "\x00subquery"
 # The left side of a comparison with a subquery that has subqueries itself.
 OPERAND = "\x00operand"
 # Subqueries that were computed before a grouping or window functions.
@@ -51,7 +31,7 @@ def resolve(expression: exp.Expr, names: Names, outer: Names | None = None) -> e
             raise NotDifferentiable("a subquery in this place")
         if isinstance(node, exp.Window):
             raise NotDifferentiable("a window function in this place")
-        if not isinstance(node, exp.Column) or node.table == SUBLINK:
+        if not isinstance(node, exp.Column) or node.table == SUBQUERY:
             return node
         return lookup(node, names, outer or {}).copy()
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 from sqlglot.helper import ensure_list
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import Distinct
 from pytrickle.plan.query.above_grouping import AboveGrouping, AboveWindows, is_call
 from pytrickle.plan.query.block import Block
+from pytrickle.plan.query.context import Context
+from pytrickle.plan.query.derive import distinct
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.grouping_sets import grouping_sets, is_simple
 from pytrickle.plan.query.lateral import calls_set, unrolled
 from pytrickle.plan.query.nested_grouping import grouped, window
-from pytrickle.plan.query.operation import columns_of, distinct
+from pytrickle.plan.query.operation import columns_of
+from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import SETS, resolve
+from pytrickle.plan.query.select_clauses import has_windows, is_distinct_on, is_grouped, own_nodes, unrolls, unseen_sets
 from pytrickle.plan.query.set_operation import distinct_on
-from pytrickle.plan.query.subquery import Context, expanded, filtered, hoisted, taken
-
-if TYPE_CHECKING:
-    from pytrickle.plan.query.from_clause import Reader
+from pytrickle.plan.query.subquery import expanded, filtered, hoist, take_out
 
 Blocks = tuple[Block, ...]
 Items = list[tuple[str, exp.Expr]]
@@ -32,22 +34,33 @@ UNSEEN = "\x00unseen"
 class Selection:
     """Reads one SELECT step by step; items are (output column, expression over the names of the step before)."""
 
-    reader: Reader
+    recursion: Recursion
     select: exp.Select
     context: Context
 
+    @property
+    def facts(self) -> Facts:
+        """What is known of the relations so far."""
+        return self.recursion.facts
+
     def blocks(self) -> Blocks:
         """Return the SELECT's blocks; their names are {'': output column -> expression}."""
-        blocks = self.reader.blocks(self.select, self.context)
+        blocks = self.recursion.blocks(self.select, self.context)
         select, found = self._without_inner_subqueries()
-        blocks = hoisted(self.reader, blocks, found, self.context)
-        select, blocks = Selection(self.reader, select, self.context)._without_set_keys(blocks)
-        return Selection(self.reader, select, self.context)._over(blocks)
+        blocks = hoist(self.recursion, blocks, found, self.context)
+        select, blocks = Selection(self.recursion, select, self.context)._without_set_keys(blocks)
+        return Selection(self.recursion, select, self.context)._over(blocks)
 
     def _without_set_keys(self, blocks: Blocks) -> tuple[exp.Select, Blocks]:
         """Compute what GROUP BY unrolls before the grouping, as names of SETS."""
         clause = self.select.args.get("group")
-        found = [key for keys in grouping_sets(self.select) if clause for key in keys if calls_set(self.reader, key)]
+        found = [
+            key
+            for keys in grouping_sets(self.select)
+            if clause
+            for key in keys
+            if calls_set(key, self.facts.definition)
+        ]
         if not found:
             return self.select, blocks
         shown = [node for item in self.select.selects for node in item.walk() if node in found]
@@ -62,7 +75,7 @@ class Selection:
         result: list[Block] = []
         for block in blocks:
             columns = [resolve(key, block.names, self.context.outer) for key in unique]
-            block, columns = unrolled(self.reader, block, columns)
+            block, columns = unrolled(self.facts, block, columns)
             result.append(block.named({**block.names, SETS: {f"s{i}": each for i, each in enumerate(columns)}}))
         return select, tuple(result)
 
@@ -70,8 +83,8 @@ class Selection:
         items = [(item.alias_or_name, item.unalias()) for item in self.select.selects]
         if len({name for name, _ in items}) != len(items):
             items = [(f"{name}\x00{i}", item) for i, (name, item) in enumerate(items)]
-        items += [(f"{UNSEEN}{i}", item) for i, item in enumerate(unseen_sets(self.reader, self.select))]
-        if is_grouped(self.reader, self.select):
+        items += [(f"{UNSEEN}{i}", item) for i, item in enumerate(unseen_sets(self.select, self.facts.definition))]
+        if is_grouped(self.select, self.facts.definition):
             return self._grouped(blocks, items)
         return self._finished(blocks, items)
 
@@ -79,20 +92,20 @@ class Selection:
         """Take out the subqueries that must be computed before groups, windows or DISTINCT ON."""
         found: list[exp.Expr] = []
         select = self.select.copy()
-        grouped = is_grouped(self.reader, select)
+        grouped = is_grouped(select, self.facts.definition)
         clauses = [select.args.get(clause) for clause in ("group", "having", "distinct", "order")]
         for node in [*select.selects, *(clause for clause in clauses if clause is not None)]:
             if grouped and not isinstance(node, exp.Group):
-                node.replace(self._calls_taken(node, found))
+                node.replace(self._without_subqueries_in_calls(node, found))
             elif grouped or has_windows(select) or is_distinct_on(select):
-                node.replace(taken(node, found))
+                node.replace(take_out(node, found))
         return select, found
 
-    def _calls_taken(self, node: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
+    def _without_subqueries_in_calls(self, node: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
         def step(each: exp.Expr) -> exp.Expr:
             if isinstance(each, exp.Query):
                 return each.copy()
-            return taken(each, found) if is_call(each, self.reader.definition.aggregates) else each
+            return take_out(each, found) if is_call(each, self.facts.definition.aggregates) else each
 
         return node.copy().transform(step)
 
@@ -105,7 +118,7 @@ class Selection:
             raise NotDifferentiable("a constant among the keys of several grouping sets")
         refuse_merged_keys(self.select, keys)
         alike = len(set(map(frozenset, sets))) == 1
-        lift = AboveGrouping(keys, blocks[0].names, self.reader.definition.aggregates, alike and bool(keys))
+        lift = AboveGrouping(keys, blocks[0].names, self.facts.definition.aggregates, alike and bool(keys))
         select = self.select.copy()
         for clause in ("distinct", "order", "windows"):
             parts = select.args.get(clause)
@@ -113,43 +126,43 @@ class Selection:
         items = [(name, lift.lift(item)) for name, item in items]
         having = self.select.args.get("having")
         condition = lifted(lift, having.this if having else None)
-        groups = grouped(self.reader, lift, sets, blocks, self.context)
-        found = tuple(kept for each in groups for kept in filtered(self.reader, each, condition, self.context))
-        return Selection(self.reader, select, self.context)._finished(found or (groups[0].without_rows(),), items)
+        groups = grouped(self.facts, lift, sets, blocks, self.context)
+        found = tuple(kept for each in groups for kept in filtered(self.recursion, each, condition, self.context))
+        return Selection(self.recursion, select, self.context)._finished(found or (groups[0].without_rows(),), items)
 
     def _finished(self, blocks: Blocks, items: Items) -> Blocks:
         """Compute windows, output columns and DISTINCT over blocks."""
         windows = [node for _, item in items for node in own_nodes(item) if isinstance(node, exp.Window)]
-        if any(calls_set(self.reader, each) for each in (*windows, *(self.select.args.get("windows") or ()))):
+        if any(calls_set(each, self.facts.definition) for each in (*windows, *(self.select.args.get("windows") or ()))):
             raise NotDifferentiable("a window over a set-returning function")
         if windows:
             blocks, items = self._windowed(blocks, items)
         clause = self.select.args.get("distinct")
         if is_distinct_on(self.select):
-            if unrolls(self.reader, self.select):
+            if unrolls(self.select, self.facts.definition):
                 raise NotDifferentiable("DISTINCT ON over a set-returning function in the select list")
-            return (distinct_on(self.reader, blocks, items, self.select, self.context.outer),)
+            return (distinct_on(self.facts, blocks, items, self.select, self.context.outer),)
         names = [name for name, _ in items]
         rows = tuple(
             (unrolled_case, tuple(columns))
             for block in blocks
-            for case, values in expanded(self.reader, block, [item for _, item in items], self.context)
-            for unrolled_case, columns in [unrolled(self.reader, case, values)]
+            for case, values in expanded(self.recursion, block, [item for _, item in items], self.context)
+            for unrolled_case, columns in [unrolled(self.facts, case, values)]
         )
         if clause is None:
             shown = sum(not name.startswith(UNSEEN) for name in names)
             return tuple(block.named({"": dict(zip(names[:shown], columns, strict=False))}) for block, columns in rows)
-        leaf = distinct(self.reader, rows)
+        leaf = distinct(self.facts, rows, Distinct())
         return (Block((leaf,), (), {"": dict(zip(names, columns_of(leaf).values(), strict=True))}),)
 
     def _windowed(self, blocks: Blocks, items: Items) -> tuple[Blocks, Items]:
         named = {each.name: each for each in self.select.args.get("windows") or ()}
         lift = AboveWindows(named)
         found: list[exp.Expr] = []
-        items = [(name, taken(item, found)) for name, item in items]
-        blocks = hoisted(self.reader, blocks, found, self.context)
+        items = [(name, take_out(item, found)) for name, item in items]
+        blocks = hoist(self.recursion, blocks, found, self.context)
         lifted = [(name, lift.lift(item)) for name, item in items]
-        return (window(self.reader, lift, blocks, self.context.outer),), lifted
+        return (window(self.facts, lift, blocks, self.context.outer),), lifted
 
 
 def lifted(lift: AboveGrouping, node: exp.Expr | None) -> exp.Expr | None:
@@ -165,86 +178,6 @@ def refuse_merged_keys(select: exp.Select, keys: list[exp.Expr]) -> None:
         raise NotDifferentiable("several grouping sets by an expression that is shown twice")
 
 
-def own_nodes(item: exp.Expr) -> list[exp.Expr]:
-    """List the nodes of an expression without those of its subqueries."""
-    return list(item.walk(prune=lambda node: isinstance(node, exp.Query)))
-
-
-def has_calls(reader: Reader, select: exp.Select) -> bool:
-    """Whether a SELECT calls an aggregate that is no window function, be it only to sort by it."""
-    aggregates = reader.definition.aggregates
-    return any(
-        is_call(node, aggregates) and not isinstance(node.parent, exp.Window)
-        and not (isinstance(node.parent, exp.Filter) and isinstance(node.parent.parent, exp.Window))
-        for item in evaluated(select)
-        for node in own_nodes(item)
-    )  # fmt: skip
-
-
-def evaluated(select: exp.Select) -> list[exp.Expr]:
-    """List what PostgreSQL computes for every row or group of a SELECT: what it shows, sorts by and tells apart by."""
-    clauses = (select.args.get(clause) for clause in ("distinct", "order"))
-    return [*select.selects, *(each for each in clauses if each is not None), *(select.args.get("windows") or ())]
-
-
-def unseen_sets(reader: Reader, select: exp.Select) -> list[exp.Expr]:
-    """List what ORDER BY alone unrolls; under DISTINCT it is shown too."""
-    order = select.args.get("order")
-    if order is None or select.args.get("distinct"):
-        return []
-    shown = [item.unalias().unnest() for item in select.selects]
-    sorts = [each.this for each in order.expressions]
-    return [each for each in sorts if calls_set(reader, each) and each.unnest() not in shown]
-
-
-def is_grouped(reader: Reader, select: exp.Select) -> bool:
-    """Whether a SELECT groups: GROUP BY, HAVING or an aggregate call in its own list."""
-    return bool(select.args.get("group") or select.args.get("having")) or has_calls(reader, select)
-
-
-def has_windows(select: exp.Select) -> bool:
-    """Whether the select list has window functions."""
-    return any(isinstance(node, exp.Window) for item in select.selects for node in own_nodes(item))
-
-
-def is_distinct_on(select: exp.Select) -> bool:
-    """Whether a SELECT is DISTINCT ON something."""
-    clause = select.args.get("distinct")
-    return clause is not None and bool(clause.args.get("on"))
-
-
-def unrolls(reader: Reader, select: exp.Select) -> bool:
-    """Whether a SELECT calls set-returning functions, so that a row may become several or none."""
-    return any(calls_set(reader, item) for item in evaluated(select))
-
-
-def refuse_limited_sets(reader: Reader, query: exp.Expr) -> None:
-    """PostgreSQL leaves open which rows of a function LIMIT keeps, unless ORDER BY says so, but keeps the first."""
-    if isinstance(query, exp.Select) and unrolls(reader, query) and not _sorts_by_its_sets(reader, query):
-        raise NotDifferentiable("LIMIT over a set-returning function in the select list")
-
-
-def _sorts_by_its_sets(reader: Reader, select: exp.Select) -> bool:
-    """Whether ORDER BY names every set-returning item of the select list, and unrolls nothing else."""
-    order = select.args.get("order")
-    sorts = [each.this.unnest() for each in order.expressions] if order else []
-    sets = [item.unalias().unnest() for item in select.selects if calls_set(reader, item)]
-    return not unseen_sets(reader, select) and all(each in sorts for each in sets)
-
-
 def _set_column(node: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
     bare = node.unnest()
     return exp.column(f"s{found.index(bare)}", table=SETS, quoted=True) if bare in found else node
-
-
-def is_plain_aggregate(reader: Reader, select: exp.Select) -> bool:
-    """Whether a SELECT has aggregates and nothing else above FROM and WHERE, so that it always has one row."""
-    clauses = ("group", "having", "distinct", "limit", "offset", "windows")
-    sublinks = any(isinstance(node, exp.Query) for item in select.selects for node in item.walk())
-    return (
-        not any(select.args.get(c) for c in clauses)
-        and has_calls(reader, select)
-        and not has_windows(select)
-        and not unrolls(reader, select)
-        and not sublinks
-    )

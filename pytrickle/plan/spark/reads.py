@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.relation import Derived, Scan, Version, relids
 from pytrickle.plan.postgres.buffer import changes_query
-from pytrickle.plan.postgres.compile import Compiler, table_name
+from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.from_item import table_name
 from pytrickle.plan.sql.dialect import quote
 
 CTID = "pgt_ctid"

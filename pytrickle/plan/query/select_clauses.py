@@ -1,0 +1,88 @@
+"""What the clauses of a SELECT do: group, compute windows, tell rows apart or unroll sets."""
+
+from sqlglot import exp
+
+from pytrickle.catalog.definition import Definition
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.query.above_grouping import is_call
+from pytrickle.plan.query.lateral import calls_set
+
+
+def own_nodes(item: exp.Expr) -> list[exp.Expr]:
+    """List the nodes of an expression without those of its subqueries."""
+    return list(item.walk(prune=lambda node: isinstance(node, exp.Query)))
+
+
+def has_calls(select: exp.Select, definition: Definition) -> bool:
+    """Whether a SELECT calls an aggregate that is no window function, be it only to sort by it."""
+    aggregates = definition.aggregates
+    return any(
+        is_call(node, aggregates) and not isinstance(node.parent, exp.Window)
+        and not (isinstance(node.parent, exp.Filter) and isinstance(node.parent.parent, exp.Window))
+        for item in evaluated(select)
+        for node in own_nodes(item)
+    )  # fmt: skip
+
+
+def evaluated(select: exp.Select) -> list[exp.Expr]:
+    """List what PostgreSQL computes for every row or group of a SELECT: what it shows, sorts by and tells apart by."""
+    clauses = (select.args.get(clause) for clause in ("distinct", "order"))
+    return [*select.selects, *(each for each in clauses if each is not None), *(select.args.get("windows") or ())]
+
+
+def unseen_sets(select: exp.Select, definition: Definition) -> list[exp.Expr]:
+    """List what ORDER BY alone unrolls; under DISTINCT it is shown too."""
+    order = select.args.get("order")
+    if order is None or select.args.get("distinct"):
+        return []
+    shown = [item.unalias().unnest() for item in select.selects]
+    sorts = [each.this for each in order.expressions]
+    return [each for each in sorts if calls_set(each, definition) and each.unnest() not in shown]
+
+
+def is_grouped(select: exp.Select, definition: Definition) -> bool:
+    """Whether a SELECT groups: GROUP BY, HAVING or an aggregate call in its own list."""
+    return bool(select.args.get("group") or select.args.get("having")) or has_calls(select, definition)
+
+
+def has_windows(select: exp.Select) -> bool:
+    """Whether the select list has window functions."""
+    return any(isinstance(node, exp.Window) for item in select.selects for node in own_nodes(item))
+
+
+def is_distinct_on(select: exp.Select) -> bool:
+    """Whether a SELECT is DISTINCT ON something."""
+    clause = select.args.get("distinct")
+    return clause is not None and bool(clause.args.get("on"))
+
+
+def unrolls(select: exp.Select, definition: Definition) -> bool:
+    """Whether a SELECT calls set-returning functions, so that a row may become several or none."""
+    return any(calls_set(item, definition) for item in evaluated(select))
+
+
+def refuse_limited_sets(query: exp.Expr, definition: Definition) -> None:
+    """PostgreSQL leaves open which rows of a function LIMIT keeps, unless ORDER BY says so, but keeps the first."""
+    if isinstance(query, exp.Select) and unrolls(query, definition) and not _sorts_by_its_sets(query, definition):
+        raise NotDifferentiable("LIMIT over a set-returning function in the select list")
+
+
+def _sorts_by_its_sets(select: exp.Select, definition: Definition) -> bool:
+    """Whether ORDER BY names every set-returning item of the select list, and unrolls nothing else."""
+    order = select.args.get("order")
+    sorts = [each.this.unnest() for each in order.expressions] if order else []
+    sets = [item.unalias().unnest() for item in select.selects if calls_set(item, definition)]
+    return not unseen_sets(select, definition) and all(each in sorts for each in sets)
+
+
+def is_plain_aggregate(select: exp.Select, definition: Definition) -> bool:
+    """Whether a SELECT has aggregates and nothing else above FROM and WHERE, so that it always has one row."""
+    clauses = ("group", "having", "distinct", "limit", "offset", "windows")
+    subqueries = any(isinstance(node, exp.Query) for item in select.selects for node in item.walk())
+    return (
+        not any(select.args.get(c) for c in clauses)
+        and has_calls(select, definition)
+        and not has_windows(select)
+        and not unrolls(select, definition)
+        and not subqueries
+    )
