@@ -105,11 +105,11 @@ def create_body(connection: psycopg.Connection, body: Body) -> None:
 
 
 def create_state(connection: psycopg.Connection, state: StatePlan) -> None:
-    """Create the empty table of the aggregate state, and its indexes."""
+    """Create the empty table of the aggregate state, and its index."""
     run(connection, f"DROP TABLE IF EXISTS {state.table}")
     create_kept(connection, state.table, state.layout)
-    for index in state.indexes:
-        run(connection, index)
+    if state.index:
+        run(connection, state.index)
 
 
 def stage_like_state(connection: psycopg.Connection, state: StatePlan, name: str) -> None:
