@@ -2,7 +2,8 @@
 
 import psycopg
 
-from pytrickle.apply.staged_rows import create_kept, create_like, index_lookups, run, trusted
+from pytrickle.apply.staged_rows import create_kept, create_like, index_lookups, run
+from pytrickle.database import trusted
 from pytrickle.errors import StreamTableDrifted
 from pytrickle.plan.apply_plan import AFTER, BEFORE, Body, Replacement, StatePlan, Target
 

@@ -11,6 +11,7 @@ from psycopg import sql
 from pyarrow import csv
 
 from pytrickle.compute.staged import Copied
+from pytrickle.database import trusted
 
 BLOCK = 1024 * 1024
 
@@ -68,11 +69,6 @@ def _copy_csv(connection: psycopg.Connection, name: str, data: IO[bytes], column
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         while block := data.read(BLOCK):
             copy.write(block)
-
-
-def trusted(text: str) -> sql.SQL:
-    """Pass on SQL that the planner or PostgreSQL itself wrote; it is never formatted again."""
-    return sql.SQL(text)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pytrickle.database.lock_timeout import PATIENCE, impatient, unless_locked, 
 from pytrickle.database.search_path import SAFE_PATH, quoted_path
 from pytrickle.database.snapshot import Snapshot, Snapshots, exported_snapshot, keep_open
 from pytrickle.database.statement import statement
+from pytrickle.database.trusted import trusted
 
 __all__ = [
     "PATIENCE",
@@ -32,6 +33,7 @@ __all__ = [
     "statement",
     "stopped_by_limit",
     "translate_errors",
+    "trusted",
     "unless_locked",
     "wait_a_moment",
 ]

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.query.block import own_column
+from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.operation import Arguments, text
 from pytrickle.plan.query.scope import Names
 
@@ -23,16 +24,20 @@ class AboveGrouping:
     """Collects the keys, calls and arguments of one grouped SELECT while its expressions are lifted.
 
     Above the grouping every key, of whichever grouping set, stands as k<i> of the scope GROUP, every call as c<i> and
-    every GROUPING() as b<i>. An `open` one takes in further keys.
+    every GROUPING() as b<i>.
     """
 
-    keys: list[exp.Expr]
+    group_keys: GroupKeys
     names: Names
     aggregates: frozenset[str]
-    open: bool
     arguments: Arguments = field(default_factory=Arguments)
     calls: dict[str, exp.Expr] = field(default_factory=dict)
     asked: list[tuple[exp.Expr, ...]] = field(default_factory=list)
+
+    @property
+    def keys(self) -> list[exp.Expr]:
+        """The keys of all grouping sets."""
+        return self.group_keys.listed
 
     def lift(self, node: exp.Expr) -> exp.Expr:
         """Rewrite an expression of the select list or of HAVING over keys and calls."""
@@ -52,11 +57,9 @@ class AboveGrouping:
     def _key(self, node: exp.Expr) -> exp.Expr | None:
         if isinstance(node, exp.Anonymous) and function_name(node) == "grouping":
             return self._grouping(tuple(key.unnest() for key in node.expressions))
-        bare = node.unnest()
-        for position, key in enumerate(self.keys):
-            if bare == key:
-                return own_column(GROUP, f"k{position}")
-        return self._dependent(node) if isinstance(node, exp.Column) and self._is_local(node) else None
+        if (found := self.group_keys.key(node)) is not None:
+            return found
+        return self.group_keys.dependent(node) if isinstance(node, exp.Column) and self._is_local(node) else None
 
     def _windowed(self, call: exp.Expr) -> exp.Expr:
         """Leave the function of a window in place; its arguments may be aggregates."""
@@ -77,13 +80,6 @@ class AboveGrouping:
 
     def _is_local(self, column: exp.Column) -> bool:
         return column.table in self.names if column.table else True
-
-    def _dependent(self, column: exp.Column) -> exp.Expr:
-        """A bare column that is no key depends on a grouped primary key, so it may serve as a further key."""
-        if not self.open:
-            raise NotDifferentiable(f"the reference {column.sql()}")
-        self.keys.append(column.copy())
-        return own_column(GROUP, f"k{len(self.keys) - 1}")
 
     def _call(self, node: exp.Expr) -> str:
         _refuse_order(node)

@@ -21,10 +21,9 @@ from pytrickle.plan.query.operation import Rows, columns_of, text
 from pytrickle.plan.query.representative_calls import mark_representatives
 from pytrickle.plan.query.scope import Names, resolve, single_source
 from pytrickle.plan.query.tie_breaking import settle_call, settle_window, sort_of
+from pytrickle.plan.sql.rounding import refuse_rounding
 
 Blocks = tuple[Block, ...]
-FLOATING = frozenset({"real", "double precision"})
-ROUNDING = ("sum", "avg", "stddev", "var", "corr", "covar", "regr")
 
 
 def grouped(
@@ -130,9 +129,7 @@ def _refuse_rounding(calls: Iterable[exp.Expr], types: tuple[str, ...]) -> None:
     for call, type_name in zip(calls, types, strict=True):
         while isinstance(call, exp.Filter | exp.WithinGroup):
             call = call.this
-        if type_name in FLOATING and function_name(call).startswith(ROUNDING):
-            reason = f"{function_name(call)}() over {type_name}, whose last digits depend on the order of rows"
-            raise NotDifferentiable(reason)
+        refuse_rounding(function_name(call), type_name)
 
 
 def _orders(lift: AboveWindows) -> list[exp.Expr]:

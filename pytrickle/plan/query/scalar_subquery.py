@@ -10,6 +10,7 @@ from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping, function_n
 from pytrickle.plan.query.block import Block, own_column, type_of
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.decorrelate import Match, decorrelate_by_domain
+from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.lateral import calls_set, reads_no_table
 from pytrickle.plan.query.nested_grouping import group
 from pytrickle.plan.query.null_padding import nulls_of_leaf
@@ -82,7 +83,9 @@ def _with_order(query: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
 def aggregate_cases(recursion: Recursion, block: Block, query: exp.Select, context: Context) -> Cases:
     """List the cases of a SELECT of aggregates, which has one row whatever it finds, beside the rows of a block."""
     inner = recursion.blocks(query, context)
-    lift = AboveGrouping([], inner[0].names, recursion.facts.definition.aggregates | {ARRAY_AGG}, False)
+    lift = AboveGrouping(
+        GroupKeys(GROUP, [], False), inner[0].names, recursion.facts.definition.aggregates | {ARRAY_AGG}
+    )
     lifted = [lift.lift(item.unalias()) for item in query.selects]
     decorrelated = decorrelate_by_domain(recursion.facts, block, inner, "an aggregate")
     found, columns = group(recursion.facts, lift, (), decorrelated, context.outer)

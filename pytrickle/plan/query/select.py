@@ -9,11 +9,12 @@ from sqlglot.helper import ensure_list
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.construct import Distinct
-from pytrickle.plan.query.above_grouping import AboveGrouping, AboveWindows, is_call
+from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping, AboveWindows, is_call
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.derive import distinct
 from pytrickle.plan.query.facts import Facts
+from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.grouping_sets import grouping_sets, is_simple
 from pytrickle.plan.query.lateral import calls_set, unrolled
 from pytrickle.plan.query.nested_grouping import grouped, window
@@ -118,7 +119,9 @@ class Selection:
             raise NotDifferentiable("a constant among the keys of several grouping sets")
         refuse_merged_keys(self.select, keys)
         alike = len(set(map(frozenset, sets))) == 1
-        lift = AboveGrouping(keys, blocks[0].names, self.facts.definition.aggregates, alike and bool(keys))
+        lift = AboveGrouping(
+            GroupKeys(GROUP, keys, alike and bool(keys)), blocks[0].names, self.facts.definition.aggregates
+        )
         select = self.select.copy()
         for clause in ("distinct", "order", "windows"):
             parts = select.args.get(clause)
