@@ -5,7 +5,7 @@ from datetime import datetime
 
 import psycopg
 
-from pytrickle.apply.staged_rows import index_lookups
+from pytrickle.apply.rows import index_lookups
 from pytrickle.plan.apply_plan import WindowPlan
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import psycopg
 
-from pytrickle.apply.staged_rows import create_like, index_lookups, run
+from pytrickle.apply.rows import create_like, index_lookups, run
 from pytrickle.catalog.definition import Source
 from pytrickle.database import trusted
 from pytrickle.plan.analysis import Analysis
