@@ -13,6 +13,7 @@ from pytrickle.plan.query.block import own_column
 from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.operation import Arguments, text
 from pytrickle.plan.query.scope import Names
+from pytrickle.plan.sql.aggregates import ordered, unordered
 
 GROUP = "\x00group"
 WINDOW = "\x00window"
@@ -130,18 +131,7 @@ class AboveWindows:
         return {**self._parts(self.named[window.alias]), **own} if window.alias else own
 
 
-# Aggregates that do not depend on the order of the rows; ORDERED ones do not once they say which order.
-UNORDERED = frozenset((
-    "count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor",
-    "stddev", "stddev_pop", "stddev_samp", "variance", "var_pop", "var_samp", "corr", "covar_pop", "covar_samp",
-    "regr_avgx", "regr_avgy", "regr_count", "regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy",
-    "regr_syy",
-    "percentile_cont", "percentile_disc", "mode", "rank", "dense_rank", "percent_rank", "cume_dist",
-    "range_agg", "range_intersect_agg",
-))  # fmt: skip
-ORDERED = frozenset((
-    "array_agg", "string_agg", "json_agg", "jsonb_agg", "xmlagg", "json_object_agg", "jsonb_object_agg",
-))  # fmt: skip
+UNORDERED, ORDERED = unordered(), ordered()
 
 
 def is_call(node: exp.Expr, aggregates: frozenset[str]) -> bool:

@@ -18,6 +18,7 @@ from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import resolve
 from pytrickle.plan.query.select_clauses import is_plain_aggregate
 from pytrickle.plan.query.set_operation import VALUE, single
+from pytrickle.plan.sql.aggregates import TRAITS
 
 ARRAY_AGG = "array_agg"
 Blocks = tuple[Block, ...]
@@ -136,6 +137,6 @@ def _of_nothing(call: exp.Expr, null: exp.Expr) -> exp.Expr:
     name = function_name(call)
     if is_own(name):
         raise NotDifferentiable(f"{name}() in a correlated subquery, where it may give anything over no rows")
-    if name in {"count", "regr_count"}:
+    if name in TRAITS and TRAITS[name].zero:
         return exp.Cast(this=exp.Literal.number(0), to=type_of("bigint"))
     return null
