@@ -1,10 +1,9 @@
-"""Expressions lifted above a grouping or above window functions: each key, call or window becomes a column."""
+"""Expressions lifted above a grouping: each key and call becomes a column."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlglot import exp
 
@@ -14,9 +13,9 @@ from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.operation import Arguments, text
 from pytrickle.plan.query.scope import Names
 from pytrickle.plan.sql.aggregates import ordered, unordered
+from pytrickle.plan.sql.rounding import refuse_rounding
 
 GROUP = "\x00group"
-WINDOW = "\x00window"
 WRAPPERS = exp.Filter | exp.WithinGroup
 
 
@@ -45,10 +44,10 @@ class AboveGrouping:
         if isinstance(node, exp.Query):
             return node.copy().transform(self._own_call)
         if isinstance(node, exp.Window):
-            return _with_children(node, lambda child: self._windowed(child) if child is node.this else self.lift(child))
+            return with_children(node, lambda child: self._windowed(child) if child is node.this else self.lift(child))
         if is_call(node, self.aggregates):
             return own_column(GROUP, self._call(node))
-        return self._key(node) or _with_children(node, self.lift)
+        return self._key(node) or with_children(node, self.lift)
 
     def _own_call(self, node: exp.Expr) -> exp.Expr:
         """An aggregate in a subquery belongs to the query of whose columns alone its arguments are made."""
@@ -64,7 +63,7 @@ class AboveGrouping:
 
     def _windowed(self, call: exp.Expr) -> exp.Expr:
         """Leave the function of a window in place; its arguments may be aggregates."""
-        return _with_children(call, self._windowed if isinstance(call, exp.Filter | exp.IgnoreNulls) else self.lift)
+        return with_children(call, self._windowed if isinstance(call, exp.Filter | exp.IgnoreNulls) else self.lift)
 
     def bits_of(self, present: frozenset[exp.Expr]) -> dict[str, exp.Expr]:
         """Return each GROUPING() for a set of keys: a bit per argument that it lacks, the last argument the lowest."""
@@ -90,45 +89,6 @@ class AboveGrouping:
         written = text(taken)
         self.calls.setdefault(written, node)
         return f"c{list(self.calls).index(written)}"
-
-
-@dataclass(slots=True)
-class AboveWindows:
-    """Collects the window functions of one SELECT; above them they stand as w<i>, visible columns as a<i>."""
-
-    named: dict[str, exp.Expr]
-    arguments: Arguments = field(default_factory=Arguments)
-    windows: dict[str, exp.Window] = field(default_factory=dict)
-
-    def lift(self, node: exp.Expr) -> exp.Expr:
-        """Rewrite an expression over arguments and windows."""
-        if isinstance(node, exp.Query):
-            raise NotDifferentiable("a subquery beside a window function")
-        if isinstance(node, exp.Window):
-            written = text(self.arguments.take(self._spelled_out(node)))
-            self.windows.setdefault(written, self._spelled_out(node))
-            return own_column(WINDOW, f"w{list(self.windows).index(written)}")
-        if isinstance(node, exp.Column):
-            return own_column(WINDOW, self.arguments.name(node))
-        return _with_children(node, self.lift)
-
-    def common_keys(self) -> tuple[exp.Expr, ...]:
-        """Return the expressions by which all windows are partitioned."""
-        lists = [window.args.get("partition_by") or [] for window in self.windows.values()]
-        return tuple(key for key in lists[0] if all(key in others for others in lists[1:]))
-
-    def _spelled_out(self, window: exp.Window) -> exp.Window:
-        if any(isinstance(inner, exp.Query) for inner in window.walk()):
-            raise NotDifferentiable("a subquery inside a window function")
-        result = exp.Window(this=window.this.copy(), over="OVER")
-        for part, value in self._parts(window).items():
-            result.set(part, [each.copy() for each in value] if isinstance(value, list) else value.copy())
-        return result
-
-    def _parts(self, window: exp.Expr) -> dict[str, Any]:
-        """Return what a window says itself, and of the rest what the window says that it names."""
-        own = {part: value for part in ("partition_by", "order", "spec") if (value := window.args.get(part))}
-        return {**self._parts(self.named[window.alias]), **own} if window.alias else own
 
 
 UNORDERED, ORDERED = unordered(), ordered()
@@ -172,9 +132,17 @@ def _refuse_order(node: exp.Expr) -> None:
         raise NotDifferentiable(f"the aggregate {name}()")
 
 
-def _with_children(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+def with_children(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """Copy a node, changing what is directly below it."""
     result = node.copy()
     for old, new in zip(list(node.iter_expressions()), list(result.iter_expressions()), strict=True):
         new.replace(change(old))
     return result
+
+
+def refuse_rounding_calls(calls: Iterable[exp.Expr], types: tuple[str, ...]) -> None:
+    """Refuse calls with results of some types that depend on the order in which rows are added up."""
+    for call, type_name in zip(calls, types, strict=True):
+        while isinstance(call, exp.Filter | exp.WithinGroup):
+            call = call.this
+        refuse_rounding(function_name(call), type_name)

@@ -9,7 +9,7 @@ from sqlglot.helper import ensure_list
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.construct import Distinct
-from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping, AboveWindows, is_call
+from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping, is_call
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.derive import distinct
@@ -17,13 +17,14 @@ from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.grouping_sets import grouping_sets, is_simple
 from pytrickle.plan.query.lateral import calls_set, unrolled
-from pytrickle.plan.query.nested_grouping import grouped, window
+from pytrickle.plan.query.nested_grouping import grouped
 from pytrickle.plan.query.operation import columns_of
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import SETS, resolve
 from pytrickle.plan.query.select_clauses import has_windows, is_distinct_on, is_grouped, own_nodes, unrolls, unseen_sets
 from pytrickle.plan.query.set_operation import distinct_on
 from pytrickle.plan.query.subquery import expanded, filtered, hoist, take_out
+from pytrickle.plan.query.windows import AboveWindows, window
 
 Blocks = tuple[Block, ...]
 Items = list[tuple[str, exp.Expr]]
