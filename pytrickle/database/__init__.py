@@ -10,6 +10,7 @@ from pytrickle.database.lock_timeout import PATIENCE, impatient, unless_locked, 
 from pytrickle.database.search_path import AGAIN_SAFE, SAFE_PATH, USERS_PATH, quoted_path
 from pytrickle.database.snapshot import Snapshot, Snapshots, exported_snapshot, keep_open
 from pytrickle.database.statement import statement
+from pytrickle.database.trusted import trusted
 
 __all__ = [
     "AGAIN_SAFE",
@@ -34,6 +35,7 @@ __all__ = [
     "statement",
     "stopped_by_limit",
     "translate_errors",
+    "trusted",
     "unless_locked",
     "wait_a_moment",
 ]

@@ -6,7 +6,7 @@ from pytrickle.catalog.definition import ChangeRange, Definition, Source
 from pytrickle.errors import NotDifferentiable, QueryRefused
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.postgres.buffer import condition
-from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.consolidate import WEIGHT, row_text
 from pytrickle.plan.postgres.from_item import table_name
 from pytrickle.plan.query.above_grouping import is_call
 from pytrickle.plan.query.block import type_of
@@ -159,16 +159,16 @@ def _multiset(source: Source, window: ChangeRange) -> str:
     every = ", ".join(quote(c.name) if c.name in source.used else f"NULL AS {quote(c.name)}" for c in source.columns)
     columns = ", ".join(quote(name) for name in source.used)
     listed = f"{columns}, " if columns else ""
-    image = f"CAST(ROW({columns}) AS text)"
+    whole = row_text(tuple(map(quote, source.used)))
     changes = (
-        f"SELECT {listed}{WEIGHT}, {image} AS pgt_image FROM {source.buffer} WHERE {condition(Version.FUTURE, window)}"
+        f"SELECT {listed}{WEIGHT}, {whole} AS pgt_image FROM {source.buffer} WHERE {condition(Version.FUTURE, window)}"
     )
     net = (
         f"SELECT pgt_image, sum({WEIGHT}) AS pgt_net FROM ({changes}) AS c GROUP BY pgt_image HAVING sum({WEIGHT}) <> 0"
     )
     numbered = (
         f"SELECT {listed}pgt_image, row_number() OVER (PARTITION BY pgt_image) AS pgt_copy "
-        f"FROM (SELECT {listed}{image} AS pgt_image FROM {table_name(source)}) AS r"
+        f"FROM (SELECT {listed}{whole} AS pgt_image FROM {table_name(source)}) AS r"
     )
     return (
         f"SELECT {every} FROM ({numbered}) AS r LEFT JOIN ({net}) AS n USING (pgt_image) "
