@@ -11,6 +11,8 @@ from pytrickle.client.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
+from tests.repeats import first
+from tests.servers import NEWEST, OLDEST
 
 pytestmark = pytest.mark.long
 
@@ -98,18 +100,20 @@ def check(client: Client, database: Database, queries: dict[str, str], batches: 
 QUERIES = {**DIFFERENTIAL, **{name: query for name, (query, _) in FULL.items()}}
 
 
-def test_every_construct_equals_its_query_after_every_batch(every_db: Database) -> None:
+@pytest.mark.parametrize(("every_db", "batches"), first(1, ((OLDEST, 1), (NEWEST, 3))), indirect=["every_db"])
+def test_every_construct_equals_its_query_after_every_batch(every_db: Database, batches: int) -> None:
     every_db.execute((CONSTRUCTS / "tables.sql").read_text())
     with local_client(every_db.dsn) as (client, _):
         rng = Random(1)
-        check(client, every_db, QUERIES, [list(statements(rng)) for _ in range(3)])
+        check(client, every_db, QUERIES, [list(statements(rng)) for _ in range(batches)])
 
 
-def test_every_construct_joined_outside_of_postgres_equals_its_query(db: Database) -> None:
+@pytest.mark.parametrize("batches", first(1, (1, 2)))
+def test_every_construct_joined_outside_of_postgres_equals_its_query(db: Database, batches: int) -> None:
     db.execute((CONSTRUCTS / "tables.sql").read_text())
     with local_client(db.dsn, small_delta_rows=0, direct_delta_rows=0) as (client, engine):
         rng = Random(2)
-        check(client, db, DIFFERENTIAL, [list(statements(rng)) for _ in range(2)])
+        check(client, db, DIFFERENTIAL, [list(statements(rng)) for _ in range(batches)])
         assert any(plan.join for plan in engine.plans)
 
 
