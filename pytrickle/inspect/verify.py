@@ -73,7 +73,7 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
             definition = understood(definition, probe)
             expected = query_at(definition, windows, probe)
             plain = probe.hashable(tuple(type_name for _, type_name in definition.columns))
-        for statement in session_statements(table) + PLANNER + SEQUENTIAL + path_of(definition):
+        for statement in session_statements(table) + PLANNER + SEQUENTIAL + path_of(definition, expected):
             reading.execute(statement.encode())
         found = open_columns(definition.text, definition.aggregates)
         items = tuple(
@@ -112,11 +112,12 @@ def _comparable(reading: psycopg.Connection, table: StreamTable, query: str) -> 
     """Leave out of closed windows what came too late for them, and those that an earlier query emitted."""
     end = f"q.{quote(table.window_end or '')}"
     late = (
-        f"SELECT FROM pgtrickle.pgt_late_changes AS l WHERE l.pgt_id = {table.pgt_id}"
-        f" AND l.window_end = {end} AND to_jsonb(q) @> l.change"
+        f"SELECT FROM pgtrickle.pgt_late_changes AS l WHERE l.pgt_id OPERATOR(pg_catalog.=) {table.pgt_id}"
+        f" AND l.window_end OPERATOR(pg_catalog.=) {end} AND pg_catalog.to_jsonb(q) OPERATOR(pg_catalog.@>) l.change"
     )
     since = sql.Literal(table.earlier_query_through).as_string(reading)
-    return f"SELECT * FROM ({query}) AS q WHERE NOT EXISTS ({late}) AND ({end} <= {since}) IS NOT TRUE"
+    wanted = f"NOT EXISTS ({late}) AND ({end} OPERATOR(pg_catalog.<=) {since}) IS NOT TRUE"
+    return f"SELECT * FROM ({query}) AS q WHERE {wanted}"
 
 
 def _comparable_value(column: str, comparable: bool, open_type: str | None) -> str:

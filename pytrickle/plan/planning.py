@@ -131,7 +131,7 @@ def plan_full(task: Task, query: str, way: Way) -> RefreshPlan:
     if not columns:
         # Rows without columns can be counted, but not read.
         text = f"SELECT count(*) AS {WEIGHT} FROM (\n{query}\n) AS pgt_full"
-    settings = (*PLANNER, *SEQUENTIAL, *path_of(definition))
+    settings = (*PLANNER, *SEQUENTIAL, *path_of(definition, query))
     read = _reading(text, columns, _lossy(task.shape), settings, weighted=not columns)
     return _planned(task, place_whole(way, Stage.CONTENT, task.rows_read, task.limits), Reads(read))
 

@@ -28,18 +28,32 @@ Column = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """A column that an expression shows unchanged: `bare`, or in parentheses; or cast to text."""
+
+    column: Column
+    bare: bool = True
+    as_text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Expr:
     """A PostgreSQL expression over qualified columns and the aliases of the leaves that it reads.
 
-    `columns` are the (alias, column) pairs that it reads. `column` is set if it is nothing but that column;
+    `columns` are the (alias, column) pairs that it reads. `shown` is set if it shows nothing but one of them;
     `holds_query` says that there is a subquery in it.
     """
 
     sql: str
     tables: frozenset[str]
     columns: frozenset[Column] = frozenset()
-    column: Column | None = None
+    shown: Shown | None = None
     holds_query: bool = False
+
+    @property
+    def column(self) -> Column | None:
+        """The column that it is, without parentheses or a cast."""
+        return self.shown.column if self.shown and self.shown.bare and not self.shown.as_text else None
 
 
 @dataclass(frozen=True, slots=True)

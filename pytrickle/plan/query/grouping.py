@@ -8,6 +8,8 @@ from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.construct import ROW
 from pytrickle.plan.algebra.relation import Call
 from pytrickle.plan.query.above_grouping import is_call
+from pytrickle.plan.query.block import own_column
+from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.stored_order import as_written
 from pytrickle.plan.sql.dialect import render
 
@@ -22,10 +24,9 @@ class Grouping:
     are kept as they are written.
     """
 
-    key_list: list[exp.Expr] = field(default_factory=list)
+    group_keys: GroupKeys
     argument_texts: dict[str, exp.Expr] = field(default_factory=dict)
     call_names: dict[tuple[str, str | None], Call] = field(default_factory=dict)
-    closed: bool = False
     recomputed: frozenset[str] = frozenset()
 
     @classmethod
@@ -33,15 +34,15 @@ class Grouping:
         """Start from a SELECT's GROUP BY clause."""
         group = select.args.get("group")
         if group is None:
-            return cls(closed=True)
+            return cls(GroupKeys(GROUP, [], open=False))
         if any(isinstance(key, exp.GroupingSets | exp.Rollup | exp.Cube | exp.Tuple) for key in group.expressions):
             raise NotDifferentiable("GROUPING SETS, ROLLUP or CUBE")
-        return cls([key.unnest() for key in group.expressions])
+        return cls(GroupKeys(GROUP, [key.unnest() for key in group.expressions], open=True))
 
     @property
     def keys(self) -> tuple[exp.Expr, ...]:
         """The group keys: those of GROUP BY, then columns that depend on them functionally."""
-        return tuple(self.key_list)
+        return tuple(self.group_keys.listed)
 
     @property
     def arguments(self) -> tuple[exp.Expr, ...]:
@@ -59,25 +60,14 @@ class Grouping:
 
     def _step(self, node: exp.Expr) -> exp.Expr:
         if self.recomputed and is_call(node, self.recomputed) and not _adds_up(node):
-            return _column(self._written(node))
+            return own_column(GROUP, self._written(node))
         if isinstance(node, exp.Filter | exp.AggFunc):
-            return _column(self._call(node))
+            return own_column(GROUP, self._call(node))
         if isinstance(node, exp.Query | exp.Exists | exp.Window):
             raise NotDifferentiable("a subquery or window function over an aggregate")
-        bare = node.unnest()
-        for position, key in enumerate(self.key_list):
-            if bare == key:
-                return _column(f"k{position}")
-        if isinstance(node, exp.Column):
-            return self._dependent(node)
-        return node
-
-    def _dependent(self, column: exp.Column) -> exp.Expr:
-        """A bare column that is no key depends on a grouped primary key, so it may serve as a further key."""
-        if self.closed:
-            raise NotDifferentiable(f"the reference {column.sql()}")
-        self.key_list.append(column.copy())
-        return _column(f"k{len(self.key_list) - 1}")
+        if (found := self.group_keys.key(node)) is not None:
+            return found
+        return self.group_keys.dependent(node) if isinstance(node, exp.Column) else node
 
     def _call(self, node: exp.Expr) -> str:
         condition = node.expression.this if isinstance(node, exp.Filter) else None
@@ -131,7 +121,3 @@ def is_key(lifted: exp.Expr) -> bool:
 
 def _one() -> exp.Expr:
     return exp.Literal.number(1)
-
-
-def _column(name: str) -> exp.Expr:
-    return exp.column(name, table=GROUP, quoted=True)

@@ -1,7 +1,8 @@
 """Expressions that may fail, evaluated only for rows for which the query as written evaluates them.
 
 A sum of products has rows that cancel out: those that an antijoin takes away again, and those that a delta joins from
-an old and a new state. Where an expression over them may fail, what it reads is consolidated first.
+an old and a new state. Where an expression over them may fail, what it reads is consolidated first:
+f(R + S) = f(consolidate(R + S)).
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping, function_n
 from pytrickle.plan.query.block import Block, own_column, type_of
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.decorrelate import Match, decorrelate_by_domain
+from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.guard import fails_inside
 from pytrickle.plan.query.lateral import calls_set, reads_no_table
 from pytrickle.plan.query.nested_grouping import group
@@ -18,6 +19,7 @@ from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import resolve
 from pytrickle.plan.query.select_clauses import is_plain_aggregate
 from pytrickle.plan.query.set_operation import VALUE, single
+from pytrickle.plan.sql.aggregates import TRAITS
 
 ARRAY_AGG = "array_agg"
 Blocks = tuple[Block, ...]
@@ -85,7 +87,9 @@ def _with_order(query: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
 def aggregate_cases(recursion: Recursion, block: Block, query: exp.Select, context: Context) -> Cases:
     """List the cases of a SELECT of aggregates, which has one row whatever it finds, beside the rows of a block."""
     inner = recursion.blocks(query, context)
-    lift = AboveGrouping([], inner[0].names, recursion.facts.definition.aggregates | {ARRAY_AGG}, False)
+    lift = AboveGrouping(
+        GroupKeys(GROUP, [], False), inner[0].names, recursion.facts.definition.aggregates | {ARRAY_AGG}
+    )
     lifted = [lift.lift(item.unalias()) for item in query.selects]
     calls = [[resolve(call, each.names, context.outer) for call in lift.calls.values()] for each in inner]
     fails = any(fails_inside(recursion.facts, each, tuple(found)) for each, found in zip(inner, calls, strict=True))
@@ -137,6 +141,6 @@ def _of_nothing(call: exp.Expr, null: exp.Expr) -> exp.Expr:
     name = function_name(call)
     if is_own(name):
         raise NotDifferentiable(f"{name}() in a correlated subquery, where it may give anything over no rows")
-    if name in {"count", "regr_count"}:
+    if name in TRAITS and TRAITS[name].zero:
         return exp.Cast(this=exp.Literal.number(0), to=type_of("bigint"))
     return null
