@@ -11,6 +11,7 @@ from psycopg import sql
 from pyarrow import csv
 
 from pytrickle.compute.staged import Copied
+from pytrickle.database import trusted
 from pytrickle.errors import StreamTableDrifted
 from pytrickle.plan.apply_plan import AFTER, BEFORE, Body, Replacement, StatePlan, Target
 
@@ -72,11 +73,6 @@ def _copy_csv(connection: psycopg.Connection, name: str, data: IO[bytes], column
             copy.write(block)
 
 
-def trusted(text: str) -> sql.SQL:
-    """Pass on SQL that the planner or PostgreSQL itself wrote; it is never formatted again."""
-    return sql.SQL(text)
-
-
 @contextmanager
 def index_lookups(connection: psycopg.Connection) -> Iterator[None]:
     """Have joins follow the row hash's index, whatever a planner without statistics would guess.
@@ -92,7 +88,7 @@ def index_lookups(connection: psycopg.Connection) -> Iterator[None]:
 
 
 def run(connection: psycopg.Connection, text: str) -> int:
-    """Execute such SQL and return the number of rows it touched."""
+    """Execute SQL that we wrote and return the number of rows it touched."""
     return connection.execute(trusted(text)).rowcount
 
 

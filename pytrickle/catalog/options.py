@@ -118,8 +118,9 @@ def call(
 
 
 def _placeholder(name: str) -> sql.Composable:
-    interval = name in DECLARED and DECLARED[name][1].interval
-    return sql.SQL("%s::interval") if interval else sql.SQL("%s::text[]" if name == "reset" else "%s")
+    if name in DECLARED and DECLARED[name][1].interval:
+        return sql.SQL("%s::interval")
+    return sql.SQL("%s::pg_catalog.text[]" if name == "reset" else "%s")
 
 
 def _written(value: object) -> object:

@@ -20,7 +20,15 @@ from pytrickle.client.reports import Reports
 from pytrickle.client.sources import Sources
 from pytrickle.compute.engine import LazyEngine
 from pytrickle.config import Settings
-from pytrickle.database import Address, Snapshots, connection_string, named, translate_errors
+from pytrickle.database import (
+    AGAIN_SAFE,
+    USERS_PATH,
+    Address,
+    Snapshots,
+    connection_string,
+    named,
+    translate_errors,
+)
 from pytrickle.database import connect as open_connection
 from pytrickle.defects import defects_named
 from pytrickle.errors import NotDifferentiable, PytrickleError
@@ -106,13 +114,9 @@ class Client(Reports, Sources, LateData):
         Under refresh_mode DIFFERENTIAL a query without delta rules raises NotDifferentiable. Nothing is half-created.
         """
         with translate_errors(), self._connection().transaction():
-            row = (
-                self._connection()
-                .execute(*call("create_stream_table", {"name": name, "query": query}, options))
-                .fetchone()
-            )
-            if row is not None:
-                self._require(int(row[0]))
+            pgt_id = self._ask(*call("create_stream_table", {"name": name, "query": query}, options))
+            self._connection().execute(AGAIN_SAFE)
+            self._require(int(pgt_id))
 
     def alter_stream_table(
         self, name: str, *, query: str | None = None, reset: Sequence[str] = (), **options: Unpack[Options]
@@ -125,7 +129,8 @@ class Client(Reports, Sources, LateData):
         connection = self._connection()
         arguments = {"name": name, "query": query, "reset": list(reset)}
         with translate_errors(), connection.transaction():
-            connection.execute(*call("alter_stream_table", arguments, options))
+            self._ask(*call("alter_stream_table", arguments, options))
+            connection.execute(AGAIN_SAFE)
             pgt_id = catalog.resolve_name(connection, name)
             if query is not None or "refresh_mode" in options:
                 self._require(pgt_id)
@@ -147,7 +152,9 @@ class Client(Reports, Sources, LateData):
 
     def create_refresh_group(self, group_name: str, members: Sequence[str], isolation: str = "repeatable_read") -> None:
         """Have stream tables refreshed together: in one transaction, or under read_committed whenever one is due."""
-        statement = "SELECT pgtrickle.create_refresh_group(group_name => %s, members => %s::text[], isolation => %s)"
+        statement = (
+            "SELECT pgtrickle.create_refresh_group(group_name => %s, members => %s::pg_catalog.text[], isolation => %s)"
+        )
         self._call(statement, group_name, list(members), isolation)
 
     def drop_refresh_group(self, group_name: str) -> None:
@@ -248,9 +255,15 @@ class Client(Reports, Sources, LateData):
         return self._execute(statement.encode(), arguments)
 
     def _execute(self, statement: bytes | Composed, arguments: Sequence[object]) -> Any:
-        """Run a call of one function and return what it returns."""
-        with translate_errors():
-            ((answer,),) = self._connection().execute(statement, arguments).fetchall()
+        """Run a call of one function, which finds names as its caller does, and return what it returns."""
+        with translate_errors(), self._connection().transaction():
+            return self._ask(statement, arguments)
+
+    def _ask(self, statement: bytes | Composed, arguments: Sequence[object]) -> Any:
+        """Run a call within a transaction, in which names are then found by the caller's path."""
+        connection = self._connection()
+        connection.execute(USERS_PATH)
+        ((answer,),) = connection.execute(statement, arguments).fetchall()
         return answer
 
     def _connection(self) -> psycopg.Connection:

@@ -7,8 +7,21 @@ import pytest
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.algebra.construct import Construct, Distinct, Exists, Single
 from pytrickle.plan.algebra.delta import differentiate
-from pytrickle.plan.algebra.relation import Derived, Expr, Function, Join, Operation, Project, Relation, Scan, UnionAll
+from pytrickle.plan.algebra.relation import (
+    Derived,
+    Expr,
+    Function,
+    Join,
+    Operation,
+    Project,
+    Relation,
+    Scan,
+    Shown,
+    UnionAll,
+)
+from pytrickle.plan.query.block import to_expr
 from pytrickle.plan.spark.terms import SparkTerm, spark_terms
+from pytrickle.plan.sql.dialect import parse_query
 from tests.unit.chain import CHAIN, definition, equal
 
 EXISTS = Exists()
@@ -19,7 +32,7 @@ def reading(table: str, columns: str = "kjx") -> Scan:
 
 
 def column(alias: str, name: str) -> Expr:
-    return Expr(f'"{alias}"."{name}"', frozenset({alias}))
+    return Expr(f'"{alias}"."{name}"', frozenset({alias}), shown=Shown((alias, name)))
 
 
 def distinct(relation: Relation, construct: Construct = EXISTS, alias: str = "keys") -> Derived:
@@ -30,7 +43,7 @@ def distinct(relation: Relation, construct: Construct = EXISTS, alias: str = "ke
 def keys_of(table: str, expression: str | None = None) -> Derived:
     """The distinct keys of a table, or the distinct values of an expression over it."""
     scan = reading(table)
-    key = column(scan.alias, "k") if expression is None else Expr(expression, frozenset({scan.alias}))
+    key = column(scan.alias, "k") if expression is None else to_expr(parse_query(f"SELECT {expression}").selects[0])
     return distinct(Project(Join((scan,)), (("k0", key),)))
 
 

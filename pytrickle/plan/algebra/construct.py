@@ -172,7 +172,10 @@ class Window(Construct):
 
 @dataclass(frozen=True, slots=True)
 class SetOperation(Construct):
-    """UNION, INTERSECT or EXCEPT by how often each of two sides has a row; the argument `side` is 0 or 1.
+    """UNION, INTERSECT or EXCEPT by how often two sides have a row, l and r times; the argument `side` is 0 or 1.
+
+    INTERSECT ALL shows it min(l, r) times, EXCEPT ALL max(l - r, 0) times; without ALL they show it once, if l and r
+    are positive, or if l is positive and r is zero.
 
     >>> SetOperation("except", distinct=False).name
     'except all'

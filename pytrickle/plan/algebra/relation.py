@@ -28,18 +28,32 @@ Column = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """A column that an expression shows unchanged: `bare`, or in parentheses; or cast to text."""
+
+    column: Column
+    bare: bool = True
+    as_text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Expr:
     """A PostgreSQL expression over qualified columns and the aliases of the leaves that it reads.
 
-    `columns` are the (alias, column) pairs that it reads. `column` is set if it is nothing but that column;
+    `columns` are the (alias, column) pairs that it reads. `shown` is set if it shows nothing but one of them;
     `holds_query` says that there is a subquery in it.
     """
 
     sql: str
     tables: frozenset[str]
     columns: frozenset[Column] = frozenset()
-    column: Column | None = None
+    shown: Shown | None = None
     holds_query: bool = False
+
+    @property
+    def column(self) -> Column | None:
+        """The column that it is, without parentheses or a cast."""
+        return self.shown.column if self.shown and self.shown.bare and not self.shown.as_text else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +203,17 @@ Relation = Leaf | Join | Project | UnionAll
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An aggregate call `function(argument)`; `argument` names an input column, None means count(*)."""
+    """An aggregate call `function(argument)`; `argument` names an input column, None means count(*).
+
+    One that must be recomputed as it is `written` over the rows `d` takes them in the order of their places in the
+    table, as it says when it is `placed`.
+    """
 
     name: str
     function: str
     argument: str | None
+    written: str | None = None
+    placed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +251,8 @@ class Query:
     """A differentiable defining query: rows, the aggregate over them if there is one, and what LIMIT shows of that.
 
     `text` is the query for all of the rows as the user wrote it, where that gives them as they are. The output columns
-    `representatives` hold one of several equal values.
+    `representatives` hold one of several equal values. `placed` are the rows together with their places in the one
+    table that they come from, where an aggregate takes them in that order, which only the current state has.
     """
 
     rows: Relation
@@ -240,6 +261,7 @@ class Query:
     top: Top | None = None
     text: str | None = None
     representatives: frozenset[str] = frozenset()
+    placed: Relation | None = None
 
 
 def leaves(node: Relation) -> tuple[Leaf, ...]:

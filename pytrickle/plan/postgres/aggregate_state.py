@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pytrickle.plan.algebra.relation import Aggregate
 from pytrickle.plan.postgres.aggregate import Merge, StateColumn, result, state_columns
-from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate
+from pytrickle.plan.postgres.consolidate import PLACE, TABLE, WEIGHT, consolidate, row_text
 from pytrickle.plan.sql.dialect import quote
 from pytrickle.plan.sql.types import has_one_text
 
@@ -64,14 +64,26 @@ class Grouped:
         inner = self._select([*by_scale, *items], source, tuple(scales))
         return self._select([f"{column.combined()} AS {column.name}" for column in self.merged], inner)
 
-    def recomputed(self, rows: str) -> str:
-        """Compile the values of all groups that weighted rows show; a weight counts as so many rows."""
-        repeated = f"SELECT d.* FROM (\n{self.consolidate(rows)}\n) AS d, generate_series(1, {WEIGHT}) AS e (pgt_n)"
-        return self._select([f"{column.value} AS {column.name}" for column in self.values], repeated)
+    def recomputed(self, rows: str, placed: bool = False) -> str:
+        """Compile the values of all groups that weighted rows show; a weight counts as so many rows.
+
+        Rows that are `placed` are those of a table, each once; others have their content for a place where one is
+        asked for.
+        """
+        if not placed:
+            places = f", 0 AS {TABLE}, {row_text(self.arguments)} AS {PLACE}" if self.takes_places else ""
+            series = f"generate_series(1, {WEIGHT}) AS e (pgt_n)"
+            rows = f"SELECT d.*{places} FROM (\n{self.consolidate(rows)}\n) AS d, {series}"
+        return self._select([f"{column.value} AS {column.name}" for column in self.values], rows)
+
+    @property
+    def takes_places(self) -> bool:
+        """Whether a call takes rows in the order of their places."""
+        return any(call.placed for call in self.aggregate.calls)
 
     def layout(self, rows: str) -> str:
         """Compile a query with the columns of the state table, in order, for CREATE TABLE AS."""
-        return self._select([f"{column.value or column.increment} AS {column.name}" for column in self.state], rows)
+        return self._select([f"{column.increment} AS {column.name}" for column in self.state], rows)
 
     def final(self, state: str) -> str:
         """Compile the stream table's rows from a relation with the state's columns."""

@@ -3,6 +3,9 @@
 from pytrickle.plan.algebra.relation import Operation
 
 WEIGHT = "pgt_weight"
+# Where a row is stored: in which table, and at which place.
+TABLE = "pgt_table"
+PLACE = "pgt_place"
 
 
 def consolidate(rows: str, columns: tuple[str, ...], exact: bool = True) -> str:

@@ -31,7 +31,7 @@ def as_text(sql: str, cast_loses: bool) -> str:
 def carried(block: Project, lossy: frozenset[str]) -> Project:
     """Turn those columns of a block that a cast to text would damage into text already."""
     columns = tuple(
-        (name, replace(expr, sql=as_text(expr.sql, True), column=None) if name in lossy else expr)
+        (name, replace(expr, sql=as_text(expr.sql, True), shown=None) if name in lossy else expr)
         for name, expr in block.columns
     )
     return replace(block, columns=columns)

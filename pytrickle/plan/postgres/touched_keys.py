@@ -27,7 +27,7 @@ class Touched:
         """Equate a block's key columns with the keys."""
         return tuple(
             Predicate(
-                replace(expr, sql=f"({expr.sql}) = {ALIAS}.{name}", tables=expr.tables | {ALIAS}, column=None),
+                replace(expr, sql=f"({expr.sql}) = {ALIAS}.{name}", tables=expr.tables | {ALIAS}, shown=None),
                 fixed=expr.column,
             )
             for name, expr in block.columns

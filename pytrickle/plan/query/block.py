@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.relation import Equality, Expr, Join, Leaf, Predicate, Project, Relation, UnionAll
+from pytrickle.plan.algebra.relation import Equality, Expr, Join, Leaf, Predicate, Project, Relation, Shown, UnionAll
 from pytrickle.plan.query.scope import MERGED, Names, renamed, tables_of
 from pytrickle.plan.sql.dialect import render
 from pytrickle.plan.sql.three_valued import conjuncts, decided
@@ -99,9 +99,8 @@ def project(block: Block, columns: tuple[exp.Expr, ...], prefix: str = "r") -> P
 def to_expr(expression: exp.Expr) -> Expr:
     """Freeze a resolved expression."""
     columns = frozenset((column.table, column.name) for column in expression.find_all(exp.Column))
-    plain = (expression.table, expression.name) if isinstance(expression, exp.Column) else None
     holds_query = expression.find(exp.Select) is not None
-    return Expr(render(expression), tables_of(expression), columns, plain, holds_query)
+    return Expr(render(expression), tables_of(expression), columns, _shown(expression), holds_query)
 
 
 def sum_of(projects: tuple[Project, ...]) -> Relation:
@@ -179,6 +178,16 @@ def cast_columns(block: Block, types: tuple[str, ...]) -> tuple[exp.Expr, ...]:
     """Cast the columns of a subquery."""
     columns = block.names[""].values()
     return tuple(cast_to(column, name) for column, name in zip(columns, types, strict=True))
+
+
+def _shown(expression: exp.Expr) -> Shown | None:
+    """Tell the column that an expression shows, in at most one pair of parentheses."""
+    as_text = _is_text_cast(expression)
+    inside = expression.this if as_text else expression
+    column = inside.this if isinstance(inside, exp.Paren) else inside
+    if not isinstance(column, exp.Column):
+        return None
+    return Shown((column.table, column.name), column is inside, as_text)
 
 
 def _predicate(condition: exp.Expr) -> Predicate:

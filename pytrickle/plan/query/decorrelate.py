@@ -55,7 +55,7 @@ class Match:
         return replace(block, leaves=(*block.leaves, self.leaf)).where(*self.conditions)
 
     def outside(self, block: Block) -> tuple[Block, ...]:
-        """Keep the rows of a block that have no match: all, minus those that have one."""
+        """L ▷ R = L - L ⋈ distinct(keys of R): keep the rows of a block that have no match."""
         matched = replace(self, leaf=replace(self.leaf, excludes=True)).within(block)
         return (block,) if matched is None else (block, matched.minus())
 
@@ -95,13 +95,18 @@ def decorrelate_all(facts: Facts, blocks: tuple[Block, ...]) -> tuple[Decorrelat
 
 
 def decorrelate_by_domain(
-    facts: Facts, outer: Block | None, inner: tuple[Block, ...], what: str
+    facts: Facts, outer: Block | None, inner: tuple[Block, ...], what: str, only_domain: bool = False
 ) -> tuple[Decorrelated, ...]:
-    """Separate blocks by equalities, or else by joining them with the distinct values that the outer rows have."""
+    """L ⋈ Q(L) = L ⋈ (D ⋈ Q(D)), where D are the distinct values of the columns of L that Q reads, its domain.
+
+    Where equalities alone tie Q to L, no domain is needed: the inner sides of these are the keys.
+    With `only_domain` they are joined in any case where they can be, so that nothing is computed for other values.
+    """
     decorrelated = decorrelate_all(facts, inner)
-    if decorrelated is not None:
-        return decorrelated
     free = free_columns(inner)
+    has_domain = outer is not None and bool(free) and tables_of_all(free) <= outer.aliases
+    if decorrelated is not None and not (only_domain and has_domain):
+        return decorrelated
     if any(isinstance(leaf, Function) and not leaf.tables <= each.aliases for each in inner for leaf in each.leaves):
         raise NotDifferentiable(f"{what} over a function of the rows around it")
     if outer is None or not tables_of_all(free) <= outer.aliases:
@@ -131,7 +136,7 @@ def decorrelate_by_domain(
 
 
 def indicator(facts: Facts, outer: Block, inner: tuple[Block, ...]) -> Match:
-    """Tell whether inner blocks have a row for a row of the outer block.
+    """L ⋉ R = L ⋈ distinct(keys of R): tell whether inner blocks have a row for a row of the outer block.
 
     Where more than equalities tie them, the inner blocks are joined with the outer rows that ask.
     """

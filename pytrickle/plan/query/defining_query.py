@@ -34,6 +34,7 @@ from pytrickle.plan.query.select_clauses import (
     refuse_limited_sets,
     unrolls,
 )
+from pytrickle.plan.query.stored_order import refuse_chosen_rows, refuse_other_shapes, takes_rows_as_stored, with_places
 from pytrickle.plan.query.subquery import expanded
 from pytrickle.plan.sql.dialect import AGGREGATES, parse_query, render
 from pytrickle.plan.sql.types import base_of
@@ -57,6 +58,7 @@ def parse(definition: Definition, probe: Probe) -> Query:
         refuse_limited_sets(query, definition)
         if not query.args.get("order"):
             refuse_sorted_input(definition, "LIMIT without ORDER BY")
+        refuse_chosen_rows(query, definition.aggregates)
     body, top = cut_off(query, tuple(name for name, _ in definition.columns))
     found = _body(body, context, queries)
     if found.aggregate is not None:
@@ -77,6 +79,8 @@ def _refuse_telling_order(top: Top, representatives: Representatives) -> None:
 def _body(query: exp.Expr, context: Context, queries: Queries) -> Query:
     if isinstance(query, exp.Select) and _accumulates(query, queries.facts.definition):
         return _aggregate(query, context, queries)
+    if isinstance(query, exp.Select) and _recomputes(query, queries.facts.definition):
+        return _recomputed(query, context, queries)
     if isinstance(query, exp.Select) and _is_distinct_only(query, queries.facts.definition):
         return _distinct(query, context, queries)
     if isinstance(query, exp.Union) and query.args.get("distinct"):
@@ -95,21 +99,38 @@ def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> Non
 
 def _accumulates(select: exp.Select, definition: Definition) -> bool:
     """Whether increments can maintain a grouped SELECT: plain groups and calls, nothing above them but expressions."""
-    if not is_grouped(select, definition) or select.args.get("distinct") or not is_simple(select):
-        return False
-    having = select.args.get("having")
-    above = [*select.selects, *([having.this] if having else [])]
-    nodes = [node for item in above for node in own_nodes(item)]
-    if not (select.args.get("group") or any(is_call(node, definition.aggregates) for node in nodes)):
-        return False
-    if any(isinstance(node, exp.Query | exp.Window | exp.Distinct | exp.WithinGroup) for node in nodes):
-        return False
-    group = select.args.get("group")
-    if unrolls(select, definition) or any(calls_set(item, definition) for item in (group.expressions if group else ())):
-        return False
     plain = {name.lower() for name in AGGREGATES}
+    nodes = _nodes_above(select)
+    if not _groups_plainly(select, definition) or any(isinstance(node, exp.Distinct) for node in nodes):
+        return False
     called = {str(node.this).lower() for node in nodes if isinstance(node, exp.Anonymous)}
     return not called & ((definition.aggregates | {"grouping"}) - plain)
+
+
+def _recomputes(select: exp.Select, definition: Definition) -> bool:
+    """Whether a SELECT differs from one that increments can maintain by calls that take rows as they come."""
+    nodes = _nodes_above(select)
+    if any(isinstance(node, exp.Anonymous) and node.name.lower() == "grouping" for node in nodes):
+        return False
+    return _groups_plainly(select, definition) and takes_rows_as_stored(select, definition.aggregates)
+
+
+def _nodes_above(select: exp.Select) -> list[exp.Expr]:
+    having = select.args.get("having")
+    return [node for item in [*select.selects, *([having.this] if having else [])] for node in own_nodes(item)]
+
+
+def _groups_plainly(select: exp.Select, definition: Definition) -> bool:
+    """Whether a SELECT has plain groups or calls, and nothing above them but expressions."""
+    if not is_grouped(select, definition) or select.args.get("distinct") or not is_simple(select):
+        return False
+    nodes, group = _nodes_above(select), select.args.get("group")
+    if not (group or any(is_call(node, definition.aggregates) for node in nodes)):
+        return False
+    if any(isinstance(node, exp.Query | exp.Window | exp.WithinGroup) for node in nodes):
+        return False
+    keys = group.expressions if group else ()
+    return not unrolls(select, definition) and not any(calls_set(item, definition) for item in keys)
 
 
 def _is_distinct_only(select: exp.Select, definition: Definition) -> bool:
@@ -185,8 +206,18 @@ def _rows(blocks: Blocks, facts: Facts, distinct: bool) -> Query:
     return Query(rows, names, Aggregate(rows, names, (), None, output, True, shown))
 
 
-def _aggregate(query: exp.Select, context: Context, queries: Queries) -> Query:
-    grouping = Grouping.of(query)
+def _recomputed(query: exp.Select, context: Context, queries: Queries) -> Query:
+    """Read groups over one table of which calls take the rows as they are stored."""
+    definition = queries.facts.definition
+    refuse_sorted_input(definition, "an aggregate without ORDER BY")
+    refuse_other_shapes(query, definition.aggregates)
+    return _aggregate(query, context, queries, definition.aggregates)
+
+
+def _aggregate(
+    query: exp.Select, context: Context, queries: Queries, recomputed: frozenset[str] = frozenset()
+) -> Query:
+    grouping = replace(Grouping.of(query), recomputed=recomputed)
     columns = queries.facts.definition.columns
     lifted = [grouping.lift(item.unalias()) for item in query.selects]
     output = tuple((name, render(cast_to(e, kind))) for e, (name, kind) in zip(lifted, columns, strict=True))
@@ -206,7 +237,9 @@ def _aggregate(query: exp.Select, context: Context, queries: Queries) -> Query:
     shown = tuple((e.name, name) for e, (name, _) in zip(lifted, columns, strict=True) if is_key(e))
     aggregate = Aggregate(rows, names[: len(keys)], grouping.calls, condition, output, grouped, shown)
     shows = frozenset(name for (name, _), flag in zip(columns, flags, strict=True) if flag)
-    return Query(rows, names, aggregate, text=_text(query, [*keys, *arguments]), representatives=shows)
+    placed = with_places(rows) if recomputed else None
+    text = _text(query, [*keys, *arguments])
+    return Query(rows, names, aggregate, text=text, representatives=shows, placed=placed)
 
 
 def _representatives(facts: Facts, grouping: Grouping, rows: Relation, blocks: Blocks) -> dict[tuple[str, str], str]:

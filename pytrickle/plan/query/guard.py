@@ -1,7 +1,8 @@
 """Expressions that may fail, evaluated only for rows for which the query as written evaluates them.
 
 A sum of products has rows that cancel out: those that an antijoin takes away again, and those that a delta joins from
-an old and a new state. Where an expression over them may fail, what it reads is consolidated first.
+an old and a new state. Where an expression over them may fail, what it reads is consolidated first:
+f(R + S) = f(consolidate(R + S)).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from sqlglot import exp
 
 from pytrickle.plan.algebra.construct import Folded
 from pytrickle.plan.algebra.relation import Derived, Function, Scan
+from pytrickle.plan.query.above_grouping import ORDERED, is_call
 from pytrickle.plan.query.block import Block, own_column, project
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.operation import Rows, derive_unguarded
@@ -19,6 +21,7 @@ from pytrickle.plan.query.scope import columns_named, tables_of
 from pytrickle.plan.sql.dialect import render
 from pytrickle.plan.sql.fallible import Types, may_fail
 
+FAILING = (exp.Div, exp.Mod, exp.IntDiv, exp.Cast, exp.Anonymous)
 Columns = tuple[exp.Expr, ...]
 Case = tuple[Block, list[exp.Expr]]
 
@@ -65,6 +68,14 @@ def guard_cases(facts: Facts, cases: list[Case], divided: bool) -> list[Case]:
             names[alias][column] = shown
         settled.append((block.named(names), list(columns[:width])))
     return settled
+
+
+def fails_inside(facts: Facts, block: Block, expressions: Columns) -> bool:
+    """Whether something in expressions or conditions over a block may fail, aggregate calls themselves aside."""
+    types = _types_in(facts, block)
+    parts = (part for each in (*expressions, *block.predicates) for part in each.find_all(*FAILING))
+    aggregates = facts.definition.aggregates | ORDERED
+    return any(may_fail(part, types) for part in parts if not is_call(part, aggregates))
 
 
 def _is_asked(facts: Facts, case: Case, divided: bool) -> bool:

@@ -1,30 +1,27 @@
-"""Grouped SELECTs and window functions below other parts of a query, as operations."""
+"""Grouped SELECTs below other parts of a query, as operations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.construct import Group, Window
-from pytrickle.plan.query.above_grouping import GROUP, WINDOW, AboveGrouping, AboveWindows, function_name
+from pytrickle.plan.algebra.construct import Group
+from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping, refuse_rounding_calls
 from pytrickle.plan.query.block import Block, project, sum_of
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.decorrelate import Decorrelated, decorrelate_by_domain
 from pytrickle.plan.query.derive import derive
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.grouping_sets import Keys
-from pytrickle.plan.query.inner_order import refuse_sorted_input, takes_rows_as_they_come
 from pytrickle.plan.query.null_padding import nulls_of
 from pytrickle.plan.query.operation import Rows, columns_of, text
 from pytrickle.plan.query.representative_calls import mark_representatives
 from pytrickle.plan.query.scope import Names, resolve, single_source
-from pytrickle.plan.query.tie_breaking import settle_call, settle_window, sort_of
+from pytrickle.plan.query.tie_breaking import settle_call
 
 Blocks = tuple[Block, ...]
-FLOATING = frozenset({"real", "double precision"})
-ROUNDING = ("sum", "avg", "stddev", "var", "corr", "covar", "regr")
 
 
 def grouped(
@@ -61,39 +58,13 @@ def group(
     construct = Group(tuple(map(text, settled)), settled != taken)
     leaf = derive(facts, rows, arguments, keys, construct)
     leaf = mark_representatives(facts, leaf, rows, {f"c{i}": call for i, call in enumerate(taken)})
-    _refuse_rounding(lift.calls.values(), facts.types_of(leaf.operation)[len(keys) :][: len(settled)])
+    refuse_rounding_calls(lift.calls.values(), facts.types_of(leaf.operation)[len(keys) :][: len(settled)])
     return Block((leaf,), decorrelated[0].ties(leaf.alias, len(own)), {}), columns_of(leaf)
 
 
 def _nulls(facts: Facts, keys: list[exp.Expr], blocks: Blocks, outer: Names) -> tuple[exp.Expr, ...]:
     rows = (project(block, tuple(resolve(key, block.names, outer) for key in keys)) for block in blocks)
     return nulls_of(facts, sum_of(tuple(rows))) if keys else ()
-
-
-def window(facts: Facts, lift: AboveWindows, blocks: Blocks, outer: Names) -> Block:
-    """Add window functions to the rows of blocks; names are WINDOW's a<i> and w<i>."""
-    parts = lift.common_keys()
-    ordering = tuple(text(each) for each in _orders(lift))
-    keys = tuple(f"k{i}" for i in range(len(parts)))
-    arguments = (*keys, *lift.arguments.names)
-    rows: Rows = tuple(
-        (block, (*(resolve(key, block.names, outer) for key in parts), *lift.arguments.resolved(block.names, outer)))
-        for block in blocks
-    )
-    refuse_ties(rows, "a window function")
-    if any(map(takes_rows_as_they_come, lift.windows.values())):
-        refuse_sorted_input(facts.definition, "a window without ORDER BY")
-    sorted_once = len(set(map(sort_of, lift.windows.values()))) == 1
-    settled = [settle_window(lift.arguments.take(each), arguments, sorted_once) for each in lift.windows.values()]
-    entries = tuple(key.name for key in map(lift.arguments.take, parts) if isinstance(key, exp.Column))
-    pushed_down = tuple(column.name for part in map(lift.arguments.take, parts) for column in part.find_all(exp.Column))
-    construct = Window(tuple(map(text, settled)), ordering, entries, pushed_down)
-    leaf = derive(facts, rows, arguments, keys, construct)
-    taken = (lift.arguments.take(each) for each in lift.windows.values())
-    leaf = mark_representatives(facts, leaf, rows, {f"w{i}": each for i, each in enumerate(taken)})
-    functions_alone = [each.this for each in lift.windows.values()]
-    _refuse_rounding(functions_alone, facts.types_of(leaf.operation)[len(lift.arguments.names) :])
-    return Block((leaf,), (), {WINDOW: columns_of(leaf)})
 
 
 def _columns(lift: AboveGrouping, own: Keys, decorrelated: Decorrelated, outer: Names) -> tuple[exp.Expr, ...]:
@@ -103,14 +74,6 @@ def _columns(lift: AboveGrouping, own: Keys, decorrelated: Decorrelated, outer: 
     if any(column.table not in decorrelated.block.aliases for each in result for column in each.find_all(exp.Column)):
         raise NotDifferentiable("an aggregate over a column of the query around it")
     return result
-
-
-def refuse_ties(rows: Rows, what: str) -> None:
-    """Refuse an operation whose rows refer to the rows around it."""
-    for block, columns in rows:
-        expressions = (*columns, *block.predicates)
-        if any(column.table not in block.aliases for each in expressions for column in each.find_all(exp.Column)):
-            raise NotDifferentiable(f"{what} in a correlated subquery")
 
 
 def _visible(lift: AboveGrouping, columns: dict[str, exp.Expr]) -> Names:
@@ -124,19 +87,3 @@ def _visible(lift: AboveGrouping, columns: dict[str, exp.Expr]) -> Names:
         if alias:
             names.setdefault(alias, {})[key.name] = columns[f"k{position}"]
     return names
-
-
-def _refuse_rounding(calls: Iterable[exp.Expr], types: tuple[str, ...]) -> None:
-    for call, type_name in zip(calls, types, strict=True):
-        while isinstance(call, exp.Filter | exp.WithinGroup):
-            call = call.this
-        if type_name in FLOATING and function_name(call).startswith(ROUNDING):
-            reason = f"{function_name(call)}() over {type_name}, whose last digits depend on the order of rows"
-            raise NotDifferentiable(reason)
-
-
-def _orders(lift: AboveWindows) -> list[exp.Expr]:
-    """List what the first window orders by, over the operation's rows."""
-    first = next(iter(lift.windows.values()))
-    order = first.args.get("order")
-    return [lift.arguments.take(each) for each in order.expressions] if order else []

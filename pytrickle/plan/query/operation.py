@@ -7,6 +7,7 @@ from itertools import compress
 
 from sqlglot import exp
 
+from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.construct import ROW, Construct
 from pytrickle.plan.algebra.relation import Derived, Join, Operation, Project
 from pytrickle.plan.query.block import Block, own_column, project, sum_of, to_expr
@@ -102,3 +103,11 @@ def _never_null(facts: Facts, rows: Rows, arguments: tuple[str, ...], keys: tupl
 def text(expression: exp.Expr) -> str:
     """Write a resolved expression."""
     return to_expr(expression).sql
+
+
+def refuse_correlation(rows: Rows, what: str) -> None:
+    """Refuse an operation whose rows refer to the rows around it."""
+    for block, columns in rows:
+        expressions = (*columns, *block.predicates)
+        if any(column.table not in block.aliases for each in expressions for column in each.find_all(exp.Column)):
+            raise NotDifferentiable(f"{what} in a correlated subquery")

@@ -15,15 +15,12 @@ from pytrickle.plan.query.above_grouping import function_name
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.operation import Rows
 from pytrickle.plan.query.representatives import Representatives, differing, is_representative, representative_columns
+from pytrickle.plan.sql.aggregates import Shows, showing
 
-CHOOSING = frozenset({"min", "max", "mode", "percentile_disc", "percentile_cont", "range_agg", "range_intersect_agg"})
-PASSING = frozenset({"sum", "array_agg", "lag", "lead", "first_value", "last_value", "nth_value"}) | CHOOSING
-COUNTING = frozenset({
-    "count", "regr_count", "bool_and", "bool_or", "every", "row_number", "ntile", "rank", "dense_rank", "percent_rank",
-    "cume_dist",
-})  # fmt: skip
-# Their last digits depend on the scale of what they divide.
-DIVIDING = frozenset({"avg", "stddev", "stddev_pop", "stddev_samp", "variance", "var_pop", "var_samp"})
+# The others are window functions.
+CHOOSING = showing(Shows.CHOSEN)
+PASSING = showing(Shows.PASSED, Shows.CHOSEN) | {"lag", "lead", "first_value", "last_value", "nth_value"}
+COUNTING = showing(Shows.COUNTED) | {"row_number", "ntile"}
 MODIFIERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 
 

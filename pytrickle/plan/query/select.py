@@ -9,20 +9,22 @@ from sqlglot.helper import ensure_list
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.construct import Distinct
-from pytrickle.plan.query.above_grouping import AboveGrouping, AboveWindows, is_call
+from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping, is_call
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.derive import distinct
 from pytrickle.plan.query.facts import Facts
+from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.grouping_sets import grouping_sets, is_simple
 from pytrickle.plan.query.lateral import calls_set, unrolled
-from pytrickle.plan.query.nested_grouping import grouped, window
+from pytrickle.plan.query.nested_grouping import grouped
 from pytrickle.plan.query.operation import columns_of
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import SETS, resolve
 from pytrickle.plan.query.select_clauses import has_windows, is_distinct_on, is_grouped, own_nodes, unrolls, unseen_sets
 from pytrickle.plan.query.set_operation import distinct_on
 from pytrickle.plan.query.subquery import expanded, filtered, hoist, take_out
+from pytrickle.plan.query.windows import AboveWindows, window
 
 Blocks = tuple[Block, ...]
 Items = list[tuple[str, exp.Expr]]
@@ -118,7 +120,9 @@ class Selection:
             raise NotDifferentiable("a constant among the keys of several grouping sets")
         refuse_merged_keys(self.select, keys)
         alike = len(set(map(frozenset, sets))) == 1
-        lift = AboveGrouping(keys, blocks[0].names, self.facts.definition.aggregates, alike and bool(keys))
+        lift = AboveGrouping(
+            GroupKeys(GROUP, keys, alike and bool(keys)), blocks[0].names, self.facts.definition.aggregates
+        )
         select = self.select.copy()
         for clause in ("distinct", "order", "windows"):
             parts = select.args.get(clause)

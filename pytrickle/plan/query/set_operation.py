@@ -13,8 +13,7 @@ from pytrickle.plan.query.decorrelate import Decorrelated
 from pytrickle.plan.query.derive import derive
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.inner_order import refuse_sorted_input
-from pytrickle.plan.query.nested_grouping import refuse_ties
-from pytrickle.plan.query.operation import Rows, columns_of, text
+from pytrickle.plan.query.operation import Rows, columns_of, refuse_correlation, text
 from pytrickle.plan.query.scope import Names, resolve
 from pytrickle.plan.sql.dialect import render
 
@@ -76,7 +75,7 @@ def distinct_on(facts: Facts, blocks: Blocks, items: Items, select: exp.Select, 
     shown = tuple(f"a{i}" for i in range(len(items)))
     asked = [*keys, *(each.this for each in orders), *(item for _, item in items)]
     rows: Rows = tuple((block, tuple(resolve(each, block.names, outer) for each in asked)) for block in blocks)
-    refuse_ties(rows, "DISTINCT ON")
+    refuse_correlation(rows, "DISTINCT ON")
     sorted_by = tuple(_sorted_by(each, name) for each, name in zip(orders, sorts, strict=True))
     entries = tuple(f"a{i}" for i, (_, item) in enumerate(items) if item in keys)
     leaf = derive(facts, rows, (*names, *sorts, *shown), names, DistinctOn(shown, sorted_by, entries))
@@ -93,7 +92,7 @@ def set_operation(facts: Facts, query: exp.SetOperation, arms: tuple[Rows, Rows]
     rows: Rows = tuple(
         (block, (*columns, exp.Literal.number(side))) for side, arm in enumerate(arms) for block, columns in arm
     )
-    refuse_ties(rows, query.key.upper())
+    refuse_correlation(rows, query.key.upper())
     leaf = derive(facts, rows, (*keys, "side"), keys, _construct(query))
     columns = columns_of(leaf)
     return Block((leaf,), (), {"": dict(zip(names, (columns[key] for key in keys), strict=True))})
@@ -109,7 +108,7 @@ def single(facts: Facts, decorrelated: tuple[Decorrelated, ...]) -> tuple[Block,
         (each.block, (*(inner for _, inner in each.pairs), each.block.names[VALUE]["v"].copy()))
         for each in decorrelated
     )
-    refuse_ties(rows, "a scalar subquery")
+    refuse_correlation(rows, "a scalar subquery")
     leaf = derive(facts, rows, (*keys, "v"), keys, Single())
     checked = exp.Anonymous(this="only_one", expressions=[own_column(leaf.alias, "v"), own_column(leaf.alias, "n")])
     called = exp.Dot(this=exp.to_identifier("pgtrickle"), expression=checked)
@@ -127,7 +126,7 @@ def first_rows(
         (each.block, (*(inner for _, inner in each.pairs), *(each.block.names[""][name].copy() for name, _ in items)))
         for each in decorrelated
     )
-    refuse_ties(rows, "LIMIT")
+    refuse_correlation(rows, "LIMIT")
     order = tuple(_sorted_by(each, name) for each, name in zip(orders, sorts, strict=True))
     construct = FirstRows(shown, order, bounds.limit, bounds.offset, bounds.with_ties)
     leaf = derive(facts, rows, (*keys, *sorts, *shown), keys, construct)
