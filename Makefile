@@ -15,7 +15,7 @@ demo: env
 shell: env
 	.venv/bin/python scripts/shell.py
 
-# Every promise once, in 12 minutes on two cores; PYTEST_ARGS narrows it.
+# Every promise once; PYTEST_ARGS narrows it.
 test: .venv/spark-classes.jsa
 	$(PYTEST) -m "not repeats" $(PYTEST_ARGS)
 

@@ -6,6 +6,7 @@ Java takes no notice of an archive that another Java, or other jars, wrote.
 import os
 import sys
 
+# What the tests start Spark's Java with: an archive fits no other collector than that which wrote it.
 OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 

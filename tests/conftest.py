@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from psycopg import sql
 from pytrickle.catalog import install as migrate
 from pytrickle.config import Settings
 from pytrickle.database.adapters import register_infinity
+from scripts.archive_spark_classes import OPTIONS
 from tests.documents import ROOT
 from tests.repeats import first
 from tests.servers import NEWEST, OLDEST, Server
@@ -32,11 +33,19 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 # No Spark of the tests lives so long that compiling its code well would pay off: that takes half of its time.
 # The archive, where `make test` wrote it, halves what a start takes.
 _ARCHIVE = ROOT / ".venv/spark-classes.jsa"
-os.environ.setdefault(
-    "SPARK_SUBMIT_OPTS",
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    + (f" -XX:SharedArchiveFile={_ARCHIVE} -Xlog:disable -Xlog:all=error:stderr" if _ARCHIVE.exists() else ""),
-)
+_ARCHIVED = f" -XX:SharedArchiveFile={_ARCHIVE} -Xlog:disable -Xlog:all=error:stderr" if _ARCHIVE.exists() else ""
+os.environ.setdefault("SPARK_SUBMIT_OPTS", OPTIONS + _ARCHIVED)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Refuse to run where a module sets the environment of all tests as soon as it is imported."""
+    before = dict(os.environ)
+    result = yield
+    changed = sorted(name for name, _ in before.items() ^ os.environ.items())
+    if changed:
+        raise pytest.UsageError(f"A test module sets {', '.join(changed)} while it is imported.")
+    return result
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,7 +3,7 @@
 `make test` leaves them to `make test-long`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import pytest
@@ -19,3 +19,10 @@ def first(number: int, values: Iterable[Any]) -> list[Any]:
     chosen = list(values)
     others = (value if isinstance(value, tuple) else (value,) for value in chosen[number:])
     return [*chosen[:number], *(pytest.param(*value, marks=pytest.mark.repeats) for value in others)]
+
+
+def only(names: Collection[str], values: Iterable[str]) -> list[Any]:
+    """Return a parameter's values; `make test` plays those that are named, `make test-long` the others."""
+    every = list(values)
+    assert set(names) <= set(every), set(names).difference(every)
+    return [name if name in names else pytest.param(name, marks=pytest.mark.repeats) for name in every]

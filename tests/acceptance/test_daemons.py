@@ -14,10 +14,11 @@ import pytest
 
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
+from tests.repeats import first
 from tests.waiting import wait_for, wait_until_blocked
 
 RUN = [sys.executable, "-W", "ignore", "-c", "from pytrickle.cli import main; main()", "run"]
-KILLS = 20
+KILLS = (4, 20)
 # Where the leader stands when it is killed: reading the delta, or about to write.
 READING = "SELECT pg_advisory_lock(4711)"
 WRITING = "SELECT FROM pgtrickle.pgt_stream_tables WHERE pgt_id = 1 FOR UPDATE"
@@ -66,7 +67,7 @@ def shop(db: Database) -> Database:
     """A filled aggregate over orders, in which each refresh can be made to wait."""
     db.execute("CREATE TABLE orders (id int PRIMARY KEY, customer int, amount int)")
     db.execute(SLOWLY)
-    db.execute("INSERT INTO orders SELECT n, n % 3, n FROM generate_series(1, 30) AS n")
+    db.execute("INSERT INTO orders SELECT n, n % 3, n FROM generate_series(1, 60) AS n")
     with local_client(db.dsn) as (client, _):
         client.create_stream_table("totals", TOTALS)
         client.tick()
@@ -93,18 +94,21 @@ def is_exact(db: Database) -> bool:
     return sorted(db.execute(query)) == sorted(db.execute("SELECT * FROM totals"))
 
 
-def test_a_leader_killed_in_mid_tick_is_followed_and_nothing_is_lost_or_doubled(shop: Database, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", first(1, KILLS))
+def test_a_leader_killed_in_mid_tick_is_followed_and_nothing_is_lost_or_doubled(
+    shop: Database, tmp_path: Path, kills: int
+) -> None:
     locker = shop.connect(autocommit=False)
     with daemons(shop, tmp_path) as started:
         leader = start(shop, tmp_path, started)
         wait_for(lambda: leader.leads, "the first daemon to lead")
-        for number in range(KILLS):
+        for number in range(kills):
             heir = start(shop, tmp_path, started)
             obstacle = (READING, WRITING)[number % 2]
             locker.execute(obstacle.encode())
             shop.execute(f"INSERT INTO orders VALUES ({100 + number}, {number % 5}, 1)")
             shop.execute(f"UPDATE orders SET amount = amount + 1 WHERE id = {number + 1}")
-            shop.execute(f"DELETE FROM orders WHERE id = {90 + number}")
+            shop.execute(f"DELETE FROM orders WHERE id = {60 - number}")
             wait_until_blocked(shop, "FOR UPDATE" if obstacle == WRITING else "slowly")
             wait_for(lambda: heir.stands_by, "the second daemon to stand by")  # noqa: B023
             assert leader.end(signal.SIGKILL) == -signal.SIGKILL
@@ -114,7 +118,7 @@ def test_a_leader_killed_in_mid_tick_is_followed_and_nothing_is_lost_or_doubled(
             wait_for(lambda: is_exact(shop), f"the stream table to be right after kill {number + 1}")
             leader = heir
         assert leader.end(signal.SIGTERM) == 0
-    assert shop.value("SELECT count(*) FROM orders") == 40
+    assert shop.value("SELECT count(*) FROM orders") == 60
     with local_client(shop.dsn) as (client, _):
         assert client.verify("totals").matches
 

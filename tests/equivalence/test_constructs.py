@@ -11,6 +11,8 @@ from pytrickle.client.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
+from tests.repeats import first
+from tests.servers import NEWEST, OLDEST
 
 pytestmark = pytest.mark.long
 
@@ -87,9 +89,11 @@ def check(client: Client, database: Database, queries: dict[str, str], batches: 
             database.execute(statement)
         shown |= refresh_and_compare(client, database, queries, {"FULL", "DIFFERENTIAL", "NO_DATA"})
     assert queries.keys() - shown == set(), "nothing is tested where nothing is shown"
-    for name in queries:
-        assert client.verify(f"st_{name}").matches, name
-    for statement in batches[-1]:
+
+
+def check_beyond_the_frontier(client: Client, database: Database, queries: dict[str, str], batch: list[str]) -> None:
+    """Verify while changes are pending."""
+    for statement in batch:
         database.execute(statement)
     for name in queries:
         assert client.verify(f"st_{name}").matches, f"{name}, with changes beyond its frontier"
@@ -98,18 +102,22 @@ def check(client: Client, database: Database, queries: dict[str, str], batches: 
 QUERIES = {**DIFFERENTIAL, **{name: query for name, (query, _) in FULL.items()}}
 
 
-def test_every_construct_equals_its_query_after_every_batch(every_db: Database) -> None:
+@pytest.mark.parametrize(("every_db", "batches"), first(1, ((OLDEST, 1), (NEWEST, 3))), indirect=["every_db"])
+def test_every_construct_equals_its_query_after_every_batch(every_db: Database, batches: int) -> None:
     every_db.execute((CONSTRUCTS / "tables.sql").read_text())
     with local_client(every_db.dsn) as (client, _):
         rng = Random(1)
-        check(client, every_db, QUERIES, [list(statements(rng)) for _ in range(3)])
+        written = [list(statements(rng)) for _ in range(batches)]
+        check(client, every_db, QUERIES, written)
+        check_beyond_the_frontier(client, every_db, QUERIES, written[-1])
 
 
-def test_every_construct_joined_outside_of_postgres_equals_its_query(db: Database) -> None:
+@pytest.mark.parametrize("batches", first(1, (1, 2)))
+def test_every_construct_joined_outside_of_postgres_equals_its_query(db: Database, batches: int) -> None:
     db.execute((CONSTRUCTS / "tables.sql").read_text())
     with local_client(db.dsn, small_delta_rows=0, direct_delta_rows=0) as (client, engine):
         rng = Random(2)
-        check(client, db, DIFFERENTIAL, [list(statements(rng)) for _ in range(2)])
+        check(client, db, DIFFERENTIAL, [list(statements(rng)) for _ in range(batches)])
         assert any(plan.join for plan in engine.plans)
 
 
@@ -123,4 +131,6 @@ def test_keys_that_ignore_case_find_their_groups_and_partners(db: Database) -> N
         "DELETE FROM {0} WHERE n IN (4, 6)",
     ]
     with local_client(db.dsn) as (client, _):
-        check(client, db, FOLDED, [[step.format(table) for table in ("folded", "ci")] for step in steps])
+        batches = [[step.format(table) for table in ("folded", "ci")] for step in steps]
+        check(client, db, FOLDED, batches)
+        check_beyond_the_frontier(client, db, FOLDED, batches[-1])

@@ -11,6 +11,7 @@ from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
 from tests.equivalence.runs import disable_jit
+from tests.repeats import first
 
 GROUPS = {
     "grouped": "(SELECT x, count(*) AS n FROM t GROUP BY x) AS q",
@@ -90,9 +91,8 @@ def _play(db: Database, queries: dict[str, str], mode: str, exact: bool) -> None
 
 
 def _groups(*without: str) -> list[Any]:
-    """List the groups; all but one are left to long runs."""
-    marks = {name: () if name == "grouped" else pytest.mark.long for name in GROUPS if name not in without}
-    return [pytest.param(name, marks=mark) for name, mark in marks.items()]
+    """List the groups; all but one are left to the long run."""
+    return first(1, (name for name in GROUPS if name not in without))
 
 
 @pytest.mark.parametrize("group", _groups())

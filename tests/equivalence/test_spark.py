@@ -23,23 +23,25 @@ pytestmark = pytest.mark.long
 
 JOINS = replace(WHOLE, kinds=((selects.plain, 3), (selects.grouped, 1)))
 GRAMMARS = {"core": CORE, "joins": JOINS, "whole": WHOLE}
-WORLDS, STREAM_TABLES, BATCHES = 6, 50, 5
+SMALL, LARGE = Size(queries=20, batches=3), Size(queries=50, batches=5)
 
 
-@pytest.mark.parametrize("seed", first(1, range(WORLDS)))
-def test_random_stream_tables_equal_their_queries_through_spark(db: Database, spark: "SparkSession", seed: int) -> None:
+@pytest.mark.parametrize(("seed", "size"), first(1, ((0, SMALL), *((seed, LARGE) for seed in range(1, 3)))))
+def test_random_stream_tables_equal_their_queries_through_spark(
+    db: Database, spark: "SparkSession", seed: int, size: Size
+) -> None:
     disable_jit(db)
     with pytrickle.connect(db.dsn, spark, direct_delta_rows=0) as client:
-        world = play(db, client, 1000 + seed, WHOLE, Size(STREAM_TABLES, BATCHES))
+        world = play(db, client, 1000 + seed, WHOLE, size)
         told = f"{len(world.differential)} of {len(world.queries)} refreshed differentially; {dict(world.actions)}"
         print(f"seed {1000 + seed}: {told}")
 
 
 # Worlds in which Spark has something to join, as is asserted.
-JOINING = (("core", 1), ("joins", 2), ("whole", 1), ("core", 2), ("joins", 4), ("whole", 3))
+JOINING = (("core", 1), ("joins", 2), ("whole", 1), ("joins", 4))
 
 
-@pytest.mark.parametrize(("grammar", "seed"), first(3, JOINING))
+@pytest.mark.parametrize(("grammar", "seed"), first(2, JOINING))
 def test_spark_joins_what_postgres_does_not(
     db: Database, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, grammar: str, seed: int
 ) -> None:

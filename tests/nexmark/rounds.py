@@ -17,10 +17,10 @@ ROUNDS = 5
 ACTIONS = dict.fromkeys(QUERIES, "DIFFERENTIAL")
 
 
-def check_rounds(db: Database, client: Client, seed: int, rounds: int = ROUNDS) -> None:
+def check_rounds(db: Database, client: Client, seed: int) -> None:
     """Refresh and compare all queries after every round."""
     house = House(db.connect(), Random(seed))
     house.create()
     workload = Workload(db, client, QUERIES)
-    workload.run(house.change, rounds)
+    workload.run(house.change, ROUNDS)
     workload.check(ACTIONS)

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 import pytrickle
 from pytrickle.compute.spark.java import find_jdbc_jar
 
-os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-class-path {find_jdbc_jar()} --conf spark.ui.enabled=false pyspark-shell"
+OPTIONS = "--driver-class-path {} --conf spark.ui.enabled=false pyspark-shell"
 
 DEFINITIONS = {
     "by_name": "SELECT u.name, count(*) AS n FROM t JOIN u USING (k) GROUP BY u.name",
@@ -20,6 +20,7 @@ DEFINITIONS = {
 
 def main(dsn: str) -> None:
     """Write a line per refresh and verification."""
+    os.environ["PYSPARK_SUBMIT_ARGS"] = OPTIONS.format(find_jdbc_jar())
     session = SparkSession.builder.remote("local[1]").getOrCreate()
     for small in (1000, 0):
         with (

@@ -13,11 +13,12 @@ from pyspark.sql.connect.streaming.readwriter import DataStreamWriter
 from pytrickle.compute.spark.java import find_jdbc_jar
 from tests.spark.streams import FORMS, Stream
 
-os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-class-path {find_jdbc_jar()} --conf spark.ui.enabled=false pyspark-shell"
+OPTIONS = "--driver-class-path {} --conf spark.ui.enabled=false pyspark-shell"
 
 
 def main(dsn: str, directory: str) -> None:
     """Write a line per form of the sink, each into the table of its name."""
+    os.environ["PYSPARK_SUBMIT_ARGS"] = OPTIONS.format(find_jdbc_jar())
     session = SparkSession.builder.remote("local[1]").getOrCreate()
     for form in FORMS:
         stream = Stream(Path(directory) / form)

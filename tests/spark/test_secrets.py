@@ -86,8 +86,6 @@ def test_no_password_is_shown_by_anything_that_works_with_it(shop: str, tmp_path
     directory = tmp_path / "work"
     directory.mkdir()
     own = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "PYTRICKLE_DSN": shop}
-    # Programs of other tests set it as soon as they are collected.
-    own.pop("PYSPARK_SUBMIT_ARGS", None)
     command = [sys.executable, str(SECRETS_SESSION), str(directory)]
     done = subprocess.run(command, capture_output=True, timeout=400, cwd=ROOT, env=own)
     written = done.stdout

@@ -1,4 +1,4 @@
-"""Every test of the SQL side runs on the oldest and on the newest supported PostgreSQL."""
+"""Every test of the SQL side runs on the oldest supported PostgreSQL, and in the long run on the newest too."""
 
 import pytest
 

@@ -13,10 +13,10 @@ ROUNDS = 5
 ACTIONS = dict.fromkeys(QUERIES, "DIFFERENTIAL")
 
 
-def check_rounds(db: Database, client: Client, seed: int, rounds: int = ROUNDS) -> None:
+def check_rounds(db: Database, client: Client, seed: int) -> None:
     """Refresh and compare all queries after every round."""
     shop = Shop(db.connect(), Random(seed))
     shop.create()
     workload = Workload(db, client, QUERIES)
-    workload.run(shop.change, rounds)
+    workload.run(shop.change, ROUNDS)
     workload.check(ACTIONS)

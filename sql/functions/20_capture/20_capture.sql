@@ -61,7 +61,7 @@ COMMENT ON FUNCTION pgtrickle.capture_columns(regclass, text[]) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle.capture_functions(source regclass, buffer text, columns text[])
     RETURNS TABLE (function_name text, body text)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 DECLARE
     lists record := capture_columns(source, columns);
@@ -120,7 +120,7 @@ COMMENT ON FUNCTION pgtrickle.capture_functions(regclass, text, text[]) IS
 -- Row triggers of a partitioned table are cloned onto its partitions by PostgreSQL itself.
 CREATE OR REPLACE FUNCTION pgtrickle.capture_triggers(source regclass, mode text)
     RETURNS TABLE (relation oid, trigger_name text, definition text, function_name text, cloned boolean)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     SELECT c.oid, format('pgtrickle_%s_%s', t.event, source::oid), t.definition, t.function_name || source::oid,
            t.event = 'row' AND c.oid <> source AND c.relispartition

@@ -1,8 +1,9 @@
 -- What a defining query reads and calls, from the parse tree PostgreSQL stored for the hidden view.
 
--- PL/pgSQL keeps the plan of its query; an SQL function would be planned anew at every call.
+-- PL/pgSQL keeps the plan of its query; an SQL function would be planned anew at every call. Without ROWS PostgreSQL expects
+-- a thousand views or functions of a query, and searches all of the database for them.
 CREATE OR REPLACE FUNCTION pgtrickle.views_below(view regclass) RETURNS SETOF oid
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE ROWS 3 SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
@@ -21,7 +22,7 @@ COMMENT ON FUNCTION pgtrickle.views_below(regclass) IS
 
 -- pg_depend leaves out system objects and functions used through operators, so relations and functions come from the tree.
 CREATE OR REPLACE FUNCTION pgtrickle.query_trees(view regclass) RETURNS TABLE (rule oid, tree text)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE ROWS 3 SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     SELECT r.oid, r.ev_action::text
     FROM views_below(view) AS below(relid) JOIN pg_rewrite AS r ON r.ev_class = below.relid AND r.rulename = '_RETURN'
@@ -31,7 +32,7 @@ COMMENT ON FUNCTION pgtrickle.query_trees(regclass) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle.relations_named(view regclass)
     RETURNS TABLE (named_by oid, relid oid, whole_row boolean, only_itself boolean)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
@@ -58,7 +59,7 @@ COMMENT ON FUNCTION pgtrickle.relations_named(regclass) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle.query_relations(view regclass)
     RETURNS TABLE (relid oid, relkind "char", whole_row boolean, only_itself boolean)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     SELECT c.oid, c.relkind, bool_or(n.whole_row), bool_or(n.only_itself)
     FROM relations_named(view) AS n JOIN pg_class AS c ON c.oid = n.relid
@@ -110,7 +111,7 @@ COMMENT ON FUNCTION pgtrickle.source_obstacle(regclass, regclass, boolean) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle.query_sources(view regclass)
     RETURNS TABLE (source_relid regclass, source_type text, columns_used text[], obstacle text)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     SELECT r.relid::regclass,
            CASE WHEN o.obstacle IS NOT NULL THEN 'UNCAPTURED'
@@ -126,7 +127,7 @@ COMMENT ON FUNCTION pgtrickle.query_sources(regclass) IS
     'Direct sources of a hidden view after expansion of ordinary views.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.query_functions(view regclass) RETURNS SETOF regprocedure
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     WITH called AS (
         SELECT DISTINCT m[1]::oid AS oid
@@ -160,25 +161,28 @@ COMMENT ON FUNCTION pgtrickle.names_shown(regclass) IS
 -- Of the STABLE functions that come with PostgreSQL most depend only on settings that are pinned when the query is
 -- evaluated (time zone, date style); these depend on the clock, the session or the catalog.
 CREATE OR REPLACE FUNCTION pgtrickle.time_dependence(view regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT format('%s depends on when and by whom it is called', name)
-    FROM (
-        SELECT p.oid::regprocedure::text AS name
-        FROM query_functions(view) AS f JOIN pg_proc AS p ON p.oid = f
-        WHERE p.provolatile = 's' AND (
-            p.pronamespace <> 'pg_catalog'::regnamespace
-            OR p.proname ~ '^(now|(transaction|statement)_timestamp|current_.*|session_user|user|getpgusername|version|mxid_age|aclexplode|.*_description)$'
-            OR p.proname ~ '^(pg_|has_|txid_|inet_(client|server)|row_security|to_reg|reg|get_current_ts|format_type|(database|schema|table|cursor|query)_to_xml)'
-            OR p.proname = 'age' AND p.pronargs = 1
-            OR p.proname ~ '(_to_tsvector|^to_tsvector|to_tsquery|^ts_headline|^ts_debug|^ts_match_t)' AND p.proargtypes[0] <> 'regconfig'::regtype)
-        UNION ALL
-        SELECT 'CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_USER or the like' FROM query_trees(view) WHERE tree LIKE '%{SQLVALUEFUNCTION %'
-        UNION ALL
-        SELECT names_shown(view)
-    ) AS found(name)
-    WHERE name IS NOT NULL
-    ORDER BY name LIMIT 1
+BEGIN
+    RETURN (
+        SELECT format('%s depends on when and by whom it is called', name)
+        FROM (
+            SELECT p.oid::regprocedure::text AS name
+            FROM query_functions(view) AS f JOIN pg_proc AS p ON p.oid = f
+            WHERE p.provolatile = 's' AND (
+                p.pronamespace <> 'pg_catalog'::regnamespace
+                OR p.proname ~ '^(now|(transaction|statement)_timestamp|current_.*|session_user|user|getpgusername|version|mxid_age|aclexplode|.*_description)$'
+                OR p.proname ~ '^(pg_|has_|txid_|inet_(client|server)|row_security|to_reg|reg|get_current_ts|format_type|(database|schema|table|cursor|query)_to_xml)'
+                OR p.proname = 'age' AND p.pronargs = 1
+                OR p.proname ~ '(_to_tsvector|^to_tsvector|to_tsquery|^ts_headline|^ts_debug|^ts_match_t)' AND p.proargtypes[0] <> 'regconfig'::regtype)
+            UNION ALL
+            SELECT 'CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_USER or the like' FROM query_trees(view) WHERE tree LIKE '%{SQLVALUEFUNCTION %'
+            UNION ALL
+            SELECT names_shown(view)
+        ) AS found(name)
+        WHERE name IS NOT NULL
+        ORDER BY name LIMIT 1);
+END
 $$;
 COMMENT ON FUNCTION pgtrickle.time_dependence(regclass) IS
     'Why the result of a view may change although no source does, or NULL.';

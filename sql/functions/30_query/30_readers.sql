@@ -5,7 +5,7 @@
 -- What is captured is read by the refresh itself, whatever views stand between.
 CREATE OR REPLACE FUNCTION pgtrickle.relations_read(view regclass)
     RETURNS TABLE (relid oid, reader oid, through oid, named_by oid, whole_row boolean)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
     RETURN QUERY

@@ -3,7 +3,7 @@
 -- the catalog can create anything in these two. What a query needs beyond them is found out here.
 
 CREATE OR REPLACE FUNCTION pgtrickle.types_used(view regclass) RETURNS SETOF oid
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
     RETURN QUERY

@@ -18,7 +18,7 @@ COMMENT ON FUNCTION pgtrickle.path_dependent_name(name) IS
     'Whether functions of that name that come with PostgreSQL look something up by the search_path.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.path_dependent_among(functions oid[], constraints oid[]) RETURNS SETOF oid
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
@@ -43,7 +43,7 @@ COMMENT ON FUNCTION pgtrickle.path_dependent_among(oid[], oid[]) IS
     'Those of some functions, and of what these and some constraints call, that find names by the search_path while they run.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.path_dependent_functions(view regclass) RETURNS SETOF oid
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     SELECT path_dependent_among(
         ARRAY(SELECT DISTINCT m[1]::oid
@@ -130,7 +130,7 @@ COMMENT ON FUNCTION pgtrickle.uses_plain_names(regclass) IS
 
 -- A name and its overloads stay apart by their types, which are written out; so are those that a path would find.
 CREATE OR REPLACE FUNCTION pgtrickle.wrappable_functions(view regclass) RETURNS SETOF oid
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
     SELECT DISTINCT p.oid
     FROM views_below(view) AS b(relid) CROSS JOIN LATERAL path_dependent_functions(b.relid::regclass) AS f JOIN pg_proc AS p ON p.oid = f

@@ -225,7 +225,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle.record_full_reason(integer) IS 'Records whether the stream table can only be refreshed as a whole now.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.functions_below(view regclass) RETURNS SETOF oid
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
     RETURN QUERY

@@ -130,7 +130,7 @@ COMMENT ON FUNCTION pgtrickle.too_late_template() IS 'Body of the function that 
 -- A failure to judge is no failure of the load.
 CREATE OR REPLACE FUNCTION pgtrickle.late_functions(declared pgtrickle.pgt_event_times)
     RETURNS TABLE (function_name text, body text)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp SET IntervalStyle = 'postgres'
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp SET IntervalStyle = 'postgres'
 AS $$
 DECLARE
     row_text CONSTANT record := row_as_text((declared).source_relid, 'n');
