@@ -50,4 +50,4 @@ def sql_type(watermark: datetime | int | str | None) -> str:
         return "bigint"
     if isinstance(watermark, datetime) and watermark.utcoffset() is None:
         raise InvalidArgument(f"{watermark} has no UTC offset.", "Give it one, such as tzinfo=datetime.UTC.")
-    return "timestamptz"
+    return "timestamp with time zone"

@@ -12,6 +12,10 @@ BEGIN
         SELECT format('the schema %I belongs to %I', o.nspname, pg_get_userbyid(o.nspowner)) AS what, o.nspowner AS owner, current_user::regrole::oid AS wanted
         FROM ours AS o
         UNION ALL
+        -- Who may create in the database may put an extension into any schema, if a superuser calls the extension trusted.
+        SELECT format('the extension %I in the schema %I belongs to %I', e.extname, o.nspname, pg_get_userbyid(e.extowner)), e.extowner, o.nspowner
+        FROM ours AS o JOIN pg_catalog.pg_extension AS e ON e.extnamespace = o.oid
+        UNION ALL
         SELECT format('the %s %s belongs to %I', x.kind, x.name, pg_get_userbyid(x.owner)), x.owner, o.nspowner
         FROM ours AS o CROSS JOIN LATERAL (
             SELECT 'relation', c.oid::regclass::text, c.relowner FROM pg_catalog.pg_class AS c WHERE c.relnamespace = o.oid AND c.relkind NOT IN ('i', 'I', 't')

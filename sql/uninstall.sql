@@ -1,6 +1,7 @@
 -- Removes pytrickle. Dropping the trigger functions drops the triggers on users' tables with them. Stream tables stay
 -- behind as plain tables with the rows they had; views of users that call functions of pytrickle go with those.
 -- Group roles go where nothing else needs them: another database of the cluster, or a right that somebody gave them.
+SET LOCAL search_path = pg_catalog, pg_temp;
 SET LOCAL client_min_messages = warning;
 DO $$
 DECLARE

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import psycopg
 
-from pytrickle.apply.staged_rows import index_lookups
+from pytrickle.apply.rows import index_lookups, run
 from pytrickle.plan.apply_plan import WindowPlan
 
 
@@ -30,6 +30,8 @@ def withhold(connection: psycopg.Connection, plan: WindowPlan, closing: Closing)
 
 def withhold_whole(connection: psycopg.Connection, plan: WindowPlan, closing: Closing) -> None:
     """Take closed windows out of what was computed anew; record how they differ from what was emitted of them."""
+    if plan.state_index:
+        run(connection, plan.state_index)
     if closing.before is None:
         return
     _run(connection, plan.record_missed if closing.since is None else plan.record_missed_since, closing)

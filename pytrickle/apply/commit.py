@@ -10,12 +10,14 @@ from pytrickle.apply.rows import (
     accumulate,
     apply_changes,
     create_body,
+    create_like,
     create_state,
     fill_state,
+    load_rows,
+    run,
     stage_like_state,
     stage_replacement,
 )
-from pytrickle.apply.staged_rows import create_like, load_rows, run
 from pytrickle.compute.staged import Staged
 from pytrickle.plan.apply_plan import (
     AFTER,

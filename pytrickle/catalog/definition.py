@@ -60,7 +60,8 @@ class Definition:
     `bytewise_query` whether no collation that the query itself names, or a type in it, holds different texts for equal,
     `search_path` is its creator's, as quoted schemas, `plain_names` whether all names in it are PostgreSQL's own,
     `wrapped` whether the texts call functions by wrappers that set the path, and `needs_path` why the rows are only
-    right where it is set around everything: then no text is used, but the hidden view, in which every name is settled.
+    right where it is set around everything, or why the text means another query: then no text is used, but the hidden
+    view, in which every name is settled.
     """
 
     pgt_id: int

@@ -33,6 +33,8 @@ SELECT md5(concat_ws('|',
      FROM pg_type AS t LEFT JOIN pg_enum AS e ON e.enumtypid IN (t.oid, t.typelem, t.typbasetype)
      WHERE t.oid IN (SELECT a.atttypid FROM relations AS r JOIN pg_attribute AS a ON a.attrelid = r.relid
                      WHERE a.attnum > 0 AND a.atttypid >= 16384)),
+    (SELECT string_agg(oid::text, ',' ORDER BY oid) FROM pg_extension
+     WHERE extnamespace = 'pgtrickle_state'::regnamespace),
     (SELECT full_reason FROM stream_table), (SELECT view_stamp FROM stream_table)))
 """
 

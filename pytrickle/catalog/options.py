@@ -1,12 +1,29 @@
 """The options of a stream table, as create_ and alter_stream_table take them in Python and in SQL."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypedDict
+from typing import Annotated, TypedDict, get_type_hints
 
 from psycopg import sql
 
 from pytrickle.errors import InvalidArgument
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What is said of an option where it is declared: its help on the command line, and which values it takes.
+
+    Those are `choices`, numbers from `least` on, or with `interval` lengths of time. In the help `metavar` stands for a
+    value. `at_creation` says that it cannot be altered.
+    """
+
+    help: str
+    choices: tuple[str, ...] = ()
+    least: int | None = None
+    interval: bool = False
+    metavar: str | None = None
+    at_creation: bool = False
 
 
 class Options(TypedDict, total=False):
@@ -25,28 +42,59 @@ class Options(TypedDict, total=False):
     (update, append, complete) and, for append, `window_end`, the column that says when the window of a row ends.
     """
 
-    schedule: str | timedelta
-    schedule_timezone: str
-    refresh_mode: str
-    watermark_gating: str
-    require_watermark: bool
-    tier: str
-    watermark_tolerance: timedelta | str
-    batch_tolerance: int
-    gate_deadline: timedelta | str
-    diamond_consistency: str
-    diamond_schedule_policy: str
-    fuse_ceiling: int
-    allow_circular: bool
-    max_fixpoint_iterations: int
-    watermark_retention: timedelta | str
-    statement_timeout: timedelta | str
-    output_mode: str
-    window_end: str
+    schedule: Annotated[
+        str | timedelta,
+        Option("When it is due: 'calculated' (whenever its sources changed), '5m', or cron such as '0 6 * * mon-fri'."),
+    ]
+    schedule_timezone: Annotated[str, Option("Time zone of a cron schedule.")]
+    tier: Annotated[
+        str, Option("Stretch the schedule: twofold, tenfold, for ever.", choices=("hot", "warm", "cold", "frozen"))
+    ]
+    refresh_mode: Annotated[str, Option("How to refresh it.", choices=("AUTO", "DIFFERENTIAL", "FULL"))]
+    watermark_gating: Annotated[
+        str,
+        Option(
+            "While watermarks disagree: gate waits, hold_back reads the newest state they agree on, none reads all.",
+            choices=("auto", "none", "gate", "hold_back"),
+        ),
+    ]
+    require_watermark: Annotated[bool, Option("Whether to wait for sources that never advanced their watermark.")]
+    watermark_tolerance: Annotated[
+        timedelta | str, Option("Instead of the tolerance of its watermark groups.", interval=True)
+    ]
+    batch_tolerance: Annotated[int, Option("The same for its groups that go by batch numbers.", least=0)]
+    gate_deadline: Annotated[timedelta | str, Option("Refresh anyway after so long behind a shut gate.", interval=True)]
+    diamond_consistency: Annotated[
+        str, Option("Commit what it reads through two ways together with it (atomic).", choices=("atomic", "none"))
+    ]
+    diamond_schedule_policy: Annotated[
+        str, Option("Which member makes an atomic diamond due.", choices=("fastest", "slowest"))
+    ]
+    fuse_ceiling: Annotated[int, Option("Hold a delta of more rows than this for a decision.", least=1)]
+    allow_circular: Annotated[bool, Option("Whether it may read itself, also through others.")]
+    max_fixpoint_iterations: Annotated[int, Option("Fail after so many rounds without a fixed point.", least=1)]
+    watermark_retention: Annotated[
+        timedelta | str, Option("Keep what reading as of earlier watermarks takes.", interval=True)
+    ]
+    statement_timeout: Annotated[
+        timedelta | str, Option("Fail a refresh of which a statement runs for longer.", interval=True)
+    ]
+    output_mode: Annotated[
+        str,
+        Option(
+            "append: show rows once, when their window is closed (--window-end).",
+            choices=("update", "append", "complete"),
+            at_creation=True,
+        ),
+    ]
+    window_end: Annotated[
+        str, Option("Which column says when the window of a row ends.", metavar="COLUMN", at_creation=True)
+    ]
 
 
-AT_CREATION = {"output_mode", "window_end"}
-INTERVALS = {"watermark_tolerance", "gate_deadline", "watermark_retention", "statement_timeout"}
+DECLARED: Mapping[str, tuple[object, Option]] = {
+    name: (hint.__origin__, hint.__metadata__[0]) for name, hint in get_type_hints(Options, include_extras=True).items()
+}
 
 
 def call(
@@ -56,10 +104,12 @@ def call(
 
     Options that are None count as not given.
     """
-    if strangers := sorted(set(options) - set(Options.__annotations__)):
-        known = ", ".join(sorted(Options.__annotations__))
+    if strangers := sorted(set(options) - set(DECLARED)):
+        known = ", ".join(sorted(DECLARED))
         raise InvalidArgument(f"A stream table has no option {strangers[0]!r}.", f"The options are {known}.")
-    if function == "alter_stream_table" and (fixed := sorted(AT_CREATION & set(options))):
+    if function == "alter_stream_table" and (
+        fixed := sorted(name for name in options if DECLARED[name][1].at_creation)
+    ):
         raise InvalidArgument(f"{fixed[0]} is chosen when a stream table is created.", "Drop it and create it anew.")
     given = {**arguments, **{name: value for name, value in options.items() if value is not None}}
     named = [sql.SQL("{} => {}").format(sql.Identifier(name), _placeholder(name)) for name in given]
@@ -68,7 +118,9 @@ def call(
 
 
 def _placeholder(name: str) -> sql.Composable:
-    return sql.SQL("%s::interval") if name in INTERVALS else sql.SQL("%s::text[]" if name == "reset" else "%s")
+    if name in DECLARED and DECLARED[name][1].interval:
+        return sql.SQL("%s::interval")
+    return sql.SQL("%s::pg_catalog.text[]" if name == "reset" else "%s")
 
 
 def _written(value: object) -> object:

@@ -10,8 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Function, cast, func, select, text
-from sqlalchemy.dialects.postgresql import REGCLASS
+from sqlalchemy import Connection, Function, func, select, text
 
 from pytrickle.catalog.late_reports import EventTimeRow, LateRow, WatermarkMetrics
 from pytrickle.catalog.reports import (
@@ -30,7 +29,7 @@ from pytrickle.catalog.reports import (
     WatermarkRow,
     WatermarkStatusRow,
 )
-from pytrickle.database import translate_errors
+from pytrickle.database import AGAIN_SAFE, USERS_PATH, translate_errors
 from pytrickle.readable import Rows
 
 Row = TypeVar("Row")
@@ -48,8 +47,8 @@ def watermarks(connection: Connection) -> tuple[WatermarkRow, ...]:
 
 def watermark_history(connection: Connection, source: str) -> tuple[HistoryEntry, ...]:
     """Return every advance of one source, newest first; raise when there is no such table."""
-    call = func.pgtrickle.watermark_history(cast(source, REGCLASS))
-    return _rows(connection, call, HistoryEntry)
+    with _users_path(connection):
+        return _rows(connection, func.pgtrickle.watermark_history(source), HistoryEntry)
 
 
 def group_history(connection: Connection, group_name: str) -> dict[str, tuple[HistoryEntry, ...]] | None:
@@ -98,8 +97,8 @@ def late_rows(
     connection: Connection, source: str | None = None, status: str | None = None, limit: int = 20
 ) -> tuple[LateRow, ...]:
     """Return the newest `limit` late rows: of one source or of all that may be read, in one status or in any."""
-    found = None if source is None else cast(source, REGCLASS)
-    return _rows(connection, func.pgtrickle.late_rows(found, status, limit), LateRow)
+    with _users_path(connection):
+        return _rows(connection, func.pgtrickle.late_rows(source, status, limit), LateRow)
 
 
 def watermark_metrics(connection: Connection) -> tuple[WatermarkMetrics, ...]:
@@ -114,7 +113,8 @@ def alerts(connection: Connection, limit: int = 20) -> tuple[AlertRow, ...]:
 
 def history(connection: Connection, name: str | None = None, limit: int = 20) -> tuple[HistoryRow, ...]:
     """Return the newest `limit` refreshes of one stream table, or of all when `name` is None."""
-    return _rows(connection, func.pgtrickle.refresh_history(name, limit), HistoryRow)
+    with _users_path(connection):
+        return _rows(connection, func.pgtrickle.refresh_history(name, limit), HistoryRow)
 
 
 def dependencies(connection: Connection) -> tuple[DependencyRow, ...]:
@@ -156,6 +156,14 @@ def _one_snapshot(connection: Connection) -> Iterator[datetime]:
     with connection.begin():
         connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
         yield connection.execute(select(func.transaction_timestamp())).scalar_one()
+
+
+@contextmanager
+def _users_path(connection: Connection) -> Iterator[None]:
+    """Let what a user names be found by the user's path; the block's statement writes its own names with schemas."""
+    connection.execute(text(USERS_PATH))
+    yield
+    connection.execute(text(AGAIN_SAFE))
 
 
 def _rows(

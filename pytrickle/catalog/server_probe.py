@@ -8,7 +8,7 @@ import psycopg
 from psycopg import sql
 
 from pytrickle.catalog.definition import Definition
-from pytrickle.database import SAFE_PATH
+from pytrickle.database import SAFE_PATH, trusted
 from pytrickle.errors import NotDifferentiable
 
 CHOSEN = """
@@ -57,7 +57,10 @@ FROM part JOIN pg_type AS t USING (oid)
 """
 AGAIN = """
 SELECT pgtrickle.chosen_names(%(view)s::regclass) = pgtrickle.chosen_names(%(again)s::regclass),
-    pgtrickle.path_dependence(%(again)s::regclass)
+    coalesce(
+        pgtrickle.unprinted_difference(%(view)s::regclass, %(again)s::regclass),
+        pgtrickle.path_dependence(%(again)s::regclass)
+    )
 """
 IMPLIED = "an operator that its text does not name, such as that of IN or NULLIF, and only the search_path finds"
 # What kept the server from answering says nothing about the query.
@@ -79,7 +82,7 @@ class ServerProbe:
     def column_types(self, query: str) -> tuple[str, ...]:
         """Return the full type name of every column of a query."""
         with _splitting(self.connection):
-            cursor = self.connection.execute(_trusted(f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"))
+            cursor = self.connection.execute(trusted(f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"))
             result = cursor.pgresult
             count = result.nfields if result else 0
             pairs = [(result.ftype(i), result.fmod(i)) for i in range(count)] if result else []
@@ -89,7 +92,7 @@ class ServerProbe:
         """Return the collation of every column of a query, as it is written; None for none and for the default one."""
         nothing = f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"
         with _splitting(self.connection):
-            cursor = self.connection.execute(_trusted(nothing))
+            cursor = self.connection.execute(trusted(nothing))
             types = [column.type_code for column in cursor.description or ()]
             text = "SELECT coalesce(array_agg(oid), '{}') FROM pg_type WHERE oid = ANY (%s) AND typcollation <> 0"
             row = self.connection.execute(text, (types,)).fetchone()
@@ -98,7 +101,7 @@ class ServerProbe:
             items = (f"pg_collation_for(q.c{i})::text" if oid in collated else "NULL" for i, oid in enumerate(types))
             # An outer join has a row for pg_collation_for to be called on, though the query is not run.
             text = f"SELECT {', '.join(items)} FROM (SELECT) AS one LEFT JOIN ({nothing}) AS q({names}) ON true"
-            row = self.connection.execute(_trusted(text)).fetchone()
+            row = self.connection.execute(trusted(text)).fetchone()
         return tuple(None if name == '"default"' else name for name in row or ())
 
     def same_query(self, first: str, second: str) -> bool:
@@ -154,7 +157,7 @@ class ServerProbe:
         return str(row[0]) if row else ""
 
     def _printed(self, query: str, name: str) -> str:
-        self.connection.execute(_trusted(f"CREATE TEMP VIEW {name} AS {query.strip().rstrip(';')}"))
+        self.connection.execute(trusted(f"CREATE TEMP VIEW {name} AS {query.strip().rstrip(';')}"))
         row = self.connection.execute("SELECT pg_get_viewdef(%s::regclass)", (f"pg_temp.{name}",)).fetchone()
         return str(row[0]) if row else ""
 
@@ -179,7 +182,7 @@ class ServerProbe:
         view = f"CREATE TEMP VIEW pgt_probe AS SELECT DISTINCT q.l, q.r FROM ({rows}) AS q WHERE q.l = q.r"
         try:
             with self.connection.transaction(force_rollback=True):
-                self.connection.execute(_trusted(view))
+                self.connection.execute(trusted(view))
                 row = self.connection.execute(CHOSEN, ("pg_temp.pgt_probe",)).fetchone()
         except psycopg.Error:
             return None
@@ -199,7 +202,7 @@ class ServerProbe:
     def _is_hashable(self, type_name: str) -> bool:
         try:
             with self.connection.transaction():
-                self.connection.execute(_trusted(f"SELECT hash_record_extended(ROW(CAST(NULL AS {type_name})), 0)"))
+                self.connection.execute(trusted(f"SELECT hash_record_extended(ROW(CAST(NULL AS {type_name})), 0)"))
         except NOT_ABOUT_THE_QUERY:
             raise
         except psycopg.Error:
@@ -211,7 +214,7 @@ class ServerProbe:
 def server_probe(connection: psycopg.Connection) -> Iterator[ServerProbe]:
     """Open a probe on an autocommit connection; what it creates is rolled back at the end."""
     with connection.transaction(force_rollback=True):
-        connection.execute(_trusted(f"SET LOCAL search_path = {SAFE_PATH}"))
+        connection.execute(trusted(f"SET LOCAL search_path = {SAFE_PATH}"))
         yield ServerProbe(connection)
 
 
@@ -225,7 +228,3 @@ def _splitting(connection: psycopg.Connection) -> Iterator[None]:
         raise
     except psycopg.Error as error:
         raise NotDifferentiable("the query cannot be split into the planner's parts") from error
-
-
-def _trusted(text: str) -> sql.SQL:
-    return sql.SQL(text)

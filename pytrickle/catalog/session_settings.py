@@ -15,11 +15,13 @@ PLAIN = re.compile(r"[\w+\-/:., <>]*")
 def session_statements(table: StreamTable) -> tuple[str, ...]:
     """Write the settings under which a defining query means what its creator meant, and text carries every value.
 
-    Without row_security a policy that would hide rows from the refresher is an error instead. What is generated finds
-    names nowhere but in PostgreSQL itself; raise CatalogError where a stored setting is none that a creator has.
+    A backslash is one, as where PostgreSQL printed the query, whatever the default of the role. Without
+    row_security a policy that would hide rows from the refresher is an error instead. What is generated finds names
+    nowhere but in PostgreSQL itself; raise CatalogError where a stored setting is none that a creator has.
     """
     settings = [f"SET LOCAL {name} = '{_plain(table, name)}'" for name in PINNED]
     carrying = (
+        "SET LOCAL standard_conforming_strings = 'on'",
         "SET LOCAL extra_float_digits = '1'",
         "SET LOCAL bytea_output = 'hex'",
         "SET LOCAL row_security = 'off'",

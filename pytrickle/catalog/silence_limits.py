@@ -20,9 +20,9 @@ class Limits(TypedDict, total=False):
 
 
 TYPES = {
-    "source": "regclass",
-    "sources": "text[]",
-    "reset": "text[]",
+    "source": "pg_catalog.regclass",
+    "sources": "pg_catalog.text[]",
+    "reset": "pg_catalog.text[]",
     "tolerance": "interval",
     "batch_tolerance": "bigint",
     "stale_after": "interval",
@@ -33,7 +33,8 @@ TYPES = {
 def call_with_limits(function: str, arguments: Mapping[str, object]) -> tuple[sql.Composed, list[object]]:
     """Return a call of a pgtrickle function with named arguments, and its parameters."""
     named = [
-        sql.SQL("{} => %s::{}").format(sql.Identifier(name), sql.SQL(TYPES.get(name, "text"))) for name in arguments
+        sql.SQL("{} => %s::{}").format(sql.Identifier(name), sql.SQL(TYPES.get(name, "pg_catalog.text")))
+        for name in arguments
     ]
     text = sql.SQL("SELECT {}({})").format(sql.Identifier("pgtrickle", function), sql.SQL(", ").join(named))
     return text, list(arguments.values())

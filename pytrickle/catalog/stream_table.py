@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import psycopg
-from psycopg import sql
 from psycopg.rows import dict_row
 from sqlalchemy import BigInteger, cast, select
 from sqlalchemy.dialects.postgresql import ARRAY, OID
@@ -16,7 +15,7 @@ from pytrickle.catalog.gating import Decision
 from pytrickle.catalog.printed import calling
 from pytrickle.catalog.tables import refresh_groups as groups
 from pytrickle.cut import Cut
-from pytrickle.database import PATIENCE, quoted_path, statement
+from pytrickle.database import PATIENCE, quoted_path, statement, trusted
 from pytrickle.errors import CatalogError, UnknownStreamTable
 from pytrickle.progress import Progress
 
@@ -193,9 +192,12 @@ def claimable(
     return Progress(*row) if row else Progress()
 
 
+NAMED = "SELECT pgtrickle.stream_table_id(%s, (SELECT reset_val FROM pg_settings WHERE name = 'search_path'))"
+
+
 def resolve_name(connection: psycopg.Connection, name: str) -> int:
-    """Find the number of a stream table by name, under the connection's search_path."""
-    row = connection.execute("SELECT pgtrickle.stream_table_id(%s, current_setting('search_path'))", (name,)).fetchone()
+    """Find the number of a stream table by name, under the search_path of whoever opened the connection."""
+    row = connection.execute(NAMED, (name,)).fetchone()
     if row is None:
         raise UnknownStreamTable(f"There is no stream table {name}.")
     return int(row[0])
@@ -257,7 +259,7 @@ def windows(
     result = {d.relid: ChangeRange(d.relid, d.frontier, targets.get(d.relid)) for d in table.dependencies}
     counts = [_count(d.buffer, result[d.relid]) for d in table.dependencies if d.buffer]
     if counts:
-        for relid, delta, future in connection.execute(_text(" UNION ALL ".join(counts))):
+        for relid, delta, future in connection.execute(trusted(" UNION ALL ".join(counts))):
             window = result[relid]
             result[relid] = ChangeRange(relid, window.old, window.new, delta, future)
     return result
@@ -284,7 +286,7 @@ def _empty_ones(connection: psycopg.Connection, buffers: list[str]) -> frozenset
     # A savepoint keeps the shared snapshot usable.
     with connection.transaction():
         connection.execute("SET LOCAL lock_timeout = '10ms'")
-        rows = connection.execute(_text(" UNION ALL ".join(checks))).fetchall()
+        rows = connection.execute(trusted(" UNION ALL ".join(checks))).fetchall()
         connection.execute(f"SET LOCAL lock_timeout = '{PATIENCE}'")
     return frozenset(buffers[i] for (i,) in rows)
 
@@ -304,10 +306,6 @@ def _count(buffer: str, window: ChangeRange) -> str:
     where = past or (window.new.beyond() if window.new else "false")
     future = f"count(*) FILTER (WHERE {later})"
     return f"SELECT CAST({window.relid} AS bigint), {delta}, {future} FROM {buffer} WHERE {where}"
-
-
-def _text(query: str) -> sql.SQL:
-    return sql.SQL(query)
 
 
 def _stream_table(row: dict[str, Any]) -> StreamTable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter
@@ -65,11 +65,14 @@ class Invocation:
 Command = Callable[Concatenate[Invocation, Arguments], None]
 
 
-def command(app: typer.Typer, name: str, *, example: str) -> Callable[[Command[Arguments]], Command[Arguments]]:
+def command(
+    app: typer.Typer, name: str, *, example: str, takes: Sequence[Parameter] = ()
+) -> Callable[[Command[Arguments]], Command[Arguments]]:
     """Register a function as a command of `app`; it receives an Invocation, then its own arguments by name.
 
-    --dsn and --json are added to its options. A PytrickleError ends it with a sentence, a hint and exit code 1, or 3
-    where a stream table is merely behind.
+    What it `takes` beside those that it names, it receives as further keywords. --dsn and --json are added to its
+    options. A PytrickleError ends it with a sentence, a hint and exit code 1, or 3 where a stream table is merely
+    behind.
     """
 
     def register(function: Command[Arguments]) -> Command[Arguments]:
@@ -80,7 +83,7 @@ def command(app: typer.Typer, name: str, *, example: str) -> Callable[[Command[A
             with _errors_shown(as_json=invocation.as_json):
                 function(invocation, **arguments)  # type: ignore[call-arg]
 
-        _describe(run, function)
+        _describe(run, function, takes)
         app.command(name, epilog=f"Example: {example}")(run)
         return function
 
@@ -111,9 +114,11 @@ def _warn_of_password(invocation: Invocation) -> None:
         )
 
 
-def _describe(run: Any, function: Callable[..., None]) -> None:
+def _describe(run: Any, function: Callable[..., None], takes: Sequence[Parameter]) -> None:
     """Give the wrapper the parameters Typer reads: the function's own, the context, and the common options."""
-    own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+    found = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+    named = [parameter for parameter in found if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    own = [*named, *takes, *(parameter for parameter in found if parameter.kind is Parameter.KEYWORD_ONLY)]
     common = [
         Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context),
         Parameter("dsn", Parameter.KEYWORD_ONLY, annotation=Dsn, default=None),

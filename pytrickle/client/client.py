@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from threading import Event
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import psycopg
@@ -20,7 +20,15 @@ from pytrickle.client.reports import Reports
 from pytrickle.client.sources import Sources
 from pytrickle.compute.engine import LazyEngine
 from pytrickle.config import Settings
-from pytrickle.database import Address, Snapshots, connection_string, impatient, named, translate_errors, unless_locked
+from pytrickle.database import (
+    AGAIN_SAFE,
+    USERS_PATH,
+    Address,
+    Snapshots,
+    connection_string,
+    named,
+    translate_errors,
+)
 from pytrickle.database import connect as open_connection
 from pytrickle.defects import defects_named
 from pytrickle.errors import NotDifferentiable, PytrickleError
@@ -34,16 +42,13 @@ from pytrickle.refresh.cycle.rules import check_monotone
 from pytrickle.refresh.planner import Planner
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import RefreshResult
-from pytrickle.schedule.daemon import Daemon
-from pytrickle.schedule.health import Health
 from pytrickle.schedule.lanes import Lanes
-from pytrickle.schedule.tick import refresh_one, tick
+from pytrickle.schedule.tick import Daemon, Ticker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OnResult = Callable[[RefreshResult], None]
-TRIM_EVERY = timedelta(hours=1)
 
 
 def install(dsn: Address | None = None, *, roles: bool = False) -> tuple[str, ...]:
@@ -88,15 +93,14 @@ class Client(Reports, Sources, LateData):
         self._refresher: Refresher | None = None
         self._snapshots = Snapshots(settings.dsn)
         self._stop = Event()
-        self._trimmed: float | None = None
-        self._health = Health()
-        self._lanes = Lanes(settings.max_concurrent_refreshes)
+        lanes = Lanes(settings.max_concurrent_refreshes)
+        self._ticker = Ticker(self._refreshing, lanes, settings.history_retention)
 
     def close(self) -> None:
         """Close the connections, for good; the Spark session stays, since other clients may use it."""
         super().close()
         self._snapshots.close()
-        self._lanes.close()
+        self._ticker.lanes.close()
         if self._refresher is not None:
             self._refresher.connection.close()
 
@@ -110,13 +114,9 @@ class Client(Reports, Sources, LateData):
         Under refresh_mode DIFFERENTIAL a query without delta rules raises NotDifferentiable. Nothing is half-created.
         """
         with translate_errors(), self._connection().transaction():
-            row = (
-                self._connection()
-                .execute(*call("create_stream_table", {"name": name, "query": query}, options))
-                .fetchone()
-            )
-            if row is not None:
-                self._require(int(row[0]))
+            pgt_id = self._ask(*call("create_stream_table", {"name": name, "query": query}, options))
+            self._connection().execute(AGAIN_SAFE)
+            self._require(int(pgt_id))
 
     def alter_stream_table(
         self, name: str, *, query: str | None = None, reset: Sequence[str] = (), **options: Unpack[Options]
@@ -129,7 +129,8 @@ class Client(Reports, Sources, LateData):
         connection = self._connection()
         arguments = {"name": name, "query": query, "reset": list(reset)}
         with translate_errors(), connection.transaction():
-            connection.execute(*call("alter_stream_table", arguments, options))
+            self._ask(*call("alter_stream_table", arguments, options))
+            connection.execute(AGAIN_SAFE)
             pgt_id = catalog.resolve_name(connection, name)
             if query is not None or "refresh_mode" in options:
                 self._require(pgt_id)
@@ -151,7 +152,9 @@ class Client(Reports, Sources, LateData):
 
     def create_refresh_group(self, group_name: str, members: Sequence[str], isolation: str = "repeatable_read") -> None:
         """Have stream tables refreshed together: in one transaction, or under read_committed whenever one is due."""
-        statement = "SELECT pgtrickle.create_refresh_group(group_name => %s, members => %s::text[], isolation => %s)"
+        statement = (
+            "SELECT pgtrickle.create_refresh_group(group_name => %s, members => %s::pg_catalog.text[], isolation => %s)"
+        )
         self._call(statement, group_name, list(members), isolation)
 
     def drop_refresh_group(self, group_name: str) -> None:
@@ -183,20 +186,14 @@ class Client(Reports, Sources, LateData):
         """
         with translate_errors():
             pgt_id = catalog.resolve_name(self._connection(), name)
-        return refresh_one(self._refreshing(), self._health, pgt_id, respect_gate)
+        return self._ticker.refresh(pgt_id, respect_gate)
 
     def tick(self, on_result: OnResult | None = None) -> tuple[RefreshResult, ...]:
         """Refresh all that is due, once, in dependency order; failures are results, not exceptions.
 
         The first tick of a client, and one per hour after it, also trims the histories.
         """
-        results = tick(self._refreshing(), self._health, self._lanes, on_result or (lambda result: None))
-        if self._trimmed is None or monotonic() - self._trimmed > TRIM_EVERY.total_seconds():
-            connection, retention = self._connection(), {"retention": self.settings.history_retention}
-            with impatient(connection):
-                unless_locked(connection, "SELECT pgtrickle.trim_history(%(retention)s)", retention)
-            self._trimmed = monotonic()
-        return results
+        return self._ticker.tick(on_result or (lambda result: None))
 
     def run(
         self,
@@ -214,7 +211,7 @@ class Client(Reports, Sources, LateData):
             self.tick(on_result)
             return
         report, tell = on_error or (lambda error: None), on_leader or (lambda leads: None)
-        step = lambda: self.tick(on_result)  # noqa: E731
+        step = partial(self._ticker.tick, on_result or (lambda result: None))
         Daemon(self.settings.dsn, self.settings.poll_interval, step, report, tell, self._stop).run()
 
     def stop(self) -> None:
@@ -258,9 +255,15 @@ class Client(Reports, Sources, LateData):
         return self._execute(statement.encode(), arguments)
 
     def _execute(self, statement: bytes | Composed, arguments: Sequence[object]) -> Any:
-        """Run a call of one function and return what it returns."""
-        with translate_errors():
-            ((answer,),) = self._connection().execute(statement, arguments).fetchall()
+        """Run a call of one function, which finds names as its caller does, and return what it returns."""
+        with translate_errors(), self._connection().transaction():
+            return self._ask(statement, arguments)
+
+    def _ask(self, statement: bytes | Composed, arguments: Sequence[object]) -> Any:
+        """Run a call within a transaction, in which names are then found by the caller's path."""
+        connection = self._connection()
+        connection.execute(USERS_PATH)
+        ((answer,),) = connection.execute(statement, arguments).fetchall()
         return answer
 
     def _connection(self) -> psycopg.Connection:

@@ -58,23 +58,25 @@ class Sources(ABC):
 
         It is an event time or the number of a batch. A loader should rather call the SQL function as it loads the rows.
         """
-        self._call(f"SELECT pgtrickle.advance_watermark(%s::regclass, %s::{sql_type(watermark)})", source, watermark)
+        self._call(
+            f"SELECT pgtrickle.advance_watermark(%s::pg_catalog.regclass, %s::{sql_type(watermark)})", source, watermark
+        )
 
     def reset_watermark(self, source: str) -> None:
         """Forget every watermark of a source that is in no group; its next one may be of the other kind, or lower."""
-        self._call("SELECT pgtrickle.reset_watermark(%s::regclass)", source)
+        self._call("SELECT pgtrickle.reset_watermark(%s::pg_catalog.regclass)", source)
 
     def gate_source(self, source: str, reason: str | None = None) -> None:
         """Keep ticks from refreshing what is made of a source, until `ungate_source`."""
-        self._call("SELECT pgtrickle.gate_source(%s::regclass, %s)", source, reason)
+        self._call("SELECT pgtrickle.gate_source(%s::pg_catalog.regclass, %s)", source, reason)
 
     def ungate_source(self, source: str) -> None:
         """Open the gate of a source."""
-        self._call("SELECT pgtrickle.ungate_source(%s::regclass)", source)
+        self._call("SELECT pgtrickle.ungate_source(%s::pg_catalog.regclass)", source)
 
     def mark_idle(self, source: str) -> None:
         """Let the watermark groups of a source go on without it, until its next advance."""
-        self._call("SELECT pgtrickle.mark_idle(%s::regclass)", source)
+        self._call("SELECT pgtrickle.mark_idle(%s::pg_catalog.regclass)", source)
 
     def set_source_limits(self, source: str, **limits: Unpack[Limits]) -> None:
         """Limit the time since the loader of a source was last seen; what is left out its groups decide."""

@@ -5,9 +5,9 @@ from tempfile import SpooledTemporaryFile
 from typing import IO
 
 import psycopg
-from psycopg import sql
 
 from pytrickle.compute.staged import Copied, Staged
+from pytrickle.database import trusted
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 
@@ -34,8 +34,8 @@ def _copied(connection: psycopg.Connection, reading: PostgresQuery, settings: tu
         # A savepoint that is rolled back takes the settings with it.
         with connection.transaction(force_rollback=True), connection.cursor() as cursor:
             for statement in (*settings, *reading.settings):
-                cursor.execute(sql.SQL(statement))
-            with cursor.copy(sql.SQL(f"COPY (\n{_netted(reading)}\n) TO STDOUT (FORMAT csv)")) as copy:
+                cursor.execute(trusted(statement))
+            with cursor.copy(trusted(f"COPY (\n{_netted(reading)}\n) TO STDOUT (FORMAT csv)")) as copy:
                 for block in copy:
                     data.write(block)
     except BaseException:

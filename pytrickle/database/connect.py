@@ -9,17 +9,22 @@ from psycopg.conninfo import conninfo_to_dict
 
 from pytrickle.database.adapters import register_infinity, register_lowered
 from pytrickle.database.errors import translate_errors
+from pytrickle.database.search_path import SAFE_PATH
 from pytrickle.errors import ConfigError, ConnectionLost
 
 # libpq gives no SQLSTATE for a refused login, only the server's words.
 _LOGIN_REFUSED = ("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist")
 
+# A role may have other defaults: backslashes in strings would then mean something else, and dates not be readable.
+_READING = "SET standard_conforming_strings = on; SET DateStyle TO ISO;"
+
 
 def connect(dsn: str = "", *, role: str = "client") -> psycopg.Connection:
     """Open an autocommit connection that the server lists as ``pytrickle/<role>``.
 
-    An empty ``dsn`` means the libpq environment. Every timestamptz is readable, dates are in ISO form. What the catalog
-    says beside its answers is logged as a warning.
+    An empty ``dsn`` means the libpq environment. Names are found in what is PostgreSQL's own, not by the search_path of
+    whoever connects: ``USERS_PATH`` sets that for a transaction. Every timestamptz is readable, dates are in ISO form.
+    What the catalog says beside its answers is logged as a warning.
     Raises ConfigError for a malformed ``dsn`` or a refused login, ConnectionLost when the server cannot be reached;
     neither ever repeats the connection string.
     """
@@ -38,9 +43,9 @@ def open_connection(dsn: str, *, role: str, autocommit: bool) -> psycopg.Connect
     register_infinity(connection)
     register_lowered(connection)
     connection.add_notice_handler(_pass_on)
-    if not (connection.info.parameter_status("DateStyle") or "").startswith("ISO"):
-        with translate_errors(), connection.transaction():
-            connection.execute("SET DateStyle TO ISO")
+    with translate_errors():
+        connection.execute(f"{_READING} SET search_path = {SAFE_PATH}".encode())
+        connection.commit()
     return connection
 
 

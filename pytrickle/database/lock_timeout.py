@@ -1,4 +1,4 @@
-"""What holds while refreshing: no lock is waited for longer than a moment, and no name is found by a user's path."""
+"""How long is waited for a lock while refreshing: a moment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 import psycopg
 
 from pytrickle.database.errors import translate_errors
-from pytrickle.database.search_path import SAFE_PATH
 from pytrickle.errors import LockTimeout
 
 # No longer than deadlock_timeout by default, so that a refresh gives way before a loader has to.
@@ -17,19 +16,19 @@ PATIENCE = "1s"
 
 @contextmanager
 def impatient(connection: psycopg.Connection) -> Iterator[None]:
-    """Let nothing that the connection does within the block wait for a lock, or find what anybody may have created."""
+    """Let nothing that the connection does within the block wait for a lock longer than a moment."""
     with translate_errors():
         wait_a_moment(connection)
     try:
         yield
     finally:
         with suppress(psycopg.Error):
-            connection.execute("RESET lock_timeout; RESET search_path")
+            connection.execute("RESET lock_timeout")
 
 
 def wait_a_moment(connection: psycopg.Connection) -> None:
-    """Let nothing from now on wait for a lock longer than a moment, or find what anybody may have created."""
-    connection.execute(f"SET lock_timeout = '{PATIENCE}'; SET search_path = {SAFE_PATH}".encode())
+    """Let nothing from now on wait for a lock longer than a moment."""
+    connection.execute(f"SET lock_timeout = '{PATIENCE}'".encode())
 
 
 def unless_locked(connection: psycopg.Connection, statement: str, given: Mapping[str, object] | None = None) -> bool:

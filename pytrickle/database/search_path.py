@@ -6,6 +6,10 @@ import re
 
 # In pgtrickle_state lies the equality of the types of extensions, which PostgreSQL looks up by its name.
 SAFE_PATH = "pg_catalog, pgtrickle_state, pg_temp"
+# Until the transaction ends, names mean what they mean to whoever opened the connection. Types and functions of ours
+# are written with their schemas there, and operators not at all.
+USERS_PATH = "SET LOCAL search_path TO DEFAULT"
+AGAIN_SAFE = f"SET LOCAL search_path = {SAFE_PATH}"
 _SCHEMA = re.compile(r'"((?:[^"]|"")+)"|([a-z_][a-z0-9_$]*)')
 
 

@@ -7,7 +7,6 @@ from html import escape
 from typing import Any
 
 import psycopg
-from psycopg import sql
 from psycopg.rows import dict_row
 from sqlalchemy import bindparam, func, select
 
@@ -16,7 +15,7 @@ from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.past_refreshes import evidence
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.catalog.tables import refresh_history
-from pytrickle.database import SAFE_PATH, Snapshot, statement, translate_errors
+from pytrickle.database import SAFE_PATH, Snapshot, statement, translate_errors, trusted
 from pytrickle.errors import UnknownStreamTable
 from pytrickle.inspect.concurrency import beside, together_with
 from pytrickle.plan.auto import expected, least_worth_asking
@@ -175,8 +174,8 @@ def _estimate(connection: psycopg.Connection, reading: PostgresQuery) -> int | N
     try:
         with connection.transaction(force_rollback=True):
             for statement in (f"SET LOCAL search_path = {SAFE_PATH}", *reading.settings):
-                connection.execute(sql.SQL(statement))
-            row = connection.execute(sql.SQL(f"EXPLAIN (FORMAT JSON) {reading.query}")).fetchone()
+                connection.execute(trusted(statement))
+            row = connection.execute(trusted(f"EXPLAIN (FORMAT JSON) {reading.query}")).fetchone()
     except psycopg.Error:
         return None
     return int(row[0][0]["Plan"]["Plan Rows"]) if row else None

@@ -17,9 +17,12 @@ from pytrickle.plan.placement import PLANNER, SEQUENTIAL
 from pytrickle.plan.postgres.stored_rows import body_table
 from pytrickle.plan.postgres.text import as_text
 from pytrickle.plan.query.meaning import understood
+from pytrickle.plan.query.stored_order import open_columns
 from pytrickle.plan.sql.dialect import quote
 from pytrickle.readable import Readable, Rows
 from pytrickle.refresh.values import AFTER_FAILURE
+
+COLLECTED = frozenset({"text", "bytea", "json", "jsonb", "xml"})
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -70,8 +73,13 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
             definition = understood(definition, probe)
             expected = query_at(definition, windows, probe)
             plain = probe.hashable(tuple(type_name for _, type_name in definition.columns))
-        for statement in session_statements(table) + PLANNER + SEQUENTIAL + path_of(definition):
+        for statement in session_statements(table) + PLANNER + SEQUENTIAL + path_of(definition, expected):
             reading.execute(statement.encode())
+        found = open_columns(definition.text, definition.aggregates)
+        items = tuple(
+            _comparable_value(f"c{i}", comparable, type_name if i in found else None)
+            for i, (comparable, (_, type_name)) in enumerate(zip(plain, definition.columns, strict=True))
+        )
         if not table.populated:
             expected = f"SELECT * FROM ({expected}) AS q WHERE false"
         stored = f"SELECT * FROM {quote(definition.schema)}.{quote(definition.name)}"
@@ -79,7 +87,7 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
             expected, stored = (
                 _comparable(reading, table, query) for query in (expected, _with_open(reading, table, stored))
             )
-        missing, unexpected = _compare(reading, expected, stored, plain)
+        missing, unexpected = _compare(reading, expected, stored, items)
     return VerifyResult(table.name, not (missing or unexpected), missing, unexpected)
 
 
@@ -104,18 +112,29 @@ def _comparable(reading: psycopg.Connection, table: StreamTable, query: str) -> 
     """Leave out of closed windows what came too late for them, and those that an earlier query emitted."""
     end = f"q.{quote(table.window_end or '')}"
     late = (
-        f"SELECT FROM pgtrickle.pgt_late_changes AS l WHERE l.pgt_id = {table.pgt_id}"
-        f" AND l.window_end = {end} AND to_jsonb(q) @> l.change"
+        f"SELECT FROM pgtrickle.pgt_late_changes AS l WHERE l.pgt_id OPERATOR(pg_catalog.=) {table.pgt_id}"
+        f" AND l.window_end OPERATOR(pg_catalog.=) {end} AND pg_catalog.to_jsonb(q) OPERATOR(pg_catalog.@>) l.change"
     )
     since = sql.Literal(table.earlier_query_through).as_string(reading)
-    return f"SELECT * FROM ({query}) AS q WHERE NOT EXISTS ({late}) AND ({end} <= {since}) IS NOT TRUE"
+    wanted = f"NOT EXISTS ({late}) AND ({end} OPERATOR(pg_catalog.<=) {since}) IS NOT TRUE"
+    return f"SELECT * FROM ({query}) AS q WHERE {wanted}"
 
 
-def _compare(connection: psycopg.Connection, expected: str, stored: str, plain: tuple[bool, ...]) -> tuple[int, int]:
-    aliases = ", ".join(f"c{i}" for i in range(len(plain)))
-    items = ", ".join(f"c{i}" if comparable else as_text(f"c{i}", True) for i, comparable in enumerate(plain))
-    named = f"q({aliases})" if plain else "q"
-    want, have = (f"SELECT {items or 'true'} FROM ({query}) AS {named}" for query in (expected, stored))
+def _comparable_value(column: str, comparable: bool, open_type: str | None) -> str:
+    """Write a column so that equal values are the same, also those whose elements may come in any order."""
+    if open_type is None or not (open_type in COLLECTED or open_type.endswith("[]")):
+        return column if comparable else as_text(column, True)
+    if open_type.endswith("[]"):
+        elements = f"SELECT format('%L', e) FROM unnest({column}) AS e ORDER BY 1"
+        return f"CASE WHEN {column} IS NOT NULL THEN ARRAY({elements}) END"
+    characters = f"regexp_split_to_table({as_text(column, True)}, '') AS e"
+    return f"(SELECT string_agg(e, '' ORDER BY e COLLATE pg_catalog.\"C\") FROM {characters})"
+
+
+def _compare(connection: psycopg.Connection, expected: str, stored: str, items: tuple[str, ...]) -> tuple[int, int]:
+    aliases = ", ".join(f"c{i}" for i in range(len(items)))
+    named = f"q({aliases})" if items else "q"
+    want, have = (f"SELECT {', '.join(items) or 'true'} FROM ({query}) AS {named}" for query in (expected, stored))
     query = (
         f"SELECT (SELECT count(*) FROM ({want} EXCEPT ALL {have}) AS m), "
         f"(SELECT count(*) FROM ({have} EXCEPT ALL {want}) AS u)"

@@ -14,6 +14,7 @@ from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.compile import compile_rows
 from pytrickle.plan.query.defining_query import parse
 from pytrickle.plan.query.probe import Probe
+from pytrickle.plan.sql.rounding import refuse_rounding
 from pytrickle.plan.sql.types import is_short
 
 STUMBLES = (
@@ -91,5 +92,4 @@ def _refuse_order_dependence(aggregate: Aggregate, rows: str, types: dict[str, s
         if call.function not in {"sum", "avg"} or call.argument is None or adds_exactly(types[call.argument]):
             continue
         (result,) = probe.column_types(f"SELECT {call.function}(d.{call.argument}) FROM (\n{rows}\n) AS d")
-        if result in {"real", "double precision"}:
-            raise NotDifferentiable(f"{call.function}() over {result}, whose last digits depend on the order of rows")
+        refuse_rounding(call.function, result)

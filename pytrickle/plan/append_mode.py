@@ -81,7 +81,7 @@ class EventWindows:
 
     def plan(self, keyed: bool, after: str) -> WindowPlan:
         """Write all of them: with `keyed` some groups are also recomputed, `after` reads all rows computed anew."""
-        since = f"{quote(self.column)} > {SINCE}", f" AND l.window_end > {SINCE}"
+        since = f" AND {quote(self.column)} > {SINCE}", f" AND l.window_end > {SINCE}"
         return WindowPlan(
             tuple(map(parameterized, () if self.stage.whole else self._withhold(keyed))),
             parameterized(self._missed(after)) if self.stage.whole else "",
@@ -89,6 +89,7 @@ class EventWindows:
             parameterized(self._forget_closed()),
             parameterized(self._close()),
             parameterized(self._close_state()) if self._keeps_state else None,
+            self._state_index() if self.stage is Stage.STATE else None,
         )
 
     @property
@@ -141,13 +142,18 @@ class EventWindows:
         end = self._end_of(INCREMENTS)
         return f"DELETE FROM {state_table(self._pgt_id)} AS g WHERE {end} <= {THROUGH}"
 
-    def _missed(self, after: str, later: str = "true", known_later: str = "") -> str:
+    def _state_index(self) -> str | None:
+        """Have the state of closed windows found by an index, where a key of their groups is the end."""
+        key = end_key(self.shape, self.column)
+        return f"CREATE INDEX ON {state_table(self._pgt_id)} ({key})" if key else None
+
+    def _missed(self, after: str, later: str = "", known_later: str = "") -> str:
         """Write the statement that records what emitted windows differ in, without what the ledger has already.
 
         Of a row the ledger knows how many came and went; of a group only that its row is not what it was.
         """
         shown = Storage.of(self.shape.definition, self.shape.hashed)
-        closed = f"{quote(self.column)} <= {BEFORE} AND {later}"
+        closed = f"{quote(self.column)} <= {BEFORE}{later}"
         known = f"l.pgt_id = {self._pgt_id} AND l.window_end <= {BEFORE}{known_later}"
         now, emitted = (
             f"SELECT {shown.column_list()} FROM {rows} AS q WHERE {closed}" for rows in (f"(\n{after}\n)", shown.table)

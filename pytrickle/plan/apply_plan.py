@@ -87,7 +87,7 @@ class StatePlan:
     touched: str
     stage_differences: str
     layout: str = ""
-    indexes: tuple[str, ...] = ()
+    index: str | None = None
     input_layout: str = ""
     fill_increments: str = ""
 
@@ -112,7 +112,8 @@ class WindowPlan:
     Windows to `before` were closed earlier, those to `through` are now; those to `since` were emitted by a query that
     the stream table had before. `withhold` take what is late out of staged changes, `record_missed` writes how closed
     windows differ from what was computed anew, `record_missed_since` does so for those after `since`, and
-    `forget_closed` takes them out of that. `close` moves rows to the stream table, `close_state` drops their state.
+    `forget_closed` takes them out of that. `close` moves rows to the stream table, `close_state` drops their state,
+    which is found by `state_index`.
     """
 
     withhold: tuple[str, ...]
@@ -121,6 +122,7 @@ class WindowPlan:
     forget_closed: str
     close: str
     close_state: str | None
+    state_index: str | None
 
 
 @dataclass(frozen=True, slots=True)

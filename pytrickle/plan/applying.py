@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pytrickle.plan.algebra.delta import at
 from pytrickle.plan.algebra.relation import Top, Version
 from pytrickle.plan.analysis import Analysis
-from pytrickle.plan.append_mode import EventWindows, end_key
+from pytrickle.plan.append_mode import EventWindows
 from pytrickle.plan.apply_plan import CONTENT, ApplyPlan, Body, Stage, StatePlan
 from pytrickle.plan.postgres.compile import compile_rows
 from pytrickle.plan.postgres.consolidate import WEIGHT
@@ -97,8 +97,7 @@ class Applying:
         plan = merge.plan(self._storage, self.keyed)
         if self.stage is Stage.INPUT:
             return merge.from_input(plan, input_layout(self.shape))
-        end = end_key(self.shape, self.window_end) if self.window_end else None
-        return merge.created(plan, input_layout(self.shape), end) if self.stage is Stage.STATE else plan
+        return merge.created(plan, input_layout(self.shape)) if self.stage is Stage.STATE else plan
 
     def _body(self) -> Body | None:
         if not (self.top or self.window_end):

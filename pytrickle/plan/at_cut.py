@@ -6,7 +6,7 @@ from pytrickle.catalog.definition import ChangeRange, Definition, Source
 from pytrickle.errors import NotDifferentiable, QueryRefused
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.postgres.buffer import condition
-from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.consolidate import WEIGHT, row_text
 from pytrickle.plan.postgres.from_item import table_name
 from pytrickle.plan.query.above_grouping import is_call
 from pytrickle.plan.query.block import type_of
@@ -22,7 +22,7 @@ def query_at(definition: Definition, windows: dict[int, ChangeRange], probe: Pro
     """
     rewound = {relid: window for relid, window in windows.items() if window.new is not None and window.future_rows}
     if not rewound:
-        return f"SELECT * FROM {definition.hidden_view}" if _follows_path(definition) else _text(definition)
+        return _by_the_view(definition) if _follows_path(definition) else _text(definition)
     return expanded(definition, rewound, probe)
 
 
@@ -46,9 +46,17 @@ def expanded(definition: Definition, rewound: dict[int, ChangeRange], probe: Pro
     return f"{head}SELECT * FROM (\n{render(tree)}\n) AS pgt_query"
 
 
-def path_of(definition: Definition) -> tuple[str, ...]:
-    """Write the setting by which functions of a query that is read as a whole find what their creator's session did."""
-    return (f"SET LOCAL search_path = {definition.search_path}",) if _follows_path(definition) else ()
+def path_of(definition: Definition, query: str) -> tuple[str, ...]:
+    """Write the setting by which functions of the hidden view find what their creator's session did, if that is read.
+
+    All names within the view are settled. What stands around it must name no operator and no function without a schema
+    that might take other arguments than those of PostgreSQL's own: somebody could offer a better match in the path.
+    """
+    return (f"SET LOCAL search_path = {definition.search_path}",) if query == _by_the_view(definition) else ()
+
+
+def _by_the_view(definition: Definition) -> str:
+    return f"SELECT * FROM {definition.hidden_view}"
 
 
 def _follows_path(definition: Definition) -> bool:
@@ -151,16 +159,16 @@ def _multiset(source: Source, window: ChangeRange) -> str:
     every = ", ".join(quote(c.name) if c.name in source.used else f"NULL AS {quote(c.name)}" for c in source.columns)
     columns = ", ".join(quote(name) for name in source.used)
     listed = f"{columns}, " if columns else ""
-    image = f"CAST(ROW({columns}) AS text)"
+    whole = row_text(tuple(map(quote, source.used)))
     changes = (
-        f"SELECT {listed}{WEIGHT}, {image} AS pgt_image FROM {source.buffer} WHERE {condition(Version.FUTURE, window)}"
+        f"SELECT {listed}{WEIGHT}, {whole} AS pgt_image FROM {source.buffer} WHERE {condition(Version.FUTURE, window)}"
     )
     net = (
         f"SELECT pgt_image, sum({WEIGHT}) AS pgt_net FROM ({changes}) AS c GROUP BY pgt_image HAVING sum({WEIGHT}) <> 0"
     )
     numbered = (
         f"SELECT {listed}pgt_image, row_number() OVER (PARTITION BY pgt_image) AS pgt_copy "
-        f"FROM (SELECT {listed}{image} AS pgt_image FROM {table_name(source)}) AS r"
+        f"FROM (SELECT {listed}{whole} AS pgt_image FROM {table_name(source)}) AS r"
     )
     return (
         f"SELECT {every} FROM ({numbered}) AS r LEFT JOIN ({net}) AS n USING (pgt_image) "

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pytrickle.catalog.definition import Definition, Source
 from pytrickle.plan.algebra.delta import at, blocks_of, differentiate
 from pytrickle.plan.algebra.relation import (
+    Column,
     Function,
     Join,
     Leaf,
@@ -65,7 +66,7 @@ def missing_below(operation: Operation, definition: Definition) -> tuple[Missing
         return ()
     found: list[MissingIndex] = []
     for block in blocks_of(operation.input):
-        keys = {expr.sql for name, expr in block.columns if name in operation.keys}
+        keys = {expr.column for name, expr in block.columns if name in operation.keys and expr.column}
         reached = {
             leaf.alias for leaf in leaves(block) if not isinstance(leaf, Scan) or _reached_by(leaf, keys, definition)
         }
@@ -92,9 +93,9 @@ def _with_tables(block: Project) -> Project:
     return replace(block, input=replace(join, inputs=inputs))
 
 
-def _reached_by(scan: Scan, keys: set[str], definition: Definition) -> bool:
+def _reached_by(scan: Scan, keys: set[Column], definition: Definition) -> bool:
     indexed = definition.source(scan.relid).indexed
-    return any(f"{quote(scan.alias)}.{quote(column)}" in keys for column in indexed)
+    return any((scan.alias, column) in keys for column in indexed)
 
 
 def _unreached(block: Project, reached: set[str], definition: Definition) -> tuple[MissingIndex, ...]:

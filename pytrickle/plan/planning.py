@@ -1,9 +1,10 @@
 """Planning one refresh: the delta, the rows at the new frontier, or the query as it is written."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pytrickle.catalog.definition import ChangeRange, Definition
-from pytrickle.plan.algebra.delta import arranged, at, blocks_of, differentiate, unfolded
+from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate, unfold_all
 from pytrickle.plan.algebra.relation import Query, Relation, Top, UnionAll, Version, operations
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Stage
@@ -80,9 +81,9 @@ class Reads:
 def plan_differential(task: Task, way: Way) -> RefreshPlan:
     """Plan the delta between two frontiers."""
     query, shape, windows = task.query, task.shape, task.windows
-    rows = arranged(query.rows, windows)
+    rows = arrange(query.rows, windows)
     terms = differentiate(rows, frozenset(relid for relid, window in windows.items() if window.delta_rows))
-    parts = unfolded(terms, windows)
+    parts = unfold_all(terms, windows)
     compiler = delta_compiler(query, shape.definition, windows)
     delta = rows_of(compiler, parts, shape)
     joinable = _joinable(task, terms) if task.limits.let_spark_join(task.delta_rows) else None
@@ -105,7 +106,7 @@ def plan_initial(task: Task, way: Way) -> RefreshPlan:
     query, shape, windows = task.query, task.shape, task.windows
     compiler = Compiler(shape.definition, windows)
     as_written = None if shape.definition.wrapped else _as_written(query, windows)
-    rows = as_written or rows_of(compiler, unfolded((at(query.rows, Version.NEW),), windows), shape)
+    rows = as_written or rows_of(compiler, unfold_all((at(query.rows, Version.NEW),), windows), shape)
     settings = PLANNER + SETTINGS[Place.POSTGRES]
     grouped, lossy = shape.grouped, _lossy(shape)
     placement = place_whole(way, Stage.STATE if grouped else Stage.CONTENT, task.rows_read, task.limits)
@@ -115,7 +116,10 @@ def plan_initial(task: Task, way: Way) -> RefreshPlan:
     read = _reading(compiler.within(grouped.increments(rows)), _increment_columns(grouped), lossy, settings)
     keyed = None
     if len(grouped.values) > len(grouped.extrema):
-        keyed = _reading(compiler.within(grouped.recomputed(rows)), _value_columns(grouped), lossy, settings)
+        relation, placed = _recomputable(query, windows)
+        if placed:
+            rows = rows_of(compiler, unfold_all((at(relation, Version.NEW),), windows), shape)
+        keyed = _reading(compiler.within(grouped.recomputed(rows, placed)), _value_columns(grouped), lossy, settings)
     return _planned(task, placement, Reads(read, keyed=keyed, top=query.top))
 
 
@@ -127,7 +131,7 @@ def plan_full(task: Task, query: str, way: Way) -> RefreshPlan:
     if not columns:
         # Rows without columns can be counted, but not read.
         text = f"SELECT count(*) AS {WEIGHT} FROM (\n{query}\n) AS pgt_full"
-    settings = (*PLANNER, *SEQUENTIAL, *path_of(definition))
+    settings = (*PLANNER, *SEQUENTIAL, *path_of(definition, query))
     read = _reading(text, columns, _lossy(task.shape), settings, weighted=not columns)
     return _planned(task, place_whole(way, Stage.CONTENT, task.rows_read, task.limits), Reads(read))
 
@@ -174,7 +178,7 @@ def _joinable(task: Task, terms: tuple[Relation, ...]) -> tuple[SparkTerm, ...] 
 def _as_written(query: Query, windows: dict[int, ChangeRange]) -> str | None:
     """Read all rows by the user's own text, which PostgreSQL plans best, unless rows or their order differ from it."""
     found = operations(query.rows)
-    settled = found and not any(operation.ordered or operation.tied for operation in found)
+    settled = found and not any(operation.depends_on_order or operation.construct.breaks_ties for operation in found)
     if query.text is None or not settled or any(window.new and window.future_rows for window in windows.values()):
         return None
     names = f"({', '.join(query.row_columns)})" if query.row_columns else ""
@@ -185,16 +189,27 @@ def _keyed(shape: Analysis, compiler: Compiler, delta: str) -> PostgresQuery | N
     if shape.grouped is None or not shape.grouped.values or shape.query is None:
         return None
     keyed = compiler.copy()
-    parts = UnionAll(unfolded((at(shape.query.rows, Version.NEW),), compiler.windows))
+    relation, placed = _recomputable(shape.query, compiler.windows)
+    parts = UnionAll(unfold_all((at(relation, Version.NEW),), compiler.windows))
     keys = shape.grouped.keys
     new = keyed.rows(parts, frozenset(keys))
     if keys:
         touched = Touched(KEYS, keys)
         new = touched.restricted(keyed.rows(parts, touched=touched), new)
-    entries, query = keyed_query(shape.grouped, delta, new, state_table(shape.definition.pgt_id))
+    values = shape.grouped.recomputed(new, placed)
+    entries, query = keyed_query(shape.grouped, delta, values, state_table(shape.definition.pgt_id))
     keyed.entries.update(entries)
     settings = PLANNER + SETTINGS[Place.POSTGRES]
     return _reading(keyed.within(query), _value_columns(shape.grouped), _lossy(shape), settings)
+
+
+def _recomputable(query: Query, windows: Mapping[int, ChangeRange]) -> tuple[Relation, bool]:
+    """Return the rows from which groups are recomputed, and whether they show their places.
+
+    A row that is not there any more, but belongs to the state at the new frontier, has no place.
+    """
+    beyond = any(window.future_rows for window in windows.values())
+    return (query.rows, False) if query.placed is None or beyond else (query.placed, True)
 
 
 def _increment_columns(grouped: Grouped) -> tuple[str, ...]:

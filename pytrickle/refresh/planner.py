@@ -96,7 +96,8 @@ class Planner:
     def _plan(self, table: StreamTable, task: Task, way: Way) -> RefreshPlan:
         if way.action is Action.DIFFERENTIAL:
             return plan_differential(task, way)
-        if task.shape.query is not None and table.refresh_mode != "FULL":
+        # What reads no table is never recomputed in part, so that nothing but the query itself settles how rows tie.
+        if task.shape.query is not None and task.shape.definition.sources and table.refresh_mode != "FULL":
             return plan_initial(task, way)
         return self._as_written(task, way)
 
@@ -120,7 +121,8 @@ def _with_state(reading: psycopg.Connection, table: StreamTable, shape: Analysis
     """Have a table computed anew that was refreshed as a whole so far, and so lacks what increments are added to."""
     needed = [state_table(table.pgt_id)] if shape.grouped else []
     needed += [body_table(table.pgt_id)] if shape.query and shape.query.top else []
-    if not (needed and table.populated) or table.reinitialize_reason or table.refresh_mode == "FULL":
+    lasting = table.populated and shape.definition.sources
+    if not (needed and lasting) or table.reinitialize_reason or table.refresh_mode == "FULL":
         return table
     found = "SELECT bool_and(to_regclass(name) IS NOT NULL) FROM unnest(%s::text[]) AS name"
     row = reading.execute(found, (needed,)).fetchone()

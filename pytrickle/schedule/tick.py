@@ -1,14 +1,20 @@
-"""A tick: one deterministic pass over all that is due, at one cut of the base tables."""
+"""A tick: one pass over all that is due, at one cut of the base tables; and the daemon that repeats it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from threading import Event
+from time import monotonic
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from sqlalchemy import BigInteger, any_, bindparam, delete, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.tables import refresh_requests
-from pytrickle.database import impatient, statement, translate_errors, unless_locked
+from pytrickle.database import connect, impatient, keep_open, statement, translate_errors, unless_locked
+from pytrickle.errors import PytrickleError
 from pytrickle.readable import Rows
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import RefreshResult
@@ -19,17 +25,119 @@ from pytrickle.schedule.lanes import Lanes
 from pytrickle.schedule.pass_ import OnResult, Pass
 from pytrickle.schedule.units import Unit, due_tables, units
 
+CHANNELS = ("pgtrickle_watermark", "pgtrickle_refresh")
+# A lock on a table that nobody else may lock; a key of an advisory lock anybody could take.
+LEAD = "LOCK TABLE pgtrickle.pgt_leader IN EXCLUSIVE MODE NOWAIT"
+SLICE = 0.2
+BREATH = 0.25
+TAKEOVER = timedelta(seconds=1)
+TRIM_EVERY = timedelta(hours=1)
+TRIM = "SELECT pgtrickle.trim_history(%(retention)s)"
 REQUESTS = statement(select(refresh_requests.c.request_id, refresh_requests.c.pgt_id))
 SERVED = any_(bindparam("served", type_=ARRAY(BigInteger)))
 FORGET = statement(delete(refresh_requests).where(refresh_requests.c.request_id == SERVED))
 
 
-def tick(refresher: Refresher, health: Health, lanes: Lanes, on_result: OnResult) -> tuple[RefreshResult, ...]:
-    """Refresh all that is due, in dependency order; return one result per stream table considered, in that order."""
-    with impatient(refresher.connection):
-        broken = health.prepare(refresher.connection)
-        unless_locked(refresher.connection, "SELECT pgtrickle.raise_alerts()")
-        return _tick(refresher, broken, lanes, on_result)
+@dataclass(slots=True)
+class Daemon:
+    """Repeats `tick` after notifications and at least every `poll_interval`, until `stop` is set.
+
+    Notifications that come within a quarter of a second after a tick began are answered by one tick together.
+
+    Of several daemons on one database the one that holds the leader's lock ticks; the others try for it every second
+    at least. The lock goes with its session, so a leader that dies is followed at once. `on_leader` is told True when
+    this daemon begins to lead, False when it begins to stand by. A retryable error, such as a lost connection, is
+    reported to `on_error` and waited out.
+    """
+
+    dsn: str
+    poll_interval: timedelta
+    tick: Callable[[], object]
+    on_error: Callable[[PytrickleError], None]
+    on_leader: Callable[[bool], None]
+    stop: Event = field(default_factory=Event)
+
+    def run(self) -> None:
+        """Run until stopped; the tick under way is finished first."""
+        while not self.stop.is_set():
+            try:
+                self._listen_and_tick()
+            except PytrickleError as error:
+                if not error.retryable:
+                    raise
+                self.on_error(error)
+                self.stop.wait(self.poll_interval.total_seconds())
+
+    def _listen_and_tick(self) -> None:
+        with connect(self.dsn, role="listener") as connection, connect(self.dsn, role="leader") as seat:
+            with translate_errors():
+                keep_open(seat)
+                for channel in CHANNELS:
+                    connection.execute(f"LISTEN {channel}")
+            leads: bool | None = None
+            while not self.stop.is_set():
+                began = monotonic()
+                if leads is not (found := _leads(seat)):
+                    leads = found
+                    self.on_leader(leads)
+                if leads:
+                    self.tick()
+                self._wait(connection, self.poll_interval if leads else min(self.poll_interval, TAKEOVER))
+                self._gather(connection, began + min(BREATH, self.poll_interval.total_seconds()))
+
+    def _gather(self, connection: psycopg.Connection, until: float) -> None:
+        """Take in what else comes, so that whoever notifies often does not make as many ticks."""
+        with translate_errors():
+            while (left := until - monotonic()) > 0 and not self.stop.is_set():
+                list(connection.notifies(timeout=min(SLICE, left)))
+            list(connection.notifies(timeout=0))
+
+    def _wait(self, connection: psycopg.Connection, interval: timedelta) -> None:
+        """Wait in short slices, so that stopping does not take a whole poll interval."""
+        left = interval.total_seconds()
+        with translate_errors():
+            while left > 0 and not self.stop.is_set():
+                woken = list(connection.notifies(timeout=min(SLICE, left), stop_after=1))
+                if woken:
+                    return
+                left -= SLICE
+
+
+@dataclass(slots=True)
+class Ticker:
+    """Ticks, and refreshes single stream tables, with all that it keeps from one time to the next.
+
+    `refreshing` returns the refresher on a living connection. The first tick, and one per hour after it, also trims the
+    histories to what is younger than `retention`.
+    """
+
+    refreshing: Callable[[], Refresher]
+    lanes: Lanes
+    retention: timedelta
+    health: Health = field(default_factory=Health)
+    trimmed: float | None = None
+
+    def tick(self, on_result: OnResult) -> tuple[RefreshResult, ...]:
+        """Refresh all that is due, in dependency order; return a result per stream table considered, in that order."""
+        refresher = self.refreshing()
+        with impatient(refresher.connection):
+            broken = self.health.prepare(refresher.connection)
+            unless_locked(refresher.connection, "SELECT pgtrickle.raise_alerts()")
+            results = _tick(refresher, broken, self.lanes, on_result)
+            if self.trimmed is None or monotonic() - self.trimmed > TRIM_EVERY.total_seconds():
+                unless_locked(refresher.connection, TRIM, {"retention": self.retention})
+                self.trimmed = monotonic()
+        return results
+
+    def refresh(self, pgt_id: int, respect_gate: bool) -> RefreshResult:
+        """Refresh one stream table now; what shares its unit, and under hold_back what it reads, comes along.
+
+        Raise what made the refresh fail, after it was recorded.
+        """
+        refresher = self.refreshing()
+        with impatient(refresher.connection):
+            broken = self.health.prepare(refresher.connection, asked=True)
+            return _refresh_one(refresher, broken, pgt_id, respect_gate)
 
 
 def _tick(refresher: Refresher, broken: Broken, lanes: Lanes, on_result: OnResult) -> tuple[RefreshResult, ...]:
@@ -43,18 +151,8 @@ def _tick(refresher: Refresher, broken: Broken, lanes: Lanes, on_result: OnResul
         due = due_tables(tables, groups)
         chosen = [unit for unit in units(tables, groups) if unit.is_due(due, initiated)]
         lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated))
-    _finish(refresher.connection, tuple(requests), bool(run.written))
-    return Rows(run.results[table.relid] for table in tables if table.relid in run.results)
-
-
-def refresh_one(refresher: Refresher, health: Health, pgt_id: int, respect_gate: bool) -> RefreshResult:
-    """Refresh one stream table now; what shares its unit, and under hold_back what it reads, comes along.
-
-    Raise what made the refresh fail, after it was recorded.
-    """
-    with impatient(refresher.connection):
-        broken = health.prepare(refresher.connection, asked=True)
-        return _refresh_one(refresher, broken, pgt_id, respect_gate)
+    _finish(refresher.connection, tuple(requests), bool(run.record.written))
+    return Rows(run.record.results[table.relid] for table in tables if table.relid in run.record.results)
 
 
 def _refresh_one(refresher: Refresher, broken: Broken, pgt_id: int, respect_gate: bool) -> RefreshResult:
@@ -73,15 +171,15 @@ def _refresh_one(refresher: Refresher, broken: Broken, pgt_id: int, respect_gate
         for unit in found:
             if not chosen.isdisjoint(table.relid for table in unit.tables):
                 run.run(unit, asked, respect_gate)
-    _finish(refresher.connection, (), bool(run.written))
+    _finish(refresher.connection, (), bool(run.record.written))
     return _outcome(run, wanted.relid, _unit_of(wanted.relid, found))
 
 
 def _outcome(run: Pass, relid: int, unit: Unit) -> RefreshResult:
     for member in (relid, *(table.relid for table in unit.tables)):
-        if member in run.errors:
-            raise run.errors[member]
-    return run.results[relid]
+        if member in run.record.errors:
+            raise run.record.errors[member]
+    return run.record.results[relid]
 
 
 def _unit_of(relid: int, found: Iterable[Unit]) -> Unit:
@@ -108,3 +206,18 @@ def _finish(connection: psycopg.Connection, requests: tuple[int, ...], wrote: bo
         unless_locked(connection, "SELECT pgtrickle.clean_change_buffers()")
     with translate_errors():
         work_out_moments(connection)
+
+
+def _leads(seat: psycopg.Connection) -> bool:
+    """Say whether this daemon leads, now that it may: it does for as long as this connection's transaction is open."""
+    with translate_errors():
+        if seat.info.transaction_status == TransactionStatus.INTRANS:
+            seat.execute("SELECT")
+            return True
+        seat.execute("BEGIN")
+        try:
+            seat.execute(LEAD)
+        except psycopg.errors.LockNotAvailable:
+            seat.execute("ROLLBACK")
+            return False
+        return True

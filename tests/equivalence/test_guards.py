@@ -75,3 +75,40 @@ def test_what_a_guard_excludes_is_never_evaluated(db: Database, small: int) -> N
                     assert found in {("DIFFERENTIAL", None), ("NO_DATA", None)}, (name, batch)
                     assert not differences(connection, f"st{number}", query, False), (name, batch)
     assert db.value("SELECT count(*) FROM pgtrickle.pgt_refresh_history WHERE status <> 'COMPLETED'") == 0
+
+
+CORRELATED = {
+    "a maximum": "SELECT id, (SELECT max(10 / r.v) FROM r WHERE r.k = l.k) AS q FROM l",
+    "a sum of later rows": "SELECT id, (SELECT sum(10 / r.v) FROM r WHERE r.k = l.k AND r.id > l.id) AS q FROM l",
+    "a cast": "SELECT id, (SELECT count(CAST(r.t AS int)) FROM r WHERE r.k = l.k) AS q FROM l",
+    "one value": "SELECT id, (SELECT 10 / r.v FROM r WHERE r.k = l.k AND r.id < 3) AS q FROM l",
+    "a list": "SELECT id, ARRAY(SELECT 10 / r.v FROM r WHERE r.k = l.k ORDER BY r.id) AS q FROM l",
+    "LATERAL": "SELECT id, s.q FROM l, LATERAL (SELECT max(10 / r.v) AS q FROM r WHERE r.k = l.k) AS s",
+    "LATERAL rows": "SELECT id, s.q FROM l, LATERAL (SELECT 10 / r.v AS q FROM r WHERE r.k = l.k) AS s",
+}
+UNASKED = (
+    "INSERT INTO l VALUES (1, 1, 1, '1'), (2, 2, 2, '2'), (3, 3, 0, '3'); "
+    "INSERT INTO r VALUES (1, 1, 2, '1'), (2, 2, 5, '2')",
+    "INSERT INTO r VALUES (9, 9, 0, 'x')",
+    "INSERT INTO r VALUES (4, 1, 3, '4'); DELETE FROM r WHERE id = 9",
+    "INSERT INTO r VALUES (10, 8, 0, 'x'), (11, 8, 0, 'y'); UPDATE l SET k = 2 WHERE id = 1",
+    "DELETE FROM r WHERE id = 10; UPDATE r SET v = 0, t = 'z' WHERE id = 2; DELETE FROM l WHERE k = 2",
+    "UPDATE r SET v = 1, t = '5' WHERE k = 8; INSERT INTO l VALUES (4, 8, 1, '6')",
+)
+
+
+@pytest.mark.parametrize("small", [10_000, 0])
+def test_a_correlated_subquery_is_evaluated_only_for_what_asks(db: Database, small: int) -> None:
+    for statement in TABLES:
+        db.execute(statement)
+    with local_client(db.dsn, small_delta_rows=small) as (client, _):
+        for number, query in enumerate(CORRELATED.values()):
+            client.create_stream_table(f"st{number}", query)
+        client.tick()
+        for batch in UNASKED:
+            db.execute(batch)
+            assert {(result.action, result.error) for result in client.tick()} == {("DIFFERENTIAL", None)}, batch
+            with db.connect() as connection:
+                for number, (name, query) in enumerate(CORRELATED.items()):
+                    assert not differences(connection, f"st{number}", query, False), (name, batch)
+    assert db.value("SELECT count(*) FROM pgtrickle.pgt_refresh_history WHERE status <> 'COMPLETED'") == 0

@@ -3,9 +3,13 @@
 import subprocess
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from pytrickle.catalog import install as migrate
+from pytrickle.errors import InsufficientPrivilege
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
 from tests.security.attempts import catalog, stopped
 from tests.security.roles import House, ask
 from tests.servers import binaries
@@ -181,3 +185,78 @@ def test_a_restored_dump_gives_a_stranger_nothing_and_reads_everything_anew(home
     for use in TYPES.values():
         assert stopped(restored, use) == "42501"
     assert migrate.grants(steward) == ()
+
+
+# Generated SQL finds names in this schema: what fits better than PostgreSQL's own would be called there.
+BETTER = {
+    "a function": "CREATE FUNCTION pgtrickle_state.generate_series(integer, bigint) RETURNS bigint RETURN 1",
+    "an operator": "CREATE OPERATOR pgtrickle_state.* (FUNCTION = mallory.times, LEFTARG = numeric, RIGHTARG = int)",
+    "an aggregate": "CREATE AGGREGATE pgtrickle_state.sum(integer) (SFUNC = int4pl, STYPE = integer)",
+    "a type": "CREATE DOMAIN pgtrickle_state.text AS pg_catalog.text",
+    "a table": "CREATE TABLE pgtrickle_state.pg_class (oid oid)",
+    "a collation": "CREATE COLLATION pgtrickle_state.mine FROM \"C\"",
+    "a function that was elsewhere": "ALTER FUNCTION mallory.times(numeric, integer) SET SCHEMA pgtrickle_state",
+    "an operator that was elsewhere": "ALTER OPERATOR mallory.* (numeric, integer) SET SCHEMA pgtrickle_state",
+    "a type that was elsewhere": "ALTER TYPE mallory.mine SET SCHEMA pgtrickle_state",
+    "a table that was elsewhere": "ALTER TABLE mallory.lines SET SCHEMA pgtrickle_state",
+    "the schema": "ALTER SCHEMA pgtrickle_state OWNER TO mallory",
+}  # fmt: skip
+MALLORYS = (
+    "CREATE FUNCTION mallory.times(numeric, integer) RETURNS numeric RETURN 1000000",
+    "CREATE OPERATOR mallory.* (FUNCTION = mallory.times, LEFTARG = numeric, RIGHTARG = integer)",
+    "CREATE DOMAIN mallory.mine AS integer",
+    "CREATE TABLE mallory.lines (id integer)",
+)
+
+
+@pytest.mark.parametrize("way", BETTER)
+def test_nobody_but_the_owner_puts_anything_where_generated_sql_finds_names(home: House, way: str) -> None:
+    """Not even a loader who was allowed to use the schema, and to create schemas of his own."""
+    mallory = home.session("mallory", "USAGE ON SCHEMA pgtrickle_state", "INSERT ON orders")
+    home.db.execute("DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO mallory', current_database()); END $$")
+    for statement in MALLORYS:
+        mallory.execute(statement.encode())
+    content = "SELECT classid, objid FROM pg_depend WHERE refobjid = 'pgtrickle_state'::regnamespace ORDER BY 1, 2"
+    before = home.db.execute(content)
+    stopped(mallory, BETTER[way])
+    assert home.db.execute(content) == before
+
+
+def test_a_right_to_create_where_generated_sql_finds_names_is_reported_and_taken_back(home: House) -> None:
+    mallory = home.session("mallory")
+    home.etl.execute("GRANT CREATE ON SCHEMA pgtrickle_state TO PUBLIC")
+    assert migrate.grants(home.etl) == ("CREATE on SCHEMA pgtrickle_state to PUBLIC",)
+    home.etl.execute("SELECT pgtrickle.settle_grants()")
+    assert (migrate.grants(home.etl), stopped(mallory, BETTER["a function"])) == ((), "42501")
+
+
+@pytest.mark.parametrize("schema, action", [("pgtrickle", "DIFFERENTIAL"), ("pgtrickle_state", "FULL")])
+def test_an_extension_that_somebody_put_into_a_schema_of_ours_is_named_and_changes_no_result(
+    db: Database, schema: str, action: str
+) -> None:
+    """PostgreSQL lets whoever may create in the database do so, if the extension is trusted.
+
+    What its operators would take the place of is refreshed as a whole, by the view in which all names are settled.
+    """
+    db.execute("CREATE TABLE lines (id integer, tags integer[])")
+    db.execute("INSERT INTO lines VALUES (1, '{1,2}'), (2, '{2,NULL}')")
+    db.create_role("mallory")
+    db.execute("DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO mallory', current_database()); END $$")
+    query = "SELECT tags, count(*) AS n FROM lines WHERE tags @> '{2}' GROUP BY tags"
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("tagged", query)
+        client.tick()
+        try:
+            db.connect(user="mallory").execute(f"CREATE EXTENSION intarray SCHEMA {schema}".encode())
+        except psycopg.errors.FeatureNotSupported:
+            pytest.skip("this server has no extensions")
+        db.execute("INSERT INTO lines VALUES (3, '{2,NULL}'), (4, '{3}')")
+        assert [(str(result.action), result.error) for result in client.tick()] == [(action, None)]
+        assert client.verify("tagged").matches
+        with pytest.raises(InsufficientPrivilege, match=f"the extension intarray in the schema {schema} belongs to"):
+            migrate.trust(db.connect())
+        db.execute("DROP EXTENSION intarray")
+        db.execute("INSERT INTO lines VALUES (5, '{2}')")
+        assert client.tick()[0].error is None
+        assert client.verify("tagged").matches
+        assert migrate.trust(db.connect()) == "postgres"

@@ -94,6 +94,8 @@ def test_a_catalog_of_before_is_upgraded_with_what_members_own_and_what_was_gran
     house.execute("SELECT pgtrickle.settle_grants()")
     with local_client(dsn) as (client, _):  # what failed to be repaired is left alone for a while by who tried it
         assert house.value(STRANGE) == 0
+        guard = "SELECT count(*) FROM pg_trigger WHERE tgname = 'pgtrickle_guard_rows' AND tgrelid = 'totals'::regclass"
+        assert house.value(guard) == 1
         assert migrate.trust(house.connect()) == "etl"
         assert migrate.grants(house.connect()) == ()
         assert [result.action for result in client.tick()] == ["FULL"]

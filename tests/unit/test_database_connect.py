@@ -102,7 +102,7 @@ def test_engine_transacts_and_reads_infinity(empty_db: Database) -> None:
     pool = engine(empty_db.dsn)
     try:
         with pool.connect() as connection:
-            connection.execute(sqlalchemy.text("CREATE TABLE t (a int)"))
+            connection.execute(sqlalchemy.text("CREATE TABLE public.t (a int)"))
             connection.rollback()
             row = connection.execute(sqlalchemy.text("SELECT to_regclass('t'), timestamptz 'infinity'")).one()
     finally:

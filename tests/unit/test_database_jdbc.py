@@ -7,6 +7,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pytrickle.database import connect, jdbc_target
+from pytrickle.database.jdbc_tls import tls_properties
 from tests.conftest import Database
 
 
@@ -69,3 +70,8 @@ def test_system_certificates_mean_java_s_own(empty_db: Database) -> None:
     _, properties = _resolved(dsn)
     assert properties["sslfactory"] == "org.postgresql.ssl.DefaultJavaSSLFactory"
     assert "sslrootcert" not in properties
+
+
+def test_direct_negotiation_of_tls_is_the_driver_s_as_well() -> None:
+    given = {"sslmode": "require", "sslnegotiation": "direct"}
+    assert given["sslnegotiation"] == tls_properties(given, Path("/nowhere"), through_socket=False)["sslNegotiation"]

@@ -4,9 +4,11 @@ import pytest
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.query.above_grouping import AboveGrouping, AboveWindows
+from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping
 from pytrickle.plan.query.block import own_column
+from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.tie_breaking import settle_call, settle_window, sort_of
+from pytrickle.plan.query.windows import AboveWindows
 from pytrickle.plan.sql.dialect import parse_query, render
 
 AGGREGATES = frozenset({"count", "sum", "max", "string_agg", "array_agg", "percentile_cont", "median"})
@@ -18,7 +20,7 @@ def items(listed: str, rest: str = "") -> list[exp.Expr]:
 
 
 def grouped(*keys: str, simple: bool = True) -> AboveGrouping:
-    return AboveGrouping([items(key)[0].unnest() for key in keys], NAMES, AGGREGATES, simple)
+    return AboveGrouping(GroupKeys(GROUP, [items(key)[0].unnest() for key in keys], simple), NAMES, AGGREGATES)
 
 
 def lifted(lift: AboveGrouping | AboveWindows, *texts: str) -> list[str]:

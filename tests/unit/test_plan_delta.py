@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytrickle.catalog.definition import ChangeRange
-from pytrickle.plan.algebra.delta import arranged, at, differentiate, unfold
+from pytrickle.plan.algebra.construct import Construct, Distinct, Group
+from pytrickle.plan.algebra.delta import arrange, at, differentiate, unfold
 from pytrickle.plan.algebra.relation import (
     Derived,
     Equality,
@@ -66,10 +67,10 @@ def _project(draw: st.DrawFn, number: int) -> Project:
 
 def _derived(draw: st.DrawFn, alias: str) -> Derived:
     """Draw an operation over one or two joins, which may contain operations themselves; its columns are COLUMNS."""
-    return Derived(alias, _operation(draw, alias, draw(st.sampled_from(sorted(OPERATIONS)))))
+    return Derived(alias, _operation(draw, alias, draw(st.sampled_from(list(OPERATIONS)))))
 
 
-def _operation(draw: st.DrawFn, alias: str, name: str) -> Operation:
+def _operation(draw: st.DrawFn, alias: str, construct: Construct) -> Operation:
     blocks = []
     for side in range(draw(st.integers(1, 2))):
         inputs = tuple(_below(draw, f"{alias}{side}{i}") for i in range(draw(st.integers(1, 2))))
@@ -77,8 +78,8 @@ def _operation(draw: st.DrawFn, alias: str, name: str) -> Operation:
         join = Join(inputs, _predicates(draw, aliases), draw(st.sampled_from([False, False, True])))
         columns = (("k", _column(draw, aliases)), ("v", _column(draw, aliases)), ("side", Expr(str(side), frozenset())))
         blocks.append(Project(join, columns))
-    keys = OPERATIONS[name][0]
-    return Operation(name, UnionAll(tuple(blocks)), (*COLUMNS, "side"), keys, "", "", COLUMNS)
+    keys = OPERATIONS[construct][0]
+    return Operation(construct, UnionAll(tuple(blocks)), (*COLUMNS, "side"), keys)
 
 
 def _below(draw: st.DrawFn, alias: str) -> Leaf:
@@ -126,19 +127,19 @@ def test_the_terms_of_a_delta_add_up_to_new_minus_old(node: Relation, database: 
 @given(relations(), databases)
 def test_terms_in_the_order_of_changes_add_up_too(node: Relation, database: dict[int, State]) -> None:
     windows = {relid: ChangeRange(relid, None, None, delta_rows=3 - relid) for relid in SOURCES}
-    terms = differentiate(arranged(node, windows), moved_sources(database, Version.DELTA))
+    terms = differentiate(arrange(node, windows), moved_sources(database, Version.DELTA))
     expected = add(evaluate(at(node, Version.NEW), database), minus(evaluate(at(node, Version.OLD), database)))
     assert add(*(evaluate(term, database) for term in terms)) == expected
 
 
 def test_what_changed_most_is_never_taken_back() -> None:
     few, many = Scan("t1", 1, COLUMNS), Scan("t2", 2, COLUMNS)
-    operation = Operation("distinct", Project(Join((few,)), ()), (), ("k",), "", "", ("k",))
+    operation = Operation(Distinct(), Project(Join((few,)), ()), (), ("k",))
     join = Join((many, Derived("t3", operation), few))
     windows = {1: ChangeRange(1, None, None, delta_rows=2), 2: ChangeRange(2, None, None, delta_rows=3)}
     parts = [
         part
-        for term in differentiate(arranged(join, windows), frozenset({1, 2}))
+        for term in differentiate(arrange(join, windows), frozenset({1, 2}))
         for part in unfold(term, frozenset({1, 2}), frozenset())
     ]
     taken_back = {leaf.relid for part in parts for leaf in leaves(part) if getattr(leaf, "version", "") == "past"}
@@ -211,7 +212,7 @@ def _antijoin(left: Leaf, right: Leaf, column: str) -> tuple[Project, Project]:
     """L - L * distinct(keys of R): the rows of L that have no partner."""
     key = Expr(f'"{right.alias}"."{column}"', frozenset({right.alias}))
     pairs = Project(Join((right,)), (("k", key), ("v", key), ("side", Expr("0", frozenset()))))
-    keys = Derived("keys", Operation("distinct", pairs, (*COLUMNS, "side"), COLUMNS, "", "", COLUMNS))
+    keys = Derived("keys", Operation(Distinct(), pairs, (*COLUMNS, "side"), COLUMNS))
     tie = Predicate(Expr("=", frozenset({left.alias, "keys"})), Equality((left.alias, "k"), ("keys", "k")))
     columns = tuple((name, Expr(f'"{left.alias}"."{name}"', frozenset({left.alias}))) for name in COLUMNS)
     return Project(Join((left,)), columns), Project(Join((left, keys), (tie,), negated=True), columns)
@@ -227,7 +228,7 @@ def test_an_antijoin_is_everything_minus_what_has_a_partner(
     if nested:
         # The antijoin's own rows, grouped, are one side of a further one.
         sided = tuple(replace(block, columns=(*block.columns, ("side", Expr("0", frozenset())))) for block in blocks)
-        inner = Operation("count", UnionAll(sided), (*COLUMNS, "side"), ("k",), "", "", COLUMNS)
+        inner = Operation(Group(("count(*)",)), UnionAll(sided), (*COLUMNS, "side"), ("k",))
         blocks = _antijoin(Scan("o", 3, COLUMNS), Derived("n", inner), "v")
     node = UnionAll(blocks)
 

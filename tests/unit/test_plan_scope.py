@@ -5,7 +5,7 @@ from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.query.block import own_column
-from pytrickle.plan.query.scope import HOISTED, MERGED, SUBLINK, first_named, renamed, resolve, tables_of
+from pytrickle.plan.query.scope import HOISTED, MERGED, SUBQUERY, first_named, renamed, resolve, tables_of
 from pytrickle.plan.sql.dialect import parse_query, render
 
 
@@ -72,7 +72,7 @@ def test_merged_columns_are_named_without_an_alias() -> None:
 
 
 def test_sublinks_that_were_taken_out_stay() -> None:
-    marker = exp.column("s0", table=SUBLINK)
+    marker = exp.column("s0", table=SUBQUERY)
     assert resolve(marker, {}) == marker
 
 

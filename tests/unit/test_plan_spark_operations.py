@@ -5,10 +5,26 @@ from dataclasses import replace
 import pytest
 
 from pytrickle.catalog.definition import ChangeRange
+from pytrickle.plan.algebra.construct import Construct, Distinct, Exists, Single
 from pytrickle.plan.algebra.delta import differentiate
-from pytrickle.plan.algebra.relation import Derived, Expr, Function, Join, Operation, Project, Relation, Scan, UnionAll
+from pytrickle.plan.algebra.relation import (
+    Derived,
+    Expr,
+    Function,
+    Join,
+    Operation,
+    Project,
+    Relation,
+    Scan,
+    Shown,
+    UnionAll,
+)
+from pytrickle.plan.query.block import to_expr
 from pytrickle.plan.spark.terms import SparkTerm, spark_terms
+from pytrickle.plan.sql.dialect import parse_query
 from tests.unit.chain import CHAIN, definition, equal
+
+EXISTS = Exists()
 
 
 def reading(table: str, columns: str = "kjx") -> Scan:
@@ -16,19 +32,18 @@ def reading(table: str, columns: str = "kjx") -> Scan:
 
 
 def column(alias: str, name: str) -> Expr:
-    return Expr(f'"{alias}"."{name}"', frozenset({alias}))
+    return Expr(f'"{alias}"."{name}"', frozenset({alias}), shown=Shown((alias, name)))
 
 
-def distinct(relation: Relation, name: str = "exists", alias: str = "keys") -> Derived:
+def distinct(relation: Relation, construct: Construct = EXISTS, alias: str = "keys") -> Derived:
     """The distinct rows of a relation with one column, k0."""
-    operation = Operation(name, relation, ("k0",), ("k0",), "SELECT DISTINCT d.k0 FROM", "AS d", ("k0",))
-    return Derived(alias, operation)
+    return Derived(alias, Operation(construct, relation, ("k0",), ("k0",)))
 
 
 def keys_of(table: str, expression: str | None = None) -> Derived:
     """The distinct keys of a table, or the distinct values of an expression over it."""
     scan = reading(table)
-    key = column(scan.alias, "k") if expression is None else Expr(expression, frozenset({scan.alias}))
+    key = column(scan.alias, "k") if expression is None else to_expr(parse_query(f"SELECT {expression}").selects[0])
     return distinct(Project(Join((scan,)), (("k0", key),)))
 
 
@@ -133,7 +148,7 @@ def test_a_computed_key_is_known_by_its_type_unless_a_collation_decides(type_nam
 
 def test_a_key_is_followed_through_operations_and_unions() -> None:
     below = keys_of("b")
-    again = distinct(Project(Join((below,)), (("k0", column("keys", "k0")),)), "distinct", "outer")
+    again = distinct(Project(Join((below,)), (("k0", column("keys", "k0")),)), Distinct(), "outer")
     assert translated(joined_with(again), {1, 2})
     arms = tuple(Project(Join((reading(t),)), (("k0", column(f"t_{t}", "k")),)) for t in "bc")
     assert translated(joined_with(distinct(UnionAll(arms))), {1, 3})
@@ -142,7 +157,7 @@ def test_a_key_is_followed_through_operations_and_unions() -> None:
 
 
 def test_what_cannot_be_read_alone_stays_in_postgres() -> None:
-    scalar = distinct(Project(Join((reading("b"),)), (("k0", column("t_b", "k")),)), "scalar")
+    scalar = distinct(Project(Join((reading("b"),)), (("k0", column("t_b", "k")),)), Single())
     assert not translated(joined_with(scalar), {1, 2})
     series = Function("f", 'generate_series(1, "a"."j")', frozenset({("a", "j")}), ("k0",))
     assert not translated(joined_with(series), {1})

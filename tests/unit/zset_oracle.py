@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
+from pytrickle.plan.algebra.construct import Construct, Distinct, Exists, Group, SetOperation
 from pytrickle.plan.algebra.delta import at, differentiate
 from pytrickle.plan.algebra.relation import (
     Derived,
@@ -117,7 +118,7 @@ def _apply(operation: Operation, rows: Bag) -> Bag:
     groups: dict[tuple[Any, ...], Bag] = {} if operation.keys else {(): Counter()}
     for row, weight in rows.items():
         groups.setdefault(_key(operation, row), Counter())[row] += weight
-    function = OPERATIONS[operation.name][1]
+    function = OPERATIONS[operation.construct][1]
     return add(*(function(key, group) for key, group in groups.items()))
 
 
@@ -132,21 +133,29 @@ def _sides(group: Bag) -> tuple[int, int]:
     return counts[0], counts[1]
 
 
+def _is_left_alone(group: Bag) -> bool:
+    left, right = _sides(group)
+    return left > 0 >= right
+
+
 def _times_of(row: tuple[Any, ...], n: int) -> Bag:
     return Counter({row: n} if n > 0 else {})
 
 
 # What each operation is keyed by, and its rows for one partition.
-OPERATIONS: dict[str, tuple[tuple[str, ...], Callable[[tuple[Any, ...], Bag], Bag]]] = {
-    "distinct": (COLUMNS, lambda key, group: _times_of(key, int(sum(group.values()) > 0))),
-    "count": (("k",), lambda key, group: _times_of((*key, _totals(group)[0]), int(bool(net(group))))),
-    "sum": (("k",), lambda key, group: _times_of((*key, _totals(group)[1]), int(bool(net(group))))),
-    "total": ((), lambda _, group: _times_of(_totals(group), 1)),
-    "exists": ((), lambda _, group: _times_of((1, 1), int(sum(group.values()) > 0))),
-    "intersect": (COLUMNS, lambda key, group: _times_of(key, int(min(_sides(group)) > 0))),
-    "intersect all": (COLUMNS, lambda key, group: _times_of(key, min(_sides(group)))),
-    "except": (COLUMNS, lambda key, group: _times_of(key, int(_sides(group)[0] > 0 >= _sides(group)[1]))),
-    "except all": (COLUMNS, lambda key, group: _times_of(key, _sides(group)[0] - _sides(group)[1])),
+OPERATIONS: dict[Construct, tuple[tuple[str, ...], Callable[[tuple[Any, ...], Bag], Bag]]] = {
+    Distinct(): (COLUMNS, lambda key, group: _times_of(key, int(sum(group.values()) > 0))),
+    Group(("count(*)",)): (("k",), lambda key, group: _times_of((*key, _totals(group)[0]), int(bool(net(group))))),
+    Group(("sum(d.v)",)): (("k",), lambda key, group: _times_of((*key, _totals(group)[1]), int(bool(net(group))))),
+    Group(("count(*)", "sum(d.v)")): ((), lambda _, group: _times_of(_totals(group), 1)),
+    Exists(): ((), lambda _, group: _times_of((1, 1), int(sum(group.values()) > 0))),
+    SetOperation("intersect", True): (COLUMNS, lambda key, group: _times_of(key, int(min(_sides(group)) > 0))),
+    SetOperation("intersect", False): (COLUMNS, lambda key, group: _times_of(key, min(_sides(group)))),
+    SetOperation("except", True): (
+        COLUMNS,
+        lambda key, group: _times_of(key, int(_sides(group)[0] > 0 >= _sides(group)[1])),
+    ),
+    SetOperation("except", False): (COLUMNS, lambda key, group: _times_of(key, _sides(group)[0] - _sides(group)[1])),
 }
 
 

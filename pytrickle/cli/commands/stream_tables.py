@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
+from pytrickle.catalog.options import Options
 from pytrickle.cli import options
 from pytrickle.cli.command import UNHEALTHY, Invocation, command
 from pytrickle.cli.console import progress
@@ -23,71 +24,50 @@ app = typer.Typer()
 Name = Annotated[str, typer.Argument(help="Name of the stream table; with its schema if outside the search path.")]
 
 
-@command(app, "create", example="pytrickle create totals 'SELECT region, sum(amount) FROM orders GROUP BY region'")
+@command(
+    app,
+    "create",
+    example="pytrickle create totals 'SELECT region, sum(amount) FROM orders GROUP BY region'",
+    takes=options.parameters(at_creation=True),
+)
 def create(
     invocation: Invocation,
     name: Annotated[str, typer.Argument(help="Name of the new stream table.")],
     query: Annotated[str | None, typer.Argument(help="The defining query.")] = None,
     file: Annotated[Path | None, typer.Option("--file", "-f", help="Read the query from a file; - is stdin.")] = None,
-    schedule: options.Schedule = None,
-    schedule_timezone: options.Timezone = None,
-    tier: options.TierName = None,
-    refresh_mode: options.Mode = None,
-    watermark_gating: options.GatingMode = None,
-    require_watermark: options.Require = None,
-    watermark_tolerance: options.Tolerance = None,
-    batch_tolerance: options.BatchTolerance = None,
-    gate_deadline: options.Deadline = None,
-    diamond_consistency: options.Consistency = None,
-    diamond_schedule_policy: options.Policy = None,
-    fuse_ceiling: options.Ceiling = None,
-    allow_circular: options.Circular = None,
-    max_fixpoint_iterations: options.Rounds = None,
-    watermark_retention: options.Retention = None,
-    statement_timeout: options.Timeout = None,
-    output_mode: options.Output = None,
-    window_end: options.WindowEnd = None,
+    **settings: Unpack[Options],
 ) -> None:
     """Create a stream table from its query. The next tick fills it."""
-    settings = options.given(locals())
+    chosen = options.given(settings)
     text = _query(query, file)
     with invocation.client() as client:
-        client.create_stream_table(name, text, **settings)
+        client.create_stream_table(name, text, **chosen)
     invocation.show({"stream_table": name}, lambda _: f"Created stream table {name}; the next tick fills it.")
 
 
-@command(app, "alter", example="pytrickle alter totals --watermark-gating hold_back")
+@command(
+    app,
+    "alter",
+    example="pytrickle alter totals --watermark-gating hold_back",
+    takes=options.parameters(at_creation=False),
+)
 def alter(
     invocation: Invocation,
     name: Name,
     query: Annotated[str | None, typer.Argument(help="Another defining query, with the same columns.")] = None,
     file: Annotated[Path | None, typer.Option("--file", "-f", help="Read the query from a file; - is stdin.")] = None,
-    schedule: options.Schedule = None,
-    schedule_timezone: options.Timezone = None,
-    tier: options.TierName = None,
-    refresh_mode: options.Mode = None,
-    watermark_gating: options.GatingMode = None,
-    require_watermark: options.Require = None,
-    watermark_tolerance: options.Tolerance = None,
-    batch_tolerance: options.BatchTolerance = None,
-    gate_deadline: options.Deadline = None,
-    diamond_consistency: options.Consistency = None,
-    diamond_schedule_policy: options.Policy = None,
-    fuse_ceiling: options.Ceiling = None,
-    allow_circular: options.Circular = None,
-    max_fixpoint_iterations: options.Rounds = None,
-    watermark_retention: options.Retention = None,
-    statement_timeout: options.Timeout = None,
+    *,
     reset: options.Reset = None,
+    **settings: Unpack[Options],
 ) -> None:
     """Change a stream table's query or settings. The change takes effect at the next tick."""
-    settings = options.given(locals())
+    chosen = options.given(settings)
     text = _query(query, file) if query is not None or file is not None else None
-    if not settings and not reset and text is None:
+    if not chosen and not reset and text is None:
         raise typer.BadParameter("Nothing to change; give a query or at least one option.")
     with invocation.client() as client:
-        client.alter_stream_table(name, query=text, reset=reset or [], **settings)
-    invocation.show({"stream_table": name, **settings}, lambda _: f"Altered stream table {name}.")
+        client.alter_stream_table(name, query=text, reset=reset or [], **chosen)
+    invocation.show({"stream_table": name, **chosen}, lambda _: f"Altered stream table {name}.")
 
 
 @command(app, "drop", example="pytrickle drop totals")

@@ -25,21 +25,21 @@ def at(node: Relation, version: Version) -> Relation:
             return replace(node, input=at(child, version))
 
 
-def arranged(node: Relation, windows: Mapping[int, ChangeRange]) -> Relation:
+def arrange(node: Relation, windows: Mapping[int, ChangeRange]) -> Relation:
     """Order the leaves of joins by their changes, fewest first, and operations before all, as differentiate goes.
 
     A term of the delta takes the changes of every leaf before its own back, so many changes are best never taken back.
 
     >>> join = Join((Scan("l", 1, ()), Scan("r", 2, ())))
     >>> ranges = {1: ChangeRange(1, None, None, 9), 2: ChangeRange(2, None, None, 3)}
-    >>> [leaf.alias for leaf in arranged(join, ranges).inputs]
+    >>> [leaf.alias for leaf in arrange(join, ranges).inputs]
     ['r', 'l']
     """
     match node:
         case UnionAll(inputs=inputs):
-            return UnionAll(tuple(arranged(child, windows) for child in inputs))
+            return UnionAll(tuple(arrange(child, windows) for child in inputs))
         case Project(input=child):
-            return replace(node, input=arranged(child, windows))
+            return replace(node, input=arrange(child, windows))
         case Join(inputs=inputs):
             return replace(node, inputs=tuple(sorted(inputs, key=lambda each: _changes(each, windows))))
         case _:
@@ -111,7 +111,7 @@ def unfold(node: Relation, past: frozenset[int], future: frozenset[int]) -> tupl
             )
 
 
-def unfolded(nodes: tuple[Relation, ...], windows: Mapping[int, ChangeRange]) -> tuple[Relation, ...]:
+def unfold_all(nodes: tuple[Relation, ...], windows: Mapping[int, ChangeRange]) -> tuple[Relation, ...]:
     """Unfold relations over what the old and the new frontier leave out, each unless that makes too many parts."""
     past = frozenset(relid for relid, window in windows.items() if window.past_rows)
     future = frozenset(relid for relid, window in windows.items() if window.future_rows)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pytrickle.plan.algebra.construct import Construct
+
 
 class Version(StrEnum):
     """Which state of a source a scan reads.
@@ -22,12 +24,36 @@ class Version(StrEnum):
 BUFFERED = frozenset({Version.DELTA, Version.PAST, Version.FUTURE})
 
 
+Column = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A column that an expression shows unchanged: `bare`, or in parentheses; or cast to text."""
+
+    column: Column
+    bare: bool = True
+    as_text: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Expr:
-    """A PostgreSQL expression over qualified columns and the scan aliases that it reads."""
+    """A PostgreSQL expression over qualified columns and the aliases of the leaves that it reads.
+
+    `columns` are the (alias, column) pairs that it reads. `shown` is set if it shows nothing but one of them;
+    `holds_query` says that there is a subquery in it.
+    """
 
     sql: str
     tables: frozenset[str]
+    columns: frozenset[Column] = frozenset()
+    shown: Shown | None = None
+    holds_query: bool = False
+
+    @property
+    def column(self) -> Column | None:
+        """The column that it is, without parentheses or a cast."""
+        return self.shown.column if self.shown and self.shown.bare and not self.shown.as_text else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +64,22 @@ class Equality:
     `null_safe` that NULL equals NULL, as in IS NOT DISTINCT FROM.
     """
 
-    left: tuple[str, str]
-    right: tuple[str, str]
+    left: Column
+    right: Column
     as_text: bool = False
     null_safe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """One conjunct of ON or WHERE; `equality` is set when it equates plain columns of two scans."""
+    """One conjunct of ON or WHERE; `equality` is set when it equates plain columns of two scans.
+
+    `fixed` is the column that it equates with an expression, where the text has that column in parentheses.
+    """
 
     expr: Expr
     equality: Equality | None = None
+    fixed: Column | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,37 +97,48 @@ class Scan:
 class Operation:
     """A construct computed from whole partitions of its input: rows that agree in `keys`, apart from all others.
 
-    `head` and `tail` enclose a relation with the input's `arguments` in PostgreSQL text, which yields `columns`; one
-    of these that is named like an argument shows it unchanged.
-    `exact` says that equal values of every argument are the same text; `ordered` that the result may depend on the
-    order of the rows, which are then sorted by `keys`, the expressions `ordering` and their whole content. Through the
-    columns `entries` a condition on the result reaches the input; `settled` says that equal result columns are the
-    same text, `tied` that its own order breaks ties, which the user's text leaves open. `types` are those of the
-    columns, where they were asked for. A `linear` one is its input, with its weights: it has no keys and no result;
-    if it is `netted`, it shows no row that others of the input take away. `kept` columns hold one of several equal
-    values, and may look like any of them; on `moved` ones PostgreSQL moves conditions below an operation that shows its
-    rows as they are. Both come with their types.
+    `exact` says that equal values of every argument are the same text, `columns_canonical` that those of every column
+    of the result are; `nullable` that a key may be NULL. `types` are those of the columns, where they were asked for.
+    `representatives` are columns that hold one of several equal values, and may look like any of them; on the columns
+    `pushed_down` PostgreSQL moves conditions below an operation that shows its rows as they are. Both come with their
+    types.
     """
 
-    name: str
+    construct: Construct
     input: "Relation"
     arguments: tuple[str, ...]
     keys: tuple[str, ...]
-    head: str
-    tail: str
-    columns: tuple[str, ...]
     exact: bool = True
-    ordered: bool = False
-    ordering: tuple[str, ...] = ()
     nullable: bool = True
-    entries: tuple[str, ...] = ()
-    settled: bool = False
-    tied: bool = False
+    columns_canonical: bool = False
     types: tuple[str, ...] = ()
-    linear: bool = False
-    netted: bool = False
-    kept: frozenset[tuple[str, str]] = frozenset()
-    moved: frozenset[tuple[str, str]] = frozenset()
+    representatives: frozenset[tuple[str, str]] = frozenset()
+    pushed_down: frozenset[tuple[str, str]] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """What its construct is called."""
+        return self.construct.name
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the result."""
+        return self.construct.columns(self.arguments, self.keys)
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The columns through which a condition on the result reaches the input."""
+        return self.construct.entries(self.arguments, self.keys)
+
+    @property
+    def linear(self) -> bool:
+        """Whether it is its input, with its weights."""
+        return self.construct.linear
+
+    @property
+    def depends_on_order(self) -> bool:
+        """Whether its rows are sorted before it is computed: by the keys, the construct's order and their text."""
+        return self.construct.depends_on_order(self.exact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +203,17 @@ Relation = Leaf | Join | Project | UnionAll
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An aggregate call `function(argument)`; `argument` names an input column, None means count(*)."""
+    """An aggregate call `function(argument)`; `argument` names an input column, None means count(*).
+
+    One that must be recomputed as it is `written` over the rows `d` takes them in the order of their places in the
+    table, as it says when it is `placed`.
+    """
 
     name: str
     function: str
     argument: str | None
+    written: str | None = None
+    placed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +250,9 @@ class Top:
 class Query:
     """A differentiable defining query: rows, the aggregate over them if there is one, and what LIMIT shows of that.
 
-    `text` is the query for all of the rows as the user wrote it, where that gives them as they are. `kept` output
-    columns hold one of several equal values.
+    `text` is the query for all of the rows as the user wrote it, where that gives them as they are. The output columns
+    `representatives` hold one of several equal values. `placed` are the rows together with their places in the one
+    table that they come from, where an aggregate takes them in that order, which only the current state has.
     """
 
     rows: Relation
@@ -212,7 +260,8 @@ class Query:
     aggregate: Aggregate | None
     top: Top | None = None
     text: str | None = None
-    kept: frozenset[str] = frozenset()
+    representatives: frozenset[str] = frozenset()
+    placed: Relation | None = None
 
 
 def leaves(node: Relation) -> tuple[Leaf, ...]:

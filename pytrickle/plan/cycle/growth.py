@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pytrickle.catalog.definition import ChangeRange, Source
-from pytrickle.plan.algebra.delta import arranged, at, differentiate, unfolded
+from pytrickle.plan.algebra.delta import arrange, at, differentiate, unfold_all
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.placement import SETTINGS, WITHIN, Place, join_place
 from pytrickle.plan.planning import delta_compiler, rows_of, terms_read
 from pytrickle.plan.postgres.compile import Compiler
-from pytrickle.plan.postgres.consolidate import WEIGHT, netted
+from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate
 from pytrickle.plan.sql.types import all_exact
 
 
@@ -40,15 +40,15 @@ def growth(shape: Analysis, windows: dict[int, ChangeRange], whole: bool) -> Gro
     if query is None:
         raise TypeError("a query without algebra is not known to be monotone")
     changed = frozenset(relid for relid, window in windows.items() if window.delta_rows)
-    terms = (at(query.rows, Version.NEW),) if whole else differentiate(arranged(query.rows, windows), changed)
-    parts = unfolded(terms, windows)
+    terms = (at(query.rows, Version.NEW),) if whole else differentiate(arrange(query.rows, windows), changed)
+    parts = unfold_all(terms, windows)
     compiler = Compiler(shape.definition, windows) if whole else delta_compiler(query, shape.definition, windows)
     rows = rows_of(compiler, parts, shape)
     if shape.grouped is None:
         exact = all_exact(tuple(type_name for _, type_name in shape.definition.columns), shape.definition)
-        gained = netted(rows, query.row_columns, exact)
+        gained = consolidate(rows, query.row_columns, exact)
     else:
-        groups = netted(rows, shape.grouped.keys)
+        groups = consolidate(rows, shape.grouped.keys)
         gained = f"SELECT f.*, CAST(1 AS bigint) AS {WEIGHT} FROM ({shape.grouped.final(f'({groups}) AS s')}) AS f"
     delta_rows = sum(window.delta_rows for window in windows.values())
     place = Place.POSTGRES if whole else join_place(terms_read(compiler, parts), delta_rows, WITHIN)[0]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 
+from pytrickle.plan.algebra.construct import Construct, Distinct, Domain, Exists, Group, SetOperation, Single, Window
 from pytrickle.plan.algebra.relation import (
     Derived,
     Join,
@@ -18,9 +19,7 @@ from pytrickle.plan.algebra.relation import (
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.sql.types import is_exact
 
-WITHOUT_DUPLICATES = frozenset({"distinct", "union", "intersect", "exists", "asked"})
-MONOTONE = WITHOUT_DUPLICATES | {"intersect all"}
-ARTICLES = {"aggregate": "an aggregate", "window": "a window function", "scalar": "a scalar subquery"}
+ARTICLES = {Group.label: "an aggregate", Window.label: "a window function", Single.label: "a scalar subquery"}
 
 WANTING = (
     "rows kept for want of a match (NOT EXISTS, NOT IN, an outer join, or EXISTS or IN that is no condition of its own,"
@@ -63,7 +62,7 @@ def _above(shape: Analysis, query: Query) -> str | None:
     if aggregate is None:
         return None
     if aggregate.calls or not aggregate.grouped:
-        return ARTICLES["aggregate"]
+        return ARTICLES[Group.label]
     if set(aggregate.keys) - {key for key, _ in aggregate.shown_keys}:
         return "a group key that is not shown"
     types = dict(shape.grouped.types) if shape.grouped else {}
@@ -106,10 +105,26 @@ def _excluded(node: Join) -> frozenset[int]:
 def _operation(operation: Operation) -> str | None:
     if operation.linear:
         return None
-    groups_alone = operation.name == "aggregate" and operation.columns == operation.keys != ()
-    if operation.name not in MONOTONE and not groups_alone:
+    groups_alone = isinstance(operation.construct, Group) and operation.columns == operation.keys != ()
+    if not (_is_monotone(operation.construct) or groups_alone):
         return ARTICLES.get(operation.name, operation.name.upper())
     return None if operation.exact else "duplicates removed by a column whose equal values may differ"
+
+
+def _is_monotone(construct: Construct) -> bool:
+    match construct:
+        case Distinct() | Domain() | Exists() | SetOperation(operator="union" | "intersect"):
+            return True
+        case _:
+            return False
+
+
+def _removes_duplicates(construct: Construct) -> bool:
+    match construct:
+        case SetOperation(distinct=False):
+            return False
+        case _:
+            return _is_monotone(construct) or isinstance(construct, Group)
 
 
 def _with_duplicates(query: Query) -> frozenset[int]:
@@ -123,6 +138,6 @@ def _each_for_itself(node: Relation) -> frozenset[int]:
         match leaf:
             case Scan(relid=relid):
                 found |= {relid}
-            case Derived(operation=operation) if operation.name not in WITHOUT_DUPLICATES | {"aggregate"}:
+            case Derived(operation=operation) if not _removes_duplicates(operation.construct):
                 found |= _each_for_itself(operation.input)
     return found

@@ -90,6 +90,8 @@ def state_columns(calls: tuple[Call, ...], types: dict[str, str]) -> tuple[State
 
 def result(call: Call, types: dict[str, str]) -> str:
     """Write a call's result over the state columns, as PostgreSQL's own aggregate would give it."""
+    if call.written:
+        return f"{call.name}_v"
     if call.argument is None:
         return "pgt_rows"
     argument, type_name = call.argument, types[call.argument]
@@ -101,6 +103,8 @@ def result(call: Call, types: dict[str, str]) -> str:
 
 
 def _columns_of(call: Call, types: dict[str, str]) -> list[StateColumn]:
+    if call.written:
+        return [StateColumn(f"{call.name}_v", Merge.RECOMPUTE, call.written, call.placed)]
     if call.argument is None:
         return []
     argument, type_name = call.argument, types[call.argument]

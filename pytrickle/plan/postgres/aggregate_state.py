@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pytrickle.plan.algebra.relation import Aggregate
 from pytrickle.plan.postgres.aggregate import Merge, StateColumn, result, state_columns
-from pytrickle.plan.postgres.consolidate import WEIGHT, netted
+from pytrickle.plan.postgres.consolidate import PLACE, TABLE, WEIGHT, consolidate, row_text
 from pytrickle.plan.sql.dialect import quote
 from pytrickle.plan.sql.types import has_one_text
 
@@ -51,10 +51,10 @@ class Grouped:
     def increments(self, rows: str) -> str:
         """Compile the increments of every touched group from weighted rows.
 
-        Rows that cancel out are netted first where a minimum or maximum would otherwise see them. Sums over numeric
-        without a declared scale are taken per scale first, because the scale of a sum is that of its widest addend.
+        Rows are consolidated first where a minimum or maximum would otherwise see those that cancel out. Sums over
+        numeric without a declared scale are taken per scale first: the scale of a sum is that of its widest addend.
         """
-        source = self.netted(rows) if self.extrema else rows
+        source = self.consolidate(rows) if self.extrema else rows
         direct = [column for column in self.merged if column.merge is not Merge.SCALES]
         scales = [column.name.removesuffix("s") for column in self.merged if column.merge is Merge.SCALES]
         items = [f"{column.increment} AS {column.name}" for column in direct]
@@ -64,14 +64,26 @@ class Grouped:
         inner = self._select([*by_scale, *items], source, tuple(scales))
         return self._select([f"{column.combined()} AS {column.name}" for column in self.merged], inner)
 
-    def recomputed(self, rows: str) -> str:
-        """Compile the values of all groups that weighted rows show; a weight counts as so many rows."""
-        repeated = f"SELECT d.* FROM (\n{self.netted(rows)}\n) AS d, generate_series(1, {WEIGHT}) AS e (pgt_n)"
-        return self._select([f"{column.value} AS {column.name}" for column in self.values], repeated)
+    def recomputed(self, rows: str, placed: bool = False) -> str:
+        """Compile the values of all groups that weighted rows show; a weight counts as so many rows.
+
+        Rows that are `placed` are those of a table, each once; others have their content for a place where one is
+        asked for.
+        """
+        if not placed:
+            places = f", 0 AS {TABLE}, {row_text(self.arguments)} AS {PLACE}" if self.takes_places else ""
+            series = f"generate_series(1, {WEIGHT}) AS e (pgt_n)"
+            rows = f"SELECT d.*{places} FROM (\n{self.consolidate(rows)}\n) AS d, {series}"
+        return self._select([f"{column.value} AS {column.name}" for column in self.values], rows)
+
+    @property
+    def takes_places(self) -> bool:
+        """Whether a call takes rows in the order of their places."""
+        return any(call.placed for call in self.aggregate.calls)
 
     def layout(self, rows: str) -> str:
         """Compile a query with the columns of the state table, in order, for CREATE TABLE AS."""
-        return self._select([f"{column.value or column.increment} AS {column.name}" for column in self.state], rows)
+        return self._select([f"{column.increment} AS {column.name}" for column in self.state], rows)
 
     def final(self, state: str) -> str:
         """Compile the stream table's rows from a relation with the state's columns."""
@@ -86,11 +98,11 @@ class Grouped:
         """Compile the condition that two aliases stand for the same group; NULL keys are equal."""
         return same_row(left, right, self.keys, self.hashed)
 
-    def netted(self, rows: str) -> str:
-        """Net weighted rows; arguments such as 1.0 and 1.00 do not cancel out, because sums and extrema show them."""
+    def consolidate(self, rows: str) -> str:
+        """Consolidate rows; arguments such as 1.0 and 1.00 do not cancel out, because sums and extrema show them."""
         types = dict(self.types)
         exact = all(has_one_text(types[argument]) for argument in self.arguments)
-        return netted(rows, self.keys + self.arguments, exact)
+        return consolidate(rows, self.keys + self.arguments, exact)
 
     def _select(self, items: list[str], rows: str, further_keys: tuple[str, ...] = ()) -> str:
         keys = ", ".join([*self.keys, *further_keys])

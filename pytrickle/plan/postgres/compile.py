@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pytrickle.catalog.definition import ChangeRange, Definition
-from pytrickle.plan.algebra.delta import arranged, at, blocks_of, differentiate, unfolded
+from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate, unfold_all
 from pytrickle.plan.algebra.relation import (
     BUFFERED,
     Derived,
@@ -21,10 +21,11 @@ from pytrickle.plan.algebra.relation import (
     Version,
 )
 from pytrickle.plan.postgres.buffer import changes_name, changes_query
-from pytrickle.plan.postgres.consolidate import WEIGHT, bag, netted, result, settled
+from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate, consolidate_at_once, expand
 from pytrickle.plan.postgres.eager_sum import Compared
 from pytrickle.plan.postgres.from_item import function_item, table_name
 from pytrickle.plan.postgres.join_order import Reach, conditions, fenced, ordered_leaves
+from pytrickle.plan.postgres.operation import result
 from pytrickle.plan.postgres.semijoin import Semijoin
 from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
 from pytrickle.plan.postgres.weight import is_plain, weight
@@ -80,7 +81,7 @@ class Compiler:
 
     def parts(self, node: Relation) -> tuple[Relation, ...]:
         """Multiply out what corrects the current state; give up where that makes too many parts."""
-        return unfolded((node,), self.windows)
+        return unfold_all((node,), self.windows)
 
     def _select(self, block: Project, bound: frozenset[str], touched: Touched | None) -> str:
         join = block.input
@@ -132,8 +133,8 @@ class Compiler:
     def _derived(self, leaf: Derived, reach: Reach) -> str:
         """Compute an operation for what is asked of it, or once for all where nothing restricts it."""
         operation, version, alias = leaf.operation, leaf.version, quote(leaf.alias)
-        if operation.netted:
-            return self._netted(leaf, reach)
+        if operation.construct.consolidated:
+            return self._consolidated(leaf, reach)
         if version is Version.NEW and not operation.keys and not operation.linear:
             return f"{self._whole(leaf)} AS {alias}"
         if bound := reach.is_bound(leaf):
@@ -144,13 +145,13 @@ class Compiler:
             return f"{self._everything(leaf)} AS {alias}"
         return fenced(self.state(operation, version, frozenset()), leaf, [])
 
-    def _netted(self, leaf: Derived, reach: Reach) -> str:
-        """Net a sum of rows once for all, or for each row that asks by equality; no other condition may go below."""
+    def _consolidated(self, leaf: Derived, reach: Reach) -> str:
+        """Consolidate rows once for all, or for each row that asks by equality; no other condition may go below."""
         operation, version, alias = leaf.operation, leaf.version, quote(leaf.alias)
         if conditions := reach.equated(leaf):
             rows, _ = self._input(operation, version, reach.entered(leaf))
             asked = f"SELECT * FROM {fenced(rows, leaf, conditions)}"
-            return f"LATERAL ({settled(operation, asked)}) AS {alias}"
+            return f"LATERAL ({consolidate_at_once(operation, asked)}) AS {alias}"
         if version is Version.NEW:
             return f"{self._everything(leaf)} AS {alias}"
         return fenced(self.state(operation, version, frozenset()), leaf, [])
@@ -173,8 +174,8 @@ class Compiler:
         """Compute an operation at the current state or at the new frontier, for few values of the bound columns."""
         rows, plain = self._input(operation, version, bound)
         if operation.linear:
-            return settled(operation, rows) if operation.netted else rows
-        return result(operation, bag(rows, operation.arguments, operation.exact, plain))
+            return consolidate_at_once(operation, rows) if operation.construct.consolidated else rows
+        return result(operation, expand(rows, operation.arguments, operation.exact, plain))
 
     def _input(self, operation: Operation, version: Version, bound: frozenset[str]) -> tuple[str, bool]:
         parts, plain = self._parts(operation, version)
@@ -194,23 +195,23 @@ class Compiler:
         name = self.deltas[operation] = f"pgt_delta_{alias}"
         arguments, exact = operation.arguments, operation.exact
         if operation.linear:
-            self.entries[name] = netted(self._input_delta(operation), arguments, exact)
+            self.entries[name] = consolidate(self._input_delta(operation), arguments, exact)
             return name
         changed, now = f"pgt_changed_{alias}", f"pgt_now_{alias}"
-        self.entries[changed] = netted(self._input_delta(operation), arguments, exact)
+        self.entries[changed] = consolidate(self._input_delta(operation), arguments, exact)
         if operation.keys:
             touched = Touched(f"pgt_keys_{alias}", operation.keys)
             self.entries[touched.name] = f"SELECT DISTINCT {', '.join(operation.keys)} FROM {changed}"
             self.entries[now], plain = self._touched_input(operation, touched)
-            new = result(operation, bag(f"SELECT * FROM {now}", arguments, exact, plain))
+            new = result(operation, expand(f"SELECT * FROM {now}", arguments, exact, plain))
         else:
             new = f"SELECT * FROM {self._whole(derived)}"
             now = f"pgt_now_{self.wholes[operation]}"
         listed = "".join(f"{column}, " for column in arguments)
         before = f"SELECT {listed}{WEIGHT} FROM {now} UNION ALL SELECT {listed}-{WEIGHT} FROM {changed}"
-        old = result(operation, bag(before, arguments, exact, False))
+        old = result(operation, expand(before, arguments, exact, False))
         both = f"SELECT *, 1 AS {WEIGHT} FROM (\n{new}\n) AS n\nUNION ALL\nSELECT *, -1 FROM (\n{old}\n) AS o"
-        self.entries[name] = netted(both, operation.columns, operation.settled)
+        self.entries[name] = consolidate(both, operation.columns, operation.columns_canonical)
         return name
 
     def _admitted(self, block: Project, admissions: tuple[Semijoin, ...]) -> Project:
@@ -226,8 +227,9 @@ class Compiler:
             f"{fences[all(scan.version is Version.CURRENT for scan in scans)]})"
             for each, scans in uses
         ]
+        columns = frozenset(column for key in admissions[0].keys for column in keys[key].columns)
         tables = frozenset(alias for key in admissions[0].keys for alias in keys[key].tables)
-        predicate = Predicate(Expr(" OR ".join(tests), tables))
+        predicate = Predicate(Expr(" OR ".join(tests), tables, columns, holds_query=True))
         return replace(block, input=replace(join, predicates=(*join.predicates, predicate)))
 
     def _touched_input(self, operation: Operation, touched: Touched) -> tuple[str, bool]:
@@ -254,13 +256,15 @@ class Compiler:
             rows, plain = self._input(operation, Version.NEW, frozenset())
             self.entries[f"pgt_now_{alias}"] = rows
             now = f"SELECT * FROM pgt_now_{alias}"
-            self.entries[f"pgt_new_{alias}"] = result(operation, bag(now, operation.arguments, operation.exact, plain))
+            self.entries[f"pgt_new_{alias}"] = result(
+                operation, expand(now, operation.arguments, operation.exact, plain)
+            )
         return f"pgt_new_{alias}"
 
     def _input_delta(self, operation: Operation) -> str:
         changed = frozenset(relid for relid, window in self.windows.items() if window.delta_rows)
-        rows = arranged(operation.input, self.windows)
-        parts = unfolded(differentiate(rows, changed), self.windows)
+        rows = arrange(operation.input, self.windows)
+        parts = unfold_all(differentiate(rows, changed), self.windows)
         if not parts:
             layout = compile_rows(at(operation.input, Version.CURRENT), self.definition)
             return f"SELECT * FROM (\n{layout}\n) AS d WHERE false"

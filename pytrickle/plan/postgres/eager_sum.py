@@ -6,11 +6,12 @@ else is joined, sum over d of w(d) * (c(l, d) and rest(l)) = (sum over d of w(d)
 
 from dataclasses import dataclass, replace
 
+from pytrickle.plan.algebra.construct import Exists, Group, Single
 from pytrickle.plan.algebra.relation import Derived, Function, Join, Predicate, Project, Version, leaves
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.sql.dialect import quote
 
-OF_ONE_ROW = frozenset({"aggregate", "exists", "scalar"})
+OF_ONE_ROW = (Group, Exists, Single)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Compared:
         for leaf in leaves(join):
             if isinstance(leaf, Derived) and leaf.version is Version.DELTA and leaf.alias not in shown:
                 found = tuple(each for each in join.predicates if leaf.alias in each.expr.tables)
-                single = not leaf.operation.keys and leaf.operation.name in OF_ONE_ROW
+                single = not leaf.operation.keys and isinstance(leaf.operation.construct, OF_ONE_ROW)
                 # An equality finds the few rows by itself.
                 if single and found and not any(each.equality for each in found):
                     return cls(leaf, found)

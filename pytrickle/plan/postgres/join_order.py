@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from pytrickle.plan.algebra.relation import (
     BUFFERED,
+    Column,
     Derived,
     Function,
     Join,
@@ -24,7 +25,7 @@ class Reach:
     """Which leaves of a join few rows are asked of: those that changes, or bound columns, lead to by conditions."""
 
     join: Join
-    bound: frozenset[str]
+    bound: frozenset[Column]
     aliases: set[str]
 
     @classmethod
@@ -36,32 +37,25 @@ class Reach:
         start = {leaf.alias for leaf in ordered if has_weight(leaf) and stands_alone(leaf)}
         tables = [leaf for leaf in ordered if isinstance(leaf, Scan) and leaf.version is Version.CURRENT]
         start |= known | {leaf.alias for leaf in tables if leaf.alias in asked}
-        self = cls(block.input, frozenset(expr.sql for expr in exprs), start)
+        self = cls(block.input, frozenset(expr.column for expr in exprs if expr.column), start)
         while step := {leaf.alias for leaf in tables if leaf.alias not in self.aliases and self.links(leaf)}:
             self.aliases |= step
         return self
 
-    def links(self, leaf: Leaf) -> list[str]:
+    def links(self, leaf: Leaf) -> list[Predicate]:
         """List the conditions between a leaf and what is reached."""
         return links(leaf, self.join, self.aliases)
 
-    def asked(self, leaf: Derived) -> list[str]:
+    def asked(self, leaf: Derived) -> list[Predicate]:
         """List those of the conditions to which PostgreSQL may restrict the rows below an operation.
 
         One that tells equal values apart, as a cast to text does, would take a part of a group for the whole.
         """
-        found = [each for each in self.join.predicates if _keeps_groups(each, leaf)]
-        return [sql for sql in self.links(leaf) if sql in {each.expr.sql for each in found}]
+        return [each for each in self.links(leaf) if _keeps_groups(each, leaf)]
 
-    def equated(self, leaf: Derived) -> list[str]:
+    def equated(self, leaf: Derived) -> list[Predicate]:
         """List the conditions that equate plain columns of a leaf with what is reached."""
-        shown = tuple(f"({quote(leaf.alias)}.{quote(name)}) = " for name in leaf.operation.columns)
-        plain = {
-            each.expr.sql
-            for each in self.join.predicates
-            if each.expr.sql.startswith(shown) or (each.equality is not None and not each.equality.null_safe)
-        }
-        return [sql for sql in self.links(leaf) if sql in plain]
+        return [each for each in self.links(leaf) if _equates_column(each, leaf)]
 
     def take(self, leaf: Leaf) -> None:
         """A leaf that is linked to what is reached is reached from then on."""
@@ -70,16 +64,12 @@ class Reach:
 
     def is_bound(self, leaf: Derived) -> frozenset[str]:
         """Return the entries of a derived leaf that bound columns show."""
-        return frozenset(name for name in leaf.operation.entries if f"{quote(leaf.alias)}.{quote(name)}" in self.bound)
+        return frozenset(name for name in leaf.operation.entries if (leaf.alias, name) in self.bound)
 
     def entered(self, leaf: Derived) -> frozenset[str]:
         """Return the entries of a derived leaf that conditions link to what is reached."""
-        found = self.asked(leaf)
-        return frozenset(
-            name
-            for name in leaf.operation.entries
-            if any(f"{quote(leaf.alias)}.{quote(name)}" in condition for condition in found)
-        )
+        read = frozenset[Column]().union(*(each.expr.columns for each in self.asked(leaf)))
+        return frozenset(name for name in leaf.operation.entries if (leaf.alias, name) in read)
 
 
 def _keeps_groups(predicate: Predicate, leaf: Derived) -> bool:
@@ -88,17 +78,23 @@ def _keeps_groups(predicate: Predicate, leaf: Derived) -> bool:
     if operation.exact or operation.linear or (equality is not None and not equality.as_text):
         return True
     types = dict(zip(operation.columns, operation.types, strict=False))
-    read = [each for each in operation.entries if f"{quote(leaf.alias)}.{quote(each)}" in predicate.expr.sql]
+    read = [each for each in operation.entries if (leaf.alias, each) in predicate.expr.columns]
     return all(has_one_text(name) and not is_collatable(name) for name in (types.get(each, "") for each in read))
 
 
-def fenced(text: str, leaf: Leaf, conditions: list[str]) -> str:
+def _equates_column(predicate: Predicate, leaf: Derived) -> bool:
+    if predicate.equality is not None:
+        return not predicate.equality.null_safe
+    return predicate.fixed is not None and predicate.fixed[0] == leaf.alias
+
+
+def fenced(text: str, leaf: Leaf, conditions: list[Predicate]) -> str:
     """Ask a subquery for what joins a row to its left; PostgreSQL takes the conditions down to where indexes are.
 
     Those that hold a subquery are left to the join: within, PostgreSQL may keep what it computed for the row before.
     """
     alias = quote(leaf.alias)
-    taken = [condition for condition in conditions if "(SELECT " not in condition]
+    taken = [each.expr.sql for each in conditions if not each.expr.holds_query]
     if not taken:
         return f"(\n{text}\n) AS {alias}"
     where = " AND ".join(f"({condition})" for condition in taken)
@@ -134,10 +130,10 @@ def stands_alone(leaf: Leaf) -> bool:
             return False
 
 
-def links(leaf: Leaf, join: Join, known: set[str]) -> list[str]:
+def links(leaf: Leaf, join: Join, known: set[str]) -> list[Predicate]:
     """List the predicates between a leaf and those already known."""
     return [
-        predicate.expr.sql
+        predicate
         for predicate in join.predicates
         if leaf.alias in predicate.expr.tables
         and len(predicate.expr.tables) > 1

@@ -40,13 +40,12 @@ class MergeState:
             storage.stage(storage.difference(after, before)),
         )
 
-    def created(self, plan: StatePlan, rows: str, end: str | None) -> StatePlan:
-        """Add how the state is created; `rows` compiles the rows below the aggregate, `end` is a key to be found by."""
+    def created(self, plan: StatePlan, rows: str) -> StatePlan:
+        """Add how the state is created; `rows` compiles the rows below the aggregate."""
         grouped = self.grouped
         by_key = f"CREATE INDEX {quote(f'state_{self.pgt_id}_key')} ON {self.table}"
-        indexes = [f"{by_key} ({row_hash('', grouped.hashed)})"] if grouped.hashed else []
-        indexes += [f"CREATE INDEX ON {self.table} ({end})"] if end else []
-        return replace(plan, layout=grouped.layout(rows), indexes=tuple(indexes))
+        index = f"{by_key} ({row_hash('', grouped.hashed)})" if grouped.hashed else None
+        return replace(plan, layout=grouped.layout(rows), index=index)
 
     def from_input(self, plan: StatePlan, rows: str) -> StatePlan:
         """Add how increments are computed from staged rows; `rows` compiles rows below the aggregate."""

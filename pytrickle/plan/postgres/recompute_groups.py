@@ -7,14 +7,14 @@ from pytrickle.plan.postgres.consolidate import WEIGHT
 KEYS = "pgt_keys"
 
 
-def keyed_query(grouped: Grouped, delta: str, new: str, state: str) -> tuple[dict[str, str], str]:
+def keyed_query(grouped: Grouped, delta: str, recomputed: str, state: str) -> tuple[dict[str, str], str]:
     """Compile op(NEW|K) for the touched keys K that need it: every key for order-dependent sums, and for a minimum or
-    maximum the keys that lost a row at least as extreme as the stored one. `new` are the rows of these keys, or all
-    where there are no keys. Return further entries of the WITH list and the query over them.
+    maximum the keys that lost a row at least as extreme as the stored one. `recomputed` are the values of these keys,
+    or of all rows where there are no keys. Return further entries of the WITH list and the query over them.
     """
-    entries = {"pgt_touched": grouped.netted(delta), KEYS: _needed(grouped, state)}
+    entries = {"pgt_touched": grouped.consolidate(delta), KEYS: _needed(grouped, state)}
     only_if_needed = "" if grouped.keys else f"\nHAVING EXISTS (SELECT FROM {KEYS})"
-    return entries, f"{grouped.recomputed(new)}{only_if_needed}"
+    return entries, f"{recomputed}{only_if_needed}"
 
 
 def _needed(grouped: Grouped, state: str) -> str:

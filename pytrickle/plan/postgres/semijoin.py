@@ -12,6 +12,7 @@ from itertools import product
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.relation import (
+    Column,
     Derived,
     Expr,
     Join,
@@ -26,7 +27,6 @@ from pytrickle.plan.algebra.relation import (
 from pytrickle.plan.sql.dialect import quote
 from pytrickle.plan.sql.types import is_collatable
 
-Column = tuple[str, str]
 MAX_CHANGED = 2
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.apply_plan import CHANGES, Replacement, Target
 from pytrickle.plan.postgres.aggregate_state import row_hash
-from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.consolidate import WEIGHT, row_text
 from pytrickle.plan.sql.dialect import quote
 
 
@@ -45,8 +45,8 @@ class Storage:
 
     def same(self, left: str, right: str) -> str:
         """Write the condition that two aliases have the same content, led by the indexed hash."""
-        images = (f"CAST(ROW({self.column_list(alias)}) AS text)" for alias in (left, right))
-        tests = [" = ".join(images)]
+        texts = (row_text(tuple(f"{alias}.{column}" for column in self.columns)) for alias in (left, right))
+        tests = [" = ".join(texts)]
         if self.hashed:
             tests.insert(0, f"{row_hash(left, self.hashed)} = {row_hash(right, self.hashed)}")
         return " AND ".join(tests)
@@ -78,13 +78,12 @@ class Storage:
         return f"INSERT INTO pg_temp.{CHANGES} ({', '.join([*self.columns, WEIGHT])})\n{query}"
 
     def difference(self, after: str, before: str) -> str:
-        """Compile `after - before` as weighted rows of a stream table, netted by exact content."""
-        columns = self.column_list()
+        """Compile `after - before` as weighted rows of a stream table, consolidated by exact content."""
         listed = "".join(f"{column}, " for column in self.columns)
-        image = f"CAST(ROW({columns}) AS text) AS pgt_image"
+        whole = f"{row_text(self.columns)} AS pgt_image"
         both = (
-            f"SELECT {listed}1 AS pgt_sign, {image} FROM ({after}) AS a\nUNION ALL\n"
-            f"SELECT {listed}-1 AS pgt_sign, {image} FROM ({before}) AS b"
+            f"SELECT {listed}1 AS pgt_sign, {whole} FROM ({after}) AS a\nUNION ALL\n"
+            f"SELECT {listed}-1 AS pgt_sign, {whole} FROM ({before}) AS b"
         )
         return (
             f"WITH u AS MATERIALIZED (\n{both}\n), n AS MATERIALIZED "

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pytrickle.plan.algebra.relation import Expr, Project
+from pytrickle.plan.algebra.relation import Project
 
 
 def cast_may_lose(type_name: str) -> bool:
@@ -31,7 +31,8 @@ def as_text(sql: str, cast_loses: bool) -> str:
 def carried(block: Project, lossy: frozenset[str]) -> Project:
     """Turn those columns of a block that a cast to text would damage into text already."""
     columns = tuple(
-        (name, Expr(as_text(expr.sql, True), expr.tables) if name in lossy else expr) for name, expr in block.columns
+        (name, replace(expr, sql=as_text(expr.sql, True), shown=None) if name in lossy else expr)
+        for name, expr in block.columns
     )
     return replace(block, columns=columns)
 

@@ -1,8 +1,8 @@
 """The keys that a delta touches, as one more table that each block of an operation's input is joined with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pytrickle.plan.algebra.relation import Expr, Predicate, Project
+from pytrickle.plan.algebra.relation import Predicate, Project
 
 ALIAS = "k"
 
@@ -26,7 +26,10 @@ class Touched:
     def predicates(self, block: Project) -> tuple[Predicate, ...]:
         """Equate a block's key columns with the keys."""
         return tuple(
-            Predicate(Expr(f"({expr.sql}) = {ALIAS}.{name}", expr.tables | {ALIAS}))
+            Predicate(
+                replace(expr, sql=f"({expr.sql}) = {ALIAS}.{name}", tables=expr.tables | {ALIAS}, shown=None),
+                fixed=expr.column,
+            )
             for name, expr in block.columns
             if name in self.keys
         )

@@ -1,20 +1,21 @@
-"""Expressions lifted above a grouping or above window functions: each key, call or window becomes a column."""
+"""Expressions lifted above a grouping: each key and call becomes a column."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.query.block import own_column
+from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.operation import Arguments, text
 from pytrickle.plan.query.scope import Names
+from pytrickle.plan.sql.aggregates import ordered, unordered
+from pytrickle.plan.sql.rounding import refuse_rounding
 
 GROUP = "\x00group"
-WINDOW = "\x00window"
 WRAPPERS = exp.Filter | exp.WithinGroup
 
 
@@ -23,26 +24,30 @@ class AboveGrouping:
     """Collects the keys, calls and arguments of one grouped SELECT while its expressions are lifted.
 
     Above the grouping every key, of whichever grouping set, stands as k<i> of the scope GROUP, every call as c<i> and
-    every GROUPING() as b<i>. An `open` one takes in further keys.
+    every GROUPING() as b<i>.
     """
 
-    keys: list[exp.Expr]
+    group_keys: GroupKeys
     names: Names
     aggregates: frozenset[str]
-    open: bool
     arguments: Arguments = field(default_factory=Arguments)
     calls: dict[str, exp.Expr] = field(default_factory=dict)
     asked: list[tuple[exp.Expr, ...]] = field(default_factory=list)
+
+    @property
+    def keys(self) -> list[exp.Expr]:
+        """The keys of all grouping sets."""
+        return self.group_keys.listed
 
     def lift(self, node: exp.Expr) -> exp.Expr:
         """Rewrite an expression of the select list or of HAVING over keys and calls."""
         if isinstance(node, exp.Query):
             return node.copy().transform(self._own_call)
         if isinstance(node, exp.Window):
-            return _with_children(node, lambda child: self._windowed(child) if child is node.this else self.lift(child))
+            return with_children(node, lambda child: self._windowed(child) if child is node.this else self.lift(child))
         if is_call(node, self.aggregates):
             return own_column(GROUP, self._call(node))
-        return self._key(node) or _with_children(node, self.lift)
+        return self._key(node) or with_children(node, self.lift)
 
     def _own_call(self, node: exp.Expr) -> exp.Expr:
         """An aggregate in a subquery belongs to the query of whose columns alone its arguments are made."""
@@ -52,15 +57,13 @@ class AboveGrouping:
     def _key(self, node: exp.Expr) -> exp.Expr | None:
         if isinstance(node, exp.Anonymous) and function_name(node) == "grouping":
             return self._grouping(tuple(key.unnest() for key in node.expressions))
-        bare = node.unnest()
-        for position, key in enumerate(self.keys):
-            if bare == key:
-                return own_column(GROUP, f"k{position}")
-        return self._dependent(node) if isinstance(node, exp.Column) and self._is_local(node) else None
+        if (found := self.group_keys.key(node)) is not None:
+            return found
+        return self.group_keys.dependent(node) if isinstance(node, exp.Column) and self._is_local(node) else None
 
     def _windowed(self, call: exp.Expr) -> exp.Expr:
         """Leave the function of a window in place; its arguments may be aggregates."""
-        return _with_children(call, self._windowed if isinstance(call, exp.Filter | exp.IgnoreNulls) else self.lift)
+        return with_children(call, self._windowed if isinstance(call, exp.Filter | exp.IgnoreNulls) else self.lift)
 
     def bits_of(self, present: frozenset[exp.Expr]) -> dict[str, exp.Expr]:
         """Return each GROUPING() for a set of keys: a bit per argument that it lacks, the last argument the lowest."""
@@ -78,13 +81,6 @@ class AboveGrouping:
     def _is_local(self, column: exp.Column) -> bool:
         return column.table in self.names if column.table else True
 
-    def _dependent(self, column: exp.Column) -> exp.Expr:
-        """A bare column that is no key depends on a grouped primary key, so it may serve as a further key."""
-        if not self.open:
-            raise NotDifferentiable(f"the reference {column.sql()}")
-        self.keys.append(column.copy())
-        return own_column(GROUP, f"k{len(self.keys) - 1}")
-
     def _call(self, node: exp.Expr) -> str:
         _refuse_order(node)
         if any(isinstance(inner, exp.Query) for inner in node.walk()):
@@ -95,57 +91,7 @@ class AboveGrouping:
         return f"c{list(self.calls).index(written)}"
 
 
-@dataclass(slots=True)
-class AboveWindows:
-    """Collects the window functions of one SELECT; above them they stand as w<i>, visible columns as a<i>."""
-
-    named: dict[str, exp.Expr]
-    arguments: Arguments = field(default_factory=Arguments)
-    windows: dict[str, exp.Window] = field(default_factory=dict)
-
-    def lift(self, node: exp.Expr) -> exp.Expr:
-        """Rewrite an expression over arguments and windows."""
-        if isinstance(node, exp.Query):
-            raise NotDifferentiable("a subquery beside a window function")
-        if isinstance(node, exp.Window):
-            written = text(self.arguments.take(self._spelled_out(node)))
-            self.windows.setdefault(written, self._spelled_out(node))
-            return own_column(WINDOW, f"w{list(self.windows).index(written)}")
-        if isinstance(node, exp.Column):
-            return own_column(WINDOW, self.arguments.name(node))
-        return _with_children(node, self.lift)
-
-    def common_keys(self) -> tuple[exp.Expr, ...]:
-        """Return the expressions by which all windows are partitioned."""
-        lists = [window.args.get("partition_by") or [] for window in self.windows.values()]
-        return tuple(key for key in lists[0] if all(key in others for others in lists[1:]))
-
-    def _spelled_out(self, window: exp.Window) -> exp.Window:
-        if any(isinstance(inner, exp.Query) for inner in window.walk()):
-            raise NotDifferentiable("a subquery inside a window function")
-        result = exp.Window(this=window.this.copy(), over="OVER")
-        for part, value in self._parts(window).items():
-            result.set(part, [each.copy() for each in value] if isinstance(value, list) else value.copy())
-        return result
-
-    def _parts(self, window: exp.Expr) -> dict[str, Any]:
-        """Return what a window says itself, and of the rest what the window says that it names."""
-        own = {part: value for part in ("partition_by", "order", "spec") if (value := window.args.get(part))}
-        return {**self._parts(self.named[window.alias]), **own} if window.alias else own
-
-
-# Aggregates that do not depend on the order of the rows; ORDERED ones do not once they say which order.
-UNORDERED = frozenset((
-    "count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor",
-    "stddev", "stddev_pop", "stddev_samp", "variance", "var_pop", "var_samp", "corr", "covar_pop", "covar_samp",
-    "regr_avgx", "regr_avgy", "regr_count", "regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy",
-    "regr_syy",
-    "percentile_cont", "percentile_disc", "mode", "rank", "dense_rank", "percent_rank", "cume_dist",
-    "range_agg", "range_intersect_agg",
-))  # fmt: skip
-ORDERED = frozenset((
-    "array_agg", "string_agg", "json_agg", "jsonb_agg", "xmlagg", "json_object_agg", "jsonb_object_agg",
-))  # fmt: skip
+UNORDERED, ORDERED = unordered(), ordered()
 
 
 def is_call(node: exp.Expr, aggregates: frozenset[str]) -> bool:
@@ -186,9 +132,17 @@ def _refuse_order(node: exp.Expr) -> None:
         raise NotDifferentiable(f"the aggregate {name}()")
 
 
-def _with_children(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+def with_children(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """Copy a node, changing what is directly below it."""
     result = node.copy()
     for old, new in zip(list(node.iter_expressions()), list(result.iter_expressions()), strict=True):
         new.replace(change(old))
     return result
+
+
+def refuse_rounding_calls(calls: Iterable[exp.Expr], types: tuple[str, ...]) -> None:
+    """Refuse calls with results of some types that depend on the order in which rows are added up."""
+    for call, type_name in zip(calls, types, strict=True):
+        while isinstance(call, exp.Filter | exp.WithinGroup):
+            call = call.this
+        refuse_rounding(function_name(call), type_name)

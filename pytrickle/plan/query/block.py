@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.relation import Equality, Expr, Join, Leaf, Predicate, Project, Relation, UnionAll
+from pytrickle.plan.algebra.relation import Equality, Expr, Join, Leaf, Predicate, Project, Relation, Shown, UnionAll
 from pytrickle.plan.query.scope import MERGED, Names, renamed, tables_of
 from pytrickle.plan.sql.dialect import render
 from pytrickle.plan.sql.three_valued import conjuncts, decided
@@ -98,7 +98,9 @@ def project(block: Block, columns: tuple[exp.Expr, ...], prefix: str = "r") -> P
 
 def to_expr(expression: exp.Expr) -> Expr:
     """Freeze a resolved expression."""
-    return Expr(render(expression), tables_of(expression))
+    columns = frozenset((column.table, column.name) for column in expression.find_all(exp.Column))
+    holds_query = expression.find(exp.Select) is not None
+    return Expr(render(expression), tables_of(expression), columns, _shown(expression), holds_query)
 
 
 def sum_of(projects: tuple[Project, ...]) -> Relation:
@@ -126,14 +128,13 @@ def collated(expression: exp.Expr, collation: str | None) -> exp.Expr:
     return exp.Collate(this=expression, expression=exp.Var(this=collation)) if collation else expression
 
 
-def image_of(columns: tuple[exp.Expr, ...]) -> exp.Expr:
+def row_text_of(columns: tuple[exp.Expr, ...]) -> exp.Expr:
     """Write the text of columns as one row, which differs where any value differs, and is never NULL.
 
     It comes from the output functions of their types; the text of a row has no collation of theirs.
     """
     row = exp.Anonymous(this="ROW", expressions=[column.copy() for column in columns])
-    image = exp.Cast(this=row, to=type_of("text"))
-    return marked(image, "image")
+    return marked(exp.Cast(this=row, to=type_of("text")), "row text")
 
 
 def marked(expression: exp.Expr, what: str) -> exp.Expr:
@@ -149,7 +150,7 @@ def is_marked(node: exp.Expr, what: str) -> bool:
     return what in {each.meta.get(OWN) for each in (node, bare, inner)}
 
 
-def is_image(node: exp.Expr) -> bool:
+def is_row_text(node: exp.Expr) -> bool:
     """Whether an expression is the text of a row."""
     cast = node.selects[0] if isinstance(node, exp.Select) else node
     if not isinstance(cast, exp.Cast) or cast.to.sql(dialect="postgres").lower() != "text":
@@ -179,8 +180,25 @@ def cast_columns(block: Block, types: tuple[str, ...]) -> tuple[exp.Expr, ...]:
     return tuple(cast_to(column, name) for column, name in zip(columns, types, strict=True))
 
 
+def _shown(expression: exp.Expr) -> Shown | None:
+    """Tell the column that an expression shows, in at most one pair of parentheses."""
+    as_text = _is_text_cast(expression)
+    inside = expression.this if as_text else expression
+    column = inside.this if isinstance(inside, exp.Paren) else inside
+    if not isinstance(column, exp.Column):
+        return None
+    return Shown((column.table, column.name), column is inside, as_text)
+
+
 def _predicate(condition: exp.Expr) -> Predicate:
-    return Predicate(to_expr(condition), _equality(condition))
+    return Predicate(to_expr(condition), _equality(condition), _fixed(condition))
+
+
+def _fixed(condition: exp.Expr) -> tuple[str, str] | None:
+    if not (isinstance(condition, exp.EQ) and isinstance(condition.this, exp.Paren)):
+        return None
+    column = condition.this.this
+    return (column.table, column.name) if isinstance(column, exp.Column) else None
 
 
 def _equality(condition: exp.Expr) -> Equality | None:

@@ -36,7 +36,7 @@ class Context:
 
     ctes: Ctes
     outer: Names
-    asking: Block | None = None
+    block: Block | None = None
     around: tuple[Leaf, ...] = ()
 
     def within(self, block: Block) -> Context:

@@ -1,4 +1,7 @@
-"""Subqueries cut loose from the rows around them: what they are asked for becomes a key to join by."""
+"""Subqueries separated from the rows around them: by equalities, or by their domain, the values that they need.
+
+See Neumann and Kemper, Unnesting Arbitrary Queries (2015).
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import Domain, Exists
 from pytrickle.plan.algebra.relation import Derived, Function
-from pytrickle.plan.query.block import Block, image_of, is_image, own_column, project, to_expr
+from pytrickle.plan.query.block import Block, is_row_text, own_column, project, row_text_of, to_expr
 from pytrickle.plan.query.derive import distinct, exists
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.scope import tables_of
@@ -31,7 +35,7 @@ class Decorrelated:
     def ties(self, alias: str, first: int = 0) -> tuple[exp.Expr, ...]:
         """Equate the outer expressions with the keys k<first> and following of a leaf."""
         equal = (
-            (exp.NullSafeEQ if self.null_safe and not is_image(outer.unnest()) else exp.EQ)(
+            (exp.NullSafeEQ if self.null_safe and not is_row_text(outer.unnest()) else exp.EQ)(
                 this=outer.copy(), expression=own_column(alias, f"k{first + i}")
             )
             for i, (outer, _) in enumerate(self.pairs)
@@ -51,12 +55,12 @@ class Match:
         return replace(block, leaves=(*block.leaves, self.leaf)).where(*self.conditions)
 
     def outside(self, block: Block) -> tuple[Block, ...]:
-        """Keep the rows of a block that have no match: all, minus those that have one."""
+        """L ▷ R = L - L ⋈ distinct(keys of R): keep the rows of a block that have no match."""
         matched = replace(self, leaf=replace(self.leaf, excludes=True)).within(block)
         return (block,) if matched is None else (block, matched.minus())
 
 
-def loosen(block: Block) -> Decorrelated | None:
+def decorrelate(block: Block) -> Decorrelated | None:
     """Separate a block from the rows around it, if equalities alone tie it to them."""
     own = block.aliases
     if any(isinstance(leaf, Function) and not leaf.tables <= own for leaf in block.leaves):
@@ -76,34 +80,40 @@ def loosen(block: Block) -> Decorrelated | None:
     return Decorrelated(replace(block, predicates=tuple(local)), tuple(pairs), tuple(guards))
 
 
-def loosen_all(facts: Facts, blocks: tuple[Block, ...]) -> tuple[Decorrelated, ...] | None:
+def decorrelate_all(facts: Facts, blocks: tuple[Block, ...]) -> tuple[Decorrelated, ...] | None:
     """Separate blocks that are tied to the rows around them in the same way."""
-    found = [loosen(block) for block in blocks]
-    loose = tuple(each for each in found if each is not None)
+    found = [decorrelate(block) for block in blocks]
+    decorrelated = tuple(each for each in found if each is not None)
     ties = {
-        (tuple(to_expr(o).sql for o, _ in each.pairs), tuple(to_expr(g).sql for g in each.guards)) for each in loose
+        (tuple(to_expr(o).sql for o, _ in each.pairs), tuple(to_expr(g).sql for g in each.guards))
+        for each in decorrelated
     }
-    if len(loose) < len(blocks) or len(ties) > 1:
+    if len(decorrelated) < len(blocks) or len(ties) > 1:
         return None
-    alike = all(facts.compares_as_it_groups(inner, each.block) for each in loose for _, inner in each.pairs)
-    return loose if alike else None
+    alike = all(facts.compares_as_it_groups(inner, each.block) for each in decorrelated for _, inner in each.pairs)
+    return decorrelated if alike else None
 
 
-def loosen_by_asking(
-    facts: Facts, outer: Block | None, inner: tuple[Block, ...], what: str
+def decorrelate_by_domain(
+    facts: Facts, outer: Block | None, inner: tuple[Block, ...], what: str, only_domain: bool = False
 ) -> tuple[Decorrelated, ...]:
-    """Separate blocks by equalities, or else by joining them with the distinct values that the outer rows ask for."""
-    loose = loosen_all(facts, inner)
-    if loose is not None:
-        return loose
+    """L ⋈ Q(L) = L ⋈ (D ⋈ Q(D)), where D are the distinct values of the columns of L that Q reads, its domain.
+
+    Where equalities alone tie Q to L, no domain is needed: the inner sides of these are the keys.
+    With `only_domain` they are joined in any case where they can be, so that nothing is computed for other values.
+    """
+    decorrelated = decorrelate_all(facts, inner)
     free = free_columns(inner)
+    has_domain = outer is not None and bool(free) and tables_of_all(free) <= outer.aliases
+    if decorrelated is not None and not (only_domain and has_domain):
+        return decorrelated
     if any(isinstance(leaf, Function) and not leaf.tables <= each.aliases for each in inner for leaf in each.leaves):
         raise NotDifferentiable(f"{what} over a function of the rows around it")
     if outer is None or not tables_of_all(free) <= outer.aliases:
         raise NotDifferentiable(f"{what} tied to the rows around it by more than equalities")
-    told = _told_apart(facts, outer, free)
-    asked = distinct(facts, ((_asking(outer, free), told),), "asked")
-    keys = {column: own_column(asked.alias, f"k{i}") for i, column in enumerate(told)}
+    columns = _domain_columns(facts, outer, free)
+    domain = distinct(facts, ((_domain_rows(outer, free), columns),), Domain())
+    keys = {column: own_column(domain.alias, f"k{i}") for i, column in enumerate(columns)}
 
     def step(node: exp.Expr) -> exp.Expr:
         return keys[node].copy() if node in keys else node
@@ -114,7 +124,7 @@ def loosen_by_asking(
         Decorrelated(
             replace(
                 block.mapped(lambda e: e.transform(step)),
-                leaves=(asked, *block.leaves),
+                leaves=(domain, *block.leaves),
                 predicates=tuple(predicate.transform(step) for predicate in block.predicates),
             ),
             pairs,
@@ -126,21 +136,21 @@ def loosen_by_asking(
 
 
 def indicator(facts: Facts, outer: Block, inner: tuple[Block, ...]) -> Match:
-    """Tell whether inner blocks have a row for a row of the outer block.
+    """L ⋉ R = L ⋈ distinct(keys of R): tell whether inner blocks have a row for a row of the outer block.
 
     Where more than equalities tie them, the inner blocks are joined with the outer rows that ask.
     """
-    loose = loosen_all(facts, inner)
-    if loose is not None:
-        return _by_keys(facts, loose)
+    decorrelated = decorrelate_all(facts, inner)
+    if decorrelated is not None:
+        return _by_keys(facts, decorrelated)
     free = free_columns(inner)
     if not tables_of_all(free) <= outer.aliases:
         raise NotDifferentiable("a subquery tied to rows two levels up by more than an equality")
-    asking = _asking(outer, free)
-    asked = tuple(asking.joined(block) for block in inner)
-    told = _told_apart(facts, outer, free)
-    leaf = distinct(facts, tuple((block, told) for block in asked), "exists")
-    pairs = [(column, own_column(leaf.alias, f"k{i}")) for i, column in enumerate(told)]
+    domain = _domain_rows(outer, free)
+    paired = tuple(domain.joined(block) for block in inner)
+    columns = _domain_columns(facts, outer, free)
+    leaf = distinct(facts, tuple((block, columns) for block in paired), Exists())
+    pairs = [(column, own_column(leaf.alias, f"k{i}")) for i, column in enumerate(columns)]
     return Match(leaf, tuple(same(facts, outer, column, key) for column, key in pairs))
 
 
@@ -155,7 +165,7 @@ def free_columns(blocks: tuple[Block, ...]) -> tuple[exp.Expr, ...]:
     return tuple(found)
 
 
-def _told_apart(facts: Facts, outer: Block, free: tuple[exp.Expr, ...]) -> tuple[exp.Expr, ...]:
+def _domain_columns(facts: Facts, outer: Block, free: tuple[exp.Expr, ...]) -> tuple[exp.Expr, ...]:
     """Return columns and, where some have values that are equal but not the same, the text of these as one more.
 
     A condition may tell such values apart, as it does '1 mon' and '30 days' where they are added to a date.
@@ -164,15 +174,15 @@ def _told_apart(facts: Facts, outer: Block, free: tuple[exp.Expr, ...]) -> tuple
     blurred = tuple(column for column, name in zip(free, types, strict=True) if not is_exact(name, facts.definition))
     if not blurred:
         return free
-    image, computed = image_of(blurred), {leaf.alias for leaf in outer.leaves if isinstance(leaf, Derived)}
+    whole, computed = row_text_of(blurred), {leaf.alias for leaf in outer.leaves if isinstance(leaf, Derived)}
     if computed & tables_of_all(blurred):
         # PostgreSQL moves a condition on groups to the rows below them, though of these not all look like the group;
         # only conditions with a subquery stay where they are.
-        image = exp.Select(expressions=[image]).subquery()
-    return (*free, image)
+        whole = exp.Select(expressions=[whole]).subquery()
+    return (*free, whole)
 
 
-def _asking(outer: Block, free: tuple[exp.Expr, ...]) -> Block:
+def _domain_rows(outer: Block, free: tuple[exp.Expr, ...]) -> Block:
     """Read what outer rows ask for from the leaves that have it alone.
 
     What more they ask than with all leaves joined matches no outer row, and each leaf left out is one whose changes
@@ -202,12 +212,12 @@ def same(facts: Facts, block: Block, column: exp.Expr, key: exp.Expr) -> exp.Exp
     return kind(this=column.copy(), expression=key)
 
 
-def _by_keys(facts: Facts, loose: tuple[Decorrelated, ...]) -> Match:
-    pairs, guards = loose[0].pairs, loose[0].guards
+def _by_keys(facts: Facts, decorrelated: tuple[Decorrelated, ...]) -> Match:
+    pairs, guards = decorrelated[0].pairs, decorrelated[0].guards
     if not pairs:
-        return Match(exists(facts, tuple(each.block for each in loose)), guards)
-    leaf = distinct(facts, tuple((each.block, tuple(key for _, key in each.pairs)) for each in loose), "exists")
-    return Match(leaf, loose[0].ties(leaf.alias))
+        return Match(exists(facts, tuple(each.block for each in decorrelated)), guards)
+    leaf = distinct(facts, tuple((each.block, tuple(key for _, key in each.pairs)) for each in decorrelated), Exists())
+    return Match(leaf, decorrelated[0].ties(leaf.alias))
 
 
 def _pair(predicate: exp.Expr, own: frozenset[str]) -> tuple[exp.Expr, exp.Expr] | None:

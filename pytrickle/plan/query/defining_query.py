@@ -16,15 +16,15 @@ from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.first_rows import CLAUSES, cut_off
 from pytrickle.plan.query.grouping import GROUP, Grouping, is_key
 from pytrickle.plan.query.grouping_sets import is_simple
-from pytrickle.plan.query.guard import guarded
+from pytrickle.plan.query.guard import guard_rows
 from pytrickle.plan.query.inner_order import refuse_sorted_input
-from pytrickle.plan.query.kept import Kept, differing, keeps, kept_columns
-from pytrickle.plan.query.kept_calls import root_kept
 from pytrickle.plan.query.lateral import calls_set
 from pytrickle.plan.query.mixed_equality import refuse_unfit_keys
 from pytrickle.plan.query.null_padding import in_one_collation, union_of
 from pytrickle.plan.query.probe import Probe
 from pytrickle.plan.query.queries import Queries
+from pytrickle.plan.query.representative_calls import representatives_at_top
+from pytrickle.plan.query.representatives import Representatives, differing, is_representative, representative_columns
 from pytrickle.plan.query.scope import resolve
 from pytrickle.plan.query.select_clauses import (
     has_windows,
@@ -34,6 +34,7 @@ from pytrickle.plan.query.select_clauses import (
     refuse_limited_sets,
     unrolls,
 )
+from pytrickle.plan.query.stored_order import refuse_chosen_rows, refuse_other_shapes, takes_rows_as_stored, with_places
 from pytrickle.plan.query.subquery import expanded
 from pytrickle.plan.sql.dialect import AGGREGATES, parse_query, render
 from pytrickle.plan.sql.types import base_of
@@ -57,6 +58,7 @@ def parse(definition: Definition, probe: Probe) -> Query:
         refuse_limited_sets(query, definition)
         if not query.args.get("order"):
             refuse_sorted_input(definition, "LIMIT without ORDER BY")
+        refuse_chosen_rows(query, definition.aggregates)
     body, top = cut_off(query, tuple(name for name, _ in definition.columns))
     found = _body(body, context, queries)
     if found.aggregate is not None:
@@ -64,19 +66,21 @@ def parse(definition: Definition, probe: Probe) -> Query:
         refuse_unfit_keys(queries.facts, (types[key] for key in found.aggregate.keys))
     if top is not None and top.ordering:
         _refuse_telling_order(
-            top, {("", name): type_name for name, type_name in definition.columns if name in found.kept}
+            top, {("", name): type_name for name, type_name in definition.columns if name in found.representatives}
         )
     return replace(found, top=top)
 
 
-def _refuse_telling_order(top: Top, kept: Kept) -> None:
+def _refuse_telling_order(top: Top, representatives: Representatives) -> None:
     for item in parse_query(f"SELECT ORDER BY {', '.join(top.ordering)}").args["order"].expressions:
-        keeps(item, kept)
+        is_representative(item, representatives)
 
 
 def _body(query: exp.Expr, context: Context, queries: Queries) -> Query:
     if isinstance(query, exp.Select) and _accumulates(query, queries.facts.definition):
         return _aggregate(query, context, queries)
+    if isinstance(query, exp.Select) and _recomputes(query, queries.facts.definition):
+        return _recomputed(query, context, queries)
     if isinstance(query, exp.Select) and _is_distinct_only(query, queries.facts.definition):
         return _distinct(query, context, queries)
     if isinstance(query, exp.Union) and query.args.get("distinct"):
@@ -95,21 +99,38 @@ def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> Non
 
 def _accumulates(select: exp.Select, definition: Definition) -> bool:
     """Whether increments can maintain a grouped SELECT: plain groups and calls, nothing above them but expressions."""
-    if not is_grouped(select, definition) or select.args.get("distinct") or not is_simple(select):
-        return False
-    having = select.args.get("having")
-    above = [*select.selects, *([having.this] if having else [])]
-    nodes = [node for item in above for node in own_nodes(item)]
-    if not (select.args.get("group") or any(is_call(node, definition.aggregates) for node in nodes)):
-        return False
-    if any(isinstance(node, exp.Query | exp.Window | exp.Distinct | exp.WithinGroup) for node in nodes):
-        return False
-    group = select.args.get("group")
-    if unrolls(select, definition) or any(calls_set(item, definition) for item in (group.expressions if group else ())):
-        return False
     plain = {name.lower() for name in AGGREGATES}
+    nodes = _nodes_above(select)
+    if not _groups_plainly(select, definition) or any(isinstance(node, exp.Distinct) for node in nodes):
+        return False
     called = {str(node.this).lower() for node in nodes if isinstance(node, exp.Anonymous)}
     return not called & ((definition.aggregates | {"grouping"}) - plain)
+
+
+def _recomputes(select: exp.Select, definition: Definition) -> bool:
+    """Whether a SELECT differs from one that increments can maintain by calls that take rows as they come."""
+    nodes = _nodes_above(select)
+    if any(isinstance(node, exp.Anonymous) and node.name.lower() == "grouping" for node in nodes):
+        return False
+    return _groups_plainly(select, definition) and takes_rows_as_stored(select, definition.aggregates)
+
+
+def _nodes_above(select: exp.Select) -> list[exp.Expr]:
+    having = select.args.get("having")
+    return [node for item in [*select.selects, *([having.this] if having else [])] for node in own_nodes(item)]
+
+
+def _groups_plainly(select: exp.Select, definition: Definition) -> bool:
+    """Whether a SELECT has plain groups or calls, and nothing above them but expressions."""
+    if not is_grouped(select, definition) or select.args.get("distinct") or not is_simple(select):
+        return False
+    nodes, group = _nodes_above(select), select.args.get("group")
+    if not (group or any(is_call(node, definition.aggregates) for node in nodes)):
+        return False
+    if any(isinstance(node, exp.Query | exp.Window | exp.WithinGroup) for node in nodes):
+        return False
+    keys = group.expressions if group else ()
+    return not unrolls(select, definition) and not any(calls_set(item, definition) for item in keys)
 
 
 def _is_distinct_only(select: exp.Select, definition: Definition) -> bool:
@@ -169,24 +190,34 @@ def _rows(blocks: Blocks, facts: Facts, distinct: bool) -> Query:
     columns = [list(block.names[""].values()) for block in blocks]
     if any(len(each) != len(types) for each in columns):
         raise NotDifferentiable("a set operation whose arms name a column twice")
-    found = guarded(facts, tuple((block, tuple(items)) for block, items in zip(blocks, columns, strict=True)))
+    found = guard_rows(facts, tuple((block, tuple(items)) for block, items in zip(blocks, columns, strict=True)))
     projects = tuple(
         project(block, tuple(cast_to(c, t) for c, t in zip(items, types, strict=True)), prefix)
         for block, items in found
     )
     names = tuple(name for name, _ in projects[0].columns)
     rows = sum_of(projects)
-    flags = kept_columns((block, tuple(items)) for block, items in zip(blocks, columns, strict=True))
-    kept = frozenset(name for (name, _), flag in zip(definition.columns, flags, strict=True) if flag)
+    flags = representative_columns((block, tuple(items)) for block, items in zip(blocks, columns, strict=True))
+    shown_as_one = frozenset(name for (name, _), flag in zip(definition.columns, flags, strict=True) if flag)
     if not distinct:
-        return Query(rows, names, None, kept=kept)
+        return Query(rows, names, None, representatives=shown_as_one)
     output = tuple((name, f'g."{key}"') for (name, _), key in zip(definition.columns, names, strict=True))
     shown = tuple((key, name) for (name, _), key in zip(definition.columns, names, strict=True))
     return Query(rows, names, Aggregate(rows, names, (), None, output, True, shown))
 
 
-def _aggregate(query: exp.Select, context: Context, queries: Queries) -> Query:
-    grouping = Grouping.of(query)
+def _recomputed(query: exp.Select, context: Context, queries: Queries) -> Query:
+    """Read groups over one table of which calls take the rows as they are stored."""
+    definition = queries.facts.definition
+    refuse_sorted_input(definition, "an aggregate without ORDER BY")
+    refuse_other_shapes(query, definition.aggregates)
+    return _aggregate(query, context, queries, definition.aggregates)
+
+
+def _aggregate(
+    query: exp.Select, context: Context, queries: Queries, recomputed: frozenset[str] = frozenset()
+) -> Query:
+    grouping = replace(Grouping.of(query), recomputed=recomputed)
     columns = queries.facts.definition.columns
     lifted = [grouping.lift(item.unalias()) for item in query.selects]
     output = tuple((name, render(cast_to(e, kind))) for e, (name, kind) in zip(lifted, columns, strict=True))
@@ -195,29 +226,33 @@ def _aggregate(query: exp.Select, context: Context, queries: Queries) -> Query:
     keys, arguments = grouping.keys, grouping.arguments
     blocks = queries.blocks(query, context)
     found = tuple((each, tuple(resolve(item, each.names) for item in (*keys, *arguments))) for each in blocks)
-    projects = tuple(_grouped(block, columns, len(keys)) for block, columns in guarded(queries.facts, found))
+    projects = tuple(_grouped(block, columns, len(keys)) for block, columns in guard_rows(queries.facts, found))
     names = tuple(name for name, _ in projects[0].columns)
     rows = sum_of(projects)
-    kept = _kept(queries.facts, grouping, rows, blocks)
+    representatives = _representatives(queries.facts, grouping, rows, blocks)
     for condition_above in [grouping.lift(having.this)] if having else []:
-        keeps(condition_above, kept)
-    flags = [keeps(each, kept) for each in lifted]
+        is_representative(condition_above, representatives)
+    flags = [is_representative(each, representatives) for each in lifted]
     grouped = query.args.get("group") is not None
     shown = tuple((e.name, name) for e, (name, _) in zip(lifted, columns, strict=True) if is_key(e))
     aggregate = Aggregate(rows, names[: len(keys)], grouping.calls, condition, output, grouped, shown)
     shows = frozenset(name for (name, _), flag in zip(columns, flags, strict=True) if flag)
-    return Query(rows, names, aggregate, text=_text(query, [*keys, *arguments]), kept=shows)
+    placed = with_places(rows) if recomputed else None
+    text = _text(query, [*keys, *arguments])
+    return Query(rows, names, aggregate, text=text, representatives=shows, placed=placed)
 
 
-def _kept(facts: Facts, grouping: Grouping, rows: Relation, blocks: Blocks) -> dict[tuple[str, str], str]:
+def _representatives(facts: Facts, grouping: Grouping, rows: Relation, blocks: Blocks) -> dict[tuple[str, str], str]:
     """Find the keys and calls of the top's groups that show one of several equal values, with the types of these."""
     names = [f"k{i}" for i in range(len(grouping.keys))] + [f"a{i}" for i in range(len(grouping.arguments))]
     asked = (*grouping.keys, *grouping.arguments)
-    flags = kept_columns((block, tuple(resolve(each, block.names) for each in asked)) for block in blocks)
-    loose = {name: sort for name, sort in zip(names, differing(facts, rows), strict=True) if sort}
-    kept = {(GROUP, name): loose[name] for name in compress(names, flags) if name in loose}
-    calls = root_kept(grouping.calls, kept, loose)
-    return {(GROUP, name): kind for name, kind in {**loose, **calls}.items() if name in calls or name.startswith("k")}
+    flags = representative_columns((block, tuple(resolve(each, block.names) for each in asked)) for block in blocks)
+    ambiguous = {name: sort for name, sort in zip(names, differing(facts, rows), strict=True) if sort}
+    representatives = {(GROUP, name): ambiguous[name] for name in compress(names, flags) if name in ambiguous}
+    calls = representatives_at_top(grouping.calls, representatives, ambiguous)
+    return {
+        (GROUP, name): kind for name, kind in {**ambiguous, **calls}.items() if name in calls or name.startswith("k")
+    }
 
 
 def _grouped(block: Block, columns: Expressions, keys: int) -> Project:

@@ -10,7 +10,7 @@ from pytrickle.catalog.definition import Definition, SourceColumn
 from pytrickle.plan.algebra.delta import at
 from pytrickle.plan.algebra.relation import Operation, Relation, Scan, Version
 from pytrickle.plan.postgres.compile import compile_rows, compile_state
-from pytrickle.plan.query.block import Block, is_image, project
+from pytrickle.plan.query.block import Block, is_row_text, project
 from pytrickle.plan.query.probe import Probe
 from pytrickle.plan.sql.three_valued import is_null
 from pytrickle.plan.sql.types import all_exact, is_collatable, is_moment, mixes_time_zones
@@ -86,7 +86,7 @@ class Facts:
     def never_null(self, expression: exp.Expr, block: Block) -> bool:
         """Whether an expression cannot be NULL: a literal, or a column declared NOT NULL of a scan in the block."""
         node = expression.unnest()
-        if isinstance(node, exp.Literal | exp.Boolean) or is_image(node):
+        if isinstance(node, exp.Literal | exp.Boolean) or is_row_text(node):
             return True
         if isinstance(node, exp.Cast):
             return not is_null(node) and self.never_null(node.this, block)

@@ -4,7 +4,7 @@ from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.relation import Top
-from pytrickle.plan.postgres.consolidate import image
+from pytrickle.plan.postgres.consolidate import row_text
 from pytrickle.plan.sql.dialect import render
 
 CLAUSES = ("limit", "offset", "fetch")
@@ -12,7 +12,7 @@ CLAUSES = ("limit", "offset", "fetch")
 
 def shown_rows(top: Top, body: str, columns: tuple[str, ...]) -> str:
     """Write the query for the shown rows; what ORDER BY leaves open is settled by the rows' text."""
-    settled = top.ordering if top.with_ties else (*top.ordering, image(columns))
+    settled = top.ordering if top.with_ties else (*top.ordering, row_text(columns))
     order = f" ORDER BY {', '.join(settled)}" if settled else ""
     return f"SELECT {', '.join(columns)} FROM {body}{order} {top.bounds}"
 

@@ -8,13 +8,14 @@ from math import prod
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import Folded
 from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.relation import Derived, Function, Leaf
 from pytrickle.plan.algebra.relation import leaves as leaves_of
 from pytrickle.plan.query.block import Block, null_of, own_column
 from pytrickle.plan.query.derive import derive
 from pytrickle.plan.query.facts import Facts
-from pytrickle.plan.query.operation import ROW, Form, Rows
+from pytrickle.plan.query.operation import Rows
 from pytrickle.plan.query.scope import columns_named, tables_of
 
 # Over 100,000 rows, 300 of them changed, a delta of four LEFT JOINs multiplied out to 81 blocks took 3.5 s, folded
@@ -46,8 +47,7 @@ def folded(facts: Facts, blocks: Blocks) -> Blocks:
     rows: Rows = tuple(
         (block, tuple(_typed(block.names[alias][column]) for alias, column in visible)) for block in blocks
     )
-    head = f"SELECT {', '.join(f'{ROW}.{name}' for name in names)} FROM"
-    leaf = derive(facts, rows, names, (), Form("rows", head, f"AS {ROW}", names, entries=names, linear=True))
+    leaf = derive(facts, rows, names, (), Folded())
     shown: dict[str, dict[str, exp.Expr]] = {alias: {} for alias in blocks[0].names}
     for name, (alias, column) in zip(names, visible, strict=True):
         shown[alias][column] = own_column(leaf.alias, name)

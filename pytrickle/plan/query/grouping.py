@@ -5,7 +5,12 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import ROW
 from pytrickle.plan.algebra.relation import Call
+from pytrickle.plan.query.above_grouping import is_call
+from pytrickle.plan.query.block import own_column
+from pytrickle.plan.query.group_keys import GroupKeys
+from pytrickle.plan.query.stored_order import as_written
 from pytrickle.plan.sql.dialect import render
 
 GROUP = "g"
@@ -15,28 +20,29 @@ GROUP = "g"
 class Grouping:
     """Keys, arguments and calls of one grouped SELECT, collected while its output is lifted above the grouping.
 
-    In a lifted expression every key stands as g."k<i>" and every call as g."c<i>".
+    In a lifted expression every key stands as g."k<i>" and every call as g."c<i>". Calls of aggregates in `recomputed`
+    are kept as they are written.
     """
 
-    key_list: list[exp.Expr] = field(default_factory=list)
+    group_keys: GroupKeys
     argument_texts: dict[str, exp.Expr] = field(default_factory=dict)
-    call_names: dict[tuple[str, str | None], str] = field(default_factory=dict)
-    closed: bool = False
+    call_names: dict[tuple[str, str | None], Call] = field(default_factory=dict)
+    recomputed: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, select: exp.Select) -> "Grouping":
         """Start from a SELECT's GROUP BY clause."""
         group = select.args.get("group")
         if group is None:
-            return cls(closed=True)
+            return cls(GroupKeys(GROUP, [], open=False))
         if any(isinstance(key, exp.GroupingSets | exp.Rollup | exp.Cube | exp.Tuple) for key in group.expressions):
             raise NotDifferentiable("GROUPING SETS, ROLLUP or CUBE")
-        return cls([key.unnest() for key in group.expressions])
+        return cls(GroupKeys(GROUP, [key.unnest() for key in group.expressions], open=True))
 
     @property
     def keys(self) -> tuple[exp.Expr, ...]:
         """The group keys: those of GROUP BY, then columns that depend on them functionally."""
-        return tuple(self.key_list)
+        return tuple(self.group_keys.listed)
 
     @property
     def arguments(self) -> tuple[exp.Expr, ...]:
@@ -46,31 +52,22 @@ class Grouping:
     @property
     def calls(self) -> tuple[Call, ...]:
         """The distinct calls."""
-        return tuple(Call(name, function, argument) for (function, argument), name in self.call_names.items())
+        return tuple(self.call_names.values())
 
     def lift(self, expression: exp.Expr) -> exp.Expr:
         """Rewrite an expression of the select list or of HAVING over keys and calls."""
         return expression.copy().transform(self._step)
 
     def _step(self, node: exp.Expr) -> exp.Expr:
+        if self.recomputed and is_call(node, self.recomputed) and not _adds_up(node):
+            return own_column(GROUP, self._written(node))
         if isinstance(node, exp.Filter | exp.AggFunc):
-            return _column(self._call(node))
+            return own_column(GROUP, self._call(node))
         if isinstance(node, exp.Query | exp.Exists | exp.Window):
             raise NotDifferentiable("a subquery or window function over an aggregate")
-        bare = node.unnest()
-        for position, key in enumerate(self.key_list):
-            if bare == key:
-                return _column(f"k{position}")
-        if isinstance(node, exp.Column):
-            return self._dependent(node)
-        return node
-
-    def _dependent(self, column: exp.Column) -> exp.Expr:
-        """A bare column that is no key depends on a grouped primary key, so it may serve as a further key."""
-        if self.closed:
-            raise NotDifferentiable(f"the reference {column.sql()}")
-        self.key_list.append(column.copy())
-        return _column(f"k{len(self.key_list) - 1}")
+        if (found := self.group_keys.key(node)) is not None:
+            return found
+        return self.group_keys.dependent(node) if isinstance(node, exp.Column) else node
 
     def _call(self, node: exp.Expr) -> str:
         condition = node.expression.this if isinstance(node, exp.Filter) else None
@@ -80,7 +77,20 @@ class Grouping:
         if isinstance(value, exp.Distinct | exp.Order) or call.args.get("expressions"):
             raise NotDifferentiable(f"{function}(DISTINCT ...) or an ordered aggregate")
         argument = self._argument(function, value, condition)
-        return self.call_names.setdefault((function, argument), f"c{len(self.call_names)}")
+        return self._named((function, argument))
+
+    def _written(self, node: exp.Expr) -> str:
+        written, placed = map(render, as_written(node, self._argument_column))
+        return self._named((written, None), written, placed)
+
+    def _named(self, key: tuple[str, str | None], *texts: str) -> str:
+        """Name a call, and keep it once."""
+        return self.call_names.setdefault(key, Call(f"c{len(self.call_names)}", *key, *texts)).name
+
+    def _argument_column(self, column: exp.Column) -> exp.Expr:
+        text = render(column)
+        self.argument_texts.setdefault(text, column.copy())
+        return exp.column(f"a{list(self.argument_texts).index(text)}", table=ROW, quoted=True)
 
     def _argument(self, function: str, value: exp.Expr, condition: exp.Expr | None) -> str | None:
         counted = function == "count"
@@ -98,6 +108,12 @@ class Grouping:
         return f"a{list(self.argument_texts).index(text)}"
 
 
+def _adds_up(node: exp.Expr) -> bool:
+    """Whether increments maintain a call."""
+    call = node.this if isinstance(node, exp.Filter) else node
+    return isinstance(call, exp.AggFunc) and not isinstance(call.this, exp.Distinct)
+
+
 def is_key(lifted: exp.Expr) -> bool:
     """Whether a lifted expression is nothing but a key."""
     return isinstance(lifted, exp.Column) and lifted.table == GROUP and lifted.name.startswith("k")
@@ -105,7 +121,3 @@ def is_key(lifted: exp.Expr) -> bool:
 
 def _one() -> exp.Expr:
     return exp.Literal.number(1)
-
-
-def _column(name: str) -> exp.Expr:
-    return exp.column(name, table=GROUP, quoted=True)

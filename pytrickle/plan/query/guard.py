@@ -1,7 +1,8 @@
 """Expressions that may fail, evaluated only for rows for which the query as written evaluates them.
 
 A sum of products has rows that cancel out: those that an antijoin takes away again, and those that a delta joins from
-an old and a new state. Where an expression over them may fail, what it reads is netted first: f(sum of R) = f(net R).
+an old and a new state. Where an expression over them may fail, what it reads is consolidated first:
+f(R + S) = f(consolidate(R + S)).
 """
 
 from __future__ import annotations
@@ -10,20 +11,23 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from pytrickle.plan.algebra.construct import Folded
 from pytrickle.plan.algebra.relation import Derived, Function, Scan
+from pytrickle.plan.query.above_grouping import ORDERED, is_call
 from pytrickle.plan.query.block import Block, own_column, project
 from pytrickle.plan.query.facts import Facts
-from pytrickle.plan.query.operation import ROW, Form, Rows, derive_unguarded
+from pytrickle.plan.query.operation import Rows, derive_unguarded
 from pytrickle.plan.query.scope import columns_named, tables_of
 from pytrickle.plan.sql.dialect import render
 from pytrickle.plan.sql.fallible import Types, may_fail
 
+FAILING = (exp.Div, exp.Mod, exp.IntDiv, exp.Cast, exp.Anonymous)
 Columns = tuple[exp.Expr, ...]
 Case = tuple[Block, list[exp.Expr]]
 
 
-def guarded(facts: Facts, rows: Rows, deciding: int | None = None) -> Rows:
-    """Net the rows below expressions that may fail; the first `deciding` expressions, or all, are evaluated now."""
+def guard_rows(facts: Facts, rows: Rows, deciding: int | None = None) -> Rows:
+    """Consolidate the rows below expressions that may fail; the first `deciding` ones, or all, are evaluated now."""
     result: list[tuple[Block, Columns]] = []
     groups: dict[object, list[tuple[Block, Columns]]] = {}
     for block, columns in rows:
@@ -33,7 +37,7 @@ def guarded(facts: Facts, rows: Rows, deciding: int | None = None) -> Rows:
         else:
             result.append((block, columns))
     for group in groups.values():
-        result += [_netted(facts, group)] if any(_cancels(block) for block, _ in group) else group
+        result += [_consolidate(facts, group)] if any(_cancels(block) for block, _ in group) else group
     return tuple(result)
 
 
@@ -46,8 +50,8 @@ def fallible_last(conjuncts: list[exp.Expr]) -> list[exp.Expr]:
     return sorted(conjuncts, key=relates)
 
 
-def guarded_cases(facts: Facts, cases: list[Case], divided: bool) -> list[Case]:
-    """Net the rows of cases below conditions that may fail and that PostgreSQL does not take down to a single table.
+def guard_cases(facts: Facts, cases: list[Case], divided: bool) -> list[Case]:
+    """Consolidate the rows of cases below conditions that may fail and that are not taken down to a single table.
 
     `divided` says that the cases differ in the value of a subquery in the condition.
     """
@@ -58,12 +62,20 @@ def guarded_cases(facts: Facts, cases: list[Case], divided: bool) -> list[Case]:
     visible = columns_named(asked[0][0].names)
     width = len(asked[0][1])
     rows: Rows = tuple((block, (*tests, *(block.names[a][c] for a, c in visible))) for block, tests in asked)
-    for block, columns in guarded(facts, rows, width):
+    for block, columns in guard_rows(facts, rows, width):
         names: dict[str, dict[str, exp.Expr]] = {alias: {} for alias in block.names}
         for (alias, column), shown in zip(visible, columns[width:], strict=True):
             names[alias][column] = shown
         settled.append((block.named(names), list(columns[:width])))
     return settled
+
+
+def fails_inside(facts: Facts, block: Block, expressions: Columns) -> bool:
+    """Whether something in expressions or conditions over a block may fail, aggregate calls themselves aside."""
+    types = _types_in(facts, block)
+    parts = (part for each in (*expressions, *block.predicates) for part in each.find_all(*FAILING))
+    aggregates = facts.definition.aggregates | ORDERED
+    return any(may_fail(part, types) for part in parts if not is_call(part, aggregates))
 
 
 def _is_asked(facts: Facts, case: Case, divided: bool) -> bool:
@@ -74,13 +86,11 @@ def _is_asked(facts: Facts, case: Case, divided: bool) -> bool:
     return mixed and joins >= len(_weighted(block)) - 1 and any(may_fail(test, types) for test in tests)
 
 
-def _netted(facts: Facts, group: list[tuple[Block, Columns]]) -> tuple[Block, Columns]:
+def _consolidate(facts: Facts, group: list[tuple[Block, Columns]]) -> tuple[Block, Columns]:
     read = [_read(columns) for _, columns in group]
     names = tuple(f"a{i}" for i in range(len(read[0])))
     rows: Rows = tuple((block, found) for (block, _), found in zip(group, read, strict=True))
-    head = f"SELECT {', '.join(f'{ROW}.{name}' for name in names)} FROM"
-    form = Form("rows", head, f"AS {ROW}", names, entries=names, linear=True, netted=True)
-    leaf = derive_unguarded(facts, rows, names, (), form)
+    leaf = derive_unguarded(facts, rows, names, (), Folded(net=True))
     block, columns = group[0]
     places = {column: own_column(leaf.alias, name) for column, name in zip(read[0], names, strict=True)}
     shown = tuple(_placed(each, places) for each in columns)
@@ -109,7 +119,7 @@ def _cancels(block: Block) -> bool:
     """Whether a block, or a delta of it, has rows that others of the sum may take away."""
     weighted = _weighted(block)
     folded = [leaf for leaf in weighted if isinstance(leaf, Derived) and leaf.operation.linear]
-    return block.negated or len(weighted) > 1 or not all(leaf.operation.netted for leaf in folded)
+    return block.negated or len(weighted) > 1 or not all(leaf.operation.construct.consolidated for leaf in folded)
 
 
 def _weighted(block: Block) -> list[Scan | Derived]:

@@ -7,7 +7,7 @@ from sqlglot import exp
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.query.block import Block, aliased
 from pytrickle.plan.query.context import Context
-from pytrickle.plan.query.decorrelate import loosen_by_asking
+from pytrickle.plan.query.decorrelate import decorrelate_by_domain
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.first_rows import CLAUSES
 from pytrickle.plan.query.recursion import Recursion
@@ -35,8 +35,8 @@ def limited(recursion: Recursion, query: exp.Expr, context: Context) -> Blocks:
         _with_hidden(recursion, bare, orders, context) if sorts_hidden else _shown(recursion, bare, orders, context)
     )
     items = list(blocks[0].names[""].items())
-    loose = loosen_by_asking(recursion.facts, context.asking, blocks, "LIMIT")
-    return (first_rows(recursion.facts, loose, items, orders, bounds),)
+    decorrelated = decorrelate_by_domain(recursion.facts, context.block, blocks, "LIMIT")
+    return (first_rows(recursion.facts, decorrelated, items, orders, bounds),)
 
 
 def _without(query: exp.Expr, *clauses: str) -> exp.Expr:
@@ -87,6 +87,6 @@ def _alike(facts: Facts, blocks: Blocks, context: Context, bounds: Bounds) -> Bl
     if len(texts) > 1 or any(tables_of(column) & own for column in names.values()):
         raise NotDifferentiable("LIMIT below the top of the query, without ORDER BY")
     bare = tuple(block.named({"": {"one": exp.Literal.number(1)}}) for block in blocks)
-    loose = loosen_by_asking(facts, context.asking, bare, "LIMIT")
-    kept = first_rows(facts, loose, list(bare[0].names[""].items()), [], bounds)
+    decorrelated = decorrelate_by_domain(facts, context.block, bare, "LIMIT")
+    kept = first_rows(facts, decorrelated, list(bare[0].names[""].items()), [], bounds)
     return (kept.named({"": names}),)

@@ -1,4 +1,4 @@
-"""Operations built from blocks: DISTINCT, grouping, windows and set operations as PostgreSQL text around their rows."""
+"""Operations built from blocks, each over arguments of its own."""
 
 from __future__ import annotations
 
@@ -7,38 +7,16 @@ from itertools import compress
 
 from sqlglot import exp
 
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import ROW, Construct
 from pytrickle.plan.algebra.relation import Derived, Join, Operation, Project
 from pytrickle.plan.query.block import Block, own_column, project, sum_of, to_expr
 from pytrickle.plan.query.facts import Facts
-from pytrickle.plan.query.kept import differing, kept_columns, moved_columns
 from pytrickle.plan.query.mixed_equality import refuse_unfit_keys
+from pytrickle.plan.query.representatives import differing, pushed_down_columns, representative_columns
 from pytrickle.plan.query.scope import Names, column_name, resolve
 
 Rows = tuple[tuple[Block, tuple[exp.Expr, ...]], ...]
-Hidden = frozenset[tuple[str, str]]
-ROW = "d"
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How an operation is written: `head` and `tail` around its rows, and the columns that come out.
-
-    `chosen` columns show one of several equal values; conditions on the arguments `moved` reach below the operation.
-    For the other fields see Operation.
-    """
-
-    name: str
-    head: str
-    tail: str
-    columns: tuple[str, ...]
-    ordered: bool = False
-    ordering: tuple[str, ...] = ()
-    entries: tuple[str, ...] = ()
-    tied: bool = False
-    linear: bool = False
-    netted: bool = False
-    chosen: tuple[str, ...] = ()
-    moved: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -72,7 +50,7 @@ class Arguments:
 
 
 def derive_unguarded(
-    facts: Facts, rows: Rows, arguments: tuple[str, ...], keys: tuple[str, ...], form: Form
+    facts: Facts, rows: Rows, arguments: tuple[str, ...], keys: tuple[str, ...], construct: Construct
 ) -> Derived:
     """Build an operation over blocks, each projected to the same arguments, under a fresh alias.
 
@@ -83,38 +61,28 @@ def derive_unguarded(
     exact = facts.is_exact(relation)
     input_types = dict(zip(arguments, facts.types_of(relation), strict=True))
     refuse_unfit_keys(facts, (input_types[key] for key in keys))
-    operation = Operation(
-        form.name,
-        relation,
-        arguments,
-        keys,
-        form.head,
-        form.tail,
-        form.columns,
-        exact,
-        form.ordered or not (exact or form.name == "exists" or form.linear),
-        form.ordering,
-        nullable=not _never_null(facts, rows, arguments, keys),
-        entries=form.entries or tuple(key for key in keys if key in form.columns),
-        tied=form.tied,
-        linear=form.linear,
-        netted=form.netted,
-    )
-    settled, types = facts.is_exact(operation), facts.types_of(operation)
-    kept, moved = _hiding(facts, rows, operation, form)
-    return Derived(facts.alias(), replace(operation, settled=settled, types=types, kept=kept, moved=moved))
+    nullable = not _never_null(facts, rows, arguments, keys)
+    operation = Operation(construct, relation, arguments, keys, exact, nullable)
+    operation = replace(operation, columns_canonical=facts.is_exact(operation), types=facts.types_of(operation))
+    return Derived(facts.alias(), _with_hidden(facts, rows, operation))
 
 
-def _hiding(facts: Facts, rows: Rows, operation: Operation, form: Form) -> tuple[Hidden, Hidden]:
-    """Find the columns that hold one of several equal values, and those on which conditions reach below."""
-    kept = frozenset(compress(operation.arguments, kept_columns(rows))) | frozenset(form.chosen)
-    moved = frozenset(form.moved)
-    if form.linear:
-        moved |= frozenset(compress(operation.arguments, moved_columns(rows)))
-    if not (kept | moved) & frozenset(operation.columns):
-        return frozenset(), frozenset()
+def _with_hidden(facts: Facts, rows: Rows, operation: Operation) -> Operation:
+    """Tell an operation which columns hold one of several equal values, and on which conditions reach below."""
+    construct, columns = operation.construct, frozenset(operation.columns)
+    representatives = frozenset(compress(operation.arguments, representative_columns(rows)))
+    representatives |= frozenset(construct.representatives(operation.keys))
+    pushed_down = frozenset(construct.pushed_down)
+    if construct.linear:
+        pushed_down |= frozenset(compress(operation.arguments, pushed_down_columns(rows)))
+    if not (representatives | pushed_down) & columns:
+        return operation
     sorts = [each for each in zip(operation.columns, differing(facts, operation), strict=True) if each[1]]
-    return frozenset(each for each in sorts if each[0] in kept), frozenset(each for each in sorts if each[0] in moved)
+    return replace(
+        operation,
+        representatives=frozenset(each for each in sorts if each[0] in representatives),
+        pushed_down=frozenset(each for each in sorts if each[0] in pushed_down),
+    )
 
 
 def columns_of(leaf: Derived) -> dict[str, exp.Expr]:
@@ -135,3 +103,11 @@ def _never_null(facts: Facts, rows: Rows, arguments: tuple[str, ...], keys: tupl
 def text(expression: exp.Expr) -> str:
     """Write a resolved expression."""
     return to_expr(expression).sql
+
+
+def refuse_correlation(rows: Rows, what: str) -> None:
+    """Refuse an operation whose rows refer to the rows around it."""
+    for block, columns in rows:
+        expressions = (*columns, *block.predicates)
+        if any(column.table not in block.aliases for each in expressions for column in each.find_all(exp.Column)):
+            raise NotDifferentiable(f"{what} in a correlated subquery")

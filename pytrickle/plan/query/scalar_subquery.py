@@ -9,7 +9,9 @@ from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping, function_name, is_own
 from pytrickle.plan.query.block import Block, own_column, type_of
 from pytrickle.plan.query.context import Context
-from pytrickle.plan.query.decorrelate import Match, loosen_by_asking
+from pytrickle.plan.query.decorrelate import Match, decorrelate_by_domain
+from pytrickle.plan.query.group_keys import GroupKeys
+from pytrickle.plan.query.guard import fails_inside
 from pytrickle.plan.query.lateral import calls_set, reads_no_table
 from pytrickle.plan.query.nested_grouping import group
 from pytrickle.plan.query.null_padding import nulls_of_leaf
@@ -17,6 +19,7 @@ from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import resolve
 from pytrickle.plan.query.select_clauses import is_plain_aggregate
 from pytrickle.plan.query.set_operation import VALUE, single
+from pytrickle.plan.sql.aggregates import TRAITS
 
 ARRAY_AGG = "array_agg"
 Blocks = tuple[Block, ...]
@@ -34,7 +37,9 @@ def scalar_cases(recursion: Recursion, block: Block, query: exp.Expr, context: C
     inner = recursion.derived(query, context)
     values = [next(iter(each.names[""].values())) for each in inner]
     named = tuple(each.named({VALUE: {"v": value}}) for each, value in zip(inner, values, strict=True))
-    found, value = single(recursion.facts, loosen_by_asking(recursion.facts, block, named, "a scalar subquery"))
+    fails = any(fails_inside(recursion.facts, each, (value,)) for each, value in zip(inner, values, strict=True))
+    decorrelated = decorrelate_by_domain(recursion.facts, block, named, "a scalar subquery", fails)
+    found, value = single(recursion.facts, decorrelated)
     null = nulls_of_leaf(recursion.facts, found)["v"]
     return [(case, [value, null][missing]) for case, missing in _with_or_without(block, found, always=False)]
 
@@ -82,15 +87,18 @@ def _with_order(query: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
 def aggregate_cases(recursion: Recursion, block: Block, query: exp.Select, context: Context) -> Cases:
     """List the cases of a SELECT of aggregates, which has one row whatever it finds, beside the rows of a block."""
     inner = recursion.blocks(query, context)
-    lift = AboveGrouping([], inner[0].names, recursion.facts.definition.aggregates | {ARRAY_AGG}, False)
+    lift = AboveGrouping(
+        GroupKeys(GROUP, [], False), inner[0].names, recursion.facts.definition.aggregates | {ARRAY_AGG}
+    )
     lifted = [lift.lift(item.unalias()) for item in query.selects]
-    loose = loosen_by_asking(recursion.facts, block, inner, "an aggregate")
-    found, columns = group(recursion.facts, lift, (), loose, context.outer)
+    calls = [[resolve(call, each.names, context.outer) for call in lift.calls.values()] for each in inner]
+    fails = any(fails_inside(recursion.facts, each, tuple(found)) for each, found in zip(inner, calls, strict=True))
+    decorrelated = decorrelate_by_domain(recursion.facts, block, inner, "an aggregate", fails)
+    found, columns = group(recursion.facts, lift, (), decorrelated, context.outer)
     values = [resolve(item, {GROUP: columns}, context.outer) for item in lifted]
-    tied = bool(loose[0].pairs or loose[0].guards)
+    tied = bool(decorrelated[0].pairs or decorrelated[0].guards)
     nulls = nulls_of_leaf(recursion.facts, found)
-    calls = lift.calls.values() if tied else ()
-    empty = {f"c{i}": _of_nothing(call, nulls[f"c{i}"]) for i, call in enumerate(calls)}
+    empty = {f"c{i}": _of_nothing(call, nulls[f"c{i}"]) for i, call in enumerate(lift.calls.values() if tied else ())}
     without = [resolve(item, {GROUP: empty}, context.outer) for item in lifted] if tied else []
     return [(case, [values, without][missing]) for case, missing in _with_or_without(block, found, always=not tied)]
 
@@ -133,6 +141,6 @@ def _of_nothing(call: exp.Expr, null: exp.Expr) -> exp.Expr:
     name = function_name(call)
     if is_own(name):
         raise NotDifferentiable(f"{name}() in a correlated subquery, where it may give anything over no rows")
-    if name in {"count", "regr_count"}:
+    if name in TRAITS and TRAITS[name].zero:
         return exp.Cast(this=exp.Literal.number(0), to=type_of("bigint"))
     return null

@@ -10,9 +10,9 @@ from pytrickle.errors import NotDifferentiable
 
 Names = Mapping[str, Mapping[str, exp.Expr]]
 
-# The alias of what no FROM item names: the merged columns of a FULL JOIN ... USING, and sublinks taken out.
+# The alias of what no FROM item names: the merged columns of a FULL JOIN ... USING, and subqueries taken out.
 MERGED = "\x00merged"
-SUBLINK = "\x00sublink"
+SUBQUERY = "\x00subquery"
 # The left side of a comparison with a subquery that has subqueries itself.
 OPERAND = "\x00operand"
 # Subqueries that were computed before a grouping or window functions.
@@ -31,7 +31,7 @@ def resolve(expression: exp.Expr, names: Names, outer: Names | None = None) -> e
             raise NotDifferentiable("a subquery in this place")
         if isinstance(node, exp.Window):
             raise NotDifferentiable("a window function in this place")
-        if not isinstance(node, exp.Column) or node.table == SUBLINK:
+        if not isinstance(node, exp.Column) or node.table == SUBQUERY:
             return node
         return lookup(node, names, outer or {}).copy()
 

@@ -8,20 +8,23 @@ from sqlglot import exp
 from sqlglot.helper import ensure_list
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.query.above_grouping import AboveGrouping, AboveWindows, is_call
+from pytrickle.plan.algebra.construct import Distinct
+from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping, is_call
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.derive import distinct
 from pytrickle.plan.query.facts import Facts
+from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.grouping_sets import grouping_sets, is_simple
 from pytrickle.plan.query.lateral import calls_set, unrolled
-from pytrickle.plan.query.nested_grouping import grouped, window
+from pytrickle.plan.query.nested_grouping import grouped
 from pytrickle.plan.query.operation import columns_of
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import SETS, resolve
 from pytrickle.plan.query.select_clauses import has_windows, is_distinct_on, is_grouped, own_nodes, unrolls, unseen_sets
 from pytrickle.plan.query.set_operation import distinct_on
-from pytrickle.plan.query.subquery import expanded, filtered, hoisted, taken
+from pytrickle.plan.query.subquery import expanded, filtered, hoist, take_out
+from pytrickle.plan.query.windows import AboveWindows, window
 
 Blocks = tuple[Block, ...]
 Items = list[tuple[str, exp.Expr]]
@@ -46,7 +49,7 @@ class Selection:
         """Return the SELECT's blocks; their names are {'': output column -> expression}."""
         blocks = self.recursion.blocks(self.select, self.context)
         select, found = self._without_inner_subqueries()
-        blocks = hoisted(self.recursion, blocks, found, self.context)
+        blocks = hoist(self.recursion, blocks, found, self.context)
         select, blocks = Selection(self.recursion, select, self.context)._without_set_keys(blocks)
         return Selection(self.recursion, select, self.context)._over(blocks)
 
@@ -95,16 +98,16 @@ class Selection:
         clauses = [select.args.get(clause) for clause in ("group", "having", "distinct", "order")]
         for node in [*select.selects, *(clause for clause in clauses if clause is not None)]:
             if grouped and not isinstance(node, exp.Group):
-                node.replace(self._calls_taken(node, found))
+                node.replace(self._without_subqueries_in_calls(node, found))
             elif grouped or has_windows(select) or is_distinct_on(select):
-                node.replace(taken(node, found))
+                node.replace(take_out(node, found))
         return select, found
 
-    def _calls_taken(self, node: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
+    def _without_subqueries_in_calls(self, node: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
         def step(each: exp.Expr) -> exp.Expr:
             if isinstance(each, exp.Query):
                 return each.copy()
-            return taken(each, found) if is_call(each, self.facts.definition.aggregates) else each
+            return take_out(each, found) if is_call(each, self.facts.definition.aggregates) else each
 
         return node.copy().transform(step)
 
@@ -117,7 +120,9 @@ class Selection:
             raise NotDifferentiable("a constant among the keys of several grouping sets")
         refuse_merged_keys(self.select, keys)
         alike = len(set(map(frozenset, sets))) == 1
-        lift = AboveGrouping(keys, blocks[0].names, self.facts.definition.aggregates, alike and bool(keys))
+        lift = AboveGrouping(
+            GroupKeys(GROUP, keys, alike and bool(keys)), blocks[0].names, self.facts.definition.aggregates
+        )
         select = self.select.copy()
         for clause in ("distinct", "order", "windows"):
             parts = select.args.get(clause)
@@ -151,15 +156,15 @@ class Selection:
         if clause is None:
             shown = sum(not name.startswith(UNSEEN) for name in names)
             return tuple(block.named({"": dict(zip(names[:shown], columns, strict=False))}) for block, columns in rows)
-        leaf = distinct(self.facts, rows)
+        leaf = distinct(self.facts, rows, Distinct())
         return (Block((leaf,), (), {"": dict(zip(names, columns_of(leaf).values(), strict=True))}),)
 
     def _windowed(self, blocks: Blocks, items: Items) -> tuple[Blocks, Items]:
         named = {each.name: each for each in self.select.args.get("windows") or ()}
         lift = AboveWindows(named)
         found: list[exp.Expr] = []
-        items = [(name, taken(item, found)) for name, item in items]
-        blocks = hoisted(self.recursion, blocks, found, self.context)
+        items = [(name, take_out(item, found)) for name, item in items]
+        blocks = hoist(self.recursion, blocks, found, self.context)
         lifted = [(name, lift.lift(item)) for name, item in items]
         return (window(self.facts, lift, blocks, self.context.outer),), lifted
 

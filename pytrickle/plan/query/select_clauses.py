@@ -78,11 +78,11 @@ def _sorts_by_its_sets(select: exp.Select, definition: Definition) -> bool:
 def is_plain_aggregate(select: exp.Select, definition: Definition) -> bool:
     """Whether a SELECT has aggregates and nothing else above FROM and WHERE, so that it always has one row."""
     clauses = ("group", "having", "distinct", "limit", "offset", "windows")
-    sublinks = any(isinstance(node, exp.Query) for item in select.selects for node in item.walk())
+    subqueries = any(isinstance(node, exp.Query) for item in select.selects for node in item.walk())
     return (
         not any(select.args.get(c) for c in clauses)
         and has_calls(select, definition)
         and not has_windows(select)
         and not unrolls(select, definition)
-        and not sublinks
+        and not subqueries
     )

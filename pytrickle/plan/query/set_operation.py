@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.postgres.consolidate import image
+from pytrickle.plan.algebra.construct import ROW, DistinctOn, FirstRows, SetOperation, Single
 from pytrickle.plan.query.block import Block, own_column
 from pytrickle.plan.query.decorrelate import Decorrelated
 from pytrickle.plan.query.derive import derive
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.inner_order import refuse_sorted_input
-from pytrickle.plan.query.nested_grouping import refuse_ties
-from pytrickle.plan.query.operation import ROW, Form, Rows, columns_of, text
+from pytrickle.plan.query.operation import Rows, columns_of, refuse_correlation, text
 from pytrickle.plan.query.scope import Names, resolve
 from pytrickle.plan.sql.dialect import render
 
@@ -76,23 +75,15 @@ def distinct_on(facts: Facts, blocks: Blocks, items: Items, select: exp.Select, 
     shown = tuple(f"a{i}" for i in range(len(items)))
     asked = [*keys, *(each.this for each in orders), *(item for _, item in items)]
     rows: Rows = tuple((block, tuple(resolve(each, block.names, outer) for each in asked)) for block in blocks)
-    refuse_ties(rows, "DISTINCT ON")
-    ordering = [f"{ROW}.{name}" for name in names] + [
-        _sorted_by(each, name) for each, name in zip(orders, sorts, strict=True)
-    ]
-    first = f"SELECT DISTINCT ON ({', '.join(f'{ROW}.{name}' for name in names)}) "
-    arguments = (*names, *sorts, *shown)
-    tail = f"AS {ROW} ORDER BY {', '.join([*ordering, image(arguments)])}"
-    head = f"{first}{', '.join(f'{ROW}.{name}' for name in shown)} FROM"
+    refuse_correlation(rows, "DISTINCT ON")
+    sorted_by = tuple(_sorted_by(each, name) for each, name in zip(orders, sorts, strict=True))
     entries = tuple(f"a{i}" for i, (_, item) in enumerate(items) if item in keys)
-    form = Form("distinct on", head, tail, shown, entries=entries, tied=True, moved=entries)
-    leaf = derive(facts, rows, arguments, names, form)
+    leaf = derive(facts, rows, (*names, *sorts, *shown), names, DistinctOn(shown, sorted_by, entries))
     columns = columns_of(leaf)
     return Block((leaf,), (), {"": {name: columns[f"a{i}"] for i, (name, _) in enumerate(items)}})
 
 
 VALUE = "\x00value"
-COUNTS = tuple(f"count(*) FILTER (WHERE {ROW}.side = {side})" for side in (0, 1))
 
 
 def set_operation(facts: Facts, query: exp.SetOperation, arms: tuple[Rows, Rows], names: tuple[str, ...]) -> Block:
@@ -101,77 +92,47 @@ def set_operation(facts: Facts, query: exp.SetOperation, arms: tuple[Rows, Rows]
     rows: Rows = tuple(
         (block, (*columns, exp.Literal.number(side))) for side, arm in enumerate(arms) for block, columns in arm
     )
-    refuse_ties(rows, query.key.upper())
-    listed = ", ".join(f"{ROW}.{key}" for key in keys)
-    left, right = COUNTS
-    group = f"AS {ROW} GROUP BY {listed}"
-    match query, bool(query.args.get("distinct")):
-        case exp.Union(), True:
-            head, tail = f"SELECT {listed} FROM", group
-        case exp.Intersect(), True:
-            head, tail = f"SELECT {listed} FROM", f"{group} HAVING {left} > 0 AND {right} > 0"
-        case exp.Except(), True:
-            head, tail = f"SELECT {listed} FROM", f"{group} HAVING {left} > 0 AND {right} = 0"
-        case exp.Intersect(), False:
-            head, tail = _counted(keys, f"least({left}, {right})", group)
-        case exp.Except(), False:
-            head, tail = _counted(keys, f"{left} - {right}", group)
-        case _:
-            raise NotDifferentiable(query.key.upper())
-    name = query.key if query.args.get("distinct") else f"{query.key} all"
-    leaf = derive(facts, rows, (*keys, "side"), keys, Form(name, head, tail, keys, chosen=keys))
+    refuse_correlation(rows, query.key.upper())
+    leaf = derive(facts, rows, (*keys, "side"), keys, _construct(query))
     columns = columns_of(leaf)
     return Block((leaf,), (), {"": dict(zip(names, (columns[key] for key in keys), strict=True))})
 
 
-def single(facts: Facts, loose: tuple[Decorrelated, ...]) -> tuple[Block, exp.Expr]:
+def single(facts: Facts, decorrelated: tuple[Decorrelated, ...]) -> tuple[Block, exp.Expr]:
     """Build the one row of a scalar subquery for every key; more than one is an error where the value is used.
 
     Return the block to join, and the value.
     """
-    keys = tuple(f"k{i}" for i in range(len(loose[0].pairs)))
+    keys = tuple(f"k{i}" for i in range(len(decorrelated[0].pairs)))
     rows: Rows = tuple(
-        (each.block, (*(inner for _, inner in each.pairs), each.block.names[VALUE]["v"].copy())) for each in loose
+        (each.block, (*(inner for _, inner in each.pairs), each.block.names[VALUE]["v"].copy()))
+        for each in decorrelated
     )
-    refuse_ties(rows, "a scalar subquery")
-    listed = [f"{ROW}.{key}" for key in keys]
-    partition = f"PARTITION BY {', '.join(listed)}" if keys else ""
-    on = f"DISTINCT ON ({', '.join(listed)}) " if keys else ""
-    arguments = (*keys, "v")
-    head = f"SELECT {on}{', '.join([*listed, f'{ROW}.v', f'count(*) OVER ({partition}) AS n'])} FROM"
-    tail = f"AS {ROW} ORDER BY {', '.join([*listed, image(arguments)])}{'' if keys else ' LIMIT 1'}"
-    leaf = derive(facts, rows, arguments, keys, Form("scalar", head, tail, (*keys, "v", "n")))
+    refuse_correlation(rows, "a scalar subquery")
+    leaf = derive(facts, rows, (*keys, "v"), keys, Single())
     checked = exp.Anonymous(this="only_one", expressions=[own_column(leaf.alias, "v"), own_column(leaf.alias, "n")])
     called = exp.Dot(this=exp.to_identifier("pgtrickle"), expression=checked)
-    return Block((leaf,), loose[0].ties(leaf.alias), {}), called
+    return Block((leaf,), decorrelated[0].ties(leaf.alias), {}), called
 
 
 def first_rows(
-    facts: Facts, loose: tuple[Decorrelated, ...], items: Items, orders: list[exp.Expr], bounds: Bounds
+    facts: Facts, decorrelated: tuple[Decorrelated, ...], items: Items, orders: list[exp.Expr], bounds: Bounds
 ) -> Block:
     """Keep the first rows for every key that ties them to the rows around; `items` begin with what sorts them."""
-    keys = tuple(f"k{i}" for i in range(len(loose[0].pairs)))
+    keys = tuple(f"k{i}" for i in range(len(decorrelated[0].pairs)))
     sorts = tuple(f"o{i}" for i in range(len(orders)))
     shown = tuple(f"a{i}" for i in range(len(items) - len(orders)))
-    arguments = (*keys, *sorts, *shown)
     rows: Rows = tuple(
         (each.block, (*(inner for _, inner in each.pairs), *(each.block.names[""][name].copy() for name, _ in items)))
-        for each in loose
+        for each in decorrelated
     )
-    refuse_ties(rows, "LIMIT")
-    partition = f"PARTITION BY {', '.join(f'{ROW}.{key}' for key in keys)} " if keys else ""
-    order = [_sorted_by(each, name) for each, name in zip(orders, sorts, strict=True)]
-    place = "rank()" if bounds.with_ties else "row_number()"
-    settled = order if bounds.with_ties else [*order, image(tuple(f"{ROW}.{name}" for name in arguments))]
-    number = f"{place} OVER ({partition}ORDER BY {', '.join(settled)}) AS pgt_place"
-    columns = (*keys, *shown)
-    head = f"SELECT {', '.join(f'e.{name}' for name in columns)} FROM (SELECT {ROW}.*, {number} FROM"
-    last = f" AND e.pgt_place <= {bounds.offset + bounds.limit}" if bounds.limit is not None else ""
-    tail = f"AS {ROW}) AS e WHERE e.pgt_place > {bounds.offset}{last}"
-    leaf = derive(facts, rows, arguments, keys, Form("limit", head, tail, columns, tied=True))
+    refuse_correlation(rows, "LIMIT")
+    order = tuple(_sorted_by(each, name) for each, name in zip(orders, sorts, strict=True))
+    construct = FirstRows(shown, order, bounds.limit, bounds.offset, bounds.with_ties)
+    leaf = derive(facts, rows, (*keys, *sorts, *shown), keys, construct)
     found = columns_of(leaf)
     names = {name: found[f"a{i}"] for i, (name, _) in enumerate(items[len(orders) :])}
-    return Block((leaf,), loose[0].ties(leaf.alias), {"": names})
+    return Block((leaf,), decorrelated[0].ties(leaf.alias), {"": names})
 
 
 def _sorted_by(order: exp.Expr, name: str) -> str:
@@ -180,10 +141,14 @@ def _sorted_by(order: exp.Expr, name: str) -> str:
     return text(written)
 
 
-def _counted(keys: tuple[str, ...], count: str, group: str) -> tuple[str, str]:
-    listed = ", ".join(f"{ROW}.{key}" for key in keys)
-    shown = ", ".join(f"g.{key}" for key in keys)
-    return (
-        f"SELECT {shown} FROM (SELECT {listed}, {count} AS n FROM",
-        f"{group}) AS g, generate_series(1, g.n) AS e (pgt_n)",
-    )
+def _construct(query: exp.SetOperation) -> SetOperation:
+    distinct = bool(query.args.get("distinct"))
+    match query:
+        case exp.Union() if distinct:
+            return SetOperation("union", True)
+        case exp.Intersect():
+            return SetOperation("intersect", distinct)
+        case exp.Except():
+            return SetOperation("except", distinct)
+        case _:
+            raise NotDifferentiable(query.key.upper())

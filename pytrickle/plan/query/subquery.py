@@ -12,14 +12,14 @@ from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.fold import MAX_BLOCKS, fitting
-from pytrickle.plan.query.guard import fallible_last, guarded_cases
+from pytrickle.plan.query.guard import fallible_last, guard_cases
 from pytrickle.plan.query.lateral import embedded, reads_no_table
 from pytrickle.plan.query.membership import in_cases, present, quantified_cases
 from pytrickle.plan.query.outer_condition import pulled_out
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scalar_subquery import array_cases, scalar_cases
-from pytrickle.plan.query.scope import HOISTED, OPERAND, SUBLINK, resolve
-from pytrickle.plan.query.subquery_kinds import has_query_operand, is_sublink
+from pytrickle.plan.query.scope import HOISTED, OPERAND, SUBQUERY, resolve
+from pytrickle.plan.query.subquery_nodes import has_query_operand, is_subquery
 from pytrickle.plan.sql.three_valued import conjuncts, truth
 
 Case = tuple[Block, exp.Expr]
@@ -32,7 +32,7 @@ def filtered(recursion: Recursion, block: Block, condition: exp.Expr | None, con
     result: tuple[Block, ...] = (block,)
     for conjunct in fallible_last(conjuncts(condition)):
         cases = [case for one in result for case in _cases(recursion, one, [conjunct], context, True)]
-        cases = guarded_cases(recursion.facts, cases, conjunct.find(exp.Query) is not None)
+        cases = guard_cases(recursion.facts, cases, conjunct.find(exp.Query) is not None)
         kept = (one.where(*expressions) for one, expressions in cases)
         result = fitting(recursion.facts, tuple(one for one in kept if one is not None))
     return result
@@ -45,17 +45,17 @@ def expanded(
     return _cases(recursion, block, expressions, context, False)
 
 
-def taken(expression: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
+def take_out(expression: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
     """Take the subqueries out of an expression whose rows are hoisted; columns of HOISTED stand in for them."""
-    return _take(expression, found, HOISTED)
+    return _take_out(expression, found, HOISTED)
 
 
-def hoisted(
+def hoist(
     recursion: Recursion, blocks: tuple[Block, ...], found: list[exp.Expr], context: Context
 ) -> tuple[Block, ...]:
     """Give blocks the values of subqueries that were taken out, as names of HOISTED."""
     for number, node in enumerate(found):
-        cases = [case for block in blocks for case in _sublink(recursion, block, node, context, False)]
+        cases = [case for block in blocks for case in _subquery_cases(recursion, block, node, context, False)]
         blocks = tuple(
             block.named({**block.names, HOISTED: {**block.names.get(HOISTED, {}), f"s{number}": value}})
             for block, value in cases
@@ -68,14 +68,14 @@ def _cases(
     recursion: Recursion, block: Block, expressions: list[exp.Expr], context: Context, wanted: bool
 ) -> list[tuple[Block, list[exp.Expr]]]:
     found: list[exp.Expr] = []
-    without = [_take(expression, found, SUBLINK) for expression in expressions]
+    without = [_take_out(expression, found, SUBQUERY) for expression in expressions]
     cases: list[tuple[Block, list[exp.Expr]]] = [(block, [])]
     for number, node in enumerate(found):
         direct = wanted and _is_marker(without[0].unnest(), number)
         cases = [
             (after, [*values, value])
             for before, values in cases
-            for after, value in _sublink(recursion, before, node, context, direct)
+            for after, value in _subquery_cases(recursion, before, node, context, direct)
         ]
         cases = _fitting(recursion.facts, cases)
     return [
@@ -88,23 +88,23 @@ def _fitting(facts: Facts, cases: list[tuple[Block, list[exp.Expr]]]) -> list[tu
     if len(cases) <= MAX_BLOCKS:
         return cases
     named = (
-        block.named({**block.names, SUBLINK: {f"s{i}": value for i, value in enumerate(values)}})
+        block.named({**block.names, SUBQUERY: {f"s{i}": value for i, value in enumerate(values)}})
         for block, values in cases
     )
     return [
         (
-            whole.named({alias: columns for alias, columns in whole.names.items() if alias != SUBLINK}),
-            list(whole.names[SUBLINK].values()),
+            whole.named({alias: columns for alias, columns in whole.names.items() if alias != SUBQUERY}),
+            list(whole.names[SUBQUERY].values()),
         )
         for whole in fitting(facts, tuple(named))
     ]
 
 
-def _take(expression: exp.Expr, found: list[exp.Expr], table: str) -> exp.Expr:
+def _take_out(expression: exp.Expr, found: list[exp.Expr], table: str) -> exp.Expr:
     """Take the topmost subqueries out of an expression; numbered columns stand in for them."""
 
     def step(node: exp.Expr) -> exp.Expr:
-        if not is_sublink(node):
+        if not is_subquery(node):
             return node
         if node not in found:
             found.append(node.copy())
@@ -114,18 +114,18 @@ def _take(expression: exp.Expr, found: list[exp.Expr], table: str) -> exp.Expr:
 
 
 def _is_marker(node: exp.Expr, number: int) -> bool:
-    return isinstance(node, exp.Column) and node.table == SUBLINK and node.name == f"s{number}"
+    return isinstance(node, exp.Column) and node.table == SUBQUERY and node.name == f"s{number}"
 
 
 def _put(expression: exp.Expr, values: list[exp.Expr]) -> exp.Expr:
     def step(node: exp.Expr) -> exp.Expr:
-        marked = isinstance(node, exp.Column) and node.table == SUBLINK
+        marked = isinstance(node, exp.Column) and node.table == SUBQUERY
         return values[int(node.name[1:])].copy() if marked else node
 
     return expression.transform(step)
 
 
-def _sublink(recursion: Recursion, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
+def _subquery_cases(recursion: Recursion, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
     """List the cases of one subquery; `direct` says that only the rows for which it is true count."""
     if reads_no_table(node):
         return [(block, embedded(recursion.facts, node, block.names, context.outer))]
@@ -154,7 +154,7 @@ def _with_operand(recursion: Recursion, block: Block, node: exp.Expr, context: C
     bare.set("this", exp.column("v", table=OPERAND))
     for case, (value,) in _cases(recursion, block, [node.this], context, False):
         named = case.named({**case.names, OPERAND: {"v": value}})
-        for one, truth_value in _sublink(recursion, named, bare, context, direct):
+        for one, truth_value in _subquery_cases(recursion, named, bare, context, direct):
             names = {alias: columns for alias, columns in one.names.items() if alias != OPERAND}
             found.append((one.named(names), truth_value))
     return found

@@ -6,7 +6,7 @@ PostgreSQL's sort is not stable, and a few partitions sorted alone may leave tie
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.postgres.consolidate import image
+from pytrickle.plan.postgres.consolidate import row_text
 from pytrickle.plan.query.above_grouping import UNORDERED, WRAPPERS, function_name
 
 RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
@@ -58,4 +58,4 @@ def sort_of(window: exp.Window) -> tuple[str, str]:
 
 
 def _by_content(arguments: tuple[str, ...]) -> exp.Expr:
-    return exp.Ordered(this=exp.Var(this=image(arguments)), nulls_first=False)
+    return exp.Ordered(this=exp.Var(this=row_text(arguments)), nulls_first=False)

@@ -6,7 +6,6 @@ from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.relation import Derived, Equality, Expr, Function, Leaf, Operation, Project, Scan, leaves
 from pytrickle.plan.missing_index import TEXTUAL
-from pytrickle.plan.sql.dialect import quote
 from pytrickle.plan.sql.types import base_of
 
 INTEGER = frozenset({"int2", "int4", "int8"})
@@ -94,13 +93,10 @@ def _kind_in(block: Project, column: str, definition: Definition) -> Kind | None
 
 def _shown(expr: Expr, leaf: Leaf, definition: Definition) -> Kind | None:
     """Return the kind of an expression that is one of the leaf's columns, as it is or as text."""
-    for name in _columns(leaf):
-        column = f"{quote(leaf.alias)}.{quote(name)}"
-        if expr.sql in {column, f"({column})"}:
-            return kind_of(leaf, name, definition)
-        if expr.sql in {f"CAST({column} AS TEXT)", f"CAST(({column}) AS TEXT)"}:
-            return _as_text(kind_of(leaf, name, definition))
-    return None
+    if expr.shown is None or expr.shown.column[0] != leaf.alias or expr.shown.column[1] not in _columns(leaf):
+        return None
+    kind = kind_of(leaf, expr.shown.column[1], definition)
+    return _as_text(kind) if expr.shown.as_text else kind
 
 
 def _columns(leaf: Leaf) -> tuple[str, ...]:

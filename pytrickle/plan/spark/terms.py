@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from pytrickle.catalog.definition import ChangeRange, Definition
+from pytrickle.plan.algebra.construct import Single
 from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.relation import Derived, Equality, Expr, Join, Predicate, Project, Relation, Scan, Version
 from pytrickle.plan.spark.key_encoding import carrier, kind_of
@@ -153,7 +154,7 @@ class _Draft:
 
 def _is_readable_alone(leaf: Scan | Derived) -> bool:
     """A scalar subquery with several rows for one key is an error only where a row asks for that key."""
-    return not (isinstance(leaf, Derived) and leaf.operation.name == "scalar")
+    return not (isinstance(leaf, Derived) and isinstance(leaf.operation.construct, Single))
 
 
 def _column(side: Side) -> str:

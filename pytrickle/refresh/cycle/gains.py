@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 
 import psycopg
 
-from pytrickle.apply.staged_rows import create_like, index_lookups, run, trusted
+from pytrickle.apply.rows import create_like, index_lookups, run
 from pytrickle.catalog.definition import Source
+from pytrickle.database import trusted
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.cycle.growth import Growth
 from pytrickle.plan.postgres.aggregate_state import row_hash

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import psycopg
-from psycopg import sql
 
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.stream_table import StreamTable
-from pytrickle.database import Snapshot, translate_errors
+from pytrickle.database import Snapshot, translate_errors, trusted
 from pytrickle.errors import QueryRefused
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.analysis import Analysis
@@ -145,5 +144,5 @@ def _why_anew(reading: psycopg.Connection, member: Member, relids: frozenset[int
 def _lost_rows(reading: psycopg.Connection, member: Member, relid: int) -> bool:
     source = member.shape.definition.source(relid)
     where = f"{condition(Version.DELTA, member.windows[relid])} AND {WEIGHT} < 0"
-    row = reading.execute(sql.SQL(f"SELECT EXISTS (SELECT FROM {source.buffer} WHERE {where})")).fetchone()
+    row = reading.execute(trusted(f"SELECT EXISTS (SELECT FROM {source.buffer} WHERE {where})")).fetchone()
     return bool(row and row[0])

@@ -10,17 +10,17 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg import sql
 
-from pytrickle.database import SAFE_PATH, connect, translate_errors
+from pytrickle.database import AGAIN_SAFE, USERS_PATH, connect, translate_errors
 from pytrickle.errors import PytrickleError, StagingFailed
 from pytrickle.streaming.sink.stage import SCHEMA, Part, Target
 from pytrickle.watermarks import Generator, load
 from pytrickle.watermarks.arrays import numpy
 
-_CLAIM = "SELECT pgtrickle.claim_sink_batch(%s::regclass, %s, %s, %s, %s, %s)"
-_DROP = "SELECT pgtrickle.drop_sink_staging(%s::regclass, %s)"
+_CLAIM = "SELECT pgtrickle.claim_sink_batch(%s::pg_catalog.regclass, %s, %s, %s, %s, %s)"
+_DROP = "SELECT pgtrickle.drop_sink_staging(%s::pg_catalog.regclass, %s)"
 _STAGED = "SELECT row_count, row_digest FROM pgtrickle.staged_rows(%s)"
-_EVENT_TIME = "SELECT pgtrickle.staged_event_time(%s::regclass, %s)"
-_WATERMARK = "SELECT pgtrickle.watermark_of(%s::regclass)"
+_EVENT_TIME = "SELECT pgtrickle.staged_event_time(%s::pg_catalog.regclass, %s)"
+_WATERMARK = "SELECT pgtrickle.watermark_of(%s::pg_catalog.regclass)"
 # PostgreSQL's own form of a timestamptz: microseconds since 2000, in eight bytes.
 _MOMENT = ">i8"
 _EPOCH = "2000-01-01"
@@ -37,8 +37,7 @@ def commit_batch(
     """
     staged = [part for part in parts if part.rows]
     query = next((part.query for part in parts if part.query), None)
-    with connect(target.dsn, role="sink") as connection, translate_errors():
-        connection.execute("SET TimeZone TO 'UTC'")
+    with _session(target) as connection, translate_errors():
         generator.resume(_value(connection, _WATERMARK, target.table))
         with load(connection, target.table, generator=generator) as loading:
             digest = sum((_digest(connection, target, part) for part in staged), Decimal(0))
@@ -59,8 +58,16 @@ def commit_batch(
 
 def drop_staged(target: Target) -> None:
     """Drop what was staged for a batch that will not be committed."""
-    with connect(target.dsn, role="sink") as connection, translate_errors():
+    with _session(target) as connection, translate_errors():
         connection.execute(_DROP, (target.table, target.sink))
+
+
+def _session(target: Target) -> psycopg.Connection:
+    """Open a session that finds names as the loader does: its table, and what the triggers on that name."""
+    connection = connect(target.dsn, role="sink")
+    with translate_errors():
+        connection.execute("SET search_path TO DEFAULT; SET TimeZone TO 'UTC'")
+    return connection
 
 
 def _digest(connection: psycopg.Connection, target: Target, part: Part) -> Decimal:
@@ -80,7 +87,7 @@ def _move(connection: psycopg.Connection, target: Target, part: Part) -> None:
 
 def _relation(connection: psycopg.Connection, target: Target) -> sql.SQL:
     """Return the table as PostgreSQL itself writes it, qualified and quoted as needed."""
-    return sql.SQL(_value(connection, "SELECT %s::regclass::text", target.table))
+    return sql.SQL(_value(connection, "SELECT %s::pg_catalog.regclass::pg_catalog.text", target.table))
 
 
 def _staging(part: Part) -> sql.Identifier:
@@ -90,15 +97,15 @@ def _staging(part: Part) -> sql.Identifier:
 def _event_times(connection: psycopg.Connection, part: Part, moment: str) -> Any:
     """Return the event times of staged rows as a column, exactly as PostgreSQL has them; NULL counts as infinite.
 
-    Names are found in PostgreSQL itself; the table's triggers, which the rows meet next, need the loader's path.
+    What makes them moments finds names in PostgreSQL itself; the table's triggers come next, by the loader's path.
     """
     np = numpy()
-    connection.execute(f"SET LOCAL search_path = {SAFE_PATH}")
+    connection.execute(AGAIN_SAFE)
     # One value for all rows: what COPY sends arrives row by row, which takes far longer.
     query = sql.SQL("SELECT string_agg(timestamptz_send(COALESCE({}, '-infinity')), '') FROM {} AS s")
     cursor = connection.cursor(binary=True).execute(query.format(sql.SQL(moment), _staging(part)))
     ((moments,),) = cursor.fetchall()
-    connection.execute("SET LOCAL search_path TO DEFAULT")
+    connection.execute(USERS_PATH)
     rows = np.frombuffer(moments or b"", dtype=_MOMENT).astype("int64")
     infinite = (rows == np.iinfo("int64").min) | (rows == np.iinfo("int64").max)
     found = np.datetime64(_EPOCH, "us") + np.where(infinite, 0, rows).astype("timedelta64[us]")

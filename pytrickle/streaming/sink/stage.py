@@ -17,7 +17,7 @@ from pytrickle.streaming.sink.text import written
 
 SCHEMA = "pgtrickle_sinks"
 _QUERY = "sql.streaming.queryId"
-_CREATE = "SELECT pgtrickle.create_sink_staging(%s::regclass, %s, %s)"
+_CREATE = "SELECT pgtrickle.create_sink_staging(%s::pg_catalog.regclass, %s, %s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +61,5 @@ def stage(target: Target, batches: Iterable[pa.RecordBatch]) -> Part:
 def session(dsn: str) -> psycopg.Connection:
     """Open an autocommit connection in which moments without a zone are in UTC."""
     connection = psycopg.connect(dsn, autocommit=True, application_name="pytrickle/sink", client_encoding="utf8")
-    connection.execute("SELECT set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO, YMD', false)")
+    connection.execute("SET TimeZone TO 'UTC'; SET DateStyle TO 'ISO, YMD'")
     return connection

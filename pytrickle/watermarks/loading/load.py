@@ -17,8 +17,12 @@ Row = TypeVar("Row")
 Frame = TypeVar("Frame")
 EventTime = str | int | Callable[[Any], Any]
 
-_TRANSACTION = "SELECT CAST(pg_current_xact_id() AS text)"
-_ADVANCE = "SELECT CAST(pgtrickle.advance_watermark(CAST(%s AS regclass), CAST(%s AS timestamptz)) AS text)"
+# A loader's session finds names by its own path: so these name what is PostgreSQL's with its schema.
+_TRANSACTION = "SELECT CAST(pg_catalog.pg_current_xact_id() AS pg_catalog.text)"
+_ADVANCE = (
+    "SELECT CAST(pgtrickle.advance_watermark(CAST(%s AS pg_catalog.regclass), CAST(%s AS timestamp with time zone))"
+    " AS pg_catalog.text)"
+)
 
 
 class Loading:

@@ -143,6 +143,21 @@ $$;
 COMMENT ON FUNCTION pgtrickle.query_functions(regclass) IS
     'Functions a view calls, itself or through other views, operators and aggregates included.';
 
+-- How a regclass looks as text depends on the search_path, and on what is renamed.
+CREATE OR REPLACE FUNCTION pgtrickle.names_shown(view regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT format('the text of a value of type %s, which names something as the search_path finds it', m[1]::oid::regtype)
+    FROM query_trees(view) AS t
+    CROSS JOIN LATERAL regexp_matches(t.tree, ':\w*type(?:id)? (24|2202|2203|2204|2205|2206|3734|3769|4191|1008|2207|2208|2209|2210|2211|3735|3770|4192)\M', 'g') AS m
+    WHERE t.tree LIKE '%{COERCEVIAIO %' OR EXISTS (
+        SELECT FROM regexp_matches(t.tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS n JOIN pg_proc AS p ON p.oid = n[1]::oid
+        WHERE p.proname <> 'count' AND p.proargtypes::oid[] && ARRAY['"any"', 'anyelement', 'anynonarray', 'anyarray', 'record', 'anycompatible', 'anycompatiblearray', 'anycompatiblenonarray']::regtype[]::oid[])
+    ORDER BY 1 LIMIT 1
+$$;
+COMMENT ON FUNCTION pgtrickle.names_shown(regclass) IS
+    'Why a view may show how something is named, or NULL: it turns an identifier such as a regclass into text.';
+
 -- Of the STABLE functions that come with PostgreSQL most depend only on settings that are pinned when the query is
 -- evaluated (time zone, date style); these depend on the clock, the session or the catalog.
 CREATE OR REPLACE FUNCTION pgtrickle.time_dependence(view regclass) RETURNS text
@@ -162,7 +177,10 @@ BEGIN
                 OR p.proname ~ '(_to_tsvector|^to_tsvector|to_tsquery|^ts_headline|^ts_debug|^ts_match_t)' AND p.proargtypes[0] <> 'regconfig'::regtype)
             UNION ALL
             SELECT 'CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_USER or the like' FROM query_trees(view) WHERE tree LIKE '%{SQLVALUEFUNCTION %'
+            UNION ALL
+            SELECT names_shown(view)
         ) AS found(name)
+        WHERE name IS NOT NULL
         ORDER BY name LIMIT 1);
 END
 $$;

@@ -1,4 +1,5 @@
--- Stream tables are computed from the text that PostgreSQL prints of a query. For a few queries that text means another one.
+-- Stream tables are computed from the text that PostgreSQL prints of a query. For a few queries that text means another one:
+-- these are refused where that shows in the text, and else read as a whole by their view.
 
 -- Keys belong to the output columns that they were written for, but only their expressions are printed; the columns of a
 -- join's alias are printed without the names that its whole rows give them.
@@ -15,21 +16,37 @@ $$;
 COMMENT ON FUNCTION pgtrickle.unprinted_parts(regclass) IS
     'What the text of a view does not show: the number of its sort and group clauses if it has grouping sets, and the names of the columns of its whole rows.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.read_back(query text, view_name text, OUT printed text, OUT keys bigint, OUT names text)
+DROP FUNCTION IF EXISTS pgtrickle.read_back(text, text);
+CREATE OR REPLACE FUNCTION pgtrickle.read_back(query text, view_name text) RETURNS text
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
 AS $$
+DECLARE
+    printed text;
 BEGIN
     EXECUTE format('CREATE VIEW %s AS %s', view_name, query);
-    SELECT pg_get_viewdef(view_name::regclass), u.keys, u.names INTO printed, keys, names FROM unprinted_parts(view_name::regclass) AS u;
+    printed := pg_get_viewdef(view_name::regclass);
     EXECUTE format('DROP VIEW %s', view_name);
+    RETURN printed;
 EXCEPTION WHEN OTHERS THEN
     IF SQLSTATE !~ '^(42|0A)' OR SQLSTATE = '42501' THEN
         RAISE;
     END IF;
+    RETURN NULL;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.read_back(text, text) IS
-    'What PostgreSQL prints of a printed query once it has read it, and its unprinted_parts(); NULL if it cannot read it.';
+    'What PostgreSQL prints of a printed query once it has read it; NULL if it cannot read it.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.unprinted_difference(view regclass, again regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+    SELECT CASE
+        WHEN o.keys <> a.keys THEN 'GROUPING SETS, ROLLUP or CUBE that tell apart output columns which are the same expression'
+        WHEN o.names IS DISTINCT FROM a.names THEN 'whole rows whose columns PostgreSQL prints under other names' END
+    FROM unprinted_parts(view) AS o, unprinted_parts(again) AS a
+$$;
+COMMENT ON FUNCTION pgtrickle.unprinted_difference(regclass, regclass) IS
+    'What a view has that its text has not, from which the other view was made; or NULL.';
 
 -- Casts and aliases may be spelled out at the first reading. What changes at the second one, too, is another query.
 CREATE OR REPLACE FUNCTION pgtrickle.refuse_misprinted(view regclass) RETURNS void
@@ -37,26 +54,17 @@ CREATE OR REPLACE FUNCTION pgtrickle.refuse_misprinted(view regclass) RETURNS vo
 AS $$
 DECLARE
     below regclass;
-    own record;
-    again record;
+    own text;
+    again text;
 BEGIN
     FOR below IN SELECT b::regclass FROM views_below(view) AS b ORDER BY b LOOP
-        SELECT pg_get_viewdef(below) AS printed, u.* INTO own FROM unprinted_parts(below) AS u;
-        again := read_back(own.printed, view::text || '_printed');
-        IF again.printed IS NULL
-            OR again.printed <> own.printed
-               AND again.printed IS DISTINCT FROM (read_back(again.printed, view::text || '_printed')).printed
-        THEN
+        own := pg_get_viewdef(below);
+        again := read_back(own, view::text || '_printed');
+        IF again IS NULL OR again <> own AND again IS DISTINCT FROM read_back(again, view::text || '_printed') THEN
             PERFORM refuse_query(
                 CASE WHEN below = view THEN 'PostgreSQL prints the defining query as another one, or as text that it cannot read itself'
                      ELSE format('PostgreSQL prints the view %s as another query, or as text that it cannot read itself', below) END,
                 'Look at the text with pg_get_viewdef(); compare columns instead of ROW() of one field, and leave out VALUES without columns.');
-        ELSIF again.keys <> own.keys THEN
-            PERFORM refuse_query('GROUPING SETS, ROLLUP or CUBE tell apart output columns that are the same expression',
-                'Group in a subquery that gives each of them a name, such as (SELECT a AS x, a AS y FROM t) AS s.');
-        ELSIF again.names IS DISTINCT FROM own.names THEN
-            PERFORM refuse_query('the defining query uses whole rows whose columns PostgreSQL prints under other names',
-                'Use the whole row of a subquery whose columns have a name each, such as (SELECT i FROM a JOIN b USING (i)) AS x.');
         END IF;
     END LOOP;
 END

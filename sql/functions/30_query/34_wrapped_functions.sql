@@ -12,7 +12,7 @@ COMMENT ON FUNCTION pgtrickle.sets_path(oid) IS 'Whether a function has a search
 CREATE OR REPLACE FUNCTION pgtrickle.path_dependent_name(name name) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
-    SELECT name ~ '^(current_schemas?|to_reg.*|reg(class|collation|config|dictionary|namespace|oper|operator|proc|procedure|role|type)|pg_.*_is_visible)$'
+    SELECT name ~ '^(current_schemas?|to_reg.*|reg(class|collation|config|dictionary|namespace|oper|operator|proc|procedure|role|type)|pg_.*_is_visible|pg_get_.*(def|expr|arguments|result|columns|sequence)|format_type|has_.*_privilege|(query|table|cursor|schema|database)_to_xml.*)$'
 $$;
 COMMENT ON FUNCTION pgtrickle.path_dependent_name(name) IS
     'Whether functions of that name that come with PostgreSQL look something up by the search_path.';
@@ -95,7 +95,10 @@ AS $$
         SELECT format('the function %s, which finds names by the search_path while it runs, unless ALTER FUNCTION gives it one', f::regprocedure)
         FROM path_dependent_functions(view) AS f
         UNION ALL
-        SELECT 'CURRENT_SCHEMA' FROM pg_rewrite AS r WHERE r.ev_class = view AND r.ev_action::text LIKE '%{SQLVALUEFUNCTION :op 14 %') AS found(what)
+        SELECT 'CURRENT_SCHEMA' FROM pg_rewrite AS r WHERE r.ev_class = view AND r.ev_action::text LIKE '%{SQLVALUEFUNCTION :op 14 %'
+        UNION ALL
+        SELECT names_shown(view)) AS found(what)
+    WHERE found.what IS NOT NULL
     ORDER BY 1 LIMIT 1
 $$;
 COMMENT ON FUNCTION pgtrickle.path_dependence(regclass) IS
@@ -115,9 +118,10 @@ CREATE OR REPLACE FUNCTION pgtrickle.uses_plain_names(view regclass) RETURNS boo
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    RETURN NOT EXISTS (
+    RETURN names_shown(view) IS NULL AND NOT EXISTS (
         SELECT FROM query_trees(view) AS t CROSS JOIN LATERAL regexp_matches(t.tree, ':(?:opno|opnos|\w*func(?:id|type)|\w*fnoid|\w*type(?:id)?) (?:\(o )?(\d+)', 'g') AS m
-        WHERE m[1]::oid >= 16384 OR t.tree LIKE '%:opnos (%' OR t.tree LIKE '%{SQLVALUEFUNCTION :op 14 %'
+        WHERE m[1]::oid >= 16384 OR t.tree LIKE '%:opnos (%' OR t.tree LIKE '%:groupingSets ({%' OR t.tree ~ ':varattno 0 :vartype 2249 |:row_format 2 '
+            OR t.tree LIKE '%{SQLVALUEFUNCTION :op 14 %'
             OR EXISTS (SELECT FROM pg_proc AS p WHERE p.oid = m[1]::oid AND path_dependent_name(p.proname)));
 END
 $$;
@@ -206,7 +210,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.name_facts(stream_table pgtrickle.pgt_strea
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
 AS $$
 BEGIN
-    IF uses_plain_names(stream_table.view_relid) THEN
+    -- PostgreSQL lets others put an extension even where generated SQL finds names: then it is asked what it would choose.
+    IF uses_plain_names(stream_table.view_relid) AND NOT EXISTS (SELECT FROM pg_extension WHERE extnamespace = 'pgtrickle_state'::regnamespace) THEN
         RETURN '{"plain": true, "wrapped": {}, "domain_obstacle": null}';
     END IF;
     RETURN jsonb_build_object(

@@ -132,11 +132,27 @@ BEGIN
             USING ERRCODE = '55000', CONSTRAINT = 'stream_table_read_only',
                   HINT = 'Change the tables its defining query reads.';
     END IF;
-    RETURN NULL;
+    RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.guard_stream_table() IS
     'Refuses (55000) writes to a stream table other than by its refresh.';
+
+-- What a subscription brings fires the triggers of rows only, in a session of the role "replica". There alone the second
+-- trigger fires, so that a refresh does not pay for it.
+CREATE OR REPLACE FUNCTION pgtrickle.guard_relation(storage regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+AS $$
+BEGIN
+    EXECUTE format('CREATE OR REPLACE TRIGGER pgtrickle_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '
+                   'FOR EACH STATEMENT EXECUTE FUNCTION pgtrickle.guard_stream_table()', storage);
+    EXECUTE format('CREATE OR REPLACE TRIGGER pgtrickle_guard_rows BEFORE INSERT OR UPDATE OR DELETE ON %s '
+                   'FOR EACH ROW EXECUTE FUNCTION pgtrickle.guard_stream_table()', storage);
+    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgtrickle_guard, ENABLE REPLICA TRIGGER pgtrickle_guard_rows', storage);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.guard_relation(regclass) IS
+    'Has every write to a stream table refused that is not of its refresh.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.create_storage(schema_name text, table_name text, view regclass) RETURNS regclass
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
@@ -149,9 +165,7 @@ BEGIN
     FROM pg_attribute WHERE attrelid = view AND attnum > 0;
     EXECUTE format('CREATE TABLE %s (%s)', storage, columns);
     EXECUTE format('COMMENT ON TABLE %s IS %L', storage, 'Stream table, kept up to date by pytrickle. Its rows cannot be changed directly.');
-    EXECUTE format('CREATE TRIGGER pgtrickle_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '
-                   'FOR EACH STATEMENT EXECUTE FUNCTION pgtrickle.guard_stream_table()', storage);
-    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgtrickle_guard', storage);
+    PERFORM guard_relation(storage);
     IF NOT (has_schema_privilege(catalog_owner(), schema_name, 'USAGE') AND has_schema_privilege(catalog_owner(), schema_name, 'CREATE')) THEN
         RAISE EXCEPTION 'stream tables belong to %, which may not create tables in the schema %', quote_ident(catalog_owner()), quote_ident(schema_name)
             USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
@@ -173,8 +187,9 @@ DECLARE
 BEGIN
     PERFORM set_config('search_path', search_path, true);
     schemas := pg_catalog.current_schemas(false);
-    RETURN (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(schema), ', ' ORDER BY position)
-            FROM (SELECT 'pg_catalog'::pg_catalog.name, 0
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pg_temp', true);
+    RETURN (SELECT string_agg(quote_ident(schema), ', ' ORDER BY position)
+            FROM (SELECT 'pg_catalog'::name, 0
                   UNION ALL SELECT s.schema, s.position FROM unnest(schemas) WITH ORDINALITY AS s(schema, position)
                   WHERE s.schema NOT IN ('pg_catalog', 'pg_temp')) AS path(schema, position));
 END

@@ -51,15 +51,15 @@ BEGIN
     PERFORM check_output_mode(view, options);
     PERFORM refuse_differential(required_mode(options), full_reason(view));
     INSERT INTO pgt_stream_tables (
-        pgt_id, pgt_relid, pgt_schema, pgt_name, defining_query, view_relid, schedule, schedule_timezone, refresh_mode,
-        watermark_gating, require_watermark, tier, watermark_tolerance, gate_deadline, diamond_consistency, diamond_schedule_policy,
-        fuse_ceiling, allow_circular, max_fixpoint_iterations, batch_tolerance, watermark_retention, output_mode, window_end, statement_timeout, session_settings, full_reason, time_dependent, system_identifier)
+        pgt_id, pgt_relid, pgt_schema, pgt_name, defining_query, view_relid, output_mode, window_end,
+        session_settings, full_reason, time_dependent, system_identifier)
     OVERRIDING SYSTEM VALUE
     VALUES (id, create_storage(target.schema_name, target.table_name, view), target.schema_name, target.table_name,
-            query, view, schedule, schedule_timezone, refresh_mode,
-            watermark_gating, require_watermark, tier, watermark_tolerance, gate_deadline, diamond_consistency, diamond_schedule_policy,
-            fuse_ceiling, allow_circular, max_fixpoint_iterations, batch_tolerance, watermark_retention, output_mode, window_end, statement_timeout, session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
+            query, view, output_mode, window_end,
+            session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
             full_reason(view), time_dependence(view) IS NOT NULL, (SELECT system_identifier FROM pg_control_system()));
+    options.pgt_id := id;
+    PERFORM store_options(options);
     PERFORM record_sources(id);
     PERFORM wrap_functions(view, t.session_settings ->> 'search_path') FROM pgt_stream_tables AS t WHERE t.pgt_id = id;
     PERFORM grant_to_readers(t.pgt_relid) FROM pgt_stream_tables AS t WHERE t.pgt_id = id;
@@ -97,7 +97,8 @@ AS $$
             ELSE t.reinitialize_reason END
     WHERE t.pgt_id = options.pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle.store_options(pgtrickle.pgt_stream_tables) IS 'Stores the options of a stream table.';
+COMMENT ON FUNCTION pgtrickle.store_options(pgtrickle.pgt_stream_tables) IS
+    'Stores the options of a stream table that can be altered.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.alter_stream_table(
         name text, schedule text DEFAULT NULL, refresh_mode text DEFAULT NULL, watermark_gating text DEFAULT NULL,

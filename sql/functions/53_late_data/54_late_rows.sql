@@ -227,7 +227,7 @@ BEGIN
     -- Rows that came before and after a column was added: those without it get its default.
     FOR shape IN SELECT DISTINCT ARRAY(SELECT jsonb_object_keys(c)) FROM unnest(claimed) AS c LOOP
         SELECT format(template, source, string_agg(quote_ident(a.attname), ', '),
-                      string_agg(CASE WHEN v.cast_it THEN format('(r.data OPERATOR(pg_catalog.->>) %L)::%s', a.attname, format_type(a.atttypid, a.atttypmod))
+                      string_agg(CASE WHEN v.cast_it THEN format('(r.data OPERATOR(pg_catalog.->>) %L)::%s.%I', a.attname, t.typnamespace::regnamespace, t.typname)
                                       ELSE format('p.%I', a.attname) END, ', '),
                       CASE WHEN skip_conflicts THEN ' ON CONFLICT DO NOTHING' ELSE '' END) INTO statement
         FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid

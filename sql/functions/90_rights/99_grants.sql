@@ -74,6 +74,8 @@ DECLARE
     callable regprocedure;
 BEGIN
     PERFORM hand_over_everything();
+    PERFORM guard_relation(c.oid) FROM pgt_stream_tables AS t JOIN pg_class AS c ON c.oid = t.pgt_relid
+    WHERE pg_has_role(c.relowner, 'USAGE') AND NOT EXISTS (SELECT FROM pg_trigger AS g WHERE g.tgrelid = c.oid AND g.tgname = 'pgtrickle_guard_rows');
     FOR callable IN SELECT public_functions() LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO PUBLIC', callable);
     END LOOP;

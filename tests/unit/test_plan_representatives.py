@@ -3,7 +3,7 @@
 import pytest
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.query.kept import keeps
+from pytrickle.plan.query.representatives import is_representative
 from pytrickle.plan.sql.dialect import parse_query
 
 KEPT = {
@@ -63,15 +63,15 @@ TELLING = (
 
 @pytest.mark.parametrize("written", PASSED)
 def test_equal_values_in_give_equal_values_out(written: str) -> None:
-    assert keeps(parse_query(f"SELECT {written} FROM q").selects[0], KEPT)
+    assert is_representative(parse_query(f"SELECT {written} FROM q").selects[0], KEPT)
 
 
 @pytest.mark.parametrize("written", SETTLED)
 def test_what_only_compares_is_the_same_for_equal_values(written: str) -> None:
-    assert not keeps(parse_query(f"SELECT {written} FROM q").selects[0], KEPT)
+    assert not is_representative(parse_query(f"SELECT {written} FROM q").selects[0], KEPT)
 
 
 @pytest.mark.parametrize("written", TELLING)
 def test_what_may_tell_equal_values_apart_has_no_delta(written: str) -> None:
     with pytest.raises(NotDifferentiable, match="may look different"):
-        keeps(parse_query(f"SELECT {written} FROM q").selects[0], KEPT)
+        is_representative(parse_query(f"SELECT {written} FROM q").selects[0], KEPT)

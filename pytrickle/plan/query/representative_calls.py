@@ -9,64 +9,71 @@ from itertools import compress
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import ROW
 from pytrickle.plan.algebra.relation import Call, Derived
 from pytrickle.plan.query.above_grouping import function_name
 from pytrickle.plan.query.facts import Facts
-from pytrickle.plan.query.kept import Kept, differing, keeps, kept_columns
-from pytrickle.plan.query.operation import ROW, Rows
+from pytrickle.plan.query.operation import Rows
+from pytrickle.plan.query.representatives import Representatives, differing, is_representative, representative_columns
+from pytrickle.plan.sql.aggregates import Shows, showing
 
-CHOOSING = frozenset({"min", "max", "mode", "percentile_disc", "percentile_cont", "range_agg", "range_intersect_agg"})
-PASSING = frozenset({"sum", "array_agg", "lag", "lead", "first_value", "last_value", "nth_value"}) | CHOOSING
-COUNTING = frozenset({
-    "count", "regr_count", "bool_and", "bool_or", "every", "row_number", "ntile", "rank", "dense_rank", "percent_rank",
-    "cume_dist",
-})  # fmt: skip
-# Their last digits depend on the scale of what they divide.
-DIVIDING = frozenset({"avg", "stddev", "stddev_pop", "stddev_samp", "variance", "var_pop", "var_samp"})
+# The others are window functions.
+CHOOSING = showing(Shows.CHOSEN)
+PASSING = showing(Shows.PASSED, Shows.CHOSEN) | {"lag", "lead", "first_value", "last_value", "nth_value"}
+COUNTING = showing(Shows.COUNTED) | {"row_number", "ntile"}
 MODIFIERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 
 
-def keeping(facts: Facts, leaf: Derived, rows: Rows, calls: Mapping[str, exp.Expr]) -> Derived:
+def mark_representatives(facts: Facts, leaf: Derived, rows: Rows, calls: Mapping[str, exp.Expr]) -> Derived:
     """Tell an operation which of its calls, columns over its arguments, show one of several equal values."""
     operation = leaf.operation
     sorts = dict(zip(operation.arguments, differing(facts, operation.input), strict=True))
-    loose = {name: sort for name, sort in sorts.items() if sort}
-    kept = {(ROW, name): sorts[name] for name in compress(operation.arguments, kept_columns(rows)) if name in loose}
-    found = frozenset(name for name, call in calls.items() if shows_one(call, kept, loose))
+    ambiguous = {name: sort for name, sort in sorts.items() if sort}
+    representatives = {
+        (ROW, name): sorts[name]
+        for name in compress(operation.arguments, representative_columns(rows))
+        if name in ambiguous
+    }
+    found = frozenset(name for name, call in calls.items() if shows_one(call, representatives, ambiguous))
     if not found:
         return leaf
     results = zip(operation.columns, differing(facts, operation), strict=True)
     shown = frozenset(each for each in results if each[0] in found and each[1])
-    return replace(leaf, operation=replace(operation, kept=operation.kept | shown))
+    return replace(leaf, operation=replace(operation, representatives=operation.representatives | shown))
 
 
-def shows_one(call: exp.Expr, kept: Kept, loose: Mapping[str, str]) -> bool:
-    """Whether a call shows one of several equal values; of the arguments `loose`, equal values may look different.
+def shows_one(call: exp.Expr, representatives: Representatives, ambiguous: Mapping[str, str]) -> bool:
+    """Whether a call shows one of several equal values; of the arguments `ambiguous`, equal values may look different.
 
-    Raise NotDifferentiable where it may tell apart equal values of which one was kept.
+    Raise NotDifferentiable where it may tell apart equal values of which one was representatives.
     """
     values, others = _parts(call)
     for other in others:
-        keeps(other, kept)
+        is_representative(other, representatives)
     name = function_name(_bare(call))
-    flags = [keeps(value, kept) for value in values]
+    flags = [is_representative(value, representatives) for value in values]
     passes = any(flags)
-    chooses = any(column.name in loose for value in values for column in value.find_all(exp.Column))
+    chooses = any(column.name in ambiguous for value in values for column in value.find_all(exp.Column))
     distinct = _bare(call).find(exp.Distinct) is not None
     if (passes or (chooses and distinct)) and name not in PASSING | COUNTING:
         _refuse(name, distinct and not passes)
     return name not in COUNTING and (passes or (chooses and (distinct or name in CHOOSING)))
 
 
-def root_kept(calls: Iterable[Call], arguments: Kept, loose: Mapping[str, str]) -> dict[str, str]:
+def representatives_at_top(
+    calls: Iterable[Call], arguments: Representatives, ambiguous: Mapping[str, str]
+) -> dict[str, str]:
     """Find the calls at the top of a query that show one of several equal values, with the types of these."""
-    kept = {name: type_name for (_, name), type_name in arguments.items()}
+    representatives = {name: type_name for (_, name), type_name in arguments.items()}
     found: dict[str, str] = {}
     for call in calls:
-        if call.argument in kept and call.function == "avg":
+        if call.argument in representatives and call.function == "avg":
             _refuse(call.function, False)
-        if call.argument in (kept if call.function == "sum" else {**kept, **loose}) and call.function != "count":
-            found[call.name] = {**kept, **loose}[str(call.argument)]
+        if (
+            call.argument in (representatives if call.function == "sum" else {**representatives, **ambiguous})
+            and call.function != "count"
+        ):
+            found[call.name] = {**representatives, **ambiguous}[str(call.argument)]
     return found
 
 

@@ -5,7 +5,7 @@ from sqlglot import exp
 from pytrickle.plan.sql.three_valued import COMPARISONS
 
 
-def is_sublink(node: exp.Expr) -> bool:
+def is_subquery(node: exp.Expr) -> bool:
     """Whether a node is a subquery with what belongs to it."""
     if isinstance(node, exp.In):
         return node.args.get("query") is not None

@@ -17,10 +17,10 @@ from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.sql.dialect import render
 from pytrickle.plan.sql.types import base_of, has_one_text
 
-Kept = Mapping[tuple[str, str], str]
+Representatives = Mapping[tuple[str, str], str]
 Rows = Iterable[tuple[Block, tuple[exp.Expr, ...]]]
 NUMBERS = frozenset({"numeric", "real", "double precision"})
-LOOSE = NUMBERS | {"interval", "jsonb", "bpchar"}
+AMBIGUOUS = NUMBERS | {"interval", "jsonb", "bpchar"}
 NUMERIC_TARGETS = NUMBERS | {"decimal", "float", "bigint", "integer", "int", "smallint"}
 TEXTS = frozenset({"text", "varchar", "character varying", "character", "bpchar"})
 ORDERING = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
@@ -34,17 +34,17 @@ COUNTING_CALLS = frozenset({"num_nulls", "num_nonnulls"})
 NUMERIC_CALLS = frozenset({"abs", "round", "ceil", "ceiling", "floor", "trunc", "sign", "mod"})
 
 
-def keeps(node: exp.Expr, kept: Kept) -> bool:
-    """Whether an expression may itself be one of several equal values; `kept` are such columns with their types.
+def is_representative(node: exp.Expr, representatives: Representatives) -> bool:
+    """Whether an expression may itself be one of several equal values, as the columns `representatives` are.
 
     Raise NotDifferentiable where it may tell equal values apart.
     """
-    read = frozenset(kept[each] for each in _columns(node) if each in kept)
-    if not read or is_marked(node, "image"):
+    read = frozenset(representatives[each] for each in _columns(node) if each in representatives)
+    if not read or is_marked(node, "row text"):
         return False
     if isinstance(node, exp.Column) or is_marked(node, "row"):
         return True
-    if not any([keeps(child, kept) for child in node.iter_expressions()]):  # noqa: C419 (each may raise)
+    if not any([is_representative(child, representatives) for child in node.iter_expressions()]):  # noqa: C419 (each may raise)
         return False
     types, collations = (frozenset(each.partition(" COLLATE ")[part] for each in read) for part in (0, 2))
     if not (_preserves(node, types) and _named_collations(node) <= collations):
@@ -91,46 +91,46 @@ def _is_comparison_of(operator: str, types: frozenset[str]) -> bool:
     return name in {"=", "<>", "<", "<=", ">", ">="} and {each.rpartition(".")[0] for each in types} == {schema}
 
 
-def kept_in(block: Block, moved: bool = False) -> dict[tuple[str, str], str]:
+def representatives_in(block: Block, pushed_down: bool = False) -> dict[tuple[str, str], str]:
     """Return the columns of a block's leaves that hold one of several equal values, with their types.
 
-    With `moved`, also those on which PostgreSQL moves conditions below an operation that keeps all of its rows.
+    With `pushed_down`, also those on which PostgreSQL moves conditions below an operation that keeps all of its rows.
     """
     found: dict[tuple[str, str], str] = {}
     for leaf in block.leaves:
         if isinstance(leaf, Derived):
-            columns = leaf.operation.kept | (leaf.operation.moved if moved else frozenset())
+            columns = leaf.operation.representatives | (leaf.operation.pushed_down if pushed_down else frozenset())
             found |= {(leaf.alias, name): sort for name, sort in columns}
     return found
 
 
-def refuse_telling(block: Block) -> None:
+def refuse_telling_apart(block: Block) -> None:
     """Refuse a block whose conditions or functions may tell apart equal values of which one was kept below."""
-    kept = kept_in(block, moved=True)
-    for predicate in block.predicates if kept else ():
-        keeps(predicate, kept)
-    for leaf in block.leaves if kept else ():
+    representatives = representatives_in(block, pushed_down=True)
+    for predicate in block.predicates if representatives else ():
+        is_representative(predicate, representatives)
+    for leaf in block.leaves if representatives else ():
         for read in leaf.reads if isinstance(leaf, Function) else ():
-            if read in kept:
-                raise NotDifferentiable(f"a function of one of several equal values of type {kept[read]}")
+            if read in representatives:
+                raise NotDifferentiable(f"a function of one of several equal values of type {representatives[read]}")
 
 
-def kept_columns(rows: Rows) -> tuple[bool, ...]:
+def representative_columns(rows: Rows) -> tuple[bool, ...]:
     """Tell for each column of some rows whether it may hold one of several equal values, in whichever block."""
     found = []
     for block, columns in rows:
-        refuse_telling(block)
-        kept = kept_in(block)
-        found.append([keeps(column, kept) for column in columns])
+        refuse_telling_apart(block)
+        representatives = representatives_in(block)
+        found.append([is_representative(column, representatives) for column in columns])
     return tuple(any(flags) for flags in zip(*found, strict=True))
 
 
-def moved_columns(rows: Rows) -> tuple[bool, ...]:
+def pushed_down_columns(rows: Rows) -> tuple[bool, ...]:
     """Tell for each column of some rows whether PostgreSQL may move a condition on it below an operation."""
     found = []
     for block, columns in rows:
-        kept = kept_in(block, moved=True)
-        found.append([any(each in kept for each in _columns(column)) for column in columns])
+        representatives = representatives_in(block, pushed_down=True)
+        found.append([any(each in representatives for each in _columns(column)) for column in columns])
     return tuple(any(flags) for flags in zip(*found, strict=True))
 
 
@@ -155,7 +155,7 @@ def _may_differ(facts: Facts, type_name: str, collation: str | None) -> bool:
     element = type_name.rstrip("[]")
     if has_one_text(element):
         return collation is not None
-    if not facts.definition.bytewise or base_of(element) in LOOSE:
+    if not facts.definition.bytewise or base_of(element) in AMBIGUOUS:
         return True
     return not facts.has_one_text(element)
 

@@ -1,0 +1,141 @@
+"""Aggregates that take rows as they come: a touched group is recomputed in the order in which its rows are stored.
+
+That is the order in which PostgreSQL itself meets the rows of one table. It promises none, so what is stored is never
+recomputed to be compared: another order of the same rows would be as right.
+"""
+
+from collections.abc import Callable, Iterator
+
+from sqlglot import exp
+
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import ROW
+from pytrickle.plan.algebra.relation import Project, Relation, Scan, leaves
+from pytrickle.plan.postgres.consolidate import PLACE, TABLE
+from pytrickle.plan.query.above_grouping import ORDERED, WRAPPERS, function_name, is_call, is_own
+from pytrickle.plan.query.block import own_column, to_expr
+from pytrickle.plan.sql.dialect import parse_query
+
+# Of two equal keys such an aggregate keeps the last, which is no other order of the same elements.
+OVERWRITING = frozenset({"jsonb_object_agg"})
+RECOMPUTED = frozenset({"bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor"})
+# Above a call these keep every element where it is.
+AROUND = (exp.Coalesce, exp.Cast, exp.Paren)
+AROUND_BY_NAME = frozenset({
+    "coalesce", "array_to_string", "array_to_json", "json_build_object", "jsonb_build_object", "to_json", "to_jsonb",
+})  # fmt: skip
+
+
+def takes_rows_as_stored(select: exp.Select, aggregates: frozenset[str]) -> bool:
+    """Whether the select list has an aggregate call that leaves the order of its rows open."""
+    return any(_is_open(call) for item in select.selects for call in calls_in(item, aggregates))
+
+
+def calls_in(item: exp.Expr, aggregates: frozenset[str]) -> Iterator[exp.Expr]:
+    """List the aggregate calls of an expression, each with all that belongs to it."""
+
+    def ends(node: exp.Expr) -> bool:
+        return isinstance(node, exp.Query | exp.Window) or is_call(node, aggregates)
+
+    return (node for node in item.walk(prune=ends) if is_call(node, aggregates))
+
+
+def refuse_other_shapes(select: exp.Select, aggregates: frozenset[str]) -> None:
+    """Refuse what shows more of an open order than another order of the same elements."""
+    having = select.args.get("having")
+    for call in calls_in(having, aggregates) if having is not None else ():
+        _refuse_open(call)
+    for item in select.selects:
+        if not keeps_elements(item.unalias(), aggregates):
+            for call in calls_in(item, aggregates):
+                _refuse_open(call)
+
+
+def refuse_chosen_rows(query: exp.Expr, aggregates: frozenset[str]) -> None:
+    """Refuse to choose rows by a value that another order of its elements would change."""
+    order = query.args.get("order")
+    for call in calls_in(order, aggregates) if order is not None else ():
+        _refuse_open(call)
+
+
+def open_columns(text: str, aggregates: frozenset[str]) -> frozenset[int]:
+    """Find the columns of a query that may show the same elements in another order, by position."""
+    try:
+        query = parse_query(text, aggregates)
+    except NotDifferentiable:
+        return frozenset()
+    items = enumerate(query.selects if isinstance(query, exp.Select) else ())
+    return frozenset(
+        position
+        for position, item in items
+        if any(map(_is_open, calls_in(item, aggregates))) and keeps_elements(item.unalias(), aggregates)
+    )
+
+
+def keeps_elements(item: exp.Expr, aggregates: frozenset[str]) -> bool:
+    """Whether an output column shows all that an open call has collected, so that only its order is left open."""
+    if is_call(item, aggregates):
+        return function_name(_bare(item)) not in OVERWRITING
+    around = isinstance(item, AROUND) or (isinstance(item, exp.Anonymous) and function_name(item) in AROUND_BY_NAME)
+    return (around or not any(map(_is_open, calls_in(item, aggregates)))) and all(
+        keeps_elements(child, aggregates) for child in item.iter_expressions() if not isinstance(child, exp.DataType)
+    )
+
+
+def as_written(call: exp.Expr, argument: Callable[[exp.Column], exp.Expr]) -> tuple[exp.Expr, exp.Expr]:
+    """Write a call that is recomputed over the rows' arguments: as it is, and with the rows in their stored order.
+
+    A call that sorts is refused: PostgreSQL may sort the rows for it before all calls see them.
+    """
+    name = function_name(_bare(call))
+    written = call.copy().transform(lambda node: argument(node) if isinstance(node, exp.Column) else node)
+    if name in RECOMPUTED and _bare(call).find(exp.Distinct) is None:
+        return written, written
+    if not _is_open(call):
+        raise NotDifferentiable(f"{name}() beside an aggregate without ORDER BY")
+    return written, _in_stored_order(written)
+
+
+def with_places(rows: Relation) -> Relation:
+    """Add to the rows of one table where each of them is stored."""
+    found = leaves(rows)
+    leaf = found[0] if len(found) == 1 else None
+    if not isinstance(rows, Project) or not isinstance(leaf, Scan):
+        raise NotDifferentiable("an aggregate without ORDER BY over other rows than those of one table")
+    places = ((TABLE, own_column(leaf.alias, "tableoid")), (PLACE, own_column(leaf.alias, "ctid")))
+    return Project(rows.input, (*rows.columns, *((name, to_expr(column)) for name, column in places)))
+
+
+def _in_stored_order(call: exp.Expr) -> exp.Expr:
+    result = call.copy()
+    bare = _bare(result)
+    if not bare.expressions or isinstance(bare.expressions[0], exp.Star):
+        return result
+    places = [exp.Ordered(this=own_column(ROW, name), nulls_first=False) for name in (TABLE, PLACE)]
+    last = bare.expressions[-1]
+    last.replace(exp.Order(this=last.copy(), expressions=places))
+    return result
+
+
+def _is_open(call: exp.Expr) -> bool:
+    """Whether a call depends on an order of rows that it does not say."""
+    bare = _bare(call)
+    if not (is_own(function_name(bare)) or _is_ordered(bare)):
+        return False
+    return not any(isinstance(inner, exp.Order | exp.Distinct | exp.WithinGroup) for inner in call.walk())
+
+
+def _is_ordered(bare: exp.Expr) -> bool:
+    return isinstance(bare, exp.Anonymous) and function_name(bare) in ORDERED
+
+
+def _bare(call: exp.Expr) -> exp.Expr:
+    while isinstance(call, WRAPPERS):
+        call = call.this
+    return call
+
+
+def _refuse_open(call: exp.Expr) -> None:
+    if _is_open(call):
+        name = function_name(_bare(call))
+        raise NotDifferentiable(f"{name}() without ORDER BY, whose result depends on the order of rows")

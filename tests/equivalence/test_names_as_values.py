@@ -1,0 +1,53 @@
+"""Values that say how something is named: as its creator sees it, under the search_path of the query's creator."""
+
+import pytest
+
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+from tests.equivalence.oracle import differences
+
+TABLES = """
+    CREATE SCHEMA tools; CREATE TABLE tools.hammers (id int DEFAULT 7);
+    CREATE VIEW tools.heavy AS SELECT id FROM tools.hammers WHERE id > 1;
+    CREATE TABLE seen (id int, relid regclass, owned regclass[]);
+    INSERT INTO seen VALUES (1, 'tools.hammers', '{tools.hammers}'), (2, 'seen', '{seen,tools.heavy}')"""
+QUERIES = {
+    "definition": "SELECT id, pg_get_viewdef('heavy') AS d FROM seen",
+    "relation": "SELECT id, pg_get_viewdef(r.oid) AS d FROM seen, pg_class AS r WHERE relname = 'heavy'",
+    "text": "SELECT id, relid::text AS t FROM seen",
+    "texts": "SELECT id, owned::text[] AS t FROM seen",
+    "format": "SELECT id, format('%s', relid) AS t FROM seen",
+    "json": "SELECT json_agg(relid ORDER BY id) AS t FROM seen",
+    "joined": "SELECT relid || '!' AS t FROM seen",
+    "privilege": "SELECT id, has_table_privilege(current_user, 'heavy', 'SELECT') AS t FROM seen",
+}
+
+
+@pytest.mark.parametrize("case", QUERIES)
+def test_names_look_as_their_creator_sees_them(db: Database, case: str) -> None:
+    db.execute(TABLES)
+    dsn = f"{db.dsn}?options=-csearch_path%3Dtools,public"
+    with local_client(dsn) as (client, _), Database(dsn, db.version).connect() as connection:
+        client.create_stream_table("public.st", QUERIES[case])
+        for change in (
+            "SELECT 1",
+            "INSERT INTO seen VALUES (3, 'tools.heavy', '{}')",
+            "ALTER VIEW tools.heavy RENAME TO hefty",
+        ):
+            if case not in {"definition", "privilege"} or "RENAME" not in change:
+                db.execute(change)
+            (result,) = client.tick()
+            assert (result.action, result.error) == ("FULL", None)
+            assert not differences(connection, "st", QUERIES[case], True)
+
+
+def test_identifiers_themselves_are_differential(db: Database) -> None:
+    query = "SELECT relid, count(*) AS n FROM seen WHERE relid <> 'seen'::regclass GROUP BY relid"
+    db.execute(TABLES)
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("st", query)
+        client.tick()
+        db.execute("INSERT INTO seen VALUES (3, 'tools.heavy', '{}'), (4, 'tools.hammers', '{}')")
+        (result,) = client.tick()
+        assert (result.action, result.error) == ("DIFFERENTIAL", None)
+        assert not differences(db.connect(), "st", query, True)

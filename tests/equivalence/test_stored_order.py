@@ -1,0 +1,127 @@
+"""Aggregates that take rows as they come: differential over one table, in the order in which its rows are stored."""
+
+import pytest
+
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+from tests.equivalence.oracle import differences
+
+TABLES = """
+    CREATE TABLE t (id int, k int, x text, v numeric, note text);
+    CREATE TABLE s (k int, y text);
+    CREATE AGGREGATE glued(text) (sfunc = textcat, stype = text, initcond = '');
+    INSERT INTO t SELECT i, nullif(i % 4, 0), chr(64 + i), i / 10.0, '' FROM generate_series(1, 12) AS i;
+    INSERT INTO s SELECT i, i::text FROM generate_series(1, 4) AS i"""
+CHANGES = (
+    "DELETE FROM t WHERE id IN (2, 5, 8)",
+    "INSERT INTO t VALUES (20, 1, 'b', 1.0), (21, 2, 'a', 1.00), (22, NULL, NULL, NULL), (23, 9, 'z', 1)",
+    "UPDATE t SET x = x || '!' WHERE id IN (1, 20, 4)",
+    "DELETE FROM t WHERE k = 9; UPDATE t SET k = 3 WHERE id = 6",
+    "INSERT INTO t VALUES (24, 1, 'b', 1.0); DELETE FROM t WHERE id = 20",
+)
+DIFFERENTIAL = {
+    "text": "SELECT k, string_agg(x, ', ') AS s FROM t GROUP BY k",
+    "everything": "SELECT string_agg(x, '') AS s, count(*) AS n FROM t",
+    "array": "SELECT array_agg(x) AS s, array_agg(v) AS w, k, sum(v) AS v, min(x) AS x, max(id) AS m FROM t GROUP BY k",
+    "json": "SELECT k, json_agg(x) AS s, jsonb_agg(v) AS vs, json_object_agg(id, v) AS o FROM t GROUP BY k",
+    "xml": "SELECT k, xmlagg(xmlelement(name x, v, x)) AS s FROM t GROUP BY k",
+    "own": "SELECT k, glued(x) AS s, bool_and(x > 'B') AS b, count(v) AS n FROM t GROUP BY k",
+    "filtered": "SELECT k, string_agg(x, ',') FILTER (WHERE v > 0.3) AS s FROM t WHERE id <> 3 GROUP BY k",
+    "rows": "SELECT k, json_agg(t.*) AS s, array_agg(ROW(x, v)::text) AS r FROM t GROUP BY k",
+    "around": "SELECT coalesce(json_agg(x), '[]') AS s, array_to_string(array_agg(x), '+') AS a FROM t GROUP BY k",
+    "by an expression": "SELECT k + 1 AS k, string_agg(x || k, ',') AS s FROM t GROUP BY k + 1 HAVING count(*) > 1",
+    "first": "SELECT k, string_agg(x, ',') AS s FROM t GROUP BY k ORDER BY k LIMIT 3",
+    "through a view": "SELECT q.k, string_agg(q.x, ',') AS s FROM (SELECT * FROM t WHERE id < 23) AS q GROUP BY q.k",
+}
+FULL = {
+    "joined": ("SELECT s.k, string_agg(t.x, ',') AS s FROM t JOIN s USING (k) GROUP BY s.k", "those of one table"),
+    "changed": ("SELECT k, left(string_agg(x, ','), 3) AS s FROM t GROUP BY k", "without ORDER BY"),
+    "last value": ("SELECT k, jsonb_object_agg('a', x) AS s FROM t GROUP BY k", "without ORDER BY"),
+    "decides": ("SELECT k FROM t GROUP BY k HAVING string_agg(x, '') > 'C'", "without ORDER BY"),
+    "sorts": ("SELECT k, string_agg(x, '') AS s FROM t GROUP BY k ORDER BY s LIMIT 2", "without ORDER BY"),
+    "sorted below": ("SELECT string_agg(q.x, '') AS s FROM (SELECT x FROM t ORDER BY v) AS q", "something below sorts"),
+    "half sorted": (
+        "SELECT k, string_agg(x, ',' ORDER BY id) AS s, string_agg(x, ',') AS u FROM t GROUP BY k",
+        "string_agg() beside",
+    ),
+    "distinct": ("SELECT count(DISTINCT x) AS n, string_agg(x, ',') AS u FROM t", "count() beside"),
+    "grouped twice": (
+        "SELECT count(*) AS n FROM (SELECT string_agg(x, '') AS s FROM t GROUP BY k) AS q",
+        "without ORDER",
+    ),
+}
+
+
+def test_touched_groups_are_computed_anew_in_the_order_that_postgresql_reads(db: Database) -> None:
+    db.execute(TABLES)
+    with local_client(db.dsn) as (client, _):
+        for name, query in DIFFERENTIAL.items():
+            client.create_stream_table(f'"{name}"', query, refresh_mode="DIFFERENTIAL")
+        assert {result.action for result in client.tick()} == {"FULL"}
+        for change in CHANGES:
+            db.execute(change)
+            results = client.tick()
+            assert [
+                (each.stream_table, each.action, each.error) for each in results if each.action != "DIFFERENTIAL"
+            ] == []
+            for name, query in DIFFERENTIAL.items():
+                assert not differences(db.connect(), f'"{name}"', query, True), name
+        assert all(result.matches for result in client.verify())
+
+
+@pytest.mark.parametrize("case", FULL)
+def test_an_order_that_shows_otherwise_is_read_as_a_whole(db: Database, case: str) -> None:
+    query, reason = FULL[case]
+    db.execute(TABLES)
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("st", query)
+        client.tick()
+        for change in CHANGES[:3]:
+            db.execute(change)
+            (result,) = client.tick()
+            assert (result.action, result.error) == ("FULL", None) and reason in result.reason
+            assert not differences(db.connect(), "st", query, True)
+
+
+def test_an_update_of_something_else_is_no_drift(db: Database) -> None:
+    queries = {
+        "texts": "SELECT k, string_agg(x, ',') AS s FROM t GROUP BY k",
+        "arrays": "SELECT k, array_agg(x) AS s FROM t GROUP BY k",
+        "joined": "SELECT t.k, json_agg(t.x) AS s FROM t JOIN s USING (k) GROUP BY t.k",
+    }
+    db.execute(TABLES)
+    with local_client(db.dsn) as (client, _):
+        for name, query in queries.items():
+            client.create_stream_table(name, query)
+        client.tick()
+        db.execute("UPDATE t SET note = 'moved' WHERE id IN (1, 2, 3)")
+        assert all(differences(db.connect(), name, query, True) for name, query in queries.items())
+        client.tick()
+        assert [result.matches for result in client.verify()] == [True, True, True]
+        for name in queries:
+            db.execute(f"ALTER TABLE {name} DISABLE TRIGGER USER")
+        db.execute("UPDATE texts SET s = replace(s, 'E', 'F'); UPDATE arrays SET s = array_replace(s, 'E', 'F')")
+        db.execute("UPDATE joined SET s = replace(s::text, 'E', 'F')::json")
+        assert [result.matches for result in client.verify()] == [False, False, False]
+
+
+def test_groups_at_a_cut_have_the_rows_within_it(db: Database) -> None:
+    query = "SELECT k, array_agg(x) AS a, string_agg(x, ',') AS s, count(*) AS n FROM {} GROUP BY k"
+    elements = "SELECT k, n, length(s) AS l, (SELECT array_agg(e ORDER BY e) FROM unnest(a) AS e) AS a FROM {} AS q"
+    db.execute(TABLES)
+    with local_client(db.dsn) as (client, _):
+        client.create_watermark_group("both", ["t", "s"])
+        client.create_stream_table("st", query.format("t"), watermark_gating="hold_back")
+        for step, action in enumerate(("FULL", "DIFFERENTIAL", "DIFFERENTIAL")):
+            db.execute(
+                f"INSERT INTO t VALUES ({30 + step}, {step}, 'q', 1), (40, 9, 'q', 1); DELETE FROM t WHERE id = {step}"
+            )
+            for source in "ts":
+                db.execute(f"SELECT pgtrickle.advance_watermark('{source}', '2024-01-0{step + 1}Z')")
+            db.execute(f"CREATE TABLE seen{step} AS TABLE t")
+            db.execute("DELETE FROM t WHERE id IN (1, 30); UPDATE t SET x = x || 'late' WHERE id IN (2, 5)")
+            (result,) = client.tick()
+            assert (result.action, result.error) == (action, None)
+            expected = elements.format(f"({query.format(f'seen{step}')})")
+            assert not differences(db.connect(), f"({elements.format('st')})", expected, True)
+            assert [each.matches for each in client.verify()] == [True]
