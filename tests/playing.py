@@ -60,8 +60,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Print the seeds of the run."""
     played = defaultdict(set)
     for reports in terminalreporter.stats.values():
-        for report in reports:
-            for name, seed in getattr(report, "user_properties", ()):
+        # Tests that were left out count too, as what they are.
+        for report in (report for report in reports if isinstance(report, pytest.TestReport)):
+            for name, seed in report.user_properties:
                 if name == "seed":
                     played[report.nodeid.partition("[")[0]].add(seed)
     terminalreporter.section("seeds")

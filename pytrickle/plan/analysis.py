@@ -8,7 +8,8 @@ from sqlglot.errors import SqlglotError
 from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.delta import at
-from pytrickle.plan.algebra.relation import Aggregate, Query, Version
+from pytrickle.plan.algebra.query import Aggregate, Query
+from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.postgres.aggregate import is_exact as adds_exactly
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.compile import compile_rows

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from pytrickle.plan.algebra.delta import at
-from pytrickle.plan.algebra.relation import Top, Version
+from pytrickle.plan.algebra.query import Top
+from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.append_mode import EventWindows
 from pytrickle.plan.apply_plan import CONTENT, ApplyPlan, Body, Stage, StatePlan

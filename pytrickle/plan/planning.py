@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate, unfold_all
-from pytrickle.plan.algebra.relation import Query, Relation, Top, UnionAll, Version, operations
+from pytrickle.plan.algebra.query import Query, Top
+from pytrickle.plan.algebra.relation import Relation, UnionAll, Version, operations
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Stage
 from pytrickle.plan.applying import Applying, input_layout

@@ -14,7 +14,7 @@ import pytest
 
 import pytrickle
 from pytrickle.compute.engine import LazyEngine
-from pytrickle.plan import refresh_plan
+from pytrickle.plan import placement
 from tests.acceptance.conftest import Shop
 from tests.repeats import first
 from tests.waiting import wait_for
@@ -163,7 +163,7 @@ def test_two_refreshers_at_once_apply_every_change_once(busy: Shop, connect: Cal
 def test_two_refreshers_with_large_deltas_do_not_mix_what_they_staged(
     shop: Shop, connect: Callable[..., pytrickle.Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refresh_plan, "BULK_ROWS", 0)
+    monkeypatch.setattr(placement, "BULK_ROWS", 0)
     shop.pt.create_stream_table("plain", "SELECT id, amount FROM orders")
     shop.db.execute("INSERT INTO orders VALUES (1, 1, 10)")
     shop.tick()

@@ -3,7 +3,7 @@
 import pytest
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.relation import Top
+from pytrickle.plan.algebra.query import Top
 from pytrickle.plan.query.first_rows import cut_off, shown_rows
 from pytrickle.plan.sql.dialect import parse_query, render
 

@@ -201,69 +201,6 @@ Leaf = Scan | Derived | Function
 Relation = Leaf | Join | Project | UnionAll
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """An aggregate call `function(argument)`; `argument` names an input column, None means count(*).
-
-    One that must be recomputed as it is `written` over the rows `d` takes them in the order of their places in the
-    table, as it says when it is `placed`.
-    """
-
-    name: str
-    function: str
-    argument: str | None
-    written: str | None = None
-    placed: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregate:
-    """GROUP BY over `keys` (columns of the input), then HAVING and the final projection over keys and calls.
-
-    `grouped` is False for a query without GROUP BY, which has one row even over no input. `shown_keys` pairs keys with
-    output columns that show them unchanged.
-    """
-
-    input: Relation
-    keys: tuple[str, ...]
-    calls: tuple[Call, ...]
-    having: str | None
-    output: tuple[tuple[str, str], ...]
-    grouped: bool
-    shown_keys: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Top:
-    """Which rows of a body are shown: ORDER BY items over its columns, and LIMIT and OFFSET, all as text.
-
-    `indexed` are the items if an index can have them; otherwise every refresh sorts the body.
-    """
-
-    ordering: tuple[str, ...]
-    bounds: str
-    with_ties: bool
-    indexed: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A differentiable defining query: rows, the aggregate over them if there is one, and what LIMIT shows of that.
-
-    `text` is the query for all of the rows as the user wrote it, where that gives them as they are. The output columns
-    `representatives` hold one of several equal values. `placed` are the rows together with their places in the one
-    table that they come from, where an aggregate takes them in that order, which only the current state has.
-    """
-
-    rows: Relation
-    row_columns: tuple[str, ...]
-    aggregate: Aggregate | None
-    top: Top | None = None
-    text: str | None = None
-    representatives: frozenset[str] = frozenset()
-    placed: Relation | None = None
-
-
 def leaves(node: Relation) -> tuple[Leaf, ...]:
     """List the leaves of a relation from left to right; what is below an operation is not among them."""
     match node:

@@ -4,18 +4,8 @@ from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 from pytrickle.plan.algebra.construct import Construct, Distinct, Domain, Exists, Group, SetOperation, Single, Window
-from pytrickle.plan.algebra.relation import (
-    Derived,
-    Join,
-    Operation,
-    Project,
-    Query,
-    Relation,
-    Scan,
-    UnionAll,
-    leaves,
-    relids,
-)
+from pytrickle.plan.algebra.query import Query
+from pytrickle.plan.algebra.relation import Derived, Join, Operation, Project, Relation, Scan, UnionAll, leaves, relids
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.sql.types import is_exact
 

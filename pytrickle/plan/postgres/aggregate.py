@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pytrickle.plan.algebra.relation import Call
+from pytrickle.plan.algebra.query import Call
 from pytrickle.plan.postgres.consolidate import WEIGHT
 
 INTEGERS = frozenset({"smallint", "integer", "bigint"})

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pytrickle.plan.algebra.relation import Aggregate
+from pytrickle.plan.algebra.query import Aggregate
 from pytrickle.plan.postgres.aggregate import Merge, StateColumn, result, state_columns
 from pytrickle.plan.postgres.consolidate import PLACE, TABLE, WEIGHT, consolidate, row_text
 from pytrickle.plan.sql.dialect import quote

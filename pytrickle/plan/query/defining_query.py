@@ -8,7 +8,8 @@ from sqlglot import exp
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.relation import Aggregate, Project, Query, Relation, Top
+from pytrickle.plan.algebra.query import Aggregate, Query, Top
+from pytrickle.plan.algebra.relation import Project, Relation
 from pytrickle.plan.query.above_grouping import is_call
 from pytrickle.plan.query.block import Block, cast_to, project, sum_of
 from pytrickle.plan.query.context import Context

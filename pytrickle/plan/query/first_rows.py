@@ -3,7 +3,7 @@
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.relation import Top
+from pytrickle.plan.algebra.query import Top
 from pytrickle.plan.postgres.consolidate import row_text
 from pytrickle.plan.sql.dialect import render
 

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.construct import ROW
-from pytrickle.plan.algebra.relation import Call
+from pytrickle.plan.algebra.query import Call
 from pytrickle.plan.query.above_grouping import is_call
 from pytrickle.plan.query.block import own_column
 from pytrickle.plan.query.group_keys import GroupKeys

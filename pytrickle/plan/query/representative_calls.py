@@ -10,7 +10,8 @@ from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.construct import ROW
-from pytrickle.plan.algebra.relation import Call, Derived
+from pytrickle.plan.algebra.query import Call
+from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.query.above_grouping import function_name
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.operation import Rows

@@ -132,13 +132,15 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.uses_plain_names(view regclass) RET
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    RETURN names_shown(view) IS NULL AND NOT EXISTS (
-        SELECT FROM query_trees(view) AS t
-            CROSS JOIN LATERAL regexp_matches(t.tree,
+    RETURN NOT EXISTS (
+        SELECT FROM (
+            SELECT tree, tree ~ ':opnos \(|:groupingSets \(\{|:varattno 0 :vartype 2249 |:row_format 2 '
+                '|\{SQLVALUEFUNCTION :op 14 ' AS needs_a_look
+            FROM query_trees(view) OFFSET 0) AS t
+        CROSS JOIN LATERAL regexp_matches(t.tree,
             ':(?:opno|opnos|\w*func(?:id|type)|\w*fnoid|\w*type(?:id)?) (?:\(o )?(\d+)', 'g') AS m
-        WHERE m[1]::oid >= 16384 OR t.tree LIKE '%:opnos (%' OR t.tree LIKE '%:groupingSets ({%'
-            OR t.tree ~ ':varattno 0 :vartype 2249 |:row_format 2 '
-            OR t.tree LIKE '%{SQLVALUEFUNCTION :op 14 %'
+        WHERE t.needs_a_look OR m[1]::oid >= 16384
+            OR m[1] IN (SELECT y.oid::text FROM pg_type AS y WHERE y.typname ~ '^_?reg' AND y.oid < 16384)
             OR EXISTS (SELECT FROM pg_proc AS p WHERE p.oid = m[1]::oid AND path_dependent_name(p.proname)));
 END
 $$;
