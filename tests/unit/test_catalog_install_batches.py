@@ -32,7 +32,7 @@ SELECT 'orders'::regclass, 'public.orders', 'pgtrickle_changes.changes_1', 'stat
 INSERT INTO pgtrickle.pgt_dependencies (pgt_id, source_relid, source_name, source_type, columns_used, captured_xid)
 SELECT pgt_id, 'orders'::regclass, 'public.orders', 'TABLE', '{id}', '7' FROM pgtrickle.pgt_stream_tables;
 -- Of an earlier version: it reports other columns, and CREATE OR REPLACE alone would be refused.
-CREATE FUNCTION pgtrickle_private.group_members(integer) RETURNS TABLE (watermark timestamptz) LANGUAGE sql AS 'SELECT now()';
+CREATE FUNCTION pgtrickle.group_members(integer) RETURNS TABLE (watermark timestamptz) LANGUAGE sql AS 'SELECT now()';
 """
 
 
