@@ -1,5 +1,5 @@
--- Creates the group roles of those who have to do with stream tables. Roles belong to the whole cluster: one of the name
--- that is there already might be anybody's, so it is taken only if it is empty.
+-- Creates the group roles of those who have to do with stream tables. Roles belong to the whole cluster: one of the
+-- name that is there already might be anybody's, so it is taken only if it is empty.
 DO $$
 DECLARE
     group_purpose text;
@@ -13,23 +13,30 @@ BEGIN
     IF NOT (SELECT r.rolsuper OR r.rolcreaterole FROM pg_roles AS r WHERE r.rolname = session_user) THEN
         RAISE EXCEPTION '% may not create roles', quote_ident(session_user)
             USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
-                  HINT = 'Leave the roles out and grant by hand, or have a superuser install them with SET ROLE, as by --dsn options=-crole=...';
+                  HINT = 'Leave the roles out and grant by hand, or have a superuser install them with SET ROLE, as '
+                      'by --dsn options=-crole=...';
     END IF;
-    SELECT r.* INTO catalog_owner FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner WHERE n.nspname = 'pgtrickle';
+    SELECT r.* INTO catalog_owner FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner
+        WHERE n.nspname = 'pgtrickle';
     FOREACH group_purpose IN ARRAY ARRAY['reader', 'loader', 'operator', 'owner'] LOOP
-        CONTINUE WHEN pgtrickle.group_role(group_purpose) IS NOT NULL;
+        CONTINUE WHEN pgtrickle_private.group_role(group_purpose) IS NOT NULL;
         group_name := 'pytrickle_' || group_purpose;
-        SELECT COALESCE('the member ' || string_agg(quote_ident(m.rolname), ', ') FILTER (WHERE m.rolname NOT IN (installer, session_user)),
-                        CASE WHEN bool_or(r.rolcanlogin OR r.rolsuper OR r.rolcreaterole OR r.rolcreatedb OR r.rolreplication OR r.rolbypassrls)
+        SELECT COALESCE('the member '
+            || string_agg(quote_ident(m.rolname), ', ') FILTER (WHERE m.rolname NOT IN (installer, session_user)),
+                        CASE WHEN bool_or(r.rolcanlogin OR r.rolsuper OR r.rolcreaterole OR r.rolcreatedb
+                            OR r.rolreplication OR r.rolbypassrls)
                              THEN 'rights of its own' END,
-                        CASE WHEN bool_or(EXISTS (SELECT FROM pg_auth_members AS u WHERE u.member = r.oid)) THEN 'the rights of other roles' END)
+                        CASE WHEN bool_or(EXISTS (SELECT FROM pg_auth_members AS u WHERE u.member = r.oid))
+                            THEN 'the rights of other roles' END)
         INTO whose
-        FROM pg_roles AS r LEFT JOIN pg_auth_members AS a ON a.roleid = r.oid LEFT JOIN pg_roles AS m ON m.oid = a.member
+        FROM pg_roles AS r LEFT JOIN pg_auth_members AS a ON a.roleid = r.oid
+            LEFT JOIN pg_roles AS m ON m.oid = a.member
         WHERE r.rolname = group_name;
         IF whose IS NOT NULL THEN
             RAISE EXCEPTION 'there is a role % already, with %', group_name, whose
                 USING ERRCODE = '42710', CONSTRAINT = 'group_role_exists',
-                      HINT = 'Whoever has it would get new rights: take that away or drop the role, then install the roles again.';
+                      HINT = 'Whoever has it would get new rights: take that away or drop the role, then install the '
+                          'roles again.';
         END IF;
         BEGIN
             SET LOCAL ROLE NONE;
@@ -54,10 +61,11 @@ BEGIN
                 END IF;
                 RAISE NOTICE 'the role % was left out', group_name
                     USING CONSTRAINT = 'group_role_left_out', HINT = CASE WHEN catalog_owner.rolsuper
-                        THEN format('The catalog belongs to %I, a superuser, and a member of that could become one.', catalog_owner.rolname)
+                        THEN format('The catalog belongs to %I, a superuser, and a member of that could become one.',
+                            catalog_owner.rolname)
                         ELSE format('Only a superuser may have it share the rights of %I.', catalog_owner.rolname) END;
         END;
     END LOOP;
-    PERFORM pgtrickle.grant_to_groups();
+    PERFORM pgtrickle_private.grant_to_groups();
 END
 $$;

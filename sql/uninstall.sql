@@ -10,8 +10,10 @@ DECLARE
     group_name text;
 BEGIN
     IF to_regclass('pgtrickle.pgt_group_roles') IS NOT NULL THEN
-        groups := ARRAY(SELECT pgtrickle.group_role(g.purpose) FROM pgtrickle.pgt_group_roles AS g WHERE pgtrickle.group_role(g.purpose) IS NOT NULL);
-        FOR stream_table IN SELECT c.oid FROM pgtrickle.pgt_stream_tables AS t JOIN pg_class AS c ON c.oid = t.pgt_relid LOOP
+        groups := ARRAY(SELECT pgtrickle_private.group_role(g.purpose) FROM pgtrickle.pgt_group_roles AS g
+            WHERE pgtrickle_private.group_role(g.purpose) IS NOT NULL);
+        FOR stream_table IN SELECT c.oid FROM pgtrickle.pgt_stream_tables AS t
+            JOIN pg_class AS c ON c.oid = t.pgt_relid LOOP
             FOREACH group_name IN ARRAY groups LOOP
                 EXECUTE format('REVOKE SELECT ON %s FROM %I', stream_table, group_name);
             END LOOP;
@@ -21,6 +23,7 @@ BEGIN
     DROP SCHEMA IF EXISTS pgtrickle_changes CASCADE;
     DROP SCHEMA IF EXISTS pgtrickle_sinks CASCADE;
     DROP SCHEMA IF EXISTS pgtrickle CASCADE;
+    DROP SCHEMA IF EXISTS pgtrickle_private CASCADE;
     FOREACH group_name IN ARRAY groups LOOP
         BEGIN
             EXECUTE format('DROP ROLE %I', group_name);

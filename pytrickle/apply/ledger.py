@@ -33,7 +33,7 @@ UP_TO_DATE = (
         last_refresh_at=bindparam("moment"),
         effective_watermark=func.greatest(ROW.effective_watermark, bindparam("watermark")),
         effective_batch=func.greatest(ROW.effective_batch, bindparam("batch")),
-        let_through=func.pgtrickle.farthest(ROW.let_through, bindparam("let_through", type_=JSONB)),
+        let_through=func.pgtrickle_private.farthest(ROW.let_through, bindparam("let_through", type_=JSONB)),
         status="ACTIVE",
         last_skip_reason=None,
         last_error=None,

@@ -27,7 +27,7 @@ def create_like(connection: psycopg.Connection, name: str, query: str) -> None:
 def create_kept(connection: psycopg.Connection, name: str, query: str, kind: str = "TABLE") -> None:
     """Create an empty table that outlives the transaction: it is the catalog owner's, whoever refreshes."""
     run(connection, f"CREATE {kind} {name} AS\n{query}\nWITH NO DATA")
-    connection.execute("SELECT pgtrickle.hand_over(%s::regclass)", (name,))
+    connection.execute("SELECT pgtrickle_private.hand_over(%s::regclass)", (name,))
 
 
 def load_rows(

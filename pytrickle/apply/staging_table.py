@@ -16,7 +16,7 @@ SELECT EXISTS (
     SELECT FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
     WHERE l.locktype = 'advisory' AND l.database = a.datid AND a.datname = current_database()
         AND (l.classid, l.objid) = (%s::oid, %s::oid) AND l.granted AND a.pid <> pg_backend_pid()
-        AND pg_has_role(a.usesysid, pgtrickle.catalog_owner(), 'USAGE'))
+        AND pg_has_role(a.usesysid, pgtrickle_private.catalog_owner(), 'USAGE'))
 """
 
 
@@ -51,7 +51,7 @@ def create_staging(connection: psycopg.Connection, layout: str, pgt_id: int) -> 
     Its columns are those of the query `layout`. Its name is new each time: executors may
     outlive the refresher that started them, and must not write among the rows of another refresh.
     """
-    connection.execute("SELECT pgtrickle.drop_staging(%s)", (pgt_id,))
+    connection.execute("SELECT pgtrickle_private.drop_staging(%s)", (pgt_id,))
     name = f"pgtrickle_changes.staging_{pgt_id}_{token_hex(8)}"
     create_kept(connection, name, layout, "UNLOGGED TABLE")
     return name

@@ -10,7 +10,7 @@ WITH stream_table AS MATERIALIZED (
     SELECT pgt_relid::oid AS storage, view_relid AS view, full_reason, view_stamp
     FROM pgtrickle.pgt_stream_tables WHERE pgt_id = %(pgt_id)s
 ), views AS MATERIALIZED (
-    SELECT below.relid FROM stream_table, pgtrickle.views_below(view) AS below (relid)
+    SELECT below.relid FROM stream_table, pgtrickle_private.views_below(view) AS below (relid)
 ), dependencies AS MATERIALIZED (
     SELECT d.source_relid::oid AS relid, d.source_type, d.columns_used, t.buffer
     FROM pgtrickle.pgt_dependencies AS d LEFT JOIN pgtrickle.pgt_change_tracking AS t USING (source_relid)

@@ -146,7 +146,7 @@ def trust(connection: psycopg.Connection) -> str:
 def grants(connection: psycopg.Connection) -> tuple[str, ...]:
     """Return what somebody granted on the catalog that an install would take back."""
     with translate_errors():
-        return tuple(grant for (grant,) in connection.execute("SELECT pgtrickle.foreign_grants()").fetchall())
+        return tuple(grant for (grant,) in connection.execute("SELECT pgtrickle_private.foreign_grants()").fetchall())
 
 
 def verify(connection: psycopg.Connection) -> None:

@@ -13,7 +13,8 @@ from pytrickle.errors import NotDifferentiable
 
 CHOSEN = """
 SELECT coalesce(
-        (SELECT m.mirrored::bigint FROM pgtrickle.mirrored_operators() AS m WHERE m.mirror = chosen), chosen::bigint),
+        (SELECT m.mirrored::bigint FROM pgtrickle_private.mirrored_operators() AS m WHERE m.mirror = chosen),
+        chosen::bigint),
     eq[1]::bigint, eq[2]::bigint
 FROM pg_catalog.pg_rewrite, LATERAL (SELECT substring(ev_action::text, ':opno ([0-9]+)')::oid) AS o (chosen),
     LATERAL (SELECT array_agg(m[1]) FROM regexp_matches(ev_action::text, ':eqop ([0-9]+)', 'g') AS m) AS g (eq)
@@ -56,10 +57,10 @@ SELECT bool_and(
 FROM part JOIN pg_type AS t USING (oid)
 """
 AGAIN = """
-SELECT pgtrickle.chosen_names(%(view)s::regclass) = pgtrickle.chosen_names(%(again)s::regclass),
+SELECT pgtrickle_private.chosen_names(%(view)s::regclass) = pgtrickle_private.chosen_names(%(again)s::regclass),
     coalesce(
-        pgtrickle.unprinted_difference(%(view)s::regclass, %(again)s::regclass),
-        pgtrickle.path_dependence(%(again)s::regclass)
+        pgtrickle_private.unprinted_difference(%(view)s::regclass, %(again)s::regclass),
+        pgtrickle_private.path_dependence(%(again)s::regclass)
     )
 """
 IMPLIED = "an operator that its text does not name, such as that of IN or NULLIF, and only the search_path finds"

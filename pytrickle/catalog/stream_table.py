@@ -103,15 +103,15 @@ STREAM_TABLES = """
 SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.pgt_relid) AS exists,
     format('%%I.%%I', s.pgt_schema, s.pgt_name) AS stored_name,
-    pgtrickle.qualified_name(s.pgt_relid) AS name, s.refresh_mode,
+    pgtrickle_private.qualified_name(s.pgt_relid) AS name, s.refresh_mode,
     s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.effective_batch,
     s.reinitialize_reason, s.last_skip_reason, s.last_error, s.gated_since, s.diamond_consistency,
     s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at,
     s.max_fixpoint_iterations, s.view_stamp, s.output_mode, s.window_end,
     coalesce(s.statement_timeout, %(statement_timeout)s) AS statement_timeout,
     s.earlier_query_through, s.planner_defect,
-    s.schedule <> 'calculated' AS timed, pgtrickle.is_due(s, %(poll_interval)s) AS due,
-    pgtrickle.halted(s) AS halted,
+    s.schedule <> 'calculated' AS timed, pgtrickle_private.is_due(s, %(poll_interval)s) AS due,
+    pgtrickle_private.halted(s) AS halted,
     (
         SELECT coalesce(jsonb_agg(jsonb_build_object(
             'relid', d.source_relid::oid::bigint, 'name', d.source_name, 'kind', d.source_type,
@@ -186,13 +186,14 @@ def claimable(
     decided = table.decision.effective
     row = connection.execute(
         "SELECT effective_watermark, effective_batch"
-        " FROM pgtrickle.claimable(%s, ROW(%s, %s)::pgtrickle.progress, %s::bigint[]::oid[], %s::bigint[]::oid[])",
+        " FROM pgtrickle_private.claimable("
+        "%s, ROW(%s, %s)::pgtrickle.progress, %s::bigint[]::oid[], %s::bigint[]::oid[])",
         (table.pgt_id, decided.watermark, decided.batch, standing, refreshed),
     ).fetchone()
     return Progress(*row) if row else Progress()
 
 
-NAMED = "SELECT pgtrickle.stream_table_id(%s, (SELECT reset_val FROM pg_settings WHERE name = 'search_path'))"
+NAMED = "SELECT pgtrickle_private.stream_table_id(%s, (SELECT reset_val FROM pg_settings WHERE name = 'search_path'))"
 
 
 def resolve_name(connection: psycopg.Connection, name: str) -> int:
@@ -205,7 +206,7 @@ def resolve_name(connection: psycopg.Connection, name: str) -> int:
 
 def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
     """Read all that the planner needs to know of a stream table."""
-    row = connection.execute("SELECT pgtrickle.stream_table_definition(%s)", (pgt_id,)).fetchone()
+    row = connection.execute("SELECT pgtrickle_private.stream_table_definition(%s)", (pgt_id,)).fetchone()
     if row is None or row[0] is None:
         raise UnknownStreamTable("The stream table was dropped meanwhile.")
     found, names = row[0], row[0]["names"]

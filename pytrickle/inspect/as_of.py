@@ -31,10 +31,11 @@ from pytrickle.readable import html_table
 # As many rows a notebook shows.
 SHOWN = 20
 
+_UPSTREAM = "SELECT pgt_id FROM pgtrickle_private.upstream_tables(%s)"
 CUTS = (
-    "SELECT source::oid::bigint, pgtrickle.qualified_name(source), captured, (progress).watermark, (progress).batch,"
-    " (oldest).watermark, (oldest).batch, to_jsonb(cut), readable"
-    " FROM pgtrickle.as_of_cuts(%s, ROW(%s::timestamptz, %s::bigint)::pgtrickle.progress)"
+    "SELECT source::oid::bigint, pgtrickle_private.qualified_name(source), captured,"
+    " (progress).watermark, (progress).batch, (oldest).watermark, (oldest).batch, to_jsonb(cut), readable"
+    " FROM pgtrickle_private.as_of_cuts(%s, ROW(%s::timestamptz, %s::bigint)::pgtrickle.progress)"
 )
 CLOSED = statement(
     select(literal(True)).where(
@@ -129,7 +130,7 @@ def _emitted(reading: psycopg.Connection, table: StreamTable, window_end: str, w
 
 @dataclass(frozen=True, slots=True)
 class SourceAsOf:
-    """How a base table is read, as ``pgtrickle.as_of_cuts()`` says; the oldest watermark is the first that is known."""
+    """How a base table is read, as ``as_of_cuts()`` says; the oldest watermark is the first that is known."""
 
     relid: int
     source: str
@@ -201,8 +202,7 @@ def _stream_tables_below(reading: psycopg.Connection, table: StreamTable) -> lis
     Raise InvalidArgument where their texts cannot take their place: they read each other, or mean something else.
     """
     below = [
-        catalog.stream_table(reading, number)
-        for (number,) in reading.execute("SELECT pgt_id FROM pgtrickle.upstream_tables(%s)", (table.pgt_id,)).fetchall()
+        catalog.stream_table(reading, number) for (number,) in reading.execute(_UPSTREAM, (table.pgt_id,)).fetchall()
     ]
     _refuse_circle(below)
     for each in below:

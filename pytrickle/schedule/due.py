@@ -10,7 +10,9 @@ from pytrickle.database import statement
 from pytrickle.errors import ConfigError
 from pytrickle.schedule.cron import nth_moment
 
-AWAITED = "SELECT pgt_id, schedule, schedule_timezone, tier, expression, after, nth FROM pgtrickle.awaited_moments()"
+AWAITED = (
+    "SELECT pgt_id, schedule, schedule_timezone, tier, expression, after, nth FROM pgtrickle_private.awaited_moments()"
+)
 ASKED = ("pgt_id", "schedule", "schedule_timezone", "tier")
 
 

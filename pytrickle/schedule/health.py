@@ -16,12 +16,12 @@ Broken = Mapping[int, PytrickleError]
 # could not be mended makes those fail; while they are left alone after that, nobody is kept waiting for them.
 AWAITED = (
     "EXISTS (SELECT FROM pgtrickle.pgt_stream_tables AS t WHERE t.pgt_id = ANY (concerned) AND (%(asked)s"
-    " OR pgtrickle.halted(t) IS NULL"
+    " OR pgtrickle_private.halted(t) IS NULL"
     " OR EXISTS (SELECT FROM pgtrickle.pgt_refresh_requests AS r WHERE r.pgt_id = t.pgt_id)))"
 )
 CHANGED = (
     f"SELECT damaged, concerned, {AWAITED} FROM (SELECT pgt_id, ARRAY[pgt_id]"
-    " FROM pgtrickle.changed_definitions() AS pgt_id) AS d(damaged, concerned)"
+    " FROM pgtrickle_private.changed_definitions() AS pgt_id) AS d(damaged, concerned)"
 )
 GAPS = (
     f"SELECT damaged, concerned, {AWAITED} FROM (SELECT source_relid::oid::bigint,"
@@ -31,11 +31,11 @@ GAPS = (
 )
 LACKING = (
     "SELECT t.pgt_id, r.sentence, r.remedy FROM pgtrickle.pgt_stream_tables AS t"
-    " CROSS JOIN LATERAL pgtrickle.missing_right(t.pgt_id) AS r WHERE r.sentence IS NOT NULL"
+    " CROSS JOIN LATERAL pgtrickle_private.missing_right(t.pgt_id) AS r WHERE r.sentence IS NOT NULL"
 )
 UNJUDGED = (
     "SELECT source_relid::oid::bigint, ARRAY[0], %(asked)s FROM pgtrickle.pgt_event_times AS e"
-    " WHERE pgtrickle.event_time_problem(e) IS NULL AND pgtrickle.event_time_damage(e) IS NOT NULL"
+    " WHERE pgtrickle_private.event_time_problem(e) IS NULL AND pgtrickle_private.event_time_damage(e) IS NOT NULL"
 )
 # Shorter than what a refresh waits: several sources may be damaged, and all that is to be done waits for them.
 PATIENCE = "400ms"
@@ -57,13 +57,13 @@ class Health:
         """
         with translate_errors():
             row = connection.execute(
-                "SELECT pgtrickle.adopt_cluster(), pgtrickle.catalog_fingerprint()", prepare=True
+                "SELECT pgtrickle.adopt_cluster(), pgtrickle_private.catalog_fingerprint()", prepare=True
             ).fetchone()
         found = str(row[1]) if row else None
         if found is not None and found == self.fingerprint:
             return {}
         broken: dict[int, PytrickleError] = {}
-        mended = _mend(connection, CHANGED, "SELECT pgtrickle.adopt_definition(%s)", broken, asked)
+        mended = _mend(connection, CHANGED, "SELECT pgtrickle_private.adopt_definition(%s)", broken, asked)
         mended |= _mend(connection, GAPS, "SELECT pgtrickle.repair_capture(%s::oid::regclass)", broken, asked)
         mended |= self._judge(connection)
         broken |= _lacking(connection)
@@ -74,7 +74,7 @@ class Health:
     def _judge(self, connection: psycopg.Connection) -> bool:
         """Install anew what judges late rows; no stream table fails where that is impossible, so it waits by itself."""
         failed: dict[int, PytrickleError] = {}
-        remedy = "SELECT pgtrickle.write_event_time(%s::oid::regclass)"
+        remedy = "SELECT pgtrickle_private.write_event_time(%s::oid::regclass)"
         found = _mend(connection, UNJUDGED, remedy, failed, monotonic() >= self.judging_from)
         if failed and monotonic() >= self.judging_from:
             self.judging_from = monotonic() + JUDGED_AGAIN.total_seconds()

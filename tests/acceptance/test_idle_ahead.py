@@ -81,7 +81,7 @@ def happen(shop: Shop, worlds: tuple[str, ...], chance: random.Random, reached: 
         if deed == "idle":
             shop.pt.mark_idle(name)
         elif deed == "clean":
-            cleaned = "SELECT pgtrickle.clean_change_buffer(%s::regclass)"
+            cleaned = "SELECT pgtrickle_private.clean_change_buffer(%s::regclass)"
             shop.db.execute(cleaned, name) if chance.random() < 0.5 else None
         else:
             moment = "infinity" if deed == "done" else START + timedelta(minutes=reached[source])

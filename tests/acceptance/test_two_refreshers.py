@@ -17,7 +17,7 @@ KEPT = (
 )
 COUNT = "SELECT consecutive_failures FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 'shares'"
 REASON = "SELECT reinitialize_reason FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 'shares'"
-ANEW = "SELECT pgtrickle.mark_reinitialize(pgt_id, 'asked for') FROM pgtrickle.pgt_stream_tables"
+ANEW = "SELECT pgtrickle_private.mark_reinitialize(pgt_id, 'asked for') FROM pgtrickle.pgt_stream_tables"
 ELAPSED = "UPDATE pgtrickle.pgt_stream_tables SET retry_at = clock_timestamp() WHERE retry_at IS NOT NULL"
 
 

@@ -12,7 +12,7 @@ from tests.security.roles import Session
 # What no stranger may change. Row counts would miss a row that was replaced.
 TABLES = (
     "SELECT c.oid::regclass::text FROM pg_class AS c WHERE c.relkind = 'r' AND c.relnamespace::regnamespace::text"
-    " IN ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_state') ORDER BY 1"
+    " IN ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_private', 'pgtrickle_state') ORDER BY 1"
 )
 
 

@@ -32,10 +32,13 @@ GRASPS = {
     "a comment on a function": "COMMENT ON FUNCTION pgtrickle.watermarks() IS 'x'",
     "a new owner": "ALTER FUNCTION pgtrickle.watermarks() OWNER TO mallory",
     "a new body": (
-        "CREATE OR REPLACE FUNCTION pgtrickle.catalog_owner() RETURNS name LANGUAGE sql AS $$ SELECT 'mallory'::name $$"
+        "CREATE OR REPLACE FUNCTION pgtrickle_private.catalog_owner() RETURNS name"
+        " LANGUAGE sql AS $$ SELECT 'mallory'::name $$"
     ),
-    "another path": "ALTER FUNCTION pgtrickle.reads_all(name, regclass) SET search_path = mallory",
-    "an overloaded function beside it": "CREATE FUNCTION pgtrickle.reads_all(text, oid) RETURNS boolean RETURN true",
+    "another path": "ALTER FUNCTION pgtrickle_private.reads_all(name, regclass) SET search_path = mallory",
+    "an overloaded function beside it": (
+        "CREATE FUNCTION pgtrickle_private.reads_all(text, oid) RETURNS boolean RETURN true"
+    ),
     "a table of the name of a sink's": "CREATE TABLE pgtrickle_sinks.sink_1_ff (id integer)",
     "a schema taken away": "DROP SCHEMA pgtrickle_sinks CASCADE",
     "a schema renamed": "ALTER SCHEMA pgtrickle RENAME TO mine",
@@ -150,8 +153,9 @@ def test_what_a_stranger_builds_on_the_public_functions_keeps_neither_an_install
     for statement in (
         "CREATE VIEW mallory.v AS SELECT * FROM pgtrickle.late_rows()",
         "CREATE VIEW mallory.w AS SELECT * FROM pgtrickle.pgt_readable_errors",
-        "CREATE TABLE mallory.t (owner name DEFAULT pgtrickle.catalog_owner())",
-        "CREATE FUNCTION mallory.f() RETURNS name LANGUAGE sql BEGIN ATOMIC SELECT pgtrickle.catalog_owner(); END",
+        "CREATE TABLE mallory.t (owner name DEFAULT pgtrickle_private.catalog_owner())",
+        "CREATE FUNCTION mallory.f() RETURNS name LANGUAGE sql"
+        " BEGIN ATOMIC SELECT pgtrickle_private.catalog_owner(); END",
     ):
         mallory.execute(statement.encode())
     home.db.execute("UPDATE pgtrickle.pgt_schema_version SET checksum = 'earlier' WHERE version = 0")

@@ -14,7 +14,9 @@ from tests.servers import OLDEST, binaries
 from tests.waiting import wait_until_blocked
 
 
-@pytest.mark.parametrize("schema", ["pgtrickle", "pgtrickle_changes", "pgtrickle_sinks", "pgtrickle_state"])
+@pytest.mark.parametrize(
+    "schema", ["pgtrickle", "pgtrickle_changes", "pgtrickle_private", "pgtrickle_sinks", "pgtrickle_state"]
+)
 def test_a_schema_of_another_role_is_refused_and_named(empty_db: Database, schema: str) -> None:
     empty_db.create_role("mallory")
     empty_db.execute(f"CREATE SCHEMA {schema} AUTHORIZATION mallory")

@@ -117,15 +117,15 @@ def test_default_privileges_of_whoever_creates_do_not_reach_what_is_generated(ho
     house.etl.execute("INSERT INTO orders VALUES (1, 1)")
     with local(house.db.dsn, "alice") as client:
         client.tick()
-    assert house.db.execute("SELECT pgtrickle.foreign_grants()") == []
+    assert house.db.execute("SELECT pgtrickle_private.foreign_grants()") == []
     house.db.execute("GRANT SELECT ON pgtrickle.pgt_late_rows TO mallory")
     house.db.execute("GRANT EXECUTE ON FUNCTION pgtrickle.trim_history(interval) TO PUBLIC")
-    assert house.db.execute("SELECT pgtrickle.foreign_grants()") == [
+    assert house.db.execute("SELECT pgtrickle_private.foreign_grants()") == [
         ("EXECUTE on trim_history(interval) to PUBLIC",),
         ("SELECT on pgt_late_rows to mallory",),
     ]
     house.etl.execute("SELECT pgtrickle.settle_grants()")
-    assert house.db.execute("SELECT pgtrickle.foreign_grants()") == []
+    assert house.db.execute("SELECT pgtrickle_private.foreign_grants()") == []
     for role in ("etl", "postgres"):
         for kind in ("TABLES", "SEQUENCES", "FUNCTIONS", "SCHEMAS"):
             house.db.execute(f"ALTER DEFAULT PRIVILEGES FOR ROLE {role} REVOKE ALL ON {kind} FROM mallory, PUBLIC")

@@ -7,11 +7,12 @@ from tests.security.roles import House, ask
 from tests.sql.checks import refused
 
 FUNCTIONS = """
-SELECT p.oid::regprocedure::text, p.provariadic <> 0, p.oid::regprocedure IN (SELECT pgtrickle.public_functions()),
+SELECT p.oid::regprocedure::text, p.provariadic <> 0,
+       p.oid::regprocedure IN (SELECT pgtrickle_private.public_functions()),
        ARRAY(SELECT format_type(t.type, NULL) FROM unnest(p.proargtypes) WITH ORDINALITY AS t(type, place)
              ORDER BY t.place)
 FROM pg_proc AS p
-WHERE p.pronamespace::regnamespace::text IN ('pgtrickle', 'pgtrickle_changes')
+WHERE p.pronamespace::regnamespace::text IN ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_private')
     AND p.prorettype <> 'trigger'::regtype AND NOT p.proisstrict
 ORDER BY 1
 """
@@ -175,10 +176,11 @@ def test_the_inner_halves_of_waiting_tell_no_more_than_the_status_and_end_in_tim
     mallory.execute("SET statement_timeout = '20s'")
     number = watched.db.value("SELECT pgt_id FROM pgtrickle.pgt_stream_tables")
     progress = "ROW('2030-01-01', NULL)::pgtrickle.progress"
-    assert stopped(mallory, f"SELECT pgtrickle.reach(%s, 'x', {progress}, '-1 day')", number) in ("55000", "57014")
-    assert stopped(mallory, "SELECT pgtrickle.refuse_stale(%s, NULL, NULL)", number) == "40001"
-    assert ask(mallory, "SELECT pgtrickle.filled_at(%s)", number) == [(None,)]
-    assert stopped(mallory, "SELECT pgtrickle.readable_stream_table('public.totals', 'public')") == "42501"
+    waiting = f"SELECT pgtrickle_private.reach(%s, 'x', {progress}, '-1 day')"
+    assert stopped(mallory, waiting, number) in ("55000", "57014")
+    assert stopped(mallory, "SELECT pgtrickle_private.refuse_stale(%s, NULL, NULL)", number) == "40001"
+    assert ask(mallory, "SELECT pgtrickle_private.filled_at(%s)", number) == [(None,)]
+    assert stopped(mallory, "SELECT pgtrickle_private.readable_stream_table('public.totals', 'public')") == "42501"
 
 
 def test_a_staging_table_of_another_loader_is_neither_read_nor_filled_nor_counted(watched: House) -> None:

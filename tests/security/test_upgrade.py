@@ -19,7 +19,12 @@ from tests.sql.checks import refused
 BEFORE = "89c1977"
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = (
-    "SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace::regnamespace::text = 'pgtrickle' ORDER BY 1"
+    "SELECT oid::regprocedure::text FROM pg_proc"
+    " WHERE pronamespace::regnamespace::text IN ('pgtrickle', 'pgtrickle_private') ORDER BY 1"
+)
+COPIES = (
+    "SELECT count(*) FROM pg_proc AS c JOIN pg_proc AS p USING (proname, proargtypes)"
+    " WHERE c.pronamespace = 'pgtrickle'::regnamespace AND p.pronamespace = 'pgtrickle_private'::regnamespace"
 )
 STRANGE = (
     "SELECT count(*) FROM pg_class AS c WHERE c.relnamespace::regnamespace::text ~ '^pgtrickle'"
@@ -68,11 +73,11 @@ def house(every_empty_db: Database, earlier: tuple[Script, ...]) -> Database:
     return db
 
 
-def fill(db: Database) -> Session:
+def fill(db: Database, creator: str = "alice") -> Session:
     """Do with the earlier catalog what its users did."""
-    alice, loader = db.connect(user="alice"), db.connect(user="loader")
-    alice.execute("SELECT pgtrickle.create_stream_table('totals', 'SELECT id, amount FROM public.orders')")
-    alice.execute("SELECT pgtrickle.set_event_time('orders', 'at', too_late => '1 hour')")
+    owner, loader = db.connect(user=creator), db.connect(user="loader")
+    owner.execute("SELECT pgtrickle.create_stream_table('totals', 'SELECT id, amount FROM public.orders')")
+    owner.execute("SELECT pgtrickle.set_event_time('orders', 'at', too_late => '1 hour')")
     loader.execute("SELECT pgtrickle.advance_watermark('orders', '2026-03-01 12:00Z')")
     loader.execute("INSERT INTO orders VALUES (1, 10, '2026-03-01 12:30Z'), (2, 20, '2026-03-01 08:00Z')")
     loader.execute("SELECT pgtrickle.claim_sink_batch('orders', 'files', 'q', 0)")
@@ -87,6 +92,8 @@ def test_a_catalog_of_before_is_upgraded_with_what_members_own_and_what_was_gran
     etl.add_notice_handler(lambda notice: warnings.append(notice.message_primary or ""))
     assert migrate.install(etl)[-1] == "functions"
     assert any("belongs to another role than the catalog" in warning for warning in warnings)
+    # What alice owns could not be written; a loader does not notice.
+    loader.execute("INSERT INTO orders VALUES (4, 40, '2026-03-01 12:40Z')")
     dsn = make_conninfo(house.dsn, user="etl")
     with local_client(dsn) as (client, _):
         (result,) = client.tick()
@@ -99,11 +106,13 @@ def test_a_catalog_of_before_is_upgraded_with_what_members_own_and_what_was_gran
         assert migrate.trust(house.connect()) == "etl"
         assert migrate.grants(house.connect()) == ()
         assert [result.action for result in client.tick()] == ["FULL"]
+        house.execute("SELECT pgtrickle.settle_grants()")
+        assert house.value(COPIES) == 0
         house.execute("REVOKE etl FROM alice")
         loader.execute("INSERT INTO orders VALUES (3, 30, '2026-03-01 13:00Z')")
         loader.execute("SELECT pgtrickle.advance_watermark('orders', '2026-03-01 13:00Z')")
         assert [result.action for result in client.tick()] == ["DIFFERENTIAL"]
-    assert house.execute("SELECT id FROM totals ORDER BY id") == [(1,), (3,)]
+    assert house.execute("SELECT id FROM totals ORDER BY id") == [(1,), (3,), (4,)]
     assert loader.execute("SELECT pgtrickle.replay_late_rows('orders')").fetchone() == (1,)
     assert house.execute("SELECT status FROM pgtrickle.late_rows('orders')") == [("replayed",)]
     assert not loader.execute("SELECT pgtrickle.claim_sink_batch('orders', 'files', 'q', 0)").fetchone()[0]  # type: ignore[index]
@@ -113,9 +122,10 @@ def test_a_catalog_of_before_is_upgraded_with_what_members_own_and_what_was_gran
 
 
 def test_capture_of_an_upgraded_catalog_is_watched_from_then_on(house: Database) -> None:
-    fill(house)
+    fill(house, "etl")
     migrate.install(house.connect(user="etl"))
     assert house.value("SELECT pgtrickle.capture_problem('orders')") is None
+    assert house.value(COPIES) == 0
     trigger = house.value("SELECT format('pgtrickle_insert_%s', 'orders'::regclass::oid)")
     house.execute(f"ALTER TABLE orders DISABLE TRIGGER {trigger}")
     house.execute(f"ALTER TABLE orders ENABLE ALWAYS TRIGGER {trigger}")

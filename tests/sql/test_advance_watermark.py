@@ -193,7 +193,7 @@ def test_a_loader_needs_insert_and_nothing_else(shop: Database) -> None:
     for query in (
         "INSERT INTO pgtrickle.pgt_watermarks SELECT * FROM pgtrickle.pgt_watermarks",
         "SELECT * FROM pgtrickle.pgt_watermark_history",
-        "SELECT pgtrickle.lock_watermark('postgres', 'orders')",
+        "SELECT pgtrickle_private.lock_watermark('postgres', 'orders')",
         "SELECT nextval('pgtrickle.change_pos')",
     ):
         with pytest.raises(Exception, match="permission denied"):

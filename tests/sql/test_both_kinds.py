@@ -54,7 +54,7 @@ FROM pgtrickle.pgt_stream_tables AS t, pgtrickle.gating_decision(t.pgt_id) AS g 
 STATUS = "SELECT * FROM pgtrickle.watermark_status() WHERE group_name = '{w}'"
 MEMBERS = """
 SELECT m.source::text, (m.progress).*, m.idle
-FROM pgtrickle.pgt_watermark_groups AS g, pgtrickle.group_members(g.group_id) AS m WHERE g.group_name = '{w}'
+FROM pgtrickle.pgt_watermark_groups AS g, pgtrickle_private.group_members(g.group_id) AS m WHERE g.group_name = '{w}'
 """
 HISTORY = """
 SELECT qualified, h.watermark, h.batch FROM unnest(ARRAY['orders', 'lines', 'rates']) AS s,

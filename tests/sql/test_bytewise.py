@@ -62,6 +62,6 @@ def test_a_database_without_such_collations_has_none_to_look_for(db: Database, q
 def _is_bytewise(db: Database, query: str) -> bool:
     db.execute(f"CREATE VIEW asked AS {query}")
     try:
-        return bool(db.value("SELECT pgtrickle.is_bytewise('asked')"))
+        return bool(db.value("SELECT pgtrickle_private.is_bytewise('asked')"))
     finally:
         db.execute("DROP VIEW asked")

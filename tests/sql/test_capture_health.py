@@ -76,7 +76,7 @@ def test_a_column_generated_otherwise_is_noticed(t: Database) -> None:
 def test_repair_makes_older_cuts_unreadable(t: Database) -> None:
     t.execute("SELECT pgtrickle.advance_watermark('t', '2026-01-01')")
     readable = (
-        "SELECT bool_and(pgtrickle.cut_is_readable(w.cut, d.captured_xid, d.captured_pos, k.cleaned_through)) "
+        "SELECT bool_and(pgtrickle_private.cut_is_readable(w.cut, d.captured_xid, d.captured_pos, k.cleaned_through)) "
         "FROM pgtrickle.pgt_watermarks AS w "
         "JOIN pgtrickle.pgt_dependencies AS d USING (source_relid) JOIN "
         "pgtrickle.pgt_change_tracking AS k USING (source_relid)"

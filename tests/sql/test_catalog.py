@@ -9,7 +9,7 @@ from tests.conftest import Database
 from tests.sql.checks import refused
 
 SQL = Path(__file__).parents[2] / "sql"
-OURS = "('pgtrickle', 'pgtrickle_changes', 'pgtrickle_sinks', 'pgtrickle_state')"
+OURS = "('pgtrickle', 'pgtrickle_changes', 'pgtrickle_private', 'pgtrickle_sinks', 'pgtrickle_state')"
 PREFLIGHTS = ("migrations/0001_catalog.sql", "functions/00_foundation/00_preflight.sql")
 SINKS = {"claim_sink_batch", "create_sink_staging", "drop_sink", "drop_sink_staging"} | {
     *("staged_event_time", "staged_rows", "watermark_of"),
@@ -68,7 +68,7 @@ def test_every_function_pins_its_search_path_except_the_inlinable_one(shop: Data
     unpinned = shop.execute(
         f"SELECT proname::text, prosqlbody IS NOT NULL FROM pg_proc WHERE pronamespace::regnamespace::text IN {OURS} "
         "AND prokind <> 'a' AND NOT COALESCE(array_to_string(proconfig, ';') ~ "
-        "'search_path=pg_catalog(, pgtrickle)?, pg_temp', false)"
+        "'search_path=pg_catalog(, pgtrickle, pgtrickle_private)?, pg_temp', false)"
     )
     assert unpinned == [("covers", True)], "names in a parsed body were resolved when it was created"
 

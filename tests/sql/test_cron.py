@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tests.conftest import Database
 from tests.sql.checks import create, refused
 
-CHECK = "SELECT pgtrickle.check_schedule(%s, %s)"
+CHECK = "SELECT pgtrickle_private.check_schedule(%s, %s)"
 READ = (
-    "SELECT num_nulls(minutes, hours, days, months, weekdays) = 0 AND pgtrickle.cron_dates(e) > 0, c.*"
-    " FROM unnest(%s::text[]) WITH ORDINALITY AS u (e, n), pgtrickle.cron_fields(e) AS c ORDER BY n"
+    "SELECT num_nulls(minutes, hours, days, months, weekdays) = 0 AND pgtrickle_private.cron_dates(e) > 0, c.*"
+    " FROM unnest(%s::text[]) WITH ORDINALITY AS u (e, n), pgtrickle_private.cron_fields(e) AS c ORDER BY n"
 )
 START = datetime(2026, 1, 1)
 # Each example is a list of expressions, and what differs is named: there is nothing to shrink.

@@ -31,7 +31,7 @@ def test_a_cycle_is_refused_unless_every_stream_table_in_it_allows_it(pair: Data
     assert catalog_state(pair) == before
     alter(pair, "third", allow_circular=True)
     alter(pair, "a", query="SELECT a FROM t UNION SELECT a FROM third")
-    assert pair.value("SELECT pgtrickle.cycle_path(2)") == (
+    assert pair.value("SELECT pgtrickle_private.cycle_path(2)") == (
         "public.b reads public.a, which reads public.third, which reads public.b"
     )
     with refused("42P17", "public.b", "cycle"):
@@ -45,7 +45,7 @@ def test_a_stream_table_may_read_itself(pair: Database) -> None:
         create(pair, "SELECT DISTINCT a FROM t", "lone")
         alter(pair, "lone", query="SELECT a FROM t UNION SELECT a + 1 FROM lone WHERE a < 5")
     alter(pair, "lone", allow_circular=True, query="SELECT a FROM t UNION SELECT a + 1 FROM lone WHERE a < 5")
-    assert pair.execute("SELECT pgtrickle.cycle_members(3)") == [(3,)]
+    assert pair.execute("SELECT pgtrickle_private.cycle_members(3)") == [(3,)]
     pair.execute("SELECT pgtrickle.drop_stream_table('lone')")
     assert pair.value("SELECT count(*) FROM pgtrickle.pgt_stream_tables") == 2
 
@@ -54,7 +54,7 @@ def test_what_only_reads_a_cycle_or_is_read_by_it_is_no_member(pair: Database) -
     create(pair, "SELECT a FROM t", "above")
     alter(pair, "a", query="SELECT a FROM above UNION SELECT a FROM b")
     create(pair, "SELECT a FROM a", "below")
-    members = {number: pair.execute(f"SELECT pgtrickle.cycle_members({number})") for number in (1, 2, 3, 4)}
+    members = {number: pair.execute(f"SELECT pgtrickle_private.cycle_members({number})") for number in (1, 2, 3, 4)}
     assert members == {1: [(1,), (2,)], 2: [(1,), (2,)], 3: [], 4: []}
 
 

@@ -23,7 +23,8 @@ def change(db: Database, assignments: str) -> None:
 
 
 def due(db: Database, poll_interval: str = "1 second") -> bool:
-    answer = db.value("SELECT pgtrickle.is_due(t, %s::interval) FROM pgtrickle.pgt_stream_tables AS t", poll_interval)
+    query = "SELECT pgtrickle_private.is_due(t, %s::interval) FROM pgtrickle.pgt_stream_tables AS t"
+    answer = db.value(query, poll_interval)
     assert isinstance(answer, bool)
     return answer
 
@@ -100,7 +101,7 @@ def test_a_clock_that_was_set_back_does_not_stop_a_table(clock: Database) -> Non
 
 AWAITED = (
     "SELECT expression, m.schedule_timezone, after = now(), after = last_refresh_at, nth"
-    " FROM pgtrickle.awaited_moments() AS m JOIN pgtrickle.pgt_stream_tables USING (pgt_id)"
+    " FROM pgtrickle_private.awaited_moments() AS m JOIN pgtrickle.pgt_stream_tables USING (pgt_id)"
 )
 
 

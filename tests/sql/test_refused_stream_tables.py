@@ -180,7 +180,7 @@ def test_a_cycle_through_a_replaced_view_is_refused(tables: Database) -> None:
     number = create(tables, "SELECT c FROM v", "s")
     tables.execute("CREATE OR REPLACE VIEW v AS SELECT 1 AS a, c FROM s")
     with refused("42P17", "Break the cycle"):
-        tables.execute("SELECT pgtrickle.record_sources(%s)", number)
+        tables.execute("SELECT pgtrickle_private.record_sources(%s)", number)
 
 
 def test_creation_gives_up_where_a_writer_never_ends(tables: Database) -> None:

@@ -150,7 +150,7 @@ def test_columns_added_since_get_their_default_and_lost_ones_stop_the_replay(db:
     db.execute("ALTER TABLE events ADD COLUMN level integer DEFAULT 7")
     db.execute("INSERT INTO events VALUES (2, %s, 'unjudged', 8)", at("10:00"))
     assert ledger(db) == [(1, "kept_out"), (2, "loaded")], "what the ledger could not keep whole is loaded"
-    db.execute("SELECT pgtrickle.write_event_time('events')")
+    db.execute("SELECT pgtrickle_private.write_event_time('events')")
     db.execute("INSERT INTO events VALUES (3, %s, 'a note', 9)", at("10:00"))
     db.execute("ALTER TABLE events RENAME COLUMN note TO remark")
     with refused("42703", "Nothing was replayed", "invalid_argument"):

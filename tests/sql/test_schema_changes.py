@@ -169,12 +169,12 @@ def test_functions_that_postgresql_has_parsed_are_followed_and_others_are_not(db
     db.execute("SELECT pgtrickle.create_stream_table('through_parsed', 'SELECT parsed(a) AS a FROM t')")
     db.execute("SELECT pgtrickle.create_stream_table('through_text', 'SELECT public.text(a) AS a FROM t')")
     db.execute("GRANT EXECUTE ON FUNCTION inner_one TO PUBLIC")
-    assert db.execute("SELECT * FROM pgtrickle.changed_definitions()") == []
+    assert db.execute("SELECT * FROM pgtrickle_private.changed_definitions()") == []
     db.execute(
         "CREATE OR REPLACE FUNCTION inner_one(a integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT a + 1'"
     )
     assert db.execute(
-        "SELECT t.pgt_name FROM pgtrickle.changed_definitions() AS c"
+        "SELECT t.pgt_name FROM pgtrickle_private.changed_definitions() AS c"
         " JOIN pgtrickle.pgt_stream_tables AS t ON t.pgt_id = c"
     ) == [("through_parsed",)]
 

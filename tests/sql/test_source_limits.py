@@ -17,7 +17,7 @@ def members(db: Database, **conditions: bool) -> None:
     found = dict(
         db.execute(
             "SELECT m.source::text, m.idle FROM pgtrickle.pgt_watermark_groups AS g, "
-            "pgtrickle.group_members(g.group_id) AS m"
+            "pgtrickle_private.group_members(g.group_id) AS m"
         )
     )
     assert {name: found[name] for name in conditions} == conditions
@@ -79,7 +79,7 @@ def test_a_sources_own_limit_wins_over_its_groups(db: Database) -> None:
 
 def test_who_never_advanced_is_exhausted_gated_or_marked_is_not_stale(db: Database) -> None:
     pipeline(db, stale_after="1 hour")
-    stale = "SELECT source::text FROM pgtrickle.stale_sources()"
+    stale = "SELECT source::text FROM pgtrickle_private.stale_sources()"
     advance(db, orders="infinity")
     age(db, "orders", "2 hours")
     assert db.execute(stale) == []
@@ -189,7 +189,7 @@ def test_a_source_idle_by_silence_holds_nothing_any_more(db: Database) -> None:
     assert decide(db, "report")["decision"] == "gated"
     age(db, "lines", "2 hours")
     assert decide(db, "report")["decision"] == "run"
-    assert db.execute("SELECT source::text, holds FROM pgtrickle.stale_sources()") == [("lines", False)]
+    assert db.execute("SELECT source::text, holds FROM pgtrickle_private.stale_sources()") == [("lines", False)]
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ def test_a_staging_table_in_use_is_left_for_the_next_refresh(db: Database) -> No
         db.execute(f"CREATE TABLE pgtrickle_changes.{name} (a integer)")
     executor = db.connect(autocommit=False)
     executor.execute("INSERT INTO pgtrickle_changes.staging_1_0a VALUES (1)")
-    assert db.value("SELECT pgtrickle.drop_staging(1)") == 1
+    assert db.value("SELECT pgtrickle_private.drop_staging(1)") == 1
     assert staging(db) == ["staging_11_0a", "staging_1_0a"]
     executor.rollback()
-    assert db.value("SELECT pgtrickle.drop_staging(1)") == 1
+    assert db.value("SELECT pgtrickle_private.drop_staging(1)") == 1
     assert staging(db) == ["staging_11_0a"]
 
 

@@ -15,7 +15,7 @@ SELECT t.pgt_name, d.source_relid::text, d.frontier::text, t.effective_watermark
     SELECT FROM pgtrickle.pgt_watermark_history AS h
     WHERE h.source_relid = d.source_relid AND h.watermark >= t.effective_watermark
         AND pgtrickle.cut_covers(d.frontier, h.cut))
-FROM pgtrickle.pgt_stream_tables AS t, pgtrickle.upstream_tables(t.pgt_id) AS u
+FROM pgtrickle.pgt_stream_tables AS t, pgtrickle_private.upstream_tables(t.pgt_id) AS u
 JOIN pgtrickle.pgt_dependencies AS d ON d.pgt_id = u.pgt_id AND d.source_type = 'TABLE'
 WHERE t.effective_watermark IS NOT NULL
 """

@@ -62,7 +62,7 @@ class StateColumn:
             case Merge.ADD:
                 return f"s.{self.name} + i.{self.name}"
             case Merge.SCALES:
-                return f"pgtrickle.add_scales(s.{self.name}, i.{self.name})"
+                return f"pgtrickle_private.add_scales(s.{self.name}, i.{self.name})"
             case Merge.LEAST | Merge.GREATEST:
                 return f"{self.merge.value}(s.{self.name}, i.{self.name})"
             case Merge.RECOMPUTE:
@@ -150,7 +150,7 @@ def _sum_or_avg(call: Call, argument: str, type_name: str) -> str:
         exact = f"CAST({total} AS bigint)" if type_name != "bigint" and call.function == "sum" else total
         return f"CASE WHEN {argument}_n > 0 THEN {_divided(call, exact, argument)} END"
     scaled = SCALED.fullmatch(type_name)
-    scale = scaled.group(2) if scaled else f"pgtrickle.max_scale({argument}_scales)"
+    scale = scaled.group(2) if scaled else f"pgtrickle_private.max_scale({argument}_scales)"
     value = _divided(call, f"round({total}, {scale})", argument)
     return (
         f"CASE WHEN {argument}_n = 0 THEN NULL "

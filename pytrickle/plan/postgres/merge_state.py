@@ -78,7 +78,9 @@ class MergeState:
     def _insert_new(self) -> str:
         grouped = self.grouped
         items = ", ".join(
-            f"pgtrickle.add_scales(NULL, i.{column.name})" if column.merge is Merge.SCALES else f"i.{column.name}"
+            f"pgtrickle_private.add_scales(NULL, i.{column.name})"
+            if column.merge is Merge.SCALES
+            else f"i.{column.name}"
             for column in grouped.state
         )
         keys = "".join(f"i.{key}, " for key in grouped.keys)

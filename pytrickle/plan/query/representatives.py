@@ -70,7 +70,7 @@ def _preserves(node: exp.Expr, types: frozenset[str]) -> bool:
             name = str(node.this).lower()
             return name in PASSING_CALLS | COUNTING_CALLS or (numbers and name in NUMERIC_CALLS)
         case exp.Dot(this=exp.Identifier() as schema, expression=exp.Anonymous() as call):
-            return (schema.name, call.name) == ("pgtrickle", "only_one")
+            return (schema.name, call.name) == ("pgtrickle_private", "only_one")
         case exp.Div():
             # The scale of a quotient of numerics depends on theirs.
             return numbers and "numeric" not in {base_of(name) for name in types}

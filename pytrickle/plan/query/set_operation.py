@@ -111,7 +111,7 @@ def single(facts: Facts, decorrelated: tuple[Decorrelated, ...]) -> tuple[Block,
     refuse_correlation(rows, "a scalar subquery")
     leaf = derive(facts, rows, (*keys, "v"), keys, Single())
     checked = exp.Anonymous(this="only_one", expressions=[own_column(leaf.alias, "v"), own_column(leaf.alias, "n")])
-    called = exp.Dot(this=exp.to_identifier("pgtrickle"), expression=checked)
+    called = exp.Dot(this=exp.to_identifier("pgtrickle_private"), expression=checked)
     return Block((leaf,), decorrelated[0].ties(leaf.alias), {}), called
 
 

@@ -59,7 +59,7 @@ def outlook(planner: Planner, snapshot: Snapshot, pgt_id: int) -> Outlook | None
     reading = snapshot.connection
     with translate_errors():
         tables = _tables(reading, pgt_id)
-        row = reading.execute("SELECT pgtrickle.cycle_path(%s)", (pgt_id,)).fetchone() if tables else None
+        row = reading.execute("SELECT pgtrickle_private.cycle_path(%s)", (pgt_id,)).fetchone() if tables else None
     if row is None:
         return None
     members = [
@@ -95,7 +95,7 @@ def check_monotone(planner: Planner, connection: psycopg.Connection, pgt_id: int
 
 
 def _tables(connection: psycopg.Connection, pgt_id: int) -> list[StreamTable]:
-    numbers = connection.execute("SELECT pgtrickle.cycle_members(%s)", (pgt_id,)).fetchall()
+    numbers = connection.execute("SELECT pgtrickle_private.cycle_members(%s)", (pgt_id,)).fetchall()
     return [catalog.stream_table(connection, number) for (number,) in numbers]
 
 

@@ -9,7 +9,7 @@ COMMENT ON FUNCTION pgtrickle.covers(pgtrickle.cut, xid8, bigint) IS
 
 -- PL/pgSQL, although one expression: its plan is kept, and gating asks for every stream table at every tick.
 CREATE OR REPLACE FUNCTION pgtrickle.cut_covers(later pgtrickle.cut, earlier pgtrickle.cut) RETURNS boolean
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN CASE
@@ -24,7 +24,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.cut_covers(pgtrickle.cut, pgtrickle.cut) IS
-    'Whether every change that the earlier cut covers is covered by the later one. May answer false when in doubt, never true.';
+    'Whether every change that the earlier cut covers is covered by the later one. May answer false when in doubt, '
+    'never true.';
 
 -- Some platforms refuse the function; the position is informative only, so its absence must not break a loader.
 DO $probe$
@@ -37,29 +38,31 @@ BEGIN
         expression := 'NULL::pg_lsn';
     END;
     EXECUTE format(
-        'CREATE OR REPLACE FUNCTION pgtrickle.current_lsn() RETURNS pg_lsn '
-        'LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp AS %L', 'SELECT ' || expression);
+        'CREATE OR REPLACE FUNCTION pgtrickle_private.current_lsn() RETURNS pg_lsn '
+        'LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp AS %L', 'SELECT '
+            || expression);
 END
 $probe$;
-COMMENT ON FUNCTION pgtrickle.current_lsn() IS
+COMMENT ON FUNCTION pgtrickle_private.current_lsn() IS
     'The current WAL insert position, or NULL where the platform refuses it (probed at install).';
 
 -- PostgreSQL leaves the own transaction out of the list of running ones, so its xid looks visible in its own snapshot
 -- as soon as any younger transaction, be it an own savepoint that was rolled back, has ended.
-CREATE OR REPLACE FUNCTION pgtrickle.committed_snapshot() RETURNS pg_snapshot
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.committed_snapshot() RETURNS pg_snapshot
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT CASE WHEN pg_visible_in_snapshot(own, snapshot) THEN
-            (SELECT format('%s:%s:%s', pg_snapshot_xmin(snapshot), pg_snapshot_xmax(snapshot), string_agg(running::text, ',' ORDER BY running))
+            (SELECT format('%s:%s:%s', pg_snapshot_xmin(snapshot), pg_snapshot_xmax(snapshot),
+                string_agg(running::text, ',' ORDER BY running))
              FROM (SELECT pg_snapshot_xip(snapshot) UNION ALL SELECT own) AS r(running))::pg_snapshot
         ELSE snapshot END
     FROM (SELECT pg_current_snapshot(), pg_current_xact_id_if_assigned()) AS now(snapshot, own)
 $$;
-COMMENT ON FUNCTION pgtrickle.committed_snapshot() IS
+COMMENT ON FUNCTION pgtrickle_private.committed_snapshot() IS
     'The current snapshot with the own transaction among the running ones.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.current_cut() RETURNS pgtrickle.cut
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     now cut := ROW(committed_snapshot(), NULL, NULL, NULL)::cut;

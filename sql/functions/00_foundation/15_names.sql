@@ -1,18 +1,18 @@
 -- Which object a name means to its caller.
 
-CREATE OR REPLACE FUNCTION pgtrickle.qualified_name(relation regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.qualified_name(relation regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT COALESCE(
         (SELECT format('%I.%I', n.nspname, c.relname)
          FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation),
         relation::text)
 $$;
-COMMENT ON FUNCTION pgtrickle.qualified_name(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.qualified_name(regclass) IS
     'Schema and name of a relation, quoted as needed; its number if it no longer exists.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.relation_named(name text, search_path text) RETURNS regclass
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.relation_named(name text, search_path text) RETURNS regclass
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     PERFORM set_config('search_path', replace(search_path, '"$user"', quote_ident(current_user)), true);
@@ -20,10 +20,11 @@ BEGIN
     RETURN pg_catalog.to_regclass(name);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.relation_named(text, text) IS 'The relation a name means to its caller under a search_path, or NULL.';
+COMMENT ON FUNCTION pgtrickle_private.relation_named(text, text) IS
+    'The relation a name means to its caller under a search_path, or NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.known_stream_table(relation regclass, name text) RETURNS integer
-    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.known_stream_table(relation regclass, name text) RETURNS integer
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     parts CONSTANT text[] := parse_ident(name);
@@ -37,18 +38,20 @@ BEGIN
     END;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.known_stream_table(regclass, text) IS
-    'Number of the stream table that a relation is or, where there is no such relation, that had this name; NULL if there is none.';
+COMMENT ON FUNCTION pgtrickle_private.known_stream_table(regclass, text) IS
+    'Number of the stream table that a relation is or, where there is no such relation, that had this name; NULL if '
+    'there is none.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.stream_table_relation(p_pgt_id integer) RETURNS regclass
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.stream_table_relation(p_pgt_id integer) RETURNS regclass
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT t.pgt_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle.stream_table_relation(integer) IS 'The relation that a stream table of this number is.';
+COMMENT ON FUNCTION pgtrickle_private.stream_table_relation(integer) IS
+    'The relation that a stream table of this number is.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.stream_table_id(name text, search_path text) RETURNS integer
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.stream_table_id(name text, search_path text) RETURNS integer
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     id CONSTANT integer := known_stream_table(relation_named(name, search_path), name);
@@ -62,5 +65,5 @@ BEGIN
     RETURN id;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.stream_table_id(text, text) IS
+COMMENT ON FUNCTION pgtrickle_private.stream_table_id(text, text) IS
     'Number of the stream table a name means under a search_path; error 42704 if there is none.';

@@ -1,7 +1,7 @@
 -- Waking those who listen.
 
-CREATE OR REPLACE FUNCTION pgtrickle.tell(channel text, payload jsonb) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.tell(channel text, payload jsonb) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     -- A transaction that notified somebody cannot be prepared.
@@ -10,5 +10,6 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.tell(text, jsonb) IS
-    'Notifies those who listen, unless the caller set pgtrickle.notify to off; the refresher then finds out by itself, within its poll interval.';
+COMMENT ON FUNCTION pgtrickle_private.tell(text, jsonb) IS
+    'Notifies those who listen, unless the caller set pgtrickle.notify to off; the refresher then finds out by '
+    'itself, within its poll interval.';

@@ -1,15 +1,17 @@
 -- Everything that is generated belongs to the owner of the catalog, and to nobody else.
 
-CREATE OR REPLACE FUNCTION pgtrickle.catalog_owner() RETURNS name
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.catalog_owner() RETURNS name
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'pgtrickle'
 $$;
-COMMENT ON FUNCTION pgtrickle.catalog_owner() IS 'The role that owns the catalog, and everything that is generated.';
+COMMENT ON FUNCTION pgtrickle_private.catalog_owner() IS
+    'The role that owns the catalog, and everything that is generated.';
 
 -- What ALTER DEFAULT PRIVILEGES of whoever creates an object granted beside.
-CREATE OR REPLACE FUNCTION pgtrickle.revoke_all(kind text, object text, owner oid, granted aclitem[]) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.revoke_all(kind text, object text, owner oid, granted aclitem[])
+    RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     stranger oid;
@@ -20,18 +22,19 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.revoke_all(text, text, oid, aclitem[]) IS
+COMMENT ON FUNCTION pgtrickle_private.revoke_all(text, text, oid, aclitem[]) IS
     'Takes all that is granted on an object from everybody but its owner.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.hand_over(relation regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.hand_over(relation regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     made pg_class;
 BEGIN
     SELECT * INTO made FROM pg_class WHERE oid = relation;
     IF pg_get_userbyid(made.relowner) <> catalog_owner() THEN
-        EXECUTE format('ALTER %s %s OWNER TO %I', CASE made.relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, relation, catalog_owner());
+        EXECUTE format('ALTER %s %s OWNER TO %I', CASE made.relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, relation,
+            catalog_owner());
     END IF;
     -- A stream table lies in a schema of the user, whose default privileges are meant for it.
     IF made.relnamespace::regnamespace::text LIKE 'pgtrickle%' THEN
@@ -40,11 +43,12 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.hand_over(regclass) IS
-    'Gives a relation that was made for a stream table to the owner of the catalog and, unless it is the stream table itself, takes from others what default privileges granted.';
+COMMENT ON FUNCTION pgtrickle_private.hand_over(regclass) IS
+    'Gives a relation that was made for a stream table to the owner of the catalog and, unless it is the stream table '
+    'itself, takes from others what default privileges granted.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.hand_over_function(made regprocedure) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.hand_over_function(made regprocedure) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     p pg_proc;
@@ -57,17 +61,18 @@ BEGIN
     PERFORM revoke_all('ROUTINE', made::text, p.proowner, COALESCE(p.proacl, acldefault('f', p.proowner)));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.hand_over_function(regprocedure) IS
+COMMENT ON FUNCTION pgtrickle_private.hand_over_function(regprocedure) IS
     'Gives a function to the owner of the catalog, and takes the right to call it from everybody else.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.hand_over_everything() RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.hand_over_everything() RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     item record;
 BEGIN
     FOR item IN
-        SELECT c.oid, c.relkind FROM pg_class AS c WHERE c.relnamespace::regnamespace::text IN ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_state')
+        SELECT c.oid, c.relkind FROM pg_class AS c
+            WHERE c.relnamespace::regnamespace::text IN ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_state')
             AND c.relkind IN ('r', 'v')
         UNION ALL SELECT t.pgt_relid, 'r' FROM pgt_stream_tables AS t WHERE to_regclass(t.pgt_relid::text) IS NOT NULL
     LOOP
@@ -78,7 +83,8 @@ BEGIN
                 USING HINT = 'Have that role, or a superuser, run: SELECT pgtrickle.settle_grants()';
         END;
     END LOOP;
-    FOR item IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace::regnamespace::text IN ('pgtrickle', 'pgtrickle_changes') LOOP
+    FOR item IN SELECT p.oid FROM pg_proc AS p
+        WHERE p.pronamespace::regnamespace::text IN ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_private') LOOP
         BEGIN
             PERFORM hand_over_function(item.oid);
         EXCEPTION WHEN insufficient_privilege THEN
@@ -87,13 +93,15 @@ BEGIN
         END;
     END LOOP;
     -- A column, domain or typed table of somebody else keeps a type from being altered, a table from gaining a column.
-    PERFORM revoke_all('TYPE', t.oid::regtype::text, t.typowner, COALESCE(t.typacl, acldefault('T', t.typowner))) FROM pg_type AS t
+    PERFORM revoke_all('TYPE', t.oid::regtype::text, t.typowner, COALESCE(t.typacl, acldefault('T', t.typowner)))
+        FROM pg_type AS t
     WHERE t.typnamespace = 'pgtrickle'::regnamespace AND t.typtype <> 'p' AND t.typelem = 0;
     PERFORM revoke_all('SEQUENCE', c.oid::regclass::text, c.relowner, c.relacl) FROM pg_class AS c
     WHERE c.relnamespace = 'pgtrickle'::regnamespace AND c.relkind = 'S';
     PERFORM revoke_all('SCHEMA', n.nspname, n.nspowner, n.nspacl) FROM pg_namespace AS n
-    WHERE n.nspname IN ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_sinks', 'pgtrickle_state');
+    WHERE n.nspname IN ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_private', 'pgtrickle_sinks', 'pgtrickle_state');
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.hand_over_everything() IS
-    'Gives all that was made for the catalog to its owner, and takes from others what was granted on it, but for the staging tables of sinks. What another role must give is named in a warning.';
+COMMENT ON FUNCTION pgtrickle_private.hand_over_everything() IS
+    'Gives all that was made for the catalog to its owner, and takes from others what was granted on it, but for the '
+    'staging tables of sinks. What another role must give is named in a warning.';

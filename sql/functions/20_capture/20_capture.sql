@@ -1,18 +1,19 @@
 -- What capturing a source takes: its relations, mode, columns, trigger functions and triggers.
 
-CREATE OR REPLACE FUNCTION pgtrickle.capture_relations(source regclass) RETURNS oid[]
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.capture_relations(source regclass) RETURNS oid[]
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     WITH RECURSIVE relations(relid) AS (
         SELECT source::oid UNION SELECT inhrelid FROM relations JOIN pg_inherits ON inhparent = relid)
     SELECT array_agg(relid ORDER BY relid) FROM relations
 $$;
-COMMENT ON FUNCTION pgtrickle.capture_relations(regclass) IS 'The source and all its partitions or children, sorted.';
+COMMENT ON FUNCTION pgtrickle_private.capture_relations(regclass) IS
+    'The source and all its partitions or children, sorted.';
 
 -- A statement trigger sees only statements that name its own relation: DML through a parent passes by. The logical
 -- replication worker fires row triggers only.
-CREATE OR REPLACE FUNCTION pgtrickle.capture_mode(source regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.capture_mode(source regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT CASE
         WHEN EXISTS (SELECT FROM pg_inherits WHERE inhrelid = source)
@@ -20,48 +21,53 @@ AS $$
         ELSE 'statement'
     END
 $$;
-COMMENT ON FUNCTION pgtrickle.capture_mode(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.capture_mode(regclass) IS
     'row for a partition, an inheritance child or a subscribed table, otherwise statement.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.capture_obstacle(source regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.capture_obstacle(source regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT CASE
-        WHEN n.nspname IN ('pg_catalog', 'information_schema', 'pgtrickle', 'pgtrickle_changes', 'pgtrickle_sinks', 'pgtrickle_state')
+        WHEN n.nspname IN ('pg_catalog', 'information_schema', 'pgtrickle', 'pgtrickle_changes', 'pgtrickle_private',
+            'pgtrickle_sinks', 'pgtrickle_state')
             THEN 'is a system table'
         WHEN c.relkind = 'm' THEN 'is a materialized view'
         WHEN c.relkind = 'f' THEN 'is a foreign table'
         WHEN c.relkind NOT IN ('r', 'p') THEN 'is not a table'
         WHEN c.relpersistence = 'u' THEN 'is unlogged, a crash would empty it unnoticed'
         -- PostgreSQL refuses every write through a parent with transition tables and a foreign partition.
-        WHEN EXISTS (SELECT FROM pg_class AS part WHERE part.relkind = 'f' AND part.oid = ANY (capture_relations(source)))
+        WHEN EXISTS (SELECT FROM pg_class AS part WHERE part.relkind = 'f'
+            AND part.oid = ANY (capture_relations(source)))
             THEN 'has a foreign table among its partitions or children'
     END
     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE c.oid = source
 $$;
-COMMENT ON FUNCTION pgtrickle.capture_obstacle(regclass) IS 'Why changes of the relation cannot be captured, or NULL.';
+COMMENT ON FUNCTION pgtrickle_private.capture_obstacle(regclass) IS
+    'Why changes of the relation cannot be captured, or NULL.';
 
 -- A virtual generated column is empty in transition tables and in NEW and OLD, so its expression is repeated there.
-CREATE OR REPLACE FUNCTION pgtrickle.capture_columns(
+CREATE OR REPLACE FUNCTION pgtrickle_private.capture_columns(
         source regclass, columns text[], OUT targets text, OUT expressions text, OUT plain text, OUT note text)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT COALESCE(string_agg(format(', %I', a.attname), '' ORDER BY a.attnum), ''),
            COALESCE(string_agg(', ' || CASE a.attgenerated WHEN 'v' THEN format('(%s)', pg_get_expr(d.adbin, d.adrelid))
-                                                           ELSE format('n.%I', a.attname) END, '' ORDER BY a.attnum), ''),
+                                                           ELSE format('n.%I', a.attname) END, '' ORDER BY a.attnum),
+                                                               ''),
            COALESCE(string_agg(format(', n.%I', a.attname), '' ORDER BY a.attnum), ''),
-           COALESCE(string_agg(format(E'\n-- %s', md5(format('%I = %s', a.attname, pg_get_expr(d.adbin, d.adrelid)))), '' ORDER BY a.attnum)
+           COALESCE(string_agg(format(E'\n-- %s', md5(format('%I = %s', a.attname, pg_get_expr(d.adbin, d.adrelid)))),
+               '' ORDER BY a.attnum)
                     FILTER (WHERE a.attgenerated <> ''), '')
     FROM pg_attribute AS a LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
     WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped AND a.attname = ANY (columns)
 $$;
-COMMENT ON FUNCTION pgtrickle.capture_columns(regclass, text[]) IS
+COMMENT ON FUNCTION pgtrickle_private.capture_columns(regclass, text[]) IS
     'Column lists of the capture functions; the note changes when a generated column is defined anew.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.capture_functions(source regclass, buffer text, columns text[])
+CREATE OR REPLACE FUNCTION pgtrickle_private.capture_functions(source regclass, buffer text, columns text[])
     RETURNS TABLE (function_name text, body text)
-    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     lists record := capture_columns(source, columns);
@@ -97,36 +103,39 @@ BEGIN
     body := format($template$
 BEGIN
     IF row_security_active(TG_RELID) OR NOT %s THEN
-        PERFORM pgtrickle.note_capture_gap(%s, TG_RELID, 'was truncated after its columns or policies changed');
+        PERFORM pgtrickle_private.note_capture_gap(%s, TG_RELID, 'was truncated after its columns or policies changed');
         RETURN NULL;
     END IF;
     EXECUTE format(%L, TG_RELID::regclass) USING nextval('pgtrickle.change_pos'), %s;
     -- TRUNCATE removes rows that an older snapshot does not see.
     IF current_setting('transaction_isolation') <> 'read committed' THEN
-        PERFORM pgtrickle.note_capture_gap(%s, TG_RELID, 'was truncated under an older snapshot');
+        PERFORM pgtrickle_private.note_capture_gap(%s, TG_RELID, 'was truncated under an older snapshot');
     END IF;
     RETURN NULL;
 END
 $template$,
         capture_fits_call('TG_RELID', buffer, columns, NULL), source::oid,
-        replace(head, '%', '%%') || replace(format(' SELECT -1, pg_current_xact_id(), $1, $2%s FROM ONLY ', lists.plain), '%', '%%') || '%s AS n',
+        replace(head, '%', '%%')
+            || replace(format(' SELECT -1, pg_current_xact_id(), $1, $2%s FROM ONLY ', lists.plain), '%', '%%')
+            || '%s AS n',
         lsn, source::oid);
     RETURN NEXT;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.capture_functions(regclass, text, text[]) IS
+COMMENT ON FUNCTION pgtrickle_private.capture_functions(regclass, text, text[]) IS
     'Names and bodies of the trigger functions that log changes of these columns into the buffer.';
 
 -- Row triggers of a partitioned table are cloned onto its partitions by PostgreSQL itself.
-CREATE OR REPLACE FUNCTION pgtrickle.capture_triggers(source regclass, mode text)
+CREATE OR REPLACE FUNCTION pgtrickle_private.capture_triggers(source regclass, mode text)
     RETURNS TABLE (relation oid, trigger_name text, definition text, function_name text, cloned boolean)
-    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT c.oid, format('pgtrickle_%s_%s', t.event, source::oid), t.definition, t.function_name || source::oid,
            t.event = 'row' AND c.oid <> source AND c.relispartition
     FROM pg_class AS c CROSS JOIN (VALUES
         ('statement', 'insert', 'AFTER INSERT', 'REFERENCING NEW TABLE AS pgt_new FOR EACH STATEMENT', 'capture_'),
-        ('statement', 'update', 'AFTER UPDATE', 'REFERENCING OLD TABLE AS pgt_old NEW TABLE AS pgt_new FOR EACH STATEMENT', 'capture_'),
+        ('statement', 'update', 'AFTER UPDATE',
+            'REFERENCING OLD TABLE AS pgt_old NEW TABLE AS pgt_new FOR EACH STATEMENT', 'capture_'),
         ('statement', 'delete', 'AFTER DELETE', 'REFERENCING OLD TABLE AS pgt_old FOR EACH STATEMENT', 'capture_'),
         ('row', 'row', 'AFTER INSERT OR UPDATE OR DELETE', 'FOR EACH ROW', 'capture_row_'),
         (capture_triggers.mode, 'truncate', 'BEFORE TRUNCATE', 'FOR EACH STATEMENT', 'capture_truncate_')
@@ -137,5 +146,5 @@ AS $$
     WHERE c.oid = ANY (capture_relations(source)) AND e.mode = capture_triggers.mode
         AND (e.event <> 'truncate' OR c.relkind <> 'p')
 $$;
-COMMENT ON FUNCTION pgtrickle.capture_triggers(regclass, text) IS
+COMMENT ON FUNCTION pgtrickle_private.capture_triggers(regclass, text) IS
     'Triggers that capture needs, one row per relation and trigger.';

@@ -1,15 +1,17 @@
 -- What keeps a loader's statement alive after its table's columns changed under the capture functions, which name them.
 
--- Declared IMMUTABLE so that its answer becomes part of the capture function's plan: PostgreSQL plans that anew whenever
--- a relation named by a regclass constant changes. Types are compared as the parser resolves them, which knows changes
--- that an older snapshot does not show; the rest of their definition as the snapshot shows it.
-CREATE OR REPLACE FUNCTION pgtrickle.capture_fits(source regclass, buffer regclass, columns text[], generated text) RETURNS boolean
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+-- Declared IMMUTABLE so that its answer becomes part of the capture function's plan: PostgreSQL plans that anew
+-- whenever a relation named by a regclass constant changes. Types are compared as the parser resolves them, which knows
+-- changes that an older snapshot does not show; the rest of their definition as the snapshot shows it.
+CREATE OR REPLACE FUNCTION pgtrickle_private.capture_fits(source regclass, buffer regclass, columns text[],
+    generated text) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     fits boolean;
 BEGIN
-    EXECUTE (SELECT concat_ws(' AND ', format('SELECT NULL::%s IS NULL AND NULL::%s IS NULL', source, buffer), string_agg(
+    EXECUTE (SELECT concat_ws(' AND ', format('SELECT NULL::%s IS NULL AND NULL::%s IS NULL', source, buffer),
+        string_agg(
                  format('pg_typeof((NULL::%1$s).%3$I) = pg_typeof((NULL::%2$s).%3$I)', source, buffer, name), ' AND '))
              FROM unnest(columns) AS name) INTO fits;
     RETURN fits
@@ -22,47 +24,54 @@ EXCEPTION
     WHEN syntax_error_or_access_rule_violation THEN RETURN false;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.capture_fits(regclass, regclass, text[], text) IS
+COMMENT ON FUNCTION pgtrickle_private.capture_fits(regclass, regclass, text[], text) IS
     'Whether the source still has the captured columns as the change buffer knows them.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.capture_fits_call(relation text, buffer text, columns text[], generated text) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.capture_fits_call(relation text, buffer text, columns text[],
+    generated text) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT format('pgtrickle.capture_fits(%s, %L::regclass, %L::text[], %L)', relation, to_regclass(buffer)::oid, columns, generated)
+    SELECT format('pgtrickle_private.capture_fits(%s, %L::regclass, %L::text[], %L)', relation,
+        to_regclass(buffer)::oid, columns, generated)
 $$;
-COMMENT ON FUNCTION pgtrickle.capture_fits_call(text, text, text[], text) IS
+COMMENT ON FUNCTION pgtrickle_private.capture_fits_call(text, text, text[], text) IS
     'The call of capture_fits for a relation given as an expression.';
 
 -- A partition has the columns of its root for as long as it is attached; a child that ceased to inherit may differ.
-CREATE OR REPLACE FUNCTION pgtrickle.capture_guard(source regclass, buffer text, columns text[]) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.capture_guard(source regclass, buffer text, columns text[]) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT format('IF NOT (%s%s) THEN
-        PERFORM pgtrickle.note_capture_gap(%s, TG_RELID, ''was written after its columns changed'');
+        PERFORM pgtrickle_private.note_capture_gap(%s, TG_RELID, ''was written after its columns changed'');
         RETURN NULL;
     END IF;',
         string_agg(capture_fits_call(format('%L::regclass', c.oid), buffer, columns,
-                                     CASE WHEN c.oid = source AND virtual.present THEN md5((capture_columns(source, columns)).expressions) END),
+                                     CASE WHEN c.oid = source
+                                         AND virtual.present THEN md5((capture_columns(source, columns)).expressions)
+                                         END),
                    ' AND ' ORDER BY c.oid) FILTER (WHERE c.oid = source OR NOT c.relispartition),
         CASE WHEN bool_or(c.relispartition AND c.oid <> source) THEN
             format(' AND (TG_RELID IN (%s) OR pg_partition_root(TG_RELID) IS NOT DISTINCT FROM pg_partition_root(%s))',
-                   string_agg(c.oid::text, ', ' ORDER BY c.oid) FILTER (WHERE c.oid = source OR NOT c.relispartition), source::oid) END,
+                   string_agg(c.oid::text, ', ' ORDER BY c.oid) FILTER (WHERE c.oid = source OR NOT c.relispartition),
+                       source::oid) END,
         source::oid)
     FROM pg_class AS c CROSS JOIN (
         SELECT EXISTS (SELECT FROM pg_attribute AS a
-                       WHERE a.attrelid = source AND a.attgenerated = 'v' AND a.attname = ANY (columns) AND NOT a.attisdropped)) AS virtual(present)
+                       WHERE a.attrelid = source AND a.attgenerated = 'v' AND a.attname = ANY (columns)
+                           AND NOT a.attisdropped)) AS virtual(present)
     WHERE c.oid = ANY (capture_relations(source))
 $$;
-COMMENT ON FUNCTION pgtrickle.capture_guard(regclass, text, text[]) IS
+COMMENT ON FUNCTION pgtrickle_private.capture_guard(regclass, text, text[]) IS
     'The statement by which a capture function notes a gap, instead of failing, where it no longer fits its table.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.note_capture_gap(source oid, relation oid, reason text) RETURNS void
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.note_capture_gap(source oid, relation oid, reason text) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     INSERT INTO pgt_capture_gaps (source_relid, relation, reason)
     SELECT source, relation::regclass::text, note_capture_gap.reason
     WHERE NOT EXISTS (SELECT FROM pgt_capture_gaps AS g
-                      WHERE g.source_relid = source AND g.relation = note_capture_gap.relation::regclass::text AND g.reason = note_capture_gap.reason)
+                      WHERE g.source_relid = source AND g.relation = note_capture_gap.relation::regclass::text
+                          AND g.reason = note_capture_gap.reason)
 $$;
-COMMENT ON FUNCTION pgtrickle.note_capture_gap(oid, oid, text) IS
+COMMENT ON FUNCTION pgtrickle_private.note_capture_gap(oid, oid, text) IS
     'Notes that changes of a relation could not be captured; the next tick reinitializes what reads it.';

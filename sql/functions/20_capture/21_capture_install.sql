@@ -2,8 +2,10 @@
 
 -- A subtransaction that fails gives its locks back. Waiting less than deadlock_timeout means that we, not a loader,
 -- give way when a loader takes the same locks in another order.
-CREATE OR REPLACE FUNCTION pgtrickle.try_lock(sources regclass[], lock_mode text, buffers text[]) RETURNS boolean
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET lock_timeout = '400ms'
+CREATE OR REPLACE FUNCTION pgtrickle_private.try_lock(sources regclass[], lock_mode text, buffers text[])
+    RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET lock_timeout = '400ms'
 AS $$
 DECLARE
     relation text;
@@ -19,15 +21,17 @@ EXCEPTION
     WHEN lock_not_available OR deadlock_detected THEN RETURN false;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.try_lock(regclass[], text, text[]) IS
+COMMENT ON FUNCTION pgtrickle_private.try_lock(regclass[], text, text[]) IS
     'Locks all these sources and their change buffers, or none of them.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.lock_sources(sources regclass[], lock_mode text, buffers text[]) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.lock_sources(sources regclass[], lock_mode text, buffers text[])
+    RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     present regclass[] := ARRAY(SELECT c.oid::regclass FROM pg_class AS c WHERE c.oid = ANY (sources) ORDER BY c.oid);
-    existing text[] := ARRAY(SELECT buffer FROM unnest(buffers) AS buffer WHERE to_regclass(buffer) IS NOT NULL ORDER BY buffer);
+    existing text[] := ARRAY(SELECT buffer FROM unnest(buffers) AS buffer
+        WHERE to_regclass(buffer) IS NOT NULL ORDER BY buffer);
     patience interval := COALESCE(NULLIF(current_setting('lock_timeout')::interval, '0'), '5 minutes');
     started CONSTANT timestamptz := clock_timestamp();
 BEGIN
@@ -41,19 +45,20 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.lock_sources(regclass[], text, text[]) IS
-    'Waits until no transaction holds a conflicting lock on the sources and buffers, then locks them all. Gives up after lock_timeout, or 5 minutes.';
+COMMENT ON FUNCTION pgtrickle_private.lock_sources(regclass[], text, text[]) IS
+    'Waits until no transaction holds a conflicting lock on the sources and buffers, then locks them all. Gives up '
+    'after lock_timeout, or 5 minutes.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.buffers_to_extend(source regclass, columns text[]) RETURNS text[]
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.buffers_to_extend(source regclass, columns text[]) RETURNS text[]
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT ARRAY(SELECT buffer FROM pgt_change_tracking WHERE source_relid = source AND NOT captured_columns ?& columns)
 $$;
-COMMENT ON FUNCTION pgtrickle.buffers_to_extend(regclass, text[]) IS
+COMMENT ON FUNCTION pgtrickle_private.buffers_to_extend(regclass, text[]) IS
     'The change buffer of the source if it lacks one of these columns.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.column_definition(relation regclass, column_name text) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.column_definition(relation regclass, column_name text) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
         || COALESCE((SELECT format(' COLLATE %I.%I', n.nspname, c.collname)
@@ -62,18 +67,20 @@ AS $$
     FROM pg_attribute AS a
     WHERE a.attrelid = relation AND a.attname = column_name AND NOT a.attisdropped
 $$;
-COMMENT ON FUNCTION pgtrickle.column_definition(regclass, text) IS
+COMMENT ON FUNCTION pgtrickle_private.column_definition(regclass, text) IS
     'Name, type and collation of a column, as CREATE TABLE takes them.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.create_buffer(source regclass) RETURNS text
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
+CREATE OR REPLACE FUNCTION pgtrickle_private.create_buffer(source regclass) RETURNS text
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET client_min_messages = warning
 AS $$
 DECLARE
     buffer CONSTANT text := format('pgtrickle_changes.changes_%s', source::oid);
 BEGIN
     EXECUTE format('DROP TABLE IF EXISTS %s', buffer);
     EXECUTE format(
-        'CREATE TABLE %s (pgt_weight smallint NOT NULL, pgt_xid xid8 NOT NULL, pgt_pos bigint NOT NULL, pgt_lsn pg_lsn)', buffer);
+        'CREATE TABLE %s (pgt_weight smallint NOT NULL, pgt_xid xid8 NOT NULL, pgt_pos bigint NOT NULL, pgt_lsn '
+        'pg_lsn)', buffer);
     EXECUTE format('CREATE INDEX ON %s (pgt_xid)', buffer);
     EXECUTE format('COMMENT ON TABLE %s IS %L', buffer, 'Change buffer of ' || qualified_name(source));
     PERFORM hand_over(buffer::regclass);
@@ -82,55 +89,63 @@ BEGIN
     RETURN buffer;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.create_buffer(regclass) IS 'Creates an empty change buffer and its tracking row.';
+COMMENT ON FUNCTION pgtrickle_private.create_buffer(regclass) IS 'Creates an empty change buffer and its tracking row.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.write_trigger_function(function_name text, body text, remark text, settings text DEFAULT '') RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.write_trigger_function(function_name text, body text, remark text,
+    settings text DEFAULT '') RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    EXECUTE format('CREATE OR REPLACE FUNCTION pgtrickle_changes.%I() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER '
-                   'SET search_path = pg_catalog, pgtrickle, pg_temp %s AS %L', function_name, settings, body);
+    EXECUTE format('CREATE OR REPLACE FUNCTION pgtrickle_changes.%I() RETURNS trigger LANGUAGE plpgsql SECURITY '
+        'DEFINER '
+                   'SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp %s AS %L', function_name,
+                       settings, body);
     EXECUTE format('COMMENT ON FUNCTION pgtrickle_changes.%I() IS %L', function_name, remark);
     PERFORM hand_over_function(format('pgtrickle_changes.%I()', function_name)::regprocedure);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.write_trigger_function(text, text, text, text) IS
+COMMENT ON FUNCTION pgtrickle_private.write_trigger_function(text, text, text, text) IS
     'Creates a trigger function that runs with the rights of the owner and nobody else can use.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.write_trigger(relation oid, trigger_name text, definition text, function_name text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.write_trigger(relation oid, trigger_name text, definition text,
+    function_name text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     IF definition IS NOT NULL THEN
-        EXECUTE format('CREATE OR REPLACE TRIGGER %I %s EXECUTE FUNCTION pgtrickle_changes.%I()', trigger_name, definition, function_name);
+        EXECUTE format('CREATE OR REPLACE TRIGGER %I %s EXECUTE FUNCTION pgtrickle_changes.%I()', trigger_name,
+            definition, function_name);
     END IF;
     EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', relation::regclass, trigger_name);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.write_trigger(oid, text, text, text) IS
+COMMENT ON FUNCTION pgtrickle_private.write_trigger(oid, text, text, text) IS
     'Creates a trigger that fires in every session, or makes one so that PostgreSQL cloned; that has no definition.';
 
--- Rows of the system catalogs carry the transaction that wrote them: what was altered and altered back looks the same but
--- for that. No column that is captured can be rewritten: the hidden view depends on it.
-CREATE OR REPLACE FUNCTION pgtrickle.capture_stamp(source regclass, mode text) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+-- Rows of the system catalogs carry the transaction that wrote them: what was altered and altered back looks the same
+-- but for that. No column that is captured can be rewritten: the hidden view depends on it.
+CREATE OR REPLACE FUNCTION pgtrickle_private.capture_stamp(source regclass, mode text) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT md5(string_agg(concat(t.oid, ' ', t.xmin), ',' ORDER BY t.oid))
-    FROM capture_triggers(source, mode) AS e JOIN pg_trigger AS t ON t.tgrelid = e.relation AND t.tgname = e.trigger_name
+    FROM capture_triggers(source, mode) AS e JOIN pg_trigger AS t ON t.tgrelid = e.relation
+        AND t.tgname = e.trigger_name
 $$;
-COMMENT ON FUNCTION pgtrickle.capture_stamp(regclass, text) IS
+COMMENT ON FUNCTION pgtrickle_private.capture_stamp(regclass, text) IS
     'A text that changes when a capture trigger is altered.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.stamp_capture(source regclass) RETURNS void
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.stamp_capture(source regclass) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    UPDATE pgt_change_tracking AS t SET trigger_stamp = capture_stamp(source, t.capture_mode) WHERE t.source_relid = source
+    UPDATE pgt_change_tracking AS t SET trigger_stamp = capture_stamp(source, t.capture_mode)
+        WHERE t.source_relid = source
 $$;
-COMMENT ON FUNCTION pgtrickle.stamp_capture(regclass) IS 'Remembers what the capture triggers of a source look like now.';
+COMMENT ON FUNCTION pgtrickle_private.stamp_capture(regclass) IS
+    'Remembers what the capture triggers of a source look like now.';
 
 -- Whoever writes the triggers anew would otherwise hide what happened to them before.
-CREATE OR REPLACE FUNCTION pgtrickle.keep_capture_problem(source regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.keep_capture_problem(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     problem CONSTANT text := capture_problem(source);
@@ -140,11 +155,11 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.keep_capture_problem(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.keep_capture_problem(regclass) IS
     'Notes what is wrong with capture of a source as a gap, for the next tick to repair.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.write_capture(source regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.write_capture(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     tracking pgt_change_tracking;
@@ -153,27 +168,30 @@ BEGIN
     UPDATE pgt_change_tracking
     SET source_name = qualified_name(source), capture_mode = capture_mode(source), relations = capture_relations(source)
     WHERE source_relid = source RETURNING * INTO tracking;
-    FOR item IN SELECT * FROM capture_functions(source, tracking.buffer, ARRAY(SELECT jsonb_object_keys(tracking.captured_columns))) LOOP
+    FOR item IN SELECT * FROM capture_functions(source, tracking.buffer,
+        ARRAY(SELECT jsonb_object_keys(tracking.captured_columns))) LOOP
         PERFORM write_trigger_function(item.function_name, item.body, 'Captures changes of ' || tracking.source_name);
     END LOOP;
     FOR item IN SELECT * FROM capture_triggers(source, tracking.capture_mode) ORDER BY cloned LOOP
-        PERFORM write_trigger(item.relation, item.trigger_name, CASE WHEN NOT item.cloned THEN item.definition END, item.function_name);
+        PERFORM write_trigger(item.relation, item.trigger_name, CASE WHEN NOT item.cloned THEN item.definition END,
+            item.function_name);
     END LOOP;
     PERFORM stamp_capture(source);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.write_capture(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.write_capture(regclass) IS
     'Creates the capture functions and triggers that the tracking row asks for.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.refuse_reserved_columns(source regclass) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_reserved_columns(source regclass) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     reserved text;
 BEGIN
     SELECT attname INTO reserved FROM pg_attribute
     WHERE attrelid = source AND attname IN
-        ('pgt_weight', 'pgt_xid', 'pgt_pos', 'pgt_lsn', 'pgt_image', 'pgt_sign', 'pgt_net', 'pgt_copy') AND NOT attisdropped;
+        ('pgt_weight', 'pgt_xid', 'pgt_pos', 'pgt_lsn', 'pgt_image', 'pgt_sign', 'pgt_net', 'pgt_copy')
+            AND NOT attisdropped;
     IF FOUND THEN
         RAISE EXCEPTION 'column % of % has a name that refreshes need for themselves', quote_ident(reserved), source
             USING ERRCODE = '42701', CONSTRAINT = 'query_refused',
@@ -181,22 +199,24 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_reserved_columns(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.refuse_reserved_columns(regclass) IS
     'Error 42701 if a column of the source is or view is named like a bookkeeping column.';
 
--- Nobody else can write between the installation and the end of its transaction. But one that took its snapshot before may
--- lack what was written before, and not captured: what its own cuts leave out is not all in the buffer.
-CREATE OR REPLACE FUNCTION pgtrickle.captured_from() RETURNS jsonb
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+-- Nobody else can write between the installation and the end of its transaction. But one that took its snapshot before
+-- may lack what was written before, and not captured: what its own cuts leave out is not all in the buffer.
+CREATE OR REPLACE FUNCTION pgtrickle_private.captured_from() RETURNS jsonb
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT jsonb_build_object('xid', pg_current_xact_id()::text, 'pos',
-        CASE WHEN current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') THEN nextval('pgtrickle.change_pos') END)
+        CASE WHEN current_setting('transaction_isolation') IN ('read committed', 'read uncommitted')
+            THEN nextval('pgtrickle.change_pos') END)
 $$;
-COMMENT ON FUNCTION pgtrickle.captured_from() IS
-    'This transaction, and this position in it: its later cuts of what is captured from now on can be read. Without a position where they cannot.';
+COMMENT ON FUNCTION pgtrickle_private.captured_from() IS
+    'This transaction, and this position in it: its later cuts of what is captured from now on can be read. Without a '
+    'position where they cannot.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.install_capture(source regclass, columns text[]) RETURNS pgtrickle.cut
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.install_capture(source regclass, columns text[]) RETURNS pgtrickle.cut
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     captured jsonb;
@@ -206,7 +226,8 @@ DECLARE
 BEGIN
     PERFORM refuse_reserved_columns(source);
     PERFORM lock_sources(ARRAY[source], 'SHARE ROW EXCLUSIVE', buffers_to_extend(source, columns));
-    SELECT t.captured_columns, t.buffer INTO captured, buffer FROM pgt_change_tracking AS t WHERE source_relid = source FOR UPDATE;
+    SELECT t.captured_columns, t.buffer INTO captured, buffer FROM pgt_change_tracking AS t
+        WHERE source_relid = source FOR UPDATE;
     IF NOT FOUND THEN
         buffer := create_buffer(source);
         captured := '{}';
@@ -222,27 +243,33 @@ BEGIN
     -- Without columns any time since the installation will do; the earliest one known is that of a column.
     since := (
         SELECT c.since
-        FROM (SELECT key = ANY (columns) AS used, jsonb_populate_record(NULL::cut, value) AS since FROM jsonb_each(captured)) AS c
+        FROM (SELECT key = ANY (columns) AS used, jsonb_populate_record(NULL::cut, value) AS since
+            FROM jsonb_each(captured)) AS c
         WHERE c.used OR columns = '{}'
-        ORDER BY CASE WHEN c.used THEN (c.since).xid END DESC, CASE WHEN c.used THEN (c.since).pos END DESC, (c.since).xid, (c.since).pos LIMIT 1);
+        ORDER BY CASE WHEN c.used THEN (c.since).xid END DESC, CASE WHEN c.used THEN (c.since).pos END DESC,
+            (c.since).xid, (c.since).pos LIMIT 1);
     RETURN COALESCE(since, jsonb_populate_record(NULL::cut, captured_from()));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.install_capture(regclass, text[]) IS
-    'Captures these columns of the source from now on, beside those already captured. Returns the transaction, and the position in it, since which all of them are.';
+COMMENT ON FUNCTION pgtrickle_private.install_capture(regclass, text[]) IS
+    'Captures these columns of the source from now on, beside those already captured. Returns the transaction, and '
+    'the position in it, since which all of them are.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.remove_capture(source regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
+CREATE OR REPLACE FUNCTION pgtrickle_private.remove_capture(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET client_min_messages = warning
 AS $$
 DECLARE
     capture_buffer text;
     capture_function regprocedure;
 BEGIN
-    PERFORM lock_sources(ARRAY[source], 'ACCESS EXCLUSIVE', ARRAY(SELECT buffer FROM pgt_change_tracking WHERE source_relid = source));
+    PERFORM lock_sources(ARRAY[source], 'ACCESS EXCLUSIVE', ARRAY(SELECT buffer FROM pgt_change_tracking
+        WHERE source_relid = source));
     -- CASCADE: the triggers go with their functions, on whatever relation they are.
     FOR capture_function IN
         SELECT oid FROM pg_proc WHERE pronamespace = 'pgtrickle_changes'::regnamespace
-            AND proname IN (format('capture_%s', source::oid), format('capture_row_%s', source::oid), format('capture_truncate_%s', source::oid))
+            AND proname IN (format('capture_%s', source::oid), format('capture_row_%s', source::oid),
+                format('capture_truncate_%s', source::oid))
     LOOP
         EXECUTE format('DROP FUNCTION %s CASCADE', capture_function);
     END LOOP;
@@ -253,17 +280,18 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.remove_capture(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.remove_capture(regclass) IS
     'Drops the triggers, functions and change buffer of a source.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.trim_capture(source regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.trim_capture(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     tracking pgt_change_tracking;
     surplus text;
 BEGIN
-    PERFORM lock_sources(ARRAY[source], 'SHARE ROW EXCLUSIVE', ARRAY(SELECT buffer FROM pgt_change_tracking WHERE source_relid = source));
+    PERFORM lock_sources(ARRAY[source], 'SHARE ROW EXCLUSIVE', ARRAY(SELECT buffer FROM pgt_change_tracking
+        WHERE source_relid = source));
     SELECT * INTO tracking FROM pgt_change_tracking WHERE source_relid = source FOR UPDATE;
     IF NOT EXISTS (SELECT FROM pgt_dependencies WHERE source_relid = source AND source_type <> 'UNCAPTURED')
         OR NOT EXISTS (SELECT FROM pg_class WHERE oid = source)
@@ -283,4 +311,4 @@ BEGIN
     PERFORM write_capture(source);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.trim_capture(regclass) IS 'Stops capturing what no stream table reads any more.';
+COMMENT ON FUNCTION pgtrickle_private.trim_capture(regclass) IS 'Stops capturing what no stream table reads any more.';

@@ -1,7 +1,7 @@
 -- Noticing that changes were missed, and starting over.
 
-CREATE OR REPLACE FUNCTION pgtrickle.capture_triggers_problem(source regclass, mode text) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.capture_triggers_problem(source regclass, mode text) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT format('capture trigger %s on %s %s', expected.trigger_name, expected.relation::regclass,
                   CASE WHEN t.oid IS NULL THEN 'is missing'
@@ -13,11 +13,12 @@ AS $$
         OR t.tgfoid IS DISTINCT FROM to_regproc(format('pgtrickle_changes.%I', expected.function_name))
     ORDER BY 1 LIMIT 1
 $$;
-COMMENT ON FUNCTION pgtrickle.capture_triggers_problem(regclass, text) IS
+COMMENT ON FUNCTION pgtrickle_private.capture_triggers_problem(regclass, text) IS
     'The first capture trigger that is not as installed, or NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.capture_columns_problem(source regclass, buffer text, columns text[]) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.capture_columns_problem(source regclass, buffer text, columns text[])
+    RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT CASE
         WHEN to_regclass(buffer) IS NULL THEN format('change buffer %s is missing', buffer)
@@ -28,11 +29,11 @@ AS $$
             ORDER BY 1 LIMIT 1)
     END
 $$;
-COMMENT ON FUNCTION pgtrickle.capture_columns_problem(regclass, text, text[]) IS
+COMMENT ON FUNCTION pgtrickle_private.capture_columns_problem(regclass, text, text[]) IS
     'The first captured column that the source no longer has as it was, or NULL.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.capture_problem(source regclass) RETURNS text
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     tracking pgt_change_tracking;
@@ -46,40 +47,47 @@ BEGIN
     END IF;
     columns := ARRAY(SELECT jsonb_object_keys(tracking.captured_columns));
     RETURN COALESCE(
-        (SELECT format('%s %s', relation, reason) FROM pgt_capture_gaps WHERE source_relid = source ORDER BY noted_at LIMIT 1),
+        (SELECT format('%s %s', relation, reason) FROM pgt_capture_gaps WHERE source_relid = source ORDER BY noted_at
+            LIMIT 1),
         'it ' || capture_obstacle(source),
-        CASE WHEN tracking.relations <> capture_relations(source) THEN 'partitions or children were attached or detached' END,
-        CASE WHEN tracking.capture_mode <> capture_mode(source) THEN 'it needs ' || capture_mode(source) || ' triggers now' END,
+        CASE WHEN tracking.relations <> capture_relations(source)
+            THEN 'partitions or children were attached or detached' END,
+        CASE WHEN tracking.capture_mode <> capture_mode(source) THEN 'it needs ' || capture_mode(source)
+            || ' triggers now' END,
         capture_columns_problem(source, tracking.buffer, columns),
         capture_triggers_problem(source, tracking.capture_mode),
         (SELECT format('capture function %s was changed', f.function_name)
          FROM capture_functions(source, tracking.buffer, columns) AS f
          LEFT JOIN pg_proc AS p ON p.proname = f.function_name AND p.pronamespace = 'pgtrickle_changes'::regnamespace
          WHERE p.prosrc IS DISTINCT FROM f.body LIMIT 1),
-        CASE WHEN tracking.trigger_stamp <> capture_stamp(source, tracking.capture_mode) THEN 'capture triggers were altered' END);
+        CASE WHEN tracking.trigger_stamp <> capture_stamp(source, tracking.capture_mode)
+            THEN 'capture triggers were altered' END);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.capture_problem(regclass) IS
-    'Why changes of the source may have been missed since capture was installed, or NULL. Then call pgtrickle.repair_capture().';
+    'Why changes of the source may have been missed since capture was installed, or NULL. Then call '
+    'pgtrickle.repair_capture().';
 
-CREATE OR REPLACE FUNCTION pgtrickle.mark_reinitialize(pgt_id integer, reason text) RETURNS void
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.mark_reinitialize(pgt_id integer, reason text) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     UPDATE pgt_stream_tables AS t SET reinitialize_reason = COALESCE(t.reinitialize_reason, reason)
     WHERE t.pgt_id = mark_reinitialize.pgt_id AND t.status <> 'INITIALIZING'
 $$;
-COMMENT ON FUNCTION pgtrickle.mark_reinitialize(integer, text) IS
+COMMENT ON FUNCTION pgtrickle_private.mark_reinitialize(integer, text) IS
     'Has the next refresh compute the stream table anew. The first reason given stays.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.repair_capture(source regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     reason CONSTANT text := format(
-        'changes of %s may have been missed: %s', qualified_name(source), COALESCE(capture_problem(source), 'repair was asked for'));
+        'changes of %s may have been missed: %s', qualified_name(source),
+            COALESCE(capture_problem(source), 'repair was asked for'));
     dependency record;
 BEGIN
-    -- The strongest lock that removing needs comes first: one that is kept while waiting for another would stop loaders.
+    -- The strongest lock that removing needs comes first: one that is kept while waiting for another would stop
+    -- loaders.
     PERFORM remove_capture(source);
     FOR dependency IN
         SELECT d.pgt_id, q.* FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id)

@@ -1,21 +1,23 @@
 -- Keeping change buffers small, and what a frontier may be.
 
-CREATE OR REPLACE FUNCTION pgtrickle.cut_is_readable(c pgtrickle.cut, captured_xid xid8, captured_pos bigint, cleaned_through pgtrickle.cut[]) RETURNS boolean
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.cut_is_readable(c pgtrickle.cut, captured_xid xid8, captured_pos bigint,
+    cleaned_through pgtrickle.cut[]) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN covers(c, captured_xid, captured_pos)
         AND (cardinality(cleaned_through) = 0
-             OR EXISTS (SELECT FROM generate_subscripts(cleaned_through, 1) AS i WHERE cut_covers(c, cleaned_through[i])));
+             OR EXISTS (SELECT FROM generate_subscripts(cleaned_through, 1) AS i
+                 WHERE cut_covers(c, cleaned_through[i])));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.cut_is_readable(pgtrickle.cut, xid8, bigint, pgtrickle.cut[]) IS
+COMMENT ON FUNCTION pgtrickle_private.cut_is_readable(pgtrickle.cut, xid8, bigint, pgtrickle.cut[]) IS
     'Whether the change buffer still holds every change beyond the cut.';
 
 -- A refresh that fills a stream table at an old cut races with the clean-up of what other consumers no longer need.
 -- Both lock the tracking row, so the one that comes second sees what the first has done.
-CREATE OR REPLACE FUNCTION pgtrickle.check_frontier() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_frontier() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     cleaned cut[];
@@ -29,18 +31,19 @@ BEGIN
     RETURN NEW;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_frontier() IS
+COMMENT ON FUNCTION pgtrickle_private.check_frontier() IS
     'Refuses (40001) a frontier from which later changes could not be read any more.';
 
 CREATE OR REPLACE TRIGGER check_frontier BEFORE UPDATE OF frontier ON pgtrickle.pgt_dependencies
     FOR EACH ROW WHEN (NEW.source_type <> 'UNCAPTURED' AND (NEW.frontier).snapshot IS NOT NULL
                        AND NEW.frontier::text IS DISTINCT FROM OLD.frontier::text)
-    EXECUTE FUNCTION pgtrickle.check_frontier();
+    EXECUTE FUNCTION pgtrickle_private.check_frontier();
 
--- What is retained may be most of the buffer, and no statistics say so: it is found by the index. What a plan that may not
--- scan is said to cost is no reason to compile it.
-CREATE OR REPLACE FUNCTION pgtrickle.clean_change_buffer(source regclass) RETURNS bigint
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET enable_seqscan = off SET jit = off
+-- What is retained may be most of the buffer, and no statistics say so: it is found by the index. What a plan that may
+-- not scan is said to cost is no reason to compile it.
+CREATE OR REPLACE FUNCTION pgtrickle_private.clean_change_buffer(source regclass) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET enable_seqscan = off SET jit = off
 AS $$
 DECLARE
     change_buffer text;
@@ -49,8 +52,10 @@ DECLARE
     deleted bigint;
 BEGIN
     -- Never waits: a refresh that holds this row is about to move its frontier, the next clean-up will do.
-    SELECT buffer, cleaned_through INTO change_buffer, cleaned FROM pgt_change_tracking WHERE source_relid = source FOR UPDATE SKIP LOCKED;
-    -- A held-back consumer that is not filled yet will start from a cut of the past: it pins the oldest that it can read.
+    SELECT buffer, cleaned_through INTO change_buffer, cleaned FROM pgt_change_tracking
+        WHERE source_relid = source FOR UPDATE SKIP LOCKED;
+    -- A held-back consumer that is not filled yet will start from a cut of the past: it pins the oldest that it can
+    -- read.
     SELECT array_agg(DISTINCT pin::text)::cut[] INTO frontiers
     FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id) CROSS JOIN LATERAL (
         SELECT d.frontier AS pin WHERE (d.frontier).snapshot IS NOT NULL
@@ -60,14 +65,17 @@ BEGIN
              AND cut_is_readable(h.cut, d.captured_xid, d.captured_pos, COALESCE(cleaned, '{}'))
          ORDER BY h.history_id LIMIT 1)) AS p
     WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED';
-    IF change_buffer IS NULL OR frontiers IS NULL OR has_table_privilege(to_regclass(change_buffer)::oid, 'DELETE') IS NOT TRUE THEN
+    IF change_buffer IS NULL OR frontiers IS NULL
+        OR has_table_privilege(to_regclass(change_buffer)::oid, 'DELETE') IS NOT TRUE THEN
         RETURN 0;
     ELSIF EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.watermark_retention IS NOT NULL) THEN
         frontiers := frontiers || ARRAY(SELECT DISTINCT ON (r::text) r FROM retained_cuts(source, cleaned) AS r);
     END IF;
     EXECUTE format('DELETE FROM %s WHERE pgt_xid <= $2 AND %s', change_buffer,
-        (SELECT string_agg(format('pgtrickle.covers($1[%s], pgt_xid, pgt_pos)', i), ' AND ') FROM generate_subscripts(frontiers, 1) AS i))
-    USING frontiers, (SELECT greatest(pg_snapshot_xmax(f.snapshot), f.xid) AS highest FROM unnest(frontiers) AS f ORDER BY highest LIMIT 1);
+        (SELECT string_agg(format('pgtrickle.covers($1[%s], pgt_xid, pgt_pos)', i), ' AND ')
+            FROM generate_subscripts(frontiers, 1) AS i))
+    USING frontiers, (SELECT greatest(pg_snapshot_xmax(f.snapshot), f.xid) AS highest
+        FROM unnest(frontiers) AS f ORDER BY highest LIMIT 1);
     GET DIAGNOSTICS deleted = ROW_COUNT;
     IF deleted > 0 THEN
         UPDATE pgt_change_tracking SET cleaned_through = frontiers WHERE source_relid = source;
@@ -75,11 +83,11 @@ BEGIN
     RETURN deleted;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.clean_change_buffer(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.clean_change_buffer(regclass) IS
     'Deletes the changes of one source that every filled consumer already shows; returns how many.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.clean_change_buffers() RETURNS bigint
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     -- An older snapshot would not see the frontier that a refresh stored meanwhile.
@@ -92,4 +100,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.clean_change_buffers() IS
-    'Deletes the changes that every consumer already shows; returns how many. A frontier held back keeps what lies beyond it.';
+    'Deletes the changes that every consumer already shows; returns how many. A frontier held back keeps what lies '
+    'beyond it.';

@@ -1,9 +1,9 @@
 -- What a defining query reads and calls, from the parse tree PostgreSQL stored for the hidden view.
 
--- PL/pgSQL keeps the plan of its query; an SQL function would be planned anew at every call. Without ROWS PostgreSQL expects
--- a thousand views or functions of a query, and searches all of the database for them.
-CREATE OR REPLACE FUNCTION pgtrickle.views_below(view regclass) RETURNS SETOF oid
-    LANGUAGE plpgsql STABLE ROWS 3 SET search_path = pg_catalog, pgtrickle, pg_temp
+-- PL/pgSQL keeps the plan of its query; an SQL function would be planned anew at every call. Without ROWS PostgreSQL
+-- expects a thousand views or functions of a query, and searches all of the database for them.
+CREATE OR REPLACE FUNCTION pgtrickle_private.views_below(view regclass) RETURNS SETOF oid
+    LANGUAGE plpgsql STABLE ROWS 3 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
@@ -12,27 +12,29 @@ BEGIN
         UNION
         SELECT c.oid
         FROM below AS b JOIN pg_rewrite AS r ON r.ev_class = b.relid
-        JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> b.relid
+        JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+            AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> b.relid
         JOIN pg_class AS c ON c.oid = d.refobjid AND c.relkind = 'v')
     SELECT relid FROM below;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.views_below(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.views_below(regclass) IS
     'The view itself and all views that it reads, at any depth; those of pg_catalog count as tables.';
 
--- pg_depend leaves out system objects and functions used through operators, so relations and functions come from the tree.
-CREATE OR REPLACE FUNCTION pgtrickle.query_trees(view regclass) RETURNS TABLE (rule oid, tree text)
-    LANGUAGE sql STABLE ROWS 3 SET search_path = pg_catalog, pgtrickle, pg_temp
+-- pg_depend leaves out system objects and functions used through operators, so relations and functions come from the
+-- tree.
+CREATE OR REPLACE FUNCTION pgtrickle_private.query_trees(view regclass) RETURNS TABLE (rule oid, tree text)
+    LANGUAGE sql STABLE ROWS 3 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT r.oid, r.ev_action::text
     FROM views_below(view) AS below(relid) JOIN pg_rewrite AS r ON r.ev_class = below.relid AND r.rulename = '_RETURN'
 $$;
-COMMENT ON FUNCTION pgtrickle.query_trees(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.query_trees(regclass) IS
     'Parse trees of a view and of every view it reads, at any depth.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.relations_named(view regclass)
+CREATE OR REPLACE FUNCTION pgtrickle_private.relations_named(view regclass)
     RETURNS TABLE (named_by oid, relid oid, whole_row boolean, only_itself boolean)
-    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
@@ -40,51 +42,58 @@ BEGIN
         SELECT r.ev_class, r.ev_action::text AS tree
         FROM views_below(view) AS below(id) JOIN pg_rewrite AS r ON r.ev_class = below.id AND r.rulename = '_RETURN'),
     named AS (
-        -- PostgreSQL 15 puts :inh behind four other fields and lists the view itself as OLD and NEW. One pattern for all of it
-        -- takes ten times as long as the rest.
-        SELECT t.ev_class, split_part(p.piece, ' ', 1)::oid AS id, split_part(p.piece, ':inh ', 2) LIKE 'false%' AS without_children
-        FROM trees AS t CROSS JOIN LATERAL string_to_table(t.tree, ':rtekind 0 :relid ') WITH ORDINALITY AS p(piece, position)
+        -- PostgreSQL 15 puts :inh behind four other fields and lists the view itself as OLD and NEW. One pattern for
+        -- all of it takes ten times as long as the rest.
+        SELECT t.ev_class, split_part(p.piece, ' ', 1)::oid AS id,
+            split_part(p.piece, ':inh ', 2) LIKE 'false%' AS without_children
+        FROM trees AS t CROSS JOIN LATERAL string_to_table(t.tree, ':rtekind 0 :relid ') WITH ORDINALITY AS p(piece,
+            position)
         WHERE p.position > 1),
     whole AS (
         SELECT DISTINCT t.ev_class, m[1]::oid AS rowtype
         FROM trees AS t CROSS JOIN LATERAL regexp_matches(t.tree, ':varattno 0 :vartype (\d+)', 'g') AS m)
-    SELECT n.ev_class, c.oid, (n.ev_class, c.reltype) IN (SELECT w.ev_class, w.rowtype FROM whole AS w), bool_or(n.without_children)
+    SELECT n.ev_class, c.oid, (n.ev_class, c.reltype) IN (SELECT w.ev_class, w.rowtype FROM whole AS w),
+        bool_or(n.without_children)
     FROM named AS n JOIN pg_class AS c ON c.oid = n.id
     WHERE c.oid <> n.ev_class
     GROUP BY n.ev_class, c.oid, c.reltype;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.relations_named(regclass) IS
-    'Relations named by a view and by each view that it reads: whether a whole row is used there, and whether it is read without its children (ONLY).';
+COMMENT ON FUNCTION pgtrickle_private.relations_named(regclass) IS
+    'Relations named by a view and by each view that it reads: whether a whole row is used there, and whether it is '
+    'read without its children (ONLY).';
 
-CREATE OR REPLACE FUNCTION pgtrickle.query_relations(view regclass)
+CREATE OR REPLACE FUNCTION pgtrickle_private.query_relations(view regclass)
     RETURNS TABLE (relid oid, relkind "char", whole_row boolean, only_itself boolean)
-    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT c.oid, c.relkind, bool_or(n.whole_row), bool_or(n.only_itself)
     FROM relations_named(view) AS n JOIN pg_class AS c ON c.oid = n.relid
     GROUP BY c.oid, c.relkind
 $$;
-COMMENT ON FUNCTION pgtrickle.query_relations(regclass) IS
-    'Relations a view names, itself or through other views: whether a whole row of it is used, and whether it is read without its children (ONLY).';
+COMMENT ON FUNCTION pgtrickle_private.query_relations(regclass) IS
+    'Relations a view names, itself or through other views: whether a whole row of it is used, and whether it is read '
+    'without its children (ONLY).';
 
-CREATE OR REPLACE FUNCTION pgtrickle.columns_read(view regclass, source regclass, whole_row boolean) RETURNS text[]
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.columns_read(view regclass, source regclass, whole_row boolean)
+    RETURNS text[]
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT ARRAY(
         SELECT a.attname::text FROM pg_attribute AS a
         WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped
             AND (whole_row OR EXISTS (
-                SELECT FROM query_trees(view) AS t JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = t.rule
+                SELECT FROM query_trees(view) AS t JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass
+                    AND d.objid = t.rule
                 WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = source AND d.refobjsubid = a.attnum))
         ORDER BY a.attnum)
 $$;
-COMMENT ON FUNCTION pgtrickle.columns_read(regclass, regclass, boolean) IS
+COMMENT ON FUNCTION pgtrickle_private.columns_read(regclass, regclass, boolean) IS
     'Columns of the source that a view reads, itself or through other views.';
 
 -- What a cast or a function takes from the collation of a domain is not printed, but every node names its collation.
-CREATE OR REPLACE FUNCTION pgtrickle.is_bytewise(view regclass) RETURNS boolean
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.is_bytewise(view regclass) RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT NOT EXISTS (
         SELECT FROM pg_collation AS l
@@ -93,25 +102,27 @@ AS $$
             FROM query_trees(view) AS t
             CROSS JOIN LATERAL regexp_matches(t.tree, ':\w*coll\w* (?:\(o )?(\d+(?: \d+)*)', 'gi') AS m))
 $$;
-COMMENT ON FUNCTION pgtrickle.is_bytewise(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.is_bytewise(regclass) IS
     'Whether no collation that a view uses, itself or through other views, holds different texts for equal.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.source_obstacle(view regclass, source regclass, only_itself boolean) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.source_obstacle(view regclass, source regclass, only_itself boolean)
+    RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT COALESCE(
         capture_obstacle(source),
-        CASE WHEN only_itself AND cardinality(capture_relations(source)) > 1 THEN 'is read without its children (ONLY)' END,
+        CASE WHEN only_itself AND cardinality(capture_relations(source)) > 1
+            THEN 'is read without its children (ONLY)' END,
         (SELECT 'is read by a system column'
          FROM query_trees(view) AS t JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = t.rule
          WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = source AND d.refobjsubid < 0 LIMIT 1))
 $$;
-COMMENT ON FUNCTION pgtrickle.source_obstacle(regclass, regclass, boolean) IS
+COMMENT ON FUNCTION pgtrickle_private.source_obstacle(regclass, regclass, boolean) IS
     'Why what the view reads of this source cannot be captured, or NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.query_sources(view regclass)
+CREATE OR REPLACE FUNCTION pgtrickle_private.query_sources(view regclass)
     RETURNS TABLE (source_relid regclass, source_type text, columns_used text[], obstacle text)
-    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT r.relid::regclass,
            CASE WHEN o.obstacle IS NOT NULL THEN 'UNCAPTURED'
@@ -123,11 +134,11 @@ AS $$
     CROSS JOIN LATERAL source_obstacle(view, r.relid, r.only_itself) AS o(obstacle)
     WHERE r.relid NOT IN (SELECT views_below(view))
 $$;
-COMMENT ON FUNCTION pgtrickle.query_sources(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.query_sources(regclass) IS
     'Direct sources of a hidden view after expansion of ordinary views.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.query_functions(view regclass) RETURNS SETOF regprocedure
-    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.query_functions(view regclass) RETURNS SETOF regprocedure
+    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     WITH called AS (
         SELECT DISTINCT m[1]::oid AS oid
@@ -140,28 +151,34 @@ AS $$
     CROSS JOIN LATERAL unnest(ARRAY[a.aggtransfn, a.aggfinalfn]) AS part
     WHERE part <> 0
 $$;
-COMMENT ON FUNCTION pgtrickle.query_functions(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.query_functions(regclass) IS
     'Functions a view calls, itself or through other views, operators and aggregates included.';
 
 -- How a regclass looks as text depends on the search_path, and on what is renamed.
-CREATE OR REPLACE FUNCTION pgtrickle.names_shown(view regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.names_shown(view regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT format('the text of a value of type %s, which names something as the search_path finds it', m[1]::oid::regtype)
+    SELECT format('the text of a value of type %s, which names something as the search_path finds it',
+        m[1]::oid::regtype)
     FROM query_trees(view) AS t
-    CROSS JOIN LATERAL regexp_matches(t.tree, ':\w*type(?:id)? (24|2202|2203|2204|2205|2206|3734|3769|4191|1008|2207|2208|2209|2210|2211|3735|3770|4192)\M', 'g') AS m
+    CROSS JOIN LATERAL regexp_matches(t.tree,
+        ':\w*type(?:id)? (24|2202|2203|2204|2205|2206|3734|3769|4191|1008|2207|2208|2209|2210|2211|3735|3770|4192)\M',
+        'g') AS m
     WHERE t.tree LIKE '%{COERCEVIAIO %' OR EXISTS (
-        SELECT FROM regexp_matches(t.tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS n JOIN pg_proc AS p ON p.oid = n[1]::oid
-        WHERE p.proname <> 'count' AND p.proargtypes::oid[] && ARRAY['"any"', 'anyelement', 'anynonarray', 'anyarray', 'record', 'anycompatible', 'anycompatiblearray', 'anycompatiblenonarray']::regtype[]::oid[])
+        SELECT FROM regexp_matches(t.tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS n
+            JOIN pg_proc AS p ON p.oid = n[1]::oid
+        WHERE p.proname <> 'count'
+            AND p.proargtypes::oid[] && ARRAY['"any"', 'anyelement', 'anynonarray', 'anyarray', 'record',
+            'anycompatible', 'anycompatiblearray', 'anycompatiblenonarray']::regtype[]::oid[])
     ORDER BY 1 LIMIT 1
 $$;
-COMMENT ON FUNCTION pgtrickle.names_shown(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.names_shown(regclass) IS
     'Why a view may show how something is named, or NULL: it turns an identifier such as a regclass into text.';
 
 -- Of the STABLE functions that come with PostgreSQL most depend only on settings that are pinned when the query is
 -- evaluated (time zone, date style); these depend on the clock, the session or the catalog.
-CREATE OR REPLACE FUNCTION pgtrickle.time_dependence(view regclass) RETURNS text
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.time_dependence(view regclass) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN (
@@ -174,9 +191,11 @@ BEGIN
                 OR p.proname ~ '^(now|(transaction|statement)_timestamp|current_.*|session_user|user|getpgusername|version|mxid_age|aclexplode|.*_description)$'
                 OR p.proname ~ '^(pg_|has_|txid_|inet_(client|server)|row_security|to_reg|reg|get_current_ts|format_type|(database|schema|table|cursor|query)_to_xml)'
                 OR p.proname = 'age' AND p.pronargs = 1
-                OR p.proname ~ '(_to_tsvector|^to_tsvector|to_tsquery|^ts_headline|^ts_debug|^ts_match_t)' AND p.proargtypes[0] <> 'regconfig'::regtype)
+                OR p.proname ~ '(_to_tsvector|^to_tsvector|to_tsquery|^ts_headline|^ts_debug|^ts_match_t)'
+                    AND p.proargtypes[0] <> 'regconfig'::regtype)
             UNION ALL
-            SELECT 'CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_USER or the like' FROM query_trees(view) WHERE tree LIKE '%{SQLVALUEFUNCTION %'
+            SELECT 'CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_USER or the like' FROM query_trees(view)
+                WHERE tree LIKE '%{SQLVALUEFUNCTION %'
             UNION ALL
             SELECT names_shown(view)
         ) AS found(name)
@@ -184,5 +203,5 @@ BEGIN
         ORDER BY name LIMIT 1);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.time_dependence(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.time_dependence(regclass) IS
     'Why the result of a view may change although no source does, or NULL.';

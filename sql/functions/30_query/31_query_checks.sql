@@ -1,16 +1,17 @@
 -- Queries that cannot become a stream table.
 
-CREATE OR REPLACE FUNCTION pgtrickle.refuse_query(message text, hint text) RETURNS void
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_query(message text, hint text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RAISE EXCEPTION USING MESSAGE = message, ERRCODE = '0A000', CONSTRAINT = 'query_refused', HINT = hint;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_query(text, text) IS 'Error 0A000: the defining query cannot be kept up to date.';
+COMMENT ON FUNCTION pgtrickle_private.refuse_query(text, text) IS
+    'Error 0A000: the defining query cannot be kept up to date.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.refuse_volatile(view regclass) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_volatile(view regclass) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     volatile_function text;
@@ -21,17 +22,20 @@ BEGIN
         PERFORM refuse_query(format('the defining query calls the volatile function %s', volatile_function),
             'Compute the value when rows are written, or declare your own function STABLE or IMMUTABLE if it is.');
     ELSIF EXISTS (SELECT FROM query_trees(view) WHERE tree LIKE '%:tablesample {%') THEN
-        PERFORM refuse_query('the defining query uses TABLESAMPLE, which gives other rows each time', 'Filter on a hash of a key instead.');
+        PERFORM refuse_query('the defining query uses TABLESAMPLE, which gives other rows each time',
+            'Filter on a hash of a key instead.');
     ELSIF EXISTS (SELECT FROM query_trees(view) WHERE tree LIKE '%{ROWMARKCLAUSE %') THEN
-        PERFORM refuse_query('the defining query locks rows', 'Leave FOR UPDATE, FOR SHARE and the like out: a refresh only reads.');
+        PERFORM refuse_query('the defining query locks rows',
+            'Leave FOR UPDATE, FOR SHARE and the like out: a refresh only reads.');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_volatile(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.refuse_volatile(regclass) IS
     'Error 0A000 if a view gives another result each time it is read, or locks what it reads.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.refuse_temporary(query text, search_path text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_temporary(query text, search_path text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET client_min_messages = warning
 AS $$
 DECLARE
     statement CONSTANT text := format(E'CREATE TEMPORARY VIEW pgtrickle_probe AS (\n%s\n)', query);
@@ -39,23 +43,25 @@ DECLARE
 BEGIN
     PERFORM set_config('search_path', search_path, true);
     EXECUTE statement;
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pg_temp', true);
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pgtrickle_private, pg_temp', true);
     SELECT c.relname INTO temporary_table
-    FROM query_relations('pg_temp.pgtrickle_probe') AS r JOIN pg_class AS c ON c.oid = r.relid AND c.relpersistence = 't' LIMIT 1;
+    FROM query_relations('pg_temp.pgtrickle_probe') AS r JOIN pg_class AS c ON c.oid = r.relid
+        AND c.relpersistence = 't' LIMIT 1;
     PERFORM refuse_query(format('the defining query reads the temporary table %s', temporary_table),
         'No other session sees a temporary table. Use an ordinary one.');
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_temporary(text, text) IS
+COMMENT ON FUNCTION pgtrickle_private.refuse_temporary(text, text) IS
     'Error 0A000 naming the temporary table a query reads; the error of PostgreSQL if the query is wrong otherwise.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_source_rights(view regclass) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_source_rights(view regclass) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     refused text;
 BEGIN
-    PERFORM refuse_access(p.code, p.message, p.hint) FROM access_problems(view) AS p WHERE p.code = '42501' ORDER BY p.message LIMIT 1;
+    PERFORM refuse_access(p.code, p.message, p.hint) FROM access_problems(view) AS p
+        WHERE p.code = '42501' ORDER BY p.message LIMIT 1;
     SELECT s.source_relid::text INTO refused FROM query_sources(view) AS s JOIN pg_class AS c ON c.oid = s.source_relid
     WHERE s.source_type <> 'UNCAPTURED' AND NOT pg_has_role(c.relowner, 'USAGE') ORDER BY 1 LIMIT 1;
     IF refused IS NOT NULL THEN
@@ -66,6 +72,7 @@ BEGIN
     PERFORM refuse_access(p.code, p.message, p.hint) FROM access_problems(view) AS p ORDER BY p.message LIMIT 1;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_source_rights(regclass) IS
-    'Error 42501 unless everything below a view may be read by the role as which it is read there, and captured by the current role; '
+COMMENT ON FUNCTION pgtrickle_private.check_source_rights(regclass) IS
+    'Error 42501 unless everything below a view may be read by the role as which it is read there, and captured by '
+    'the current role; '
     '0A000 where row-level security would hide rows from one of these roles.';

@@ -2,8 +2,8 @@
 -- creator's search_path would otherwise offer it a better match, which runs as the refresher. Nobody but the owner of
 -- the catalog can create anything in these two. What a query needs beyond them is found out here.
 
-CREATE OR REPLACE FUNCTION pgtrickle.types_used(view regclass) RETURNS SETOF oid
-    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.types_used(view regclass) RETURNS SETOF oid
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
@@ -15,24 +15,26 @@ BEGIN
     SELECT id FROM used WHERE id <> 0;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.types_used(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.types_used(regclass) IS
     'Types of the expressions of a view and of every view it reads, and those that its domains are made of.';
 
 -- PostgreSQL looks for the operator = by its name where SQL does not write one: for IN, USING, NULLIF, CASE x WHEN and
 -- IS DISTINCT FROM. That of an extension's type lies in the extension's schema. Its mirror is written out when a query
--- is planned, so that indexes serve it. Only superusers, and those who may create an extension, put anything into pg_amop.
-CREATE OR REPLACE FUNCTION pgtrickle.mirrored_operators() RETURNS TABLE (mirror oid, mirrored oid)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+-- is planned, so that indexes serve it. Only superusers, and those who may create an extension, put anything into
+-- pg_amop.
+CREATE OR REPLACE FUNCTION pgtrickle_private.mirrored_operators() RETURNS TABLE (mirror oid, mirrored oid)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT o.oid, d.refobjid
-    FROM pg_operator AS o JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = o.oprcode AND d.refclassid = 'pg_operator'::regclass
+    FROM pg_operator AS o JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = o.oprcode
+        AND d.refclassid = 'pg_operator'::regclass
     WHERE o.oprnamespace = 'pgtrickle_state'::regnamespace
 $$;
-COMMENT ON FUNCTION pgtrickle.mirrored_operators() IS
+COMMENT ON FUNCTION pgtrickle_private.mirrored_operators() IS
     'The operators in pgtrickle_state by which generated SQL finds those of extensions, and what they stand for.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.mirror_operator(operator oid) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.mirror_operator(operator oid) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     o pg_operator;
@@ -41,12 +43,14 @@ DECLARE
 BEGIN
     SELECT * INTO o FROM pg_operator WHERE oid = operator;
     SELECT * INTO p FROM pg_proc WHERE oid = o.oprcode;
-    EXECUTE format('CREATE OR REPLACE FUNCTION %s(%s, %s) RETURNS boolean LANGUAGE sql %s PARALLEL %s RETURN $1 OPERATOR(%s.=) $2',
+    EXECUTE format('CREATE OR REPLACE FUNCTION %s(%s, %s) RETURNS boolean LANGUAGE sql %s PARALLEL %s RETURN $1 '
+        'OPERATOR(%s.=) $2',
                    made, format_type(o.oprleft, NULL), format_type(o.oprright, NULL),
                    CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' ELSE 'STABLE' END,
                    CASE p.proparallel WHEN 's' THEN 'SAFE' ELSE 'UNSAFE' END, o.oprnamespace::regnamespace);
     PERFORM hand_over_function(to_regproc(made)::regprocedure);
-    EXECUTE format('CREATE OPERATOR pgtrickle_state.= (FUNCTION = %s, LEFTARG = %s, RIGHTARG = %s, RESTRICT = eqsel, JOIN = eqjoinsel)',
+    EXECUTE format('CREATE OPERATOR pgtrickle_state.= (FUNCTION = %s, LEFTARG = %s, RIGHTARG = %s, RESTRICT = eqsel, '
+        'JOIN = eqjoinsel)',
                    made, format_type(o.oprleft, NULL), format_type(o.oprright, NULL));
     EXECUTE format('ALTER OPERATOR pgtrickle_state.= (%s, %s) OWNER TO %I',
                    format_type(o.oprleft, NULL), format_type(o.oprright, NULL), catalog_owner());
@@ -55,10 +59,10 @@ EXCEPTION
     WHEN unique_violation OR duplicate_function THEN NULL;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.mirror_operator(oid) IS 'Lets generated SQL find an equality under its name.';
+COMMENT ON FUNCTION pgtrickle_private.mirror_operator(oid) IS 'Lets generated SQL find an equality under its name.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.mirror_equalities(view regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.mirror_equalities(view regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     PERFORM mirror_operator(e.oid)
@@ -73,11 +77,12 @@ BEGIN
                       AND (o.oprleft, o.oprright) = (e.oprleft, e.oprright));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.mirror_equalities(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.mirror_equalities(regclass) IS
     'Lets generated SQL find the equalities of the types that a view uses where an extension brought these.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.drop_idle_mirrors() RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_idle_mirrors() RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET client_min_messages = warning
 AS $$
 DECLARE
     idle record;
@@ -95,8 +100,9 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.drop_idle_mirrors() IS
+COMMENT ON FUNCTION pgtrickle_private.drop_idle_mirrors() IS
     'Drops the mirrored equalities that no stream table uses any more, so that their extension can be dropped.';
 
-REVOKE ALL ON FUNCTION pgtrickle.types_used(regclass), pgtrickle.mirrored_operators(), pgtrickle.mirror_operator(oid), pgtrickle.mirror_equalities(regclass),
-    pgtrickle.drop_idle_mirrors() FROM PUBLIC;
+REVOKE ALL ON FUNCTION pgtrickle_private.types_used(regclass), pgtrickle_private.mirrored_operators(),
+    pgtrickle_private.mirror_operator(oid), pgtrickle_private.mirror_equalities(regclass),
+    pgtrickle_private.drop_idle_mirrors() FROM PUBLIC;

@@ -1,24 +1,27 @@
 -- Functions that resolve names while they run must see the search_path of whoever created the stream table, though the
--- SQL that calls them does not. Generated SQL calls a wrapper that sets it. A function that cannot be wrapped, or is called
--- by way of an operator, a cast, an aggregate or a domain, is found in what PostgreSQL reads of the generated text.
+-- SQL that calls them does not. Generated SQL calls a wrapper that sets it. A function that cannot be wrapped, or is
+-- called by way of an operator, a cast, an aggregate or a domain, is found in what PostgreSQL reads of the generated
+-- text.
 
-CREATE OR REPLACE FUNCTION pgtrickle.sets_path(function oid) RETURNS boolean
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.sets_path(function oid) RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT EXISTS (SELECT FROM pg_proc AS p CROSS JOIN LATERAL unnest(p.proconfig) AS s(setting) WHERE p.oid = function AND s.setting LIKE 'search_path=%')
+    SELECT EXISTS (SELECT FROM pg_proc AS p CROSS JOIN LATERAL unnest(p.proconfig) AS s(setting) WHERE p.oid = function
+        AND s.setting LIKE 'search_path=%')
 $$;
-COMMENT ON FUNCTION pgtrickle.sets_path(oid) IS 'Whether a function has a search_path of its own, for itself and for all that it calls.';
+COMMENT ON FUNCTION pgtrickle_private.sets_path(oid) IS
+    'Whether a function has a search_path of its own, for itself and for all that it calls.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.path_dependent_name(name name) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.path_dependent_name(name name) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT name ~ '^(current_schemas?|to_reg.*|reg(class|collation|config|dictionary|namespace|oper|operator|proc|procedure|role|type)|pg_.*_is_visible|pg_get_.*(def|expr|arguments|result|columns|sequence)|format_type|has_.*_privilege|(query|table|cursor|schema|database)_to_xml.*)$'
 $$;
-COMMENT ON FUNCTION pgtrickle.path_dependent_name(name) IS
+COMMENT ON FUNCTION pgtrickle_private.path_dependent_name(name) IS
     'Whether functions of that name that come with PostgreSQL look something up by the search_path.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.path_dependent_among(functions oid[], constraints oid[]) RETURNS SETOF oid
-    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.path_dependent_among(functions oid[], constraints oid[]) RETURNS SETOF oid
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
@@ -27,7 +30,8 @@ BEGIN
         UNION
         SELECT 'pg_constraint'::regclass, k FROM unnest(constraints) AS k
         UNION
-        SELECT d.refclassid, d.refobjid FROM called AS c JOIN pg_depend AS d ON d.classid = c.classid AND d.objid = c.objid
+        SELECT d.refclassid, d.refobjid FROM called AS c JOIN pg_depend AS d ON d.classid = c.classid
+            AND d.objid = c.objid
         WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
             AND NOT (c.classid = 'pg_proc'::regclass AND sets_path(c.objid)))
     SELECT p.oid
@@ -35,165 +39,189 @@ BEGIN
     WHERE c.classid = 'pg_proc'::regclass AND p.prokind <> 'a'
         AND CASE WHEN p.pronamespace = 'pg_catalog'::regnamespace
                  THEN path_dependent_name(p.proname)
-                 ELSE l.lanname NOT IN ('c', 'internal') AND p.prosqlbody IS NULL AND p.pronamespace <> 'pgtrickle'::regnamespace
+                 ELSE l.lanname NOT IN ('c', 'internal') AND p.prosqlbody IS NULL
+                     AND p.pronamespace NOT IN ('pgtrickle'::regnamespace, 'pgtrickle_private'::regnamespace)
                       AND NOT sets_path(p.oid) END;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.path_dependent_among(oid[], oid[]) IS
-    'Those of some functions, and of what these and some constraints call, that find names by the search_path while they run.';
+COMMENT ON FUNCTION pgtrickle_private.path_dependent_among(oid[], oid[]) IS
+    'Those of some functions, and of what these and some constraints call, that find names by the search_path while '
+    'they run.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.path_dependent_functions(view regclass) RETURNS SETOF oid
-    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.path_dependent_functions(view regclass) RETURNS SETOF oid
+    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT path_dependent_among(
         ARRAY(SELECT DISTINCT m[1]::oid
               FROM pg_rewrite AS r
-              CROSS JOIN LATERAL regexp_matches(r.ev_action::text, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS m
+              CROSS JOIN LATERAL regexp_matches(r.ev_action::text, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)',
+                  'g') AS m
               WHERE r.ev_class = view AND r.rulename = '_RETURN'),
         ARRAY(SELECT k.oid FROM types_used(view) AS t(id) JOIN pg_constraint AS k ON k.contypid = t.id))
 $$;
-COMMENT ON FUNCTION pgtrickle.path_dependent_functions(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.path_dependent_functions(regclass) IS
     'Functions that a view calls itself, in whatever way, and that find names by the search_path while they run.';
 
 -- Rows are stored by generated SQL, which checks the domains of their columns.
-CREATE OR REPLACE FUNCTION pgtrickle.domain_obstacle(relation regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.domain_obstacle(relation regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     WITH RECURSIVE parts(id) AS (
         SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
         UNION
         SELECT next.id FROM parts AS p JOIN pg_type AS t ON t.oid = p.id CROSS JOIN LATERAL (
             SELECT t.typbasetype UNION ALL SELECT t.typelem
-            UNION ALL SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped) AS next(id)
+            UNION ALL SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = t.typrelid AND a.attnum > 0
+                AND NOT a.attisdropped) AS next(id)
         WHERE next.id <> 0)
     SELECT min(f::regprocedure::text)
-    FROM path_dependent_among('{}', ARRAY(SELECT k.oid FROM parts AS p JOIN pg_constraint AS k ON k.contypid = p.id)) AS f
+    FROM path_dependent_among('{}',
+        ARRAY(SELECT k.oid FROM parts AS p JOIN pg_constraint AS k ON k.contypid = p.id)) AS f
 $$;
-COMMENT ON FUNCTION pgtrickle.domain_obstacle(regclass) IS
-    'The function by which a domain of a relation''s columns checks values, if that finds names by the search_path; or NULL.';
+COMMENT ON FUNCTION pgtrickle_private.domain_obstacle(regclass) IS
+    'The function by which a domain of a relation''s columns checks values, if that finds names by the search_path; '
+    'or NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.refuse_domain(relation regclass) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_domain(relation regclass) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     found CONSTANT text := domain_obstacle(relation);
 BEGIN
     IF found IS NOT NULL THEN
-        PERFORM refuse_query(format('a column has a domain that is checked by %s, which finds names by the search_path', found),
+        PERFORM refuse_query(format('a column has a domain that is checked by %s, which finds names by the search_path',
+            found),
             format('ALTER FUNCTION %s SET search_path = ... with the schemas of what it names.', found));
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_domain(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.refuse_domain(regclass) IS
     'Error 0A000 if the rows of a relation could be stored under the search_path of its creator only.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.path_dependence(view regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.path_dependence(view regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT found.what
     FROM (
-        SELECT format('the function %s, which finds names by the search_path while it runs, unless ALTER FUNCTION gives it one', f::regprocedure)
+        SELECT format('the function %s, which finds names by the search_path while it runs, unless ALTER FUNCTION '
+            'gives it one', f::regprocedure)
         FROM path_dependent_functions(view) AS f
         UNION ALL
-        SELECT 'CURRENT_SCHEMA' FROM pg_rewrite AS r WHERE r.ev_class = view AND r.ev_action::text LIKE '%{SQLVALUEFUNCTION :op 14 %'
+        SELECT 'CURRENT_SCHEMA' FROM pg_rewrite AS r WHERE r.ev_class = view
+            AND r.ev_action::text LIKE '%{SQLVALUEFUNCTION :op 14 %'
         UNION ALL
         SELECT names_shown(view)) AS found(what)
     WHERE found.what IS NOT NULL
     ORDER BY 1 LIMIT 1
 $$;
-COMMENT ON FUNCTION pgtrickle.path_dependence(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.path_dependence(regclass) IS
     'What of a view may depend on the search_path under which it is read, or NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.wrapper_name(function oid, search_path text) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.wrapper_name(function oid, search_path text) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT format('call_%s_%s', left(md5(format('%s %s %s', p.pronamespace, p.proname, search_path)), 16), p.proname)::name::text
+    SELECT format('call_%s_%s', left(md5(format('%s %s %s', p.pronamespace, p.proname, search_path)), 16),
+        p.proname)::name::text
     FROM pg_proc AS p WHERE p.oid = function
 $$;
-COMMENT ON FUNCTION pgtrickle.wrapper_name(oid, text) IS
+COMMENT ON FUNCTION pgtrickle_private.wrapper_name(oid, text) IS
     'The name in pgtrickle_state of the wrapper of a function under a search_path; functions of one name share it.';
 
 -- With typed operands, which PostgreSQL always prints, the best of all operators stays the best of fewer.
-CREATE OR REPLACE FUNCTION pgtrickle.uses_plain_names(view regclass) RETURNS boolean
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.uses_plain_names(view regclass) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN NOT EXISTS (
         SELECT FROM (
-            SELECT tree, tree ~ ':opnos \(|:groupingSets \(\{|:varattno 0 :vartype 2249 |:row_format 2 |\{SQLVALUEFUNCTION :op 14 ' AS needs_a_look
+            SELECT tree, tree ~ ':opnos \(|:groupingSets \(\{|:varattno 0 :vartype 2249 |:row_format 2 '
+                '|\{SQLVALUEFUNCTION :op 14 ' AS needs_a_look
             FROM query_trees(view) OFFSET 0) AS t
-        CROSS JOIN LATERAL regexp_matches(t.tree, ':(?:opno|opnos|\w*func(?:id|type)|\w*fnoid|\w*type(?:id)?) (?:\(o )?(\d+)', 'g') AS m
+        CROSS JOIN LATERAL regexp_matches(t.tree,
+            ':(?:opno|opnos|\w*func(?:id|type)|\w*fnoid|\w*type(?:id)?) (?:\(o )?(\d+)', 'g') AS m
         WHERE t.needs_a_look OR m[1]::oid >= 16384
             OR m[1] IN (SELECT y.oid::text FROM pg_type AS y WHERE y.typname ~ '^_?reg' AND y.oid < 16384)
             OR EXISTS (SELECT FROM pg_proc AS p WHERE p.oid = m[1]::oid AND path_dependent_name(p.proname)));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.uses_plain_names(regclass) IS
-    'Whether a view, and every view that it reads, uses types, operators and functions of PostgreSQL''s own only, none of which follows the search_path.';
+COMMENT ON FUNCTION pgtrickle_private.uses_plain_names(regclass) IS
+    'Whether a view, and every view that it reads, uses types, operators and functions of PostgreSQL''s own only, '
+    'none of which follows the search_path.';
 
 -- A name and its overloads stay apart by their types, which are written out; so are those that a path would find.
-CREATE OR REPLACE FUNCTION pgtrickle.wrappable_functions(view regclass) RETURNS SETOF oid
-    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.wrappable_functions(view regclass) RETURNS SETOF oid
+    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT DISTINCT p.oid
-    FROM views_below(view) AS b(relid) CROSS JOIN LATERAL path_dependent_functions(b.relid::regclass) AS f JOIN pg_proc AS p ON p.oid = f
+    FROM views_below(view) AS b(relid) CROSS JOIN LATERAL path_dependent_functions(b.relid::regclass) AS f
+        JOIN pg_proc AS p ON p.oid = f
     WHERE p.prokind = 'f' AND NOT p.proretset AND p.provolatile <> 'v' AND p.provariadic = 0 AND p.pronargdefaults = 0
         AND p.proallargtypes IS NULL AND p.pronamespace <> 'pg_catalog'::regnamespace
-        AND NOT EXISTS (SELECT FROM pg_type AS t WHERE t.oid = ANY (p.proargtypes::oid[] || p.prorettype) AND t.typtype = 'p')
+        AND NOT EXISTS (SELECT FROM pg_type AS t WHERE t.oid = ANY (p.proargtypes::oid[] || p.prorettype)
+            AND t.typtype = 'p')
 $$;
-COMMENT ON FUNCTION pgtrickle.wrappable_functions(regclass) IS
-    'Functions that find names by the search_path, called by a view or one that it reads, for which a wrapper can stand in.';
+COMMENT ON FUNCTION pgtrickle_private.wrappable_functions(regclass) IS
+    'Functions that find names by the search_path, called by a view or one that it reads, for which a wrapper can '
+    'stand in.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.wrap_function(function oid, search_path text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.wrap_function(function oid, search_path text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     p CONSTANT pg_proc := (SELECT q FROM pg_proc AS q WHERE q.oid = function);
-    arguments CONSTANT text := (SELECT string_agg(format_type(t, NULL), ', ' ORDER BY n) FROM unnest(p.proargtypes) WITH ORDINALITY AS a(t, n));
+    arguments CONSTANT text := (SELECT string_agg(format_type(t, NULL), ', ' ORDER BY n)
+        FROM unnest(p.proargtypes) WITH ORDINALITY AS a(t, n));
     made CONSTANT text := format('pgtrickle_state.%I(%s)', wrapper_name(function, search_path), arguments);
     statement CONSTANT text := format(
-        'CREATE OR REPLACE FUNCTION %s RETURNS %s LANGUAGE sql %s %s PARALLEL %s COST %s SET search_path FROM CURRENT RETURN %s.%I(%s)',
+        'CREATE OR REPLACE FUNCTION %s RETURNS %s LANGUAGE sql %s %s PARALLEL %s COST %s SET search_path FROM CURRENT '
+        'RETURN %s.%I(%s)',
         made, format_type(p.prorettype, NULL),
-        CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' ELSE 'STABLE' END, CASE WHEN p.proisstrict THEN 'STRICT' ELSE 'CALLED ON NULL INPUT' END,
+        CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' ELSE 'STABLE' END, CASE WHEN p.proisstrict THEN 'STRICT'
+            ELSE 'CALLED ON NULL INPUT' END,
         CASE p.proparallel WHEN 's' THEN 'SAFE' WHEN 'r' THEN 'RESTRICTED' ELSE 'UNSAFE' END, p.procost,
-        p.pronamespace::regnamespace, p.proname, (SELECT string_agg('$' || n, ', ' ORDER BY n) FROM generate_series(1, p.pronargs::integer) AS n));
+        p.pronamespace::regnamespace, p.proname, (SELECT string_agg('$' || n, ', ' ORDER BY n)
+            FROM generate_series(1, p.pronargs::integer) AS n));
 BEGIN
     PERFORM set_config('search_path', search_path, true);
     EXECUTE statement;
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pg_temp', true);
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pgtrickle_private, pg_temp', true);
     PERFORM hand_over_function(made::regprocedure);
 EXCEPTION
     -- Another session wraps it, too.
     WHEN unique_violation OR duplicate_function THEN NULL;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.wrap_function(oid, text) IS
+COMMENT ON FUNCTION pgtrickle_private.wrap_function(oid, text) IS
     'Makes the wrapper that calls a function under a search_path; nobody but the owner of the catalog may call it.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.wrapped_functions() RETURNS TABLE (wrapper oid, wrapped oid)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.wrapped_functions() RETURNS TABLE (wrapper oid, wrapped oid)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT p.oid, d.refobjid
-    FROM pg_proc AS p JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.refclassid = 'pg_proc'::regclass
+    FROM pg_proc AS p JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+        AND d.refclassid = 'pg_proc'::regclass
     WHERE p.pronamespace = 'pgtrickle_state'::regnamespace AND p.proname LIKE 'call\_%'
 $$;
-COMMENT ON FUNCTION pgtrickle.wrapped_functions() IS 'The wrappers in pgtrickle_state and the functions for which they stand.';
+COMMENT ON FUNCTION pgtrickle_private.wrapped_functions() IS
+    'The wrappers in pgtrickle_state and the functions for which they stand.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.wrap_functions(view regclass, search_path text) RETURNS void
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.wrap_functions(view regclass, search_path text) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT wrap_function(f, search_path) FROM wrappable_functions(view) AS f WHERE NOT uses_plain_names(view)
 $$;
-COMMENT ON FUNCTION pgtrickle.wrap_functions(regclass, text) IS
+COMMENT ON FUNCTION pgtrickle_private.wrap_functions(regclass, text) IS
     'Makes the wrappers of the functions that a view calls and that find names by the search_path.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.drop_idle_wrappers() RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_idle_wrappers() RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET client_min_messages = warning
 AS $$
 DECLARE
     idle oid;
 BEGIN
-    IF NOT EXISTS (SELECT FROM pg_proc WHERE pronamespace = 'pgtrickle_state'::regnamespace AND proname LIKE 'call\_%') THEN
+    IF NOT EXISTS (SELECT FROM pg_proc WHERE pronamespace = 'pgtrickle_state'::regnamespace AND proname LIKE 'call\_%')
+        THEN
         RETURN;
     END IF;
     FOR idle IN
@@ -206,32 +234,37 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.drop_idle_wrappers() IS
+COMMENT ON FUNCTION pgtrickle_private.drop_idle_wrappers() IS
     'Drops the wrappers that no stream table uses any more, so that the functions can be dropped.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.name_facts(stream_table pgtrickle.pgt_stream_tables) RETURNS jsonb
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.name_facts(stream_table pgtrickle.pgt_stream_tables) RETURNS jsonb
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    -- PostgreSQL lets others put an extension even where generated SQL finds names: then it is asked what it would choose.
-    IF uses_plain_names(stream_table.view_relid) AND NOT EXISTS (SELECT FROM pg_extension WHERE extnamespace = 'pgtrickle_state'::regnamespace) THEN
+    -- PostgreSQL lets others put an extension even where generated SQL finds names: then it is asked what it would
+    -- choose.
+    IF uses_plain_names(stream_table.view_relid)
+        AND NOT EXISTS (SELECT FROM pg_extension WHERE extnamespace = 'pgtrickle_state'::regnamespace) THEN
         RETURN '{"plain": true, "wrapped": {}, "domain_obstacle": null}';
     END IF;
     RETURN jsonb_build_object(
         'plain', false,
         'domain_obstacle', domain_obstacle(stream_table.pgt_relid),
         'wrapped', (
-            SELECT COALESCE(jsonb_object_agg(format('%s.%I', p.pronamespace::regnamespace, p.proname), format('pgtrickle_state.%I', w.name)), '{}')
+            SELECT COALESCE(jsonb_object_agg(format('%s.%I', p.pronamespace::regnamespace, p.proname),
+                format('pgtrickle_state.%I', w.name)), '{}')
             FROM wrappable_functions(stream_table.view_relid) AS f JOIN pg_proc AS p ON p.oid = f
             CROSS JOIN LATERAL wrapper_name(f, stream_table.session_settings ->> 'search_path') AS w(name)));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.name_facts(pgtrickle.pgt_stream_tables) IS
-    'What of a stream table''s query follows the search_path: whether nothing can, the wrappers of functions by their names, and a domain that prevents it.';
+COMMENT ON FUNCTION pgtrickle_private.name_facts(pgtrickle.pgt_stream_tables) IS
+    'What of a stream table''s query follows the search_path: whether nothing can, the wrappers of functions by their '
+    'names, and a domain that prevents it.';
 
--- What PostgreSQL reads of a text it printed itself calls the same functions; only whether wrappers took their place counts.
-CREATE OR REPLACE FUNCTION pgtrickle.chosen_names(view regclass) RETURNS oid[]
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+-- What PostgreSQL reads of a text it printed itself calls the same functions; only whether wrappers took their place
+-- counts.
+CREATE OR REPLACE FUNCTION pgtrickle_private.chosen_names(view regclass) RETURNS oid[]
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT COALESCE(array_agg(m.id ORDER BY m.id), '{}')
     FROM pg_rewrite AS r
@@ -239,7 +272,8 @@ AS $$
         SELECT COALESCE(o.mirrored, found.id::oid)
         FROM (SELECT n[1] FROM regexp_matches(r.ev_action::text, ':opno (\d+)', 'g') AS n
               UNION ALL
-              SELECT string_to_table(n[1], ' ') FROM regexp_matches(r.ev_action::text, ':opnos \(o ([\d ]+)\)', 'g') AS n) AS found(id)
+              SELECT string_to_table(n[1], ' ')
+                  FROM regexp_matches(r.ev_action::text, ':opnos \(o ([\d ]+)\)', 'g') AS n) AS found(id)
         LEFT JOIN mirrored_operators() AS o ON o.mirror = found.id::oid
         UNION ALL
         SELECT COALESCE(w.wrapped, n[1]::oid)
@@ -248,10 +282,15 @@ AS $$
         WHERE n[1]::oid >= 16384) AS m(id)
     WHERE r.ev_class = view AND r.rulename = '_RETURN'
 $$;
-COMMENT ON FUNCTION pgtrickle.chosen_names(regclass) IS
-    'The operators and the user''s functions that PostgreSQL chose for a view, each as often as it did; mirrors and wrappers count as what they stand for.';
+COMMENT ON FUNCTION pgtrickle_private.chosen_names(regclass) IS
+    'The operators and the user''s functions that PostgreSQL chose for a view, each as often as it did; mirrors and '
+    'wrappers count as what they stand for.';
 
-REVOKE ALL ON FUNCTION pgtrickle.sets_path(oid), pgtrickle.path_dependent_name(name), pgtrickle.uses_plain_names(regclass), pgtrickle.name_facts(pgtrickle.pgt_stream_tables),
-    pgtrickle.path_dependent_among(oid[], oid[]), pgtrickle.domain_obstacle(regclass), pgtrickle.refuse_domain(regclass), pgtrickle.path_dependent_functions(regclass), pgtrickle.path_dependence(regclass), pgtrickle.wrapper_name(oid, text),
-    pgtrickle.wrappable_functions(regclass), pgtrickle.wrap_function(oid, text), pgtrickle.wrapped_functions(), pgtrickle.wrap_functions(regclass, text),
-    pgtrickle.drop_idle_wrappers(), pgtrickle.chosen_names(regclass) FROM PUBLIC;
+REVOKE ALL ON FUNCTION pgtrickle_private.sets_path(oid), pgtrickle_private.path_dependent_name(name),
+    pgtrickle_private.uses_plain_names(regclass), pgtrickle_private.name_facts(pgtrickle.pgt_stream_tables),
+    pgtrickle_private.path_dependent_among(oid[], oid[]), pgtrickle_private.domain_obstacle(regclass),
+        pgtrickle_private.refuse_domain(regclass), pgtrickle_private.path_dependent_functions(regclass),
+        pgtrickle_private.path_dependence(regclass), pgtrickle_private.wrapper_name(oid, text),
+    pgtrickle_private.wrappable_functions(regclass), pgtrickle_private.wrap_function(oid, text),
+        pgtrickle_private.wrapped_functions(), pgtrickle_private.wrap_functions(regclass, text),
+    pgtrickle_private.drop_idle_wrappers(), pgtrickle_private.chosen_names(regclass) FROM PUBLIC;

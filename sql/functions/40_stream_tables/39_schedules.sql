@@ -1,7 +1,7 @@
 -- Schedules: which there are, and when one makes a stream table due.
 
-CREATE OR REPLACE FUNCTION pgtrickle.is_timezone(name text) RETURNS boolean
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.is_timezone(name text) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN now() AT TIME ZONE name IS NOT NULL;
@@ -9,10 +9,10 @@ EXCEPTION WHEN invalid_parameter_value THEN
     RETURN false;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.is_timezone(text) IS 'Whether PostgreSQL knows a time zone.';
+COMMENT ON FUNCTION pgtrickle_private.is_timezone(text) IS 'Whether PostgreSQL knows a time zone.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.is_period(schedule text) RETURNS boolean
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.is_period(schedule text) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN isfinite(schedule::interval) AND schedule::interval > interval '0';
@@ -20,43 +20,50 @@ EXCEPTION WHEN data_exception THEN
     RETURN false;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.is_period(text) IS 'Whether a schedule is an interval that can lie between refreshes.';
+COMMENT ON FUNCTION pgtrickle_private.is_period(text) IS
+    'Whether a schedule is an interval that can lie between refreshes.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_schedule(schedule text, schedule_timezone text) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_schedule(schedule text, schedule_timezone text) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     IF NOT COALESCE(is_timezone(schedule_timezone), false) THEN
-        PERFORM refuse_value('schedule_timezone', schedule_timezone, 'Use a name that pg_timezone_names lists, such as ''Europe/Berlin''.');
+        PERFORM refuse_value('schedule_timezone', schedule_timezone,
+            'Use a name that pg_timezone_names lists, such as ''Europe/Berlin''.');
     ELSIF cron_expression(schedule) IS NOT NULL THEN
         PERFORM check_cron(schedule, schedule_timezone);
     ELSIF (schedule = 'calculated' OR is_period(schedule)) IS NOT TRUE THEN
         PERFORM refuse_value('schedule', schedule,
-            'Use ''calculated'' (refresh when a source changed), an interval such as ''5 minutes'', a cron expression of five fields such as '
+            'Use ''calculated'' (refresh when a source changed), an interval such as ''5 minutes'', a cron expression '
+                'of five fields such as '
             '''0 6 * * mon-fri'', or @hourly, @daily, @weekly, @monthly, @yearly.');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_schedule(text, text) IS 'Error 22023, or 22004 for NULL, unless the schedule and its time zone are valid.';
+COMMENT ON FUNCTION pgtrickle_private.check_schedule(text, text) IS
+    'Error 22023, or 22004 for NULL, unless the schedule and its time zone are valid.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.tier_factor(tier text) RETURNS integer
-    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.tier_factor(tier text) RETURNS integer
+    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT CASE tier WHEN 'hot' THEN 1 WHEN 'warm' THEN 2 WHEN 'cold' THEN 10 END
 $$;
-COMMENT ON FUNCTION pgtrickle.tier_factor(text) IS 'By which factor a tier stretches a schedule; NULL for frozen.';
+COMMENT ON FUNCTION pgtrickle_private.tier_factor(text) IS
+    'By which factor a tier stretches a schedule; NULL for frozen.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.is_running(t pgtrickle.pgt_stream_tables) RETURNS boolean
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.is_running(t pgtrickle.pgt_stream_tables) RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT NOT (t).paused AND (t).tier <> 'frozen'
 $$;
-COMMENT ON FUNCTION pgtrickle.is_running(pgtrickle.pgt_stream_tables) IS 'Whether a stream table is neither paused nor frozen.';
+COMMENT ON FUNCTION pgtrickle_private.is_running(pgtrickle.pgt_stream_tables) IS
+    'Whether a stream table is neither paused nor frozen.';
 
 -- Compared with the start of the reading transaction, not with the clock: that moment becomes last_refresh_at, which
 -- must not lie before the moment it serves. last_refresh_at lies ahead only after the clock was set back.
-CREATE OR REPLACE FUNCTION pgtrickle.is_due(t pgtrickle.pgt_stream_tables, poll_interval interval DEFAULT '1 second') RETURNS boolean
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.is_due(t pgtrickle.pgt_stream_tables,
+    poll_interval interval DEFAULT '1 second') RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT CASE
         WHEN NOT is_running(t) OR (t).status = 'SUSPENDED' OR (t).retry_at > now() THEN false
@@ -66,25 +73,31 @@ AS $$
         THEN COALESCE((t).next_due_at <= now() AND (t).last_refresh_at NOT BETWEEN (t).next_due_at AND now(), false)
         ELSE now() < (t).last_refresh_at
             OR now() >= (t).last_refresh_at
-                + tier_factor((t).tier) * CASE (t).schedule WHEN 'calculated' THEN poll_interval ELSE (t).schedule::interval END
+                + tier_factor((t).tier) * CASE (t).schedule WHEN 'calculated' THEN poll_interval
+                    ELSE (t).schedule::interval END
         END
 $$;
-COMMENT ON FUNCTION pgtrickle.is_due(pgtrickle.pgt_stream_tables, interval) IS
-    'Whether a tick takes up a stream table: at once until it is filled, then by its schedule and tier, never while it is paused, frozen, '
+COMMENT ON FUNCTION pgtrickle_private.is_due(pgtrickle.pgt_stream_tables, interval) IS
+    'Whether a tick takes up a stream table: at once until it is filled, then by its schedule and tier, never while '
+    'it is paused, frozen, '
     'suspended, or waits after a failure. '
-    'calculated is always due, and the tick looks for changes; in tier warm and cold not again before 2 and 10 poll intervals.';
+    'calculated is always due, and the tick looks for changes; in tier warm and cold not again before 2 and 10 poll '
+    'intervals.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.awaited_moments()
-    RETURNS TABLE (pgt_id integer, schedule text, schedule_timezone text, tier text, expression text, after timestamptz, nth integer)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.awaited_moments()
+    RETURNS TABLE (pgt_id integer, schedule text, schedule_timezone text, tier text, expression text, after timestamptz,
+        nth integer)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT t.pgt_id, t.schedule, t.schedule_timezone, t.tier, cron_expression(t.schedule),
-           CASE WHEN t.last_refresh_at BETWEEN t.next_due_at AND now() THEN t.last_refresh_at ELSE now() END, tier_factor(t.tier)
+           CASE WHEN t.last_refresh_at BETWEEN t.next_due_at AND now() THEN t.last_refresh_at ELSE now() END,
+               tier_factor(t.tier)
     FROM pgt_stream_tables AS t
     WHERE t.schedule <> 'calculated' AND cron_expression(t.schedule) IS NOT NULL AND is_running(t)
         AND (t.next_due_at IS NULL OR t.last_refresh_at BETWEEN t.next_due_at AND now()
              -- The clock was set back.
              OR (t.last_refresh_at > now() AND t.next_due_at > now()))
 $$;
-COMMENT ON FUNCTION pgtrickle.awaited_moments() IS
-    'The cron schedules whose next moment is to be worked out: the nth one after a given moment, which is now, or when the last one was served.';
+COMMENT ON FUNCTION pgtrickle_private.awaited_moments() IS
+    'The cron schedules whose next moment is to be worked out: the nth one after a given moment, which is now, or '
+    'when the last one was served.';

@@ -1,7 +1,7 @@
 -- Creating stream tables.
 
-CREATE OR REPLACE FUNCTION pgtrickle.refuse_value(parameter text, value text, hint text) RETURNS void
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_value(parameter text, value text, hint text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RAISE EXCEPTION USING
@@ -10,22 +10,23 @@ BEGIN
         ERRCODE = CASE WHEN value IS NULL THEN '22004' ELSE '22023' END, CONSTRAINT = 'invalid_argument', HINT = hint;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_value(text, text, text) IS
+COMMENT ON FUNCTION pgtrickle_private.refuse_value(text, text, text) IS
     'Error 22004 for a NULL argument, 22023 for any other value.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.creation_schema(search_path text) RETURNS text
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.creation_schema(search_path text) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     PERFORM set_config('search_path', search_path, true);
     RETURN pg_catalog.current_schema();
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.creation_schema(text) IS
+COMMENT ON FUNCTION pgtrickle_private.creation_schema(text) IS
     'The schema in which an unqualified new table is created under a search_path, or NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.new_relation_name(name text, search_path text, OUT schema_name text, OUT table_name text)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.new_relation_name(name text, search_path text, OUT schema_name text,
+    OUT table_name text)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     parts text[];
@@ -37,7 +38,7 @@ BEGIN
     schema_name := CASE cardinality(parts) WHEN 1 THEN creation_schema(search_path) WHEN 2 THEN parts[1] END;
     table_name := parts[cardinality(parts)];
     IF cardinality(parts) > 2 OR length(table_name) > 63
-        OR schema_name ~ '^(pg_|pgtrickle$|pgtrickle_changes$|pgtrickle_sinks$|pgtrickle_state$|information_schema$)'
+        OR schema_name ~ '^(pg_|pgtrickle$|pgtrickle_changes$|pgtrickle_private$|pgtrickle_sinks$|pgtrickle_state$|information_schema$)'
     THEN
         PERFORM refuse_value('name', name, 'Use name or schema.name, in a schema of your own.');
     ELSIF schema_name IS NULL OR to_regnamespace(quote_ident(schema_name)) IS NULL THEN
@@ -49,25 +50,26 @@ BEGIN
     THEN
         RAISE EXCEPTION 'relation %.% already exists', quote_ident(schema_name), quote_ident(table_name)
             USING ERRCODE = '42P07', CONSTRAINT = 'stream_table_exists',
-                  HINT = 'Choose another name, or drop the existing one with pgtrickle.drop_stream_table() if it is a stream table.';
+                  HINT = 'Choose another name, or drop the existing one with pgtrickle.drop_stream_table() if it is a '
+                      'stream table.';
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.new_relation_name(text, text) IS
+COMMENT ON FUNCTION pgtrickle_private.new_relation_name(text, text) IS
     'Schema and name a new stream table gets; error 42P07 if taken.';
 
 -- A semicolon that only comments follow, of several the last: parentheses around the query leave no room for it.
-CREATE OR REPLACE FUNCTION pgtrickle.without_last_semicolon(query text) RETURNS text
-    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.without_last_semicolon(query text) RETURNS text
+    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT regexp_replace(query, '^(.*);((\s|--[^\n]*(\n|$)|/\*([^*]|\*+[^*/])*\*+/)*)$', '\1 \2')
 $$;
-COMMENT ON FUNCTION pgtrickle.without_last_semicolon(text) IS
+COMMENT ON FUNCTION pgtrickle_private.without_last_semicolon(text) IS
     'The query without its last semicolon, if nothing but comments follows it; otherwise as it was.';
 
 -- A cursor takes one statement only, and opening it runs nothing of it.
-CREATE OR REPLACE FUNCTION pgtrickle.refuse_statements(query text, search_path text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_statements(query text, search_path text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     statement refcursor;
@@ -75,18 +77,22 @@ BEGIN
     PERFORM set_config('search_path', search_path, true);
     OPEN statement FOR EXECUTE pg_catalog.format(E'(\n%s\n)', query);
     CLOSE statement;
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pg_temp', true);
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pgtrickle_private, pg_temp', true);
 EXCEPTION WHEN invalid_cursor_definition THEN
-    PERFORM pgtrickle.refuse_query('the text of the defining query holds more than one statement', 'Give one SELECT statement.');
+    PERFORM pgtrickle_private.refuse_query('the text of the defining query holds more than one statement',
+        'Give one SELECT statement.');
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_statements(text, text) IS 'Error 0A000 if a text is several statements once it stands in parentheses; the error of PostgreSQL if it is none.';
+COMMENT ON FUNCTION pgtrickle_private.refuse_statements(text, text) IS
+    'Error 0A000 if a text is several statements once it stands in parentheses; the error of PostgreSQL if it is none.';
 
--- The parentheses keep a second statement out that does not close them, the line breaks a trailing comment in. What stands behind the end of the
--- query may itself contain semicolons, so they go one by one from the end until PostgreSQL can parse the rest. None
--- within a string is ever reached: strings stand before the end.
-CREATE OR REPLACE FUNCTION pgtrickle.create_query_view(pgt_id integer, query text, search_path text) RETURNS regclass
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
+-- The parentheses keep a second statement out that does not close them, the line breaks a trailing comment in. What
+-- stands behind the end of the query may itself contain semicolons, so they go one by one from the end until PostgreSQL
+-- can parse the rest. None within a string is ever reached: strings stand before the end.
+CREATE OR REPLACE FUNCTION pgtrickle_private.create_query_view(pgt_id integer, query text, search_path text)
+    RETURNS regclass
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET client_min_messages = warning
 AS $$
 DECLARE
     view_name CONSTANT text := format('pgtrickle_state.query_%s', pgt_id);
@@ -100,7 +106,7 @@ BEGIN
             END IF;
             PERFORM set_config('search_path', search_path, true);
             EXECUTE pg_catalog.format(E'CREATE VIEW %s AS (\n%s\n)', view_name, body);
-            PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pg_temp', true);
+            PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pgtrickle_private, pg_temp', true);
             EXIT;
         EXCEPTION
             WHEN syntax_error THEN
@@ -120,14 +126,16 @@ BEGIN
     RETURN view_name::regclass;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.create_query_view(integer, text, text) IS
-    'Creates the hidden view of a stream table: PostgreSQL parses and checks the query under the caller''s search_path.';
+COMMENT ON FUNCTION pgtrickle_private.create_query_view(integer, text, text) IS
+    'Creates the hidden view of a stream table: PostgreSQL parses and checks the query under the caller''s '
+    'search_path.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.guard_stream_table() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.guard_stream_table() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM pgt_stream_tables WHERE pgt_relid = TG_RELID AND refresh_xid = pg_current_xact_id_if_assigned()) THEN
+    IF NOT EXISTS (SELECT FROM pgt_stream_tables WHERE pgt_relid = TG_RELID
+        AND refresh_xid = pg_current_xact_id_if_assigned()) THEN
         RAISE EXCEPTION '% is a stream table, only its refresh may change it', TG_RELID::regclass
             USING ERRCODE = '55000', CONSTRAINT = 'stream_table_read_only',
                   HINT = 'Change the tables its defining query reads.';
@@ -135,27 +143,29 @@ BEGIN
     RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.guard_stream_table() IS
+COMMENT ON FUNCTION pgtrickle_private.guard_stream_table() IS
     'Refuses (55000) writes to a stream table other than by its refresh.';
 
--- What a subscription brings fires the triggers of rows only, in a session of the role "replica". There alone the second
--- trigger fires, so that a refresh does not pay for it.
-CREATE OR REPLACE FUNCTION pgtrickle.guard_relation(storage regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+-- What a subscription brings fires the triggers of rows only, in a session of the role "replica". There alone the
+-- second trigger fires, so that a refresh does not pay for it.
+CREATE OR REPLACE FUNCTION pgtrickle_private.guard_relation(storage regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     EXECUTE format('CREATE OR REPLACE TRIGGER pgtrickle_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '
-                   'FOR EACH STATEMENT EXECUTE FUNCTION pgtrickle.guard_stream_table()', storage);
+                   'FOR EACH STATEMENT EXECUTE FUNCTION pgtrickle_private.guard_stream_table()', storage);
     EXECUTE format('CREATE OR REPLACE TRIGGER pgtrickle_guard_rows BEFORE INSERT OR UPDATE OR DELETE ON %s '
-                   'FOR EACH ROW EXECUTE FUNCTION pgtrickle.guard_stream_table()', storage);
-    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgtrickle_guard, ENABLE REPLICA TRIGGER pgtrickle_guard_rows', storage);
+                   'FOR EACH ROW EXECUTE FUNCTION pgtrickle_private.guard_stream_table()', storage);
+    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgtrickle_guard, ENABLE REPLICA TRIGGER pgtrickle_guard_rows',
+        storage);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.guard_relation(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.guard_relation(regclass) IS
     'Has every write to a stream table refused that is not of its refresh.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.create_storage(schema_name text, table_name text, view regclass) RETURNS regclass
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.create_storage(schema_name text, table_name text, view regclass)
+    RETURNS regclass
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     storage CONSTANT text := format('%I.%I', schema_name, table_name);
@@ -164,10 +174,13 @@ BEGIN
     SELECT string_agg(column_definition(view, attname), ', ' ORDER BY attnum) INTO columns
     FROM pg_attribute WHERE attrelid = view AND attnum > 0;
     EXECUTE format('CREATE TABLE %s (%s)', storage, columns);
-    EXECUTE format('COMMENT ON TABLE %s IS %L', storage, 'Stream table, kept up to date by pytrickle. Its rows cannot be changed directly.');
+    EXECUTE format('COMMENT ON TABLE %s IS %L', storage,
+        'Stream table, kept up to date by pytrickle. Its rows cannot be changed directly.');
     PERFORM guard_relation(storage);
-    IF NOT (has_schema_privilege(catalog_owner(), schema_name, 'USAGE') AND has_schema_privilege(catalog_owner(), schema_name, 'CREATE')) THEN
-        RAISE EXCEPTION 'stream tables belong to %, which may not create tables in the schema %', quote_ident(catalog_owner()), quote_ident(schema_name)
+    IF NOT (has_schema_privilege(catalog_owner(), schema_name, 'USAGE')
+        AND has_schema_privilege(catalog_owner(), schema_name, 'CREATE')) THEN
+        RAISE EXCEPTION 'stream tables belong to %, which may not create tables in the schema %',
+            quote_ident(catalog_owner()), quote_ident(schema_name)
             USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
                   HINT = format('GRANT USAGE, CREATE ON SCHEMA %I TO %I.', schema_name, catalog_owner());
     END IF;
@@ -175,119 +188,130 @@ BEGIN
     RETURN storage::regclass;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.create_storage(text, text, regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.create_storage(text, text, regclass) IS
     'Creates the table that holds the rows: exactly the columns of the defining query, guarded against direct writes.';
 
 -- Functions of the user may name things without a schema. pg_catalog stays first, where nothing can shadow it.
-CREATE OR REPLACE FUNCTION pgtrickle.resolved_search_path(search_path text) RETURNS text
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.resolved_search_path(search_path text) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     schemas name[];
 BEGIN
     PERFORM set_config('search_path', search_path, true);
     schemas := pg_catalog.current_schemas(false);
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pg_temp', true);
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pgtrickle_private, pg_temp', true);
     RETURN (SELECT string_agg(quote_ident(schema), ', ' ORDER BY position)
             FROM (SELECT 'pg_catalog'::name, 0
                   UNION ALL SELECT s.schema, s.position FROM unnest(schemas) WITH ORDINALITY AS s(schema, position)
                   WHERE s.schema NOT IN ('pg_catalog', 'pg_temp')) AS path(schema, position));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.resolved_search_path(text) IS
+COMMENT ON FUNCTION pgtrickle_private.resolved_search_path(text) IS
     'The schemas that a search_path means now, as a search_path that starts with pg_catalog.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.session_settings() RETURNS jsonb
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.session_settings() RETURNS jsonb
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT jsonb_build_object(
         'TimeZone', current_setting('TimeZone'),
         'DateStyle', 'ISO, ' || split_part(current_setting('DateStyle'), ', ', 2),
         'IntervalStyle', current_setting('IntervalStyle'))
 $$;
-COMMENT ON FUNCTION pgtrickle.session_settings() IS 'Settings of this session that change what a query means.';
+COMMENT ON FUNCTION pgtrickle_private.session_settings() IS 'Settings of this session that change what a query means.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.full_reason(view regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.full_reason(view regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT COALESCE(time_dependence(view), string_agg(format('%s %s', s.source_relid, s.obstacle), '; ' ORDER BY s.source_relid::text))
+    SELECT COALESCE(time_dependence(view),
+        string_agg(format('%s %s', s.source_relid, s.obstacle), '; ' ORDER BY s.source_relid::text))
     FROM query_sources(view) AS s WHERE s.obstacle IS NOT NULL
 $$;
-COMMENT ON FUNCTION pgtrickle.full_reason(regclass) IS 'Why the stream table over a hidden view can only be refreshed as a whole, as far as the database knows, or NULL.';
+COMMENT ON FUNCTION pgtrickle_private.full_reason(regclass) IS
+    'Why the stream table over a hidden view can only be refreshed as a whole, as far as the database knows, or NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.record_full_reason(pgt_id integer) RETURNS void
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.record_full_reason(pgt_id integer) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     UPDATE pgt_stream_tables AS t
-    SET full_reason = pgtrickle.full_reason(t.view_relid), time_dependent = time_dependence(t.view_relid) IS NOT NULL
+    SET full_reason = pgtrickle_private.full_reason(t.view_relid),
+        time_dependent = time_dependence(t.view_relid) IS NOT NULL
     WHERE t.pgt_id = record_full_reason.pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle.record_full_reason(integer) IS 'Records whether the stream table can only be refreshed as a whole now.';
+COMMENT ON FUNCTION pgtrickle_private.record_full_reason(integer) IS
+    'Records whether the stream table can only be refreshed as a whole now.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.functions_below(view regclass) RETURNS SETOF oid
-    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.functions_below(view regclass) RETURNS SETOF oid
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
     WITH RECURSIVE called(classid, objid) AS (
-        SELECT 'pg_rewrite'::regclass::oid, r.oid FROM views_below(view) AS b(relid) JOIN pg_rewrite AS r ON r.ev_class = b.relid
+        SELECT 'pg_rewrite'::regclass::oid, r.oid FROM views_below(view) AS b(relid)
+            JOIN pg_rewrite AS r ON r.ev_class = b.relid
         UNION
-        SELECT d.refclassid, d.refobjid FROM called AS c JOIN pg_depend AS d ON d.classid = c.classid AND d.objid = c.objid
+        SELECT d.refclassid, d.refobjid FROM called AS c JOIN pg_depend AS d ON d.classid = c.classid
+            AND d.objid = c.objid
         WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass))
     SELECT objid FROM called WHERE classid = 'pg_proc'::regclass;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.functions_below(regclass) IS
-    'Functions of users that a view calls, also through operators, aggregates and functions that PostgreSQL has parsed.';
+COMMENT ON FUNCTION pgtrickle_private.functions_below(regclass) IS
+    'Functions of users that a view calls, also through operators, aggregates and functions that PostgreSQL has '
+    'parsed.';
 
 -- A rule carries the transaction that wrote it: CREATE OR REPLACE VIEW writes it anew. A function changes with its
 -- grants too, so what it means is compared instead.
-CREATE OR REPLACE FUNCTION pgtrickle.view_stamp(view regclass) RETURNS text
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.view_stamp(view regclass) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN md5(concat_ws('|',
         (SELECT string_agg(format('%s %s', r.oid, r.xmin), ',' ORDER BY r.oid)
          FROM views_below(view) AS b(relid) JOIN pg_rewrite AS r ON r.ev_class = b.relid),
-        (SELECT string_agg(md5(format('%s %s %s %s %s %s %s %s', p.oid, p.proname, p.pronamespace, p.provolatile, p.prosrc, p.probin, p.prosqlbody,
+        (SELECT string_agg(md5(format('%s %s %s %s %s %s %s %s', p.oid, p.proname, p.pronamespace, p.provolatile,
+            p.prosrc, p.probin, p.prosqlbody,
                                       p.proconfig)), ',' ORDER BY p.oid)
          FROM functions_below(view) AS f(oid) JOIN pg_proc AS p USING (oid))));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.view_stamp(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.view_stamp(regclass) IS
     'A text that changes when the view, a view that it reads, or a function that these call is replaced.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.record_source(pgt_id integer, source regclass, source_type text, columns text[]) RETURNS void
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.record_source(pgt_id integer, source regclass, source_type text,
+    columns text[]) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    INSERT INTO pgt_dependencies AS d (pgt_id, source_relid, source_name, source_type, columns_used, captured_xid, captured_pos)
+    INSERT INTO pgt_dependencies AS d (pgt_id, source_relid, source_name, source_type, columns_used, captured_xid,
+        captured_pos)
     SELECT pgt_id, source, qualified_name(source), source_type, columns, (c.since).xid, (c.since).pos
     FROM (SELECT CASE WHEN source_type <> 'UNCAPTURED' THEN install_capture(source, columns) END AS since) AS c
     ON CONFLICT ON CONSTRAINT pgt_dependencies_pkey DO UPDATE
     SET source_name = EXCLUDED.source_name, source_type = EXCLUDED.source_type,
         columns_used = EXCLUDED.columns_used, captured_xid = EXCLUDED.captured_xid, captured_pos = EXCLUDED.captured_pos
 $$;
-COMMENT ON FUNCTION pgtrickle.record_source(integer, regclass, text, text[]) IS
+COMMENT ON FUNCTION pgtrickle_private.record_source(integer, regclass, text, text[]) IS
     'Records a dependency and has its columns captured.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.lock_query_sources(view regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.lock_query_sources(view regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     sources regclass[];
     buffers text[];
 BEGIN
     SELECT array_agg(s.source_relid), array_agg(b.buffer) FILTER (WHERE b.buffer IS NOT NULL) INTO sources, buffers
-    FROM query_sources(view) AS s LEFT JOIN LATERAL unnest(buffers_to_extend(s.source_relid, s.columns_used)) AS b(buffer) ON true
+    FROM query_sources(view) AS s
+        LEFT JOIN LATERAL unnest(buffers_to_extend(s.source_relid, s.columns_used)) AS b(buffer) ON true
     WHERE s.source_type <> 'UNCAPTURED';
     PERFORM lock_sources(COALESCE(sources, '{}'), 'SHARE ROW EXCLUSIVE', COALESCE(buffers, '{}'));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.lock_query_sources(regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.lock_query_sources(regclass) IS
     'Locks, all at once, the sources of a hidden view whose changes are to be captured.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.record_sources(pgt_id integer) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.record_sources(pgt_id integer) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     view CONSTANT regclass := (SELECT t.view_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = record_sources.pgt_id);
@@ -297,14 +321,16 @@ BEGIN
     FROM query_sources(view) AS s ORDER BY s.source_relid::oid;
     PERFORM refuse_access(p.code, p.message, p.hint) FROM access_problems(view) AS p ORDER BY p.message LIMIT 1;
     PERFORM check_cycle(record_sources.pgt_id);
-    UPDATE pgt_stream_tables AS t SET view_stamp = pgtrickle.view_stamp(view) WHERE t.pgt_id = record_sources.pgt_id;
+    UPDATE pgt_stream_tables AS t SET view_stamp = pgtrickle_private.view_stamp(view)
+        WHERE t.pgt_id = record_sources.pgt_id;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.record_sources(integer) IS
-    'Records the sources of a stream table and has them captured, all locked at once. Errors as check_source_rights() has them.';
+COMMENT ON FUNCTION pgtrickle_private.record_sources(integer) IS
+    'Records the sources of a stream table and has them captured, all locked at once. Errors as check_source_rights() '
+    'has them.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.refuse_differential(refresh_mode text, full_reason text) RETURNS void
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_differential(refresh_mode text, full_reason text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     IF refresh_mode = 'DIFFERENTIAL' AND full_reason IS NOT NULL THEN
@@ -314,5 +340,5 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_differential(text, text) IS
+COMMENT ON FUNCTION pgtrickle_private.refuse_differential(text, text) IS
     'Error 0A000 if DIFFERENTIAL is asked for where only FULL is possible.';

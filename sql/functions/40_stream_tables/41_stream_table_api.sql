@@ -5,14 +5,15 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table(
         watermark_gating text DEFAULT 'auto', require_watermark boolean DEFAULT false,
         tier text DEFAULT 'hot', schedule_timezone text DEFAULT current_setting('TimeZone'),
         watermark_tolerance interval DEFAULT NULL, gate_deadline interval DEFAULT NULL,
-        diamond_consistency text DEFAULT 'atomic', diamond_schedule_policy text DEFAULT 'fastest', fuse_ceiling bigint DEFAULT NULL,
+        diamond_consistency text DEFAULT 'atomic', diamond_schedule_policy text DEFAULT 'fastest',
+            fuse_ceiling bigint DEFAULT NULL,
         allow_circular boolean DEFAULT false, max_fixpoint_iterations integer DEFAULT 100,
         batch_tolerance bigint DEFAULT NULL,
         watermark_retention interval DEFAULT NULL, output_mode text DEFAULT 'update', window_end text DEFAULT NULL,
         statement_timeout interval DEFAULT NULL,
         -- Evaluated in the caller's session: unqualified names mean what they mean there.
         search_path text DEFAULT current_setting('search_path')) RETURNS integer
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     id CONSTANT integer := nextval(pg_get_serial_sequence('pgtrickle.pgt_stream_tables', 'pgt_id'));
@@ -71,14 +72,18 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table(
-    text, text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, bigint, interval, text, text, interval, text) IS
-    'Creates a stream table from a query and has its sources captured; returns its number. It is filled by the next refresh. '
-    'schedule is ''calculated'', an interval, or a cron expression in schedule_timezone; refresh_mode AUTO, DIFFERENTIAL or FULL; watermark_gating auto, none, gate or hold_back; '
-    'tier hot, warm, cold or frozen; diamond_consistency atomic or none; diamond_schedule_policy fastest or slowest; output_mode update, append or complete. '
+    text, text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, bigint,
+        interval, text, text, interval, text) IS
+    'Creates a stream table from a query and has its sources captured; returns its number. It is filled by the next '
+    'refresh. '
+    'schedule is ''calculated'', an interval, or a cron expression in schedule_timezone; refresh_mode AUTO, '
+    'DIFFERENTIAL or FULL; watermark_gating auto, none, gate or hold_back; '
+    'tier hot, warm, cold or frozen; diamond_consistency atomic or none; diamond_schedule_policy fastest or slowest; '
+    'output_mode update, append or complete. '
     'A refresh fails when one of its statements runs for longer than statement_timeout.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.store_options(options pgtrickle.pgt_stream_tables) RETURNS void
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.store_options(options pgtrickle.pgt_stream_tables) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     UPDATE pgt_stream_tables AS t
     SET schedule = options.schedule, schedule_timezone = options.schedule_timezone, refresh_mode = options.refresh_mode,
@@ -88,7 +93,8 @@ AS $$
         fuse_ceiling = options.fuse_ceiling, batch_tolerance = options.batch_tolerance,
         watermark_retention = options.watermark_retention, statement_timeout = options.statement_timeout,
         allow_circular = options.allow_circular, max_fixpoint_iterations = options.max_fixpoint_iterations,
-        next_due_at = CASE WHEN (t.schedule, t.schedule_timezone, t.tier) = (options.schedule, options.schedule_timezone, options.tier)
+        next_due_at = CASE WHEN (t.schedule, t.schedule_timezone, t.tier) = (options.schedule,
+            options.schedule_timezone, options.tier)
                            THEN t.next_due_at END,
         -- Mode FULL does not keep the aggregate state, on which a differential refresh would build.
         reinitialize_reason = CASE
@@ -97,19 +103,20 @@ AS $$
             ELSE t.reinitialize_reason END
     WHERE t.pgt_id = options.pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle.store_options(pgtrickle.pgt_stream_tables) IS
+COMMENT ON FUNCTION pgtrickle_private.store_options(pgtrickle.pgt_stream_tables) IS
     'Stores the options of a stream table that can be altered.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.alter_stream_table(
         name text, schedule text DEFAULT NULL, refresh_mode text DEFAULT NULL, watermark_gating text DEFAULT NULL,
         require_watermark boolean DEFAULT NULL, tier text DEFAULT NULL, schedule_timezone text DEFAULT NULL,
         watermark_tolerance interval DEFAULT NULL, gate_deadline interval DEFAULT NULL,
-        diamond_consistency text DEFAULT NULL, diamond_schedule_policy text DEFAULT NULL, fuse_ceiling bigint DEFAULT NULL,
+        diamond_consistency text DEFAULT NULL, diamond_schedule_policy text DEFAULT NULL,
+            fuse_ceiling bigint DEFAULT NULL,
         allow_circular boolean DEFAULT NULL, max_fixpoint_iterations integer DEFAULT NULL, query text DEFAULT NULL,
         batch_tolerance bigint DEFAULT NULL, watermark_retention interval DEFAULT NULL,
         statement_timeout interval DEFAULT NULL,
         reset text[] DEFAULT '{}', search_path text DEFAULT current_setting('search_path')) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     id CONSTANT integer := stream_table_id(name, search_path);
@@ -120,10 +127,14 @@ BEGIN
     END IF;
     SELECT * INTO options FROM pgt_stream_tables WHERE pgt_id = id FOR UPDATE;
     options := jsonb_populate_record(options, default_options(reset) || jsonb_strip_nulls(jsonb_build_object(
-        'schedule', schedule, 'refresh_mode', refresh_mode, 'watermark_gating', watermark_gating, 'require_watermark', require_watermark,
-        'tier', tier, 'schedule_timezone', schedule_timezone, 'watermark_tolerance', watermark_tolerance, 'gate_deadline', gate_deadline,
-        'diamond_consistency', diamond_consistency, 'diamond_schedule_policy', diamond_schedule_policy, 'fuse_ceiling', fuse_ceiling,
-        'allow_circular', allow_circular, 'max_fixpoint_iterations', max_fixpoint_iterations, 'batch_tolerance', batch_tolerance,
+        'schedule', schedule, 'refresh_mode', refresh_mode, 'watermark_gating', watermark_gating, 'require_watermark',
+            require_watermark,
+        'tier', tier, 'schedule_timezone', schedule_timezone, 'watermark_tolerance', watermark_tolerance,
+            'gate_deadline', gate_deadline,
+        'diamond_consistency', diamond_consistency, 'diamond_schedule_policy', diamond_schedule_policy, 'fuse_ceiling',
+            fuse_ceiling,
+        'allow_circular', allow_circular, 'max_fixpoint_iterations', max_fixpoint_iterations, 'batch_tolerance',
+            batch_tolerance,
         'watermark_retention', watermark_retention, 'statement_timeout', statement_timeout)));
     PERFORM check_options(options);
     PERFORM store_options(options);
@@ -142,18 +153,21 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.alter_stream_table(
-    text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, text, bigint, interval, interval, text[], text) IS
-    'Changes options of a stream table; those left NULL stay, those named in reset go back to their defaults. A new query must have the same columns '
+    text, text, text, text, boolean, text, text, interval, interval, text, text, bigint, boolean, integer, text, bigint,
+        interval, interval, text[], text) IS
+    'Changes options of a stream table; those left NULL stay, those named in reset go back to their defaults. A new '
+    'query must have the same columns '
     'and has the stream table computed anew; windows that append emitted stay as they are. Acts at the next tick.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.refuse_dependents(pgt_id integer) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_dependents(pgt_id integer) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     dependents text;
 BEGIN
     SELECT string_agg(format('%I.%I', d.pgt_schema, d.pgt_name), ', ' ORDER BY d.pgt_id DESC) INTO dependents
-    FROM pgt_stream_tables AS t JOIN pgt_dependencies AS p ON p.source_relid = t.pgt_relid JOIN pgt_stream_tables AS d ON d.pgt_id = p.pgt_id
+    FROM pgt_stream_tables AS t JOIN pgt_dependencies AS p ON p.source_relid = t.pgt_relid
+        JOIN pgt_stream_tables AS d ON d.pgt_id = p.pgt_id
     WHERE t.pgt_id = refuse_dependents.pgt_id AND d.pgt_id <> t.pgt_id;
     IF dependents IS NOT NULL THEN
         RAISE EXCEPTION 'other stream tables read it: %', dependents
@@ -162,26 +176,28 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_dependents(integer) IS 'Error 2BP01 if other stream tables read this one.';
+COMMENT ON FUNCTION pgtrickle_private.refuse_dependents(integer) IS 'Error 2BP01 if other stream tables read this one.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.downstream_tables(p_pgt_id integer) RETURNS TABLE (pgt_id integer)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.downstream_tables(p_pgt_id integer) RETURNS TABLE (pgt_id integer)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     WITH RECURSIVE downstream(id) AS (
         SELECT p_pgt_id
         UNION
-        SELECT d.pgt_id FROM downstream AS u JOIN pgt_stream_tables AS t ON t.pgt_id = u.id JOIN pgt_dependencies AS d ON d.source_relid = t.pgt_relid)
+        SELECT d.pgt_id FROM downstream AS u JOIN pgt_stream_tables AS t ON t.pgt_id = u.id
+            JOIN pgt_dependencies AS d ON d.source_relid = t.pgt_relid)
     SELECT id FROM downstream
 $$;
-COMMENT ON FUNCTION pgtrickle.downstream_tables(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.downstream_tables(integer) IS
     'The stream table and all stream tables that read it, at any depth.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.drop_alone(id integer, cascade boolean) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_alone(id integer, cascade boolean) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     dropped pgt_stream_tables;
-    sources regclass[] := ARRAY(SELECT source_relid FROM pgt_dependencies WHERE pgt_id = id AND source_type <> 'UNCAPTURED');
+    sources regclass[] := ARRAY(SELECT source_relid FROM pgt_dependencies WHERE pgt_id = id
+        AND source_type <> 'UNCAPTURED');
     relation record;
 BEGIN
     PERFORM lock_sources(
@@ -194,40 +210,45 @@ BEGIN
     FOR relation IN
         SELECT CASE relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END AS kind, oid::regclass AS name FROM pg_class
         WHERE oid IN (dropped.view_relid, dropped.pgt_relid,
-                      to_regclass(format('pgtrickle_state.state_%s', id)), to_regclass(format('pgtrickle_state.body_%s', id)))
+                      to_regclass(format('pgtrickle_state.state_%s', id)),
+                          to_regclass(format('pgtrickle_state.body_%s', id)))
         ORDER BY relkind DESC
     LOOP
-        EXECUTE format('DROP %s %s %s', relation.kind, relation.name, CASE WHEN cascade THEN 'CASCADE' ELSE 'RESTRICT' END);
+        EXECUTE format('DROP %s %s %s', relation.kind, relation.name, CASE WHEN cascade THEN 'CASCADE'
+            ELSE 'RESTRICT' END);
     END LOOP;
     PERFORM drop_idle_mirrors();
     PERFORM drop_idle_wrappers();
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.drop_alone(integer, boolean) IS
+COMMENT ON FUNCTION pgtrickle_private.drop_alone(integer, boolean) IS
     'Drops a stream table that no other one reads; with cascade also the views that do.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.drop_with_dependents(id integer, cascade boolean) RETURNS void
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_with_dependents(id integer, cascade boolean) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT drop_alone(d.pgt_id, cascade) FROM downstream_tables(id) AS d WHERE cascade OR d.pgt_id = id ORDER BY d.pgt_id DESC
+    SELECT drop_alone(d.pgt_id, cascade) FROM downstream_tables(id) AS d WHERE cascade
+        OR d.pgt_id = id ORDER BY d.pgt_id DESC
 $$;
-COMMENT ON FUNCTION pgtrickle.drop_with_dependents(integer, boolean) IS
+COMMENT ON FUNCTION pgtrickle_private.drop_with_dependents(integer, boolean) IS
     'Drops a stream table, with cascade after those that read it.';
 
 -- A refresh may use the hidden view and wait, in another session, for a row that is locked here.
-CREATE OR REPLACE FUNCTION pgtrickle.drop_or_give_up(id integer, cascade boolean) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET lock_timeout = '30s'
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_or_give_up(id integer, cascade boolean) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET lock_timeout = '30s'
 AS $$
 BEGIN
     PERFORM drop_with_dependents(id, cascade);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.drop_or_give_up(integer, boolean) IS
+COMMENT ON FUNCTION pgtrickle_private.drop_or_give_up(integer, boolean) IS
     'The same for a caller who set no lock_timeout: it waits for half a minute.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.drop_stream_table(
         name text, cascade boolean DEFAULT false, search_path text DEFAULT current_setting('search_path')) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET client_min_messages = warning
 AS $$
 DECLARE
     id CONSTANT integer := stream_table_id(name, search_path);
@@ -243,5 +264,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.drop_stream_table(text, boolean, text) IS
-    'Drops a stream table with its rows, and the capture nobody else needs. With cascade also the stream tables and views that read it. '
+    'Drops a stream table with its rows, and the capture nobody else needs. With cascade also the stream tables and '
+    'views that read it. '
     'Waits for what uses them up to lock_timeout, or half a minute.';

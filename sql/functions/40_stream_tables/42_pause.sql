@@ -1,7 +1,7 @@
 -- Pausing and resuming.
 
-CREATE OR REPLACE FUNCTION pgtrickle.halted(stream_table pgtrickle.pgt_stream_tables) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.halted(stream_table pgtrickle.pgt_stream_tables) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT CASE
         WHEN (stream_table).paused THEN 'paused'
@@ -9,11 +9,12 @@ AS $$
         WHEN (stream_table).status = 'SUSPENDED' THEN 'suspended'
         WHEN (stream_table).retry_at > now() THEN 'left alone after a failure' END
 $$;
-COMMENT ON FUNCTION pgtrickle.halted(pgtrickle.pgt_stream_tables) IS 'Why ticks leave a stream table alone, or NULL.';
+COMMENT ON FUNCTION pgtrickle_private.halted(pgtrickle.pgt_stream_tables) IS
+    'Why ticks leave a stream table alone, or NULL.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.pause_stream_table(
         name text DEFAULT NULL, search_path text DEFAULT current_setting('search_path')) RETURNS integer
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     id CONSTANT integer := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
@@ -25,11 +26,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.pause_stream_table(text, text) IS
-    'Has ticks leave out one stream table, or all, until resumed; returns how many were not paused yet. What is asked for explicitly still runs.';
+    'Has ticks leave out one stream table, or all, until resumed; returns how many were not paused yet. What is asked '
+    'for explicitly still runs.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.resume_stream_table(
         name text DEFAULT NULL, search_path text DEFAULT current_setting('search_path')) RETURNS integer
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     id CONSTANT integer := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
@@ -37,7 +39,8 @@ DECLARE
 BEGIN
     UPDATE pgt_stream_tables AS t
     SET paused = false, consecutive_failures = 0, retry_at = NULL,
-        status = CASE WHEN t.status <> 'SUSPENDED' THEN t.status WHEN t.frontier_version > 0 THEN 'ACTIVE' ELSE 'INITIALIZING' END
+        status = CASE WHEN t.status <> 'SUSPENDED' THEN t.status WHEN t.frontier_version > 0 THEN 'ACTIVE'
+            ELSE 'INITIALIZING' END
     WHERE (id IS NULL OR t.pgt_id = id)
         AND (t.paused OR t.status = 'SUSPENDED' OR t.consecutive_failures > 0 OR t.retry_at IS NOT NULL);
     GET DIAGNOSTICS changed = ROW_COUNT;
@@ -46,5 +49,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.resume_stream_table(text, text) IS
-    'Has ticks take up one stream table again, or all: what was paused, suspended after failures or waits for its next attempt. '
+    'Has ticks take up one stream table again, or all: what was paused, suspended after failures or waits for its '
+    'next attempt. '
     'Returns how many there were. A frozen one stays frozen: that is its tier.';

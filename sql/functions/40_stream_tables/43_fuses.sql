@@ -2,7 +2,7 @@
 
 CREATE OR REPLACE FUNCTION pgtrickle.reset_fuse(
         name text, action text DEFAULT 'apply', search_path text DEFAULT current_setting('search_path')) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     id CONSTANT integer := stream_table_id(name, search_path);
@@ -11,7 +11,8 @@ BEGIN
     -- -infinity lets the next delta pass; its refresh arms the fuse again.
     UPDATE pgt_stream_tables AS t
     SET fuse_blown_at = CASE action WHEN 'apply' THEN '-infinity'::timestamptz END,
-        reinitialize_reason = CASE action WHEN 'reinitialize' THEN COALESCE(t.reinitialize_reason, 'reset_fuse') ELSE t.reinitialize_reason END
+        reinitialize_reason = CASE action WHEN 'reinitialize' THEN COALESCE(t.reinitialize_reason, 'reset_fuse')
+            ELSE t.reinitialize_reason END
     WHERE t.pgt_id = id AND t.fuse_blown_at IS NOT NULL;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'the fuse of % has not blown', name

@@ -1,13 +1,16 @@
 -- Output modes: what append needs of a stream table, and what came too late for its windows.
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_output_mode(view regclass, options pgtrickle.pgt_stream_tables) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_output_mode(view regclass, options pgtrickle.pgt_stream_tables)
+    RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    found CONSTANT text := (SELECT format_type(a.atttypid, NULL) FROM pg_attribute AS a WHERE a.attrelid = view AND a.attname = options.window_end);
+    found CONSTANT text := (SELECT format_type(a.atttypid, NULL) FROM pg_attribute AS a WHERE a.attrelid = view
+        AND a.attname = options.window_end);
 BEGIN
     IF options.output_mode = 'complete' AND options.refresh_mode = 'DIFFERENTIAL' THEN
-        PERFORM refuse_value('refresh_mode', 'DIFFERENTIAL', 'output_mode => ''complete'' computes the whole table: use AUTO or FULL.');
+        PERFORM refuse_value('refresh_mode', 'DIFFERENTIAL',
+            'output_mode => ''complete'' computes the whole table: use AUTO or FULL.');
     ELSIF options.output_mode <> 'append' THEN
         IF options.window_end IS NOT NULL THEN
             PERFORM refuse_value('window_end', options.window_end, 'Only output_mode => ''append'' closes windows.');
@@ -20,27 +23,30 @@ BEGIN
             ELSE format('The column is of type %s; cast it to timestamptz.', found) END);
     ELSIF options.watermark_gating NOT IN ('gate', 'hold_back') THEN
         PERFORM refuse_value('watermark_gating', options.watermark_gating,
-            'Windows are closed by an effective watermark: use gate or hold_back, and a watermark group over the sources, which may be of one.');
+            'Windows are closed by an effective watermark: use gate or hold_back, and a watermark group over the '
+            'sources, which may be of one.');
     ELSIF options.refresh_mode = 'FULL' THEN
-        PERFORM refuse_value('refresh_mode', 'FULL', 'output_mode => ''append'' needs a differential refresh: use AUTO.');
+        PERFORM refuse_value('refresh_mode', 'FULL',
+            'output_mode => ''append'' needs a differential refresh: use AUTO.');
     ELSIF options.allow_circular THEN
-        PERFORM refuse_value('allow_circular', 'true', 'What output_mode => ''append'' has emitted cannot follow from what comes later.');
+        PERFORM refuse_value('allow_circular', 'true',
+            'What output_mode => ''append'' has emitted cannot follow from what comes later.');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_output_mode(regclass, pgtrickle.pgt_stream_tables) IS
+COMMENT ON FUNCTION pgtrickle_private.check_output_mode(regclass, pgtrickle.pgt_stream_tables) IS
     'Error 22023, or 22004 for NULL, unless the output mode has what it needs.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.required_mode(options pgtrickle.pgt_stream_tables) RETURNS text
-    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.required_mode(options pgtrickle.pgt_stream_tables) RETURNS text
+    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT CASE WHEN options.output_mode = 'append' THEN 'DIFFERENTIAL' ELSE options.refresh_mode END
 $$;
-COMMENT ON FUNCTION pgtrickle.required_mode(pgtrickle.pgt_stream_tables) IS
+COMMENT ON FUNCTION pgtrickle_private.required_mode(pgtrickle.pgt_stream_tables) IS
     'The refresh mode that the query must allow: what append emits can only follow from changes.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.known_kinds(p_pgt_id integer) RETURNS text[]
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.known_kinds(p_pgt_id integer) RETURNS text[]
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     scope CONSTANT record := gating_scope(p_pgt_id);
@@ -48,32 +54,36 @@ BEGIN
     RETURN ARRAY(
         SELECT group_kind(g) FROM pgt_watermark_groups AS g WHERE g.group_id = ANY (scope.groups)
         UNION
-        SELECT k.kind FROM pgt_watermarks AS w CROSS JOIN LATERAL kind_of(ROW(w.watermark, w.batch)::progress) AS k(kind)
+        SELECT k.kind FROM pgt_watermarks AS w
+            CROSS JOIN LATERAL kind_of(ROW(w.watermark, w.batch)::progress) AS k(kind)
         WHERE w.source_relid = ANY (scope.sources) AND k.kind IS NOT NULL);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.known_kinds(integer) IS
-    'What the groups and the sources of a stream table are known to go by: event time, batch numbers, both, or nothing yet.';
+COMMENT ON FUNCTION pgtrickle_private.known_kinds(integer) IS
+    'What the groups and the sources of a stream table are known to go by: event time, batch numbers, both, or '
+    'nothing yet.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_windows_close(p_pgt_id integer) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_windows_close(p_pgt_id integer) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     IF EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id AND t.output_mode = 'append')
         AND known_kinds(p_pgt_id) = '{batch numbers}'
     THEN
         PERFORM refuse_value('output_mode', 'append',
-            'Its sources go by batch numbers, but windows are closed by event time: put one that has event times into a watermark group first.');
+            'Its sources go by batch numbers, but windows are closed by event time: put one that has event times into '
+            'a watermark group first.');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_windows_close(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.check_windows_close(integer) IS
     'Error 22023 where windows would never be closed: all that is known of the sources goes by batch numbers.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.late_changes(
         name text DEFAULT NULL, max_rows integer DEFAULT 100, search_path text DEFAULT current_setting('search_path'))
-    RETURNS TABLE (stream_table text, window_end timestamptz, closed_through timestamptz, weight bigint, change jsonb, recorded_at timestamptz)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    RETURNS TABLE (stream_table text, window_end timestamptz, closed_through timestamptz, weight bigint, change jsonb,
+        recorded_at timestamptz)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     id CONSTANT integer := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
@@ -88,25 +98,28 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.late_changes(text, integer, text) IS
-    'What came too late for windows that output mode append had emitted, newest first: of one stream table, or of all of which the caller may read every row.';
+    'What came too late for windows that output mode append had emitted, newest first: of one stream table, or of all '
+    'of which the caller may read every row.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.is_kept_in_place(stream_table pgtrickle.pgt_stream_tables) RETURNS boolean
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.is_kept_in_place(stream_table pgtrickle.pgt_stream_tables) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     scope CONSTANT record := gating_scope(stream_table.pgt_id);
 BEGIN
     RETURN stream_table.watermark_gating = 'hold_back' AND EXISTS (
-        SELECT FROM unnest(scope.groups) AS g CROSS JOIN LATERAL hold_back_group(stream_table.pgt_id, g, scope.upstream) AS h
+        SELECT FROM unnest(scope.groups) AS g
+            CROSS JOIN LATERAL hold_back_group(stream_table.pgt_id, g, scope.upstream) AS h
         WHERE h.let_through IS NULL AND NOT h.effective IS NULL);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.is_kept_in_place(pgtrickle.pgt_stream_tables) IS
-    'Whether a filled hold_back stream table stays where it is, since it cannot be read where the sources of one of its groups agree.';
+COMMENT ON FUNCTION pgtrickle_private.is_kept_in_place(pgtrickle.pgt_stream_tables) IS
+    'Whether a filled hold_back stream table stays where it is, since it cannot be read where the sources of one of '
+    'its groups agree.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.windows()
     RETURNS TABLE (stream_table text, window_end text, closed_through timestamptz, late_changes bigint, waits_for text)
-    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
@@ -116,9 +129,11 @@ BEGIN
                     WHEN d.effective_watermark IS NOT NULL THEN NULL
                     WHEN 'event time' = ANY (known_kinds(t.pgt_id)) THEN d.reason
                     ELSE 'an event time: no watermark group that goes by one concerns it' END
-        FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_decision(t.pgt_id) AS d WHERE t.output_mode = 'append' ORDER BY 1;
+        FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_decision(t.pgt_id) AS d
+            WHERE t.output_mode = 'append' ORDER BY 1;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.windows() IS
-    'Every stream table that emits closed windows: the column that ends them, through when they are closed, how many changes came too late, '
+    'Every stream table that emits closed windows: the column that ends them, through when they are closed, how many '
+    'changes came too late, '
     'and why none can be closed now, NULL where they can.';

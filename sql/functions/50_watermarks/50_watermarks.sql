@@ -1,7 +1,7 @@
 -- Watermarks: a loader says through which event time, or which batch, its source is complete.
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_loader(caller name, source regclass, action text) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_loader(caller name, source regclass, action text) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     kind "char" := (SELECT CASE relpersistence WHEN 't' THEN 't' ELSE relkind END FROM pg_class WHERE oid = source);
@@ -14,68 +14,85 @@ BEGIN
     ELSIF kind NOT IN ('r', 'p', 'f') OR EXISTS (SELECT FROM pgt_stream_tables WHERE pgt_relid = source) THEN
         RAISE EXCEPTION '% is not a table that a loader fills', source
             USING ERRCODE = '42809', CONSTRAINT = 'invalid_argument',
-                  HINT = CASE kind WHEN 't' THEN 'A temporary table is gone with its session: name an ordinary one.' ELSE 'Name the tables that it reads.' END;
+                  HINT = CASE kind WHEN 't' THEN 'A temporary table is gone with its session: name an ordinary one.'
+                      ELSE 'Name the tables that it reads.' END;
     ELSIF NOT (has_table_privilege(caller, source, 'INSERT')
-               OR EXISTS (SELECT FROM pgt_loaders AS l WHERE l.source_relid = source AND to_regrole(quote_ident(l.loader)) IS NOT NULL AND pg_has_role(caller, l.loader::name, 'USAGE'))) THEN
+               OR EXISTS (SELECT FROM pgt_loaders AS l WHERE l.source_relid = source
+                   AND to_regrole(quote_ident(l.loader)) IS NOT NULL AND pg_has_role(caller, l.loader::name, 'USAGE')))
+                   THEN
         RAISE EXCEPTION 'permission denied to % %', action, source
             USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
                   HINT = format('GRANT INSERT ON %s TO %I.', qualified_name(source), caller);
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_loader(name, regclass, text) IS
-    'Refuses what only a loader of the source may do: to a role that may neither insert into it nor was granted this, and for what is no such table.';
+COMMENT ON FUNCTION pgtrickle_private.check_loader(name, regclass, text) IS
+    'Refuses what only a loader of the source may do: to a role that may neither insert into it nor was granted this, '
+    'and for what is no such table.';
 
 -- What a loader says is kept in the catalog, and shown to everybody.
-CREATE OR REPLACE FUNCTION pgtrickle.check_length(parameter text, value text) RETURNS void
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_length(parameter text, value text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     IF length(value) > 1000 THEN
-        PERFORM refuse_value(parameter, left(value, 50) || '…', format('Use at most 1000 characters, not %s.', length(value)));
+        PERFORM refuse_value(parameter, left(value, 50) || '…',
+            format('Use at most 1000 characters, not %s.', length(value)));
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_length(text, text) IS 'Error 22023 for a text of more than 1000 characters.';
+COMMENT ON FUNCTION pgtrickle_private.check_length(text, text) IS
+    'Error 22023 for a text of more than 1000 characters.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_advance(caller name, source regclass, reached pgtrickle.progress) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_advance(caller name, source regclass, reached pgtrickle.progress)
+    RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     PERFORM check_loader(caller, source, 'advance the watermark of');
     IF reached IS NULL THEN
-        PERFORM refuse_value('watermark', NULL, 'Give the event time, or the number of the batch, through which the table is complete.');
+        PERFORM refuse_value('watermark', NULL,
+            'Give the event time, or the number of the batch, through which the table is complete.');
     ELSIF (reached).watermark IS NOT NULL AND (reached).batch IS NOT NULL THEN
-        PERFORM refuse_value('watermark', progress_text(reached), 'Give either an event time or the number of a batch.');
+        PERFORM refuse_value('watermark', progress_text(reached),
+            'Give either an event time or the number of a batch.');
     ELSIF (reached).watermark = '-infinity' THEN
-        PERFORM refuse_value('watermark', '-infinity', 'Use a timestamp, or ''infinity'' for a source that will get no more data.');
-    -- What clients cannot read nobody could refresh, and a watermark does not go back. The last microsecond is Python's infinity.
-    ELSIF isfinite((reached).watermark) AND NOT ((reached).watermark >= '0001-01-01 00:00+00' AND (reached).watermark < '9999-12-31 23:59:59.999999+00') THEN
-        PERFORM refuse_value('watermark', (reached).watermark::text, 'Use a moment of the years 1 to 9999, or ''infinity'' for a source that will get no more data.');
+        PERFORM refuse_value('watermark', '-infinity',
+            'Use a timestamp, or ''infinity'' for a source that will get no more data.');
+    -- What clients cannot read nobody could refresh, and a watermark does not go back. The last microsecond is Python's
+    -- infinity.
+    ELSIF isfinite((reached).watermark)
+        AND NOT ((reached).watermark >= '0001-01-01 00:00+00' AND (reached).watermark < '9999-12-31 23:59:59.999999+00')
+        THEN
+        PERFORM refuse_value('watermark', (reached).watermark::text,
+            'Use a moment of the years 1 to 9999, or ''infinity'' for a source that will get no more data.');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_advance(name, regclass, pgtrickle.progress) IS
+COMMENT ON FUNCTION pgtrickle_private.check_advance(name, regclass, pgtrickle.progress) IS
     'Refuses an advance with bad arguments, or by a role that may not insert into the source.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.kind_of(reached pgtrickle.progress) RETURNS text
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.kind_of(reached pgtrickle.progress) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    RETURN CASE WHEN (reached).watermark > '-infinity' THEN 'event time' WHEN (reached).batch IS NOT NULL THEN 'batch numbers' END;
+    RETURN CASE WHEN (reached).watermark > '-infinity' THEN 'event time' WHEN (reached).batch IS NOT NULL
+        THEN 'batch numbers' END;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.kind_of(pgtrickle.progress) IS
+COMMENT ON FUNCTION pgtrickle_private.kind_of(pgtrickle.progress) IS
     'What a source with this watermark goes by: event time or batch numbers; NULL while that is open.';
 
 -- A group sees the first watermarks of its sources, and they see it: whichever comes second finds the other. A loader
 -- with an older snapshot may miss a group; its source then counts in that group as one that never advanced.
-CREATE OR REPLACE FUNCTION pgtrickle.check_kind(source regclass, newest pgtrickle.progress, reached pgtrickle.progress) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_kind(source regclass, newest pgtrickle.progress,
+    reached pgtrickle.progress) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     kind CONSTANT text := kind_of(reached);
-    remedy CONSTANT text := CASE kind WHEN 'event time' THEN format('Give the number of a batch, a bigint: advance_watermark(%L, 42).', source)
+    remedy CONSTANT text := CASE kind WHEN 'event time'
+        THEN format('Give the number of a batch, a bigint: advance_watermark(%L, 42).', source)
                                       ELSE format('Give an event time: advance_watermark(%L, now()).', source) END;
     other text;
 BEGIN
@@ -89,17 +106,19 @@ BEGIN
     IF FOUND THEN
         RAISE EXCEPTION '% is in the watermark group %, which does not go by %', source, quote_literal(other), kind
             USING ERRCODE = '42804', CONSTRAINT = 'invalid_argument',
-                  HINT = remedy || ' The group goes by batch numbers if it is created with a batch_tolerance, otherwise by event time.';
+                  HINT = remedy || ' The group goes by batch numbers if it is created with a batch_tolerance, '
+                      'otherwise by event time.';
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_kind(regclass, pgtrickle.progress, pgtrickle.progress) IS
+COMMENT ON FUNCTION pgtrickle_private.check_kind(regclass, pgtrickle.progress, pgtrickle.progress) IS
     'Error 42804 if the source, or a watermark group that it is in, goes by the other kind of watermark.';
 
--- The first advance leaves a row behind to lock; -infinity is below everything and never committed. Its kind is new, and
--- whoever makes a group of the source waits for this row, or holds it. No more is locked: whoever owns any table may call this.
-CREATE OR REPLACE FUNCTION pgtrickle.lock_watermark(caller name, source regclass) RETURNS pgtrickle.progress
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+-- The first advance leaves a row behind to lock; -infinity is below everything and never committed. Its kind is new,
+-- and whoever makes a group of the source waits for this row, or holds it. No more is locked: whoever owns any table
+-- may call this.
+CREATE OR REPLACE FUNCTION pgtrickle_private.lock_watermark(caller name, source regclass) RETURNS pgtrickle.progress
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     newest progress;
@@ -114,11 +133,12 @@ BEGIN
     RETURN newest;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.lock_watermark(name, regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.lock_watermark(name, regclass) IS
     'Locks the watermark of a source until the transaction ends, and returns it.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.advance(caller name, source regclass, reached pgtrickle.progress) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.advance(caller name, source regclass, reached pgtrickle.progress)
+    RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     newest progress;
@@ -128,11 +148,13 @@ BEGIN
     newest := lock_watermark(caller, source);
     PERFORM check_kind(source, newest, reached);
     IF is_before(reached, newest) THEN
-        RAISE EXCEPTION 'the watermark of % cannot move back from % to %', source, progress_text(newest), progress_text(reached)
+        RAISE EXCEPTION 'the watermark of % cannot move back from % to %', source, progress_text(newest),
+            progress_text(reached)
             USING ERRCODE = '22000', CONSTRAINT = 'watermark_moved_back',
                   HINT = 'Nothing was changed. Another loader may have advanced it meanwhile.';
     ELSIF reached = newest THEN
-        UPDATE pgt_watermarks AS w SET last_seen_at = clock_timestamp(), marked_idle_at = NULL, marked_idle_by = NULL WHERE w.source_relid = source;
+        UPDATE pgt_watermarks AS w SET last_seen_at = clock_timestamp(), marked_idle_at = NULL, marked_idle_by = NULL
+            WHERE w.source_relid = source;
         RETURN;
     END IF;
     -- A statement of its own: its snapshot is taken with the lock held, so the cuts of a source form a chain.
@@ -145,49 +167,57 @@ BEGIN
         marked_idle_at = NULL, marked_idle_by = NULL
     WHERE w.source_relid = source;
     INSERT INTO pgt_watermark_history (source_relid, watermark, batch, cut, advanced_at, advanced_by)
-    SELECT w.source_relid, w.watermark, w.batch, w.cut, w.advanced_at, w.advanced_by FROM pgt_watermarks AS w WHERE w.source_relid = source;
+    SELECT w.source_relid, w.watermark, w.batch, w.cut, w.advanced_at, w.advanced_by FROM pgt_watermarks AS w
+        WHERE w.source_relid = source;
     PERFORM tell('pgtrickle_watermark', jsonb_strip_nulls(jsonb_build_object(
         'source', qualified_name(source), 'watermark', (reached).watermark, 'batch', (reached).batch)));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.advance(name, regclass, pgtrickle.progress) IS 'Advances the watermark of a source, of either kind.';
+COMMENT ON FUNCTION pgtrickle_private.advance(name, regclass, pgtrickle.progress) IS
+    'Advances the watermark of a source, of either kind.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermark timestamptz) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    INSERT INTO pgt_calls (call, source, arguments) VALUES ('advance_watermark', source, jsonb_build_object('watermark', watermark));
+    INSERT INTO pgt_calls (call, source, arguments)
+        VALUES ('advance_watermark', source, jsonb_build_object('watermark', watermark));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, timestamptz) IS
-    'Says that the source is complete through this event time, as of this point of the caller''s transaction. Needs INSERT on the source. '
-    'An equal watermark only records that the loader is alive, and ends that the source is idle; a lower one is error 22000, one outside the years 1 to 9999 is 22023; ''infinity'' means no more data will come. '
+    'Says that the source is complete through this event time, as of this point of the caller''s transaction. Needs '
+    'INSERT on the source. '
+    'An equal watermark only records that the loader is alive, and ends that the source is idle; a lower one is error '
+    '22000, one outside the years 1 to 9999 is 22023; ''infinity'' means no more data will come. '
     'It wakes the refresher by NOTIFY; for a transaction that is to be prepared: SET LOCAL pgtrickle.notify = off.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermark bigint) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    INSERT INTO pgt_calls (call, source, arguments) VALUES ('advance_watermark', source, jsonb_build_object('batch', watermark));
+    INSERT INTO pgt_calls (call, source, arguments)
+        VALUES ('advance_watermark', source, jsonb_build_object('batch', watermark));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, bigint) IS
-    'Says that the source is complete through the batch of this number. All else is as for event times; instead of ''infinity'', 9223372036854775807 '
+    'Says that the source is complete through the batch of this number. All else is as for event times; instead of '
+    '''infinity'', 9223372036854775807 '
     'means no more data will come. A source keeps the kind of its first watermark: the other one is error 42804.';
 
 -- A literal in quotes has no type of its own, and where there is a choice PostgreSQL takes it for text.
 CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermark text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    INSERT INTO pgt_calls (call, source, arguments) VALUES ('advance_watermark', source, jsonb_build_object('watermark', watermark::timestamptz));
+    INSERT INTO pgt_calls (call, source, arguments)
+        VALUES ('advance_watermark', source, jsonb_build_object('watermark', watermark::timestamptz));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, text) IS
     'The same for an event time that comes as text: what is in quotes is never a batch number.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.reset_watermark(source regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     other text;
@@ -195,15 +225,18 @@ BEGIN
     PERFORM check_loader(current_user, source, 'reset the watermark of');
     -- With its group changed in between, its next watermark might be of a kind that the group does not have.
     LOCK TABLE pgt_watermark_groups IN SHARE ROW EXCLUSIVE MODE;
-    SELECT g.group_name INTO other FROM pgt_watermark_groups AS g WHERE source = ANY (g.sources) ORDER BY g.group_name LIMIT 1;
+    SELECT g.group_name INTO other FROM pgt_watermark_groups AS g WHERE source = ANY (g.sources) ORDER BY g.group_name
+        LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION '% is in the watermark group %', source, quote_literal(other)
-            USING ERRCODE = '55000', CONSTRAINT = 'invalid_argument', HINT = 'Drop the group first, or take the source out of it.';
+            USING ERRCODE = '55000', CONSTRAINT = 'invalid_argument',
+                HINT = 'Drop the group first, or take the source out of it.';
     END IF;
     DELETE FROM pgt_watermarks AS w WHERE w.source_relid = source;
     DELETE FROM pgt_watermark_history AS h WHERE h.source_relid = source;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.reset_watermark(regclass) IS
-    'Forgets every watermark of a source that is in no watermark group, as if it had never advanced: its next one may be of either kind, and lower. '
+    'Forgets every watermark of a source that is in no watermark group, as if it had never advanced: its next one may '
+    'be of either kind, and lower. '
     'What stream tables are complete through stays.';

@@ -1,7 +1,8 @@
 -- Silence of sources: how long a loader may not be seen, and what follows.
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_limits(stale_after interval, on_stale text, idle_after interval) RETURNS void
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_limits(stale_after interval, on_stale text, idle_after interval)
+    RETURNS void
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     PERFORM check_choice('on_stale', on_stale, 'warn', 'hold');
@@ -10,16 +11,18 @@ BEGIN
     ELSIF idle_after <= interval '0' THEN
         PERFORM refuse_value('idle_after', idle_after::text, 'Use an interval longer than zero.');
     ELSIF on_stale = 'hold' AND idle_after <= stale_after THEN
-        PERFORM refuse_value('idle_after', idle_after::text, 'An idle source holds nothing: with on_stale ''hold'' use one longer than stale_after.');
+        PERFORM refuse_value('idle_after', idle_after::text,
+            'An idle source holds nothing: with on_stale ''hold'' use one longer than stale_after.');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_limits(interval, text, interval) IS
+COMMENT ON FUNCTION pgtrickle_private.check_limits(interval, text, interval) IS
     'Error 22023, or 22004 for NULL, unless these limits on the silence of a source make sense.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.set_source_limits(
-        source regclass, stale_after interval, on_stale text DEFAULT 'warn', idle_after interval DEFAULT NULL) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+        source regclass, stale_after interval, on_stale text DEFAULT 'warn', idle_after interval DEFAULT NULL)
+            RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     PERFORM check_loader(current_user, source, 'set limits on');
@@ -32,17 +35,20 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.set_source_limits(regclass, interval, text, interval) IS
-    'Limits the time since the loader of a source was last seen. Longer than stale_after: the source is stale, which raises an alert (on_stale ''warn'') '
-    'and with ''hold'' also gates the stream tables made of it. Longer than idle_after: it is idle, its watermark groups go on without it. '
+    'Limits the time since the loader of a source was last seen. Longer than stale_after: the source is stale, which '
+    'raises an alert (on_stale ''warn'') '
+    'and with ''hold'' also gates the stream tables made of it. Longer than idle_after: it is idle, its watermark '
+        'groups go on without it. '
     'NULL leaves a limit to the groups of the source. Acts at the next tick.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.record_idle(caller name, source regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.record_idle(caller name, source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     PERFORM check_loader(caller, source, 'mark idle');
     UPDATE pgt_watermarks AS w
-    SET marked_idle_at = COALESCE(w.marked_idle_at, clock_timestamp()), marked_idle_by = COALESCE(w.marked_idle_by, caller)
+    SET marked_idle_at = COALESCE(w.marked_idle_at, clock_timestamp()),
+        marked_idle_by = COALESCE(w.marked_idle_by, caller)
     WHERE w.source_relid = source;
     IF NOT FOUND THEN
         RAISE EXCEPTION '% never advanced, so there is nothing at which it could be idle', source
@@ -51,29 +57,32 @@ BEGIN
     PERFORM tell('pgtrickle_watermark', jsonb_build_object('source', qualified_name(source), 'idle', true));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.record_idle(name, regclass) IS 'Marks a source idle, for its caller.';
+COMMENT ON FUNCTION pgtrickle_private.record_idle(name, regclass) IS 'Marks a source idle, for its caller.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.mark_idle(source regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     INSERT INTO pgt_calls (call, source) VALUES ('mark_idle', source);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.mark_idle(regclass) IS
-    'Says that the source will not advance for a while: its watermark groups go on without it until its next advance. Needs INSERT on the source.';
+    'Says that the source will not advance for a while: its watermark groups go on without it until its next advance. '
+    'Needs INSERT on the source.';
 
 -- The moment is that of the transaction, so that all stream tables of a tick agree on who is idle.
-CREATE OR REPLACE FUNCTION pgtrickle.group_members(p_group_id integer)
+CREATE OR REPLACE FUNCTION pgtrickle_private.group_members(p_group_id integer)
     RETURNS TABLE (source regclass, place bigint, progress pgtrickle.progress, idle boolean)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
     SELECT m.source, m.place, CASE WHEN kind_of(v.newest) = group_kind(g) THEN v.newest END,
-           COALESCE(w.source_relid IS NOT NULL AND NOT is_final(v.newest) AND (s.source_relid IS NULL OR s.ungated_at IS NOT NULL)
+           COALESCE(w.source_relid IS NOT NULL AND NOT is_final(v.newest)
+               AND (s.source_relid IS NULL OR s.ungated_at IS NOT NULL)
                     AND (w.marked_idle_at IS NOT NULL
-                         OR now() - greatest(w.last_seen_at, s.ungated_at) > COALESCE(l.idle_after, g.idle_after)), false)
+                         OR now() - greatest(w.last_seen_at, s.ungated_at) > COALESCE(l.idle_after, g.idle_after)),
+                             false)
     FROM pgt_watermark_groups AS g CROSS JOIN unnest(g.sources) WITH ORDINALITY AS m(source, place)
     LEFT JOIN pgt_watermarks AS w ON w.source_relid = m.source
     LEFT JOIN pgt_source_limits AS l ON l.source_relid = m.source
@@ -82,20 +91,24 @@ BEGIN
     WHERE g.group_id = p_group_id;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.group_members(integer) IS
-    'The sources of a group with their watermarks (NULL: none of the kind of the group), and which are idle: marked so, or not seen for longer than idle_after. A source under a gate is held, '
+COMMENT ON FUNCTION pgtrickle_private.group_members(integer) IS
+    'The sources of a group with their watermarks (NULL: none of the kind of the group), and which are idle: marked '
+    'so, or not seen for longer than idle_after. A source under a gate is held, '
     'an exhausted one is done: neither is idle.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.stale_sources()
-    RETURNS TABLE (source regclass, group_id integer, group_name text, seen_at timestamptz, stale_after interval, holds boolean)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.stale_sources()
+    RETURNS TABLE (source regclass, group_id integer, group_name text, seen_at timestamptz, stale_after interval,
+        holds boolean)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
     SELECT f.source, f.group_id, f.group_name, v.seen_at, f.stale_after,
            f.on_stale = 'hold' AND (now() - v.seen_at > f.idle_after) IS NOT TRUE
-    FROM (SELECT l.source_relid AS source, NULL::integer AS group_id, NULL::text AS group_name, l.stale_after, l.on_stale,
-                 COALESCE(l.idle_after, (SELECT max(g.idle_after) FROM pgt_watermark_groups AS g WHERE l.source_relid = ANY (g.sources))) AS idle_after
+    FROM (SELECT l.source_relid AS source, NULL::integer AS group_id, NULL::text AS group_name, l.stale_after,
+        l.on_stale,
+                 COALESCE(l.idle_after, (SELECT max(g.idle_after) FROM pgt_watermark_groups AS g
+                     WHERE l.source_relid = ANY (g.sources))) AS idle_after
           FROM pgt_source_limits AS l WHERE l.stale_after IS NOT NULL
           UNION ALL
           SELECT m.source, g.group_id, g.group_name, g.stale_after, g.on_stale, COALESCE(l.idle_after, g.idle_after)
@@ -105,11 +118,13 @@ BEGIN
     JOIN pgt_watermarks AS w ON w.source_relid = f.source
     LEFT JOIN pgt_source_gates AS s ON s.source_relid = f.source
     CROSS JOIN LATERAL (SELECT greatest(w.last_seen_at, s.ungated_at) AS seen_at) AS v
-    WHERE NOT is_final(ROW(w.watermark, w.batch)::progress) AND w.marked_idle_at IS NULL AND (s.source_relid IS NULL OR s.ungated_at IS NOT NULL)
+    WHERE NOT is_final(ROW(w.watermark, w.batch)::progress) AND w.marked_idle_at IS NULL
+        AND (s.source_relid IS NULL OR s.ungated_at IS NOT NULL)
         AND now() - v.seen_at > f.stale_after
     ORDER BY f.source::text, f.group_name;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.stale_sources() IS
-    'Sources not seen for longer than their own limit, or else that of a group, and whether that holds stream tables. Exhausted sources, those under a gate '
+COMMENT ON FUNCTION pgtrickle_private.stale_sources() IS
+    'Sources not seen for longer than their own limit, or else that of a group, and whether that holds stream tables. '
+    'Exhausted sources, those under a gate '
     'and those marked idle are never stale; one that is idle by its silence holds nothing any more.';

@@ -1,7 +1,7 @@
 -- Watermark groups: sources whose watermarks must agree.
 
-CREATE OR REPLACE FUNCTION pgtrickle.group_sources(sources text[], search_path text) RETURNS regclass[]
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.group_sources(sources text[], search_path text) RETURNS regclass[]
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     source text;
@@ -33,37 +33,44 @@ BEGIN
     RETURN relations;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.group_sources(text[], text) IS 'The relations these names mean, each once.';
+COMMENT ON FUNCTION pgtrickle_private.group_sources(text[], text) IS 'The relations these names mean, each once.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_tolerance(watermark_group pgtrickle.pgt_watermark_groups) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_tolerance(watermark_group pgtrickle.pgt_watermark_groups)
+    RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     IF num_nonnulls(watermark_group.tolerance, watermark_group.batch_tolerance) = 2 THEN
-        RAISE EXCEPTION 'a watermark group goes by event time or by batch numbers, and has a tolerance of that kind only'
+        RAISE EXCEPTION 'a watermark group goes by event time or by batch numbers, and has a tolerance of that kind '
+            'only'
             USING ERRCODE = '22023', CONSTRAINT = 'invalid_argument',
-                  HINT = 'Use tolerance, an interval, for event time, or batch_tolerance, a number of batches; a group keeps its kind.';
+                  HINT = 'Use tolerance, an interval, for event time, or batch_tolerance, a number of batches; a '
+                      'group keeps its kind.';
     ELSIF watermark_group.batch_tolerance < 0 THEN
-        PERFORM refuse_value('batch_tolerance', watermark_group.batch_tolerance::text, 'Use a number of batches of zero or more.');
+        PERFORM refuse_value('batch_tolerance', watermark_group.batch_tolerance::text,
+            'Use a number of batches of zero or more.');
     ELSIF watermark_group.batch_tolerance IS NULL AND COALESCE(watermark_group.tolerance < interval '0', true) THEN
-        PERFORM refuse_value('tolerance', watermark_group.tolerance::text, 'Use an interval of zero or more, such as ''30 seconds''.');
+        PERFORM refuse_value('tolerance', watermark_group.tolerance::text,
+            'Use an interval of zero or more, such as ''30 seconds''.');
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_tolerance(pgtrickle.pgt_watermark_groups) IS
+COMMENT ON FUNCTION pgtrickle_private.check_tolerance(pgtrickle.pgt_watermark_groups) IS
     'Error 22023 for a negative tolerance or for one of each kind, 22004 for none.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.group_kind(watermark_group pgtrickle.pgt_watermark_groups) RETURNS text
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.group_kind(watermark_group pgtrickle.pgt_watermark_groups) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN CASE WHEN watermark_group.batch_tolerance IS NULL THEN 'event time' ELSE 'batch numbers' END;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.group_kind(pgtrickle.pgt_watermark_groups) IS 'What a group goes by: event time or batch numbers.';
+COMMENT ON FUNCTION pgtrickle_private.group_kind(pgtrickle.pgt_watermark_groups) IS
+    'What a group goes by: event time or batch numbers.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_group_kind(watermark_group pgtrickle.pgt_watermark_groups) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_group_kind(watermark_group pgtrickle.pgt_watermark_groups)
+    RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     kind CONSTANT text := group_kind(watermark_group);
@@ -77,59 +84,69 @@ BEGIN
     WHERE w.source_relid IS NOT NULL OR o.group_id IS NOT NULL
     ORDER BY advanced DESC, array_position(watermark_group.sources, s), o.group_name LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'the group goes by %, % by %', kind, stranger.s || COALESCE(' in group ' || quote_literal(stranger.group_name), ''),
+        RAISE EXCEPTION 'the group goes by %, % by %', kind, stranger.s
+            || COALESCE(' in group ' || quote_literal(stranger.group_name), ''),
                 CASE kind WHEN 'event time' THEN 'batch numbers' ELSE 'event time' END
             USING ERRCODE = '42804', CONSTRAINT = 'invalid_argument',
-                  HINT = CASE kind WHEN 'event time' THEN 'Create a group with a batch_tolerance, such as batch_tolerance => 0, for sources that count batches.'
+                  HINT = CASE kind WHEN 'event time'
+                      THEN 'Create a group with a batch_tolerance, such as batch_tolerance => 0, for sources that '
+                      'count batches.'
                                    ELSE 'Create a group without a batch_tolerance for sources with event times.' END;
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_group_kind(pgtrickle.pgt_watermark_groups) IS
+COMMENT ON FUNCTION pgtrickle_private.check_group_kind(pgtrickle.pgt_watermark_groups) IS
     'Error 42804 if a source of the group, or another group that shares one, goes by the other kind of watermark.';
 
 -- Waiting less than deadlock_timeout means that we, not a loader, give way when both wait for each other.
-CREATE OR REPLACE FUNCTION pgtrickle.try_first_watermarks(sources regclass[]) RETURNS boolean
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET lock_timeout = '400ms'
+CREATE OR REPLACE FUNCTION pgtrickle_private.try_first_watermarks(sources regclass[]) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET lock_timeout = '400ms'
 AS $$
 BEGIN
     INSERT INTO pgt_watermarks (source_relid, source_name, watermark, cut, advanced_at, last_seen_at, advanced_by)
     SELECT s, '', '-infinity', current_cut(), clock_timestamp(), clock_timestamp(), current_user
-    FROM unnest(sources) AS s WHERE NOT EXISTS (SELECT FROM pgt_watermarks AS w WHERE w.source_relid = s) ORDER BY s::oid
+    FROM unnest(sources) AS s WHERE NOT EXISTS (SELECT FROM pgt_watermarks AS w WHERE w.source_relid = s)
+        ORDER BY s::oid
     ON CONFLICT (source_relid) DO NOTHING;
     -- Whoever advances such a source for the first time waits for this transaction all the same.
-    DELETE FROM pgt_watermarks AS w WHERE w.source_relid = ANY (sources) AND w.watermark = '-infinity' AND w.source_name = '';
+    DELETE FROM pgt_watermarks AS w WHERE w.source_relid = ANY (sources) AND w.watermark = '-infinity'
+        AND w.source_name = '';
     RETURN true;
 EXCEPTION
     WHEN lock_not_available OR deadlock_detected THEN RETURN false;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.try_first_watermarks(regclass[]) IS
-    'Holds back the first watermarks of these sources until the transaction ends; false where a loader is about to give one.';
+COMMENT ON FUNCTION pgtrickle_private.try_first_watermarks(regclass[]) IS
+    'Holds back the first watermarks of these sources until the transaction ends; false where a loader is about to '
+    'give one.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.hold_first_watermarks(sources regclass[]) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.hold_first_watermarks(sources regclass[]) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     started CONSTANT timestamptz := clock_timestamp();
 BEGIN
     WHILE NOT try_first_watermarks(sources) LOOP
         IF clock_timestamp() > started + interval '10 seconds' THEN
-            RAISE EXCEPTION 'a loader has given one of these sources its first watermark in a transaction that is still open: %', array_to_string(sources, ', ')
-                USING ERRCODE = '55P03', CONSTRAINT = 'first_watermark', HINT = 'Have it commit, or end its session, and try again.';
+            RAISE EXCEPTION 'a loader has given one of these sources its first watermark in a transaction that is '
+                'still open: %', array_to_string(sources, ', ')
+                USING ERRCODE = '55P03', CONSTRAINT = 'first_watermark',
+                    HINT = 'Have it commit, or end its session, and try again.';
         END IF;
         PERFORM pg_sleep(0.05);
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.hold_first_watermarks(regclass[]) IS
-    'Holds back the first watermarks of these sources until the transaction ends: whichever comes second finds the other. Error 55P03 after 10 seconds.';
+COMMENT ON FUNCTION pgtrickle_private.hold_first_watermarks(regclass[]) IS
+    'Holds back the first watermarks of these sources until the transaction ends: whichever comes second finds the '
+    'other. Error 55P03 after 10 seconds.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.create_watermark_group(
         group_name text, sources text[], tolerance interval DEFAULT '0',
         stale_after interval DEFAULT NULL, on_stale text DEFAULT 'warn', idle_after interval DEFAULT NULL,
         batch_tolerance bigint DEFAULT NULL, search_path text DEFAULT current_setting('search_path')) RETURNS integer
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     created pgt_watermark_groups;
@@ -149,7 +166,8 @@ BEGIN
     LOCK TABLE pgt_watermark_groups IN SHARE ROW EXCLUSIVE MODE;
     PERFORM hold_first_watermarks(created.sources);
     PERFORM check_group_kind(created);
-    INSERT INTO pgt_watermark_groups AS g (group_name, sources, tolerance, batch_tolerance, stale_after, on_stale, idle_after)
+    INSERT INTO pgt_watermark_groups AS g (group_name, sources, tolerance, batch_tolerance, stale_after, on_stale,
+        idle_after)
     VALUES (group_name, created.sources, created.tolerance, batch_tolerance, stale_after, on_stale, idle_after)
     ON CONFLICT ON CONSTRAINT pgt_watermark_groups_group_name_key DO NOTHING RETURNING g.group_id INTO id;
     IF id IS NULL THEN
@@ -162,12 +180,14 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_watermark_group(text, text[], interval, interval, text, interval, bigint, text) IS
-    'Declares that the watermarks of these sources must agree within the tolerance; returns the number of the group. With a batch_tolerance, a number of '
-    'batches, the group goes by batch numbers, otherwise by event time; sources or groups of the other kind are error 42804. stale_after, on_stale and '
+    'Declares that the watermarks of these sources must agree within the tolerance; returns the number of the group. '
+    'With a batch_tolerance, a number of '
+    'batches, the group goes by batch numbers, otherwise by event time; sources or groups of the other kind are error '
+    '42804. stale_after, on_stale and '
     'idle_after are limits on the silence of its sources, as in set_source_limits(); NULL is none.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.refuse_unknown_group(group_name text) RETURNS void
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_unknown_group(group_name text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RAISE EXCEPTION 'there is no watermark group %', COALESCE(quote_literal(group_name), 'NULL')
@@ -175,25 +195,28 @@ BEGIN
               HINT = 'SELECT group_name FROM pgtrickle.watermark_groups() lists those that exist.';
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_unknown_group(text) IS 'Error 42704: no watermark group has this name.';
+COMMENT ON FUNCTION pgtrickle_private.refuse_unknown_group(text) IS 'Error 42704: no watermark group has this name.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.alter_watermark_group(
         group_name text, sources text[] DEFAULT NULL, tolerance interval DEFAULT NULL,
         stale_after interval DEFAULT NULL, on_stale text DEFAULT NULL, idle_after interval DEFAULT NULL,
-        reset text[] DEFAULT '{}', batch_tolerance bigint DEFAULT NULL, search_path text DEFAULT current_setting('search_path')) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+        reset text[] DEFAULT '{}', batch_tolerance bigint DEFAULT NULL,
+            search_path text DEFAULT current_setting('search_path')) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     new_sources CONSTANT regclass[] := CASE WHEN sources IS NOT NULL THEN group_sources(sources, search_path) END;
     altered pgt_watermark_groups;
 BEGIN
     LOCK TABLE pgt_watermark_groups IN SHARE ROW EXCLUSIVE MODE;
-    SELECT * INTO altered FROM pgt_watermark_groups AS g WHERE g.group_name = alter_watermark_group.group_name FOR UPDATE;
+    SELECT * INTO altered FROM pgt_watermark_groups AS g
+        WHERE g.group_name = alter_watermark_group.group_name FOR UPDATE;
     IF NOT FOUND THEN
         PERFORM refuse_unknown_group(group_name);
     END IF;
     altered := jsonb_populate_record(altered, default_limits(reset) || jsonb_strip_nulls(jsonb_build_object(
-        'tolerance', tolerance, 'batch_tolerance', batch_tolerance, 'stale_after', stale_after, 'on_stale', on_stale, 'idle_after', idle_after)));
+        'tolerance', tolerance, 'batch_tolerance', batch_tolerance, 'stale_after', stale_after, 'on_stale', on_stale,
+            'idle_after', idle_after)));
     altered.sources := COALESCE(new_sources, altered.sources);
     PERFORM check_tolerance(altered);
     PERFORM check_limits(altered.stale_after, altered.on_stale, altered.idle_after);
@@ -206,28 +229,33 @@ BEGIN
     PERFORM check_hold_back();
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.alter_watermark_group(text, text[], interval, interval, text, interval, text[], bigint, text) IS
-    'Changes the sources, the tolerance or the limits of a group; those left NULL stay, those named in reset go back to their defaults. '
+COMMENT ON FUNCTION pgtrickle.alter_watermark_group(text, text[], interval, interval, text, interval, text[], bigint,
+    text) IS
+    'Changes the sources, the tolerance or the limits of a group; those left NULL stay, those named in reset go back '
+    'to their defaults. '
     'A group keeps its kind: a tolerance of the other one is error 22023. Acts at the next tick.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.default_limits(names text[]) RETURNS jsonb
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.default_limits(names text[]) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    defaults CONSTANT jsonb := jsonb_build_object('tolerance', '0', 'batch_tolerance', 0, 'stale_after', NULL, 'on_stale', 'warn', 'idle_after', NULL);
+    defaults CONSTANT jsonb := jsonb_build_object('tolerance', '0', 'batch_tolerance', 0, 'stale_after', NULL,
+        'on_stale', 'warn', 'idle_after', NULL);
     stranger text;
 BEGIN
     SELECT n INTO stranger FROM unnest(names) AS n WHERE n IS NULL OR NOT defaults ? n;
     IF FOUND THEN
-        PERFORM refuse_value('reset', stranger, 'The options are batch_tolerance, idle_after, on_stale, stale_after, tolerance.');
+        PERFORM refuse_value('reset', stranger,
+            'The options are batch_tolerance, idle_after, on_stale, stale_after, tolerance.');
     END IF;
     RETURN (SELECT COALESCE(jsonb_object_agg(n, defaults -> n), '{}') FROM unnest(names) AS n);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.default_limits(text[]) IS 'The defaults of the named options of a group; error 22023 for a name that is none.';
+COMMENT ON FUNCTION pgtrickle_private.default_limits(text[]) IS
+    'The defaults of the named options of a group; error 22023 for a name that is none.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.drop_watermark_group(group_name text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     DELETE FROM pgt_watermark_groups AS g WHERE g.group_name = drop_watermark_group.group_name;
@@ -239,26 +267,32 @@ $$;
 COMMENT ON FUNCTION pgtrickle.drop_watermark_group(text) IS
     'Drops a watermark group; its sources keep their watermarks.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.tolerance_of(stream_table pgtrickle.pgt_stream_tables, watermark_group pgtrickle.pgt_watermark_groups)
+CREATE OR REPLACE FUNCTION pgtrickle_private.tolerance_of(stream_table pgtrickle.pgt_stream_tables,
+    watermark_group pgtrickle.pgt_watermark_groups)
     RETURNS pgtrickle.distance
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    RETURN ROW(CASE WHEN watermark_group.tolerance IS NOT NULL THEN COALESCE(stream_table.watermark_tolerance, watermark_group.tolerance) END,
-               CASE WHEN watermark_group.batch_tolerance IS NOT NULL THEN COALESCE(stream_table.batch_tolerance, watermark_group.batch_tolerance) END
+    RETURN ROW(CASE WHEN watermark_group.tolerance IS NOT NULL
+        THEN COALESCE(stream_table.watermark_tolerance, watermark_group.tolerance) END,
+               CASE WHEN watermark_group.batch_tolerance IS NOT NULL
+                   THEN COALESCE(stream_table.batch_tolerance, watermark_group.batch_tolerance) END
            )::distance;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.tolerance_of(pgtrickle.pgt_stream_tables, pgtrickle.pgt_watermark_groups) IS
+COMMENT ON FUNCTION pgtrickle_private.tolerance_of(pgtrickle.pgt_stream_tables, pgtrickle.pgt_watermark_groups) IS
     'How far the watermarks of the group may be apart for a stream table, or for none in particular.';
 
 -- A final watermark says that nothing more will come and agrees with every other. An idle source is left out of the
 -- comparison, but what it has not asserted nobody may claim: complete_through is the least of all.
-CREATE OR REPLACE FUNCTION pgtrickle.group_alignment(p_group_id integer DEFAULT NULL, stream_table pgtrickle.pgt_stream_tables DEFAULT NULL)
-    RETURNS TABLE (group_id integer, group_name text, sources regclass[], tolerance pgtrickle.distance, low pgtrickle.progress, high pgtrickle.progress,
-                   lag pgtrickle.distance, aligned boolean, never_advanced regclass[], slowest regclass, fastest regclass, idle regclass[],
+CREATE OR REPLACE FUNCTION pgtrickle_private.group_alignment(p_group_id integer DEFAULT NULL,
+    stream_table pgtrickle.pgt_stream_tables DEFAULT NULL)
+    RETURNS TABLE (group_id integer, group_name text, sources regclass[], tolerance pgtrickle.distance,
+        low pgtrickle.progress, high pgtrickle.progress,
+                   lag pgtrickle.distance, aligned boolean, never_advanced regclass[], slowest regclass,
+                       fastest regclass, idle regclass[],
                    complete_through pgtrickle.progress)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
@@ -270,11 +304,13 @@ BEGIN
                array_agg(m.progress ORDER BY m.progress DESC) FILTER (WHERE m.compared AND NOT m.final) AS from_high,
                COALESCE(array_agg(m.source ORDER BY m.place) FILTER (WHERE m.progress IS NULL), '{}') AS never_advanced,
                array_agg(m.source ORDER BY m.progress, m.source::oid) FILTER (WHERE m.compared) AS slowest_first,
-               array_agg(m.source ORDER BY m.progress DESC, m.source::oid) FILTER (WHERE m.compared AND NOT m.final) AS fastest_first,
+               array_agg(m.source ORDER BY m.progress DESC, m.source::oid) FILTER (WHERE m.compared
+                   AND NOT m.final) AS fastest_first,
                COALESCE(array_agg(m.source ORDER BY m.place) FILTER (WHERE m.idle), '{}') AS idle,
                array_agg(m.progress ORDER BY m.progress) FILTER (WHERE NOT m.progress IS NULL) AS advanced
         -- IS NOT NULL would ask for watermarks of both kinds.
-        FROM (SELECT t.*, NOT (t.progress IS NULL OR t.idle) AS compared, is_final(t.progress) AS final FROM group_members(g.group_id) AS t) AS m) AS a
+        FROM (SELECT t.*, NOT (t.progress IS NULL OR t.idle) AS compared, is_final(t.progress) AS final
+            FROM group_members(g.group_id) AS t) AS m) AS a
     CROSS JOIN LATERAL (
         SELECT tolerance_of(stream_table, g) AS tolerance, COALESCE(a.from_low[1], n.newest) AS low,
                COALESCE(a.from_high[1], a.from_low[cardinality(a.from_low)], n.newest) AS high
@@ -283,7 +319,9 @@ BEGIN
     ORDER BY g.group_name;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.group_alignment(integer, pgtrickle.pgt_stream_tables) IS
-    'How far the watermarks of each group, or of one, are apart, within the tolerance of a stream table if one is given; aligned is NULL while a source never '
-    'advanced. Final watermarks and idle sources are left out of the comparison; a group of idle sources only is aligned at the newest of their watermarks. '
+COMMENT ON FUNCTION pgtrickle_private.group_alignment(integer, pgtrickle.pgt_stream_tables) IS
+    'How far the watermarks of each group, or of one, are apart, within the tolerance of a stream table if one is '
+    'given; aligned is NULL while a source never '
+    'advanced. Final watermarks and idle sources are left out of the comparison; a group of idle sources only is '
+    'aligned at the newest of their watermarks. '
     'complete_through is the least of all.';

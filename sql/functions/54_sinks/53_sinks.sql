@@ -1,9 +1,9 @@
 -- Sinks: batches of a stream are staged by many, and committed once.
 
--- Two loaders of one table may each have a sink. Without one to whom it belongs, as before that was noted, it is for every
--- loader of the table, until one uses it.
-CREATE OR REPLACE FUNCTION pgtrickle.check_sink(caller name, source regclass, sink text) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+-- Two loaders of one table may each have a sink. Without one to whom it belongs, as before that was noted, it is for
+-- every loader of the table, until one uses it.
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_sink(caller name, source regclass, sink text) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     holder text;
@@ -16,15 +16,17 @@ BEGIN
     THEN
         RAISE EXCEPTION 'sink % of % is that of %', sink, source, quote_ident(holder)
             USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
-                  HINT = format('Give your sink another name; the owner of %s may forget this one by pgtrickle.drop_sink().', source);
+                  HINT = format('Give your sink another name; the owner of %s may forget this one by '
+                      'pgtrickle.drop_sink().', source);
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_sink(name, regclass, text) IS
-    'Error 42501 for a role that may not load into the source, or whose sink this is not; the owner of the source may use every one.';
+COMMENT ON FUNCTION pgtrickle_private.check_sink(name, regclass, text) IS
+    'Error 42501 for a role that may not load into the source, or whose sink this is not; the owner of the source may '
+    'use every one.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.sink_number(caller name, source regclass, sink text) RETURNS integer
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.sink_number(caller name, source regclass, sink text) RETURNS integer
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     PERFORM check_sink(caller, source, sink);
@@ -33,62 +35,72 @@ BEGIN
     END IF;
     PERFORM check_length('sink', sink);
     IF NOT EXISTS (SELECT FROM pgt_sink_batches AS s WHERE s.source_relid = source AND s.sink_name = sink) THEN
-        INSERT INTO pgt_sink_batches (source_relid, sink_name, loader) VALUES (source, sink, caller) ON CONFLICT DO NOTHING;
+        INSERT INTO pgt_sink_batches (source_relid, sink_name, loader)
+            VALUES (source, sink, caller) ON CONFLICT DO NOTHING;
         -- Another may have made it meanwhile.
         PERFORM check_sink(caller, source, sink);
     END IF;
     RETURN (SELECT s.sink_id FROM pgt_sink_batches AS s WHERE s.source_relid = source AND s.sink_name = sink);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.sink_number(name, regclass, text) IS
-    'The number of a sink, which is made, for its caller, when it is first named. Refuses a role that may not insert into the source, or whose sink it is not.';
+COMMENT ON FUNCTION pgtrickle_private.sink_number(name, regclass, text) IS
+    'The number of a sink, which is made, for its caller, when it is first named. Refuses a role that may not insert '
+    'into the source, or whose sink it is not.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.make_sink_staging(caller name, source regclass, sink text, columns text[]) RETURNS text
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.make_sink_staging(caller name, source regclass, sink text, columns text[])
+    RETURNS text
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     staging text := format('sink_%s_%s', sink_number(caller, source, sink), replace(gen_random_uuid()::text, '-', ''));
     unknown text := (SELECT min(c.name) FROM unnest(columns) AS c(name)
-                     WHERE NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = source AND a.attname = c.name AND a.attnum > 0 AND NOT a.attisdropped));
+                     WHERE NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = source AND a.attname = c.name
+                         AND a.attnum > 0 AND NOT a.attisdropped));
 BEGIN
     IF unknown IS NOT NULL THEN
         PERFORM refuse_value('column', unknown, format('%s has no such column.', qualified_name(source)));
     END IF;
     -- Types alone: what else the source asks of its rows is checked where they enter it.
     EXECUTE format('CREATE UNLOGGED TABLE pgtrickle_sinks.%I (%s)', staging,
-                   (SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY c.place)
+                   (SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', '
+                       ORDER BY c.place)
                     FROM unnest(columns) WITH ORDINALITY AS c(name, place)
                     JOIN pg_attribute AS a ON a.attrelid = source AND a.attname = c.name));
     PERFORM hand_over(format('pgtrickle_sinks.%I', staging)::regclass);
     EXECUTE format('GRANT SELECT, INSERT ON pgtrickle_sinks.%I TO %I', staging, caller);
-    EXECUTE format('COMMENT ON TABLE pgtrickle_sinks.%I IS %L', staging, format('Rows of sink %s on their way into %s.', sink, qualified_name(source)));
+    EXECUTE format('COMMENT ON TABLE pgtrickle_sinks.%I IS %L', staging,
+        format('Rows of sink %s on their way into %s.', sink, qualified_name(source)));
     RETURN staging;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.make_sink_staging(name, regclass, text, text[]) IS 'Makes a staging table of a sink, for its caller; returns its name.';
+COMMENT ON FUNCTION pgtrickle_private.make_sink_staging(name, regclass, text, text[]) IS
+    'Makes a staging table of a sink, for its caller; returns its name.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.create_sink_staging(source regclass, sink text, columns text[]) RETURNS text
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     answer jsonb;
 BEGIN
-    INSERT INTO pgt_calls (call, source, arguments) VALUES ('create_sink_staging', source, jsonb_build_object('sink', sink, 'columns', columns))
+    INSERT INTO pgt_calls (call, source, arguments)
+        VALUES ('create_sink_staging', source, jsonb_build_object('sink', sink, 'columns', columns))
     RETURNING result INTO answer;
     RETURN answer #>> '{}';
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_sink_staging(regclass, text, text[]) IS
-    'Makes a table in pgtrickle_sinks with these columns of the source, for a part of a batch, which the caller may fill and read, and returns its name. '
+    'Makes a table in pgtrickle_sinks with these columns of the source, for a part of a batch, which the caller may '
+    'fill and read, and returns its name. '
     'Needs INSERT on the source.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.drop_sink_staging(source regclass, sink text) RETURNS integer
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     answer jsonb;
 BEGIN
-    INSERT INTO pgt_calls (call, source, arguments) VALUES ('drop_sink_staging', source, jsonb_build_object('sink', sink)) RETURNING result INTO answer;
+    INSERT INTO pgt_calls (call, source, arguments)
+        VALUES ('drop_sink_staging', source, jsonb_build_object('sink', sink)) RETURNING result INTO answer;
     RETURN answer::integer;
 END
 $$;
@@ -96,7 +108,7 @@ COMMENT ON FUNCTION pgtrickle.drop_sink_staging(regclass, text) IS
     'Drops the staging tables of a sink that nobody writes to, and returns how many. Needs INSERT on the source.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.staged_rows(staging text, OUT row_count bigint, OUT row_digest numeric)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     counting CONSTANT text := 'SELECT count(*), COALESCE(sum(%s), 0) FROM pgtrickle_sinks.%I AS s';
@@ -109,27 +121,31 @@ EXCEPTION
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.staged_rows(text) IS
-    'How many rows a staging table in pgtrickle_sinks holds, and the sum of their hashes, which does not depend on their order. Needs SELECT on it.';
+    'How many rows a staging table in pgtrickle_sinks holds, and the sum of their hashes, which does not depend on '
+    'their order. Needs SELECT on it.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.staged_event_time(source regclass, column_name text) RETURNS text
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT COALESCE((SELECT event_time_of(e, 's') FROM pgt_event_times AS e WHERE e.source_relid = source AND e.column_name = staged_event_time.column_name),
+    SELECT COALESCE((SELECT event_time_of(e, 's') FROM pgt_event_times AS e WHERE e.source_relid = source
+        AND e.column_name = staged_event_time.column_name),
                     format('s.%I::timestamptz', column_name))
 $$;
 COMMENT ON FUNCTION pgtrickle.staged_event_time(regclass, text) IS
-    'Expression for the event time, as a timestamptz, of a staged row s: as set_event_time() declared this column of the source, else by the time zone of the session.';
+    'Expression for the event time, as a timestamptz, of a staged row s: as set_event_time() declared this column of '
+    'the source, else by the time zone of the session.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.watermark_of(source regclass) RETURNS timestamptz
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT w.watermark FROM pgt_watermarks AS w WHERE w.source_relid = source
 $$;
 COMMENT ON FUNCTION pgtrickle.watermark_of(regclass) IS
     'The watermark of a source, for its loader to go on from; NULL: it has none, or goes by batch numbers.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.commit_sink_batch(caller name, source regclass, sink text, next pgtrickle.pgt_sink_batches) RETURNS boolean
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.commit_sink_batch(caller name, source regclass, sink text,
+    next pgtrickle.pgt_sink_batches) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     number integer := sink_number(caller, source, sink);
@@ -142,93 +158,109 @@ BEGIN
     SELECT s.* INTO last FROM pgt_sink_batches AS s WHERE s.sink_id = number FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'sink % of % was dropped meanwhile', sink, source
-            USING ERRCODE = '40001', CONSTRAINT = 'sink_dropped', HINT = 'Claim the batch again: it is the first one then.';
+            USING ERRCODE = '40001', CONSTRAINT = 'sink_dropped',
+                HINT = 'Claim the batch again: it is the first one then.';
     ELSIF next.query_id <> last.query_id THEN
         RAISE EXCEPTION 'sink % of % belongs to another streaming query', sink, source
             USING ERRCODE = '55000', CONSTRAINT = 'invalid_argument',
-                  HINT = format('Its checkpoint is another one, which may bring rows that are there already. If not, forget the sink by '
+                  HINT = format('Its checkpoint is another one, which may bring rows that are there already. If not, '
+                      'forget the sink by '
                                 'pgtrickle.drop_sink(%L, %L), or give it another name.', source, sink);
     ELSIF next.batch_id = last.batch_id THEN
         IF next.row_count <> last.row_count OR next.row_digest <> last.row_digest THEN
             RAISE EXCEPTION 'batch % of sink % is committed already, and comes again with other rows: % in place of %',
                 last.batch_id, sink, next.row_count, last.row_count
                 USING ERRCODE = '55000', CONSTRAINT = 'invalid_argument',
-                      HINT = format('The checkpoint lost its newest entry, or the query gives other rows each time. Delete from %s what the batch brought, '
-                                    'SELECT pgtrickle.drop_sink(%L, %L), and start the query again.', source, source, sink);
+                      HINT = format('The checkpoint lost its newest entry, or the query gives other rows each time. '
+                          'Delete from %s what the batch brought, '
+                                    'SELECT pgtrickle.drop_sink(%L, %L), and start the query again.', source, source,
+                                        sink);
         END IF;
         RETURN false;
     ELSIF next.batch_id <> last.batch_id + 1 THEN
-        RAISE EXCEPTION 'batch % of sink % does not follow batch %, the last one in %', next.batch_id, sink, last.batch_id, source
+        RAISE EXCEPTION 'batch % of sink % does not follow batch %, the last one in %', next.batch_id, sink,
+            last.batch_id, source
             USING ERRCODE = '55000', CONSTRAINT = 'invalid_argument',
                   HINT = 'Checkpoint and database are not of the same moment: one of them was set back or replaced.';
     END IF;
     UPDATE pgt_sink_batches AS s
     SET query_id = COALESCE(next.query_id, s.query_id), batch_id = next.batch_id,
-        row_count = next.row_count, row_digest = next.row_digest, committed_at = clock_timestamp(), committed_by = caller, loader = COALESCE(s.loader, caller)
+        row_count = next.row_count, row_digest = next.row_digest, committed_at = clock_timestamp(),
+            committed_by = caller, loader = COALESCE(s.loader, caller)
     WHERE s.sink_id = number;
     RETURN true;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.commit_sink_batch(name, regclass, text, pgtrickle.pgt_sink_batches) IS
+COMMENT ON FUNCTION pgtrickle_private.commit_sink_batch(name, regclass, text, pgtrickle.pgt_sink_batches) IS
     'Says that this transaction commits a batch of a sink, for its caller. False: it is committed already.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.claim_sink_batch(
-        source regclass, sink text, query_id text, batch_id bigint, row_count bigint DEFAULT NULL, row_digest numeric DEFAULT NULL) RETURNS boolean
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+        source regclass, sink text, query_id text, batch_id bigint, row_count bigint DEFAULT NULL,
+            row_digest numeric DEFAULT NULL) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     answer jsonb;
 BEGIN
     INSERT INTO pgt_calls (call, source, arguments)
-    VALUES ('claim_sink_batch', source, jsonb_build_object('sink', sink, 'query_id', query_id, 'batch_id', batch_id, 'row_count', row_count, 'row_digest', row_digest))
+    VALUES ('claim_sink_batch', source,
+        jsonb_build_object('sink', sink, 'query_id', query_id, 'batch_id', batch_id, 'row_count', row_count,
+        'row_digest', row_digest))
     RETURNING result INTO answer;
     RETURN answer::boolean;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.claim_sink_batch(regclass, text, text, bigint, bigint, numeric) IS
-    'Says that the caller''s transaction commits this batch of a sink, with so many rows and the sum of staged_rows(). False: it is committed already, load '
-    'nothing. Error 55000 for a batch that is neither the last one nor the next, that comes again with other rows, or of another query. Concurrent claims wait '
+    'Says that the caller''s transaction commits this batch of a sink, with so many rows and the sum of '
+    'staged_rows(). False: it is committed already, load '
+    'nothing. Error 55000 for a batch that is neither the last one nor the next, that comes again with other rows, or '
+    'of another query. Concurrent claims wait '
     'for each other. Needs INSERT on the source.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.forget_sink(caller name, source regclass, sink text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.forget_sink(caller name, source regclass, sink text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     number integer;
 BEGIN
     PERFORM check_sink(caller, source, sink);
-    DELETE FROM pgt_sink_batches AS s WHERE s.source_relid = source AND s.sink_name = sink RETURNING s.sink_id INTO number;
+    DELETE FROM pgt_sink_batches AS s WHERE s.source_relid = source AND s.sink_name = sink
+        RETURNING s.sink_id INTO number;
     IF number IS NULL THEN
         PERFORM refuse_value('sink', sink, format('%s has no such sink.', qualified_name(source)));
     END IF;
     PERFORM drop_unused_staging('pgtrickle_sinks', format('sink_%s', number));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.forget_sink(name, regclass, text) IS 'Forgets a sink, for its caller.';
+COMMENT ON FUNCTION pgtrickle_private.forget_sink(name, regclass, text) IS 'Forgets a sink, for its caller.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.drop_sink(source regclass, sink text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     INSERT INTO pgt_calls (call, source, arguments) VALUES ('drop_sink', source, jsonb_build_object('sink', sink));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.drop_sink(regclass, text) IS
-    'Forgets a sink and which batch it committed last, and drops its staging tables: the next batch of that name is loaded whatever its number. '
-    'The rows that it loaded stay, and so does the watermark. Needs INSERT on the source, and that the sink is the caller''s, or the source is.';
+    'Forgets a sink and which batch it committed last, and drops its staging tables: the next batch of that name is '
+    'loaded whatever its number. '
+    'The rows that it loaded stay, and so does the watermark. Needs INSERT on the source, and that the sink is the '
+    'caller''s, or the source is.';
 
 -- Another table may get the number of one that was dropped.
-CREATE OR REPLACE FUNCTION pgtrickle.forget_sinks() RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.forget_sinks() RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     DELETE FROM pgt_sink_batches AS s WHERE s.sink_id IN (
-        SELECT g.sink_id FROM pgt_sink_batches AS g WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = g.source_relid) FOR UPDATE SKIP LOCKED);
+        SELECT g.sink_id FROM pgt_sink_batches AS g
+            WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = g.source_relid) FOR UPDATE SKIP LOCKED);
     PERFORM drop_unused_staging('pgtrickle_sinks', format('(%s)', string_agg(staging.prefix, '|')))
-    FROM (SELECT DISTINCT substring(c.relname FROM '^(sink_\d+)_') AS prefix FROM pg_class AS c WHERE c.relnamespace = 'pgtrickle_sinks'::regnamespace) AS staging
+    FROM (SELECT DISTINCT substring(c.relname FROM '^(sink_\d+)_') AS prefix FROM pg_class AS c
+        WHERE c.relnamespace = 'pgtrickle_sinks'::regnamespace) AS staging
     WHERE staging.prefix NOT IN (SELECT format('sink_%s', s.sink_id) FROM pgt_sink_batches AS s)
     HAVING count(*) > 0;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.forget_sinks() IS
+COMMENT ON FUNCTION pgtrickle_private.forget_sinks() IS
     'Forgets the sinks of tables that are gone, and drops the staging tables of sinks that are forgotten.';

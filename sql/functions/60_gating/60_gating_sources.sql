@@ -1,7 +1,8 @@
--- Which watermark groups concern a stream table, and how. Asked for every stream table at every tick: PL/pgSQL keeps the plans.
+-- Which watermark groups concern a stream table, and how. Asked for every stream table at every tick: PL/pgSQL keeps
+-- the plans.
 
-CREATE OR REPLACE FUNCTION pgtrickle.upstream_tables(p_pgt_id integer) RETURNS TABLE (pgt_id integer)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.upstream_tables(p_pgt_id integer) RETURNS TABLE (pgt_id integer)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
@@ -13,11 +14,11 @@ BEGIN
     SELECT id FROM upstream;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.upstream_tables(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.upstream_tables(integer) IS
     'The stream table and all stream tables it reads, at any depth.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.base_sources(p_pgt_id integer) RETURNS TABLE (source regclass)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.base_sources(p_pgt_id integer) RETURNS TABLE (source regclass)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
@@ -25,22 +26,24 @@ BEGIN
     WHERE NOT EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_relid = d.source_relid);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.base_sources(integer) IS 'The tables a stream table is made of, at any depth.';
+COMMENT ON FUNCTION pgtrickle_private.base_sources(integer) IS 'The tables a stream table is made of, at any depth.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.overlapping_groups(p_pgt_id integer) RETURNS TABLE (group_id integer, overlap bigint)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.overlapping_groups(p_pgt_id integer)
+    RETURNS TABLE (group_id integer, overlap bigint)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT g.group_id, count(*) FROM base_sources(p_pgt_id) AS b JOIN pgt_watermark_groups AS g ON b.source = ANY (g.sources) GROUP BY g.group_id;
+    SELECT g.group_id, count(*) FROM base_sources(p_pgt_id) AS b
+        JOIN pgt_watermark_groups AS g ON b.source = ANY (g.sources) GROUP BY g.group_id;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.overlapping_groups(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.overlapping_groups(integer) IS
     'Groups with a source the stream table is made of, and how many such sources.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.gating_scope(
+CREATE OR REPLACE FUNCTION pgtrickle_private.gating_scope(
         p_pgt_id integer, OUT gating text, OUT groups integer[], OUT sources regclass[], OUT upstream integer[])
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     least_overlap bigint;
@@ -50,35 +53,39 @@ BEGIN
     upstream := ARRAY(SELECT u.pgt_id FROM upstream_tables(p_pgt_id) AS u);
     sources := ARRAY(
         SELECT DISTINCT d.source_relid FROM pgt_dependencies AS d
-        WHERE d.pgt_id = ANY (upstream) AND NOT EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_relid = d.source_relid));
+        WHERE d.pgt_id = ANY (upstream)
+            AND NOT EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_relid = d.source_relid));
     groups := ARRAY(
         SELECT g.group_id FROM pgt_watermark_groups AS g
-        WHERE (SELECT count(*) FROM unnest(g.sources) AS s WHERE s = ANY (gating_scope.sources)) >= least_overlap ORDER BY g.group_name);
+        WHERE (SELECT count(*) FROM unnest(g.sources) AS s WHERE s = ANY (gating_scope.sources)) >= least_overlap
+            ORDER BY g.group_name);
     IF gating = 'auto' THEN
         gating := CASE WHEN groups = '{}' THEN 'none' ELSE 'gate' END;
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.gating_scope(integer) IS
-    'none, gate or hold_back: what watermark_gating amounts to, auto gates where two sources of one group meet; the groups the stream table has to heed; '
+COMMENT ON FUNCTION pgtrickle_private.gating_scope(integer) IS
+    'none, gate or hold_back: what watermark_gating amounts to, auto gates where two sources of one group meet; the '
+    'groups the stream table has to heed; '
     'the tables it is made of, and the stream tables it reads at any depth with itself.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.gating_groups(p_pgt_id integer) RETURNS TABLE (group_id integer)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.gating_groups(p_pgt_id integer) RETURNS TABLE (group_id integer)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN QUERY SELECT g FROM gating_scope(p_pgt_id) AS s CROSS JOIN LATERAL unnest(s.groups) AS g;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.gating_groups(integer) IS 'Groups the stream table has to heed.';
+COMMENT ON FUNCTION pgtrickle_private.gating_groups(integer) IS 'Groups the stream table has to heed.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.check_hold_back() RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_hold_back() RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     conflict record;
 BEGIN
-    SELECT format('%I.%I', d.pgt_schema, d.pgt_name) AS dependent, format('%I.%I', u.pgt_schema, u.pgt_name) AS upstream INTO conflict
+    SELECT format('%I.%I', d.pgt_schema, d.pgt_name) AS dependent,
+        format('%I.%I', u.pgt_schema, u.pgt_name) AS upstream INTO conflict
     FROM pgt_stream_tables AS d
     CROSS JOIN LATERAL upstream_tables(d.pgt_id) AS up JOIN pgt_stream_tables AS u ON u.pgt_id = up.pgt_id
     WHERE d.watermark_gating = 'hold_back' AND u.watermark_gating <> 'hold_back'
@@ -91,5 +98,5 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.check_hold_back() IS
+COMMENT ON FUNCTION pgtrickle_private.check_hold_back() IS
     'Error 55000 if a hold_back stream table reads one that may show rows beyond its cut.';

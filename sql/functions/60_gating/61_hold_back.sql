@@ -1,18 +1,18 @@
 -- Hold back: the newest cut at which the sources of a group agree.
 
 -- In the order of pgt_watermark_history.progress NULL comes last, so everything is before this, of either kind.
-CREATE OR REPLACE FUNCTION pgtrickle.unbounded() RETURNS pgtrickle.progress
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.unbounded() RETURNS pgtrickle.progress
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN ROW(NULL, NULL)::progress;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.unbounded() IS 'No bound on the advances of a source.';
+COMMENT ON FUNCTION pgtrickle_private.unbounded() IS 'No bound on the advances of a source.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.latest_entry(p_source regclass, not_after pgtrickle.progress)
+CREATE OR REPLACE FUNCTION pgtrickle_private.latest_entry(p_source regclass, not_after pgtrickle.progress)
     RETURNS TABLE (source regclass, progress pgtrickle.progress, cut pgtrickle.cut)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
@@ -20,11 +20,12 @@ BEGIN
     WHERE h.source_relid = p_source AND h.progress <= not_after ORDER BY h.progress DESC LIMIT 1;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.latest_entry(regclass, pgtrickle.progress) IS
+COMMENT ON FUNCTION pgtrickle_private.latest_entry(regclass, pgtrickle.progress) IS
     'The newest advance of a source not after a watermark, whether or not its changes since are still kept.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.can_read(readers integer[], p_source regclass, c pgtrickle.cut) RETURNS boolean
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.can_read(readers integer[], p_source regclass, c pgtrickle.cut)
+    RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN NOT EXISTS (
@@ -33,14 +34,15 @@ BEGIN
             AND NOT cut_is_readable(c, d.captured_xid, d.captured_pos, COALESCE(t.cleaned_through, '{}')));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.can_read(integer[], regclass, pgtrickle.cut) IS
+COMMENT ON FUNCTION pgtrickle_private.can_read(integer[], regclass, pgtrickle.cut) IS
     'Whether those of these stream tables that read the source themselves can read it at this cut.';
 
--- Which cuts belong to a watermark follows from the watermarks alone. What of that can be read depends on who else keeps
--- the changes: it may make a stream table wait, but never choose another cut.
-CREATE OR REPLACE FUNCTION pgtrickle.agreed_progress(loading regclass[], tolerance pgtrickle.distance, not_before pgtrickle.progress)
+-- Which cuts belong to a watermark follows from the watermarks alone. What of that can be read depends on who else
+-- keeps the changes: it may make a stream table wait, but never choose another cut.
+CREATE OR REPLACE FUNCTION pgtrickle_private.agreed_progress(loading regclass[], tolerance pgtrickle.distance,
+    not_before pgtrickle.progress)
     RETURNS pgtrickle.progress
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     candidate progress := unbounded();
@@ -55,7 +57,8 @@ BEGIN
         IF reach.present < cardinality(loading) OR is_before(reach.high, not_before) THEN
             RETURN NULL;
         END IF;
-        -- At any earlier watermark the slowest source is no further than here, so beyond this bound nothing agrees with it.
+        -- At any earlier watermark the slowest source is no further than here, so beyond this bound nothing agrees with
+        -- it.
         candidate := beyond(reach.low, tolerance);
         IF reaches(candidate, reach.high) THEN
             RETURN reach.high;
@@ -63,12 +66,12 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.agreed_progress(regclass[], pgtrickle.distance, pgtrickle.progress) IS
+COMMENT ON FUNCTION pgtrickle_private.agreed_progress(regclass[], pgtrickle.distance, pgtrickle.progress) IS
     'The newest watermark at which the newest advances of these sources lie within the tolerance, or NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.agreed_entries(p_pgt_id integer, p_group_id integer)
+CREATE OR REPLACE FUNCTION pgtrickle_private.agreed_entries(p_pgt_id integer, p_group_id integer)
     RETURNS TABLE (source regclass, progress pgtrickle.progress, cut pgtrickle.cut, idle boolean)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     stream_table CONSTANT pgt_stream_tables := (SELECT t FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id);
@@ -84,12 +87,14 @@ BEGIN
     -- NULL comes first: one of the sources never advanced.
     IF NOT agreed IS NULL AND members.loading <> '{}' THEN
         agreed := agreed_progress(
-            members.loading, (SELECT tolerance_of(stream_table, g) FROM pgt_watermark_groups AS g WHERE g.group_id = p_group_id),
+            members.loading, (SELECT tolerance_of(stream_table, g) FROM pgt_watermark_groups AS g
+                WHERE g.group_id = p_group_id),
             ROW(stream_table.effective_watermark, stream_table.effective_batch)::progress);
     END IF;
     -- After a restore into another cluster there are watermarks without a history.
     IF agreed IS NULL OR EXISTS (
-        SELECT FROM unnest(members.idling || members.exhausted) AS s WHERE NOT EXISTS (SELECT FROM latest_entry(s, unbounded())))
+        SELECT FROM unnest(members.idling || members.exhausted) AS s
+            WHERE NOT EXISTS (SELECT FROM latest_entry(s, unbounded())))
     THEN
         RETURN;
     END IF;
@@ -103,16 +108,17 @@ BEGIN
                 ORDER BY i.progress LIMIT 1) AS e;
     END IF;
     IF members.exhausted <> '{}' THEN
-        RETURN QUERY SELECT e.*, false FROM unnest(members.exhausted) AS s CROSS JOIN LATERAL latest_entry(s, unbounded()) AS e;
+        RETURN QUERY SELECT e.*, false FROM unnest(members.exhausted) AS s
+            CROSS JOIN LATERAL latest_entry(s, unbounded()) AS e;
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.agreed_entries(integer, integer) IS
+COMMENT ON FUNCTION pgtrickle_private.agreed_entries(integer, integer) IS
     'One advance per source of the group: those of the newest watermark at which they lie within the tolerance. '
     'No rows if there is none. Exhausted sources take part with their last, idle ones with their newest not after it.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.frontier_caps(p_pgt_id integer, sources regclass[]) RETURNS jsonb
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.frontier_caps(p_pgt_id integer, sources regclass[]) RETURNS jsonb
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN (
@@ -122,43 +128,51 @@ BEGIN
             AND covers(d.frontier, d.captured_xid, d.captured_pos));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.frontier_caps(integer, regclass[]) IS
+COMMENT ON FUNCTION pgtrickle_private.frontier_caps(integer, regclass[]) IS
     'Caps that keep the stream table where it is on these sources.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.lower_caps(a jsonb, b jsonb) RETURNS jsonb
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.lower_caps(a jsonb, b jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN (
         SELECT a || COALESCE(jsonb_object_agg(key, value) FILTER (
-            WHERE NOT a ? key OR cut_covers(jsonb_populate_record(NULL::cut, a -> key), jsonb_populate_record(NULL::cut, value))), '{}')
+            WHERE NOT a ? key OR cut_covers(jsonb_populate_record(NULL::cut, a -> key),
+                jsonb_populate_record(NULL::cut, value))), '{}')
         FROM jsonb_each(b));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.lower_caps(jsonb, jsonb) IS 'Both sets of caps; the lower cut where a source is in both.';
+COMMENT ON FUNCTION pgtrickle_private.lower_caps(jsonb, jsonb) IS
+    'Both sets of caps; the lower cut where a source is in both.';
 
 -- Cuts of a source form a chain and only older ones become unreadable: if the newest is not readable, none is. One that
 -- became so because the buffer was cleaned lies behind what a filled stream table shows.
-CREATE OR REPLACE FUNCTION pgtrickle.missing_entry(
+CREATE OR REPLACE FUNCTION pgtrickle_private.missing_entry(
         watermark_group pgtrickle.pgt_watermark_groups, readers integer[], OUT source regclass, OUT overtaken boolean)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     SELECT s, o.overtaken INTO source, overtaken
     FROM unnest(watermark_group.sources) AS s CROSS JOIN LATERAL (
-        SELECT COALESCE(bool_and(covers(d.frontier, d.captured_xid, d.captured_pos) AND covers(w.cut, d.captured_xid, d.captured_pos)), false) AS overtaken
-        FROM pgt_dependencies AS d JOIN pgt_watermarks AS w USING (source_relid) WHERE d.pgt_id = ANY (readers) AND d.source_relid = s) AS o
+        SELECT COALESCE(bool_and(covers(d.frontier, d.captured_xid, d.captured_pos)
+            AND covers(w.cut, d.captured_xid, d.captured_pos)), false) AS overtaken
+        FROM pgt_dependencies AS d JOIN pgt_watermarks AS w USING (source_relid) WHERE d.pgt_id = ANY (readers)
+            AND d.source_relid = s) AS o
     WHERE NOT EXISTS (
-        SELECT FROM latest_entry(s, unbounded()) AS e WHERE kind_of(e.progress) = group_kind(watermark_group) AND can_read(readers, s, e.cut))
+        SELECT FROM latest_entry(s, unbounded()) AS e WHERE kind_of(e.progress) = group_kind(watermark_group)
+            AND can_read(readers, s, e.cut))
     ORDER BY o.overtaken, array_position(watermark_group.sources, s) LIMIT 1;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.missing_entry(pgtrickle.pgt_watermark_groups, integer[]) IS
-    'A source of the group without an advance of its kind that these stream tables can read, if there is one, and whether all that read it show more than it already.';
+COMMENT ON FUNCTION pgtrickle_private.missing_entry(pgtrickle.pgt_watermark_groups, integer[]) IS
+    'A source of the group without an advance of its kind that these stream tables can read, if there is one, and '
+    'whether all that read it show more than it already.';
 
 -- Tables of one chain must choose the same time, or the upper one would mix two.
-CREATE OR REPLACE FUNCTION pgtrickle.other_tolerance(p_pgt_id integer, upstream integer[], p_group_id integer) RETURNS text
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp SET IntervalStyle = 'postgres'
+CREATE OR REPLACE FUNCTION pgtrickle_private.other_tolerance(p_pgt_id integer, upstream integer[], p_group_id integer)
+    RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET IntervalStyle = 'postgres'
 AS $$
 BEGIN
     RETURN (
@@ -169,29 +183,36 @@ BEGIN
         JOIN pgt_stream_tables AS u ON u.pgt_id = ANY (upstream) AND u.watermark_gating = 'hold_back'
         CROSS JOIN LATERAL (SELECT tolerance_of(u, g) AS upper, tolerance_of(t, g) AS own) AS v
         WHERE t.pgt_id = p_pgt_id AND v.upper <> v.own
-            AND EXISTS (SELECT FROM pgt_dependencies AS d WHERE d.pgt_id = u.pgt_id AND d.source_relid = ANY (g.sources))
+            AND EXISTS (SELECT FROM pgt_dependencies AS d WHERE d.pgt_id = u.pgt_id
+                AND d.source_relid = ANY (g.sources))
         ORDER BY u.pgt_id LIMIT 1);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.other_tolerance(integer, integer[], integer) IS
-    'Which stream table below a hold_back one chooses the cuts of the group within another tolerance, as part of a sentence; NULL if none.';
+COMMENT ON FUNCTION pgtrickle_private.other_tolerance(integer, integer[], integer) IS
+    'Which stream table below a hold_back one chooses the cuts of the group within another tolerance, as part of a '
+    'sentence; NULL if none.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.agreement(
+CREATE OR REPLACE FUNCTION pgtrickle_private.agreement(
         p_pgt_id integer, p_group_id integer, upstream integer[],
-        OUT effective pgtrickle.progress, OUT agreed pgtrickle.progress, OUT caps jsonb, OUT behind regclass, OUT unreadable regclass, OUT idle text)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+        OUT effective pgtrickle.progress, OUT agreed pgtrickle.progress, OUT caps jsonb, OUT behind regclass,
+            OUT unreadable regclass, OUT idle text)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     found record;
 BEGIN
-    SELECT array_agg(e.progress ORDER BY e.progress) AS all_of_them, array_agg(e.progress ORDER BY e.progress) FILTER (WHERE NOT e.idle) AS loading,
-           COALESCE(jsonb_object_agg(e.source::oid, to_jsonb(e.cut)) FILTER (WHERE d.direct), '{}') AS caps, min(e.source::oid) FILTER (WHERE d.behind) AS behind,
+    SELECT array_agg(e.progress ORDER BY e.progress) AS all_of_them,
+        array_agg(e.progress ORDER BY e.progress) FILTER (WHERE NOT e.idle) AS loading,
+           COALESCE(jsonb_object_agg(e.source::oid, to_jsonb(e.cut)) FILTER (WHERE d.direct), '{}') AS caps,
+               min(e.source::oid) FILTER (WHERE d.behind) AS behind,
            min(e.source::oid) FILTER (WHERE NOT can_read(upstream, e.source, e.cut)) AS unreadable,
-           string_agg(format('%s (idle at %s)', e.source, progress_text(e.progress)), ', ' ORDER BY e.source::text) FILTER (WHERE e.idle) AS idle
+           string_agg(format('%s (idle at %s)', e.source, progress_text(e.progress)), ', '
+               ORDER BY e.source::text) FILTER (WHERE e.idle) AS idle
     INTO found
     FROM agreed_entries(p_pgt_id, p_group_id) AS e CROSS JOIN LATERAL (
         SELECT bool_or(d.pgt_id = p_pgt_id) AS direct, bool_or(NOT cut_covers(e.cut, d.frontier)) AS behind
-        FROM pgt_dependencies AS d WHERE d.pgt_id = ANY (upstream) AND d.source_relid = e.source AND d.source_type = 'TABLE') AS d;
+        FROM pgt_dependencies AS d WHERE d.pgt_id = ANY (upstream) AND d.source_relid = e.source
+            AND d.source_type = 'TABLE') AS d;
     effective := found.all_of_them[1];
     agreed := COALESCE(found.loading[1], found.all_of_them[cardinality(found.all_of_them)]);
     caps := found.caps;
@@ -200,20 +221,25 @@ BEGIN
     idle := found.idle;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.agreement(integer, integer, integer[]) IS
-    'At which cuts the sources of a group agree, by their watermarks alone: how far that is complete, and of which source the cut does not cover what '
-    'the stream table, or one that it reads, shows, or can be read no longer, or not yet. All NULL where they agree at none.';
+COMMENT ON FUNCTION pgtrickle_private.agreement(integer, integer, integer[]) IS
+    'At which cuts the sources of a group agree, by their watermarks alone: how far that is complete, and of which '
+    'source the cut does not cover what '
+    'the stream table, or one that it reads, shows, or can be read no longer, or not yet. All NULL where they agree '
+    'at none.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.hold_back_group(
+CREATE OR REPLACE FUNCTION pgtrickle_private.hold_back_group(
         p_pgt_id integer, p_group_id integer, upstream integer[],
-        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb, OUT let_through pgtrickle.progress)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb,
+            OUT let_through pgtrickle.progress)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    watermark_group CONSTANT pgt_watermark_groups := (SELECT g FROM pgt_watermark_groups AS g WHERE g.group_id = p_group_id);
+    watermark_group CONSTANT pgt_watermark_groups := (SELECT g FROM pgt_watermark_groups AS g
+        WHERE g.group_id = p_group_id);
     stream_table CONSTANT pgt_stream_tables := (SELECT t FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id);
     found CONSTANT record := agreement(p_pgt_id, p_group_id, upstream);
-    obstacle CONSTANT text := CASE WHEN cardinality(upstream) > 1 THEN other_tolerance(p_pgt_id, upstream, p_group_id) END;
+    obstacle CONSTANT text := CASE WHEN cardinality(upstream) > 1 THEN other_tolerance(p_pgt_id, upstream, p_group_id)
+        END;
     missing record;
     staying record;
 BEGIN
@@ -224,20 +250,27 @@ BEGIN
         caps := frontier_caps(p_pgt_id, watermark_group.sources);
         missing := missing_entry(watermark_group, upstream);
         IF NOT missing.overtaken THEN
-            waiting_for := (SELECT array_to_string(NULLIF(a.never_advanced, '{}'), ', ') FROM group_alignment(p_group_id) AS a);
-            reason := COALESCE(waiting_for || ' never advanced', missing.source || ' has not advanced since its changes are captured');
+            waiting_for := (SELECT array_to_string(NULLIF(a.never_advanced, '{}'), ', ')
+                FROM group_alignment(p_group_id) AS a);
+            reason := COALESCE(waiting_for || ' never advanced', missing.source
+                || ' has not advanced since its changes are captured');
             waiting_for := COALESCE(waiting_for, missing.source::text);
-            -- What can read the source itself does not run without its cap beside what cannot: it would leave the cut that it shows.
+            -- What can read the source itself does not run without its cap beside what cannot: it would leave the cut
+            -- that it shows.
             decision := CASE WHEN stream_table.require_watermark OR EXISTS (
-                                 SELECT FROM pgt_dependencies AS d CROSS JOIN LATERAL latest_entry(d.source_relid, unbounded()) AS e
-                                 WHERE d.pgt_id = p_pgt_id AND d.source_relid = missing.source AND d.source_type = 'TABLE'
-                                     AND stream_table.status <> 'INITIALIZING' AND can_read(ARRAY[p_pgt_id], d.source_relid, e.cut))
+                                 SELECT FROM pgt_dependencies AS d
+                                     CROSS JOIN LATERAL latest_entry(d.source_relid, unbounded()) AS e
+                                 WHERE d.pgt_id = p_pgt_id AND d.source_relid = missing.source
+                                     AND d.source_type = 'TABLE'
+                                     AND stream_table.status <> 'INITIALIZING'
+                                         AND can_read(ARRAY[p_pgt_id], d.source_relid, e.cut))
                              THEN 'waiting' ELSE 'run' END;
             effective := NULL;
             caps := '{}';
             RETURN;
         END IF;
-        staying := stay(stream_table, watermark_group, upstream, COALESCE(missing.source, found.behind), found.unreadable, caps);
+        staying := stay(stream_table, watermark_group, upstream, COALESCE(missing.source, found.behind),
+            found.unreadable, caps);
         decision := staying.decision;
         reason := staying.reason;
         waiting_for := staying.waiting_for;
@@ -253,33 +286,42 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.hold_back_group(integer, integer, integer[]) IS
-    'What one group asks of a hold_back stream table: at which cut to read each source, and with let_through through which watermark it agrees now.';
+COMMENT ON FUNCTION pgtrickle_private.hold_back_group(integer, integer, integer[]) IS
+    'What one group asks of a hold_back stream table: at which cut to read each source, and with let_through through '
+    'which watermark it agrees now.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.stay(
+CREATE OR REPLACE FUNCTION pgtrickle_private.stay(
         stream_table pgtrickle.pgt_stream_tables, watermark_group pgtrickle.pgt_watermark_groups, upstream integer[],
         behind regclass, unreadable regclass, frontiers jsonb,
         OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     waiting_for := COALESCE(behind, (SELECT a.slowest FROM group_alignment(watermark_group.group_id) AS a));
     reason := CASE
         WHEN behind IS NOT NULL THEN format('stays where it is until a watermark of %s covers what it shows', behind)
-        WHEN unreadable IS NOT NULL THEN format('waits for a later agreement: what %s held at this one is no longer known', unreadable)
+        WHEN unreadable IS NOT NULL
+            THEN format('waits for a later agreement: what %s held at this one is no longer known', unreadable)
         ELSE format('there is no %s at which its sources agree, waiting for %s',
-                    CASE WHEN watermark_group.batch_tolerance IS NULL THEN 'event time' ELSE 'batch' END, waiting_for) END;
+                    CASE WHEN watermark_group.batch_tolerance IS NULL THEN 'event time' ELSE 'batch' END, waiting_for)
+                        END;
     -- Of the kind of this group only: of the other one another group decides.
-    effective := CASE WHEN watermark_group.batch_tolerance IS NULL THEN ROW(stream_table.effective_watermark, NULL)::progress
+    effective := CASE WHEN watermark_group.batch_tolerance IS NULL
+        THEN ROW(stream_table.effective_watermark, NULL)::progress
                       ELSE ROW(NULL, stream_table.effective_batch)::progress END;
-    -- Frontiers keep in place what has one, but not the stream tables among the sources, of which some may move on meanwhile.
-    decision := CASE WHEN frontiers = '{}' AND stream_table.status = 'INITIALIZING' OR behind IS NOT NULL AND cardinality(upstream) > 1
+    -- Frontiers keep in place what has one, but not the stream tables among the sources, of which some may move on
+    -- meanwhile.
+    decision := CASE WHEN frontiers = '{}' AND stream_table.status = 'INITIALIZING' OR behind IS NOT NULL
+        AND cardinality(upstream) > 1
                         OR behind IS NULL AND unreadable IS NOT NULL OR EXISTS (
                             SELECT FROM pgt_dependencies AS d
-                            WHERE d.pgt_id = stream_table.pgt_id AND d.source_relid = ANY (watermark_group.sources) AND d.source_type = 'TABLE'
+                            WHERE d.pgt_id = stream_table.pgt_id AND d.source_relid = ANY (watermark_group.sources)
+                                AND d.source_type = 'TABLE'
                                 AND NOT frontiers ? d.source_relid::oid::text)
                      THEN 'waiting' ELSE 'run' END;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.stay(pgtrickle.pgt_stream_tables, pgtrickle.pgt_watermark_groups, integer[], regclass, regclass, jsonb) IS
-    'What a hold_back stream table does that cannot be read at the newest cuts of a group: it stays at its frontiers, or waits where it has none.';
+COMMENT ON FUNCTION pgtrickle_private.stay(pgtrickle.pgt_stream_tables, pgtrickle.pgt_watermark_groups, integer[],
+    regclass, regclass, jsonb) IS
+    'What a hold_back stream table does that cannot be read at the newest cuts of a group: it stays at its frontiers, '
+    'or waits where it has none.';

@@ -1,36 +1,43 @@
 -- What may be claimed of a stream table that reads others as they are: those were not brought up to date beside it.
 
 -- The frontier stays where it is while nothing changes, so that a cut beyond it may lack nothing all the same.
-CREATE OR REPLACE FUNCTION pgtrickle.lacks_changes(p_pgt_id integer, p_source regclass, through pgtrickle.cut) RETURNS boolean
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.lacks_changes(p_pgt_id integer, p_source regclass, through pgtrickle.cut)
+    RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     dependency record;
     lacking boolean;
 BEGIN
     SELECT d.frontier, c.buffer, t.reinitialize_reason INTO dependency
-    FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id) LEFT JOIN pgt_change_tracking AS c USING (source_relid)
+    FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id)
+        LEFT JOIN pgt_change_tracking AS c USING (source_relid)
     WHERE d.pgt_id = p_pgt_id AND d.source_relid = p_source;
-    IF (dependency.frontier).snapshot IS NULL OR dependency.buffer IS NULL OR dependency.reinitialize_reason IS NOT NULL THEN
+    IF (dependency.frontier).snapshot IS NULL OR dependency.buffer IS NULL OR dependency.reinitialize_reason IS NOT NULL
+        THEN
         RETURN true;
     ELSIF (through).snapshot IS NOT NULL AND cut_covers(dependency.frontier, through) THEN
         RETURN false;
     END IF;
-    EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE pgt_xid >= $1 AND NOT covers($2, pgt_xid, pgt_pos) AND (($3).snapshot IS NULL OR covers($3, pgt_xid, pgt_pos)))',
+    EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE pgt_xid >= $1 AND NOT covers($2, pgt_xid, pgt_pos) AND '
+        '(($3).snapshot IS NULL OR covers($3, pgt_xid, pgt_pos)))',
                    dependency.buffer)
     INTO lacking USING pg_snapshot_xmin((dependency.frontier).snapshot), dependency.frontier, through;
     RETURN lacking;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.lacks_changes(integer, regclass, pgtrickle.cut) IS
-    'Whether a stream table may lack changes of a direct source that this cut covers, or with NULL any at all. May answer true when in doubt, never false.';
+COMMENT ON FUNCTION pgtrickle_private.lacks_changes(integer, regclass, pgtrickle.cut) IS
+    'Whether a stream table may lack changes of a direct source that this cut covers, or with NULL any at all. May '
+    'answer true when in doubt, never false.';
 
 -- Newest first, and not all of a long history: what is passed over is claimed by a later refresh.
-CREATE OR REPLACE FUNCTION pgtrickle.shown_through(p_pgt_id integer, p_source regclass, wanted pgtrickle.progress) RETURNS pgtrickle.progress
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.shown_through(p_pgt_id integer, p_source regclass,
+    wanted pgtrickle.progress) RETURNS pgtrickle.progress
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    refreshed_at CONSTANT timestamptz := (SELECT t.data_timestamp FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id);
+    refreshed_at CONSTANT timestamptz := (SELECT t.data_timestamp FROM pgt_stream_tables AS t
+        WHERE t.pgt_id = p_pgt_id);
     entry record;
 BEGIN
     -- A group of which it is a source vouches for nothing yet, then.
@@ -38,10 +45,12 @@ BEGIN
         RETURN wanted;
     END IF;
     FOR entry IN
-        (SELECT h.progress, h.cut FROM pgt_watermark_history AS h WHERE h.source_relid = p_source AND h.progress >= wanted ORDER BY h.progress LIMIT 1)
+        (SELECT h.progress, h.cut FROM pgt_watermark_history AS h WHERE h.source_relid = p_source
+            AND h.progress >= wanted ORDER BY h.progress LIMIT 1)
         UNION ALL
         (SELECT h.progress, h.cut FROM pgt_watermark_history AS h
-         WHERE h.source_relid = p_source AND h.progress < wanted AND h.advanced_at <= refreshed_at ORDER BY h.progress DESC LIMIT 100)
+         WHERE h.source_relid = p_source AND h.progress < wanted
+             AND h.advanced_at <= refreshed_at ORDER BY h.progress DESC LIMIT 100)
     LOOP
         IF NOT lacks_changes(p_pgt_id, p_source, entry.cut) THEN
             RETURN entry.progress;
@@ -50,31 +59,36 @@ BEGIN
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.shown_through(integer, regclass, pgtrickle.progress) IS
-    'The first advance of a direct source that reaches what is wanted, or else a newest one before it, of which the stream table lacks no change; NULL if none is '
+COMMENT ON FUNCTION pgtrickle_private.shown_through(integer, regclass, pgtrickle.progress) IS
+    'The first advance of a direct source that reaches what is wanted, or else a newest one before it, of which the '
+    'stream table lacks no change; NULL if none is '
     'found. What is wanted itself where the source is not there yet.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.left_behind(p_pgt_id integer, standing oid[], refreshed oid[])
+CREATE OR REPLACE FUNCTION pgtrickle_private.left_behind(p_pgt_id integer, standing oid[], refreshed oid[])
     RETURNS TABLE (pgt_id integer, source regclass, below integer)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     WITH RECURSIVE read(pgt_id, fresh) AS (
         SELECT p_pgt_id, true
         UNION
         SELECT t.pgt_id, r.fresh AND t.pgt_relid = ANY (refreshed)
-        FROM read AS r JOIN pgt_dependencies AS d USING (pgt_id) JOIN pgt_stream_tables AS t ON t.pgt_relid = d.source_relid
+        FROM read AS r JOIN pgt_dependencies AS d USING (pgt_id)
+            JOIN pgt_stream_tables AS t ON t.pgt_relid = d.source_relid
         WHERE NOT (r.fresh AND t.pgt_relid = ANY (standing)))
     SELECT r.pgt_id, d.source_relid, t.pgt_id
-    FROM read AS r JOIN pgt_dependencies AS d USING (pgt_id) LEFT JOIN pgt_stream_tables AS t ON t.pgt_relid = d.source_relid
+    FROM read AS r JOIN pgt_dependencies AS d USING (pgt_id)
+        LEFT JOIN pgt_stream_tables AS t ON t.pgt_relid = d.source_relid
     WHERE NOT r.fresh
 $$;
-COMMENT ON FUNCTION pgtrickle.left_behind(integer, oid[], oid[]) IS
-    'What a stream table reads through others that were not refreshed beside it: each direct source of each, with its number if that is a stream table as well. '
+COMMENT ON FUNCTION pgtrickle_private.left_behind(integer, oid[], oid[]) IS
+    'What a stream table reads through others that were not refreshed beside it: each direct source of each, with its '
+    'number if that is a stream table as well. '
     'Those standing are where all sources are; those refreshed are only as far as what they read.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.claimable(p_pgt_id integer, decided pgtrickle.progress, standing oid[], refreshed oid[],
+CREATE OR REPLACE FUNCTION pgtrickle_private.claimable(p_pgt_id integer, decided pgtrickle.progress, standing oid[],
+    refreshed oid[],
         OUT effective_watermark timestamptz, OUT effective_batch bigint)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     wanted progress;
@@ -86,11 +100,14 @@ BEGIN
     FOR item IN
         SELECT l.pgt_id, l.source, l.below, (kind_of(ROW(w.watermark, w.batch)::progress) = 'event time') AS by_time
         FROM left_behind(p_pgt_id, standing, refreshed) AS l
-        CROSS JOIN LATERAL (SELECT l.source AS base WHERE l.below IS NULL UNION ALL SELECT b.source FROM base_sources(l.below) AS b) AS s
+        CROSS JOIN LATERAL (SELECT l.source AS base WHERE l.below IS NULL UNION ALL SELECT b.source
+            FROM base_sources(l.below) AS b) AS s
         JOIN pgt_watermarks AS w ON w.source_relid = s.base
-        WHERE EXISTS (SELECT FROM gating_groups(p_pgt_id) AS h JOIN pgt_watermark_groups AS g USING (group_id) WHERE s.base = ANY (g.sources))
+        WHERE EXISTS (SELECT FROM gating_groups(p_pgt_id) AS h JOIN pgt_watermark_groups AS g USING (group_id)
+            WHERE s.base = ANY (g.sources))
     LOOP
-        wanted := CASE WHEN item.by_time THEN ROW(effective_watermark, NULL)::progress ELSE ROW(NULL, effective_batch)::progress END;
+        wanted := CASE WHEN item.by_time THEN ROW(effective_watermark, NULL)::progress
+            ELSE ROW(NULL, effective_batch)::progress END;
         CONTINUE WHEN wanted IS NULL;
         shown := CASE WHEN item.below IS NULL THEN shown_through(item.pgt_id, item.source, wanted)
                       WHEN NOT lacks_changes(item.pgt_id, item.source, NULL) THEN wanted END;
@@ -102,5 +119,6 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.claimable(integer, pgtrickle.progress, oid[], oid[]) IS
-    'How much of what was decided a stream table may claim that reads others which were not refreshed beside it: no more than what those show, by their frontiers.';
+COMMENT ON FUNCTION pgtrickle_private.claimable(integer, pgtrickle.progress, oid[], oid[]) IS
+    'How much of what was decided a stream table may claim that reads others which were not refreshed beside it: no '
+    'more than what those show, by their frontiers.';

@@ -1,9 +1,10 @@
 -- The gating decision: the only one, for the refresher, the status functions and explain.
 
-CREATE OR REPLACE FUNCTION pgtrickle.gate_group(
+CREATE OR REPLACE FUNCTION pgtrickle_private.gate_group(
         p_pgt_id integer, p_group_id integer,
-        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb, OUT let_through pgtrickle.progress)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb,
+            OUT let_through pgtrickle.progress)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     alignment record;
@@ -29,74 +30,82 @@ BEGIN
         decision := 'gated';
         waiting_for := alignment.slowest;
         reason := format('%s is %s behind %s, tolerance %s',
-                         alignment.slowest, distance_text(alignment.lag), alignment.fastest, distance_text(alignment.tolerance));
+                         alignment.slowest, distance_text(alignment.lag), alignment.fastest,
+                             distance_text(alignment.tolerance));
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.gate_group(integer, integer) IS
-    'What one group asks of a gated stream table: whether it may refresh, and with let_through through which watermark it is aligned now.';
+COMMENT ON FUNCTION pgtrickle_private.gate_group(integer, integer) IS
+    'What one group asks of a gated stream table: whether it may refresh, and with let_through through which '
+    'watermark it is aligned now.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.farthest(a jsonb, b jsonb) RETURNS jsonb
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp SET TimeZone = 'UTC'
+CREATE OR REPLACE FUNCTION pgtrickle_private.farthest(a jsonb, b jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp SET TimeZone = 'UTC'
 AS $$
 BEGIN
     RETURN (
         SELECT COALESCE(jsonb_object_agg(m.key, to_jsonb(ROW(m.watermark, m.batch)::progress)), '{}')
         FROM (SELECT e.key, max((p.reached).watermark) AS watermark, max((p.reached).batch) AS batch
               FROM (SELECT * FROM jsonb_each(a) UNION ALL SELECT * FROM jsonb_each(b)) AS e
-              CROSS JOIN LATERAL (SELECT jsonb_populate_record(NULL::progress, e.value) AS reached) AS p GROUP BY e.key) AS m);
+              CROSS JOIN LATERAL (SELECT jsonb_populate_record(NULL::progress, e.value) AS reached) AS p
+                  GROUP BY e.key) AS m);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.farthest(jsonb, jsonb) IS
+COMMENT ON FUNCTION pgtrickle_private.farthest(jsonb, jsonb) IS
     'By the number of each group in one of them, the farthest watermark that stands for it.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.farther_only(before jsonb, now jsonb) RETURNS jsonb
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.farther_only(before jsonb, now jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN (
         SELECT COALESCE(jsonb_object_agg(key, value), '{}') FROM jsonb_each(now)
-        WHERE NOT reaches(jsonb_populate_record(NULL::progress, before -> key), jsonb_populate_record(NULL::progress, value)));
+        WHERE NOT reaches(jsonb_populate_record(NULL::progress, before -> key),
+            jsonb_populate_record(NULL::progress, value)));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.farther_only(jsonb, jsonb) IS
+COMMENT ON FUNCTION pgtrickle_private.farther_only(jsonb, jsonb) IS
     'Of the watermarks that stand for groups now those that are farther than before.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.graver(a text, b text) RETURNS text
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.graver(a text, b text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     -- A gate can be passed by hand and by a deadline, a wait by nobody.
     RETURN CASE WHEN 'waiting' IN (a, b) THEN 'waiting' WHEN 'gated' IN (a, b) THEN 'gated' ELSE 'run' END;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.graver(text, text) IS 'Of two decisions the one that keeps more refreshes from running.';
+COMMENT ON FUNCTION pgtrickle_private.graver(text, text) IS
+    'Of two decisions the one that keeps more refreshes from running.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.kinds_without(p_pgt_id integer, p_group_id integer) RETURNS text[]
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.kinds_without(p_pgt_id integer, p_group_id integer) RETURNS text[]
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     -- A closed window is never opened again, so none may close on the word of some groups only.
     RETURN (SELECT group_kind(g) FROM pgt_watermark_groups AS g WHERE g.group_id = p_group_id)
-        || CASE WHEN (SELECT t.output_mode = 'append' FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id) THEN '{event time}'::text[] END;
+        || CASE WHEN (SELECT t.output_mode = 'append' FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id)
+            THEN '{event time}'::text[] END;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.kinds_without(integer, integer) IS
+COMMENT ON FUNCTION pgtrickle_private.kinds_without(integer, integer) IS
     'The kinds of effective watermark that a stream table has none of while this group vouches for nothing.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.of_other_kinds(a pgtrickle.progress, kinds text[]) RETURNS pgtrickle.progress
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.of_other_kinds(a pgtrickle.progress, kinds text[])
+    RETURNS pgtrickle.progress
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN ROW(CASE WHEN NOT 'event time' = ANY (kinds) THEN (a).watermark END,
                CASE WHEN NOT 'batch numbers' = ANY (kinds) THEN (a).batch END)::progress;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.of_other_kinds(pgtrickle.progress, text[]) IS 'What is left of a without these kinds.';
+COMMENT ON FUNCTION pgtrickle_private.of_other_kinds(pgtrickle.progress, text[]) IS
+    'What is left of a without these kinds.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.held_below(
+CREATE OR REPLACE FUNCTION pgtrickle_private.held_below(
         p_upstream integer[], OUT watermark timestamptz, OUT batch bigint, OUT kinds_without text[])
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     SELECT min(b.watermark), min(b.batch), COALESCE(array_agg(k.kind) FILTER (WHERE k.kind IS NOT NULL), '{}')
@@ -107,17 +116,20 @@ BEGIN
                                greatest(u.effective_batch, (d.effective).batch) AS batch) AS b
     LEFT JOIN LATERAL (
         SELECT group_kind(g) AS kind FROM pgt_watermark_groups AS g
-        WHERE g.group_id = ANY (s.groups) AND CASE group_kind(g) WHEN 'event time' THEN b.watermark IS NULL ELSE b.batch IS NULL END) AS k ON true
+        WHERE g.group_id = ANY (s.groups) AND CASE group_kind(g) WHEN 'event time' THEN b.watermark IS NULL
+            ELSE b.batch IS NULL END) AS k ON true
     WHERE u.pgt_id = ANY (p_upstream) AND u.watermark_gating = 'hold_back';
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.held_below(integer[]) IS
-    'How far the stream tables among these that hold back are complete, and the kinds in which one of them has groups, but no effective watermark.';
+COMMENT ON FUNCTION pgtrickle_private.held_below(integer[]) IS
+    'How far the stream tables among these that hold back are complete, and the kinds in which one of them has '
+    'groups, but no effective watermark.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.groups_decision(
+CREATE OR REPLACE FUNCTION pgtrickle_private.groups_decision(
         p_pgt_id integer, gating text, groups integer[], upstream integer[],
-        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb, OUT let_through jsonb)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+        OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb,
+            OUT let_through jsonb)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     verdict record;
@@ -134,7 +146,8 @@ BEGIN
             verdict := gate_group(p_pgt_id, next_group);
         END IF;
         decision := graver(decision, verdict.decision);
-        reason := concat_ws('; ', reason, (SELECT g.group_name FROM pgt_watermark_groups AS g WHERE g.group_id = next_group) || ': ' || verdict.reason);
+        reason := concat_ws('; ', reason, (SELECT g.group_name FROM pgt_watermark_groups AS g
+            WHERE g.group_id = next_group) || ': ' || verdict.reason);
         waiting_for := concat_ws(', ', NULLIF(waiting_for, ''), verdict.waiting_for);
         IF NOT verdict.let_through IS NULL THEN
             let_through := let_through || jsonb_build_object(next_group, to_jsonb(verdict.let_through));
@@ -149,8 +162,10 @@ BEGIN
     IF gating = 'gate' AND NOT effective IS NULL AND cardinality(upstream) > 1 THEN
         -- What it reads through a stream table that holds back is no further than that one.
         verdict := held_below(upstream);
-        effective := ROW(CASE WHEN (effective).watermark IS NOT NULL THEN least((effective).watermark, verdict.watermark) END,
-                         CASE WHEN (effective).batch IS NOT NULL THEN least((effective).batch, verdict.batch) END)::progress;
+        effective := ROW(CASE WHEN (effective).watermark IS NOT NULL
+            THEN least((effective).watermark, verdict.watermark) END,
+                         CASE WHEN (effective).batch IS NOT NULL THEN least((effective).batch, verdict.batch)
+                             END)::progress;
         unknown := unknown || verdict.kinds_without;
     END IF;
     IF unknown <> '{}' THEN
@@ -158,43 +173,51 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.groups_decision(integer, text, integer[], integer[]) IS 'What all watermark groups together ask of a stream table.';
+COMMENT ON FUNCTION pgtrickle_private.groups_decision(integer, text, integer[], integer[]) IS
+    'What all watermark groups together ask of a stream table.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.stale_hold(stream_table pgtrickle.pgt_stream_tables, groups integer[], sources regclass[], OUT source text, OUT sentence text)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.stale_hold(stream_table pgtrickle.pgt_stream_tables, groups integer[],
+    sources regclass[], OUT source text, OUT sentence text)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    IF EXISTS (SELECT FROM pgt_source_limits WHERE on_stale = 'hold') OR EXISTS (SELECT FROM pgt_watermark_groups WHERE on_stale = 'hold') THEN
+    IF EXISTS (SELECT FROM pgt_source_limits WHERE on_stale = 'hold')
+        OR EXISTS (SELECT FROM pgt_watermark_groups WHERE on_stale = 'hold') THEN
         SELECT string_agg(f.source::text, ', ' ORDER BY f.place),
                string_agg(COALESCE(f.group_name || ': ', '') || format('%s is stale: not seen since %s, limit %s',
-                                                                        f.source, date_trunc('second', f.seen_at), f.stale_after), '; ' ORDER BY f.place)
-        INTO source, sentence FROM stale_sources() WITH ORDINALITY AS f(source, group_id, group_name, seen_at, stale_after, holds, place)
+                                                                        f.source, date_trunc('second', f.seen_at),
+                                                                            f.stale_after), '; ' ORDER BY f.place)
+        INTO source, sentence
+            FROM stale_sources() WITH ORDINALITY AS f(source, group_id, group_name, seen_at, stale_after, holds, place)
         WHERE f.holds AND stream_table.watermark_gating <> 'none'
             AND CASE WHEN f.group_id IS NULL THEN f.source = ANY (sources) ELSE f.group_id = ANY (groups) END;
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.stale_hold(pgtrickle.pgt_stream_tables, integer[], regclass[]) IS
+COMMENT ON FUNCTION pgtrickle_private.stale_hold(pgtrickle.pgt_stream_tables, integer[], regclass[]) IS
     'The stale sources that hold a stream table, and the sentence that says so; NULL if none does.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.gate_deadline_passed(stream_table pgtrickle.pgt_stream_tables, sources regclass[]) RETURNS boolean
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.gate_deadline_passed(stream_table pgtrickle.pgt_stream_tables,
+    sources regclass[]) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     -- Time under a source gate was not spent waiting for watermarks.
     RETURN COALESCE(now() - greatest(stream_table.gated_since, (
-        SELECT max(g.ungated_at) FROM pgt_source_gates AS g WHERE stream_table.gated_since IS NOT NULL AND g.source_relid = ANY (sources)))
+        SELECT max(g.ungated_at) FROM pgt_source_gates AS g WHERE stream_table.gated_since IS NOT NULL
+            AND g.source_relid = ANY (sources)))
         >= stream_table.gate_deadline AND stream_table.gated_since IS NOT NULL, false);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.gate_deadline_passed(pgtrickle.pgt_stream_tables, regclass[]) IS
+COMMENT ON FUNCTION pgtrickle_private.gate_deadline_passed(pgtrickle.pgt_stream_tables, regclass[]) IS
     'Whether a stream table has waited behind a shut gate for as long as it may.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.gating_decision(
         p_pgt_id integer,
-        OUT gating text, OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz, OUT caps jsonb,
+        OUT gating text, OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz,
+            OUT caps jsonb,
         OUT deadline_passed boolean, OUT effective_batch bigint, OUT let_through jsonb)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
     SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
 AS $$
 DECLARE
@@ -203,7 +226,8 @@ DECLARE
     found record;
 BEGIN
     -- Where nothing can gate, what a stream table is made of at any depth does not matter.
-    IF stream_table.pgt_id IS NOT NULL AND NOT EXISTS (SELECT FROM pgt_watermark_groups) AND NOT EXISTS (SELECT FROM pgt_source_limits)
+    IF stream_table.pgt_id IS NOT NULL AND NOT EXISTS (SELECT FROM pgt_watermark_groups)
+        AND NOT EXISTS (SELECT FROM pgt_source_limits)
         AND NOT EXISTS (SELECT FROM pgt_source_gates WHERE ungated_at IS NULL)
     THEN
         gating := CASE stream_table.watermark_gating WHEN 'auto' THEN 'none' ELSE stream_table.watermark_gating END;
@@ -230,7 +254,8 @@ BEGIN
         waiting_for := found.source;
     END IF;
     deadline_passed := decision = 'gated' AND gate_deadline_passed(stream_table, scope.sources);
-    SELECT string_agg(h.source::text, ', ') AS source, string_agg(h.sentence, '; ') AS sentence INTO found FROM held_sources(scope.sources) AS h;
+    SELECT string_agg(h.source::text, ', ') AS source, string_agg(h.sentence, '; ') AS sentence INTO found
+        FROM held_sources(scope.sources) AS h;
     IF found.sentence IS NOT NULL THEN
         decision := graver(decision, 'gated');
         deadline_passed := false;
@@ -241,11 +266,14 @@ BEGIN
         reason := format('gate deadline of %s passed: %s', stream_table.gate_deadline, reason);
     END IF;
     waiting_for := NULLIF(waiting_for, '');
-    let_through := CASE WHEN decision = 'run' AND NOT deadline_passed THEN farther_only(stream_table.let_through, let_through) ELSE '{}' END;
+    let_through := CASE WHEN decision = 'run'
+        AND NOT deadline_passed THEN farther_only(stream_table.let_through, let_through) ELSE '{}' END;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.gating_decision(integer) IS
-    'Whether a stream table may refresh now (run, gated or waiting), why, the event time and the batch it will be complete through, '
+    'Whether a stream table may refresh now (run, gated or waiting), why, the event time and the batch it will be '
+    'complete through, '
     'and the cut at which each capped direct source must be read; sources not in caps are read at the snapshot. '
-    'deadline_passed: it may run only because it has been behind a gate for its gate_deadline. let_through: by group, the watermark at which it lets the '
+    'deadline_passed: it may run only because it has been behind a gate for its gate_deadline. let_through: by group, '
+    'the watermark at which it lets the '
     'stream table through, where that is farther than before.';

@@ -1,7 +1,7 @@
 -- Refresh groups: stream tables that are refreshed together.
 
-CREATE OR REPLACE FUNCTION pgtrickle.refresh_group_members(members text[], search_path text) RETURNS regclass[]
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.refresh_group_members(members text[], search_path text) RETURNS regclass[]
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     found regclass[];
@@ -17,11 +17,13 @@ BEGIN
     RETURN found;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refresh_group_members(text[], text) IS 'The stream tables of these names; an error unless they are two or more, each once.';
+COMMENT ON FUNCTION pgtrickle_private.refresh_group_members(text[], text) IS
+    'The stream tables of these names; an error unless they are two or more, each once.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.create_refresh_group(
-        group_name text, members text[], isolation text DEFAULT 'repeatable_read', search_path text DEFAULT current_setting('search_path')) RETURNS integer
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+        group_name text, members text[], isolation text DEFAULT 'repeatable_read',
+            search_path text DEFAULT current_setting('search_path')) RETURNS integer
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     id integer;
@@ -42,31 +44,36 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_refresh_group(text, text[], text, text) IS
-    'Has stream tables refreshed together: in one transaction (repeatable_read), or whenever one of them is due (read_committed).';
+    'Has stream tables refreshed together: in one transaction (repeatable_read), or whenever one of them is due '
+    '(read_committed).';
 
 CREATE OR REPLACE FUNCTION pgtrickle.drop_refresh_group(group_name text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     DELETE FROM pgt_refresh_groups AS g WHERE g.group_name = drop_refresh_group.group_name;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no refresh group %', quote_nullable(group_name)
-            USING ERRCODE = '42704', CONSTRAINT = 'unknown_refresh_group', HINT = 'SELECT * FROM pgtrickle.refresh_groups() lists them.';
+            USING ERRCODE = '42704', CONSTRAINT = 'unknown_refresh_group',
+                HINT = 'SELECT * FROM pgtrickle.refresh_groups() lists them.';
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.drop_refresh_group(text) IS 'Drops a refresh group; its members are refreshed on their own again.';
+COMMENT ON FUNCTION pgtrickle.drop_refresh_group(text) IS
+    'Drops a refresh group; its members are refreshed on their own again.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.refresh_groups() RETURNS TABLE (group_name text, members text[], isolation text, created_at timestamptz)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle.refresh_groups()
+    RETURNS TABLE (group_name text, members text[], isolation text, created_at timestamptz)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT g.group_name, ARRAY(SELECT qualified_name(m) FROM unnest(g.members) AS m), g.isolation, g.created_at FROM pgt_refresh_groups AS g ORDER BY 1
+    SELECT g.group_name, ARRAY(SELECT qualified_name(m) FROM unnest(g.members) AS m), g.isolation, g.created_at
+        FROM pgt_refresh_groups AS g ORDER BY 1
 $$;
 COMMENT ON FUNCTION pgtrickle.refresh_groups() IS 'The refresh groups.';
 
 -- A member that is dropped leaves its groups; a group of one is none.
-CREATE OR REPLACE FUNCTION pgtrickle.leave_refresh_groups() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.leave_refresh_groups() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     DELETE FROM pgt_refresh_groups WHERE OLD.pgt_relid = ANY (members) AND cardinality(members) <= 2;
@@ -74,7 +81,8 @@ BEGIN
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.leave_refresh_groups() IS 'Takes a dropped stream table out of its refresh groups.';
+COMMENT ON FUNCTION pgtrickle_private.leave_refresh_groups() IS
+    'Takes a dropped stream table out of its refresh groups.';
 
 CREATE OR REPLACE TRIGGER leave_refresh_groups AFTER DELETE ON pgtrickle.pgt_stream_tables
-    FOR EACH ROW EXECUTE FUNCTION pgtrickle.leave_refresh_groups();
+    FOR EACH ROW EXECUTE FUNCTION pgtrickle_private.leave_refresh_groups();

@@ -1,19 +1,22 @@
 -- Alerts: every incident is told once when it begins and once when it ends, on channel pgtrickle_alert.
 
 -- A payload has less than 8000 bytes, and a character up to four.
-CREATE OR REPLACE FUNCTION pgtrickle.notify_alert(incident pgtrickle.pgt_alerts, resolved boolean, sentence text) RETURNS void
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.notify_alert(incident pgtrickle.pgt_alerts, resolved boolean,
+    sentence text) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT tell('pgtrickle_alert', jsonb_build_object(
-        'kind', left(incident.kind, 100), 'subject', left(incident.subject, 300), 'group', left(incident.group_name, 300),
+        'kind', left(incident.kind, 100), 'subject', left(incident.subject, 300), 'group',
+            left(incident.group_name, 300),
         'since', incident.since, 'sentence', left(sentence, 500), 'resolved', resolved))
 $$;
-COMMENT ON FUNCTION pgtrickle.notify_alert(pgtrickle.pgt_alerts, boolean, text) IS
+COMMENT ON FUNCTION pgtrickle_private.notify_alert(pgtrickle.pgt_alerts, boolean, text) IS
     'Sends an incident on channel pgtrickle_alert, as the text of a JSON object.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.alert(
-        kind text, subject text, open boolean, sentence text, group_name text DEFAULT NULL, since timestamptz DEFAULT clock_timestamp()) RETURNS boolean
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+        kind text, subject text, open boolean, sentence text, group_name text DEFAULT NULL,
+            since timestamptz DEFAULT clock_timestamp()) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     incident pgt_alerts;
@@ -26,7 +29,8 @@ BEGIN
         ON CONFLICT DO NOTHING RETURNING a.* INTO incident;
     ELSE
         UPDATE pgt_alerts AS a SET closed_at = clock_timestamp()
-        WHERE a.kind = alert.kind AND a.subject = alert.subject AND COALESCE(a.group_name, '') = COALESCE(alert.group_name, '') AND a.closed_at IS NULL
+        WHERE a.kind = alert.kind AND a.subject = alert.subject
+            AND COALESCE(a.group_name, '') = COALESCE(alert.group_name, '') AND a.closed_at IS NULL
         RETURNING a.* INTO incident;
     END IF;
     IF incident.alert_id IS NULL THEN
@@ -37,12 +41,13 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.alert(text, text, boolean, text, text, timestamptz) IS
-    'Opens or closes the incident of this kind and subject (and group), and tells so on channel pgtrickle_alert; returns false, and tells nothing, where it is '
+    'Opens or closes the incident of this kind and subject (and group), and tells so on channel pgtrickle_alert; '
+    'returns false, and tells nothing, where it is '
     'open or closed already. Everybody may read the sentence: it must not quote data.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.present_incidents()
+CREATE OR REPLACE FUNCTION pgtrickle_private.present_incidents()
     RETURNS TABLE (kind text, subject text, group_name text, since timestamptz, sentence text)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
     SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
 AS $$
 BEGIN
@@ -53,20 +58,24 @@ BEGIN
     UNION ALL
     SELECT 'idle', m.source::text, g.group_name, COALESCE(w.marked_idle_at, w.last_seen_at),
            CASE WHEN w.marked_idle_at IS NULL
-                THEN format('%s is idle: not seen since %s, its group %s goes on without it', m.source, date_trunc('second', w.last_seen_at), g.group_name)
+                THEN format('%s is idle: not seen since %s, its group %s goes on without it', m.source,
+                    date_trunc('second', w.last_seen_at), g.group_name)
                 ELSE format('%s is idle: marked by %s at %s, its group %s goes on without it',
                             m.source, w.marked_idle_by, date_trunc('second', w.marked_idle_at), g.group_name) END
-    FROM pgt_watermark_groups AS g CROSS JOIN LATERAL group_members(g.group_id) AS m JOIN pgt_watermarks AS w ON w.source_relid = m.source
+    FROM pgt_watermark_groups AS g CROSS JOIN LATERAL group_members(g.group_id) AS m
+        JOIN pgt_watermarks AS w ON w.source_relid = m.source
     WHERE m.idle
     UNION ALL
     -- It lasts from the first refresh beyond the deadline until the gate opens, however often it refreshes meanwhile.
-    SELECT 'gate_deadline', v.name, NULL, COALESCE(a.since, t.gated_since + t.gate_deadline), format('%s refreshes although it is gated: %s', v.name, d.reason)
+    SELECT 'gate_deadline', v.name, NULL, COALESCE(a.since, t.gated_since + t.gate_deadline),
+        format('%s refreshes although it is gated: %s', v.name, d.reason)
     FROM pgt_stream_tables AS t CROSS JOIN LATERAL (SELECT format('%I.%I', t.pgt_schema, t.pgt_name) AS name) AS v
     LEFT JOIN pgt_alerts AS a ON a.kind = 'gate_deadline' AND a.subject = v.name AND a.closed_at IS NULL
     CROSS JOIN LATERAL gating_decision(t.pgt_id) AS d
     WHERE t.gate_deadline IS NOT NULL AND (a.alert_id IS NOT NULL AND d.decision = 'gated' OR d.deadline_passed)
     UNION ALL
-    SELECT 'suspended', v.name, NULL, COALESCE(a.since, clock_timestamp()), format('%s is suspended after %s failed refreshes', v.name, t.consecutive_failures)
+    SELECT 'suspended', v.name, NULL, COALESCE(a.since, clock_timestamp()),
+        format('%s is suspended after %s failed refreshes', v.name, t.consecutive_failures)
     FROM pgt_stream_tables AS t CROSS JOIN LATERAL (SELECT format('%I.%I', t.pgt_schema, t.pgt_name) AS name) AS v
     LEFT JOIN pgt_alerts AS a ON a.kind = 'suspended' AND a.subject = v.name AND a.closed_at IS NULL
     WHERE t.status = 'SUSPENDED'
@@ -76,10 +85,11 @@ BEGIN
     FROM pgt_stream_tables AS t WHERE t.fuse_blown_at > '-infinity';
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.present_incidents() IS 'What is wrong now: silent sources, gate deadlines that have passed, suspended stream tables, blown fuses.';
+COMMENT ON FUNCTION pgtrickle_private.present_incidents() IS
+    'What is wrong now: silent sources, gate deadlines that have passed, suspended stream tables, blown fuses.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.raise_alerts() RETURNS bigint
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     ours CONSTANT text[] := ARRAY['stale', 'idle', 'gate_deadline', 'suspended', 'fuse'];
@@ -88,14 +98,17 @@ BEGIN
     IF NOT (EXISTS (SELECT FROM pgt_source_limits)
             OR EXISTS (SELECT FROM pgt_watermark_groups WHERE stale_after IS NOT NULL OR idle_after IS NOT NULL)
             OR EXISTS (SELECT FROM pgt_watermarks WHERE marked_idle_at IS NOT NULL)
-            OR EXISTS (SELECT FROM pgt_stream_tables WHERE gate_deadline IS NOT NULL OR status = 'SUSPENDED' OR fuse_blown_at > '-infinity')
+            OR EXISTS (SELECT FROM pgt_stream_tables WHERE gate_deadline IS NOT NULL OR status = 'SUSPENDED'
+                OR fuse_blown_at > '-infinity')
             OR EXISTS (SELECT FROM pgt_alerts WHERE closed_at IS NULL AND kind = ANY (ours))) THEN
         RETURN 0;
     END IF;
     present := (SELECT COALESCE(jsonb_agg(to_jsonb(i)), '[]') FROM present_incidents() AS i);
     RETURN (
         SELECT count(*) FILTER (WHERE told.told) FROM (
-            SELECT alert(a.kind, a.subject, false, format('%s is no longer %s', a.subject, CASE a.kind WHEN 'gate_deadline' THEN 'gated' WHEN 'fuse' THEN 'held by its fuse' ELSE a.kind END),
+            SELECT alert(a.kind, a.subject, false,
+                format('%s is no longer %s', a.subject, CASE a.kind WHEN 'gate_deadline' THEN 'gated' WHEN 'fuse'
+                THEN 'held by its fuse' ELSE a.kind END),
                          a.group_name) AS told
             FROM pgt_alerts AS a
             WHERE a.closed_at IS NULL AND a.kind = ANY (ours) AND NOT EXISTS (
@@ -107,5 +120,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.raise_alerts() IS
-    'Opens and closes incidents as they stand: silent sources, gate deadlines, suspensions, fuses; returns how many alerts it sent. Called once per tick, at next '
+    'Opens and closes incidents as they stand: silent sources, gate deadlines, suspensions, fuses; returns how many '
+    'alerts it sent. Called once per tick, at next '
     'to no cost where there are none.';

@@ -1,6 +1,6 @@
 -- What the planner reads: a stream table's definition, and the scales of numeric sums.
 
-CREATE OR REPLACE FUNCTION pgtrickle.source_facts(p_source regclass)
+CREATE OR REPLACE FUNCTION pgtrickle_private.source_facts(p_source regclass)
 RETURNS jsonb
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -38,10 +38,11 @@ AS $$
         JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE c.oid = p_source
 $$;
-COMMENT ON FUNCTION pgtrickle.source_facts(regclass) IS
-    'Name, columns (name, full type, base type, whether equality is bytewise, whether it may be NULL), size and indexed leading columns of a source.';
+COMMENT ON FUNCTION pgtrickle_private.source_facts(regclass) IS
+    'Name, columns (name, full type, base type, whether equality is bytewise, whether it may be NULL), size and '
+    'indexed leading columns of a source.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.stream_table_definition(p_pgt_id integer)
+CREATE OR REPLACE FUNCTION pgtrickle_private.stream_table_definition(p_pgt_id integer)
 RETURNS jsonb
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -53,39 +54,44 @@ AS $$
         'text', pg_get_viewdef(s.view_relid),
         'full_reason', s.full_reason,
         'search_path', s.session_settings ->> 'search_path',
-        'names', pgtrickle.name_facts(s),
-        'bytewise', pgtrickle.is_bytewise(s.view_relid),
+        'names', pgtrickle_private.name_facts(s),
+        'bytewise', pgtrickle_private.is_bytewise(s.view_relid),
         'columns', (
-            SELECT coalesce(jsonb_agg(jsonb_build_array(a.attname, format_type(a.atttypid, a.atttypmod)) ORDER BY a.attnum), '[]')
+            SELECT coalesce(jsonb_agg(jsonb_build_array(a.attname, format_type(a.atttypid, a.atttypmod))
+                ORDER BY a.attnum), '[]')
             FROM pg_attribute AS a
             WHERE a.attrelid = s.pgt_relid AND a.attnum > 0 AND NOT a.attisdropped
         ),
         'altered', (
-            SELECT array_agg((a.atttypid, a.atttypmod, a.attcollation)::text ORDER BY a.attnum) FILTER (WHERE a.attrelid = s.pgt_relid)
-                IS DISTINCT FROM array_agg((a.atttypid, a.atttypmod, a.attcollation)::text ORDER BY a.attnum) FILTER (WHERE a.attrelid = s.view_relid)
+            SELECT array_agg((a.atttypid, a.atttypmod, a.attcollation)::text
+                ORDER BY a.attnum) FILTER (WHERE a.attrelid = s.pgt_relid)
+                IS DISTINCT FROM array_agg((a.atttypid, a.atttypmod, a.attcollation)::text
+                    ORDER BY a.attnum) FILTER (WHERE a.attrelid = s.view_relid)
             FROM pg_attribute AS a
             WHERE a.attrelid IN (s.pgt_relid, s.view_relid) AND a.attnum > 0 AND NOT a.attisdropped
         ),
         'views', (
             SELECT coalesce(jsonb_agg(jsonb_build_object(
                 'schema', vn.nspname, 'name', vc.relname, 'text', pg_get_viewdef(vc.oid)) ORDER BY vc.oid), '[]')
-            FROM pgtrickle.views_below(s.view_relid) AS v(oid)
+            FROM pgtrickle_private.views_below(s.view_relid) AS v(oid)
                 JOIN pg_class AS vc ON vc.oid = v.oid
                 JOIN pg_namespace AS vn ON vn.oid = vc.relnamespace
             WHERE vc.oid <> s.view_relid
         ),
         'aggregates', (
-            SELECT coalesce(jsonb_agg(DISTINCT CASE WHEN p.pronamespace = 'pg_catalog'::regnamespace THEN p.proname::text
+            SELECT coalesce(jsonb_agg(DISTINCT CASE WHEN p.pronamespace = 'pg_catalog'::regnamespace
+                THEN p.proname::text
                 ELSE p.oid::regproc::text END), '[]')
-            FROM pgtrickle.views_below(s.view_relid) AS v(oid)
+            FROM pgtrickle_private.views_below(s.view_relid) AS v(oid)
                 JOIN pg_rewrite AS r ON r.ev_class = v.oid,
                 regexp_matches(r.ev_action::text, ':aggfnoid (\d+)', 'g') AS m(found)
                 JOIN pg_proc AS p ON p.oid = m.found[1]::oid
         ),
         'set_returning', (
-            SELECT coalesce(jsonb_agg(DISTINCT CASE WHEN p.pronamespace = 'pg_catalog'::regnamespace THEN p.proname::text
+            SELECT coalesce(jsonb_agg(DISTINCT CASE WHEN p.pronamespace = 'pg_catalog'::regnamespace
+                THEN p.proname::text
                 ELSE pn.nspname || '.' || p.proname END), '[]')
-            FROM pgtrickle.views_below(s.view_relid) AS v(oid)
+            FROM pgtrickle_private.views_below(s.view_relid) AS v(oid)
                 JOIN pg_rewrite AS r ON r.ev_class = v.oid,
                 regexp_matches(r.ev_action::text, ':funcid (\d+)', 'g') AS m(found)
                 JOIN pg_proc AS p ON p.oid = m.found[1]::oid AND p.proretset
@@ -93,7 +99,7 @@ AS $$
         ),
         'sources', (
             SELECT coalesce(jsonb_agg(
-                pgtrickle.source_facts(d.source_relid)
+                pgtrickle_private.source_facts(d.source_relid)
                 || jsonb_build_object('kind', d.source_type, 'used', to_jsonb(d.columns_used), 'buffer', t.buffer)
                 ORDER BY d.source_relid), '[]')
             FROM pgtrickle.pgt_dependencies AS d
@@ -106,10 +112,10 @@ AS $$
         JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE s.pgt_id = p_pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle.stream_table_definition(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.stream_table_definition(integer) IS
     'The defining query as PostgreSQL prints it, with its views, sources and columns: all that the planner needs.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.only_one(value anyelement, rows bigint)
+CREATE OR REPLACE FUNCTION pgtrickle_private.only_one(value anyelement, rows bigint)
 RETURNS anyelement
 LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
@@ -121,10 +127,10 @@ BEGIN
     RETURN value;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.only_one(anyelement, bigint) IS
+COMMENT ON FUNCTION pgtrickle_private.only_one(anyelement, bigint) IS
     'The value of a scalar subquery that has so many rows; error 21000 if that is more than one.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.add_scales(p_state jsonb, p_increment jsonb)
+CREATE OR REPLACE FUNCTION pgtrickle_private.add_scales(p_state jsonb, p_increment jsonb)
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
@@ -137,10 +143,10 @@ AS $$
         HAVING sum((pair ->> 1)::bigint) <> 0
     ) AS total
 $$;
-COMMENT ON FUNCTION pgtrickle.add_scales(jsonb, jsonb) IS
+COMMENT ON FUNCTION pgtrickle_private.add_scales(jsonb, jsonb) IS
     'Add two histograms of numeric scales, each an array of [scale, count] pairs or NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.max_scale(p_scales jsonb)
+CREATE OR REPLACE FUNCTION pgtrickle_private.max_scale(p_scales jsonb)
 RETURNS integer
 LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
@@ -148,9 +154,10 @@ AS $$
     SELECT coalesce(max((pair ->> 0)::integer), 0)
     FROM jsonb_array_elements(coalesce(p_scales, '[]')) AS pair
 $$;
-COMMENT ON FUNCTION pgtrickle.max_scale(jsonb) IS
+COMMENT ON FUNCTION pgtrickle_private.max_scale(jsonb) IS
     'The widest scale in a histogram: the scale that PostgreSQL gives to the sum of those values.';
 
-REVOKE ALL ON FUNCTION pgtrickle.views_below(regclass), pgtrickle.source_facts(regclass),
-    pgtrickle.stream_table_definition(integer), pgtrickle.only_one(anyelement, bigint), pgtrickle.add_scales(jsonb, jsonb), pgtrickle.max_scale(jsonb)
+REVOKE ALL ON FUNCTION pgtrickle_private.views_below(regclass), pgtrickle_private.source_facts(regclass),
+    pgtrickle_private.stream_table_definition(integer), pgtrickle_private.only_one(anyelement, bigint),
+        pgtrickle_private.add_scales(jsonb, jsonb), pgtrickle_private.max_scale(jsonb)
     FROM PUBLIC;

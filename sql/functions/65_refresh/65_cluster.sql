@@ -1,7 +1,7 @@
 -- Frontiers and cuts count transactions, so they mean nothing in another cluster.
 
 CREATE OR REPLACE FUNCTION pgtrickle.adopt_cluster() RETURNS integer
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     here CONSTANT bigint := (SELECT system_identifier FROM pg_control_system());
@@ -20,7 +20,8 @@ BEGIN
     PERFORM record_sources(pgt_id) FROM pgt_stream_tables ORDER BY pgt_id;
     UPDATE pgt_stream_tables
     SET system_identifier = here, refresh_xid = NULL,
-        reinitialize_reason = CASE WHEN status = 'INITIALIZING' THEN reinitialize_reason ELSE COALESCE(reinitialize_reason, reason) END
+        reinitialize_reason = CASE WHEN status = 'INITIALIZING' THEN reinitialize_reason
+            ELSE COALESCE(reinitialize_reason, reason) END
     WHERE system_identifier <> here;
     GET DIAGNOSTICS adopted = ROW_COUNT;
     -- A dump does not say who may use the row types of tables.
@@ -29,21 +30,25 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.adopt_cluster() IS
-    'After a restore into another cluster: voids frontiers and cuts, installs capture anew and has all stream tables reinitialized. '
-    'Watermarks stay, but hold_back needs each source to advance once more. Returns the number of stream tables adopted, 0 where nothing was to do.';
+    'After a restore into another cluster: voids frontiers and cuts, installs capture anew and has all stream tables '
+    'reinitialized. '
+    'Watermarks stay, but hold_back needs each source to advance once more. Returns the number of stream tables '
+    'adopted, 0 where nothing was to do.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.drop_foreign_capture() RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET client_min_messages = warning
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_foreign_capture() RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET client_min_messages = warning
 AS $$
 DECLARE
     capture_function regprocedure;
 BEGIN
     FOR capture_function IN
-        SELECT oid FROM pg_proc WHERE pronamespace = 'pgtrickle_changes'::regnamespace AND proname ~ '^capture_(row_|truncate_)?\d+$'
+        SELECT oid FROM pg_proc WHERE pronamespace = 'pgtrickle_changes'::regnamespace
+            AND proname ~ '^capture_(row_|truncate_)?\d+$'
     LOOP
         EXECUTE format('DROP FUNCTION %s CASCADE', capture_function);
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.drop_foreign_capture() IS
+COMMENT ON FUNCTION pgtrickle_private.drop_foreign_capture() IS
     'Drops capture functions, with their triggers, whose names carry numbers of another cluster.';

@@ -1,8 +1,8 @@
--- A defining query may get another meaning: it is altered, or views and functions below it are replaced behind our back,
--- which is taken in before anything is refreshed.
+-- A defining query may get another meaning: it is altered, or views and functions below it are replaced behind our
+-- back, which is taken in before anything is refreshed.
 
-CREATE OR REPLACE FUNCTION pgtrickle.adopt_definition(p_pgt_id integer) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.adopt_definition(p_pgt_id integer) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     view CONSTANT regclass := (SELECT t.view_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id);
@@ -11,26 +11,31 @@ BEGIN
     PERFORM refuse_volatile(view);
     PERFORM check_source_rights(view);
     PERFORM mirror_equalities(view);
-    PERFORM wrap_functions(view, t.session_settings ->> 'search_path') FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id;
+    PERFORM wrap_functions(view, t.session_settings ->> 'search_path') FROM pgt_stream_tables AS t
+        WHERE t.pgt_id = p_pgt_id;
     PERFORM record_sources(p_pgt_id);
     FOR dropped IN
         DELETE FROM pgt_dependencies AS d
-        WHERE d.pgt_id = p_pgt_id AND NOT EXISTS (SELECT FROM query_sources(view) AS s WHERE s.source_relid = d.source_relid)
+        WHERE d.pgt_id = p_pgt_id
+            AND NOT EXISTS (SELECT FROM query_sources(view) AS s WHERE s.source_relid = d.source_relid)
         RETURNING d.source_relid
     LOOP
         PERFORM trim_capture(dropped);
     END LOOP;
     PERFORM record_full_reason(p_pgt_id);
     PERFORM check_hold_back();
-    PERFORM mark_reinitialize(p_pgt_id, 'a view or function that it uses was replaced, or a source can be captured now');
+    PERFORM mark_reinitialize(p_pgt_id,
+        'a view or function that it uses was replaced, or a source can be captured now');
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.adopt_definition(integer) IS
-    'Records what the defining query reads and calls now, and has the stream table reinitialized. Error 42P17 if it would read itself, '
+COMMENT ON FUNCTION pgtrickle_private.adopt_definition(integer) IS
+    'Records what the defining query reads and calls now, and has the stream table reinitialized. Error 42P17 if it '
+    'would read itself, '
     '0A000 or 42501 if the query would have been refused.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.definition_changed(stream_table pgtrickle.pgt_stream_tables) RETURNS boolean
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.definition_changed(stream_table pgtrickle.pgt_stream_tables)
+    RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT EXISTS (SELECT FROM pg_class WHERE oid = (stream_table).view_relid) AND (
         (stream_table).view_stamp IS DISTINCT FROM view_stamp((stream_table).view_relid)
@@ -39,20 +44,20 @@ AS $$
                    WHERE d.pgt_id = (stream_table).pgt_id AND d.source_type = 'UNCAPTURED' AND s.obstacle IS NULL)
         OR EXISTS (SELECT FROM access_problems((stream_table).view_relid)))
 $$;
-COMMENT ON FUNCTION pgtrickle.definition_changed(pgtrickle.pgt_stream_tables) IS
+COMMENT ON FUNCTION pgtrickle_private.definition_changed(pgtrickle.pgt_stream_tables) IS
     'Whether something below the defining query was replaced, a source that could not be captured now can be, '
     'or what it reads may not be read, or not in full, any more.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.changed_definitions() RETURNS SETOF integer
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.changed_definitions() RETURNS SETOF integer
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT t.pgt_id FROM pgt_stream_tables AS t WHERE definition_changed(t) ORDER BY t.pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle.changed_definitions() IS
+COMMENT ON FUNCTION pgtrickle_private.changed_definitions() IS
     'Stream tables for which adopt_definition() must be called before they are refreshed; every tick does so.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.refuse_other_columns(view regclass, stored regclass) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_other_columns(view regclass, stored regclass) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     columns text;
@@ -68,13 +73,14 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.refuse_other_columns(regclass, regclass) IS
+COMMENT ON FUNCTION pgtrickle_private.refuse_other_columns(regclass, regclass) IS
     'Error 0A000 unless a view has the columns of a stream table: names, types and collations.';
 
 -- A refresh may hold its snapshot, and with it what is locked here, while another of its sessions waits for the row of
 -- the stream table: so no lock is kept while waiting for one of them, and all of them come before that row.
-CREATE OR REPLACE FUNCTION pgtrickle.try_set_query_aside(id integer) RETURNS boolean
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET lock_timeout = '400ms' SET client_min_messages = warning
+CREATE OR REPLACE FUNCTION pgtrickle_private.try_set_query_aside(id integer) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET lock_timeout = '400ms' SET client_min_messages = warning
 AS $$
 DECLARE
     unique_key regclass;
@@ -82,7 +88,8 @@ BEGIN
     EXECUTE format('ALTER VIEW pgtrickle_state.query_%s RENAME TO query_%s_before', id, id);
     -- What was derived from the query before: the key of its groups and their state, the rows below its LIMIT.
     FOR unique_key IN
-        SELECT i.indexrelid FROM pgt_stream_tables AS t JOIN pg_index AS i ON i.indrelid = t.pgt_relid JOIN pg_class AS c ON c.oid = i.indexrelid
+        SELECT i.indexrelid FROM pgt_stream_tables AS t JOIN pg_index AS i ON i.indrelid = t.pgt_relid
+            JOIN pg_class AS c ON c.oid = i.indexrelid
         WHERE t.pgt_id = id AND c.relname = format('pgt_key_%s', id)
     LOOP
         EXECUTE format('DROP INDEX %s', unique_key);
@@ -93,11 +100,12 @@ EXCEPTION
     WHEN lock_not_available OR deadlock_detected THEN RETURN false;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.try_set_query_aside(integer) IS
-    'Renames the hidden view of a stream table and drops what was derived from its query; false, and nothing done, where a transaction uses them.';
+COMMENT ON FUNCTION pgtrickle_private.try_set_query_aside(integer) IS
+    'Renames the hidden view of a stream table and drops what was derived from its query; false, and nothing done, '
+    'where a transaction uses them.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.set_query_aside(id integer) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.set_query_aside(id integer) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     patience CONSTANT interval := COALESCE(NULLIF(current_setting('lock_timeout')::interval, '0'), '5 minutes');
@@ -113,11 +121,12 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.set_query_aside(integer) IS
-    'Waits until nobody uses the query of a stream table, then sets it aside. Gives up after lock_timeout, or 5 minutes.';
+COMMENT ON FUNCTION pgtrickle_private.set_query_aside(integer) IS
+    'Waits until nobody uses the query of a stream table, then sets it aside. Gives up after lock_timeout, or 5 '
+    'minutes.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.replace_query_view(id integer, query text, search_path text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.replace_query_view(id integer, query text, search_path text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     stream_table CONSTANT pgt_stream_tables := (SELECT t FROM pgt_stream_tables AS t WHERE t.pgt_id = id);
@@ -135,15 +144,16 @@ BEGIN
     PERFORM lock_query_sources(stream_table.view_relid);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.replace_query_view(integer, text, text) IS
+COMMENT ON FUNCTION pgtrickle_private.replace_query_view(integer, text, text) IS
     'Gives the hidden view of a stream table another query with the same columns, and locks what that reads.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.adopt_query(id integer, query text, search_path text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.adopt_query(id integer, query text, search_path text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     UPDATE pgt_stream_tables AS t
-    SET defining_query = query, session_settings = session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
+    SET defining_query = query, session_settings = session_settings()
+        || jsonb_build_object('search_path', resolved_search_path(search_path)),
         earlier_query_through = CASE WHEN t.output_mode = 'append' THEN t.effective_watermark END
     WHERE t.pgt_id = id;
     PERFORM mark_reinitialize(id, 'its defining query was altered');
@@ -152,5 +162,5 @@ BEGIN
     PERFORM drop_idle_wrappers();
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.adopt_query(integer, text, text) IS
+COMMENT ON FUNCTION pgtrickle_private.adopt_query(integer, text, text) IS
     'Records the query that the hidden view of a stream table was given, and has the stream table computed anew.';

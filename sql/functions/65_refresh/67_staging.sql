@@ -1,10 +1,11 @@
 -- Staging tables that a refresh or a sink left behind.
 
--- Executors of a dead refresher, or a task that was given up, may still be writing to one: it is left for the next time.
--- Whoever stages rows may lock what he stages into, in as many tables as he likes: after ten that are locked the rest is
--- left for the next time. In no order, so that none is left for ever.
-CREATE OR REPLACE FUNCTION pgtrickle.drop_unused_staging(namespace text, prefix text) RETURNS integer
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp SET lock_timeout = '100ms' SET client_min_messages = warning
+-- Executors of a dead refresher, or a task that was given up, may still be writing to one: it is left for the next
+-- time. Whoever stages rows may lock what he stages into, in as many tables as he likes: after ten that are locked the
+-- rest is left for the next time. In no order, so that none is left for ever.
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_unused_staging(namespace text, prefix text) RETURNS integer
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET lock_timeout = '100ms' SET client_min_messages = warning
 AS $$
 DECLARE
     staging regclass;
@@ -29,13 +30,13 @@ BEGIN
     RETURN dropped;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.drop_unused_staging(text, text) IS
+COMMENT ON FUNCTION pgtrickle_private.drop_unused_staging(text, text) IS
     'Drops the staging tables of this schema and prefix that nobody uses any more; returns how many.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.drop_staging(p_pgt_id integer) RETURNS integer
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_staging(p_pgt_id integer) RETURNS integer
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT drop_unused_staging('pgtrickle_changes', format('staging_%s', p_pgt_id))
 $$;
-COMMENT ON FUNCTION pgtrickle.drop_staging(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.drop_staging(integer) IS
     'Drops staging tables of a stream table that nobody uses any more; returns how many.';

@@ -1,7 +1,8 @@
 -- Asking for a refresh from SQL.
 
-CREATE OR REPLACE FUNCTION pgtrickle.refresh_stream_table(name text, search_path text DEFAULT current_setting('search_path')) RETURNS bigint
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle.refresh_stream_table(name text,
+    search_path text DEFAULT current_setting('search_path')) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     id CONSTANT integer := stream_table_id(name, search_path);
@@ -13,5 +14,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.refresh_stream_table(text, text) IS
-    'Asks a running refresher to refresh the stream table at once; returns the number of the request. It is served after the caller commits. '
-    'In a transaction that is to be prepared: SET LOCAL pgtrickle.notify = off, and it is found within the poll interval.';
+    'Asks a running refresher to refresh the stream table at once; returns the number of the request. It is served '
+    'after the caller commits. '
+    'In a transaction that is to be prepared: SET LOCAL pgtrickle.notify = off, and it is found within the poll '
+    'interval.';

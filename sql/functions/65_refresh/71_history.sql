@@ -1,40 +1,45 @@
 -- Forgetting what happened long ago.
 
-CREATE OR REPLACE FUNCTION pgtrickle.advance_is_passed(entry pgtrickle.pgt_watermark_history) RETURNS boolean
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.advance_is_passed(entry pgtrickle.pgt_watermark_history) RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT NOT EXISTS (
             SELECT FROM pgt_dependencies AS d
-            WHERE d.source_relid = (entry).source_relid AND d.source_type <> 'UNCAPTURED' AND NOT cut_covers(d.frontier, (entry).cut))
+            WHERE d.source_relid = (entry).source_relid AND d.source_type <> 'UNCAPTURED'
+                AND NOT cut_covers(d.frontier, (entry).cut))
         AND NOT EXISTS (
-            SELECT FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_groups(t.pgt_id) AS c JOIN pgt_watermark_groups AS g USING (group_id)
+            SELECT FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_groups(t.pgt_id) AS c
+                JOIN pgt_watermark_groups AS g USING (group_id)
             WHERE t.watermark_gating = 'hold_back' AND (entry).source_relid = ANY (g.sources)
                 AND NOT reaches(ROW(t.effective_watermark, t.effective_batch)::progress, (entry).progress))
         AND NOT EXISTS (
             SELECT FROM pgt_stream_tables AS t
-            WHERE t.watermark_retention IS NOT NULL AND (entry).source_relid IN (SELECT b.source FROM base_sources(t.pgt_id) AS b)
+            WHERE t.watermark_retention IS NOT NULL
+                AND (entry).source_relid IN (SELECT b.source FROM base_sources(t.pgt_id) AS b)
                 AND retained_from((entry).source_relid, t.watermark_retention) < (entry).history_id)
 $$;
-COMMENT ON FUNCTION pgtrickle.advance_is_passed(pgtrickle.pgt_watermark_history) IS
-    'Whether every stream table that reads the source shows all that the advance covers, every one held back on it has reached its watermark, and none retains an older one.';
+COMMENT ON FUNCTION pgtrickle_private.advance_is_passed(pgtrickle.pgt_watermark_history) IS
+    'Whether every stream table that reads the source shows all that the advance covers, every one held back on it '
+    'has reached its watermark, and none retains an older one.';
 
 -- What waits to be replayed is in no other place.
-CREATE OR REPLACE FUNCTION pgtrickle.forget_late_rows(oldest timestamptz) RETURNS void
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.forget_late_rows(oldest timestamptz) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     WITH forgotten AS (
-        DELETE FROM pgt_late_rows AS l WHERE l.status <> 'kept_out' AND greatest(l.arrived_at, l.settled_at) < oldest RETURNING l.source_relid, l.arrived_at)
+        DELETE FROM pgt_late_rows AS l WHERE l.status <> 'kept_out' AND greatest(l.arrived_at, l.settled_at) < oldest
+            RETURNING l.source_relid, l.arrived_at)
     UPDATE pgt_event_times AS e SET late_forgotten = e.late_forgotten + f.late_rows
     FROM (SELECT d.event_time_id, count(*) AS late_rows FROM forgotten JOIN pgt_event_times AS d USING (source_relid)
           WHERE forgotten.arrived_at >= d.declared_at GROUP BY d.event_time_id) AS f
     WHERE e.event_time_id = f.event_time_id
 $$;
-COMMENT ON FUNCTION pgtrickle.forget_late_rows(timestamptz) IS
+COMMENT ON FUNCTION pgtrickle_private.forget_late_rows(timestamptz) IS
     'Deletes old entries of the late ledger; they stay in the count of their source.';
 
 -- What a row or group has in all is still asked for: by verify, and by a refresh that computes everything anew.
-CREATE OR REPLACE FUNCTION pgtrickle.merge_late_changes(before timestamptz) RETURNS void
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.merge_late_changes(before timestamptz) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     WITH numbered AS (
         SELECT l.late_id, l.recorded_at, first_value(l.late_id) OVER (same ORDER BY l.late_id DESC) AS newest
@@ -46,39 +51,44 @@ AS $$
     UPDATE pgt_late_changes AS l SET weight = l.weight + g.weight
     FROM (SELECT newest, sum(weight) AS weight FROM gone GROUP BY newest) AS g WHERE l.late_id = g.newest
 $$;
-COMMENT ON FUNCTION pgtrickle.merge_late_changes(timestamptz) IS
+COMMENT ON FUNCTION pgtrickle_private.merge_late_changes(timestamptz) IS
     'Adds old entries of the ledger of late changes to the newest of the same row or group, and deletes them.';
 
 -- A loader may hold a row of its own source for as long as it likes: that one is left for the next time.
-CREATE OR REPLACE FUNCTION pgtrickle.forget_dropped_sources() RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.forget_dropped_sources() RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     DELETE FROM pgt_source_gates AS g WHERE g.source_relid IN (
-        SELECT s.source_relid FROM pgt_source_gates AS s WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.source_relid) FOR UPDATE SKIP LOCKED);
+        SELECT s.source_relid FROM pgt_source_gates AS s
+            WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.source_relid) FOR UPDATE SKIP LOCKED);
     DELETE FROM pgt_source_limits AS l WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.source_relid);
     DELETE FROM pgt_late_rows AS l WHERE l.late_id IN (
-        SELECT s.late_id FROM pgt_late_rows AS s WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.source_relid) FOR UPDATE SKIP LOCKED);
+        SELECT s.late_id FROM pgt_late_rows AS s
+            WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.source_relid) FOR UPDATE SKIP LOCKED);
     DELETE FROM pgt_loaders AS l WHERE (l.source_relid, l.loader) IN (
         SELECT s.source_relid, s.loader FROM pgt_loaders AS s
-        WHERE to_regrole(quote_ident(s.loader)) IS NULL OR NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.source_relid) FOR UPDATE SKIP LOCKED);
+        WHERE to_regrole(quote_ident(s.loader)) IS NULL
+            OR NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.source_relid) FOR UPDATE SKIP LOCKED);
     -- Of a source in a group it must stay known that it has come so far.
     DELETE FROM pgt_watermarks AS w WHERE w.source_relid IN (
         SELECT s.source_relid FROM pgt_watermarks AS s
         WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.source_relid)
-            AND NOT EXISTS (SELECT FROM pgt_watermark_groups AS g WHERE s.source_relid = ANY (g.sources)) FOR UPDATE SKIP LOCKED);
+            AND NOT EXISTS (SELECT FROM pgt_watermark_groups AS g
+                WHERE s.source_relid = ANY (g.sources)) FOR UPDATE SKIP LOCKED);
     DELETE FROM pgt_watermark_history AS h WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = h.source_relid)
         AND NOT EXISTS (SELECT FROM pgt_watermarks AS w WHERE w.source_relid = h.source_relid);
     DELETE FROM pgt_moved_rows AS m WHERE pg_visible_in_snapshot(m.moved_by, pg_current_snapshot());
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.forget_dropped_sources() IS 'Forgets what is known of tables and roles that are gone. Waits for nobody.';
+COMMENT ON FUNCTION pgtrickle_private.forget_dropped_sources() IS
+    'Forgets what is known of tables and roles that are gone. Waits for nobody.';
 
 -- Watermarks at which sources agree never move back, so of the advances that all have passed only the newest can still
 -- be asked for. One that is missing could at worst make hold_back wait for a newer agreement: it never reads beyond an
 -- advance that it finds.
 CREATE OR REPLACE FUNCTION pgtrickle.trim_history(retention interval) RETURNS bigint
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     oldest CONSTANT timestamptz := clock_timestamp() - retention;
@@ -86,7 +96,9 @@ DECLARE
     advances bigint;
 BEGIN
     DELETE FROM pgt_refresh_history AS h
-    WHERE h.started_at < oldest AND h.refresh_id < (SELECT max(newest.refresh_id) FROM pgt_refresh_history AS newest WHERE newest.pgt_id = h.pgt_id);
+    WHERE h.started_at < oldest
+        AND h.refresh_id < (SELECT max(newest.refresh_id) FROM pgt_refresh_history AS newest
+        WHERE newest.pgt_id = h.pgt_id);
     GET DIAGNOSTICS refreshes = ROW_COUNT;
     DELETE FROM pgt_watermark_history AS h
     USING pgt_watermarks AS w CROSS JOIN LATERAL (
@@ -99,13 +111,15 @@ BEGIN
     PERFORM merge_late_changes(oldest);
     -- Another table may get the number of one that was dropped.
     PERFORM forget_dropped_sources();
-    PERFORM drop_event_time(e.source_relid) FROM pgt_event_times AS e WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = e.source_relid);
+    PERFORM drop_event_time(e.source_relid) FROM pgt_event_times AS e
+        WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = e.source_relid);
     PERFORM forget_late_rows(oldest);
     PERFORM forget_sinks();
     RETURN refreshes + advances;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.trim_history(interval) IS
-    'Deletes refreshes, watermark advances, ended incidents and entries of the late ledger older than this, but for rows that wait there to be replayed; returns how '
+    'Deletes refreshes, watermark advances, ended incidents and entries of the late ledger older than this, but for '
+    'rows that wait there to be replayed; returns how '
     'many of the first two. Of each stream table the last refresh stays; of each source the newest '
     'advance that all its stream tables have passed, and all later ones, which hold_back may need.';

@@ -4,7 +4,7 @@
 CREATE OR REPLACE FUNCTION pgtrickle.dag()
     RETURNS TABLE (tree text, relation text, kind text, reads text[], watermark_groups text[], watermark timestamptz,
                    status text, last_action text, last_duration interval, batch bigint)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     WITH RECURSIVE node AS (
         SELECT t.pgt_relid AS relid FROM pgt_stream_tables AS t
@@ -14,15 +14,18 @@ AS $$
         SELECT d.source_relid AS source, t.pgt_relid AS reader,
                -- What reads a stream table that is not older than itself was altered, and may have closed a cycle.
                u.pgt_id >= t.pgt_id AND t.pgt_id IN (SELECT a.pgt_id FROM upstream_tables(u.pgt_id) AS a) AS closing
-        FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id) LEFT JOIN pgt_stream_tables AS u ON u.pgt_relid = d.source_relid),
+        FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id)
+            LEFT JOIN pgt_stream_tables AS u ON u.pgt_relid = d.source_relid),
     reached AS (
         SELECT n.relid, 0 AS depth FROM node AS n
         UNION
-        SELECT e.reader, r.depth + 1 FROM reached AS r JOIN edge AS e ON e.source = r.relid WHERE e.closing IS NOT TRUE),
+        SELECT e.reader, r.depth + 1 FROM reached AS r JOIN edge AS e ON e.source = r.relid
+            WHERE e.closing IS NOT TRUE),
     placed AS (
         SELECT r.relid, max(r.depth) AS depth,
                -- As pgt_status() names it.
-               COALESCE((SELECT format('%I.%I', t.pgt_schema, t.pgt_name) FROM pgt_stream_tables AS t WHERE t.pgt_relid = r.relid),
+               COALESCE((SELECT format('%I.%I', t.pgt_schema, t.pgt_name) FROM pgt_stream_tables AS t
+                   WHERE t.pgt_relid = r.relid),
                         qualified_name(r.relid)) COLLATE "C" AS name
         FROM reached AS r GROUP BY r.relid),
     below AS (
@@ -31,23 +34,31 @@ AS $$
         JOIN placed AS s ON s.relid = e.source AND s.depth = p.depth - 1
         ORDER BY p.relid, s.name),
     walk AS (
-        SELECT p.relid, ARRAY[p.name] AS path FROM placed AS p WHERE NOT EXISTS (SELECT FROM below AS b WHERE b.relid = p.relid)
+        SELECT p.relid, ARRAY[p.name] AS path FROM placed AS p
+            WHERE NOT EXISTS (SELECT FROM below AS b WHERE b.relid = p.relid)
         UNION ALL
-        SELECT p.relid, w.path || p.name FROM walk AS w JOIN below AS b ON b.source = w.relid JOIN placed AS p ON p.relid = b.relid)
+        SELECT p.relid, w.path || p.name FROM walk AS w JOIN below AS b ON b.source = w.relid
+            JOIN placed AS p ON p.relid = b.relid)
     SELECT repeat('    ', cardinality(w.path) - 1) || p.name, p.name,
            CASE WHEN t.pgt_id IS NOT NULL THEN 'STREAM_TABLE' ELSE
-               COALESCE((SELECT min(d.source_type) FROM pgt_dependencies AS d WHERE d.source_relid = p.relid), 'TABLE') END,
-           ARRAY(SELECT s.name::text FROM edge AS e JOIN placed AS s ON s.relid = e.source WHERE e.reader = p.relid ORDER BY s.name),
-           ARRAY(SELECT g.group_name FROM pgt_watermark_groups AS g WHERE p.relid = ANY (g.sources) ORDER BY g.group_name),
+               COALESCE((SELECT min(d.source_type) FROM pgt_dependencies AS d WHERE d.source_relid = p.relid), 'TABLE')
+                   END,
+           ARRAY(SELECT s.name::text FROM edge AS e JOIN placed AS s ON s.relid = e.source
+               WHERE e.reader = p.relid ORDER BY s.name),
+           ARRAY(SELECT g.group_name FROM pgt_watermark_groups AS g
+               WHERE p.relid = ANY (g.sources) ORDER BY g.group_name),
            CASE WHEN t.pgt_id IS NOT NULL THEN t.effective_watermark ELSE m.watermark END,
-           t.status, h.action, h.finished_at - h.started_at, CASE WHEN t.pgt_id IS NOT NULL THEN t.effective_batch ELSE m.batch END
+           t.status, h.action, h.finished_at - h.started_at, CASE WHEN t.pgt_id IS NOT NULL THEN t.effective_batch
+               ELSE m.batch END
     FROM placed AS p JOIN walk AS w USING (relid)
     LEFT JOIN pgt_stream_tables AS t ON t.pgt_relid = p.relid
     LEFT JOIN pgt_watermarks AS m ON m.source_relid = p.relid
     LEFT JOIN LATERAL (
-        SELECT * FROM pgt_refresh_history AS a WHERE a.pgt_id = t.pgt_id AND a.status <> 'SKIPPED' ORDER BY a.refresh_id DESC LIMIT 1) AS h ON true
+        SELECT * FROM pgt_refresh_history AS a WHERE a.pgt_id = t.pgt_id
+            AND a.status <> 'SKIPPED' ORDER BY a.refresh_id DESC LIMIT 1) AS h ON true
     ORDER BY w.path
 $$;
 COMMENT ON FUNCTION pgtrickle.dag() IS
-    'Every source and stream table once: as a line of a tree below what it reads, with all that it reads, the watermark groups it is in, its watermark or batch '
+    'Every source and stream table once: as a line of a tree below what it reads, with all that it reads, the '
+    'watermark groups it is in, its watermark or batch '
     '(of a stream table the effective one), and the last refresh that was not skipped.';

@@ -1,15 +1,16 @@
 -- What the group roles may do, for those who let an install create them.
 
-CREATE OR REPLACE FUNCTION pgtrickle.group_role(purpose text) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.group_role(purpose text) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT g.role_name FROM pgt_group_roles AS g JOIN pg_roles AS r ON r.oid = g.role_oid AND r.rolname = g.role_name
     WHERE g.purpose = group_role.purpose
 $$;
-COMMENT ON FUNCTION pgtrickle.group_role(text) IS 'The group role for this purpose, or NULL where there is none, or it is not the one that was created.';
+COMMENT ON FUNCTION pgtrickle_private.group_role(text) IS
+    'The group role for this purpose, or NULL where there is none, or it is not the one that was created.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.grant_to_readers(stream_table regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.grant_to_readers(stream_table regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     readers CONSTANT text := group_role('reader');
@@ -19,11 +20,13 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.grant_to_readers(regclass) IS 'Lets the group of readers, if there is one, read a stream table.';
+COMMENT ON FUNCTION pgtrickle_private.grant_to_readers(regclass) IS
+    'Lets the group of readers, if there is one, read a stream table.';
 
--- An operator changes the state of stream tables, never what they are: the columns that the four functions read and write.
-CREATE OR REPLACE FUNCTION pgtrickle.grant_to_operators() RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+-- An operator changes the state of stream tables, never what they are: the columns that the four functions read and
+-- write.
+CREATE OR REPLACE FUNCTION pgtrickle_private.grant_to_operators() RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     operators CONSTANT text := group_role('operator');
@@ -33,11 +36,12 @@ BEGIN
     IF operators IS NULL THEN
         RETURN;
     END IF;
-    EXECUTE format('GRANT UPDATE (%s), SELECT (pgt_id, pgt_relid, pgt_schema, pgt_name, frontier_version, %1$s) ON pgtrickle.pgt_stream_tables TO %I', state, operators);
+    EXECUTE format('GRANT UPDATE (%s), SELECT (pgt_id, pgt_relid, pgt_schema, pgt_name, frontier_version, %1$s) ON '
+        'pgtrickle.pgt_stream_tables TO %I', state, operators);
     EXECUTE format('GRANT INSERT (pgt_id), SELECT (request_id) ON pgtrickle.pgt_refresh_requests TO %I', operators);
     FOR callable IN
         SELECT p.oid::regprocedure FROM pg_proc AS p
-        WHERE p.pronamespace = 'pgtrickle'::regnamespace AND p.proname IN (
+        WHERE p.pronamespace IN ('pgtrickle'::regnamespace, 'pgtrickle_private'::regnamespace) AND p.proname IN (
             'pause_stream_table', 'resume_stream_table', 'refresh_stream_table', 'reset_fuse',
             'stream_table_id', 'relation_named', 'check_choice', 'refuse_value', 'tell')
     LOOP
@@ -45,17 +49,19 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.grant_to_operators() IS
-    'Lets the group of operators, if there is one, pause, resume and refresh stream tables, and decide about their fuses.';
+COMMENT ON FUNCTION pgtrickle_private.grant_to_operators() IS
+    'Lets the group of operators, if there is one, pause, resume and refresh stream tables, and decide about their '
+    'fuses.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.grant_to_groups() RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.grant_to_groups() RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     member text;
 BEGIN
-    FOR member IN SELECT group_role(purpose) FROM pgt_group_roles WHERE purpose <> 'owner' AND group_role(purpose) IS NOT NULL LOOP
-        EXECUTE format('GRANT USAGE ON SCHEMA pgtrickle TO %I', member);
+    FOR member IN SELECT group_role(purpose) FROM pgt_group_roles WHERE purpose <> 'owner'
+        AND group_role(purpose) IS NOT NULL LOOP
+        EXECUTE format('GRANT USAGE ON SCHEMA pgtrickle, pgtrickle_private TO %I', member);
     END LOOP;
     member := group_role('loader');
     IF member IS NOT NULL THEN
@@ -65,5 +71,5 @@ BEGIN
     PERFORM grant_to_readers(t.pgt_relid) FROM pgt_stream_tables AS t JOIN pg_class AS c ON c.oid = t.pgt_relid;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.grant_to_groups() IS
+COMMENT ON FUNCTION pgtrickle_private.grant_to_groups() IS
     'Grants to the group roles what they may do in this database; every install does so anew.';

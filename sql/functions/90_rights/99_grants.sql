@@ -1,7 +1,7 @@
--- Who may call what: loaders advance, anybody looks, the rest belongs to the owner of the catalog. What somebody else was
--- granted, by default privileges of whoever installs or since, is taken back.
-CREATE OR REPLACE FUNCTION pgtrickle.public_functions() RETURNS SETOF regprocedure
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+-- Who may call what: loaders advance, anybody looks, the rest belongs to the owner of the catalog. What somebody else
+-- was granted, by default privileges of whoever installs or since, is taken back.
+CREATE OR REPLACE FUNCTION pgtrickle_private.public_functions() RETURNS SETOF regprocedure
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT unnest(ARRAY[
         'pgtrickle.advance_watermark(regclass, timestamptz)',
@@ -43,82 +43,115 @@ AS $$
         'pgtrickle.grant_loader(regclass, name)',
         'pgtrickle.revoke_loader(regclass, name)',
         -- What these call with the rights of their caller: it tells nothing that is not told to everybody.
-        'pgtrickle.catalog_owner()',
-        'pgtrickle.qualified_name(regclass)',
-        'pgtrickle.relation_named(text, text)',
-        'pgtrickle.known_stream_table(regclass, text)',
-        'pgtrickle.stream_table_id(text, text)',
-        'pgtrickle.stream_table_relation(integer)',
-        'pgtrickle.refuse_value(text, text, text)',
-        'pgtrickle.check_choice(text, text, text[])',
-        'pgtrickle.late_limit(integer)',
-        'pgtrickle.reads_all(name, regclass)',
-        'pgtrickle.check_reads_all(name, regclass, text)',
-        'pgtrickle.distance(timestamptz, timestamptz)',
-        'pgtrickle.readable_stream_table(text, text)',
-        'pgtrickle.check_wait(pgtrickle.progress, interval)',
-        'pgtrickle.reach(integer, text, pgtrickle.progress, interval)',
-        'pgtrickle.await_progress(text, pgtrickle.progress, interval, text)',
-        'pgtrickle.refuse_stale(integer, interval, interval)',
-        'pgtrickle.filled_at(integer)',
-        'pgtrickle.status_rows()',
-        'pgtrickle.history_rows(integer, integer)'
+        'pgtrickle_private.catalog_owner()',
+        'pgtrickle_private.qualified_name(regclass)',
+        'pgtrickle_private.relation_named(text, text)',
+        'pgtrickle_private.known_stream_table(regclass, text)',
+        'pgtrickle_private.stream_table_id(text, text)',
+        'pgtrickle_private.stream_table_relation(integer)',
+        'pgtrickle_private.refuse_value(text, text, text)',
+        'pgtrickle_private.check_choice(text, text, text[])',
+        'pgtrickle_private.late_limit(integer)',
+        'pgtrickle_private.reads_all(name, regclass)',
+        'pgtrickle_private.check_reads_all(name, regclass, text)',
+        'pgtrickle_private.distance(timestamptz, timestamptz)',
+        'pgtrickle_private.readable_stream_table(text, text)',
+        'pgtrickle_private.check_wait(pgtrickle.progress, interval)',
+        'pgtrickle_private.reach(integer, text, pgtrickle.progress, interval)',
+        'pgtrickle_private.await_progress(text, pgtrickle.progress, interval, text)',
+        'pgtrickle_private.refuse_stale(integer, interval, interval)',
+        'pgtrickle_private.filled_at(integer)',
+        'pgtrickle_private.status_rows()',
+        'pgtrickle_private.history_rows(integer, integer)'
     ]::regprocedure[])
 $$;
-COMMENT ON FUNCTION pgtrickle.public_functions() IS 'The functions that every role may call.';
+COMMENT ON FUNCTION pgtrickle_private.public_functions() IS 'The functions that every role may call.';
+
+-- An upgrade left them for trigger functions that it could not write.
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_idle_copies() RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    idle regprocedure;
+BEGIN
+    FOR idle IN
+        SELECT c.oid FROM pg_proc AS c JOIN pg_proc AS p USING (proname, proargtypes)
+        WHERE c.pronamespace = 'pgtrickle'::regnamespace AND p.pronamespace = 'pgtrickle_private'::regnamespace
+            AND NOT EXISTS (SELECT FROM pg_proc AS g WHERE g.pronamespace = 'pgtrickle_changes'::regnamespace
+                            AND g.prosrc ~ format('\mpgtrickle\.%s\(', c.proname))
+    LOOP
+        EXECUTE format('DROP FUNCTION %s', idle);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.drop_idle_copies() IS
+    'Drops copies of private functions that no generated trigger function calls any more.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.settle_grants() RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     callable regprocedure;
 BEGIN
     PERFORM hand_over_everything();
+    PERFORM drop_idle_copies();
     PERFORM guard_relation(c.oid) FROM pgt_stream_tables AS t JOIN pg_class AS c ON c.oid = t.pgt_relid
-    WHERE pg_has_role(c.relowner, 'USAGE') AND NOT EXISTS (SELECT FROM pg_trigger AS g WHERE g.tgrelid = c.oid AND g.tgname = 'pgtrickle_guard_rows');
+    WHERE pg_has_role(c.relowner, 'USAGE')
+        AND NOT EXISTS (SELECT FROM pg_trigger AS g WHERE g.tgrelid = c.oid AND g.tgname = 'pgtrickle_guard_rows');
     FOR callable IN SELECT public_functions() LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO PUBLIC', callable);
     END LOOP;
-    GRANT USAGE ON SCHEMA pgtrickle, pgtrickle_sinks TO PUBLIC;
+    GRANT USAGE ON SCHEMA pgtrickle, pgtrickle_private, pgtrickle_sinks TO PUBLIC;
     -- Whoever calls these through the Python client has the versions compared first.
     GRANT SELECT ON pgtrickle.pgt_schema_version TO PUBLIC;
-    GRANT SELECT ON pgtrickle.pgt_readable_late_rows, pgtrickle.pgt_readable_late_changes, pgtrickle.pgt_readable_errors, pgtrickle.pgt_readable_history TO PUBLIC;
+    GRANT SELECT ON pgtrickle.pgt_readable_late_rows, pgtrickle.pgt_readable_late_changes,
+        pgtrickle.pgt_readable_errors, pgtrickle.pgt_readable_history TO PUBLIC;
     GRANT INSERT (call, source, arguments), SELECT (result) ON pgtrickle.pgt_calls TO PUBLIC;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.settle_grants() IS 'Grants to everybody what is for everybody, and nothing else to anybody but the owner of the catalog.';
+COMMENT ON FUNCTION pgtrickle.settle_grants() IS
+    'Grants to everybody what is for everybody, and nothing else to anybody but the owner of the catalog.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.foreign_grants() RETURNS SETOF text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pg_temp
+CREATE OR REPLACE FUNCTION pgtrickle_private.foreign_grants() RETURNS SETOF text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     WITH ours AS (
         SELECT n.oid, n.nspname, n.nspowner, n.nspacl FROM pg_namespace AS n
-        WHERE n.nspname IN ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_sinks', 'pgtrickle_state')
+        WHERE n.nspname IN ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_private', 'pgtrickle_sinks', 'pgtrickle_state')
     ), granted(object, owner, acl, known) AS (
-        SELECT 'SCHEMA ' || nspname, nspowner, nspacl, CASE WHEN nspname IN ('pgtrickle', 'pgtrickle_sinks') THEN '{USAGE}'::text[] ELSE '{}' END FROM ours
+        SELECT 'SCHEMA ' || nspname, nspowner, nspacl, CASE
+            WHEN nspname IN ('pgtrickle', 'pgtrickle_private', 'pgtrickle_sinks') THEN '{USAGE}'::text[] ELSE '{}' END
+            FROM ours
         UNION ALL
         SELECT c.oid::regclass::text, c.relowner, c.relacl,
-               CASE WHEN c.relname = 'pgt_schema_version' OR c.relname LIKE 'pgt\_readable\_%' AND c.relname <> 'pgt_readable_tables' THEN '{SELECT}'::text[] ELSE '{}' END
-        FROM ours AS o JOIN pg_class AS c ON c.relnamespace = o.oid WHERE NOT (o.nspname = 'pgtrickle_sinks' AND c.relname LIKE 'sink\_%')
+               CASE WHEN c.relname = 'pgt_schema_version' OR c.relname LIKE 'pgt\_readable\_%'
+                   AND c.relname <> 'pgt_readable_tables' THEN '{SELECT}'::text[] ELSE '{}' END
+        FROM ours AS o JOIN pg_class AS c ON c.relnamespace = o.oid
+            WHERE NOT (o.nspname = 'pgtrickle_sinks' AND c.relname LIKE 'sink\_%')
         UNION ALL
-        SELECT format('%s (%I)', c.oid::regclass, a.attname), c.relowner, a.attacl, CASE WHEN c.relname = 'pgt_calls' THEN '{INSERT,SELECT}'::text[] ELSE '{}' END
-        FROM ours AS o JOIN pg_class AS c ON c.relnamespace = o.oid JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attacl IS NOT NULL
+        SELECT format('%s (%I)', c.oid::regclass, a.attname), c.relowner, a.attacl, CASE WHEN c.relname = 'pgt_calls'
+            THEN '{INSERT,SELECT}'::text[] ELSE '{}' END
+        FROM ours AS o JOIN pg_class AS c ON c.relnamespace = o.oid JOIN pg_attribute AS a ON a.attrelid = c.oid
+            AND a.attacl IS NOT NULL
         UNION ALL
         SELECT p.oid::regprocedure::text, p.proowner, COALESCE(p.proacl, acldefault('f', p.proowner)),
                CASE WHEN p.oid::regprocedure IN (SELECT public_functions()) THEN '{EXECUTE}'::text[] ELSE '{}' END
         FROM ours AS o JOIN pg_proc AS p ON p.pronamespace = o.oid
         UNION ALL
         SELECT 'TYPE ' || t.oid::regtype, t.typowner, COALESCE(t.typacl, acldefault('T', t.typowner)), '{}'
-        FROM ours AS o JOIN pg_type AS t ON t.typnamespace = o.oid AND o.nspname = 'pgtrickle' AND t.typtype <> 'p' AND t.typelem = 0)
+        FROM ours AS o JOIN pg_type AS t ON t.typnamespace = o.oid AND o.nspname = 'pgtrickle' AND t.typtype <> 'p'
+            AND t.typelem = 0)
     SELECT format('%s on %s to %s', string_agg(a.privilege_type, ', ' ORDER BY a.privilege_type), g.object,
                   CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END)
     FROM granted AS g CROSS JOIN LATERAL aclexplode(g.acl) AS a
     WHERE a.grantee <> g.owner AND NOT (a.grantee = 0 AND a.privilege_type = ANY (g.known))
     GROUP BY g.object, a.grantee ORDER BY 1
 $$;
-COMMENT ON FUNCTION pgtrickle.foreign_grants() IS 'What somebody was granted on the catalog that settle_grants() would take back.';
+COMMENT ON FUNCTION pgtrickle_private.foreign_grants() IS
+    'What somebody was granted on the catalog that settle_grants() would take back.';
 
 -- A catalog that is upgraded remembers from now on.
-SELECT pgtrickle.stamp_capture(t.source_relid) FROM pgtrickle.pgt_change_tracking AS t WHERE t.trigger_stamp IS NULL;
+SELECT pgtrickle_private.stamp_capture(t.source_relid) FROM pgtrickle.pgt_change_tracking AS t
+    WHERE t.trigger_stamp IS NULL;
 
 SELECT pgtrickle.settle_grants();
