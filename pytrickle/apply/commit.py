@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import psycopg
 
 from pytrickle.apply.closed_windows import Closing, close_windows, withhold, withhold_whole
-from pytrickle.apply.ledger import Commitment, claim, closed_through, record, store_frontiers
+from pytrickle.apply.ledger import Commitment, advance_frontier, closed_through, record, store_frontiers
 from pytrickle.apply.rows import (
     accumulate,
     apply_changes,
@@ -54,7 +54,7 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
         for statement in (*what.settings, "SET LOCAL jit = off"):
             run(connection, statement)
         closed, earlier_query = closed_through(connection, what)
-        xid, through = claim(connection, what)
+        xid, through = advance_frontier(connection, what)
         inserted, deleted = _merge(connection, plan.apply, staged, Closing(closed, through, earlier_query))
         store_frontiers(connection, plan, what)
         record(connection, plan, what, (inserted, deleted))

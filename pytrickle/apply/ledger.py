@@ -125,7 +125,7 @@ def closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[da
 
 
 @conflicts()
-def claim(connection: psycopg.Connection, what: Commitment) -> tuple[str, datetime | None]:
+def advance_frontier(connection: psycopg.Connection, what: Commitment) -> tuple[str, datetime | None]:
     """Let this transaction write the stream table, if nobody moved its frontier; return xid and effective watermark.
 
     Raise RefreshConflict if somebody did, or altered the query.

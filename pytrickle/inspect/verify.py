@@ -125,10 +125,10 @@ def _comparable_value(column: str, comparable: bool, open_type: str | None) -> s
     if open_type is None or not (open_type in COLLECTED or open_type.endswith("[]")):
         return column if comparable else as_text(column, True)
     if open_type.endswith("[]"):
-        elements = f"SELECT format('%L', e) FROM unnest({column}) AS e ORDER BY 1"
+        elements = f"SELECT pg_catalog.format('%L', e) FROM pg_catalog.unnest({column}) AS e ORDER BY 1"
         return f"CASE WHEN {column} IS NOT NULL THEN ARRAY({elements}) END"
-    characters = f"regexp_split_to_table({as_text(column, True)}, '') AS e"
-    return f"(SELECT string_agg(e, '' ORDER BY e COLLATE pg_catalog.\"C\") FROM {characters})"
+    characters = f"pg_catalog.regexp_split_to_table({as_text(column, True)}, '') AS e"
+    return f"(SELECT pg_catalog.string_agg(e, '' ORDER BY e COLLATE pg_catalog.\"C\") FROM {characters})"
 
 
 def _compare(connection: psycopg.Connection, expected: str, stored: str, items: tuple[str, ...]) -> tuple[int, int]:

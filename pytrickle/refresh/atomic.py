@@ -41,7 +41,7 @@ class AtomicRefresh:
                 if members.isdisjoint(dependency.relid for dependency in table.dependencies):
                     with blamed_on(table):
                         goal = self.goal_of(table, self.written)
-                        self.computed[table.relid] = self.refresher.compute(self.snapshot, table, goal)
+                        self.computed[table.relid] = self.refresher.precompute(self.snapshot, table, goal)
             self._write(tables)
         finally:
             for computation in self.computed.values():
@@ -70,10 +70,10 @@ class AtomicRefresh:
     def _apply(self, table: StreamTable, inside: Snapshot) -> Done:
         if table.relid not in self.computed:
             goal = self.goal_of(table, self.written)
-            self.computed[table.relid] = self.refresher.compute(inside, table, goal, inside=True)
+            self.computed[table.relid] = self.refresher.precompute(inside, table, goal, inside=True)
         computation = self.computed[table.relid]
         if computation.plan is None or computation.staged is None:
-            return self.refresher.settle(table, computation.goal), None
+            return self.refresher.mark_up_to_date(table, computation.goal), None
         what = self.refresher.commitment(computation, self.snapshot)
         committed = commit(inside.connection, computation.plan, computation.staged, what)
         forget_staged(inside.connection)

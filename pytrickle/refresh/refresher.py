@@ -28,7 +28,7 @@ from pytrickle.refresh.planner import Planner, needs_refresh
 from pytrickle.refresh.values import AFTER_FAILURE, Computation, Goal, RefreshResult
 
 MANY_CHANGES = 10_000
-SETTLE = statement(UP_TO_DATE)
+MARK_UP_TO_DATE = statement(UP_TO_DATE)
 ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
 
 
@@ -59,7 +59,7 @@ class Refresher:
             windows = self.changed(snapshot, table, goal)
             if windows is None:
                 with translate_errors():
-                    return self.settle(table, goal), None
+                    return self.mark_up_to_date(table, goal), None
             try:
                 return self._carry_out(Computation(table, goal, self.planner.plan(snapshot, table, windows)), snapshot)
             except PytrickleError as error:
@@ -80,7 +80,7 @@ class Refresher:
             statistics=replace(self.statistics, connection=connection),
         )
 
-    def compute(self, snapshot: Snapshot, table: StreamTable, goal: Goal, inside: bool = False) -> Computation:
+    def precompute(self, snapshot: Snapshot, table: StreamTable, goal: Goal, inside: bool = False) -> Computation:
         """Compute a refresh that is committed later, together with others; `inside` the transaction of those.
 
         Rows that Spark would write to a staging table are read directly: that transaction does not see such a table.
@@ -125,9 +125,9 @@ class Refresher:
         self.planner.remember(computation.table.pgt_id, result)
         return result
 
-    def settle(self, table: StreamTable, goal: Goal) -> RefreshResult:
+    def mark_up_to_date(self, table: StreamTable, goal: Goal) -> RefreshResult:
         """Take note that a stream table shows everything already."""
-        self._settle(table, goal.moment)
+        self._write_up_to_date(table, goal.moment)
         return self.result(Computation(table, goal), None)
 
     def changed(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> dict[int, ChangeRange] | None:
@@ -180,14 +180,14 @@ class Refresher:
                 self.statistics.renew(buffer, window.delta_rows, snapshot.cut)
 
     @conflicts()
-    def _settle(self, table: StreamTable, moment: datetime) -> None:
+    def _write_up_to_date(self, table: StreamTable, moment: datetime) -> None:
         """Without new rows, write a higher effective watermark, the end of a skip or error, a schedule served."""
         claimed = table.decision.effective
         higher = claimed.exceeds(table.effective) or table.decision.let_through != NOTHING_NEW
         if not (higher or table.last_skip_reason or table.last_error or table.timed or table.gated_since):
             return
         self.connection.execute(
-            SETTLE,
+            MARK_UP_TO_DATE,
             {
                 "pgt_id": table.pgt_id,
                 "frontier_version": table.frontier_version,

@@ -148,7 +148,7 @@ class Work:
         """Refresh the unit, in one transaction if it is more than one table, and record what came of it."""
         try:
             claimed = tuple(self._claiming(table, go) for table in self.unit.tables)
-            done = self._settled(claimed) if go.quiet else self._refreshed(claimed, go.later)
+            done = self._mark_up_to_date(claimed) if go.quiet else self._refreshed(claimed, go.later)
         except MemberFailed as failed:
             self.fail(failed)
         except PytrickleError as error:
@@ -188,10 +188,10 @@ class Work:
                 self.pass_.record.note_stalled(table.relid, culprit.name)
                 self._skip(table, verdict.held(culprit, reason))
 
-    def _settled(self, tables: tuple[StreamTable, ...]) -> dict[int, Done]:
+    def _mark_up_to_date(self, tables: tuple[StreamTable, ...]) -> dict[int, Done]:
         with translate_errors():
-            settle = self.pass_.refresher.settle
-            return {table.relid: (settle(table, self._goal(table, False, {})), None) for table in tables}
+            mark = self.pass_.refresher.mark_up_to_date
+            return {table.relid: (mark(table, self._goal(table, False, {})), None) for table in tables}
 
     def _refreshed(self, tables: tuple[StreamTable, ...], later: bool) -> dict[int, Done]:
         refresher = self.pass_.refresher

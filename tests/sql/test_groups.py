@@ -113,8 +113,8 @@ def test_tolerance_of_days_does_not_follow_daylight_saving(sources: Database) ->
     connection.execute("SET TimeZone = 'Europe/Berlin'")
     connection.execute("SELECT pgtrickle.advance_watermark('a', '2026-03-28 12:00+00')")
     connection.execute("SELECT pgtrickle.advance_watermark('b', '2026-03-29 12:00+00')")
-    for function in ("watermark_status", "group_alignment"):
-        assert connection.execute(f"SELECT aligned FROM pgtrickle.{function}()").fetchone() == (True,)
+    for function in ("pgtrickle.watermark_status", "pgtrickle_private.group_alignment"):
+        assert connection.execute(f"SELECT aligned FROM {function}()").fetchone() == (True,)
 
 
 def test_agreed_watermark_of_a_group_is_where_it_last_agreed(sources: Database) -> None:

@@ -29,7 +29,7 @@ def _defined(path: Path) -> set[str]:
     """Return the functions of a file: in Python with those of its classes, in SQL without the schema."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".sql":
-        return set(re.findall(r"FUNCTION pgtrickle\.(\w+)\(", text))
+        return set(re.findall(r"FUNCTION pgtrickle(?:_private)?\.(\w+)\(", text))
     found = set()
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):

@@ -77,7 +77,8 @@ class Fixpoint:
         changed = [self._changed(table) for table in tables]
         if not any(changed):
             return {
-                table.relid: (self.refresher.settle(table, self.goal_of(table, self.own)), None) for table in tables
+                table.relid: (self.refresher.mark_up_to_date(table, self.goal_of(table, self.own)), None)
+                for table in tables
             }
         members = self._members(tables)
         with blamed_on(tables[0]):
@@ -196,7 +197,7 @@ class Fixpoint:
         with blamed_on(turn.table):
             turn.grown.drop(connection)
             if computation.plan is None or computation.staged is None:
-                return self.refresher.settle(turn.table, turn.goal), None
+                return self.refresher.mark_up_to_date(turn.table, turn.goal), None
             what = self.refresher.commitment(computation, self.inside)
             committed = commit(connection, computation.plan, computation.staged, what)
             forget_staged(connection)
