@@ -11,7 +11,18 @@ import pytest
 import pytrickle
 from pytrickle.errors import InvalidArgument, NotDifferentiable
 from tests.acceptance.conftest import Shop
-from tests.acceptance.events import JOINED, QUERIES, TUMBLING, advance, closed, create, moment, number_of
+from tests.acceptance.events import (
+    BIN,
+    JOINED,
+    QUERIES,
+    START,
+    TUMBLING,
+    advance,
+    closed,
+    create,
+    moment,
+    number_of,
+)
 
 
 @pytest.fixture(params=["gate", "hold_back"])
@@ -64,6 +75,30 @@ def test_two_streams_at_different_rates_emit_each_window_once_and_right(
     events.assert_verified()
     left = "SELECT count(*) FROM pgtrickle_state.{}_" + str(number_of(events, "tumbling"))
     assert [events.db.value(left.format(kind)) for kind in ("body", "state")] == [0, 0]
+
+
+def test_a_window_collects_its_rows_and_is_emitted_once(events: Shop, gating: str) -> None:
+    query = (
+        f"SELECT {BIN.format('at')} + interval '5 minutes' AS window_end, array_agg(id) AS ids FROM clicks GROUP BY 1"
+    )
+    create(events, gating, collected=query)
+    shown = "SELECT extract(epoch FROM window_end - '2026-01-01 12:00Z')::int, ids FROM collected ORDER BY 1"
+    events.db.execute(
+        "INSERT INTO clicks SELECT i, %s::timestamptz + i * interval '1 min', 1, 1 FROM generate_series(0, 7) i", START
+    )
+    advance(events, 250)
+    events.tick()
+    assert events.db.execute(shown) == []
+    events.db.execute("DELETE FROM clicks WHERE id = 2")
+    advance(events, 400)
+    assert events.tick()["collected"].action == "DIFFERENTIAL"
+    assert events.db.execute(shown) == [(300, [0, 1, 3, 4])]
+    events.db.execute("INSERT INTO clicks VALUES (9, %s, 1, 1), (10, %s, 1, 1)", moment(5), moment(500))
+    advance(events, 700)
+    assert events.tick()["collected"].action == "DIFFERENTIAL"
+    assert events.db.execute(shown) == [(300, [0, 1, 3, 4]), (600, [5, 6, 7, 10])]
+    assert events.db.value("SELECT change FROM pgtrickle.late_changes()") == {"window_end": "2026-01-01T12:05:00+00:00"}
+    events.assert_verified()
 
 
 def watch(shop: Shop, name: str) -> None:
@@ -188,7 +223,7 @@ def test_append_says_what_it_lacks(
     [
         ("SELECT page, max(at) AS window_end FROM clicks GROUP BY page", "must be known of a group"),
         ("SELECT at AS window_end FROM clicks ORDER BY at LIMIT 3", "LIMIT"),
-        ("SELECT at AS window_end, array_agg(id) AS ids FROM clicks GROUP BY at", "needs a delta rule"),
+        ("SELECT at AS window_end, jsonb_object_agg(id, page) AS pages FROM clicks GROUP BY at", "needs a delta rule"),
     ],
 )
 def test_a_query_whose_rows_cannot_be_final_is_refused(events: Shop, query: str, sentence: str) -> None:
