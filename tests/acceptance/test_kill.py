@@ -144,7 +144,7 @@ with pytrickle.connect(sys.argv[1], spark_master="local[1]", direct_delta_rows=0
     client.tick()
     os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)
     SparkContext._gateway.proc.wait()
-    client._connection().execute("INSERT INTO orders VALUES (9, 9, 90)")
+    client._connection().execute("INSERT INTO public.orders VALUES (9, 9, 90)")
     for _ in range(2):
         print([result.action for result in client.tick()])
 """
