@@ -95,7 +95,7 @@ def test_what_a_refresh_recorded_is_not_recorded_again_from_scratch(events: Shop
 def test_what_came_too_late_is_recorded_where_the_query_is_evaluated_as_written(events: Shop) -> None:
     events.db.execute("CREATE TABLE weights (page int, weight int)")
     events.db.execute("INSERT INTO weights VALUES (1, 1)")
-    weight = "(SELECT max(1 / w.weight) FROM weights w WHERE w.page = c.page)"
+    weight = "(SELECT max(w.weight) FROM weights w WHERE w.page = c.page AND 1 / w.weight > 0)"
     query = f"SELECT {BIN.format('c.at')} + interval '5 minutes' AS window_end, c.page, sum(c.took * {weight}) AS rate"
     create(events, "gate", rates=f"{query} FROM clicks c GROUP BY 1, c.page")
     events.db.execute("INSERT INTO clicks VALUES (1, %s, 1, 1)", moment(10))
