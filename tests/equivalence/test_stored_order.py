@@ -69,6 +69,23 @@ def test_touched_groups_are_computed_anew_in_the_order_that_postgresql_reads(db:
         assert all(result.matches for result in client.verify())
 
 
+def test_an_index_that_sorts_otherwise_does_not_decide_the_order(db: Database) -> None:
+    """A touched group is looked up by its key: the index returns its rows sorted by what comes after the key."""
+    db.execute("CREATE TABLE t (k int, x int)")
+    db.execute("INSERT INTO t SELECT i % 1000, i FROM generate_series(1, 20000) AS i")
+    db.execute("CREATE INDEX ON t (k, x DESC)")
+    db.execute("VACUUM ANALYZE t")
+    database = db.value("SELECT current_database()")
+    for other_way in ("enable_bitmapscan", "enable_hashjoin", "enable_mergejoin", "enable_seqscan", "jit"):
+        db.execute(f"ALTER DATABASE {database} SET {other_way} = off")
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("st", "SELECT k, array_agg(x) AS xs FROM t GROUP BY k")
+        client.tick()
+        db.execute("INSERT INTO t VALUES (7, 30000)")
+        assert [result.action for result in client.tick()] == ["DIFFERENTIAL"]
+    assert db.value("SELECT xs FROM st WHERE k = 7") == [*range(7, 20000, 1000), 30000]
+
+
 @pytest.mark.parametrize("case", FULL)
 def test_an_order_that_shows_otherwise_is_read_as_a_whole(db: Database, case: str) -> None:
     query, reason = FULL[case]
