@@ -4,3 +4,6 @@
 -- advance_watermark($1, $2).
 DROP FUNCTION IF EXISTS pgtrickle.advance_watermark(regclass, bigint);
 DROP FUNCTION IF EXISTS pgtrickle.advance_watermark(regclass, text);
+
+-- A cron expression may say the second too.
+DROP FUNCTION IF EXISTS pgtrickle_private.cron_fields(text);
