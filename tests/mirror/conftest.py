@@ -38,10 +38,10 @@ class Mirror:
         return self.db.value(query)
 
     def error(self, statement: str) -> str:
-        """Run a statement that must fail; return its message."""
+        """Run a statement that must fail; return its message and its hint."""
         with pytest.raises(psycopg.Error) as failure:
             self.db.execute(statement)
-        return failure.value.diag.message_primary or ""
+        return f"{failure.value.diag.message_primary} {failure.value.diag.message_hint}"
 
     def tick(self) -> tuple[RefreshResult, ...]:
         return self.client.tick()
