@@ -27,6 +27,7 @@ PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     *("gate_source", "ungate_source", "mark_idle", "source_gates", "bootstrap_gate_status", "alerts"),
     *("event_times", "late_rows", "replay_late_rows", "discard_late_rows", "watermark_metrics"),
     *("late_changes", "windows", "grant_loader", "revoke_loader"),
+    *("adopt_source", "is_drained"),
 }
 # What those call with the rights of their caller: it tells nothing that is not told to everybody.
 INNER_FUNCTIONS = {
@@ -43,7 +44,7 @@ FOR_ONE_SOURCE = {
     "ungate_source",
     "mark_idle",
 } | {
-    *("replay_late_rows", "discard_late_rows", "grant_loader", "revoke_loader"),
+    *("replay_late_rows", "discard_late_rows", "grant_loader", "revoke_loader", "adopt_source"),
 }
 
 

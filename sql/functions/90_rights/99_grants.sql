@@ -44,6 +44,9 @@ AS $$
         'pgtrickle.alerts(integer)',
         'pgtrickle.late_changes(text, integer, text)',
         'pgtrickle.windows()',
+        'pgtrickle.adopt_source(regclass)',
+        'pgtrickle.adopt_source(text, text)',
+        'pgtrickle.is_drained()',
         'pgtrickle.grant_loader(regclass, name)',
         'pgtrickle.revoke_loader(regclass, name)',
         -- What these call with the rights of their caller: it tells nothing that is not told to everybody.
