@@ -14,10 +14,10 @@ PREFLIGHTS = ("migrations/0001_catalog.sql", "functions/00_foundation/00_preflig
 SINKS = {"claim_sink_batch", "create_sink_staging", "drop_sink", "drop_sink_staging"} | {
     *("staged_event_time", "staged_rows", "watermark_of"),
 }
-WITH_ARGUMENTS = {"advance_watermark", "assert_fresh", "wait_for", "watermark_history"} | SINKS
+WITH_ARGUMENTS = {"advance_watermark", "assert_fresh", "wait_for", "watermark_history", "get_refresh_history"} | SINKS
 PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     "dag",
-    "dependency_tree",
+    *("dependencies", "dependency_tree", "bootstrap_status", "refresh_timeline", "get_refresh_history"),
     "pgt_status",
     "refresh_groups",
     "refresh_history",
@@ -33,7 +33,7 @@ INNER_FUNCTIONS = {
     *("catalog_owner", "qualified_name", "relation_named", "known_stream_table", "stream_table_id"),
     *("stream_table_relation", "refuse_value", "check_choice", "late_limit", "reads_all", "check_reads_all"),
     *("distance", "readable_stream_table", "check_wait", "reach", "await_progress", "refuse_stale", "filled_at"),
-    *("status_rows", "history_rows"),
+    *("verdicts", "period_of", "without_values"),
 }
 FOR_ONE_SOURCE = {"advance_watermark", "watermark_history", "gate_source", "ungate_source", "mark_idle"} | {
     *("replay_late_rows", "discard_late_rows", "grant_loader", "revoke_loader"),
@@ -87,7 +87,8 @@ def test_public_may_look_and_advance_and_nothing_else(shop: Database) -> None:
     )
     # The client compares versions before it does anything else, for loaders and monitors too.
     views = {f"pgt_readable_{what}" for what in ("errors", "history", "late_changes", "late_rows")}
-    assert {table for (table,) in tables} == {f"pgtrickle.{name}" for name in {"pgt_schema_version", *views}}
+    mirrored = {"stream_tables_info", "refresh_history_info"}
+    assert {table for (table,) in tables} == {f"pgtrickle.{name}" for name in {"pgt_schema_version", *views, *mirrored}}
     writable = "has_table_privilege('public', oid, 'INSERT, UPDATE, DELETE, TRUNCATE')"
     ours = "relnamespace = 'pgtrickle'::regnamespace AND relkind IN ('r', 'v')"
     assert shop.execute(f"SELECT relname FROM pg_class WHERE {ours} AND {writable}") == []

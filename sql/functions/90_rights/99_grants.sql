@@ -14,6 +14,9 @@ AS $$
         'pgtrickle.pgt_status()',
         'pgtrickle.refresh_groups()',
         'pgtrickle.refresh_history(text, integer, text)',
+        'pgtrickle.get_refresh_history(text, integer, text)',
+        'pgtrickle.refresh_timeline(integer)',
+        'pgtrickle.dependencies()',
         'pgtrickle.dependency_tree()',
         'pgtrickle.dag()',
         'pgtrickle.wait_for(text, timestamptz, interval, text)',
@@ -37,6 +40,7 @@ AS $$
         'pgtrickle.discard_late_rows(regclass, bigint[])',
         'pgtrickle.watermark_metrics()',
         'pgtrickle.bootstrap_gate_status()',
+        'pgtrickle.bootstrap_status()',
         'pgtrickle.alerts(integer)',
         'pgtrickle.late_changes(text, integer, text)',
         'pgtrickle.windows()',
@@ -61,11 +65,28 @@ AS $$
         'pgtrickle_private.await_progress(text, pgtrickle.progress, interval, text)',
         'pgtrickle_private.refuse_stale(integer, interval, interval)',
         'pgtrickle_private.filled_at(integer)',
-        'pgtrickle_private.status_rows()',
-        'pgtrickle_private.history_rows(integer, integer)'
+        'pgtrickle_private.verdicts()',
+        'pgtrickle_private.period_of(text)',
+        'pgtrickle_private.without_values(text, text)'
     ]::regprocedure[])
 $$;
 COMMENT ON FUNCTION pgtrickle_private.public_functions() IS 'The functions that every role may call.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.public_relations() RETURNS SETOF regclass
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT unnest(ARRAY[
+        -- Whoever calls functions through the Python client has the versions compared first.
+        'pgtrickle.pgt_schema_version',
+        'pgtrickle.pgt_readable_late_rows',
+        'pgtrickle.pgt_readable_late_changes',
+        'pgtrickle.pgt_readable_errors',
+        'pgtrickle.pgt_readable_history',
+        'pgtrickle.stream_tables_info',
+        'pgtrickle.refresh_history_info'
+    ]::regclass[])
+$$;
+COMMENT ON FUNCTION pgtrickle_private.public_relations() IS 'The tables and views that every role may read.';
 
 -- An upgrade left them for trigger functions that it could not write.
 CREATE OR REPLACE FUNCTION pgtrickle_private.drop_idle_copies() RETURNS void
@@ -92,6 +113,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.settle_grants() RETURNS void
 AS $$
 DECLARE
     callable regprocedure;
+    readable regclass;
 BEGIN
     PERFORM hand_over_everything();
     PERFORM drop_idle_copies();
@@ -102,10 +124,9 @@ BEGIN
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO PUBLIC', callable);
     END LOOP;
     GRANT USAGE ON SCHEMA pgtrickle, pgtrickle_private, pgtrickle_sinks TO PUBLIC;
-    -- Whoever calls these through the Python client has the versions compared first.
-    GRANT SELECT ON pgtrickle.pgt_schema_version TO PUBLIC;
-    GRANT SELECT ON pgtrickle.pgt_readable_late_rows, pgtrickle.pgt_readable_late_changes,
-        pgtrickle.pgt_readable_errors, pgtrickle.pgt_readable_history TO PUBLIC;
+    FOR readable IN SELECT public_relations() LOOP
+        EXECUTE format('GRANT SELECT ON %s TO PUBLIC', readable);
+    END LOOP;
     GRANT INSERT (call, source, arguments), SELECT (result) ON pgtrickle.pgt_calls TO PUBLIC;
 END
 $$;
@@ -124,8 +145,7 @@ AS $$
             FROM ours
         UNION ALL
         SELECT c.oid::regclass::text, c.relowner, c.relacl,
-               CASE WHEN c.relname = 'pgt_schema_version' OR c.relname LIKE 'pgt\_readable\_%'
-                   AND c.relname <> 'pgt_readable_tables' THEN '{SELECT}'::text[] ELSE '{}' END
+               CASE WHEN c.oid::regclass IN (SELECT public_relations()) THEN '{SELECT}'::text[] ELSE '{}' END
         FROM ours AS o JOIN pg_class AS c ON c.relnamespace = o.oid
             WHERE NOT (o.nspname = 'pgtrickle_sinks' AND c.relname LIKE 'sink\_%')
         UNION ALL
