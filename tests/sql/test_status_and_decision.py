@@ -41,7 +41,8 @@ class Decision(NamedTuple):
 
 
 def status(db: Database) -> Status:
-    columns = "aligned, sources_with_watermark = sources_total, waiting_for, reason, agreed_watermark, effective_watermark"
+    started = "sources_with_watermark = sources_total"
+    columns = f"aligned, {started}, waiting_for, reason, agreed_watermark, effective_watermark"
     return Status(*db.execute(f"SELECT {columns} FROM pgtrickle.watermark_status()")[0])
 
 
