@@ -146,8 +146,7 @@ def test_bootstrap_status_shows_what_a_new_warehouse_waits_for(dag: Database) ->
     dag.execute("SELECT pgtrickle.gate_source('lines', 'load')")
     advance(dag, orders="12:00")
     query = (
-        "SELECT source, gated, watermark, stream_table, filled, decision, waits_for "
-        "FROM pgtrickle.bootstrap_status()"
+        "SELECT source, gated, watermark, stream_table, filled, decision, waits_for FROM pgtrickle.bootstrap_status()"
     )
     noon = datetime.fromisoformat("2026-03-01T12:00Z")
     rows = dag.execute(query)
@@ -165,9 +164,7 @@ def test_bootstrap_status_shows_what_a_new_warehouse_waits_for(dag: Database) ->
     found = {(row[0], row[3]): row[4:] for row in dag.execute(query)}
     assert found["public.lines", "public.report"] == (False, "run", "public.summary to be filled")
     assert found["public.rates", "public.alone"] == (True, "run", None)
-    assert dag.value(
-        "SELECT ungated_at > gated_at FROM pgtrickle.bootstrap_status() WHERE source = 'public.lines'"
-    )
+    assert dag.value("SELECT ungated_at > gated_at FROM pgtrickle.bootstrap_status() WHERE source = 'public.lines'")
 
 
 def test_a_gate_goes_with_its_table(dag: Database) -> None:

@@ -46,6 +46,36 @@ AS $$
         'pgtrickle.windows()',
         'pgtrickle.grant_loader(regclass, name)',
         'pgtrickle.revoke_loader(regclass, name)',
+        'pgtrickle.st_refresh_stats()',
+        'pgtrickle.pgtrickle_refresh_stats()',
+        'pgtrickle.refresh_efficiency()',
+        'pgtrickle.commit_latency_stats()',
+        'pgtrickle.metrics_summary()',
+        'pgtrickle.explain_refresh_mode(text, text)',
+        'pgtrickle.list_sources(text, text)',
+        'pgtrickle.change_buffer_sizes()',
+        'pgtrickle.trigger_inventory()',
+        'pgtrickle.check_cdc_health()',
+        'pgtrickle.cdc_pause_status()',
+        'pgtrickle.shared_buffer_stats()',
+        'pgtrickle.slot_health()',
+        'pgtrickle.list_auxiliary_columns(text, text)',
+        'pgtrickle.get_staleness(text, text)',
+        'pgtrickle.fuse_status()',
+        'pgtrickle.pgt_scc_status()',
+        'pgtrickle.diagnose_errors(text, text)',
+        'pgtrickle.freshness()',
+        'pgtrickle.integration_capabilities()',
+        'pgtrickle.view_evolution_status()',
+        'pgtrickle.health_check()',
+        'pgtrickle.health_summary()',
+        'pgtrickle.version()',
+        'pgtrickle.version_check()',
+        'pgtrickle.parse_duration_seconds(text)',
+        'pgtrickle.explain_dag(text)',
+        'pgtrickle.explain_st(text, boolean, text)',
+        'pgtrickle.export_definition(text, text)',
+        'pgtrickle.stream_table_definition(text, text)',
         -- What these call with the rights of their caller: it tells nothing that is not told to everybody.
         'pgtrickle_private.catalog_owner()',
         'pgtrickle_private.qualified_name(regclass)',
@@ -67,6 +97,11 @@ AS $$
         'pgtrickle_private.filled_at(integer)',
         'pgtrickle_private.verdicts()',
         'pgtrickle_private.period_of(text)',
+        'pgtrickle_private.refresher_runs()',
+        'pgtrickle_private.direct_sources()',
+        'pgtrickle_private.dag_edges()',
+        'pgtrickle_private.refresh_timing(bigint)',
+        'pgtrickle_private.definition_text(integer)',
         'pgtrickle_private.without_values(text, text)'
     ]::regprocedure[])
 $$;
@@ -83,7 +118,13 @@ AS $$
         'pgtrickle.pgt_readable_errors',
         'pgtrickle.pgt_readable_history',
         'pgtrickle.stream_tables_info',
-        'pgtrickle.refresh_history_info'
+        'pgtrickle.refresh_history_info',
+        'pgtrickle.pgt_refresh_summary',
+        'pgtrickle.pg_stat_stream_tables',
+        'pgtrickle.quick_health',
+        'pgtrickle.pgt_cdc_status',
+        'pgtrickle.pg_stat_pgtrickle',
+        'pgtrickle.pg_stat_progress_pgtrickle'
     ]::regclass[])
 $$;
 COMMENT ON FUNCTION pgtrickle_private.public_relations() IS 'The tables and views that every role may read.';
