@@ -18,7 +18,13 @@ ABOUT_ONE_STREAM_TABLE = {
     *("get_refresh_history", "list_sources", "list_auxiliary_columns", "get_staleness", "diagnose_errors"),
     *("explain_st", "explain_refresh_mode", "export_definition", "stream_table_definition", "parse_duration_seconds"),
 }
-WITH_ARGUMENTS = ABOUT_ONE_STREAM_TABLE | {"advance_watermark", "assert_fresh", "wait_for", "watermark_history"} | SINKS
+WITH_ARGUMENTS = (
+    ABOUT_ONE_STREAM_TABLE
+    | SINKS
+    | {
+        *("advance_watermark", "advance_batch", "assert_fresh", "wait_for", "watermark_history"),
+    }
+)
 PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     "dag",
     *("dependencies", "dependency_tree", "bootstrap_status", "refresh_timeline"),
@@ -38,13 +44,20 @@ PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
 }
 # What those call with the rights of their caller: it tells nothing that is not told to everybody.
 INNER_FUNCTIONS = {
-    *("catalog_owner", "qualified_name", "relation_named", "known_stream_table", "stream_table_id"),
+    *("catalog_owner", "qualified_name", "relation_named", "source_named", "known_stream_table", "stream_table_id"),
     *("stream_table_relation", "refuse_value", "check_choice", "late_limit", "reads_all", "check_reads_all"),
     *("distance", "readable_stream_table", "check_wait", "reach", "await_progress", "refuse_stale", "filled_at"),
     *("verdicts", "period_of", "without_values", "refresher_runs", "direct_sources", "dag_edges", "refresh_timing"),
     "definition_text",
 }
-FOR_ONE_SOURCE = {"advance_watermark", "watermark_history", "gate_source", "ungate_source", "mark_idle"} | {
+FOR_ONE_SOURCE = {
+    "advance_watermark",
+    "advance_batch",
+    "watermark_history",
+    "gate_source",
+    "ungate_source",
+    "mark_idle",
+} | {
     *("replay_late_rows", "discard_late_rows", "grant_loader", "revoke_loader"),
 }
 

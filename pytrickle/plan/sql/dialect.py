@@ -7,9 +7,10 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.sql.aggregates import added_up
 from pytrickle.plan.sql.operators import called, spelled_out
 
-AGGREGATES = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
+AGGREGATES = frozenset(map(str.upper, added_up()))
 USING_ALIAS = "using_alias"
 SPECIAL_SYNTAX = frozenset({"CAST", "EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION"})
 
