@@ -14,7 +14,7 @@ PREFLIGHTS = ("migrations/0001_catalog.sql", "functions/00_foundation/00_preflig
 SINKS = {"claim_sink_batch", "create_sink_staging", "drop_sink", "drop_sink_staging"} | {
     *("staged_event_time", "staged_rows", "watermark_of"),
 }
-WITH_ARGUMENTS = {"advance_watermark", "assert_fresh", "wait_for", "watermark_history"} | SINKS
+WITH_ARGUMENTS = {"advance_watermark", "advance_batch", "assert_fresh", "wait_for", "watermark_history"} | SINKS
 PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     "dag",
     "dependency_tree",
@@ -30,12 +30,19 @@ PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
 }
 # What those call with the rights of their caller: it tells nothing that is not told to everybody.
 INNER_FUNCTIONS = {
-    *("catalog_owner", "qualified_name", "relation_named", "known_stream_table", "stream_table_id"),
+    *("catalog_owner", "qualified_name", "relation_named", "source_named", "known_stream_table", "stream_table_id"),
     *("stream_table_relation", "refuse_value", "check_choice", "late_limit", "reads_all", "check_reads_all"),
     *("distance", "readable_stream_table", "check_wait", "reach", "await_progress", "refuse_stale", "filled_at"),
     *("status_rows", "history_rows"),
 }
-FOR_ONE_SOURCE = {"advance_watermark", "watermark_history", "gate_source", "ungate_source", "mark_idle"} | {
+FOR_ONE_SOURCE = {
+    "advance_watermark",
+    "advance_batch",
+    "watermark_history",
+    "gate_source",
+    "ungate_source",
+    "mark_idle",
+} | {
     *("replay_late_rows", "discard_late_rows", "grant_loader", "revoke_loader"),
 }
 

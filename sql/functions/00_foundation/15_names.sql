@@ -23,6 +23,23 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.relation_named(text, text) IS
     'The relation a name means to its caller under a search_path, or NULL.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.source_named(name text, search_path text) RETURNS regclass
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    relation CONSTANT regclass := relation_named(name, search_path);
+BEGIN
+    IF relation IS NULL AND name IS NOT NULL THEN
+        RAISE EXCEPTION 'relation % does not exist', quote_literal(name)
+            USING ERRCODE = '42P01', CONSTRAINT = 'unknown_table',
+                  HINT = 'Qualify the name if its schema is not in your search_path.';
+    END IF;
+    RETURN relation;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.source_named(text, text) IS
+    'The relation a name means to its caller under a search_path; NULL for NULL, error 42P01 where there is none.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.known_stream_table(relation regclass, name text) RETURNS integer
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
