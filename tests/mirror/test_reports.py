@@ -118,9 +118,8 @@ def test_sums_over_refreshes_agree_with_the_history(chain: Mirror) -> None:
     assert one(chain, sums.format("st_refresh_stats()")) == (2, 2, 0, 3, 1)
     counts = "total_full_refreshes, total_diff_refreshes, total_delta_rows_processed"
     assert one(chain, f"SELECT {counts} FROM pgtrickle.pg_stat_pgtrickle WHERE table_name = 'sums'") == (1, 1, 1)
-    stats = (
-        "SELECT mode, refresh_count, avg_ms > 0 FROM pgtrickle.pgtrickle_refresh_stats() WHERE stream_table ~ 'sums'"
-    )
+    stats = "SELECT mode, refresh_count, avg_ms > 0 FROM pgtrickle.pgtrickle_refresh_stats()"
+    stats += " WHERE stream_table = 'public.sums'"
     assert chain.rows(stats) == [("DIFFERENTIAL", 1, True), ("FULL", 1, True)]
     efficiency = (
         "SELECT diff_count, full_count, diff_speedup FROM pgtrickle.refresh_efficiency() WHERE pgt_name = 'sums'"
@@ -225,9 +224,8 @@ def test_the_fuse_of_each_stream_table_is_listed(chain: Mirror) -> None:
     chain.run("SELECT pgtrickle.alter_stream_table('sums', fuse_ceiling => 1)")
     chain.run("INSERT INTO orders SELECT g, 'ada', 1 FROM generate_series(10, 20) AS g")
     chain.client.refresh("sums")
-    fuses = (
-        "SELECT stream_table, fuse_mode, fuse_state, effective_ceiling, blown_at < now() FROM pgtrickle.fuse_status()"
-    )
+    fuses = "SELECT stream_table, fuse_mode, fuse_state, effective_ceiling, blown_at < now()"
+    fuses += " FROM pgtrickle.fuse_status()"
     assert chain.rows(fuses) == [
         ("public.large", "off", "armed", None, None),
         ("public.sums", "on", "blown", 1, True),
