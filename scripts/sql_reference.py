@@ -46,6 +46,7 @@ FUNCTIONS = {
     "Readers": ("wait_for", "assert_fresh"),
     "Watermarks": (
         "advance_watermark",
+        "advance_batch",
         "reset_watermark",
         "mark_idle",
         "grant_loader",

@@ -58,9 +58,8 @@ class Sources(ABC):
 
         It is an event time or the number of a batch. A loader should rather call the SQL function as it loads the rows.
         """
-        self._call(
-            f"SELECT pgtrickle.advance_watermark(%s::pg_catalog.regclass, %s::{sql_type(watermark)})", source, watermark
-        )
+        call = "advance_batch" if isinstance(watermark, int) else "advance_watermark"
+        self._call(f"SELECT pgtrickle.{call}(%s::pg_catalog.regclass, %s::{sql_type(watermark)})", source, watermark)
 
     def reset_watermark(self, source: str) -> None:
         """Forget every watermark of a source that is in no group; its next one may be of the other kind, or lower."""

@@ -204,7 +204,8 @@ def advance(db: Database, source: str, number: int) -> None:
     refused = []
     for world, watermark in zip(WORLDS, spelled(number), strict=True):
         try:
-            db.execute("SELECT pgtrickle.advance_watermark(%s, %s)", f"{world}.{source}", watermark)
+            call = "advance_batch" if isinstance(watermark, int) else "advance_watermark"
+            db.execute(f"SELECT pgtrickle.{call}(%s, %s)", f"{world}.{source}", watermark)
         except psycopg.Error as error:
             refused.append((error.sqlstate, normal(error.diag.message_primary)))
     assert len(refused) != 1 and len(set(refused)) <= 1, refused
