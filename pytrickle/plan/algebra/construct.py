@@ -251,13 +251,13 @@ class FirstRows(Construct):
 
 @dataclass(frozen=True, slots=True)
 class Single(Construct):
-    """The row of a scalar subquery for every key: its value `v`, and how many rows there are, `n`."""
+    """The row of a scalar subquery for every key: its columns, and how many rows there are, `n`."""
 
     label = "scalar"
 
     def columns(self, arguments: Names, keys: Names) -> Names:
-        """Name the keys, the value and the number of rows."""
-        return (*keys, "v", "n")
+        """Name the keys, the columns and the number of rows."""
+        return (*arguments, "n")
 
 
 @dataclass(frozen=True, slots=True)

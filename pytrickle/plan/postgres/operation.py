@@ -102,7 +102,7 @@ def _(construct: FirstRows, arguments: Names, keys: Names) -> tuple[str, str]:
 def _(construct: Single, arguments: Names, keys: Names) -> tuple[str, str]:
     partition = f"PARTITION BY {_listed(keys)}" if keys else ""
     on = f"DISTINCT ON ({_listed(keys)}) " if keys else ""
-    items = ", ".join([*_prefixed(keys), f"{ROW}.v", f"count(*) OVER ({partition}) AS n"])
+    items = ", ".join([*_prefixed(arguments), f"count(*) OVER ({partition}) AS n"])
     order = ", ".join([*_prefixed(keys), row_text(arguments)])
     return f"SELECT {on}{items} FROM", f"AS {ROW} ORDER BY {order}{'' if keys else ' LIMIT 1'}"
 
