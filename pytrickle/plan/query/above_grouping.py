@@ -50,9 +50,18 @@ class AboveGrouping:
         return self._key(node) or with_children(node, self.lift)
 
     def _own_call(self, node: exp.Expr) -> exp.Expr:
-        """An aggregate in a subquery belongs to the query of whose columns alone its arguments are made."""
-        tables = {column.table for column in node.find_all(exp.Column)} if is_call(node, self.aggregates) else set()
-        return own_column(GROUP, self._call(node)) if tables and tables <= self.names.keys() else node
+        """What a subquery calls over groups belongs to the query of whose columns alone its arguments are made."""
+        asks = isinstance(node, exp.Anonymous) and function_name(node) == "grouping"
+        if not asks and not is_call(node, self.aggregates):
+            return node
+        tables = {column.table for column in node.find_all(exp.Column)}
+        if not tables or not tables <= self.names.keys():
+            return node
+        return (
+            self._grouping(tuple(key.unnest() for key in node.expressions))
+            if asks
+            else own_column(GROUP, self._call(node))
+        )
 
     def _key(self, node: exp.Expr) -> exp.Expr | None:
         if isinstance(node, exp.Anonymous) and function_name(node) == "grouping":
