@@ -136,7 +136,7 @@ def test_the_wait_ends_in_time_and_leaves_nothing(totals: Mirror) -> None:
     blocker = totals.db.connect(autocommit=False)
     with totals.refresher():
         blocker.execute("LOCK TABLE pgtrickle.pgt_refresh_history IN EXCLUSIVE MODE")
-        with pytest.raises(psycopg.errors.QueryCanceled, match="was not refreshed within 00:00:00.3"):
+        with pytest.raises(psycopg.errors.QueryCanceled, match=r"was not refreshed within 00:00:00\.3"):
             totals.run("SELECT pgtrickle.refresh_stream_table('totals', timeout => '0.3 s')")
         assert totals.value(HELD) == 0
         totals.run("SET statement_timeout = '300ms'")
