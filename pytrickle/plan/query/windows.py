@@ -8,7 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.construct import Window
+from pytrickle.plan.algebra.constructs.window import Window
 from pytrickle.plan.query.block import Block, own_column
 from pytrickle.plan.query.calls import refuse_rounding_calls
 from pytrickle.plan.query.derive import derive
@@ -53,7 +53,10 @@ class AboveWindows:
         if any(isinstance(inner, exp.Query) for inner in window.walk()):
             raise NotDifferentiable("a subquery inside a window function")
         result = exp.Window(this=window.this.copy(), over="OVER")
-        for part, value in self._parts(window).items():
+        parts = self._parts(window)
+        if "spec" in parts and parts["spec"].find(exp.Column):
+            raise NotDifferentiable("a window frame that a subquery bounds")
+        for part, value in parts.items():
             result.set(part, [each.copy() for each in value] if isinstance(value, list) else value.copy())
         return result
 
