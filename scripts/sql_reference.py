@@ -109,6 +109,7 @@ FUNCTIONS = {
         "view_evolution_status",
     ),
     "Alerts": ("alerts", "alert", "raise_alerts"),
+    "Subscriptions": ("subscribe", "unsubscribe", "list_subscriptions"),
     "Cuts": ("covers", "cut_covers", "current_cut"),
     "Upkeep": (
         "capture_problem",

@@ -372,3 +372,11 @@ drain = Table(
     Column("requested_at", TIMESTAMP, nullable=False),
     Column("requested_by", Text, nullable=False),
 )
+
+subscriptions = Table(
+    "pgt_subscriptions",
+    catalog,
+    Column("stream_table", Text, primary_key=True),
+    Column("channel", Text, primary_key=True),
+    Column("created_at", TIMESTAMP, nullable=False),
+)

@@ -79,3 +79,14 @@ SET source_names = ARRAY(
     LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
     LEFT JOIN pgtrickle.pgt_watermarks AS w ON w.source_relid = s.source
     ORDER BY s.place);
+
+CREATE TABLE pgtrickle.pgt_subscriptions (
+    stream_table text NOT NULL,
+    channel text NOT NULL CHECK (length(channel) BETWEEN 1 AND 63),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (stream_table, channel)
+);
+COMMENT ON TABLE pgtrickle.pgt_subscriptions IS 'Who is notified when a stream table got other rows.';
+COMMENT ON COLUMN pgtrickle.pgt_subscriptions.stream_table IS 'Its name, as it was given.';
+COMMENT ON COLUMN pgtrickle.pgt_subscriptions.channel IS 'The channel of NOTIFY.';
+COMMENT ON COLUMN pgtrickle.pgt_subscriptions.created_at IS 'Since when.';
