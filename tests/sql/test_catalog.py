@@ -37,6 +37,7 @@ PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     *("gate_source", "ungate_source", "mark_idle", "source_gates", "bootstrap_gate_status", "alerts"),
     *("event_times", "late_rows", "replay_late_rows", "discard_late_rows", "watermark_metrics"),
     *("late_changes", "windows", "grant_loader", "revoke_loader"),
+    *("adopt_source", "is_drained"),
     *("st_refresh_stats", "pgtrickle_refresh_stats", "refresh_efficiency", "commit_latency_stats", "metrics_summary"),
     *("change_buffer_sizes", "trigger_inventory", "check_cdc_health", "cdc_pause_status", "shared_buffer_stats"),
     *("slot_health", "fuse_status", "pgt_scc_status", "freshness", "integration_capabilities"),
@@ -59,7 +60,7 @@ FOR_ONE_SOURCE = {
     "ungate_source",
     "mark_idle",
 } | {
-    *("replay_late_rows", "discard_late_rows", "grant_loader", "revoke_loader"),
+    *("replay_late_rows", "discard_late_rows", "grant_loader", "revoke_loader", "adopt_source"),
 }
 
 
