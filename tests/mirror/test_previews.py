@@ -101,6 +101,18 @@ def test_what_is_exported_makes_the_same_stream_table_anew(tables: Mirror, argum
     assert [without_zone(row) for (row,) in tables.rows(SETTINGS)] == [without_zone(row) for (row,) in before]
 
 
+def test_a_definition_is_there_as_an_object_too(tables: Mirror) -> None:
+    tables.run("SELECT pgtrickle.create_stream_table('s', 'SELECT id FROM a', '1h', tier => 'cold', fuse_ceiling => 7)")
+    spec = tables.value("SELECT pgtrickle.stream_table_spec('s')")
+    by_number = tables.value("SELECT pgtrickle.stream_table_spec('s'::regclass)")
+    options = {"schedule": "1h", "refresh_mode": "AUTO", "tier": "cold", "fuse_ceiling": "7"}
+    assert spec["options"] == options | {"search_path": "pg_catalog, public"}
+    assert (spec["schema"], spec["name"], spec["query"]) == ("public", "s", "SELECT id FROM a")
+    assert spec == by_number
+    unknown = "SELECT pgtrickle.stream_table_spec('nothing'), pgtrickle.stream_table_spec(0)"
+    assert tables.rows(unknown) == [(None, None)]
+
+
 def without_zone(row: dict[str, object]) -> dict[str, object]:
     """Leave out the zone of the session, which counts for cron schedules only, and settings that follow it."""
     cron = str(row["schedule"]).startswith("*")

@@ -231,3 +231,17 @@ def test_the_fuse_of_each_stream_table_is_listed(chain: Mirror) -> None:
         ("public.sums", "on", "blown", 1, True),
     ]
     assert "11 changed rows" in chain.value("SELECT blow_reason FROM pgtrickle.fuse_status() WHERE fuse_mode = 'on'")
+
+
+def test_a_stream_table_is_explained_in_words_lines_and_as_an_object(chain: Mirror) -> None:
+    words = chain.value("SELECT pgtrickle.explain_stream_table('sums')")
+    assert words.startswith("public.sums is refreshed DIFFERENTIAL (AUTO was asked for), 1 hour.")
+    assert "It reads public.orders." in words
+    assert chain.value("SELECT pgtrickle.explain_json('sums') ->> 'status'") == "ACTIVE"
+    assert "\nstatus: ACTIVE\n" in chain.value("SELECT pgtrickle.explain('sums')")
+
+
+def test_the_share_of_failures_is_that_of_the_history(chain: Mirror) -> None:
+    columns = "p50_ms > 0, p99_ms >= p50_ms, freshness_lag_s BETWEEN 0 AND 3600, error_rate"
+    summary = f"SELECT {columns} FROM pgtrickle.sla_summary() WHERE stream_table = 'public.sums'"
+    assert chain.rows(summary) == [(True, True, True, 0.0)]
