@@ -79,6 +79,9 @@ DEFINITIONS = (
     " fuse_ceiling => 7, watermark_gating => 'hold_back', require_watermark => true, gate_deadline => '90 min',"
     " statement_timeout => '5 s', diamond_consistency => 'none', watermark_tolerance => '1 day',"
     " schedule_timezone => 'Europe/Berlin'",
+    "'lent', 'SELECT id FROM a', NULL, 'full', cdc_mode => 'trigger', append_only => true, partition_by => 'id',"
+    " max_differential_joins => 3, max_delta_fraction => 0.5, fillfactor => 70, target_freshness => '5 seconds',"
+    " pooler_compatibility_mode => true, orchestration_mode => 'external'",
 )
 SETTINGS = (
     "SELECT to_jsonb(t) - '{pgt_id,pgt_relid,view_relid,created_at,updated_at,view_stamp}'::text[]"

@@ -24,22 +24,26 @@ AS $$
         (8, 'partition_by', true, (t).st_partition_key),
         (9, 'max_differential_joins', false, (t).max_differential_joins::text),
         (10, 'max_delta_fraction', false, (t).max_delta_fraction::text),
-        (11, 'watermark_gating', true, NULLIF((t).watermark_gating, 'auto')),
-        (12, 'require_watermark', false, NULLIF((t).require_watermark, false)::text),
-        (13, 'tier', true, NULLIF((t).tier, 'hot')),
-        (14, 'schedule_timezone', true, CASE WHEN cron_expression((t).schedule) IS NOT NULL
+        (11, 'fillfactor', false, (t).storage_fillfactor::text),
+        (12, 'target_freshness', true, CASE (t).target_freshness_mode WHEN 'INTERVAL'
+            THEN (t).freshness_deadline_ms || ' ms' ELSE (t).target_freshness_mode END),
+        (13, 'orchestration_mode', true, NULLIF((t).orchestration_mode, 'MANAGED')),
+        (14, 'watermark_gating', true, NULLIF((t).watermark_gating, 'auto')),
+        (15, 'require_watermark', false, NULLIF((t).require_watermark, false)::text),
+        (16, 'tier', true, NULLIF((t).tier, 'hot')),
+        (17, 'schedule_timezone', true, CASE WHEN cron_expression((t).schedule) IS NOT NULL
             THEN (t).schedule_timezone END),
-        (15, 'watermark_tolerance', true, (t).watermark_tolerance::text),
-        (16, 'gate_deadline', true, (t).gate_deadline::text),
-        (17, 'fuse_ceiling', false, (t).fuse_ceiling::text),
-        (18, 'allow_circular', false, NULLIF((t).allow_circular, false)::text),
-        (19, 'max_fixpoint_iterations', false, NULLIF((t).max_fixpoint_iterations, 100)::text),
-        (20, 'batch_tolerance', false, (t).batch_tolerance::text),
-        (21, 'watermark_retention', true, (t).watermark_retention::text),
-        (22, 'output_mode', true, NULLIF((t).output_mode, 'update')),
-        (23, 'window_end', true, (t).window_end),
-        (24, 'statement_timeout', true, (t).statement_timeout::text),
-        (25, 'search_path', true, (t).defining_search_path)
+        (18, 'watermark_tolerance', true, (t).watermark_tolerance::text),
+        (19, 'gate_deadline', true, (t).gate_deadline::text),
+        (20, 'fuse_ceiling', false, (t).fuse_ceiling::text),
+        (21, 'allow_circular', false, NULLIF((t).allow_circular, false)::text),
+        (22, 'max_fixpoint_iterations', false, NULLIF((t).max_fixpoint_iterations, 100)::text),
+        (23, 'batch_tolerance', false, (t).batch_tolerance::text),
+        (24, 'watermark_retention', true, (t).watermark_retention::text),
+        (25, 'output_mode', true, NULLIF((t).output_mode, 'update')),
+        (26, 'window_end', true, (t).window_end),
+        (27, 'statement_timeout', true, (t).statement_timeout::text),
+        (28, 'search_path', true, (t).defining_search_path)
     ) AS s(place, argument, quoted, value) WHERE s.value IS NOT NULL
 $$;
 COMMENT ON FUNCTION pgtrickle_private.settings_to_write(pgtrickle.pgt_stream_tables) IS
