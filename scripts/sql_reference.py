@@ -40,6 +40,7 @@ FUNCTIONS = {
         "alter_stream_table",
         "drop_stream_table",
         "refresh_stream_table",
+        "refresh_if_stale",
         "pause_stream_table",
         "resume_stream_table",
     ),
