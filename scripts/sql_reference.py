@@ -105,6 +105,7 @@ FUNCTIONS = {
             "explain_refresh_mode",
         ),
         *("preview_stream_table", "validate_query", "export_definition", "stream_table_definition"),
+        *("explain", "explain_json", "explain_stream_table", "stream_table_spec", "sla_summary"),
         *("version", "version_check", "parse_duration_seconds", "freshness", "integration_capabilities"),
         "view_evolution_status",
     ),
