@@ -17,7 +17,7 @@ from pytrickle.plan.placement import PLANNER, SEQUENTIAL
 from pytrickle.plan.postgres.stored_rows import body_table
 from pytrickle.plan.postgres.text import as_text
 from pytrickle.plan.query.meaning import understood
-from pytrickle.plan.query.stored_order import open_columns
+from pytrickle.plan.query.open_order import open_columns
 from pytrickle.readable import Readable, Rows
 from pytrickle.refresh.values import AFTER_FAILURE
 
@@ -81,7 +81,9 @@ def _verified_or_why_not(name: str, verify_one: Callable[[str], VerifyResult]) -
 def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResult:
     """Compare a stream table with its defining query, read at the table's own frontier in one snapshot.
 
-    `connection` answers the planner's questions; a table that was never loaded is compared with no rows.
+    `connection` answers the planner's questions; a table that was never loaded is compared with no rows. What
+    aggregates without ORDER BY collect is compared without its order: arrays by their elements, texts and JSON by their
+    characters, so that 'ab,c' passes for 'a,bc'.
     """
     with exported_snapshot(dsn) as snapshot, translate_errors():
         reading = snapshot.connection
@@ -98,7 +100,7 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
             plain = probe.hashable(tuple(type_name for _, type_name in definition.columns))
         for statement in session_statements(table) + PLANNER + SEQUENTIAL + path_of(definition, expected):
             reading.execute(trusted(statement))
-        found = open_columns(definition.text, definition.aggregates)
+        found = open_columns(definition)
         items = tuple(
             _comparable_value(f"c{i}", comparable, type_name if i in found else None)
             for i, (comparable, (_, type_name)) in enumerate(zip(plain, definition.columns, strict=True))

@@ -6,6 +6,7 @@ from pytrickle.catalog.definition import Definition, Source
 from pytrickle.plan.algebra.delta import at, blocks_of, differentiate
 from pytrickle.plan.algebra.relation import (
     Column,
+    Derived,
     Function,
     Join,
     Leaf,
@@ -47,7 +48,7 @@ def buffers_suffice(parts: tuple[Relation, ...]) -> bool:
 def missing_for(parts: tuple[Relation, ...], definition: Definition) -> tuple[MissingIndex, ...]:
     """Name all indexes that the unfolded parts of a delta lack, each once."""
     blocks = [block for part in parts for block in blocks_of(part)]
-    direct = [index for block in blocks for index in missing_indexes(block, definition)]
+    direct = [index for block in blocks for index in _missing_in(block, definition)]
     below = [index for operation in operations(UnionAll(parts)) for index in missing_below(operation, definition)]
     return tuple(dict.fromkeys(direct + below))
 
@@ -58,20 +59,46 @@ def missing_indexes(block: Project, definition: Definition) -> tuple[MissingInde
     return _unreached(block, reached, definition)
 
 
-def missing_below(operation: Operation, definition: Definition) -> tuple[MissingIndex, ...]:
-    """Name what keeps the touched keys of an operation from reaching the tables that it reads."""
+def missing_below(
+    operation: Operation, definition: Definition, names: frozenset[str] | None = None
+) -> tuple[MissingIndex, ...]:
+    """Name what keeps the touched keys of an operation, or those with certain names, from reaching what it reads."""
     if operation.linear:
         return _missing_from_changes(operation, definition)
     if not operation.keys:
         return ()
+    known = frozenset(operation.keys) if names is None else names
     found: list[MissingIndex] = []
     for block in blocks_of(operation.input):
-        keys = {expr.column for name, expr in block.columns if name in operation.keys and expr.column}
+        keys = {expr.column for name, expr in block.columns if name in known and expr.column}
         reached = {
             leaf.alias for leaf in leaves(block) if not isinstance(leaf, Scan) or _reached_by(leaf, keys, definition)
         }
+        found += _missing_for_some_keys(block, keys, definition)
         block = Project(at(block.input, Version.CURRENT), block.columns)
         found += _unreached(block, reached, definition)
+    return tuple(found)
+
+
+def _missing_in(block: Project, definition: Definition) -> tuple[MissingIndex, ...]:
+    return (*missing_indexes(block, definition), *_missing_for_some_keys(block, set(), definition))
+
+
+def _missing_for_some_keys(block: Project, keys: set[Column], definition: Definition) -> tuple[MissingIndex, ...]:
+    """Follow those keys of operations in a block that it equates, or asks for itself: others do not narrow a search.
+
+    Of groups by (a, b) that are joined by b alone, an index on a is of no use.
+    """
+    join = block.input
+    assert isinstance(join, Join)
+    equal = [each for predicate in join.predicates if (each := predicate.equality)]
+    known = {side for each in equal for side in (each.left, each.right)} | keys
+    found: list[MissingIndex] = []
+    for leaf in join.inputs:
+        if isinstance(leaf, Derived) and leaf.version is not Version.DELTA and not leaf.operation.linear:
+            names = frozenset(column for alias, column in known if alias == leaf.alias)
+            if names & frozenset(leaf.operation.keys) and not names >= frozenset(leaf.operation.keys):
+                found += missing_below(leaf.operation, definition, names)
     return tuple(found)
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate, unfold_all
 from pytrickle.plan.algebra.query import Query, Top
-from pytrickle.plan.algebra.relation import Relation, UnionAll, Version, operations
+from pytrickle.plan.algebra.relation import Operation, Relation, UnionAll, Version, operations
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Stage
 from pytrickle.plan.applying import Applying, input_layout
 from pytrickle.plan.at_cut import path_of
-from pytrickle.plan.missing_index import buffers_suffice, missing_for
+from pytrickle.plan.missing_index import buffers_suffice, missing_below, missing_for
 from pytrickle.plan.placement import (
     PLANNER,
     SEQUENTIAL,
@@ -34,6 +34,9 @@ from pytrickle.plan.postgres.text import as_text, carried, cast_may_lose
 from pytrickle.plan.postgres.touched_keys import Touched
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.terms import SparkTerm, spark_terms
+
+# So many changes look for what they join row by row even where no index leads there: everything at once takes longer.
+FEW_ROWS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,12 @@ def plan_full(task: Task, query: str, way: Way) -> RefreshPlan:
 def delta_compiler(query: Query, definition: Definition, windows: dict[int, ChangeRange]) -> Compiler:
     """Prepare to compile the delta of a query between two frontiers."""
     changed = frozenset(relid for relid, window in windows.items() if window.past_rows)
-    return Compiler(definition, windows, admissions(query.rows, definition, changed))
+    few = sum(window.past_rows for window in windows.values()) <= FEW_ROWS
+
+    def worth_asking(operation: Operation, keys: frozenset[str]) -> bool:
+        return few or operation.linear or not missing_below(operation, definition, keys)
+
+    return Compiler(definition, windows, admissions(query.rows, definition, changed), worth_asking)
 
 
 def rows_of(compiler: Compiler, parts: tuple[Relation, ...], shape: Analysis) -> str:

@@ -61,6 +61,9 @@ GROUP BY o.status"""
 NEITHER = """SELECT count(*) AS n FROM lines WHERE (supplier, part) NOT IN (SELECT id, country FROM pairs)"""
 EITHER = """SELECT l.id, p.brand FROM lines l JOIN parts p
 ON (p.id = l.part AND p.rare AND l.n > 3) OR (p.id = l.part AND p.brand = 7)"""
+PEAKS = """WITH counts AS (SELECT order_id, n, count(*) AS c FROM lines GROUP BY order_id, n),
+most AS (SELECT n, max(c) AS m FROM counts GROUP BY n)
+SELECT counts.order_id, counts.n FROM counts JOIN most ON most.n = counts.n AND most.m = counts.c"""
 TWICE = """WITH sums AS (SELECT part, sum(n) AS n FROM lines GROUP BY part)
 SELECT p.id, sums.n FROM parts p JOIN sums ON sums.part = p.id WHERE p.rare
 UNION ALL SELECT p.id, sums.n FROM parts p JOIN sums ON sums.part = p.id WHERE p.brand = 7"""
@@ -142,6 +145,14 @@ def test_a_join_in_every_arm_of_an_or_uses_the_index(world: World) -> None:
     world.db.execute("UPDATE lines SET n = n + 1 WHERE id % 600 = 7")
     facts = world.client.explain("result").data
     assert (facts["place"], facts["missing_indexes"]) == (Place.INDEX.value, [])
+    world.refresh()
+
+
+def test_groups_joined_by_a_part_of_their_keys_are_not_searched_one_by_one(world: World) -> None:
+    world.create(PEAKS)
+    world.db.execute("UPDATE lines SET n = n + 1 WHERE id % 100 = 0")
+    assert world.client.explain("result").data["place"] == Place.POSTGRES.value
+    assert 30_000 <= world.rows_read()["lines"] <= 300_000
     world.refresh()
 
 

@@ -145,3 +145,24 @@ def test_groups_at_a_cut_have_the_rows_within_it(db: Database) -> None:
             expected = elements.format(f"({query.format(f'seen{step}')})")
             assert not differences(db.connect(), f"({elements.format('st')})", expected, True)
             assert [each.matches for each in client.verify()] == [True]
+
+
+def test_another_order_below_the_top_of_a_query_is_no_drift(db: Database) -> None:
+    texts = "SELECT k, string_agg(x, ',') AS s FROM t GROUP BY k"
+    queries = {
+        "derived": f"SELECT q.k, upper(q.s) AS s FROM ({texts}) AS q",
+        "named": f"WITH c (a, b) AS ({texts}) SELECT b, a FROM c",
+        "united": f"{texts} UNION ALL SELECT 100, 'a'",
+        "viewed": "SELECT k, s FROM seen",
+        "by_path": "SELECT k, string_agg('t'::text::regclass::text || x, ',') AS s FROM t GROUP BY k",
+    }
+    db.execute(TABLES)
+    db.execute(f"CREATE VIEW seen AS {texts}")
+    with local_client(db.dsn) as (client, _):
+        for name, query in queries.items():
+            client.create_stream_table(name, query)
+        client.tick()
+        db.execute("CREATE INDEX sorted ON t (x DESC); CLUSTER t USING sorted")
+        assert [result.matches for result in client.verify()] == [True] * len(queries)
+        db.execute("ALTER TABLE united DISABLE TRIGGER USER; UPDATE united SET s = replace(s, 'E', 'F')")
+        assert [result.stream_table for result in client.verify() if not result.matches] == ["public.united"]

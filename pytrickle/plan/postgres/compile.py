@@ -1,6 +1,6 @@
 """Relations compiled to PostgreSQL: a query with the relation's columns and its weight, `pgt_weight`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pytrickle.catalog.definition import ChangeRange, Definition
@@ -31,16 +31,23 @@ from pytrickle.plan.postgres.weight import is_plain, weight
 from pytrickle.plan.sql.dialect import quote
 
 
+def always(operation: Operation, keys: frozenset[str]) -> bool:
+    """Take every operation for one that can be computed for single keys."""
+    return True
+
+
 @dataclass(slots=True)
 class Compiler:
     """Compiles relations that share one WITH list, whose entries come in the order in which they build on each other.
 
-    Without windows everything is read as the snapshot shows it.
+    Without windows everything is read as the snapshot shows it. `worth_asking` says whether an operation is computed
+    for one value after another of some of its keys, rather than once for all.
     """
 
     definition: Definition
     windows: Mapping[int, ChangeRange] = field(default_factory=dict)
     admissions: Mapping[Operation, tuple[Semijoin, ...]] = field(default_factory=dict)
+    worth_asking: Callable[[Operation, frozenset[str]], bool] = always
     entries: dict[str, str] = field(default_factory=dict)
     deltas: dict[Operation, str] = field(default_factory=dict)
     wholes: dict[Operation, str] = field(default_factory=dict)
@@ -138,7 +145,8 @@ class Compiler:
             return f"{self._whole(leaf)} AS {alias}"
         if bound := reach.is_bound(leaf):
             return fenced(self.state(operation, version, bound), leaf, [])
-        if entered := reach.entered(leaf):
+        entered = reach.entered(leaf)
+        if entered and self.worth_asking(operation, entered):
             return fenced(self.state(operation, version, entered), leaf, reach.asked(leaf))
         if version is Version.NEW:
             return f"{self._everything(leaf)} AS {alias}"

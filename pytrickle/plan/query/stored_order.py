@@ -14,7 +14,6 @@ from pytrickle.plan.algebra.relation import Project, Relation, Scan, leaves
 from pytrickle.plan.postgres.consolidate import PLACE, TABLE
 from pytrickle.plan.query.block import own_column, to_expr
 from pytrickle.plan.query.calls import ORDERED, bare_call, function_name, is_call, is_own
-from pytrickle.plan.sql.dialect import parse_query
 
 # Of two equal keys such an aggregate keeps the last, which is no other order of the same elements.
 OVERWRITING = frozenset({"jsonb_object_agg"})
@@ -28,7 +27,7 @@ AROUND_BY_NAME = frozenset({
 
 def takes_rows_as_stored(select: exp.Select, aggregates: frozenset[str]) -> bool:
     """Whether the select list has an aggregate call that leaves the order of its rows open."""
-    return any(_is_open(call) for item in select.selects for call in calls_in(item, aggregates))
+    return any(is_open(call) for item in select.selects for call in calls_in(item, aggregates))
 
 
 def calls_in(item: exp.Expr, aggregates: frozenset[str]) -> Iterator[exp.Expr]:
@@ -58,26 +57,12 @@ def refuse_chosen_rows(query: exp.Expr, aggregates: frozenset[str]) -> None:
         _refuse_open(call)
 
 
-def open_columns(text: str, aggregates: frozenset[str]) -> frozenset[int]:
-    """Find the columns of a query that may show the same elements in another order, by position."""
-    try:
-        query = parse_query(text, aggregates)
-    except NotDifferentiable:
-        return frozenset()
-    items = enumerate(query.selects if isinstance(query, exp.Select) else ())
-    return frozenset(
-        position
-        for position, item in items
-        if any(map(_is_open, calls_in(item, aggregates))) and keeps_elements(item.unalias(), aggregates)
-    )
-
-
 def keeps_elements(item: exp.Expr, aggregates: frozenset[str]) -> bool:
     """Whether an output column shows all that an open call has collected, so that only its order is left open."""
     if is_call(item, aggregates):
         return function_name(bare_call(item)) not in OVERWRITING
     around = isinstance(item, AROUND) or (isinstance(item, exp.Anonymous) and function_name(item) in AROUND_BY_NAME)
-    return (around or not any(map(_is_open, calls_in(item, aggregates)))) and all(
+    return (around or not any(map(is_open, calls_in(item, aggregates)))) and all(
         keeps_elements(child, aggregates) for child in item.iter_expressions() if not isinstance(child, exp.DataType)
     )
 
@@ -91,7 +76,7 @@ def as_written(call: exp.Expr, argument: Callable[[exp.Column], exp.Expr]) -> tu
     written = call.copy().transform(lambda node: argument(node) if isinstance(node, exp.Column) else node)
     if name in RECOMPUTED and bare_call(call).find(exp.Distinct) is None:
         return written, written
-    if not _is_open(call):
+    if not is_open(call):
         raise NotDifferentiable(f"{name}() beside an aggregate without ORDER BY")
     return written, _in_stored_order(written)
 
@@ -117,7 +102,7 @@ def _in_stored_order(call: exp.Expr) -> exp.Expr:
     return result
 
 
-def _is_open(call: exp.Expr) -> bool:
+def is_open(call: exp.Expr) -> bool:
     """Whether a call depends on an order of rows that it does not say."""
     bare = bare_call(call)
     if not (is_own(function_name(bare)) or _is_ordered(bare)):
@@ -130,6 +115,6 @@ def _is_ordered(bare: exp.Expr) -> bool:
 
 
 def _refuse_open(call: exp.Expr) -> None:
-    if _is_open(call):
+    if is_open(call):
         name = function_name(bare_call(call))
         raise NotDifferentiable(f"{name}() without ORDER BY, whose result depends on the order of rows")

@@ -23,6 +23,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("scripts", nargs="+", help="names of scripts, such as join or window")
     parser.add_argument("--results", type=Path, help="where to write one JSON object per query")
     parser.add_argument("--only", default="", help="play only the queries that contain this text")
+    parser.add_argument("--first", type=int, default=1, help="number of the first query of a script to play")
+    parser.add_argument("--last", type=int, default=sys.maxsize, help="number of the last query of a script to play")
     parser.add_argument("--spark", action="store_true", help="refresh through Spark rather than the tests' own engine")
     parser.add_argument("--small-delta-rows", type=int, default=20_000, help="0 lets the engine join all deltas it can")
     return parser.parse_args()
@@ -43,7 +45,8 @@ def main() -> int:
     arguments = _arguments()
     played: list[Played] = []
     with _server(OLDEST) as server, _session(arguments.spark) as session:
-        player = Player(server, arguments.directory, session, arguments.small_delta_rows, arguments.only)
+        chosen = (arguments.only, arguments.first, arguments.last)
+        player = Player(server, arguments.directory, session, arguments.small_delta_rows, *chosen)
         player.prepare()
         for name in arguments.scripts:
             found = player.play_script(name)

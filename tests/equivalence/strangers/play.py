@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from tests.servers import Server, binaries
 
 MOST = 10  # stream tables in one database
 BEGUN = "strangers_begun"
-TIMEOUT = "60s"
+TIMEOUT = "300s"
 _QUERY = re.compile(r"[\s(]*(select|with|values|table)\b", re.IGNORECASE)
 _LEFT_OUT = re.compile(r"\s*(begin|commit|rollback|abort|end|start|savepoint|release|prepare|execute|vacuum)\b", re.I)
 _HARMLESS = re.compile(r"\s*(explain|set|reset|show|analyze|comment)\b", re.IGNORECASE)
@@ -33,7 +34,7 @@ _TEMPORARY = re.compile(r"\b(create|create or replace)\s+(local\s+)?temp(orary)?
 class Player:
     """Plays the scripts of a directory on a server, by the tests' own engine or by the given Spark session.
 
-    `only` is a text that the queries to play contain.
+    `only` is a text that the queries to play contain, `first` and `last` are their numbers within their script.
     """
 
     server: Server
@@ -41,6 +42,8 @@ class Player:
     session: Any = None
     small_delta_rows: int = 20_000
     only: str = ""
+    first: int = 1
+    last: int = sys.maxsize
 
     def prepare(self) -> None:
         """Make the database that every script begins with: pytrickle and the tables of test_setup."""
@@ -49,19 +52,20 @@ class Player:
         program, script = binaries(15) / "psql", self.directory / "sql" / "test_setup.sql"
         command = [str(program), "-X", "-q", "-d", dsn, "-f", str(script)]
         subprocess.run(command, env=environment, capture_output=True, check=False)
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            for setting in (f"statement_timeout = '{TIMEOUT}'", "jit = off"):
-                connection.execute(f"ALTER DATABASE {BEGUN} SET {setting}".encode())
 
     def play_script(self, name: str) -> list[Played]:
         """Run a script; play the queries that stand between two statements of other kinds together."""
         database = f"strangers_{name}"
         dsn = self.server.create(database, BEGUN)
+        _limit(dsn)
         found: list[Played] = []
         pending: list[Played] = []
+        number = 0
         for statement in statements((self.directory / "sql" / f"{name}.sql").read_text()):
             if _QUERY.match(statement):
-                pending += [Played(name, statement)] if self.only in statement else []
+                number += 1
+                wanted = self.first <= number <= self.last and self.only in statement
+                pending += [Played(name, statement)] if wanted else []
             elif not _LEFT_OUT.match(statement):
                 if not _HARMLESS.match(statement):
                     found += self._play_all(database, pending)
@@ -88,10 +92,12 @@ class Player:
         return alone
 
     def _play(self, database: str, queries: list[Played]) -> None:
-        with self.server.database(database) as dsn, self._client(dsn) as client:
-            db = Database(dsn, self.server.version)
-            play(db, client, queries)
-            db.close()
+        with self.server.database(database) as dsn:
+            _limit(dsn)
+            with self._client(dsn) as client:
+                db = Database(dsn, self.server.version)
+                play(db, client, queries)
+                db.close()
 
     @contextmanager
     def _client(self, dsn: str) -> Iterator[Client]:
@@ -102,6 +108,13 @@ class Player:
             settings = {"small_delta_rows": self.small_delta_rows, "direct_delta_rows": 0}
             with pytrickle.connect(dsn, self.session, **settings) as client:
                 yield client
+
+
+def _limit(dsn: str) -> None:
+    """Stop what takes too long, in sessions that begin later; the copy of a database has none of its settings."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for setting in (f"statement_timeout = '{TIMEOUT}'", "jit = off"):
+            connection.execute(f"ALTER DATABASE {connection.info.dbname} SET {setting}".encode())
 
 
 def _run(dsn: str, statement: str) -> None:
