@@ -42,7 +42,7 @@ UP_TO_DATE = (
         retry_at=None,
     )
 )
-CLAIM = statement(
+ADVANCE = statement(
     UP_TO_DATE.where(ROW.view_stamp.is_not_distinct_from(bindparam("view_stamp")))
     .values(
         frontier_version=ROW.frontier_version + 1,
@@ -131,7 +131,7 @@ def advance_frontier(connection: psycopg.Connection, what: Commitment) -> tuple[
     Raise RefreshConflict if somebody did, or altered the query.
     """
     row = connection.execute(
-        CLAIM,
+        ADVANCE,
         {
             "pgt_id": what.pgt_id,
             "frontier_version": what.frontier_version,
@@ -156,11 +156,11 @@ def advance_frontier(connection: psycopg.Connection, what: Commitment) -> tuple[
 @conflicts()
 def store_frontiers(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> None:
     """Store how far the refresh read each source whose changes are captured."""
-    for window in plan.windows:
-        source = plan.shape.definition.source(window.relid)
+    for change_range in plan.ranges:
+        source = plan.shape.definition.source(change_range.relid)
         if source.captured:
-            frontier = filled(FRONTIER, frontier=(window.new or what.snapshot).literal())
-            connection.execute(frontier, (what.pgt_id, window.relid))
+            frontier = filled(FRONTIER, frontier=(change_range.new or what.snapshot).literal())
+            connection.execute(frontier, (what.pgt_id, change_range.relid))
 
 
 def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, rows: tuple[int, int]) -> None:

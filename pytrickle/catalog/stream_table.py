@@ -177,18 +177,23 @@ def stream_table(connection: psycopg.Connection, pgt_id: int) -> StreamTable:
     return found[0]
 
 
-def claimable(
+EFFECTIVE = """
+SELECT effective_watermark, effective_batch
+FROM pgtrickle_private.effective_progress(
+    %s, ROW(%s, %s)::pgtrickle.progress, %s::bigint[]::oid[], %s::bigint[]::oid[])
+"""
+
+
+def effective_progress(
     connection: psycopg.Connection, table: StreamTable, standing: list[int], refreshed: list[int]
 ) -> Progress:
-    """Return how much of its decision a stream table may claim that reads others which were left behind.
+    """Return how far a stream table is complete that reads others which were left behind, at most as decided.
 
     By relid, `standing` are those where the base tables are, `refreshed` those that are as far as what they read.
     """
     decided = table.decision.effective
     row = connection.execute(
-        "SELECT effective_watermark, effective_batch"
-        " FROM pgtrickle_private.claimable("
-        "%s, ROW(%s, %s)::pgtrickle.progress, %s::bigint[]::oid[], %s::bigint[]::oid[])",
+        EFFECTIVE,
         (table.pgt_id, decided.watermark, decided.batch, standing, refreshed),
     ).fetchone()
     return Progress(*row) if row else Progress()
@@ -254,7 +259,7 @@ def _path(found: Mapping[str, Any]) -> str:
     return path
 
 
-def windows(
+def ranges(
     connection: psycopg.Connection, table: StreamTable, targets: Mapping[int, Cut | None]
 ) -> dict[int, ChangeRange]:
     """Count, for every source, the buffered changes between its frontier and its target, and beyond the target."""
@@ -262,8 +267,8 @@ def windows(
     counts = [_count(d.buffer, result[d.relid]) for d in table.dependencies if d.buffer]
     if counts:
         for relid, delta, future in connection.execute(sql.SQL(" UNION ALL ").join(counts)):
-            window = result[relid]
-            result[relid] = ChangeRange(relid, window.old, window.new, delta, future)
+            change_range = result[relid]
+            result[relid] = ChangeRange(relid, change_range.old, change_range.new, delta, future)
     return result
 
 
@@ -306,12 +311,14 @@ def _empty_unless_locked(connection: psycopg.Connection, buffer: str) -> frozens
         return frozenset()
 
 
-def _count(buffer: str, window: ChangeRange) -> sql.Composed:
-    past = window.old.beyond() if window.old else None
-    later = f"NOT {window.new.covered()}" if window.new else "false"
-    where = past or (window.new.beyond() if window.new else "false")
+def _count(buffer: str, change_range: ChangeRange) -> sql.Composed:
+    past = change_range.old.beyond() if change_range.old else None
+    later = f"NOT {change_range.new.covered()}" if change_range.new else "false"
+    where = past or (change_range.new.beyond() if change_range.new else "false")
     counted = "true" if past else "false"
-    return filled(COUNTED, relid=sql.Literal(window.relid), later=later, counted=counted, buffer=buffer, where=where)
+    return filled(
+        COUNTED, relid=sql.Literal(change_range.relid), later=later, counted=counted, buffer=buffer, where=where
+    )
 
 
 def _stream_table(row: dict[str, Any]) -> StreamTable:
