@@ -235,4 +235,5 @@ def _splitting(connection: psycopg.Connection) -> Iterator[None]:
     except NOT_ABOUT_THE_QUERY:
         raise
     except psycopg.Error as error:
-        raise NotDifferentiable("the query cannot be split into the planner's parts") from error
+        said = error.diag.message_primary or "no reason"
+        raise NotDifferentiable(f"a part of the query that PostgreSQL cannot compute alone: {said}") from error

@@ -192,7 +192,7 @@ class Fixpoint:
             return None
         plan = plan_member(turn.member, turn.shape, ranges, self.anew)
         reason = table.decision.explained(f"{plan.reason}, a fixed point after {rounds} round{'s' * (rounds > 1)}")
-        return replace(plan.because(reason), ranges=tuple(taken_in.values()))
+        return replace(plan.because(reason), ranges=tuple(taken_in.values()), rounds=rounds)
 
     def _write(self, turn: Turn, computation: Computation) -> Done:
         connection = self.inside.connection
