@@ -11,6 +11,7 @@ import psycopg
 from psycopg import sql
 from sqlalchemy import bindparam, literal, select
 
+from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.definition import ChangeRange, Definition, Source, View
 from pytrickle.catalog.server_probe import server_probe
@@ -91,7 +92,7 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
         for each in sorted(found, key=lambda each: (each.captured, each.oldest is None)):
             _check(table.name, watermark, each)
         cuts = {each.relid: Cut.from_json(each.cut) for each in found if each.cut}
-        ranges = catalog.ranges(snapshot_connection, _unread(table, definition.sources), cuts)
+        ranges = change_ranges.ranges(snapshot_connection, _unread(table, definition.sources), cuts)
         with server_probe(connection) as probe:
             query = expanded(definition, _rewound(ranges), probe)
         for statement in session_statements(table) + PLANNER + SEQUENTIAL:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import psycopg
 from psycopg import sql
 
+from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.server_probe import server_probe
 from pytrickle.catalog.session_settings import session_statements
@@ -91,7 +92,7 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
         definition = catalog.definition(snapshot_connection, pgt_id)
         frontiers = {dependency.relid: dependency.frontier for dependency in table.dependencies}
         unread = replace(table, dependencies=tuple(replace(d, frontier=None) for d in table.dependencies))
-        ranges = catalog.ranges(snapshot_connection, unread, frontiers)
+        ranges = change_ranges.ranges(snapshot_connection, unread, frontiers)
         with server_probe(connection) as probe:
             definition = understood(definition, probe)
             expected = query_at(definition, ranges, probe)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import psycopg
 
+from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.definition_stamp import definition_stamp
@@ -67,7 +68,7 @@ class Planner:
         """Count what lies between the stream table's frontier and the targets; None is all that the snapshot shows."""
         # A savepoint keeps the shared snapshot usable when reading for one stream table fails.
         with translate_errors(), snapshot.connection.transaction():
-            return catalog.ranges(snapshot.connection, table, targets)
+            return change_ranges.ranges(snapshot.connection, table, targets)
 
     def plan(
         self, snapshot: Snapshot, table: StreamTable, ranges: dict[int, ChangeRange], means: Means = Means.ALL

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from threading import Lock
 from time import monotonic
 
-from pytrickle.catalog.stream_table import StreamTable, effective_progress, empty_buffers
+from pytrickle.catalog.change_ranges import empty_buffers
+from pytrickle.catalog.stream_table import StreamTable, effective_progress
 from pytrickle.database import Snapshot, translate_errors
 from pytrickle.errors import FuseBlown, PytrickleError, RefreshConflict
 from pytrickle.refresh.atomic import AtomicRefresh
