@@ -45,7 +45,7 @@ UP_TO_DATE = (
         retry_at=None,
     )
 )
-CLAIM = statement(
+ADVANCE = statement(
     UP_TO_DATE.where(ROW.view_stamp.is_not_distinct_from(bindparam("view_stamp")))
     .values(
         frontier_version=ROW.frontier_version + 1,
@@ -140,7 +140,7 @@ def advance_frontier(
     Raise RefreshConflict if somebody did, or altered the query.
     """
     row = connection.execute(
-        CLAIM,
+        ADVANCE,
         {
             "pgt_id": what.pgt_id,
             "frontier_version": what.frontier_version,
@@ -170,9 +170,9 @@ def frontier_for_people(plan: RefreshPlan, what: Commitment) -> str:
     """Return as JSON the WAL position through which each captured source was read, and when."""
     moment = what.data_timestamp.isoformat()
     positions = {
-        str(window.relid): {"lsn": (window.new or what.snapshot).lsn, "snapshot_ts": moment}
-        for window in plan.windows
-        if plan.shape.definition.source(window.relid).captured
+        str(change_range.relid): {"lsn": (change_range.new or what.snapshot).lsn, "snapshot_ts": moment}
+        for change_range in plan.ranges
+        if plan.shape.definition.source(change_range.relid).captured
     }
     return json.dumps({"sources": positions, "data_timestamp": moment})
 
@@ -180,11 +180,11 @@ def frontier_for_people(plan: RefreshPlan, what: Commitment) -> str:
 @conflicts()
 def store_frontiers(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> None:
     """Store how far the refresh read each source whose changes are captured."""
-    for window in plan.windows:
-        source = plan.shape.definition.source(window.relid)
+    for change_range in plan.ranges:
+        source = plan.shape.definition.source(change_range.relid)
         if source.captured:
-            frontier = filled(FRONTIER, frontier=(window.new or what.snapshot).literal())
-            connection.execute(frontier, (what.pgt_id, window.relid))
+            frontier = filled(FRONTIER, frontier=(change_range.new or what.snapshot).literal())
+            connection.execute(frontier, (what.pgt_id, change_range.relid))
 
 
 def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, rows: tuple[int, int]) -> None:

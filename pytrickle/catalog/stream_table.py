@@ -1,22 +1,21 @@
 """What one refresh reads of the catalog, in the snapshot in which it also reads the data."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 import psycopg
-from psycopg import sql
 from psycopg.rows import dict_row
 from sqlalchemy import BigInteger, cast, select
 from sqlalchemy.dialects.postgresql import ARRAY, OID
 
-from pytrickle.catalog.definition import ChangeRange, Definition, Source, SourceColumn, View
+from pytrickle.catalog.definition import Definition, Source, SourceColumn, View
 from pytrickle.catalog.gating import Decision
 from pytrickle.catalog.printed import calling
 from pytrickle.catalog.tables import refresh_groups as groups
 from pytrickle.cut import Cut
-from pytrickle.database import PATIENCE, filled, quoted_path, statement
+from pytrickle.database import quoted_path, statement
 from pytrickle.errors import CatalogError, UnknownStreamTable
 from pytrickle.progress import Progress
 
@@ -177,18 +176,23 @@ def stream_table(connection: psycopg.Connection, pgt_id: int) -> StreamTable:
     return found[0]
 
 
-def claimable(
+EFFECTIVE = """
+SELECT effective_watermark, effective_batch
+FROM pgtrickle_private.effective_progress(
+    %s, ROW(%s, %s)::pgtrickle.progress, %s::bigint[]::oid[], %s::bigint[]::oid[])
+"""
+
+
+def effective_progress(
     connection: psycopg.Connection, table: StreamTable, standing: list[int], refreshed: list[int]
 ) -> Progress:
-    """Return how much of its decision a stream table may claim that reads others which were left behind.
+    """Return how far a stream table is complete that reads others which were left behind, at most as decided.
 
     By relid, `standing` are those where the base tables are, `refreshed` those that are as far as what they read.
     """
     decided = table.decision.effective
     row = connection.execute(
-        "SELECT effective_watermark, effective_batch"
-        " FROM pgtrickle_private.claimable("
-        "%s, ROW(%s, %s)::pgtrickle.progress, %s::bigint[]::oid[], %s::bigint[]::oid[])",
+        EFFECTIVE,
         (table.pgt_id, decided.watermark, decided.batch, standing, refreshed),
     ).fetchone()
     return Progress(*row) if row else Progress()
@@ -252,66 +256,6 @@ def _path(found: Mapping[str, Any]) -> str:
             "Give it its query anew with pgtrickle.alter_stream_table(), in a session whose search_path is right.",
         )
     return path
-
-
-def windows(
-    connection: psycopg.Connection, table: StreamTable, targets: Mapping[int, Cut | None]
-) -> dict[int, ChangeRange]:
-    """Count, for every source, the buffered changes between its frontier and its target, and beyond the target."""
-    result = {d.relid: ChangeRange(d.relid, d.frontier, targets.get(d.relid)) for d in table.dependencies}
-    counts = [_count(d.buffer, result[d.relid]) for d in table.dependencies if d.buffer]
-    if counts:
-        for relid, delta, future in connection.execute(sql.SQL(" UNION ALL ").join(counts)):
-            window = result[relid]
-            result[relid] = ChangeRange(relid, window.old, window.new, delta, future)
-    return result
-
-
-COUNTED = """
-SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE {counted} AND NOT ({later})), count(*) FILTER (WHERE {later})
-FROM {buffer} WHERE {where}
-"""
-EMPTY = "SELECT {number} WHERE NOT EXISTS (SELECT FROM {buffer})"
-READABLE = "SELECT b FROM unnest(%s::text[]) AS b WHERE has_table_privilege(to_regclass(b)::oid, 'SELECT') ORDER BY b"
-
-
-def empty_buffers(connection: psycopg.Connection, tables: Iterable[StreamTable]) -> frozenset[str]:
-    """Return the change buffers among the sources of stream tables that hold no change at all, as far as it may see."""
-    named = sorted({d.buffer for table in tables for d in table.dependencies if d.buffer})
-    buffers = [buffer for (buffer,) in connection.execute(READABLE, (named,))] if named else []
-    if not buffers:
-        return frozenset()
-    try:
-        return _empty_ones(connection, buffers)
-    except psycopg.errors.LockNotAvailable:
-        found = (_empty_unless_locked(connection, buffer) for buffer in buffers)
-        return frozenset().union(*found)
-
-
-def _empty_ones(connection: psycopg.Connection, buffers: list[str]) -> frozenset[str]:
-    checks = (filled(EMPTY, number=sql.Literal(i), buffer=buffer) for i, buffer in enumerate(buffers))
-    # A savepoint keeps the shared snapshot usable.
-    with connection.transaction():
-        connection.execute("SET LOCAL lock_timeout = '10ms'")
-        rows = connection.execute(sql.SQL(" UNION ALL ").join(checks)).fetchall()
-        connection.execute(filled("SET LOCAL lock_timeout = {patience}", patience=sql.Literal(PATIENCE)))
-    return frozenset(buffers[i] for (i,) in rows)
-
-
-def _empty_unless_locked(connection: psycopg.Connection, buffer: str) -> frozenset[str]:
-    """Of a buffer that somebody extends or drops in a transaction that is still open, nothing is known."""
-    try:
-        return _empty_ones(connection, [buffer])
-    except psycopg.errors.LockNotAvailable:
-        return frozenset()
-
-
-def _count(buffer: str, window: ChangeRange) -> sql.Composed:
-    past = window.old.beyond() if window.old else None
-    later = f"NOT {window.new.covered()}" if window.new else "false"
-    where = past or (window.new.beyond() if window.new else "false")
-    counted = "true" if past else "false"
-    return filled(COUNTED, relid=sql.Literal(window.relid), later=later, counted=counted, buffer=buffer, where=where)
 
 
 def _stream_table(row: dict[str, Any]) -> StreamTable:

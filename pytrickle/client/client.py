@@ -17,6 +17,7 @@ from pytrickle.catalog.buffer_statistics import BufferStatistics
 from pytrickle.catalog.options import Options, call
 from pytrickle.client.late_data import LateData
 from pytrickle.client.reports import Reports
+from pytrickle.client.schedules import Schedules
 from pytrickle.client.sources import Sources
 from pytrickle.compute.engine import LazyEngine
 from pytrickle.config import Settings
@@ -85,7 +86,7 @@ def as_of(name: str, watermark: datetime | int, dsn: Address | None = None) -> A
         return client.as_of(name, watermark)
 
 
-class Client(Reports, Sources, LateData):
+class Client(Reports, Sources, Schedules, LateData):
     """Stream tables, watermarks and refreshes of one database. Not safe for use by several threads, but for `stop`."""
 
     def __init__(self, settings: Settings, spark: SparkSession | None = None) -> None:
@@ -141,31 +142,6 @@ class Client(Reports, Sources, LateData):
     def drop_stream_table(self, name: str, *, cascade: bool = False) -> None:
         """Drop a stream table with its rows; with `cascade`, also the stream tables that read it."""
         self._call("SELECT pgtrickle.drop_stream_table(name => %s, cascade => %s)", name, cascade)
-
-    def pause(self, name: str | None = None) -> int:
-        """Have ticks leave out one stream table, or all, until resumed; return how many were not paused yet."""
-        paused: int = self._call("SELECT pgtrickle.pause_stream_table(name => %s)", name)
-        return paused
-
-    def resume(self, name: str | None = None) -> int:
-        """Have ticks take up one stream table again, or all; return how many were left out or to be retried."""
-        resumed: int = self._call("SELECT pgtrickle.resume_stream_table(name => %s)", name)
-        return resumed
-
-    def create_refresh_group(self, group_name: str, members: Sequence[str], isolation: str = "repeatable_read") -> None:
-        """Have stream tables refreshed together: in one transaction, or under read_committed whenever one is due."""
-        statement = (
-            "SELECT pgtrickle.create_refresh_group(group_name => %s, members => %s::pg_catalog.text[], isolation => %s)"
-        )
-        self._call(statement, group_name, list(members), isolation)
-
-    def drop_refresh_group(self, group_name: str) -> None:
-        """Drop a refresh group; its members are refreshed on their own again."""
-        self._call("SELECT pgtrickle.drop_refresh_group(group_name => %s)", group_name)
-
-    def reset_fuse(self, name: str, action: str = "apply") -> None:
-        """Decide about a delta that a fuse holds: let it pass (apply), or compute the table anew (reinitialize)."""
-        self._call("SELECT pgtrickle.reset_fuse(name => %s, action => %s)", name, action)
 
     def wait_for(self, name: str, watermark: Moment, timeout: timedelta = timedelta(seconds=30)) -> Moment:
         """Wait until a stream table is complete through `watermark`; return its effective watermark of that kind.

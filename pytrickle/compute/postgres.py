@@ -36,26 +36,26 @@ def read_directly(connection: psycopg.Connection, plan: RefreshPlan, settings: t
         return Staged(rows, keyed)
 
 
-def _copied(connection: psycopg.Connection, reading: PostgresQuery, settings: tuple[str, ...]) -> Copied:
+def _copied(connection: psycopg.Connection, postgres_query: PostgresQuery, settings: tuple[str, ...]) -> Copied:
     data: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed once its rows are staged
     try:
         # A savepoint that is rolled back takes the settings with it.
         with connection.transaction(force_rollback=True), connection.cursor() as cursor:
-            for statement in (*settings, *reading.settings):
+            for statement in (*settings, *postgres_query.settings):
                 cursor.execute(trusted(statement))
-            with cursor.copy(filled(COPIED, query=_netted(reading))) as copy:
+            with cursor.copy(filled(COPIED, query=_netted(postgres_query))) as copy:
                 for block in copy:
                     data.write(block)
     except BaseException:
         data.close()
         raise
-    return Copied((*reading.columns, WEIGHT) if reading.weighted else reading.columns, data)
+    return Copied((*postgres_query.columns, WEIGHT) if postgres_query.weighted else postgres_query.columns, data)
 
 
-def _netted(reading: PostgresQuery) -> sql.Composed:
+def _netted(postgres_query: PostgresQuery) -> sql.Composed:
     """Net weighted rows by content, as Spark does: texts are equal where their bytes are."""
-    if not reading.weighted:
-        return filled(PLAIN, columns=", ".join(reading.columns), query=reading.query)
-    items = "".join(f'{column} COLLATE "C" AS {column}, ' for column in reading.columns)
-    numbers = ", ".join(str(i + 1) for i in range(len(reading.columns))) or "()"
-    return filled(NETTED, items=items, weight=WEIGHT, query=reading.query, numbers=numbers)
+    if not postgres_query.weighted:
+        return filled(PLAIN, columns=", ".join(postgres_query.columns), query=postgres_query.query)
+    items = "".join(f'{column} COLLATE "C" AS {column}, ' for column in postgres_query.columns)
+    numbers = ", ".join(str(i + 1) for i in range(len(postgres_query.columns))) or "()"
+    return filled(NETTED, items=items, weight=WEIGHT, query=postgres_query.query, numbers=numbers)

@@ -11,6 +11,7 @@ import psycopg
 from psycopg import sql
 from sqlalchemy import bindparam, literal, select
 
+from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.definition import ChangeRange, Definition, Source, View
 from pytrickle.catalog.server_probe import server_probe
@@ -79,46 +80,48 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
     """
     kind = sql_type(watermark)
     with exported_snapshot(dsn) as snapshot, translate_errors():
-        reading = snapshot.connection
-        table = catalog.stream_table(reading, pgt_id)
+        snapshot_connection = snapshot.connection
+        table = catalog.stream_table(snapshot_connection, pgt_id)
         if table.window_end is not None:
-            return _emitted(reading, table, table.window_end, watermark)
+            return _emitted(snapshot_connection, table, table.window_end, watermark)
         with server_probe(connection) as probe:
-            definition = _over_base_tables(reading, table, probe)
+            definition = _over_base_tables(snapshot_connection, table, probe)
         wanted = (None, watermark) if kind == "bigint" else (watermark, None)
-        found = [SourceAsOf(*row) for row in reading.execute(CUTS, (pgt_id, *wanted))]
+        found = [SourceAsOf(*row) for row in snapshot_connection.execute(CUTS, (pgt_id, *wanted))]
         _check_kinds(table.name, watermark, found)
         for each in sorted(found, key=lambda each: (each.captured, each.oldest is None)):
             _check(table.name, watermark, each)
         cuts = {each.relid: Cut.from_json(each.cut) for each in found if each.cut}
-        windows = catalog.windows(reading, _unread(table, definition.sources), cuts)
+        ranges = change_ranges.ranges(snapshot_connection, _unread(table, definition.sources), cuts)
         with server_probe(connection) as probe:
-            query = expanded(definition, _rewound(windows), probe)
+            query = expanded(definition, _rewound(ranges), probe)
         for statement in session_statements(table) + PLANNER + SEQUENTIAL:
-            reading.execute(trusted(statement))
+            snapshot_connection.execute(trusted(statement))
         columns = tuple(name for name, _ in definition.columns)
         watermarks = {each.source: each.reached for each in found}
-        return AsOf(table.name, watermarks, columns, _rows(reading, trusted(query)))
+        return AsOf(table.name, watermarks, columns, _rows(snapshot_connection, trusted(query)))
 
 
-def _rows(reading: psycopg.Connection, query: sql.SQL | sql.Composed) -> tuple[tuple[Any, ...], ...]:
-    cursor = reading.cursor()
+def _rows(snapshot_connection: psycopg.Connection, query: sql.SQL | sql.Composed) -> tuple[tuple[Any, ...], ...]:
+    cursor = snapshot_connection.cursor()
     # Of rows nothing may be another value than it is.
     register_infinity(cursor)
     return tuple(cursor.execute(query).fetchall())
 
 
-def _emitted(reading: psycopg.Connection, table: StreamTable, window_end: str, watermark: datetime | int) -> AsOf:
+def _emitted(
+    snapshot_connection: psycopg.Connection, table: StreamTable, window_end: str, watermark: datetime | int
+) -> AsOf:
     """Return the windows that were closed at a watermark, as they were emitted: nothing changes them afterwards."""
     if isinstance(watermark, int):
         raise InvalidArgument(f"{table.name} closes windows by event time, not by batch numbers.", "Give a moment.")
-    if reading.execute(CLOSED, {"pgt_id": table.pgt_id, "wanted": watermark}).fetchone() is None:
+    if snapshot_connection.execute(CLOSED, {"pgt_id": table.pgt_id, "wanted": watermark}).fetchone() is None:
         closed = f"through {table.effective_watermark}" if table.effective_watermark else "none yet"
         raise InvalidArgument(
             f"{table.name} has not closed its windows through {watermark}, but {closed}.",
             "Ask for an earlier moment, or wait_for() it first.",
         )
-    definition = catalog.definition(reading, table.pgt_id)
+    definition = catalog.definition(snapshot_connection, table.pgt_id)
     columns = tuple(name for name, _ in definition.columns)
     query = filled(
         CLOSED_ROWS,
@@ -127,7 +130,7 @@ def _emitted(reading: psycopg.Connection, table: StreamTable, window_end: str, w
         window_end=sql.Identifier(window_end),
         watermark=sql.Literal(watermark),
     )
-    return AsOf(table.name, {table.name: watermark}, columns, _rows(reading, query))
+    return AsOf(table.name, {table.name: watermark}, columns, _rows(snapshot_connection, query))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +187,10 @@ def _check(name: str, wanted: datetime | int, read: SourceAsOf) -> None:
         raise NotRetained(f"The change history of {read.source} no longer reaches back to {wanted}.")
 
 
-def _over_base_tables(reading: psycopg.Connection, table: StreamTable, probe: Probe) -> Definition:
+def _over_base_tables(snapshot_connection: psycopg.Connection, table: StreamTable, probe: Probe) -> Definition:
     """Return the definition with the stream tables that it reads in the place of views."""
-    numbers = (table.pgt_id, *_stream_tables_below(reading, table))
-    own, *below = (understood(catalog.definition(reading, number), probe) for number in numbers)
+    numbers = (table.pgt_id, *_stream_tables_below(snapshot_connection, table))
+    own, *below = (understood(catalog.definition(snapshot_connection, number), probe) for number in numbers)
     for each in (own, *below):
         if each.needs_path:
             raise InvalidArgument(f"The query of {each.qualified_name} uses {each.needs_path}.", "Its past is unknown.")
@@ -198,13 +201,14 @@ def _over_base_tables(reading: psycopg.Connection, table: StreamTable, probe: Pr
     return replace(own, views=(*views, *upstream), sources=sources, aggregates=aggregates)
 
 
-def _stream_tables_below(reading: psycopg.Connection, table: StreamTable) -> list[int]:
+def _stream_tables_below(snapshot_connection: psycopg.Connection, table: StreamTable) -> list[int]:
     """Return the numbers of the stream tables that one reads, directly and through others.
 
     Raise InvalidArgument where their texts cannot take their place: they read each other, or mean something else.
     """
     below = [
-        catalog.stream_table(reading, number) for (number,) in reading.execute(_UPSTREAM, (table.pgt_id,)).fetchall()
+        catalog.stream_table(snapshot_connection, number)
+        for (number,) in snapshot_connection.execute(_UPSTREAM, (table.pgt_id,)).fetchall()
     ]
     _refuse_circle(below)
     for each in below:
@@ -241,5 +245,5 @@ def _unread(table: StreamTable, sources: Iterable[Source]) -> StreamTable:
     return replace(table, dependencies=tuple(read))
 
 
-def _rewound(windows: dict[int, ChangeRange]) -> dict[int, ChangeRange]:
-    return {relid: window for relid, window in windows.items() if window.future_rows}
+def _rewound(ranges: dict[int, ChangeRange]) -> dict[int, ChangeRange]:
+    return {relid: change_range for relid, change_range in ranges.items() if change_range.future_rows}

@@ -69,11 +69,11 @@ def explain(refresher: Refresher, pgt_id: int, limit: int) -> Explanation:
             tables = topological(catalog.stream_tables(snapshot.connection))
             found_units = units(tables, catalog.refresh_groups(snapshot.connection))
         table = _named(tables, pgt_id)
-        windows = refresher.planner.windows(snapshot, table, table.decision.caps)
+        ranges = refresher.planner.ranges(snapshot, table, table.decision.caps)
         cycle = outlook(refresher.planner, snapshot, pgt_id)
-        untouched = not needs_refresh(table, windows)
+        untouched = not needs_refresh(table, ranges)
         supposed = cycle.quiet if cycle else untouched
-        plan = _plan(refresher, snapshot, table, _with_changes(table, windows) if untouched else windows, cycle)
+        plan = _plan(refresher, snapshot, table, _with_changes(table, ranges) if untouched else ranges, cycle)
         with translate_errors():
             found, last = _state(snapshot.connection, pgt_id), _last(snapshot.connection, pgt_id)
             estimates = _estimates(snapshot.connection, plan)
@@ -105,13 +105,13 @@ def _named(tables: Iterable[StreamTable], pgt_id: int) -> StreamTable:
 
 
 def _plan(
-    refresher: Refresher, snapshot: Snapshot, table: StreamTable, windows: dict[int, ChangeRange], cycle: Outlook | None
+    refresher: Refresher, snapshot: Snapshot, table: StreamTable, ranges: dict[int, ChangeRange], cycle: Outlook | None
 ) -> RefreshPlan:
     """Plan the refresh: in a cycle that over all that its rounds find, of which nothing is known yet."""
     if cycle is None or cycle.refused:
-        return refresher.planner.plan(snapshot, table, windows)
+        return refresher.planner.plan(snapshot, table, ranges)
     shape = refresher.planner.shape(snapshot.connection, table.pgt_id)
-    return plan_member(Member(table, shape, windows), shape, windows, cycle.anew)
+    return plan_member(Member(table, shape, ranges), shape, ranges, cycle.anew)
 
 
 def _state(connection: psycopg.Connection, pgt_id: int) -> dict[str, Any]:
@@ -149,9 +149,9 @@ def _is_blown(state: Mapping[str, Any]) -> bool:
     return state["fuse_blown_at"] is not None and state["fuse_blown_at"].year > datetime.min.year
 
 
-def _with_changes(table: StreamTable, windows: dict[int, ChangeRange]) -> dict[int, ChangeRange]:
+def _with_changes(table: StreamTable, ranges: dict[int, ChangeRange]) -> dict[int, ChangeRange]:
     captured = {dependency.relid for dependency in table.dependencies if dependency.buffer}
-    return {relid: replace(w, delta_rows=1) if relid in captured else w for relid, w in windows.items()}
+    return {relid: replace(w, delta_rows=1) if relid in captured else w for relid, w in ranges.items()}
 
 
 def _whole_from_rows(connection: psycopg.Connection, table: StreamTable, plan: RefreshPlan) -> int | None:
@@ -164,19 +164,19 @@ def _whole_from_rows(connection: psycopg.Connection, table: StreamTable, plan: R
 
 def _estimates(connection: psycopg.Connection, plan: RefreshPlan) -> dict[str, int]:
     """Ask PostgreSQL how many rows it expects of the queries that it will run."""
-    readings = [reading for reading in (plan.read, plan.keyed) if reading]
-    found = {reading.query: _estimate(connection, reading) for reading in readings}
+    queries = [postgres_query for postgres_query in (plan.read, plan.keyed) if postgres_query]
+    found = {postgres_query.query: _estimate(connection, postgres_query) for postgres_query in queries}
     return {query: rows for query, rows in found.items() if rows is not None}
 
 
-def _estimate(connection: psycopg.Connection, reading: PostgresQuery) -> int | None:
+def _estimate(connection: psycopg.Connection, postgres_query: PostgresQuery) -> int | None:
     # What PostgreSQL refuses to plan is still worth explaining: the refresh itself will say why it was refused.
     try:
         with connection.transaction(force_rollback=True):
             connection.execute(filled("SET LOCAL search_path = {path}", path=SAFE_PATH))
-            for setting in reading.settings:
+            for setting in postgres_query.settings:
                 connection.execute(trusted(setting))
-            row = connection.execute(filled("EXPLAIN (FORMAT JSON) {query}", query=reading.query)).fetchone()
+            row = connection.execute(filled("EXPLAIN (FORMAT JSON) {query}", query=postgres_query.query)).fetchone()
     except psycopg.Error:
         return None
     return int(row[0][0]["Plan"]["Plan Rows"]) if row else None

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import psycopg
 from psycopg import sql
 
+from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.server_probe import server_probe
 from pytrickle.catalog.session_settings import session_statements
@@ -86,20 +87,20 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
     characters, so that 'ab,c' passes for 'a,bc'.
     """
     with exported_snapshot(dsn) as snapshot, translate_errors():
-        reading = snapshot.connection
-        table = catalog.stream_table(reading, pgt_id)
+        snapshot_connection = snapshot.connection
+        table = catalog.stream_table(snapshot_connection, pgt_id)
         if pending := _pending(table):
             return VerifyResult(table.name, False, 0, 0, pending)
-        definition = catalog.definition(reading, pgt_id)
+        definition = catalog.definition(snapshot_connection, pgt_id)
         frontiers = {dependency.relid: dependency.frontier for dependency in table.dependencies}
         unread = replace(table, dependencies=tuple(replace(d, frontier=None) for d in table.dependencies))
-        windows = catalog.windows(reading, unread, frontiers)
+        ranges = change_ranges.ranges(snapshot_connection, unread, frontiers)
         with server_probe(connection) as probe:
             definition = understood(definition, probe)
-            expected = query_at(definition, windows, probe)
+            expected = query_at(definition, ranges, probe)
             plain = probe.hashable(tuple(type_name for _, type_name in definition.columns))
         for statement in session_statements(table) + PLANNER + SEQUENTIAL + path_of(definition, expected):
-            reading.execute(trusted(statement))
+            snapshot_connection.execute(trusted(statement))
         found = open_columns(definition)
         items = tuple(
             _comparable_value(f"c{i}", comparable, type_name if i in found else None)
@@ -108,8 +109,8 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
         want: Text = expected if table.populated else filled("SELECT * FROM ({query}) AS q WHERE false", query=expected)
         have: Text = filled("SELECT * FROM {table}", table=sql.Identifier(definition.schema, definition.name))
         if table.window_end is not None:
-            want, have = _comparable(table, want), _comparable(table, _with_open(reading, table, have))
-        missing, unexpected = _compare(reading, want, have, items)
+            want, have = _comparable(table, want), _comparable(table, _with_open(snapshot_connection, table, have))
+        missing, unexpected = _compare(snapshot_connection, want, have, items)
     return VerifyResult(table.name, not (missing or unexpected), missing, unexpected)
 
 
@@ -124,9 +125,9 @@ def _pending(table: StreamTable) -> str | None:
     return None if reason.startswith(AFTER_FAILURE) or reason == table.last_error else reason
 
 
-def _with_open(reading: psycopg.Connection, table: StreamTable, stored: Text) -> Text:
+def _with_open(snapshot_connection: psycopg.Connection, table: StreamTable, stored: Text) -> Text:
     """Add the rows of open windows, which output mode append does not show yet; none before its query is computed."""
-    row = reading.execute("SELECT to_regclass(%s) IS NOT NULL", (body_table(table.pgt_id),)).fetchone()
+    row = snapshot_connection.execute("SELECT to_regclass(%s) IS NOT NULL", (body_table(table.pgt_id),)).fetchone()
     if not (row and row[0]):
         return stored
     return filled("{stored} UNION ALL SELECT * FROM {body}", stored=stored, body=body_table(table.pgt_id))

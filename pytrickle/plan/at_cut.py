@@ -28,13 +28,17 @@ NET = """\
 SELECT pgt_text, sum({weight}) AS pgt_net FROM ({changes}) AS c GROUP BY pgt_text HAVING sum({weight}) <> 0"""
 
 
-def query_at(definition: Definition, windows: dict[int, ChangeRange], probe: Probe) -> str:
+def query_at(definition: Definition, ranges: dict[int, ChangeRange], probe: Probe) -> str:
     """Write the defining query with every source read at its new frontier.
 
     Where nothing lies beyond the frontiers this is the query itself. Raise QueryRefused when the query cannot be
     rewritten, which happens only for syntax that the planner cannot reproduce.
     """
-    rewound = {relid: window for relid, window in windows.items() if window.new is not None and window.future_rows}
+    rewound = {
+        relid: change_range
+        for relid, change_range in ranges.items()
+        if change_range.new is not None and change_range.future_rows
+    }
     if not rewound:
         return _by_the_view(definition) if _follows_path(definition) else _text(definition)
     return expanded(definition, rewound, probe)
@@ -53,8 +57,8 @@ def expanded(definition: Definition, rewound: dict[int, ChangeRange], probe: Pro
             "Use watermark_gating => 'gate' or 'none' for this stream table.",
         ) from error
     tables = [
-        f"{_state_name(relid)} AS (\n{_multiset(definition.source(relid), window)}\n)"
-        for relid, window in rewound.items()
+        f"{_state_name(relid)} AS (\n{_multiset(definition.source(relid), change_range)}\n)"
+        for relid, change_range in rewound.items()
     ]
     head = "WITH " + ",\n".join(tables) + "\n" if tables else ""
     return f"{head}SELECT * FROM (\n{render(tree)}\n) AS pgt_query"
@@ -165,13 +169,13 @@ def _state_name(relid: int) -> str:
     return f"pgt_at_{relid}"
 
 
-def _multiset(source: Source, window: ChangeRange) -> str:
+def _multiset(source: Source, change_range: ChangeRange) -> str:
     """Write what a source held; columns that nothing reads are NULLs, which the alias list of a join counts."""
     every = ", ".join(quote(c.name) if c.name in source.used else f"NULL AS {quote(c.name)}" for c in source.columns)
     columns = ", ".join(quote(name) for name in source.used)
     listed = f"{columns}, " if columns else ""
     text = row_text(tuple(map(quote, source.used)))
-    later = condition(Version.FUTURE, window)
+    later = condition(Version.FUTURE, change_range)
     changes = CHANGES.format(weight=WEIGHT, listed=listed, text=text, buffer=source.buffer, later=later)
     net, table = NET.format(weight=WEIGHT, changes=changes), table_name(source)
     return AT_CUT.format(every=every, listed=listed, text=text, table=table, net=net, changes=changes)

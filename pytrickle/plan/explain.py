@@ -42,7 +42,7 @@ def describe(plan: RefreshPlan, estimates: Mapping[str, int]) -> dict[str, Any]:
                 "rows_beyond_cut": w.future_rows,
                 "capped": w.new is not None,
             }
-            for w in plan.windows
+            for w in plan.ranges
         ],
         "terms": [term for relation in plan.terms for term in _terms(relation, definition)],
         "stage": placement.stage.value,
@@ -71,21 +71,21 @@ def draw(plan: RefreshPlan, estimates: Mapping[str, int]) -> Part:
     return Part(f"apply to {target}: {APPLIED[plan.placement.stage]}", None, "PostgreSQL, one transaction", (carrier,))
 
 
-def _read(plan: RefreshPlan, reading: PostgresQuery, estimates: Mapping[str, int]) -> Part:
+def _read(plan: RefreshPlan, postgres_query: PostgresQuery, estimates: Mapping[str, int]) -> Part:
     labels = {Stage.INCREMENTS: "increments of every touched group", Stage.STATE: "every group"}
     label = labels.get(plan.placement.stage, "changed rows" if plan.terms else "all rows")
     place = plan.placement.place.value if plan.placement.place else "PostgreSQL"
-    tree = RelationTree(plan.shape.definition, {window.relid: window for window in plan.windows})
-    return Part(label, estimates.get(reading.query), place, tuple(tree.part(node) for node in _relations(plan)))
+    tree = RelationTree(plan.shape.definition, {change_range.relid: change_range for change_range in plan.ranges})
+    return Part(label, estimates.get(postgres_query.query), place, tuple(tree.part(node) for node in _relations(plan)))
 
 
 def _joins(plan: RefreshPlan) -> list[Part]:
-    windows = {window.relid: window for window in plan.windows}
+    ranges = {change_range.relid: change_range for change_range in plan.ranges}
     blocks = [block for node in _relations(plan) for block in blocks_of(node)]
     parts = []
     for block, term in zip(blocks, plan.join, strict=True):
-        changes = sum(windows[scan.relid].delta_rows for scan in scans(block) if scan.version is Version.DELTA)
-        tree = RelationTree(plan.shape.definition, windows, "PostgreSQL", dict.fromkeys(term.reached, changes))
+        changes = sum(ranges[scan.relid].delta_rows for scan in scans(block) if scan.version is Version.DELTA)
+        tree = RelationTree(plan.shape.definition, ranges, "PostgreSQL", dict.fromkeys(term.reached, changes))
         parts.append(tree.part(block))
     return parts
 
@@ -96,7 +96,7 @@ def _relations(plan: RefreshPlan) -> tuple[Relation, ...]:
         return plan.terms
     if plan.shape.query is not None:
         return (at(plan.shape.query.rows, Version.NEW),)
-    return tuple(Scan(str(w.relid), w.relid, (), Version.NEW) for w in plan.windows)
+    return tuple(Scan(str(w.relid), w.relid, (), Version.NEW) for w in plan.ranges)
 
 
 def render_text(facts: dict[str, Any]) -> str:

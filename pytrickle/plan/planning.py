@@ -41,14 +41,14 @@ FEW_ROWS = 8
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be refreshed: an analysed query between the frontiers of some windows, and by which limits.
+    """What is to be refreshed: an analysed query between the frontiers of some ranges, and by which limits.
 
     `applied` is what the rows are applied to, where that is not what they are read from: members of a cycle are read
     from stand-ins. With `window_end` a row is shown once the window that this column ends is closed.
     """
 
     shape: Analysis
-    windows: dict[int, ChangeRange]
+    ranges: dict[int, ChangeRange]
     limits: Limits
     window_end: str | None = None
     applied: Analysis | None = None
@@ -63,7 +63,7 @@ class Task:
     @property
     def delta_rows(self) -> int:
         """The buffered changes of all sources."""
-        return sum(window.delta_rows for window in self.windows.values())
+        return sum(change_range.delta_rows for change_range in self.ranges.values())
 
     @property
     def rows_read(self) -> int:
@@ -84,11 +84,11 @@ class Reads:
 
 def plan_differential(task: Task, way: Way) -> RefreshPlan:
     """Plan the delta between two frontiers."""
-    query, shape, windows = task.query, task.shape, task.windows
-    rows = arrange(query.rows, windows)
-    terms = differentiate(rows, frozenset(relid for relid, window in windows.items() if window.delta_rows))
-    parts = unfold_all(terms, windows)
-    compiler = delta_compiler(query, shape.definition, windows)
+    query, shape, ranges = task.query, task.shape, task.ranges
+    rows = arrange(query.rows, ranges)
+    terms = differentiate(rows, frozenset(relid for relid, change_range in ranges.items() if change_range.delta_rows))
+    parts = unfold_all(terms, ranges)
+    compiler = delta_compiler(query, shape.definition, ranges)
     delta = rows_of(compiler, parts, shape)
     joinable = _joinable(task, terms) if task.limits.let_spark_join(task.delta_rows) else None
     read = terms_read(compiler, parts, joinable is not None)
@@ -107,10 +107,10 @@ def plan_differential(task: Task, way: Way) -> RefreshPlan:
 
 def plan_initial(task: Task, way: Way) -> RefreshPlan:
     """Plan the first load, or the reinitialization, of a differentiable stream table at its new frontier."""
-    query, shape, windows = task.query, task.shape, task.windows
-    compiler = Compiler(shape.definition, windows)
-    as_written = None if shape.definition.wrapped else _as_written(query, windows)
-    rows = as_written or rows_of(compiler, unfold_all((at(query.rows, Version.NEW),), windows), shape)
+    query, shape, ranges = task.query, task.shape, task.ranges
+    compiler = Compiler(shape.definition, ranges)
+    as_written = None if shape.definition.wrapped else _as_written(query, ranges)
+    rows = as_written or rows_of(compiler, unfold_all((at(query.rows, Version.NEW),), ranges), shape)
     settings = PLANNER + SETTINGS[Place.POSTGRES]
     grouped, lossy = shape.grouped, _lossy(shape)
     placement = place_whole(way, Stage.STATE if grouped else Stage.CONTENT, task.rows_read, task.limits)
@@ -120,9 +120,9 @@ def plan_initial(task: Task, way: Way) -> RefreshPlan:
     read = _reading(compiler.within(grouped.increments(rows)), _increment_columns(grouped), lossy, settings)
     keyed = None
     if len(grouped.values) > len(grouped.extrema):
-        relation, placed = _recomputable(query, windows)
+        relation, placed = _recomputable(query, ranges)
         if placed:
-            rows = rows_of(compiler, unfold_all((at(relation, Version.NEW),), windows), shape)
+            rows = rows_of(compiler, unfold_all((at(relation, Version.NEW),), ranges), shape)
         keyed = _reading(compiler.within(grouped.recomputed(rows, placed)), _value_columns(grouped), lossy, settings)
     return _planned(task, placement, Reads(read, keyed=keyed, top=query.top))
 
@@ -140,15 +140,15 @@ def plan_full(task: Task, query: str, way: Way) -> RefreshPlan:
     return _planned(task, place_whole(way, Stage.CONTENT, task.rows_read, task.limits), Reads(read))
 
 
-def delta_compiler(query: Query, definition: Definition, windows: dict[int, ChangeRange]) -> Compiler:
+def delta_compiler(query: Query, definition: Definition, ranges: dict[int, ChangeRange]) -> Compiler:
     """Prepare to compile the delta of a query between two frontiers."""
-    changed = frozenset(relid for relid, window in windows.items() if window.past_rows)
-    few = sum(window.past_rows for window in windows.values()) <= FEW_ROWS
+    changed = frozenset(relid for relid, change_range in ranges.items() if change_range.past_rows)
+    few = sum(change_range.past_rows for change_range in ranges.values()) <= FEW_ROWS
 
     def worth_asking(operation: Operation, keys: frozenset[str]) -> bool:
         return few or operation.linear or not missing_below(operation, definition, keys)
 
-    return Compiler(definition, windows, admissions(query.rows, definition, changed), worth_asking)
+    return Compiler(definition, ranges, admissions(query.rows, definition, changed), worth_asking)
 
 
 def rows_of(compiler: Compiler, parts: tuple[Relation, ...], shape: Analysis) -> str:
@@ -171,9 +171,9 @@ def _planned(task: Task, placement: Placement, reads: Reads) -> RefreshPlan:
     shape, keyed = task.applied or task.shape, reads.keyed is not None
     applying = Applying(shape, placement.stage, weighted, keyed, reads.top, task.window_end)
     staging = applying.staging() if placement.staging_table else None
-    windows = tuple(task.windows.values())
+    ranges = tuple(task.ranges.values())
     return RefreshPlan(
-        placement, shape, windows, applying.plan(), reads.read, reads.join, reads.keyed, reads.terms, staging
+        placement, shape, ranges, applying.plan(), reads.read, reads.join, reads.keyed, reads.terms, staging
     )
 
 
@@ -181,14 +181,18 @@ def _joinable(task: Task, terms: tuple[Relation, ...]) -> tuple[SparkTerm, ...] 
     """Return the terms as Spark would join them, if it can."""
     lossy = _lossy(task.shape)
     joined = tuple(carried(block, lossy) for term in terms for block in blocks_of(term))
-    return spark_terms(joined, task.shape.definition, task.windows)
+    return spark_terms(joined, task.shape.definition, task.ranges)
 
 
-def _as_written(query: Query, windows: dict[int, ChangeRange]) -> str | None:
+def _as_written(query: Query, ranges: dict[int, ChangeRange]) -> str | None:
     """Read all rows by the user's own text, which PostgreSQL plans best, unless rows or their order differ from it."""
     found = operations(query.rows)
     settled = found and not any(operation.depends_on_order or operation.construct.breaks_ties for operation in found)
-    if query.text is None or not settled or any(window.new and window.future_rows for window in windows.values()):
+    if (
+        query.text is None
+        or not settled
+        or any(change_range.new and change_range.future_rows for change_range in ranges.values())
+    ):
         return None
     names = f"({', '.join(query.row_columns)})" if query.row_columns else ""
     return f"SELECT q.*, CAST(1 AS bigint) AS {WEIGHT} FROM (\n{query.text}\n) AS q{names}"
@@ -198,8 +202,8 @@ def _keyed(shape: Analysis, compiler: Compiler, delta: str) -> PostgresQuery | N
     if shape.grouped is None or not shape.grouped.values or shape.query is None:
         return None
     keyed = compiler.copy()
-    relation, placed = _recomputable(shape.query, compiler.windows)
-    parts = UnionAll(unfold_all((at(relation, Version.NEW),), compiler.windows))
+    relation, placed = _recomputable(shape.query, compiler.ranges)
+    parts = UnionAll(unfold_all((at(relation, Version.NEW),), compiler.ranges))
     keys = shape.grouped.keys
     new = keyed.rows(parts, frozenset(keys))
     if keys:
@@ -212,12 +216,12 @@ def _keyed(shape: Analysis, compiler: Compiler, delta: str) -> PostgresQuery | N
     return _reading(keyed.within(query), _value_columns(shape.grouped), _lossy(shape), settings)
 
 
-def _recomputable(query: Query, windows: Mapping[int, ChangeRange]) -> tuple[Relation, bool]:
+def _recomputable(query: Query, ranges: Mapping[int, ChangeRange]) -> tuple[Relation, bool]:
     """Return the rows from which groups are recomputed, and whether they show their places.
 
     A row that is not there any more, but belongs to the state at the new frontier, has no place.
     """
-    beyond = any(window.future_rows for window in windows.values())
+    beyond = any(change_range.future_rows for change_range in ranges.values())
     return (query.rows, False) if query.placed is None or beyond else (query.placed, True)
 
 

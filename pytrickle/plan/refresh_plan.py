@@ -30,7 +30,7 @@ class RefreshPlan:
 
     placement: Placement
     shape: Analysis
-    windows: tuple[ChangeRange, ...]
+    ranges: tuple[ChangeRange, ...]
     apply: ApplyPlan
     read: PostgresQuery | None = None
     join: tuple[SparkTerm, ...] = ()
@@ -52,7 +52,7 @@ class RefreshPlan:
     @property
     def delta_rows(self) -> int:
         """The buffered changes that this refresh takes in."""
-        return sum(window.delta_rows for window in self.windows)
+        return sum(change_range.delta_rows for change_range in self.ranges)
 
     def because(self, reason: str) -> "RefreshPlan":
         """Give it another reason."""

@@ -88,7 +88,7 @@ class RelationTree:
     """
 
     definition: Definition
-    windows: dict[int, ChangeRange]
+    ranges: dict[int, ChangeRange]
     leaf_place: str | None = None
     reached: Mapping[str, int] = field(default_factory=dict)
 
@@ -103,14 +103,14 @@ class RelationTree:
 
     @part.register
     def _(self, node: Scan) -> Part:
-        source, window = self.definition.source(node.relid), self.windows[node.relid]
+        source, change_range = self.definition.source(node.relid), self.ranges[node.relid]
         buffered = {
-            Version.DELTA: window.delta_rows,
-            Version.PAST: window.past_rows,
-            Version.FUTURE: window.future_rows,
+            Version.DELTA: change_range.delta_rows,
+            Version.PAST: change_range.past_rows,
+            Version.FUTURE: change_range.future_rows,
         }
         rows = buffered.get(node.version, source.estimated_rows)
-        rewound = {Version.OLD: window.past_rows, Version.NEW: window.future_rows}.get(node.version, 0)
+        rewound = {Version.OLD: change_range.past_rows, Version.NEW: change_range.future_rows}.get(node.version, 0)
         note = f" less {rewound:,} buffered changes" if rewound else ""
         label = f"{symbol(node)}{source.schema}.{source.name}{note}"
         if node.alias in self.reached:

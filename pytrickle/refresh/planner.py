@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import psycopg
 
+from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.definition_stamp import definition_stamp
@@ -43,14 +44,14 @@ class Planner:
     shapes: dict[int, tuple[str, Analysis]] = field(default_factory=dict)
     slow: set[int] = field(default_factory=set)
 
-    def shape(self, reading: psycopg.Connection, pgt_id: int) -> Analysis:
+    def shape(self, snapshot_connection: psycopg.Connection, pgt_id: int) -> Analysis:
         """Return the analysed definition of a stream table, read and analysed again only when its stamp changed."""
-        stamp = definition_stamp(reading, pgt_id)
+        stamp = definition_stamp(snapshot_connection, pgt_id)
         known = self.shapes.get(pgt_id)
         if known is not None and known[0] == stamp:
             return known[1]
         with defects_named(f"analysing stream table number {pgt_id}"):
-            definition = catalog.definition(reading, pgt_id)
+            definition = catalog.definition(snapshot_connection, pgt_id)
             with server_probe(self.connection) as probe:
                 shape = analyse(understood(definition, probe), probe)
         self.shapes[pgt_id] = (stamp, shape)
@@ -61,29 +62,29 @@ class Planner:
         known = self.shapes.get(pgt_id)
         return known[1] if known else None
 
-    def windows(
+    def ranges(
         self, snapshot: Snapshot, table: StreamTable, targets: Mapping[int, Cut | None]
     ) -> dict[int, ChangeRange]:
         """Count what lies between the stream table's frontier and the targets; None is all that the snapshot shows."""
         # A savepoint keeps the shared snapshot usable when reading for one stream table fails.
         with translate_errors(), snapshot.connection.transaction():
-            return catalog.windows(snapshot.connection, table, targets)
+            return change_ranges.ranges(snapshot.connection, table, targets)
 
     def plan(
-        self, snapshot: Snapshot, table: StreamTable, windows: dict[int, ChangeRange], means: Means = Means.ALL
+        self, snapshot: Snapshot, table: StreamTable, ranges: dict[int, ChangeRange], means: Means = Means.ALL
     ) -> RefreshPlan:
-        """Plan one refresh between the frontiers of some windows, in which `means` may take part."""
-        reading = snapshot.connection
-        with defects_named(f"planning {table.name}"), translate_errors(), reading.transaction():
-            shape = self.shape(reading, table.pgt_id)
+        """Plan one refresh between the frontiers of some ranges, in which `means` may take part."""
+        snapshot_connection = snapshot.connection
+        with defects_named(f"planning {table.name}"), translate_errors(), snapshot_connection.transaction():
+            shape = self.shape(snapshot_connection, table.pgt_id)
             if shape.full_reason and table.refresh_mode == "DIFFERENTIAL":
                 kind = Defect if shape.defect else NotDifferentiable
                 raise kind(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
             if table.window_end is not None:
                 check_append(shape, table.window_end)
-            task = Task(shape, windows, self._limits(means), table.window_end)
-            standing = _standing(_with_state(reading, table, shape), task)
-            known = evidence(reading, table) if standing.has_choice(table.pgt_id in self.slow) else None
+            task = Task(shape, ranges, self._limits(means), table.window_end)
+            standing = _standing(_with_state(snapshot_connection, table, shape), task)
+            known = evidence(snapshot_connection, table) if standing.has_choice(table.pgt_id in self.slow) else None
             plan = self._plan(table, task, choose_way(standing, known))
         return plan.because(table.decision.explained(plan.reason))
 
@@ -102,22 +103,22 @@ class Planner:
         return self._as_written(task, way)
 
     def as_written(
-        self, table: StreamTable, shape: Analysis, windows: dict[int, ChangeRange], reason: str
+        self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange], reason: str
     ) -> RefreshPlan:
         """Plan the evaluation of the query as PostgreSQL would by itself."""
-        task = Task(shape, windows, self._limits(Means.ALL), table.window_end)
+        task = Task(shape, ranges, self._limits(Means.ALL), table.window_end)
         return self._as_written(task, Way(Action.FULL, reason))
 
     def _as_written(self, task: Task, way: Way) -> RefreshPlan:
         with server_probe(self.connection) as probe:
-            query = query_at(task.shape.definition, task.windows, probe)
+            query = query_at(task.shape.definition, task.ranges, probe)
         return plan_full(task, query, way)
 
     def _limits(self, means: Means) -> Limits:
         return Limits(self.small_delta_rows, self.direct_delta_rows, means)
 
 
-def _with_state(reading: psycopg.Connection, table: StreamTable, shape: Analysis) -> StreamTable:
+def _with_state(snapshot_connection: psycopg.Connection, table: StreamTable, shape: Analysis) -> StreamTable:
     """Have a table computed anew that was refreshed as a whole so far, and so lacks what increments are added to."""
     needed = [state_table(table.pgt_id)] if shape.grouped else []
     needed += [body_table(table.pgt_id)] if shape.query and shape.query.top else []
@@ -125,7 +126,7 @@ def _with_state(reading: psycopg.Connection, table: StreamTable, shape: Analysis
     if not (needed and lasting) or table.reinitialize_reason or table.refresh_mode == "FULL":
         return table
     found = "SELECT bool_and(to_regclass(name) IS NOT NULL) FROM unnest(%s::text[]) AS name"
-    row = reading.execute(found, (needed,)).fetchone()
+    row = snapshot_connection.execute(found, (needed,)).fetchone()
     return table if row and row[0] else replace(table, reinitialize_reason="its changes can be computed now")
 
 
@@ -141,6 +142,6 @@ def _standing(table: StreamTable, task: Task) -> Standing:
     )
 
 
-def needs_refresh(table: StreamTable, windows: Mapping[int, ChangeRange]) -> bool:
+def needs_refresh(table: StreamTable, ranges: Mapping[int, ChangeRange]) -> bool:
     """Whether a refresh could change anything: the first load, a void frontier, changes, or what no buffer shows."""
-    return not table.follows_its_buffers or any(window.delta_rows for window in windows.values())
+    return not table.follows_its_buffers or any(change_range.delta_rows for change_range in ranges.values())

@@ -56,18 +56,18 @@ class Refresher:
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
         """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
         with defects_named(f"refreshing {table.name}"):
-            windows = self.changed(snapshot, table, goal)
-            if windows is None:
+            ranges = self.changed(snapshot, table, goal)
+            if ranges is None:
                 with translate_errors():
                     return self.mark_up_to_date(table, goal), None
             try:
-                return self._carry_out(Computation(table, goal, self.planner.plan(snapshot, table, windows)), snapshot)
+                return self._carry_out(Computation(table, goal, self.planner.plan(snapshot, table, ranges)), snapshot)
             except PytrickleError as error:
                 shape = self.planner.known_shape(table.pgt_id)
                 if shape is None or shape.query is None or not _is_worth_another_way(table, error):
                     raise
                 reason = f"{AFTER_FAILURE}{error.kind}"
-                plan = self.planner.as_written(table, shape, windows, table.decision.explained(reason))
+                plan = self.planner.as_written(table, shape, ranges, table.decision.explained(reason))
                 defect = str(error) if isinstance(error, Defect) else None
                 return self._carry_out(Computation(table, goal, plan, next_reason=reason, defect=defect), snapshot)
 
@@ -85,11 +85,11 @@ class Refresher:
 
         Rows that Spark would write to a staging table are read directly: that transaction does not see such a table.
         """
-        windows = self.changed(snapshot, table, goal)
-        if windows is None:
+        ranges = self.changed(snapshot, table, goal)
+        if ranges is None:
             return Computation(table, goal)
         means = Means.POSTGRES if inside else Means.NO_STAGING_TABLE
-        plan = self.planner.plan(snapshot, table, windows, means)
+        plan = self.planner.plan(snapshot, table, ranges, means)
         computation = Computation(table, goal, plan)
         with translate_errors():
             computation.staged = self._compute(plan, snapshot, computation.settings, None)
@@ -131,18 +131,18 @@ class Refresher:
         return self.result(Computation(table, goal), None)
 
     def changed(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> dict[int, ChangeRange] | None:
-        """Return the windows to read, or None where nothing could change.
+        """Return the ranges to read, or None where nothing could change.
 
         Raise UnknownStreamTable where the table itself is gone, FuseBlown where there are too many changes.
         """
         if not table.exists:
             raise UnknownStreamTable(f"The table of {table.name} was dropped.", ORPHAN_HINT)
-        windows = self.planner.windows(snapshot, table, goal.targets)
-        if not needs_refresh(table, windows):
+        ranges = self.planner.ranges(snapshot, table, goal.targets)
+        if not needs_refresh(table, ranges):
             with translate_errors(), snapshot.connection.transaction():
-                return windows if self._closes_windows(snapshot, table) else None
-        _respect_fuse(table, sum(window.delta_rows for window in windows.values()))
-        return windows
+                return ranges if self._closes_windows(snapshot, table) else None
+        _respect_fuse(table, sum(change_range.delta_rows for change_range in ranges.values()))
+        return ranges
 
     def _closes_windows(self, snapshot: Snapshot, table: StreamTable) -> bool:
         """Whether there is something of windows that its effective watermark closes now."""
@@ -174,16 +174,16 @@ class Refresher:
         """Let PostgreSQL know of many changes before it plans how to join them."""
         if plan.action is not Action.DIFFERENTIAL or plan.read is None or plan.delta_rows < MANY_CHANGES:
             return
-        for window in plan.windows:
-            buffer = plan.shape.definition.source(window.relid).buffer
+        for change_range in plan.ranges:
+            buffer = plan.shape.definition.source(change_range.relid).buffer
             if buffer:
-                self.statistics.renew(buffer, window.delta_rows, snapshot.cut)
+                self.statistics.renew(buffer, change_range.delta_rows, snapshot.cut)
 
     @conflicts()
     def _write_up_to_date(self, table: StreamTable, moment: datetime) -> None:
         """Without new rows, write a higher effective watermark, the end of a skip or error, a schedule served."""
-        claimed = table.decision.effective
-        higher = claimed.exceeds(table.effective) or table.decision.let_through != NOTHING_NEW
+        decided = table.decision.effective
+        higher = decided.exceeds(table.effective) or table.decision.let_through != NOTHING_NEW
         if not (higher or table.last_skip_reason or table.last_error or table.timed or table.gated_since):
             return
         self.connection.execute(
@@ -192,8 +192,8 @@ class Refresher:
                 "pgt_id": table.pgt_id,
                 "frontier_version": table.frontier_version,
                 "moment": moment,
-                "watermark": claimed.watermark,
-                "batch": claimed.batch,
+                "watermark": decided.watermark,
+                "batch": decided.batch,
                 "let_through": table.decision.let_through,
             },
         )

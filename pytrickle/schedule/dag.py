@@ -27,12 +27,12 @@ def cycles(tables: tuple[StreamTable, ...]) -> tuple[frozenset[int], ...]:
     rank = {table.relid: i for i, table in enumerate(tables)}
     if not any(rank.get(d.relid, -1) >= rank[table.relid] for table in tables for d in table.dependencies):
         return ()
-    graph = reading(tables)
+    graph = reads_graph(tables)
     found = _components(tables)
     return tuple(frozenset(members) for members in found if len(members) > 1 or graph.has_edge(members[0], members[0]))
 
 
-def reading(tables: tuple[StreamTable, ...]) -> networkx.DiGraph[int]:
+def reads_graph(tables: tuple[StreamTable, ...]) -> networkx.DiGraph[int]:
     """Return the graph of stream tables alone, from what is read to what reads it."""
     # Imported where it is needed: most databases have no ties, and every command would wait for it.
     import networkx
@@ -49,7 +49,7 @@ def _components(tables: tuple[StreamTable, ...]) -> tuple[tuple[int, ...], ...]:
     import networkx
 
     numbers = {table.relid: table.pgt_id for table in tables}
-    components = networkx.condensation(reading(tables))
+    components = networkx.condensation(reads_graph(tables))
     order = networkx.topological_sort(components)
     return tuple(tuple(sorted(components.nodes[node]["members"], key=numbers.__getitem__)) for node in order)
 

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from threading import Lock
 from time import monotonic
 
-from pytrickle.catalog.stream_table import StreamTable, claimable, empty_buffers
+from pytrickle.catalog.change_ranges import empty_buffers
+from pytrickle.catalog.stream_table import StreamTable, effective_progress
 from pytrickle.database import Snapshot, translate_errors
 from pytrickle.errors import FuseBlown, PytrickleError, RefreshConflict
 from pytrickle.refresh.atomic import AtomicRefresh
@@ -147,8 +148,8 @@ class Work:
     def refresh(self, go: Go) -> None:
         """Refresh the unit, in one transaction if it is more than one table, and record what came of it."""
         try:
-            claimed = tuple(self._claiming(table, go) for table in self.unit.tables)
-            done = self._mark_up_to_date(claimed) if go.quiet else self._refreshed(claimed, go.later)
+            tables = tuple(self._with_effective_progress(table, go) for table in self.unit.tables)
+            done = self._mark_up_to_date(tables) if go.quiet else self._refreshed(tables, go.later)
         except MemberFailed as failed:
             self.fail(failed)
         except PytrickleError as error:
@@ -217,16 +218,16 @@ class Work:
         targets = verdict.targets(table, later, own, seen, self.so_far)
         return Goal(targets, seen.moment, self._initiated_by(table), self.pass_.since)
 
-    def _claiming(self, table: StreamTable, go: Go) -> StreamTable:
-        """What reads a stream table that was left behind can claim no more than that one shows in the snapshot."""
+    def _with_effective_progress(self, table: StreamTable, go: Go) -> StreamTable:
+        """A table is complete no further than what it reads shows in the snapshot, where that was left behind."""
         if not verdict.is_left_behind(table, go.reached):
             return table
         current, refreshed = self.pass_.record.standing()
         members = frozenset(member.relid for member in self.unit.tables)
         connection = self.pass_.base.connection
         with translate_errors(), connection.transaction():
-            claimed = claimable(connection, table, list(current | go.reached), list(refreshed | members))
-        decision = replace(table.decision, effective_watermark=claimed.watermark, effective_batch=claimed.batch)
+            reached = effective_progress(connection, table, list(current | go.reached), list(refreshed | members))
+        decision = replace(table.decision, effective_watermark=reached.watermark, effective_batch=reached.batch)
         return replace(table, decision=decision)
 
     def _skip(self, table: StreamTable, reason: str) -> None:

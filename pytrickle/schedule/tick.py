@@ -204,10 +204,10 @@ def _unit_of(relid: int, found: Iterable[Unit]) -> Unit:
     return next(unit for unit in found if relid in {table.relid for table in unit.tables})
 
 
-def _stream_tables(refresher: Refresher, reading: psycopg.Connection) -> tuple[catalog.StreamTable, ...]:
+def _stream_tables(refresher: Refresher, snapshot_connection: psycopg.Connection) -> tuple[catalog.StreamTable, ...]:
     return topological(
         catalog.stream_tables(
-            reading, poll_interval=refresher.poll_interval, statement_timeout=refresher.statement_timeout
+            snapshot_connection, poll_interval=refresher.poll_interval, statement_timeout=refresher.statement_timeout
         )
     )
 

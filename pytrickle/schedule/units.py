@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytrickle.catalog.stream_table import RefreshGroup, StreamTable
-from pytrickle.schedule.dag import cycles, reading
+from pytrickle.schedule.dag import cycles, reads_graph
 
 if TYPE_CHECKING:
     import networkx
@@ -119,7 +119,7 @@ def _sorted(tables: tuple[StreamTable, ...], ties: list[Tie], circular: Cycles) 
 
     by_relid = {table.relid: table for table in tables}
     rank = {table.relid: i for i, table in enumerate(tables)}
-    graph = reading(tables)
+    graph = reads_graph(tables)
     # Tied tables reach each other both ways, so that the components are the units, and what lies between joins them.
     for members, _ in ties:
         ordered = sorted(members)

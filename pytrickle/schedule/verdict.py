@@ -118,7 +118,7 @@ def targets(
 
 
 def is_left_behind(table: StreamTable, reached: Set[int]) -> bool:
-    """Whether a table reads another one that was left behind, so that it can claim no more than that one shows."""
+    """Whether a table reads another one that was left behind, so that it is complete no further than that one."""
     return table.relid not in reached and table.decision.effective != Progress()
 
 

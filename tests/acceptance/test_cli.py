@@ -5,35 +5,21 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 from xml.etree import ElementTree
 
-import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
-from typer.testing import CliRunner
 
-from pytrickle.catalog import install as migrate
-from pytrickle.cli import app
+from tests.acceptance.commands import Run, commands
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
 MAIN = [sys.executable, "-c", "from pytrickle.cli import main; main()"]
 QUERY = "SELECT region, sum(amount) AS total FROM orders JOIN lines ON order_id = id GROUP BY region"
-
-Run = Callable[..., Any]
-
-
-def commands(dsn: str) -> Run:
-    """Return what runs a command on a database, in this process."""
-    return lambda *arguments: CliRunner().invoke(
-        app, ["--dsn", dsn, *arguments], prog_name="pytrickle", catch_exceptions=False
-    )
 
 
 @pytest.fixture
@@ -61,23 +47,6 @@ def gated(run: Run) -> Run:
     ):
         assert run(*arguments).exit_code == 0, arguments
     return run
-
-
-def test_install_says_what_it_applied_and_is_idempotent(every_empty_db: Database) -> None:
-    run = commands(every_empty_db.dsn)
-    first = run("install")
-    assert (first.exit_code, first.stdout.count("Applied ")) == (0, len(migrate.scripts()))
-    assert run("install").stdout == "The catalog is up to date.\n"
-    assert json.loads(run("install", "--json").stdout) == {"applied": []}
-
-
-def test_the_printed_sql_installs_the_same_catalog(empty_db: Database) -> None:
-    printed = commands("host=/nowhere")("install", "--print")
-    assert printed.exit_code == 0
-    with psycopg.connect(empty_db.dsn) as connection:
-        connection.execute(printed.stdout.encode(), prepare=False)
-    with empty_db.connect() as connection:
-        migrate.verify(connection)
 
 
 def test_verify_of_all_goes_on_after_a_broken_table_and_names_it(run: Run, shop: Database) -> None:
@@ -117,12 +86,6 @@ def test_the_doctor_lets_spark_read_a_pinned_snapshot(run: Run) -> None:
     result = run("doctor", "--spark")
     assert result.exit_code == 0, result.stdout
     assert "read the exported snapshot" in result.stdout
-
-
-def test_the_doctor_exits_with_3_and_a_remedy_where_nothing_is_installed(empty_db: Database) -> None:
-    result = commands(empty_db.dsn)("doctor")
-    assert result.exit_code == 3
-    assert "remedy: Run pytrickle install" in result.stdout
 
 
 def test_status_tells_who_waits_for_whom_and_can_fail_on_it(gated: Run) -> None:
@@ -195,22 +158,6 @@ def test_bad_input_is_a_typed_error_with_a_hint(gated: Run, arguments: tuple[str
     plain = gated(*arguments)
     assert plain.stderr.startswith("error: ")
     assert "\nhint: " in plain.stderr and "Traceback" not in plain.output
-
-
-def test_a_missing_catalog_is_an_error_of_its_own(empty_db: Database) -> None:
-    result = commands(empty_db.dsn)("status", "--json")
-    assert (result.exit_code, json.loads(result.stderr)["type"]) == (1, "NotInstalled")
-
-
-def test_no_command_shows_a_password() -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-    run = commands(f"postgresql://someone:s3cret@127.0.0.1:{port}/shop")
-    for words in ("install", "uninstall --yes", "status", "doctor", "tick", "run --once", "history", "group list"):
-        result = run(*words.split())
-        assert result.exit_code in (1, 3), words
-        assert "s3cret" not in result.output, words
 
 
 def test_commands_that_compute_no_rows_load_no_spark(gated: Run, shop: Database) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.acceptance.slow import SLOWLY, TOTALS
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.repeats import first
@@ -22,15 +23,6 @@ KILLS = (4, 20)
 # Where the leader stands when it is killed: reading the delta, or about to write.
 READING = "SELECT pg_advisory_lock(4711)"
 WRITING = "SELECT FROM pgtrickle.pgt_stream_tables WHERE pgt_id = 1 FOR UPDATE"
-SLOWLY = """
-CREATE FUNCTION slowly(amount int) RETURNS int IMMUTABLE LANGUAGE plpgsql SET lock_timeout = 0 AS $$
-BEGIN
-    PERFORM pg_advisory_xact_lock_shared(4711);
-    RETURN amount;
-END
-$$
-"""
-TOTALS = "SELECT customer, count(*) AS n, sum(slowly(amount)) AS amount FROM orders GROUP BY customer"
 
 
 class Daemon:

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from tests.acceptance.conftest import Rows, Shop
+from tests.acceptance.slow import SLOWLY, TOTALS
 from tests.waiting import wait_for, wait_until_blocked
 
 # It waits for as long as it takes to be killed.
@@ -23,22 +24,12 @@ lock_timeout.PATIENCE = session_settings.PATIENCE = "60s"
 with pytrickle.connect(sys.argv[1], spark_master="local[1]", direct_delta_rows=0) as client:
     client.tick()
 """
-# The function runs only where rows are read, which is in Spark's session, and waits there for an advisory lock.
-SLOW = """
-CREATE FUNCTION slowly(amount int) RETURNS int IMMUTABLE LANGUAGE plpgsql SET lock_timeout = 0 AS $$
-BEGIN
-    PERFORM pg_advisory_xact_lock_shared(4711);
-    RETURN amount;
-END
-$$
-"""
-TOTALS = "SELECT customer, count(*) AS n, sum(slowly(amount)) AS amount FROM orders GROUP BY customer"
 
 
 @pytest.fixture
 def totals(shop: Shop) -> Shop:
     """A filled aggregate over orders, and a change that the next refresh has to take in."""
-    shop.db.execute(SLOW)
+    shop.db.execute(SLOWLY)
     shop.pt.create_stream_table("totals", TOTALS)
     shop.db.execute("INSERT INTO orders VALUES (1, 1, 10), (2, 2, 20)")
     shop.tick()

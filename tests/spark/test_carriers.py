@@ -120,8 +120,8 @@ def _in_postgres(db: Database, comparisons: tuple[Comparison, ...]) -> Matches:
 
 def _in_spark(db: Database, spark: SparkSession, comparisons: tuple[Comparison, ...]) -> Matches:
     """Join the table with itself by every pair of columns, as the terms of one delta."""
-    windows = {1: ChangeRange(1, None, None)}
-    terms = spark_join.spark_terms(tuple(_term(each) for each in comparisons), _definition(db), windows)
+    ranges = {1: ChangeRange(1, None, None)}
+    terms = spark_join.spark_terms(tuple(_term(each) for each in comparisons), _definition(db), ranges)
     assert terms is not None
     with exported_snapshot(db.dsn) as snapshot:
         reader = PinnedReader(spark, jdbc_target(db.connect()), snapshot.name, SETTINGS)

@@ -42,5 +42,5 @@ def chain(*predicates: Predicate) -> Project:
     return Project(Join(scans, predicates or links), (("r0", Expr('"a"."x"', frozenset({"a"}))),))
 
 
-def windows(changed: int) -> dict[int, ChangeRange]:
+def ranges(changed: int) -> dict[int, ChangeRange]:
     return {number: ChangeRange(number, None, None, int(number == changed), 0) for number in range(1, 5)}

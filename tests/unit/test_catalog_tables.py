@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy.dialects import postgresql
 
 import pytrickle
-from pytrickle.catalog import tables
+from pytrickle.catalog import source_tables, tables
 from tests.conftest import Database
 from tests.repeats import on_both_servers
 
@@ -25,7 +25,7 @@ def test_python_spells_every_table_column_type_and_nullability_as_installed(ever
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
     spelled = [
         (table.name, column.name, column.type.compile(dialect=dialect).lower(), bool(column.nullable))
-        for table in sorted(tables.catalog.tables.values(), key=lambda table: table.name)
+        for table in sorted(source_tables.catalog.tables.values(), key=lambda table: table.name)
         for column in table.columns
     ]
     assert spelled == every_db.execute(INSTALLED)

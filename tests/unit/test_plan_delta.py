@@ -128,8 +128,8 @@ def test_the_terms_of_a_delta_add_up_to_new_minus_old(node: Relation, database: 
 @settings(max_examples=150, deadline=None)
 @given(relations(), databases)
 def test_terms_in_the_order_of_changes_add_up_too(node: Relation, database: dict[int, State]) -> None:
-    windows = {relid: ChangeRange(relid, None, None, delta_rows=3 - relid) for relid in SOURCES}
-    terms = differentiate(arrange(node, windows), moved_sources(database, Version.DELTA))
+    ranges = {relid: ChangeRange(relid, None, None, delta_rows=3 - relid) for relid in SOURCES}
+    terms = differentiate(arrange(node, ranges), moved_sources(database, Version.DELTA))
     expected = add(evaluate(at(node, Version.NEW), database), minus(evaluate(at(node, Version.OLD), database)))
     assert add(*(evaluate(term, database) for term in terms)) == expected
 
@@ -138,10 +138,10 @@ def test_what_changed_most_is_never_taken_back() -> None:
     few, many = Scan("t1", 1, COLUMNS), Scan("t2", 2, COLUMNS)
     operation = Operation(Distinct(), Project(Join((few,)), ()), (), ("k",))
     join = Join((many, Derived("t3", operation), few))
-    windows = {1: ChangeRange(1, None, None, delta_rows=2), 2: ChangeRange(2, None, None, delta_rows=3)}
+    ranges = {1: ChangeRange(1, None, None, delta_rows=2), 2: ChangeRange(2, None, None, delta_rows=3)}
     parts = [
         part
-        for term in differentiate(arrange(join, windows), frozenset({1, 2}))
+        for term in differentiate(arrange(join, ranges), frozenset({1, 2}))
         for part in unfold(term, frozenset({1, 2}), frozenset())
     ]
     taken_back = {leaf.relid for part in parts for leaf in leaves(part) if getattr(leaf, "version", "") == "past"}

@@ -12,26 +12,26 @@ from pytrickle.plan.missing_index import missing_indexes
 from pytrickle.plan.query.block import Block, project
 from pytrickle.plan.spark.terms import spark_terms
 from pytrickle.plan.sql.dialect import parse_query
-from tests.unit.chain import CHAIN, chain, definition, equal, windows
+from tests.unit.chain import CHAIN, chain, definition, equal, ranges
 
 
 @pytest.mark.parametrize("changed", [1, 2, 3, 4])
 def test_every_leaf_but_the_delta_has_a_key_to_an_earlier_one(changed: int) -> None:
     """Without one Spark would multiply the delta by a whole table."""
     terms = differentiate(chain(), frozenset({changed}))
-    (term,) = spark_terms(terms, definition(), windows(changed)) or ()
+    (term,) = spark_terms(terms, definition(), ranges(changed)) or ()
     assert f"changes_{changed}" in term.leaves[0].frames[0].sql
     assert [bool(keys) for keys in term.keys] == [False, True, True, True]
 
 
 def test_a_leaf_without_any_key_comes_as_a_cross_join() -> None:
     terms = differentiate(chain(equal(("a", "j"), ("b", "k"))), frozenset({1}))
-    (term,) = spark_terms(terms, definition(), windows(1)) or ()
+    (term,) = spark_terms(terms, definition(), ranges(1)) or ()
     assert sorted(bool(keys) for keys in term.keys) == [False, False, False, True]
 
 
 def test_terms_share_the_text_of_every_table_they_both_read() -> None:
-    terms = spark_terms(differentiate(chain(), frozenset({1, 2, 3, 4})), definition(), windows(1)) or ()
+    terms = spark_terms(differentiate(chain(), frozenset({1, 2, 3, 4})), definition(), ranges(1)) or ()
     whole = {frame.sql for term in terms for leaf in term.leaves for frame in leaf.frames if frame.pages is not None}
     assert len(terms) == 4
     assert len(whole) == 4
@@ -41,7 +41,7 @@ def test_terms_share_the_text_of_every_table_they_both_read() -> None:
 def test_a_large_table_is_asked_only_for_the_rows_that_the_delta_joins(rows: int, changes: int, asked: bool) -> None:
     known = definition()
     known = replace(known, sources=tuple(replace(source, estimated_rows=rows) for source in known.sources))
-    changed = windows(2) | {2: ChangeRange(2, None, None, changes, 0)}
+    changed = ranges(2) | {2: ChangeRange(2, None, None, changes, 0)}
     (term,) = spark_terms(differentiate(chain(), frozenset({2})), known, changed) or ()
     texts = [" ".join(frame.sql for frame in leaf.frames) for leaf in term.leaves]
     assert ["EXISTS" in text for text in texts] == [False, asked, asked, False]
@@ -54,7 +54,7 @@ def test_a_key_that_may_be_null_is_no_reason_to_compare_all_rows_with_all() -> N
     first, *others = (equal((one, "j"), (other, "k")) for one, other in pairwise(CHAIN))
     assert first.equality
     null_safe = Predicate(first.expr, replace(first.equality, null_safe=True))
-    (term,) = spark_terms(differentiate(chain(null_safe, *others), frozenset({2})), known, windows(2)) or ()
+    (term,) = spark_terms(differentiate(chain(null_safe, *others), frozenset({2})), known, ranges(2)) or ()
     assert term.reached == frozenset("c")
 
 
@@ -77,7 +77,7 @@ def test_only_keys_with_a_carrier_are_joined_in_spark(
 ) -> None:
     links = [equal((one, "j"), (other, "k"), as_text) for one, other in pairwise(CHAIN)]
     terms = differentiate(chain(*links), frozenset({1}))
-    assert (spark_terms(terms, definition(base_type, deterministic), windows(1)) is not None) == possible
+    assert (spark_terms(terms, definition(base_type, deterministic), ranges(1)) is not None) == possible
 
 
 def test_null_finds_null_as_a_text_that_no_value_has() -> None:
@@ -85,15 +85,15 @@ def test_null_finds_null_as_a_text_that_no_value_has() -> None:
     first = links[0].equality
     assert first is not None
     null_safe = replace(links[0], equality=replace(first, null_safe=True))
-    (term,) = spark_terms(differentiate(chain(null_safe, *links[1:]), frozenset({1})), definition(), windows(1)) or ()
+    (term,) = spark_terms(differentiate(chain(null_safe, *links[1:]), frozenset({1})), definition(), ranges(1)) or ()
     assert ["coalesce" in leaf.frames[0].sql for leaf in term.leaves] == [True, True, False, False]
 
 
 def test_expressions_that_mix_sources_stay_in_postgres() -> None:
     mixed = Project(chain().input, (("r0", Expr('"a"."x" + "b"."x"', frozenset({"a", "b"}))),))
-    assert spark_terms(differentiate(mixed, frozenset({1})), definition(), windows(1)) is None
+    assert spark_terms(differentiate(mixed, frozenset({1})), definition(), ranges(1)) is None
     theta = Predicate(Expr('"a"."x" < "b"."x"', frozenset({"a", "b"})))
-    assert spark_terms(differentiate(chain(theta), frozenset({1})), definition(), windows(1)) is None
+    assert spark_terms(differentiate(chain(theta), frozenset({1})), definition(), ranges(1)) is None
 
 
 @pytest.mark.parametrize(("base_type", "missing"), [("varchar", 0), ("text", 0), ("int4", 3)])

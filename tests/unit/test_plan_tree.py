@@ -18,7 +18,7 @@ def source(relid: int, name: str, rows: int) -> Source:
 
 SOURCES = (source(1, "orders", 1000), source(2, "lines", 5000))
 DEFINITION = Definition(1, "public", "report", "", (), SOURCES, (), frozenset(), frozenset(), None)
-WINDOWS = {1: ChangeRange(1, None, None, 6, 2), 2: ChangeRange(2, None, None, 0, 0)}
+RANGES = {1: ChangeRange(1, None, None, 6, 2), 2: ChangeRange(2, None, None, 0, 0)}
 ORDERS, LINES = Scan("t1", 1, ("k",)), Scan("t2", 2, ("k",))
 EQUAL = Predicate(Expr("t1.k = t2.k", frozenset({"t1", "t2"})), Equality(("t1", "k"), ("t2", "k")))
 POSITIVE = Predicate(Expr("t1.k > 0", frozenset({"t1"})))
@@ -44,7 +44,7 @@ class Sample:
 
 
 def drawn(node: Any) -> list[str]:
-    return list(RelationTree(DEFINITION, WINDOWS).part(node).lines())
+    return list(RelationTree(DEFINITION, RANGES).part(node).lines())
 
 
 def test_a_join_is_drawn_with_its_condition_and_the_versions_of_its_leaves() -> None:
@@ -90,7 +90,7 @@ def test_what_is_taken_away_has_a_sign_and_an_operation_is_read_as_a_whole() -> 
     below = Derived("d1", Aggregation(Project(Join((LINES,)), ())), Version.DELTA)
     on = Predicate(Expr("", frozenset()), Equality(("t1", "k"), ("d1", "n")))
     node = Project(Join((ORDERS, below), (on,), negated=True), ())
-    assert list(RelationTree(DEFINITION, WINDOWS, "PostgreSQL").part(node).lines()) == [
+    assert list(RelationTree(DEFINITION, RANGES, "PostgreSQL").part(node).lines()) == [
         "− join on orders.k = aggregate.n, about 1,000 rows",
         "├─ new public.orders less 2 buffered changes, about 1,000 rows [PostgreSQL]",
         "└─ Δaggregate, about 5,000 rows [PostgreSQL]",

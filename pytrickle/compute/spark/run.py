@@ -78,10 +78,10 @@ class SparkEngine:
         return staging
 
 
-def _read(reader: PinnedReader, reading: PostgresQuery) -> DataFrame:
-    frame = reader.read(reading.query, reading.settings)
+def _read(reader: PinnedReader, postgres_query: PostgresQuery) -> DataFrame:
+    frame = reader.read(postgres_query.query, postgres_query.settings)
     # Declared as one partition it needs no shuffle, so netting stays within the task that reads.
-    return consolidate(frame.coalesce(1)) if reading.weighted else frame
+    return consolidate(frame.coalesce(1)) if postgres_query.weighted else frame
 
 
 def _collect(frame: DataFrame) -> pa.Table:

@@ -25,7 +25,7 @@ def at(node: Relation, version: Version) -> Relation:
             return replace(node, input=at(child, version))
 
 
-def arrange(node: Relation, windows: Mapping[int, ChangeRange]) -> Relation:
+def arrange(node: Relation, ranges: Mapping[int, ChangeRange]) -> Relation:
     """Order the leaves of joins by their changes, fewest first, and operations before all, as differentiate goes.
 
     A term of the delta takes the changes of every leaf before its own back, so many changes are best never taken back.
@@ -37,17 +37,17 @@ def arrange(node: Relation, windows: Mapping[int, ChangeRange]) -> Relation:
     """
     match node:
         case UnionAll(inputs=inputs):
-            return UnionAll(tuple(arrange(child, windows) for child in inputs))
+            return UnionAll(tuple(arrange(child, ranges) for child in inputs))
         case Project(input=child):
-            return replace(node, input=arrange(child, windows))
+            return replace(node, input=arrange(child, ranges))
         case Join(inputs=inputs):
-            return replace(node, inputs=tuple(sorted(inputs, key=lambda each: _changes(each, windows))))
+            return replace(node, inputs=tuple(sorted(inputs, key=lambda each: _changes(each, ranges))))
         case _:
             return node
 
 
-def _changes(node: Relation, windows: Mapping[int, ChangeRange]) -> int:
-    return windows[node.relid].past_rows if isinstance(node, Scan) and node.relid in windows else -1
+def _changes(node: Relation, ranges: Mapping[int, ChangeRange]) -> int:
+    return ranges[node.relid].past_rows if isinstance(node, Scan) and node.relid in ranges else -1
 
 
 def differentiate(node: Relation, changed: frozenset[int]) -> tuple[Relation, ...]:
@@ -111,10 +111,10 @@ def unfold(node: Relation, past: frozenset[int], future: frozenset[int]) -> tupl
             )
 
 
-def unfold_all(nodes: tuple[Relation, ...], windows: Mapping[int, ChangeRange]) -> tuple[Relation, ...]:
+def unfold_all(nodes: tuple[Relation, ...], ranges: Mapping[int, ChangeRange]) -> tuple[Relation, ...]:
     """Unfold relations over what the old and the new frontier leave out, each unless that makes too many parts."""
-    past = frozenset(relid for relid, window in windows.items() if window.past_rows)
-    future = frozenset(relid for relid, window in windows.items() if window.future_rows)
+    past = frozenset(relid for relid, change_range in ranges.items() if change_range.past_rows)
+    future = frozenset(relid for relid, change_range in ranges.items() if change_range.future_rows)
     result: list[Relation] = []
     for node in nodes:
         parts = unfold(node, past, future)

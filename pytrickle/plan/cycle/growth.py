@@ -30,8 +30,8 @@ def standing_in(shape: Analysis, sources: Mapping[int, Source]) -> Analysis:
     return replace(shape, definition=changed, query=replace(shape.query, text=None) if shape.query else None)
 
 
-def growth(shape: Analysis, windows: dict[int, ChangeRange], whole: bool) -> Growth:
-    """Compile what a query gains by the changes of some windows, or with `whole` all of its rows.
+def growth(shape: Analysis, ranges: dict[int, ChangeRange], whole: bool) -> Growth:
+    """Compile what a query gains by the changes of some ranges, or with `whole` all of its rows.
 
     The weights are net, so that they count copies: a monotone query loses nothing. Above duplicates that are removed
     every row comes once, whether it was there already or not.
@@ -39,10 +39,10 @@ def growth(shape: Analysis, windows: dict[int, ChangeRange], whole: bool) -> Gro
     query = shape.query
     if query is None:
         raise TypeError("a query without algebra is not known to be monotone")
-    changed = frozenset(relid for relid, window in windows.items() if window.delta_rows)
-    terms = (at(query.rows, Version.NEW),) if whole else differentiate(arrange(query.rows, windows), changed)
-    parts = unfold_all(terms, windows)
-    compiler = Compiler(shape.definition, windows) if whole else delta_compiler(query, shape.definition, windows)
+    changed = frozenset(relid for relid, change_range in ranges.items() if change_range.delta_rows)
+    terms = (at(query.rows, Version.NEW),) if whole else differentiate(arrange(query.rows, ranges), changed)
+    parts = unfold_all(terms, ranges)
+    compiler = Compiler(shape.definition, ranges) if whole else delta_compiler(query, shape.definition, ranges)
     rows = rows_of(compiler, parts, shape)
     if shape.grouped is None:
         exact = all_exact(tuple(type_name for _, type_name in shape.definition.columns), shape.definition)
@@ -50,6 +50,6 @@ def growth(shape: Analysis, windows: dict[int, ChangeRange], whole: bool) -> Gro
     else:
         groups = consolidate(rows, shape.grouped.keys)
         gained = f"SELECT f.*, CAST(1 AS bigint) AS {WEIGHT} FROM ({shape.grouped.final(f'({groups}) AS s')}) AS f"
-    delta_rows = sum(window.delta_rows for window in windows.values())
+    delta_rows = sum(change_range.delta_rows for change_range in ranges.values())
     place = Place.POSTGRES if whole else join_place(terms_read(compiler, parts), delta_rows, WITHIN)[0]
     return Growth(compiler.within(gained), SETTINGS[place])

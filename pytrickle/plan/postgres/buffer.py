@@ -6,14 +6,14 @@ from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.sql.dialect import quote
 
 
-def condition(version: Version, window: ChangeRange) -> str:
+def condition(version: Version, change_range: ChangeRange) -> str:
     """Write which buffered changes one version of a source consists of."""
     if version is Version.FUTURE:
-        return window.new.beyond() if window.new else "false"
-    past = window.old.beyond() if window.old else "false"
-    if version is Version.PAST or window.new is None:
+        return change_range.new.beyond() if change_range.new else "false"
+    past = change_range.old.beyond() if change_range.old else "false"
+    if version is Version.PAST or change_range.new is None:
         return past
-    return f"{past} AND {window.new.covered()}"
+    return f"{past} AND {change_range.new.covered()}"
 
 
 def changes_name(version: Version, relid: int) -> str:
@@ -21,9 +21,8 @@ def changes_name(version: Version, relid: int) -> str:
     return f"pgt_{version.value}_{relid}"
 
 
-def changes_query(source: Source, version: Version, window: ChangeRange) -> str:
+def changes_query(source: Source, version: Version, change_range: ChangeRange) -> str:
     """Compile one source's buffered changes of one version."""
     columns = "".join(f"{quote(name)}, " for name in source.used)
-    return (
-        f"SELECT {columns}CAST({WEIGHT} AS integer) AS {WEIGHT} FROM {source.buffer} WHERE {condition(version, window)}"
-    )
+    covered = condition(version, change_range)
+    return f"SELECT {columns}CAST({WEIGHT} AS integer) AS {WEIGHT} FROM {source.buffer} WHERE {covered}"

@@ -40,12 +40,12 @@ def always(operation: Operation, keys: frozenset[str]) -> bool:
 class Compiler:
     """Compiles relations that share one WITH list, whose entries come in the order in which they build on each other.
 
-    Without windows everything is read as the snapshot shows it. `worth_asking` says whether an operation is computed
+    Without ranges everything is read as the snapshot shows it. `worth_asking` says whether an operation is computed
     for one value after another of some of its keys, rather than once for all.
     """
 
     definition: Definition
-    windows: Mapping[int, ChangeRange] = field(default_factory=dict)
+    ranges: Mapping[int, ChangeRange] = field(default_factory=dict)
     admissions: Mapping[Operation, tuple[Semijoin, ...]] = field(default_factory=dict)
     worth_asking: Callable[[Operation, frozenset[str]], bool] = always
     entries: dict[str, str] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Compiler:
 
     def parts(self, node: Relation) -> tuple[Relation, ...]:
         """Multiply out what corrects the current state; give up where that makes too many parts."""
-        return unfold_all((node,), self.windows)
+        return unfold_all((node,), self.ranges)
 
     def _select(self, block: Project, bound: frozenset[str], touched: Touched | None) -> str:
         join = block.input
@@ -165,7 +165,7 @@ class Compiler:
 
     def _changes(self, version: Version, relid: int) -> str:
         name = changes_name(version, relid)
-        self.entries.setdefault(name, changes_query(self.definition.source(relid), version, self.windows[relid]))
+        self.entries.setdefault(name, changes_query(self.definition.source(relid), version, self.ranges[relid]))
         return name
 
     def _corrected(self, scan: Scan) -> str:
@@ -225,7 +225,7 @@ class Compiler:
         """Drop the changes of an operation's input whose keys nothing beside the operation can join."""
         join, keys = block.input, dict(block.columns)
         assert isinstance(join, Join)
-        changed = frozenset(relid for relid, window in self.windows.items() if window.past_rows)
+        changed = frozenset(relid for relid, change_range in self.ranges.items() if change_range.past_rows)
         uses = [(each, scans) for each in admissions for scans in each.variants(changed)]
         # One test becomes a join; of several, that of a table is a look into it, which must not become a hash of all.
         fences = {False: "", True: " OFFSET 0" if len(uses) > 1 else ""}
@@ -269,9 +269,9 @@ class Compiler:
         return f"pgt_new_{alias}"
 
     def _input_delta(self, operation: Operation) -> str:
-        changed = frozenset(relid for relid, window in self.windows.items() if window.delta_rows)
-        rows = arrange(operation.input, self.windows)
-        parts = unfold_all(differentiate(rows, changed), self.windows)
+        changed = frozenset(relid for relid, change_range in self.ranges.items() if change_range.delta_rows)
+        rows = arrange(operation.input, self.ranges)
+        parts = unfold_all(differentiate(rows, changed), self.ranges)
         if not parts:
             layout = compile_rows(at(operation.input, Version.CURRENT), self.definition)
             return f"SELECT * FROM (\n{layout}\n) AS d WHERE false"

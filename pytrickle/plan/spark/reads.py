@@ -45,7 +45,7 @@ class Reads:
     """
 
     definition: Definition
-    windows: Mapping[int, ChangeRange]
+    ranges: Mapping[int, ChangeRange]
     asked: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
 
     def column(self, alias: str, where: str, expression: str) -> str:
@@ -57,12 +57,12 @@ class Reads:
         """Whether asking a leaf for the rows that a delta joins is expected to leave out most of its rows."""
         if not isinstance(leaf, Scan):
             return False
-        least = max(WORTH_ASKING, ROWS_PER_CHANGE * self.windows[delta.relid].delta_rows)
+        least = max(WORTH_ASKING, ROWS_PER_CHANGE * self.ranges[delta.relid].delta_rows)
         return self.definition.source(leaf.relid).estimated_rows >= least
 
     def reached(self, delta: Scan, tests: list[str]) -> str:
         """Write the condition that some change joins a row."""
-        changes = changes_query(self.definition.source(delta.relid), Version.DELTA, self.windows[delta.relid])
+        changes = changes_query(self.definition.source(delta.relid), Version.DELTA, self.ranges[delta.relid])
         return f"EXISTS (SELECT FROM ({changes}) AS {quote(delta.alias)} WHERE {' AND '.join(tests)})"
 
     def leaf(self, leaf: Scan | Derived, where: str) -> SparkLeaf:
@@ -72,21 +72,21 @@ class Reads:
         return SparkLeaf(tuple(Frame(f.sql, f.pages, f.negated != leaf.negated) for f in frames))
 
     def _source(self, scan: Scan, where: str) -> list[Frame]:
-        window = self.windows[scan.relid]
+        change_range = self.ranges[scan.relid]
         match scan.version:
             case Version.DELTA:
                 return [self._buffered(scan, where, Version.DELTA, False)]
             case Version.OLD:
-                correction, rows = Version.PAST, window.past_rows
+                correction, rows = Version.PAST, change_range.past_rows
             case _:
-                correction, rows = Version.FUTURE, window.future_rows
+                correction, rows = Version.FUTURE, change_range.future_rows
         source = self.definition.source(scan.relid)
         ctid = f"{quote(scan.alias)}.ctid AS {CTID}"
         whole = Frame(self._select(scan, where, table_name(source), f"1 AS {WEIGHT}, {ctid}"), source.pages)
         return [whole, self._buffered(scan, where, correction, True)] if rows else [whole]
 
     def _buffered(self, scan: Scan, where: str, version: Version, negated: bool) -> Frame:
-        changes = changes_query(self.definition.source(scan.relid), version, self.windows[scan.relid])
+        changes = changes_query(self.definition.source(scan.relid), version, self.ranges[scan.relid])
         weight = f"{quote(scan.alias)}.{WEIGHT}"
         return Frame(self._select(scan, where, f"({changes})", weight), None, negated)
 
@@ -94,15 +94,15 @@ class Reads:
         """An operation is computed where its input is: for all keys, or for those that changes touch."""
         if derived.version is Version.DELTA:
             return [self._changed(derived, where, False)]
-        compiler = Compiler(self.definition, self.windows)
+        compiler = Compiler(self.definition, self.ranges)
         rows = compiler.state(derived.operation, Version.NEW, frozenset())
         weight = f"{quote(derived.alias)}.{WEIGHT}" if derived.operation.linear else f"1 AS {WEIGHT}"
         new = Frame(compiler.within(self._select(derived, where, f"(\n{rows}\n)", weight)), None)
-        changed = any(self.windows[relid].delta_rows for relid in relids(derived.operation.input))
+        changed = any(self.ranges[relid].delta_rows for relid in relids(derived.operation.input))
         return [new, self._changed(derived, where, True)] if derived.version is Version.OLD and changed else [new]
 
     def _changed(self, derived: Derived, where: str, negated: bool) -> Frame:
-        compiler = Compiler(self.definition, self.windows)
+        compiler = Compiler(self.definition, self.ranges)
         name = compiler.delta(derived)
         weight = f"{quote(derived.alias)}.{WEIGHT}"
         return Frame(compiler.within(self._select(derived, where, name, weight)), None, negated)

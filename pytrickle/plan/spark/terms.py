@@ -29,7 +29,7 @@ class SparkTerm:
 
 
 def spark_terms(
-    terms: tuple[Relation, ...], definition: Definition, windows: dict[int, ChangeRange]
+    terms: tuple[Relation, ...], definition: Definition, ranges: dict[int, ChangeRange]
 ) -> tuple[SparkTerm, ...] | None:
     """Translate the terms of a delta; return None when an expression mixes leaves, a key has no carrier, a leaf cannot
     be read alone, or nothing is to be joined."""
@@ -37,7 +37,7 @@ def spark_terms(
     found = [draft for draft in drafts if draft is not None]
     if len(found) < len(drafts) or all(len(draft.leaves) == 1 for draft in found):
         return None
-    reads = Reads(definition, windows)
+    reads = Reads(definition, ranges)
     for draft in found:
         draft.restrict(reads)
     located = [draft.locate(reads) for draft in found]

@@ -98,8 +98,8 @@ class Fixpoint:
         planner, members = self.refresher.planner, []
         for table in tables:
             with blamed_on(table):
-                windows = planner.windows(self.inside, table, self.goal_of(table, self.own).targets)
-                members.append(Member(table, planner.shape(self.inside.connection, table.pgt_id), windows))
+                ranges = planner.ranges(self.inside, table, self.goal_of(table, self.own).targets)
+                members.append(Member(table, planner.shape(self.inside.connection, table.pgt_id), ranges))
         with blamed_on(tables[0]):
             refuse(members)
         return members
@@ -117,7 +117,7 @@ class Fixpoint:
         stand_ins = {relid: grown[relid].standing_in_for(source) for relid, source in sources.items()}
         for m in members:
             goal, shape = self.goal_of(m.table, self.own), standing_in(m.shape, stand_ins)
-            read = [relid for relid in m.windows if relid in relids]
+            read = [relid for relid in m.ranges if relid in relids]
             self.turns[m.table.relid] = Turn(m, goal, shape, grown[m.table.relid], dict.fromkeys(read, 0))
 
     def _go_round(self, limit: int) -> int:
@@ -139,23 +139,23 @@ class Fixpoint:
 
     def _take_in(self, turn: Turn) -> None:
         """Evaluate one query over what came since its last turn."""
-        windows = self._windows(turn)
-        if (turn.begun or not self.anew) and not any(window.delta_rows for window in windows.values()):
+        ranges = self._ranges(turn)
+        if (turn.begun or not self.anew) and not any(change_range.delta_rows for change_range in ranges.values()):
             return
         connection = self.inside.connection
         for setting in session_statements(turn.table) + limit_statements(turn.table):
             run(connection, setting)
-        gained = growth(turn.shape, windows, bool(self.anew) and not turn.begun)
+        gained = growth(turn.shape, ranges, bool(self.anew) and not turn.begun)
         turn.begun, turn.seen = True, dict.fromkeys(turn.seen, self.step)
         self.step += 1
         turn.gains[self.step] = turn.grown.add(connection, gained, self.xid, self.step)
 
-    def _windows(self, turn: Turn) -> dict[int, ChangeRange]:
-        """Return the windows of one step: of the sources outside of the cycle, all changes come with the first."""
-        windows = dict(turn.member.windows)
+    def _ranges(self, turn: Turn) -> dict[int, ChangeRange]:
+        """Return the ranges of one step: of the sources outside of the cycle, all changes come with the first."""
+        ranges = dict(turn.member.ranges)
         if turn.begun:
-            windows = {relid: ChangeRange(relid, w.new, w.new, 0, w.future_rows) for relid, w in windows.items()}
-        return windows | {relid: self._gains(relid, step) for relid, step in turn.seen.items()}
+            ranges = {relid: ChangeRange(relid, w.new, w.new, 0, w.future_rows) for relid, w in ranges.items()}
+        return ranges | {relid: self._gains(relid, step) for relid, step in turn.seen.items()}
 
     def _gains(self, relid: int, step: int) -> ChangeRange:
         cut = Cut(self.inside.cut.snapshot, self.xid, step, None)
@@ -182,15 +182,17 @@ class Fixpoint:
 
     def _plan(self, turn: Turn, rounds: int) -> RefreshPlan | None:
         """Plan the refresh over the fixed point; its frontiers are those of the stream table's own sources."""
-        table, stored = turn.table, turn.member.windows
-        windows = stored | {relid: self._gains(relid, 0) for relid in turn.seen}
-        taken_in = {relid: replace(stored[relid], delta_rows=window.delta_rows) for relid, window in windows.items()}
-        delta_rows = sum(window.delta_rows for window in taken_in.values())
+        table, stored = turn.table, turn.member.ranges
+        ranges = stored | {relid: self._gains(relid, 0) for relid in turn.seen}
+        taken_in = {
+            relid: replace(stored[relid], delta_rows=change_range.delta_rows) for relid, change_range in ranges.items()
+        }
+        delta_rows = sum(change_range.delta_rows for change_range in taken_in.values())
         if not (self.anew or delta_rows):
             return None
-        plan = plan_member(turn.member, turn.shape, windows, self.anew)
+        plan = plan_member(turn.member, turn.shape, ranges, self.anew)
         reason = table.decision.explained(f"{plan.reason}, a fixed point after {rounds} round{'s' * (rounds > 1)}")
-        return replace(plan.because(reason), windows=tuple(taken_in.values()), rounds=rounds)
+        return replace(plan.because(reason), ranges=tuple(taken_in.values()), rounds=rounds)
 
     def _write(self, turn: Turn, computation: Computation) -> Done:
         connection = self.inside.connection

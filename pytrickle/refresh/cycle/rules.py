@@ -34,11 +34,11 @@ class Member:
 
     table: StreamTable
     shape: Analysis
-    windows: dict[int, ChangeRange]
+    ranges: dict[int, ChangeRange]
 
     def changed(self, members: frozenset[int]) -> frozenset[int]:
         """Return the sources outside of the cycle that changed."""
-        return frozenset(w.relid for w in self.windows.values() if w.delta_rows and w.relid not in members)
+        return frozenset(w.relid for w in self.ranges.values() if w.delta_rows and w.relid not in members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,22 @@ class Outlook:
 
 def outlook(planner: Planner, snapshot: Snapshot, pgt_id: int) -> Outlook | None:
     """Look ahead for a stream table that is in a cycle."""
-    reading = snapshot.connection
+    snapshot_connection = snapshot.connection
     with translate_errors():
-        tables = _tables(reading, pgt_id)
-        row = reading.execute("SELECT pgtrickle_private.cycle_path(%s)", (pgt_id,)).fetchone() if tables else None
+        tables = _tables(snapshot_connection, pgt_id)
+        row = (
+            snapshot_connection.execute("SELECT pgtrickle_private.cycle_path(%s)", (pgt_id,)).fetchone()
+            if tables
+            else None
+        )
     if row is None:
         return None
     members = [
-        Member(table, planner.shape(reading, table.pgt_id), planner.windows(snapshot, table, table.decision.caps))
+        Member(
+            table,
+            planner.shape(snapshot_connection, table.pgt_id),
+            planner.ranges(snapshot, table, table.decision.caps),
+        )
         for table in tables
     ]
     refused = None
@@ -72,18 +80,18 @@ def outlook(planner: Planner, snapshot: Snapshot, pgt_id: int) -> Outlook | None
         refuse(members)
     except QueryRefused as error:
         refused = str(error)
-    quiet = not any(needs_refresh(member.table, member.windows) for member in members)
+    quiet = not any(needs_refresh(member.table, member.ranges) for member in members)
     limit = min(table.max_fixpoint_iterations for table in tables)
-    return Outlook(row[0], limit, quiet, None if refused else why_anew(reading, members), refused)
+    return Outlook(row[0], limit, quiet, None if refused else why_anew(snapshot_connection, members), refused)
 
 
-def plan_member(member: Member, read: Analysis, windows: dict[int, ChangeRange], anew: str | None) -> RefreshPlan:
+def plan_member(member: Member, read: Analysis, ranges: dict[int, ChangeRange], anew: str | None) -> RefreshPlan:
     """Plan the refresh of a member over what the cycle came to, always by PostgreSQL within the transaction.
 
     `read` has its query, over what stands in for the members.
     """
     table = member.table
-    task = Task(read, windows, WITHIN, table.window_end, member.shape)
+    task = Task(read, ranges, WITHIN, table.window_end, member.shape)
     if anew is None:
         return plan_differential(task, delta_way(task.delta_rows))
     action = Action.REINITIALIZE if table.populated and table.reinitialize_reason else Action.FULL
@@ -113,17 +121,17 @@ def refuse(members: Sequence[Member]) -> None:
         raise QueryRefused(f"No query removes duplicates in the cycle {around}.", ENDLESS_HINT)
 
 
-def why_anew(reading: psycopg.Connection, members: Sequence[Member]) -> str | None:
+def why_anew(snapshot_connection: psycopg.Connection, members: Sequence[Member]) -> str | None:
     """Say why the fixed point must be sought from nothing, or None where it grows from what the cycle shows.
 
     It grows if every query only gains rows: then what is shown, the least fixed point before, lies below the least one
     now. Rows that lost their support may keep each other alive in a cycle, so after any loss all starts over.
     """
     relids = frozenset(member.table.relid for member in members)
-    return next(filter(None, (_why_anew(reading, member, relids) for member in members)), None)
+    return next(filter(None, (_why_anew(snapshot_connection, member, relids) for member in members)), None)
 
 
-def _why_anew(reading: psycopg.Connection, member: Member, relids: frozenset[int]) -> str | None:
+def _why_anew(snapshot_connection: psycopg.Connection, member: Member, relids: frozenset[int]) -> str | None:
     table = member.table
     if not table.populated:
         return f"{table.name} was not loaded yet"
@@ -132,18 +140,18 @@ def _why_anew(reading: psycopg.Connection, member: Member, relids: frozenset[int
     if table.refresh_mode == "FULL":
         return f"refresh_mode of {table.name} is FULL"
     names = {dependency.relid: dependency.name for dependency in table.dependencies}
-    if behind := [names[relid] for relid in relids & member.windows.keys() if member.windows[relid].delta_rows]:
+    if behind := [names[relid] for relid in relids & member.ranges.keys() if member.ranges[relid].delta_rows]:
         return f"{table.name} was refreshed without {behind[0]}"
     changed = member.changed(relids)
-    if lost := [names[relid] for relid in sorted(changed) if _lost_rows(reading, member, relid)]:
+    if lost := [names[relid] for relid in sorted(changed) if _lost_rows(snapshot_connection, member, relid)]:
         return f"rows of {lost[0]} went or were changed"
     if found := obstacle(member.shape, relids | changed):
         return f"{table.name} may lose rows by {found}"
     return None
 
 
-def _lost_rows(reading: psycopg.Connection, member: Member, relid: int) -> bool:
+def _lost_rows(snapshot_connection: psycopg.Connection, member: Member, relid: int) -> bool:
     source = member.shape.definition.source(relid)
-    delta = condition(Version.DELTA, member.windows[relid])
-    row = reading.execute(filled(LOST, buffer=source.buffer or "", delta=delta, weight=WEIGHT)).fetchone()
+    delta = condition(Version.DELTA, member.ranges[relid])
+    row = snapshot_connection.execute(filled(LOST, buffer=source.buffer or "", delta=delta, weight=WEIGHT)).fetchone()
     return bool(row and row[0])

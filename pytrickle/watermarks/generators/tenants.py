@@ -12,21 +12,21 @@ class _Watermarked(Protocol):
     def watermark(self) -> datetime | None: ...
 
 
-Member = TypeVar("Member", bound=_Watermarked)
+TenantGenerator = TypeVar("TenantGenerator", bound=_Watermarked)
 
 
-class Tenants(Generic[Member]):
+class Tenants(Generic[TenantGenerator]):
     """Keeps tenants apart: no watermark is a minimum over them, or one slow tenant would hold up all the others.
 
     `make` makes the tracker or generator of a tenant when it is first asked for. In the database a watermark belongs to
     a table, so tenants stay apart there only if each has a table, or a partition, of its own.
     """
 
-    def __init__(self, make: Callable[[], Member]) -> None:
+    def __init__(self, make: Callable[[], TenantGenerator]) -> None:
         self._make = make
-        self._members: dict[str, Member] = {}
+        self._members: dict[str, TenantGenerator] = {}
 
-    def __getitem__(self, tenant: str) -> Member:
+    def __getitem__(self, tenant: str) -> TenantGenerator:
         if tenant not in self._members:
             self._members[tenant] = self._make()
         return self._members[tenant]

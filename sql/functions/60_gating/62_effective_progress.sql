@@ -1,4 +1,4 @@
--- What may be claimed of a stream table that reads others as they are: those were not brought up to date beside it.
+-- How far a stream table is complete that reads others as they are: those were not brought up to date beside it.
 
 -- The frontier stays where it is while nothing changes, so that a cut beyond it may lack nothing all the same.
 CREATE OR REPLACE FUNCTION pgtrickle_private.lacks_changes(p_pgt_id integer, p_source regclass, through pgtrickle.cut)
@@ -85,9 +85,11 @@ COMMENT ON FUNCTION pgtrickle_private.left_behind(integer, oid[], oid[]) IS
     'number if that is a stream table as well. '
     'Those standing are where all sources are; those refreshed are only as far as what they read.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.claimable(p_pgt_id integer, decided pgtrickle.progress, standing oid[],
-    refreshed oid[],
-        OUT effective_watermark timestamptz, OUT effective_batch bigint)
+DROP FUNCTION IF EXISTS pgtrickle_private.claimable(integer, pgtrickle.progress, oid[], oid[]);
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.effective_progress(
+    p_pgt_id integer, decided pgtrickle.progress, standing oid[], refreshed oid[],
+    OUT effective_watermark timestamptz, OUT effective_batch bigint)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -119,6 +121,6 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.claimable(integer, pgtrickle.progress, oid[], oid[]) IS
-    'How much of what was decided a stream table may claim that reads others which were not refreshed beside it: no '
-    'more than what those show, by their frontiers.';
+COMMENT ON FUNCTION pgtrickle_private.effective_progress(integer, pgtrickle.progress, oid[], oid[]) IS
+    'How far a stream table is complete that reads others which were not refreshed beside it: no further than was '
+    'decided, and no further than what those show, by their frontiers.';

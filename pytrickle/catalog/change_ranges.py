@@ -1,0 +1,72 @@
+"""How many changes are buffered: between two frontiers of a source, or any at all."""
+
+from collections.abc import Iterable, Mapping
+
+import psycopg
+from psycopg import sql
+
+from pytrickle.catalog.definition import ChangeRange
+from pytrickle.catalog.stream_table import StreamTable
+from pytrickle.cut import Cut
+from pytrickle.database import PATIENCE, filled
+
+COUNTED = """
+SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE {counted} AND NOT ({later})), count(*) FILTER (WHERE {later})
+FROM {buffer} WHERE {where}
+"""
+EMPTY = "SELECT {number} WHERE NOT EXISTS (SELECT FROM {buffer})"
+READABLE = "SELECT b FROM unnest(%s::text[]) AS b WHERE has_table_privilege(to_regclass(b)::oid, 'SELECT') ORDER BY b"
+
+
+def ranges(
+    connection: psycopg.Connection, table: StreamTable, targets: Mapping[int, Cut | None]
+) -> dict[int, ChangeRange]:
+    """Count, for every source, the buffered changes between its frontier and its target, and beyond the target."""
+    result = {d.relid: ChangeRange(d.relid, d.frontier, targets.get(d.relid)) for d in table.dependencies}
+    counts = [_count(d.buffer, result[d.relid]) for d in table.dependencies if d.buffer]
+    if counts:
+        for relid, delta, future in connection.execute(sql.SQL(" UNION ALL ").join(counts)):
+            change_range = result[relid]
+            result[relid] = ChangeRange(relid, change_range.old, change_range.new, delta, future)
+    return result
+
+
+def empty_buffers(connection: psycopg.Connection, tables: Iterable[StreamTable]) -> frozenset[str]:
+    """Return the change buffers among the sources of stream tables that hold no change at all, as far as it may see."""
+    named = sorted({d.buffer for table in tables for d in table.dependencies if d.buffer})
+    buffers = [buffer for (buffer,) in connection.execute(READABLE, (named,))] if named else []
+    if not buffers:
+        return frozenset()
+    try:
+        return _empty_ones(connection, buffers)
+    except psycopg.errors.LockNotAvailable:
+        found = (_empty_unless_locked(connection, buffer) for buffer in buffers)
+        return frozenset().union(*found)
+
+
+def _empty_ones(connection: psycopg.Connection, buffers: list[str]) -> frozenset[str]:
+    checks = (filled(EMPTY, number=sql.Literal(i), buffer=buffer) for i, buffer in enumerate(buffers))
+    # A savepoint keeps the shared snapshot usable.
+    with connection.transaction():
+        connection.execute("SET LOCAL lock_timeout = '10ms'")
+        rows = connection.execute(sql.SQL(" UNION ALL ").join(checks)).fetchall()
+        connection.execute(filled("SET LOCAL lock_timeout = {patience}", patience=sql.Literal(PATIENCE)))
+    return frozenset(buffers[i] for (i,) in rows)
+
+
+def _empty_unless_locked(connection: psycopg.Connection, buffer: str) -> frozenset[str]:
+    """Of a buffer that somebody extends or drops in a transaction that is still open, nothing is known."""
+    try:
+        return _empty_ones(connection, [buffer])
+    except psycopg.errors.LockNotAvailable:
+        return frozenset()
+
+
+def _count(buffer: str, change_range: ChangeRange) -> sql.Composed:
+    past = change_range.old.beyond() if change_range.old else None
+    later = f"NOT {change_range.new.covered()}" if change_range.new else "false"
+    where = past or (change_range.new.beyond() if change_range.new else "false")
+    counted = "true" if past else "false"
+    return filled(
+        COUNTED, relid=sql.Literal(change_range.relid), later=later, counted=counted, buffer=buffer, where=where
+    )

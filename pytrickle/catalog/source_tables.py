@@ -1,0 +1,185 @@
+"""SQLAlchemy Core metadata of the catalog tables about sources: watermarks, gates, late rows, loaders."""
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Identity,
+    Integer,
+    Interval,
+    Numeric,
+    Table,
+    Text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, REGCLASS
+
+from pytrickle.catalog import tables_mirrored as mirrored
+from pytrickle.catalog.column_types import CUT, NAME, PROGRESS, TIMESTAMP, XID8
+from pytrickle.catalog.tables import catalog
+
+watermarks = Table(
+    "pgt_watermarks",
+    catalog,
+    Column("source_relid", REGCLASS, primary_key=True),
+    Column("source_name", Text, nullable=False),
+    Column("watermark", TIMESTAMP),
+    Column("cut", CUT, nullable=False),
+    Column("advanced_at", TIMESTAMP, nullable=False),
+    Column("last_seen_at", TIMESTAMP, nullable=False),
+    Column("advanced_by", Text, nullable=False),
+    Column("marked_idle_at", TIMESTAMP),
+    Column("marked_idle_by", Text),
+    Column("batch", BigInteger),
+    *mirrored.WATERMARKS,
+)
+
+watermark_history = Table(
+    "pgt_watermark_history",
+    catalog,
+    Column("history_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("source_relid", REGCLASS, nullable=False),
+    Column("watermark", TIMESTAMP),
+    Column("cut", CUT, nullable=False),
+    Column("advanced_at", TIMESTAMP, nullable=False),
+    Column("advanced_by", Text, nullable=False),
+    Column("batch", BigInteger),
+    Column("progress", PROGRESS),
+)
+
+watermark_groups = Table(
+    "pgt_watermark_groups",
+    catalog,
+    Column("group_id", Integer, Identity(always=True), primary_key=True),
+    Column("group_name", Text, nullable=False, unique=True),
+    Column("sources", ARRAY(REGCLASS), nullable=False),
+    Column("tolerance", Interval),
+    Column("created_at", TIMESTAMP, nullable=False),
+    Column("stale_after", Interval),
+    Column("on_stale", Text, nullable=False),
+    Column("idle_after", Interval),
+    Column("batch_tolerance", BigInteger),
+    *mirrored.WATERMARK_GROUPS,
+    Column("source_names", ARRAY(Text)),
+)
+
+source_gates = Table(
+    "pgt_source_gates",
+    catalog,
+    Column("source_relid", REGCLASS, primary_key=True),
+    Column("source_name", Text, nullable=False),
+    Column("gated_at", TIMESTAMP, nullable=False),
+    Column("gated_by", Text, nullable=False),
+    Column("reason", Text),
+    Column("ungated_at", TIMESTAMP),
+    *mirrored.SOURCE_GATES,
+)
+
+source_limits = Table(
+    "pgt_source_limits",
+    catalog,
+    Column("source_relid", REGCLASS, primary_key=True),
+    Column("source_name", Text, nullable=False),
+    Column("stale_after", Interval),
+    Column("on_stale", Text, nullable=False),
+    Column("idle_after", Interval),
+)
+
+event_times = Table(
+    "pgt_event_times",
+    catalog,
+    Column("event_time_id", Integer, Identity(always=True), primary_key=True),
+    Column("source_relid", REGCLASS, nullable=False, unique=True),
+    Column("source_name", Text, nullable=False),
+    Column("column_name", Text, nullable=False),
+    Column("column_type", Text, nullable=False),
+    Column("time_zone", Text),
+    Column("too_late", Interval),
+    Column("declared_at", TIMESTAMP, nullable=False),
+    Column("declared_by", Text, nullable=False),
+    Column("rows_before", BigInteger, nullable=False),
+    Column("late_forgotten", BigInteger, nullable=False),
+)
+
+late_rows = Table(
+    "pgt_late_rows",
+    catalog,
+    Column("late_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("source_relid", REGCLASS, nullable=False),
+    Column("event_time", TIMESTAMP, nullable=False),
+    Column("watermark", TIMESTAMP, nullable=False),
+    Column("row_data", JSONB, nullable=False),
+    Column("arrived_at", TIMESTAMP, nullable=False),
+    Column("arrived_by", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("settled_at", TIMESTAMP),
+    Column("settled_by", Text),
+    Column("replay_xid", XID8),
+    Column("replay_time", TIMESTAMP),
+)
+
+alerts = Table(
+    "pgt_alerts",
+    catalog,
+    Column("alert_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("group_name", Text),
+    Column("since", TIMESTAMP, nullable=False),
+    Column("sentence", Text, nullable=False),
+    Column("opened_at", TIMESTAMP, nullable=False),
+    Column("closed_at", TIMESTAMP),
+)
+
+late_changes = Table(
+    "pgt_late_changes",
+    catalog,
+    Column("late_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("pgt_id", Integer, nullable=False),
+    Column("window_end", TIMESTAMP, nullable=False),
+    Column("closed_through", TIMESTAMP, nullable=False),
+    Column("weight", BigInteger, nullable=False),
+    Column("change", JSONB, nullable=False),
+    Column("recorded_at", TIMESTAMP, nullable=False),
+)
+
+sink_batches = Table(
+    "pgt_sink_batches",
+    catalog,
+    Column("sink_id", Integer, Identity(always=True), primary_key=True),
+    Column("source_relid", REGCLASS, nullable=False),
+    Column("sink_name", Text, nullable=False),
+    Column("query_id", Text),
+    Column("batch_id", BigInteger),
+    Column("committed_at", TIMESTAMP),
+    Column("committed_by", Text),
+    Column("row_count", BigInteger),
+    Column("row_digest", Numeric),
+    Column("loader", Text),
+)
+
+calls = Table(
+    "pgt_calls",
+    catalog,
+    Column("call_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("caller", NAME, nullable=False),
+    Column("call", Text),
+    Column("source", REGCLASS),
+    Column("arguments", JSONB),
+    Column("result", JSONB),
+)
+
+loaders = Table(
+    "pgt_loaders",
+    catalog,
+    Column("source_relid", REGCLASS, primary_key=True),
+    Column("loader", Text, primary_key=True),
+    Column("source_name", Text, nullable=False),
+    Column("granted_at", TIMESTAMP, nullable=False),
+    Column("granted_by", Text, nullable=False),
+)
+
+moved_rows = Table(
+    "pgt_moved_rows",
+    catalog,
+    Column("event_time_id", Integer, primary_key=True, autoincrement=False),
+    Column("moved_by", XID8, primary_key=True),
+)

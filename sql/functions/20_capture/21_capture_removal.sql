@@ -1,0 +1,59 @@
+-- Removing capture, or what of it nobody reads any more.
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.remove_capture(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET client_min_messages = warning
+AS $$
+DECLARE
+    capture_buffer text;
+    capture_function regprocedure;
+BEGIN
+    PERFORM lock_sources(ARRAY[source], 'ACCESS EXCLUSIVE', ARRAY(SELECT buffer FROM pgt_change_tracking
+        WHERE source_relid = source));
+    -- CASCADE: the triggers go with their functions, on whatever relation they are.
+    FOR capture_function IN
+        SELECT oid FROM pg_proc WHERE pronamespace = 'pgtrickle_changes'::regnamespace
+            AND proname IN (format('capture_%s', source::oid), format('capture_row_%s', source::oid),
+                format('capture_truncate_%s', source::oid))
+    LOOP
+        EXECUTE format('DROP FUNCTION %s CASCADE', capture_function);
+    END LOOP;
+    DELETE FROM pgt_capture_gaps WHERE source_relid = source;
+    DELETE FROM pgt_change_tracking WHERE source_relid = source RETURNING buffer INTO capture_buffer;
+    IF FOUND THEN
+        EXECUTE format('DROP TABLE IF EXISTS %s', capture_buffer);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.remove_capture(regclass) IS
+    'Drops the triggers, functions and change buffer of a source.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.trim_capture(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    tracking pgt_change_tracking;
+    surplus text;
+BEGIN
+    PERFORM lock_sources(ARRAY[source], 'SHARE ROW EXCLUSIVE', ARRAY(SELECT buffer FROM pgt_change_tracking
+        WHERE source_relid = source));
+    SELECT * INTO tracking FROM pgt_change_tracking WHERE source_relid = source FOR UPDATE;
+    IF NOT EXISTS (SELECT FROM pgt_dependencies WHERE source_relid = source AND source_type <> 'UNCAPTURED')
+        OR NOT EXISTS (SELECT FROM pg_class WHERE oid = source)
+    THEN
+        PERFORM remove_capture(source);
+        RETURN;
+    END IF;
+    PERFORM keep_capture_problem(source);
+    -- A captured column that nobody reads could be dropped by its owner, and then every write would fail.
+    FOR surplus IN
+        SELECT jsonb_object_keys(tracking.captured_columns) EXCEPT
+        SELECT unnest(columns_used) FROM pgt_dependencies WHERE source_relid = source
+    LOOP
+        EXECUTE format('ALTER TABLE %s DROP COLUMN %I', tracking.buffer, surplus);
+        UPDATE pgt_change_tracking SET captured_columns = captured_columns - surplus WHERE source_relid = source;
+    END LOOP;
+    PERFORM write_capture(source);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.trim_capture(regclass) IS 'Stops capturing what no stream table reads any more.';
