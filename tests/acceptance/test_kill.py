@@ -36,6 +36,12 @@ TOTALS = "SELECT customer, count(*) AS n, sum(slowly(amount)) AS amount FROM ord
 
 
 @pytest.fixture
+def shop(spark_shop: Shop) -> Shop:
+    """Spark is what these tests are about, so every run plays them through it."""
+    return spark_shop
+
+
+@pytest.fixture
 def totals(shop: Shop) -> Shop:
     """A filled aggregate over orders, and a change that the next refresh has to take in."""
     shop.db.execute(SLOW)
