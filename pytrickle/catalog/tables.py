@@ -3,8 +3,8 @@
 A test holds that it is what is installed. Some statements are text and spell what they read for themselves: those that
 are mostly casts, jsonb, whole rows or system catalogs (``catalog.stream_table``, ``catalog.definition_stamp``,
 ``catalog.past_refreshes``, ``schedule.health``), those that are made around a cut or a defining query
-(``apply.ledger``, ``plan.append_mode``, ``inspect.verify``), a lock (``schedule.tick``), and the record of a
-script (``catalog.install``), which is also printed.
+(``apply.ledger``, ``plan.append_mode``, ``inspect.verify``), a lock (``schedule.tick``), a sequence
+(``schedule.requests``), and the record of a script (``catalog.install``), which is also printed.
 """
 
 from sqlalchemy import (
@@ -19,7 +19,7 @@ from sqlalchemy import (
     Table,
     Text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB, OID, REGCLASS
+from sqlalchemy.dialects.postgresql import ARRAY, BYTEA, JSONB, OID, REGCLASS
 
 from pytrickle.catalog import tables_mirrored as mirrored
 from pytrickle.catalog.column_types import CUT, NAME, PROGRESS, TIMESTAMP, XID8
@@ -173,6 +173,7 @@ watermark_groups = Table(
     Column("idle_after", Interval),
     Column("batch_tolerance", BigInteger),
     *mirrored.WATERMARK_GROUPS,
+    Column("source_names", ARRAY(Text)),
 )
 
 source_gates = Table(
@@ -348,4 +349,34 @@ group_roles = Table(
     Column("purpose", Text, primary_key=True),
     Column("role_name", Text, nullable=False),
     Column("role_oid", OID, nullable=False),
+)
+
+refresh_secret = Table("pgt_refresh_secret", catalog, Column("secret", BYTEA, nullable=False))
+
+refresh_answers = Table(
+    "pgt_refresh_answers",
+    catalog,
+    Column("request_key", BigInteger, primary_key=True, autoincrement=False),
+    Column("action", Text, nullable=False),
+    Column("reason", Text),
+    Column("error", Text),
+    Column("answered_at", TIMESTAMP, nullable=False),
+)
+
+drain = Table(
+    "pgt_drain",
+    catalog,
+    Column("only_row", Boolean, primary_key=True),
+    Column("active", Boolean, nullable=False),
+    Column("complete", Boolean, nullable=False),
+    Column("requested_at", TIMESTAMP, nullable=False),
+    Column("requested_by", Text, nullable=False),
+)
+
+subscriptions = Table(
+    "pgt_subscriptions",
+    catalog,
+    Column("stream_table", Text, primary_key=True),
+    Column("channel", Text, primary_key=True),
+    Column("created_at", TIMESTAMP, nullable=False),
 )

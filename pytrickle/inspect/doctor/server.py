@@ -8,12 +8,17 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
-from pytrickle.database import connect, jdbc_target, translate_errors
+from pytrickle.database import connect, filled, jdbc_target, translate_errors, trusted
 from pytrickle.inspect.doctor.check import Check, ok, problem
 
 OLDEST_SERVER = 15
 # A refresh holds its snapshot, its writer, the catalog's pool and a listener, and Spark reads in parallel besides.
 CONNECTIONS_NEEDED = 10
+
+DROPPED = (
+    "SELECT string_agg(format('source %s of group %s was dropped', name, group_name), '; ')"
+    " FROM pgtrickle_private.dropped_sources()"
+)
 
 Connection = psycopg.Connection[Any]
 
@@ -55,8 +60,14 @@ def check_rights(connection: Connection) -> Check:
 
 
 def check_catalog(connection: Connection, verify: Callable[[Connection], None]) -> Check:
-    """Check that the catalog is the one this package was written for; raise what `verify` raises if not."""
+    """Check that the catalog is the one this package was written for; raise what `verify` raises if not.
+
+    And that every source of a watermark group still exists.
+    """
     verify(connection)
+    if dropped := _value(connection, DROPPED):
+        remedy = "Call pgtrickle.adopt_source() if it was created again, else pgtrickle.forget_source()."
+        return problem("catalog", dropped, remedy)
     return ok("catalog", "installed, of this package's version")
 
 
@@ -76,7 +87,7 @@ def check_snapshot(connection: Connection, dsn: str) -> Check:
         name = _value(connection, "SELECT pg_export_snapshot()")
         exported = _value(connection, "SELECT pg_current_snapshot()::text")
         other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        other.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(name)))
+        other.execute(filled("SET TRANSACTION SNAPSHOT {name}", name=sql.Literal(name)))
         imported = _value(other, "SELECT pg_current_snapshot()::text")
         other.execute("ROLLBACK")
     if exported != imported:
@@ -111,5 +122,5 @@ def check_tcp(connection: Connection) -> Check:
 
 
 def _value(connection: Connection, query: str, *parameters: object) -> Any:
-    row = connection.execute(query.encode(), parameters or None).fetchone()
+    row = connection.execute(trusted(query), parameters or None).fetchone()
     return row[0] if row else None

@@ -15,7 +15,9 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.is_period(schedule text) RETURNS bo
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    RETURN isfinite(schedule::interval) AND schedule::interval > interval '0';
+    -- What an interval does not need PostgreSQL overlooks: it would read '*/10' as ten seconds.
+    RETURN schedule ~ '^\s*@?(\s*[-+]?\.?[0-9A-Za-z]([-+.:]*[0-9A-Za-z])*((?<=[A-Za-z]),)?)+\s*$'
+        AND isfinite(schedule::interval) AND schedule::interval > interval '0';
 EXCEPTION WHEN data_exception THEN
     RETURN false;
 END
@@ -36,7 +38,7 @@ BEGIN
         PERFORM refuse_value('schedule', schedule,
             'Use ''calculated'' (refresh when a source changed), an interval such as ''5 minutes'', a cron expression '
                 'of five fields such as '
-            '''0 6 * * mon-fri'', or @hourly, @daily, @weekly, @monthly, @yearly.');
+            '''0 6 * * mon-fri'' or of six that begin with the seconds, or @hourly, @daily, @weekly, @monthly, @yearly.');
     END IF;
 END
 $$;
@@ -54,10 +56,10 @@ COMMENT ON FUNCTION pgtrickle_private.tier_factor(text) IS
 CREATE OR REPLACE FUNCTION pgtrickle_private.is_running(t pgtrickle.pgt_stream_tables) RETURNS boolean
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT NOT (t).paused AND (t).tier <> 'frozen'
+    SELECT NOT (t).paused AND (t).tier <> 'frozen' AND NOT EXISTS (SELECT FROM pgt_drain AS d WHERE d.active)
 $$;
 COMMENT ON FUNCTION pgtrickle_private.is_running(pgtrickle.pgt_stream_tables) IS
-    'Whether a stream table is neither paused nor frozen.';
+    'Whether a stream table is neither paused nor frozen, nor all are drained.';
 
 -- Compared with the start of the reading transaction, not with the clock: that moment becomes last_refresh_at, which
 -- must not lie before the moment it serves. last_refresh_at lies ahead only after the clock was set back.
