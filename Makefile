@@ -1,6 +1,8 @@
 .PHONY: help demo shell test test-long test-soak lint format bench bench-tpch bench-propagation bench-watermarks bench-sink docs env
 
 PYTEST = .venv/bin/python -m pytest -n 2 --dist worksteal
+# The tests and what they start are compiled once, whatever the environment says: that takes eight seconds of each process.
+test test-long test-soak: export PYTHONDONTWRITEBYTECODE =
 
 # List the targets.
 help:

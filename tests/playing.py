@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import is_hypothesis_test
 
-# Which target plays what has a mark; what has both is left to the first.
-TARGETS = {"soak": "test-soak", "repeats": "test-long"}
 SPECIAL_IN_DOUBLE_QUOTES = frozenset('"$`\\!')
 
 
@@ -49,8 +47,14 @@ def again(item: pytest.Item) -> str:
     arguments = _quoted(item.nodeid)
     if is_hypothesis_test(getattr(item, "obj", None)):
         arguments += f" --hypothesis-seed={item.config.option.hypothesis_seed}"
-    marked = [name for name in TARGETS if item.get_closest_marker(name)]
-    return f"make {TARGETS[marked[0]] if marked else 'test'} PYTEST_ARGS={shlex.quote(arguments.replace('$', '$$'))}"
+    return f"make {_target(item)} PYTEST_ARGS={shlex.quote(arguments.replace('$', '$$'))}"
+
+
+def _target(item: pytest.Item) -> str:
+    """Name the target that plays this test where nothing else is chosen."""
+    if soak := item.get_closest_marker("soak"):
+        return str(soak.kwargs.get("alone", "test-soak"))
+    return "test-long" if item.get_closest_marker("repeats") else "test"
 
 
 def _quoted(argument: str) -> str:

@@ -50,11 +50,20 @@ def _marked(value: Any, mark: pytest.MarkDecorator) -> Any:
 
 
 def soak_further_cases_of_the_newest_server(items: Iterable[pytest.Item]) -> None:
-    """Have `make test-long` play the first case of a test on the newest server, and `make test-soak` the others."""
+    """Have `make test-long` play the first case of a test on the newest server, and `make test-soak` the others.
+
+    One of these that is chosen by its name is the first one, so it plays alone in `make test-long`.
+    """
+    begun: set[str] = set()
     for item in items:
-        if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
-            continue
-        server = next((name for name in SERVERS if item.callspec.params.get(name) == NEWEST), None)
-        others = (index for name, index in item.callspec.indices.items() if name != server)
-        if server and item.get_closest_marker("repeats") and any(others):
-            item.add_marker(pytest.mark.soak)
+        if _is_repeated_on_the_newest_server(item):
+            test = item.nodeid.partition("[")[0]
+            if test in begun:
+                item.add_marker(pytest.mark.soak(alone="test-long"))
+            begun.add(test)
+
+
+def _is_repeated_on_the_newest_server(item: pytest.Item) -> bool:
+    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    marks = {mark.name for mark in item.iter_markers()}
+    return any(parameters.get(name) == NEWEST for name in SERVERS) and "repeats" in marks and "soak" not in marks

@@ -12,6 +12,7 @@ import pytrickle
 from pytrickle.errors import PytrickleError
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
+from tests.repeats import first
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,9 +99,16 @@ def connect(db: Database, spark: SparkSession) -> Iterator[Callable[..., pytrick
         client.close()
 
 
+@pytest.fixture(params=first(1, ("local_shop", "spark_shop")), ids=("local", "through spark"))
+def shop(request: pytest.FixtureRequest) -> Shop:
+    """An empty shop with two customers, Ada (1) and Bob (2): without Spark, and in the long run through Spark."""
+    found: Shop = request.getfixturevalue(request.param)
+    return found
+
+
 @pytest.fixture
-def shop(db: Database, spark: SparkSession) -> Iterator[Shop]:
-    """An empty shop with two customers, Ada (1) and Bob (2)."""
+def spark_shop(db: Database, spark: SparkSession) -> Iterator[Shop]:
+    """An empty shop whose stream tables are refreshed by Spark, however few rows there are."""
     with db.connect() as connection:
         connection.execute(SHOP)
     with pytrickle.connect(db.dsn, spark=spark, direct_delta_rows=0) as client:
@@ -109,7 +117,7 @@ def shop(db: Database, spark: SparkSession) -> Iterator[Shop]:
 
 @pytest.fixture
 def local_shop(db: Database) -> Iterator[Shop]:
-    """The same without Spark: PostgreSQL computes what it would, for tests of what comes before and after."""
+    """An empty shop without Spark: PostgreSQL computes what it would, for tests of what comes before and after."""
     with db.connect() as connection:
         connection.execute(SHOP)
     with local_client(db.dsn) as (client, _):

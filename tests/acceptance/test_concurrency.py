@@ -33,6 +33,12 @@ HELD = "SELECT o.id, count(l.line) AS lines FROM shipments o LEFT JOIN parcels l
 Write = Callable[[psycopg.Connection[Any], random.Random], None]
 
 
+@pytest.fixture
+def shop(spark_shop: Shop) -> Shop:
+    """Spark is what these tests are about, so every run plays them through it."""
+    return spark_shop
+
+
 def insert(connection: psycopg.Connection[Any], chance: random.Random) -> None:
     connection.execute(
         "INSERT INTO orders SELECT n, %s, %s FROM generate_series(%s::int, %s::int) AS n ON CONFLICT (id) DO UPDATE"

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.fixture
+def shop(spark_shop: Shop) -> Shop:
+    """Spark is what these tests are about, so every run plays them through it."""
+    return spark_shop
+
+
 def test_view_that_is_replaced_below_a_stream_table_is_noticed(filled: Shop) -> None:
     filled.db.execute("INSERT INTO orders VALUES (2, 2, 20)")
     filled.db.execute("CREATE VIEW small AS SELECT id, amount FROM orders")

@@ -27,6 +27,12 @@ with pytrickle.connect(sys.argv[1], spark_master="local[1]", direct_delta_rows=0
 
 
 @pytest.fixture
+def shop(spark_shop: Shop) -> Shop:
+    """Spark is what these tests are about, so every run plays them through it."""
+    return spark_shop
+
+
+@pytest.fixture
 def totals(shop: Shop) -> Shop:
     """A filled aggregate over orders, and a change that the next refresh has to take in."""
     shop.db.execute(SLOWLY)

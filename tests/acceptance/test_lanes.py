@@ -25,6 +25,12 @@ TABLES = {
 }
 
 
+@pytest.fixture
+def shop(local_shop: Shop) -> Shop:
+    """Where Spark takes part, it does by clients of its own."""
+    return local_shop
+
+
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a refresh wait for the locks by which these tests stop it for as long as they want."""

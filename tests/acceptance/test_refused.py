@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 NOON = datetime.fromisoformat("2026-01-01 12:00+00:00")
 
 
+@pytest.fixture
+def shop(local_shop: Shop) -> Shop:
+    """What is refused never comes to an engine."""
+    return local_shop
+
+
 def catalog(db: Database) -> dict[str, list[Any]]:
     """Return all that a refused call could have left behind."""
     queries = {

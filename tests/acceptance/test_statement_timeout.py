@@ -32,6 +32,12 @@ STATE = "SELECT status, last_error, consecutive_failures FROM pgtrickle.pgt_stre
 SENTENCE = "A statement ran for longer than statement_timeout allows."
 
 
+@pytest.fixture
+def shop(spark_shop: Shop) -> Shop:
+    """Spark is what these tests are about, so every run plays them through it."""
+    return spark_shop
+
+
 def results(pt: pytrickle.Client) -> dict[str, pytrickle.RefreshResult]:
     return {result.stream_table.partition(".")[2]: result for result in pt.tick()}
 

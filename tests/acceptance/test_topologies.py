@@ -19,6 +19,12 @@ CREATE TABLE departures (id int PRIMARY KEY, n bigint NOT NULL);
 PAIR = "WITH a AS (INSERT INTO arrivals SELECT unnest(%s::int[]), 1) INSERT INTO departures SELECT unnest(%s::int[]), 1"
 
 
+@pytest.fixture
+def shop(local_shop: Shop) -> Shop:
+    """Where Spark takes part, it does by clients of its own."""
+    return local_shop
+
+
 @dataclass(frozen=True)
 class Topology:
     """Which tables each stream table reads, and the one that a row of id POISON makes fail."""

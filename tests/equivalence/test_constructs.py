@@ -13,7 +13,6 @@ from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
 from tests.repeats import first
-from tests.servers import NEWEST, OLDEST
 
 pytestmark = pytest.mark.long
 
@@ -109,17 +108,16 @@ def check_beyond_the_frontier(client: Client, database: Database, queries: dict[
 QUERIES = {**DIFFERENTIAL, **{name: query for name, (query, _) in FULL.items()}}
 
 
-@pytest.mark.parametrize(("every_db", "batches"), first(1, ((OLDEST, 2), (NEWEST, 3))), indirect=["every_db"])
-def test_every_construct_equals_its_query_after_every_batch(every_db: Database, batches: int) -> None:
+def test_every_construct_equals_its_query_after_every_batch(every_db: Database) -> None:
     every_db.execute((CONSTRUCTS / "tables.sql").read_text())
     with local_client(every_db.dsn) as (client, _):
         rng = Random(1)
-        written = [list(statements(rng)) for _ in range(batches)]
+        written = [list(statements(rng)) for _ in range(2)]
         check(client, every_db, QUERIES, written)
         check_beyond_the_frontier(client, every_db, QUERIES, written[-1])
 
 
-@pytest.mark.parametrize("batches", first(1, (2, 3)))
+@pytest.mark.parametrize("batches", first(1, (2, 3), then=0))
 def test_every_construct_joined_outside_of_postgres_equals_its_query(db: Database, batches: int) -> None:
     db.execute((CONSTRUCTS / "tables.sql").read_text())
     with local_client(db.dsn, small_delta_rows=0, direct_delta_rows=0) as (client, engine):

@@ -11,7 +11,7 @@ import psycopg
 HERE = Path(__file__).parent
 QUERIES = {path.stem: path.read_text() for path in sorted((HERE / "queries").glob("*.sql"))}
 
-PERSONS, AUCTIONS, BIDS = 60, 100, 600
+PERSONS, AUCTIONS, BIDS = 60, 100, 300
 BEGIN = datetime(2026, 1, 1, 5, 30)
 CHANNELS = ("apple", "Google", "facebook", "Baidu", "channel-7", "channel-8")
 STATES = (("Portland", "OR"), ("Boise", "ID"), ("Palo Alto", "CA"), ("Seattle", "WA"), ("Phoenix", "AZ"))
