@@ -194,18 +194,6 @@ group_roles = Table(
     Column("role_oid", OID, nullable=False),
 )
 
-refresh_secret = Table("pgt_refresh_secret", catalog, Column("secret", BYTEA, nullable=False))
-
-refresh_answers = Table(
-    "pgt_refresh_answers",
-    catalog,
-    Column("request_key", BigInteger, primary_key=True, autoincrement=False),
-    Column("action", Text, nullable=False),
-    Column("reason", Text),
-    Column("error", Text),
-    Column("answered_at", TIMESTAMP, nullable=False),
-)
-
 drain = Table(
     "pgt_drain",
     catalog,
