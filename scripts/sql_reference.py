@@ -40,8 +40,18 @@ FUNCTIONS = {
         "alter_stream_table",
         "drop_stream_table",
         "refresh_stream_table",
+        "refresh_if_stale",
+        "reinitialize_stream_table",
         "pause_stream_table",
         "resume_stream_table",
+        *("drain", "is_drained", "resume_after_drain", "quiesce", "pause_all", "resume_all"),
+        *("pause_scheduler", "resume_scheduler", "set_orchestration_mode"),
+    ),
+    "More ways to create and alter": (
+        *("create_or_replace_stream_table", "create_stream_table_if_not_exists", "create_stream_table_realtime"),
+        *("create_stream_table_batch", "create_stream_table_cost_optimized", "create_stream_table_fast_append_only"),
+        *("set_stream_table_refresh_policy", "set_stream_table_storage_policy", "set_stream_table_sla"),
+        *("bulk_create", "bulk_alter_stream_tables", "bulk_drop_stream_tables"),
     ),
     "Readers": ("wait_for", "assert_fresh"),
     "Watermarks": (
@@ -75,6 +85,7 @@ FUNCTIONS = {
         "drop_watermark_group",
         "watermark_groups",
         "watermark_status",
+        *("adopt_source", "forget_source"),
     ),
     "Refresh groups": ("create_refresh_group", "drop_refresh_group", "refresh_groups"),
     "Windows": ("windows", "late_changes"),
@@ -94,14 +105,17 @@ FUNCTIONS = {
             "explain_refresh_mode",
         ),
         *("preview_stream_table", "validate_query", "export_definition", "stream_table_definition"),
+        *("explain", "explain_json", "explain_stream_table", "stream_table_spec", "sla_summary"),
         *("version", "version_check", "parse_duration_seconds", "freshness", "integration_capabilities"),
         "view_evolution_status",
     ),
     "Alerts": ("alerts", "alert", "raise_alerts"),
+    "Subscriptions": ("subscribe", "unsubscribe", "list_subscriptions"),
     "Cuts": ("covers", "cut_covers", "current_cut"),
     "Upkeep": (
         "capture_problem",
         "repair_capture",
+        *("repair_stream_table", "rebuild_cdc_triggers", "restore_stream_tables"),
         "clean_change_buffers",
         "trim_history",
         "settle_grants",
@@ -113,7 +127,8 @@ FUNCTION = """
 SELECT pg_get_function_arguments(p.oid), pg_get_function_result(p.oid), obj_description(p.oid, 'pg_proc'),
     EXISTS (SELECT FROM aclexplode(p.proacl) AS a WHERE a.grantee = 0 AND a.privilege_type = 'EXECUTE')
 FROM pg_proc AS p WHERE p.pronamespace = 'pgtrickle'::regnamespace AND p.proname = %s
-ORDER BY array_position(ARRAY['timestamptz', 'bigint', 'text']::regtype[], p.proargtypes[1]::regtype)
+ORDER BY array_position(ARRAY['timestamptz', 'bigint', 'text']::regtype[], p.proargtypes[1]::regtype),
+    p.oid::regprocedure::text
 """
 
 ALL = "SELECT DISTINCT p.proname FROM pg_proc AS p WHERE p.pronamespace = 'pgtrickle'::regnamespace"

@@ -58,6 +58,7 @@ watermark_groups = Table(
     Column("idle_after", Interval),
     Column("batch_tolerance", BigInteger),
     *mirrored.WATERMARK_GROUPS,
+    Column("source_names", ARRAY(Text)),
 )
 
 source_gates = Table(

@@ -2,9 +2,9 @@
 
 A test holds that it is what is installed. Some statements are text and spell what they read for themselves: those that
 are mostly casts, jsonb, whole rows or system catalogs (``catalog.stream_table``, ``catalog.definition_stamp``,
-``catalog.past_refreshes``, ``schedule.health``, ``schedule.requests``), those that are made around a cut or a defining
-query (``apply.ledger``, ``plan.append_mode``, ``inspect.verify``), a lock (``schedule.tick``), and the record of a
-script (``catalog.install``), which is also printed.
+``catalog.past_refreshes``, ``schedule.health``), those that are made around a cut or a defining query
+(``apply.ledger``, ``plan.append_mode``, ``inspect.verify``), a lock (``schedule.tick``), a sequence
+(``schedule.requests``), and the record of a script (``catalog.install``), which is also printed.
 """
 
 from sqlalchemy import (
@@ -172,6 +172,18 @@ refresh_requests = Table(
     Column("requested_by", Text, nullable=False),
 )
 
+leader = Table("pgt_leader", catalog)
+
+group_roles = Table(
+    "pgt_group_roles",
+    catalog,
+    Column("purpose", Text, primary_key=True),
+    Column("role_name", Text, nullable=False),
+    Column("role_oid", OID, nullable=False),
+)
+
+refresh_secret = Table("pgt_refresh_secret", catalog, Column("secret", BYTEA, nullable=False))
+
 refresh_answers = Table(
     "pgt_refresh_answers",
     catalog,
@@ -182,14 +194,20 @@ refresh_answers = Table(
     Column("answered_at", TIMESTAMP, nullable=False),
 )
 
-refresh_secret = Table("pgt_refresh_secret", catalog, Column("secret", BYTEA, nullable=False))
-
-leader = Table("pgt_leader", catalog)
-
-group_roles = Table(
-    "pgt_group_roles",
+drain = Table(
+    "pgt_drain",
     catalog,
-    Column("purpose", Text, primary_key=True),
-    Column("role_name", Text, nullable=False),
-    Column("role_oid", OID, nullable=False),
+    Column("only_row", Boolean, primary_key=True),
+    Column("active", Boolean, nullable=False),
+    Column("complete", Boolean, nullable=False),
+    Column("requested_at", TIMESTAMP, nullable=False),
+    Column("requested_by", Text, nullable=False),
+)
+
+subscriptions = Table(
+    "pgt_subscriptions",
+    catalog,
+    Column("stream_table", Text, primary_key=True),
+    Column("channel", Text, primary_key=True),
+    Column("created_at", TIMESTAMP, nullable=False),
 )

@@ -18,6 +18,7 @@ SERVED = any_(bindparam("served", type_=ARRAY(BigInteger)))
 FORGET = statement(delete(refresh_requests).where(refresh_requests.c.request_id == SERVED))
 WAITING = "SELECT request_key, pgt_id FROM pgtrickle_private.waiting_requests()"
 ANSWER = "SELECT pgtrickle_private.answer_request(%s, %s, %s, %s, %s)"
+NO_TABLE, DRAIN = 0, -1
 NOTHING: Told = ("SKIP", "it is not refreshed now", None, None)
 CALLS = "SELECT last_value FROM pgtrickle.pgt_refresh_calls"
 
@@ -28,6 +29,11 @@ class Requests:
 
     filed: Mapping[int, int]
     waiting: Mapping[int, int]
+
+    @property
+    def drains(self) -> bool:
+        """Whether somebody is about to have ticks leave out everything."""
+        return not {NO_TABLE, DRAIN}.isdisjoint(self.waiting.values())
 
     @property
     def pgt_ids(self) -> frozenset[int]:
@@ -53,6 +59,8 @@ def filed(connection: psycopg.Connection) -> dict[int, int]:
 def answer(connection: psycopg.Connection, requests: Requests, results: Mapping[int, Told]) -> None:
     """Tell those who wait what came of each stream table, and forget what was filed."""
     for key, pgt_id in requests.waiting.items():
+        if pgt_id == DRAIN:
+            continue
         with translate_errors():
             connection.execute(ANSWER, (key, *results.get(pgt_id, NOTHING)))
     if requests.filed:

@@ -123,6 +123,7 @@ class Ticker:
             broken = self.health.prepare(refresher.connection)
             unless_locked(refresher.connection, "SELECT pgtrickle.raise_alerts()")
             awaited = waiting(refresher.connection)
+            unless_locked(refresher.connection, "SELECT pgtrickle_private.note_drained()")
             results = _tick(refresher, broken, self.lanes, on_result, awaited)
             if self.trimmed is None or monotonic() - self.trimmed > TRIM_EVERY.total_seconds():
                 unless_locked(refresher.connection, TRIM, {"retention": self.retention})
@@ -150,7 +151,7 @@ def _tick(
             requests = Requests(filed(base.connection), awaited)
             run = Pass.at(refresher, base, tables, on_result, broken)
         initiated = _asked(requests.pgt_ids, tables)
-        due = due_tables(tables, groups)
+        due = frozenset() if requests.drains else due_tables(tables, groups)
         chosen = [unit for unit in units(tables, groups) if unit.is_due(due, initiated)]
         lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated, not unit.is_asked(initiated)))
     answer(refresher.connection, requests, {t.pgt_id: _told(run, t) for t in tables if t.relid in run.record.results})

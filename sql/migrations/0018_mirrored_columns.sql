@@ -126,7 +126,9 @@ ALTER TABLE pgtrickle.pgt_refresh_history
     ADD COLUMN refresh_reason text GENERATED ALWAYS AS (reason) STORED,
     ADD COLUMN refresh_reason_detail text GENERATED ALWAYS AS (reason) STORED,
     ADD COLUMN error_message text
-        GENERATED ALWAYS AS (COALESCE(error, CASE WHEN status = 'SKIPPED' THEN reason END)) STORED,
+        GENERATED ALWAYS AS (CASE WHEN error IS NOT NULL THEN error WHEN status = 'SKIPPED' THEN
+            CASE WHEN reason ~ ' behind .*, tolerance | never advanced' THEN 'watermarks: ' ELSE '' END || reason END)
+        STORED,
     ADD COLUMN fixpoint_iteration integer,
     ADD COLUMN error_sqlstate text
         GENERATED ALWAYS AS (CASE WHEN starts_with(sqlstate, 'SQLSTATE ') THEN substr(sqlstate, 10) END) STORED,

@@ -52,3 +52,41 @@ COMMENT ON COLUMN pgtrickle.pgt_refresh_answers.answered_at IS 'When.';
 CREATE UNLOGGED SEQUENCE pgtrickle.pgt_refresh_calls;
 COMMENT ON SEQUENCE pgtrickle.pgt_refresh_calls IS
     'Moves when somebody asks for a refresh and waits: a refresher sees it before that transaction commits.';
+
+CREATE TABLE pgtrickle.pgt_drain (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    active boolean NOT NULL,
+    complete boolean NOT NULL,
+    requested_at timestamptz NOT NULL,
+    requested_by text NOT NULL
+);
+COMMENT ON TABLE pgtrickle.pgt_drain IS 'The last drain: while it is active, ticks leave out everything.';
+COMMENT ON COLUMN pgtrickle.pgt_drain.only_row IS 'There is one row, or none before the first drain.';
+COMMENT ON COLUMN pgtrickle.pgt_drain.active IS 'Whether it lasts.';
+COMMENT ON COLUMN pgtrickle.pgt_drain.complete IS 'Whether nothing that had begun before is under way any more.';
+COMMENT ON COLUMN pgtrickle.pgt_drain.requested_at IS 'When it was asked for.';
+COMMENT ON COLUMN pgtrickle.pgt_drain.requested_by IS 'Role that asked.';
+
+-- A source that is dropped leaves only its number behind.
+ALTER TABLE pgtrickle.pgt_watermark_groups ADD COLUMN source_names text[];
+COMMENT ON COLUMN pgtrickle.pgt_watermark_groups.source_names IS
+    'The names of its sources, also of those that were dropped since.';
+UPDATE pgtrickle.pgt_watermark_groups AS g
+SET source_names = ARRAY(
+    SELECT COALESCE(format('%I.%I', n.nspname, c.relname), w.source_name)
+    FROM unnest(g.sources) WITH ORDINALITY AS s (source, place)
+    LEFT JOIN pg_catalog.pg_class AS c ON c.oid = s.source
+    LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    LEFT JOIN pgtrickle.pgt_watermarks AS w ON w.source_relid = s.source
+    ORDER BY s.place);
+
+CREATE TABLE pgtrickle.pgt_subscriptions (
+    stream_table text NOT NULL,
+    channel text NOT NULL CHECK (length(channel) BETWEEN 1 AND 63),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (stream_table, channel)
+);
+COMMENT ON TABLE pgtrickle.pgt_subscriptions IS 'Who is notified when a stream table got other rows.';
+COMMENT ON COLUMN pgtrickle.pgt_subscriptions.stream_table IS 'Its name, as it was given.';
+COMMENT ON COLUMN pgtrickle.pgt_subscriptions.channel IS 'The channel of NOTIFY.';
+COMMENT ON COLUMN pgtrickle.pgt_subscriptions.created_at IS 'Since when.';

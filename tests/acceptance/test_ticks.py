@@ -55,13 +55,14 @@ def test_request_from_sql_is_served_by_the_next_tick_though_the_table_is_not_due
     assert "daily" not in pipeline.tick()
 
 
-def test_request_does_not_pass_a_gate(pipeline: Shop) -> None:
+def test_request_passes_a_gate_as_a_refresh_by_hand_does(pipeline: Shop) -> None:
     pipeline.pt.create_stream_table("report", JOIN, watermark_gating="gate")
     misalign(pipeline)
     pipeline.db.execute("INSERT INTO order_lines VALUES (2, 1, 2)")
     pipeline.db.execute("SELECT pgtrickle.refresh_stream_table('report')")
-    assert pipeline.tick()["report"].action == "SKIP"
-    assert pipeline.rows("report") == {(1, 1, 1)}
+    assert pipeline.tick()["report"].action == "DIFFERENTIAL"
+    assert pipeline.rows("report") == {(1, 1, 1), (2, 1, 2)}
+    assert pipeline.pt.history("report")[0].initiated_by == "REQUEST"
 
 
 def test_tick_with_nothing_to_do_writes_nothing(pipeline: Shop) -> None:

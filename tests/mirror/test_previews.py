@@ -79,6 +79,9 @@ DEFINITIONS = (
     " fuse_ceiling => 7, watermark_gating => 'hold_back', require_watermark => true, gate_deadline => '90 min',"
     " statement_timeout => '5 s', diamond_consistency => 'none', watermark_tolerance => '1 day',"
     " schedule_timezone => 'Europe/Berlin'",
+    "'lent', 'SELECT id FROM a', NULL, 'full', cdc_mode => 'trigger', append_only => true, partition_by => 'id',"
+    " max_differential_joins => 3, max_delta_fraction => 0.5, fillfactor => 70, target_freshness => '5 seconds',"
+    " pooler_compatibility_mode => true, orchestration_mode => 'external'",
 )
 SETTINGS = (
     "SELECT to_jsonb(t) - '{pgt_id,pgt_relid,view_relid,created_at,updated_at,view_stamp}'::text[]"
@@ -99,6 +102,18 @@ def test_what_is_exported_makes_the_same_stream_table_anew(tables: Mirror, argum
     tables.run("SET search_path = pg_catalog", "SET TimeZone = 'Asia/Tokyo'", rest.rstrip(";"))
     tables.run("RESET search_path", "RESET TimeZone")
     assert [without_zone(row) for (row,) in tables.rows(SETTINGS)] == [without_zone(row) for (row,) in before]
+
+
+def test_a_definition_is_there_as_an_object_too(tables: Mirror) -> None:
+    tables.run("SELECT pgtrickle.create_stream_table('s', 'SELECT id FROM a', '1h', tier => 'cold', fuse_ceiling => 7)")
+    spec = tables.value("SELECT pgtrickle.stream_table_spec('s')")
+    by_number = tables.value("SELECT pgtrickle.stream_table_spec('s'::regclass)")
+    options = {"schedule": "1h", "refresh_mode": "AUTO", "tier": "cold", "fuse_ceiling": "7"}
+    assert spec["options"] == options | {"search_path": "pg_catalog, public"}
+    assert (spec["schema"], spec["name"], spec["query"]) == ("public", "s", "SELECT id FROM a")
+    assert spec == by_number
+    unknown = "SELECT pgtrickle.stream_table_spec('nothing'), pgtrickle.stream_table_spec(0)"
+    assert tables.rows(unknown) == [(None, None)]
 
 
 def without_zone(row: dict[str, object]) -> dict[str, object]:

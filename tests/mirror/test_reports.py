@@ -231,3 +231,38 @@ def test_the_fuse_of_each_stream_table_is_listed(chain: Mirror) -> None:
         ("public.sums", "on", "blown", 1, True),
     ]
     assert "11 changed rows" in chain.value("SELECT blow_reason FROM pgtrickle.fuse_status() WHERE fuse_mode = 'on'")
+
+
+def test_a_stream_table_is_explained_in_words_lines_and_as_an_object(chain: Mirror) -> None:
+    words = chain.value("SELECT pgtrickle.explain_stream_table('sums')")
+    assert words.startswith("public.sums is refreshed DIFFERENTIAL (AUTO was asked for), 1 hour.")
+    assert "It reads public.orders." in words
+    assert chain.value("SELECT pgtrickle.explain_json('sums') ->> 'status'") == "ACTIVE"
+    assert "\nstatus: ACTIVE\n" in chain.value("SELECT pgtrickle.explain('sums')")
+
+
+def test_the_share_of_failures_is_that_of_the_history(chain: Mirror) -> None:
+    columns = "p50_ms > 0, p99_ms >= p50_ms, freshness_lag_s BETWEEN 0 AND 3600, error_rate"
+    summary = f"SELECT {columns} FROM pgtrickle.sla_summary() WHERE stream_table = 'public.sums'"
+    assert chain.rows(summary) == [(True, True, True, 0.0)]
+
+
+def test_a_skip_says_why_and_that_it_is_for_watermarks(chain: Mirror) -> None:
+    chain.run(
+        "SELECT pgtrickle.create_watermark_group('g', ARRAY['orders', 'rates'], interval '0')",
+        "SELECT pgtrickle.alter_stream_table('large', watermark_gating => 'gate')",
+        "SELECT pgtrickle.advance_watermark('orders', '2026-03-01 12:00Z'::timestamptz)",
+        "SELECT pgtrickle.advance_watermark('rates', '2026-03-01 11:00Z'::timestamptz)",
+        "INSERT INTO rates VALUES ('ada')",
+    )
+    assert [str(result.action) for result in chain.tick() if result.stream_table == "public.large"] == ["SKIP"]
+    newest = "SELECT action, status, error_message, refresh_reason FROM pgtrickle.get_refresh_history('large', 1)"
+    action, status, message, reason = one(chain, newest)
+    assert (action, status) == ("SKIP", "SKIPPED")
+    assert message == f"watermarks: {reason}" and "public.rates is 01:00:00 behind" in reason
+    assert chain.rows("SELECT error_message FROM pgtrickle.refresh_timeline(1)") == [(message,)]
+    kept = "SELECT error_message FROM pgtrickle.pgt_refresh_history ORDER BY refresh_id DESC LIMIT 1"
+    assert chain.rows(kept) == [(message,)]
+    chain.run("SELECT pgtrickle.gate_source('rates', 'a load')")
+    chain.tick()
+    assert one(chain, newest)[2].startswith("watermarks: public.rates is gated by")

@@ -19,6 +19,15 @@ PLACES = (
     "SELECT * FROM pgtrickle.bootstrap_status()",
     "SELECT * FROM pgtrickle.pgt_readable_errors",
     "SELECT * FROM pgtrickle.pgt_readable_history",
+    "SELECT * FROM pgtrickle.stream_tables_info",
+    "SELECT * FROM pgtrickle.refresh_history_info",
+    "SELECT * FROM pgtrickle.pg_stat_pgtrickle",
+    "SELECT * FROM pgtrickle.get_refresh_history('public.numbers')",
+    "SELECT * FROM pgtrickle.refresh_timeline()",
+    "SELECT * FROM pgtrickle.st_refresh_stats()",
+    "SELECT * FROM pgtrickle.diagnose_errors('public.numbers')",
+    "SELECT * FROM pgtrickle.health_check()",
+    "SELECT * FROM pgtrickle.explain_st('public.numbers')",
 )
 LEAKY = """
 CREATE FUNCTION pg_temp.leak(text) RETURNS boolean LANGUAGE plpgsql COST 0.0000001
@@ -96,6 +105,9 @@ def test_a_leaky_condition_sees_no_more_than_the_view_shows(failed: House) -> No
     for view, column in (("pgt_readable_errors", "last_error"), ("pgt_readable_history", "error")):
         assert ask(stranger, f"SELECT * FROM pgtrickle.{view} WHERE pg_temp.leak({column})") == []
     assert notices == []
+    for view, column in (("stream_tables_info", "last_error_message"), ("refresh_history_info", "error")):
+        ask(stranger, f"SELECT * FROM pgtrickle.{view} WHERE pg_temp.leak({column})")
+    assert notices and SECRET not in str(notices)
 
 
 def test_reasons_kept_by_earlier_refreshes_are_never_values(failed: House) -> None:

@@ -17,6 +17,7 @@ SINKS = {"claim_sink_batch", "create_sink_staging", "drop_sink", "drop_sink_stag
 ABOUT_ONE_STREAM_TABLE = {
     *("get_refresh_history", "list_sources", "list_auxiliary_columns", "get_staleness", "diagnose_errors"),
     *("explain_st", "explain_refresh_mode", "export_definition", "stream_table_definition", "parse_duration_seconds"),
+    *("explain", "explain_json", "explain_stream_table", "stream_table_spec"),
 }
 WITH_ARGUMENTS = (
     ABOUT_ONE_STREAM_TABLE
@@ -37,11 +38,12 @@ PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     *("gate_source", "ungate_source", "mark_idle", "source_gates", "bootstrap_gate_status", "alerts"),
     *("event_times", "late_rows", "replay_late_rows", "discard_late_rows", "watermark_metrics"),
     *("late_changes", "windows", "grant_loader", "revoke_loader"),
+    *("adopt_source", "is_drained"),
     *("st_refresh_stats", "pgtrickle_refresh_stats", "refresh_efficiency", "commit_latency_stats", "metrics_summary"),
     *("change_buffer_sizes", "trigger_inventory", "check_cdc_health", "cdc_pause_status", "shared_buffer_stats"),
     *("slot_health", "fuse_status", "pgt_scc_status", "freshness", "integration_capabilities"),
     *("view_evolution_status", "health_check", "health_summary", "version", "version_check", "explain_dag"),
-    "diamond_groups",
+    *("diamond_groups", "sla_summary"),
 }
 # What those call with the rights of their caller: it tells nothing that is not told to everybody.
 INNER_FUNCTIONS = {
@@ -49,7 +51,7 @@ INNER_FUNCTIONS = {
     *("stream_table_relation", "refuse_value", "check_choice", "late_limit", "reads_all", "check_reads_all"),
     *("distance", "readable_stream_table", "check_wait", "reach", "await_progress", "refuse_stale", "filled_at"),
     *("verdicts", "period_of", "without_values", "refresher_runs", "direct_sources", "dag_edges", "refresh_timing"),
-    "definition_text",
+    *("definition_text", "definition_json"),
 }
 FOR_ONE_SOURCE = {
     "advance_watermark",
@@ -59,7 +61,7 @@ FOR_ONE_SOURCE = {
     "ungate_source",
     "mark_idle",
 } | {
-    *("replay_late_rows", "discard_late_rows", "grant_loader", "revoke_loader"),
+    *("replay_late_rows", "discard_late_rows", "grant_loader", "revoke_loader", "adopt_source"),
 }
 
 

@@ -15,6 +15,11 @@ OLDEST_SERVER = 15
 # A refresh holds its snapshot, its writer, the catalog's pool and a listener, and Spark reads in parallel besides.
 CONNECTIONS_NEEDED = 10
 
+DROPPED = (
+    "SELECT string_agg(format('source %s of group %s was dropped', name, group_name), '; ')"
+    " FROM pgtrickle_private.dropped_sources()"
+)
+
 Connection = psycopg.Connection[Any]
 
 
@@ -55,8 +60,14 @@ def check_rights(connection: Connection) -> Check:
 
 
 def check_catalog(connection: Connection, verify: Callable[[Connection], None]) -> Check:
-    """Check that the catalog is the one this package was written for; raise what `verify` raises if not."""
+    """Check that the catalog is the one this package was written for; raise what `verify` raises if not.
+
+    And that every source of a watermark group still exists.
+    """
     verify(connection)
+    if dropped := _value(connection, DROPPED):
+        remedy = "Call pgtrickle.adopt_source() if it was created again, else pgtrickle.forget_source()."
+        return problem("catalog", dropped, remedy)
     return ok("catalog", "installed, of this package's version")
 
 

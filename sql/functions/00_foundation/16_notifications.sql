@@ -23,3 +23,26 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle_private.refresher_runs() IS
     'Whether a refresher leads: it holds a lock that nobody else may take.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.notify_form() RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT CASE lower(current_setting('pgtrickle.notify_form', true)) WHEN 'pg_trickle' THEN 'pg_trickle'
+        WHEN 'both' THEN 'both' ELSE 'own' END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.notify_form() IS
+    'Whether notifications have our form, that of the extension pg_trickle, or both are sent.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.tell_foreign(channel text, payload text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    IF notify_form() <> 'own'
+        AND COALESCE(lower(current_setting('pgtrickle.notify', true)), '') NOT IN ('off', 'false', 'no', '0')
+        AND COALESCE(lower(foreign_setting('connection_pooler_mode')), 'off') <> 'transaction' THEN
+        PERFORM pg_notify(channel, payload);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.tell_foreign(text, text) IS
+    'Notifies those who listen as they would listen to the extension pg_trickle, if pgtrickle.notify_form says so.';

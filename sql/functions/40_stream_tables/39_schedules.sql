@@ -56,10 +56,10 @@ COMMENT ON FUNCTION pgtrickle_private.tier_factor(text) IS
 CREATE OR REPLACE FUNCTION pgtrickle_private.is_running(t pgtrickle.pgt_stream_tables) RETURNS boolean
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT NOT (t).paused AND (t).tier <> 'frozen'
+    SELECT NOT (t).paused AND (t).tier <> 'frozen' AND NOT EXISTS (SELECT FROM pgt_drain AS d WHERE d.active)
 $$;
 COMMENT ON FUNCTION pgtrickle_private.is_running(pgtrickle.pgt_stream_tables) IS
-    'Whether a stream table is neither paused nor frozen.';
+    'Whether a stream table is neither paused nor frozen, nor all are drained.';
 
 -- Compared with the start of the reading transaction, not with the clock: that moment becomes last_refresh_at, which
 -- must not lie before the moment it serves. last_refresh_at lies ahead only after the clock was set back.

@@ -7,6 +7,7 @@ AS $$
         WHEN (stream_table).paused THEN 'paused'
         WHEN (stream_table).tier = 'frozen' THEN 'frozen'
         WHEN (stream_table).status = 'SUSPENDED' THEN 'suspended'
+        WHEN EXISTS (SELECT FROM pgt_drain AS d WHERE d.active) THEN 'drained'
         WHEN (stream_table).retry_at > now() THEN 'left alone after a failure' END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.halted(pgtrickle.pgt_stream_tables) IS

@@ -6,12 +6,17 @@ CREATE OR REPLACE FUNCTION pgtrickle.reset_fuse(
 AS $$
 DECLARE
     id CONSTANT integer := stream_table_id(name, search_path);
+    decision CONSTANT text := lower(btrim(action));
 BEGIN
-    PERFORM check_choice('action', action, 'apply', 'reinitialize');
+    IF decision = 'skip_changes' THEN
+        PERFORM refuse_option('skip_changes', 'the stream table would no longer have the rows of its query',
+            'Undo the changes in the source, then use apply.');
+    END IF;
+    PERFORM check_choice('action', decision, 'apply', 'reinitialize');
     -- -infinity lets the next delta pass; its refresh arms the fuse again.
     UPDATE pgt_stream_tables AS t
-    SET fuse_blown_at = CASE action WHEN 'apply' THEN '-infinity'::timestamptz END,
-        reinitialize_reason = CASE action WHEN 'reinitialize' THEN COALESCE(t.reinitialize_reason, 'reset_fuse')
+    SET fuse_blown_at = CASE decision WHEN 'apply' THEN '-infinity'::timestamptz END,
+        reinitialize_reason = CASE decision WHEN 'reinitialize' THEN COALESCE(t.reinitialize_reason, 'reset_fuse')
             ELSE t.reinitialize_reason END
     WHERE t.pgt_id = id AND t.fuse_blown_at IS NOT NULL;
     IF NOT FOUND THEN

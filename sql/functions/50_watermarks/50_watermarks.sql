@@ -169,8 +169,12 @@ BEGIN
     INSERT INTO pgt_watermark_history (source_relid, watermark, batch, cut, advanced_at, advanced_by)
     SELECT w.source_relid, w.watermark, w.batch, w.cut, w.advanced_at, w.advanced_by FROM pgt_watermarks AS w
         WHERE w.source_relid = source;
-    PERFORM tell('pgtrickle_watermark', jsonb_strip_nulls(jsonb_build_object(
-        'source', qualified_name(source), 'watermark', (reached).watermark, 'batch', (reached).batch)));
+    -- Either form wakes the refresher.
+    IF notify_form() <> 'pg_trickle' THEN
+        PERFORM tell('pgtrickle_watermark', jsonb_strip_nulls(jsonb_build_object(
+            'source', qualified_name(source), 'watermark', (reached).watermark, 'batch', (reached).batch)));
+    END IF;
+    PERFORM tell_foreign('pgtrickle_watermark', 'wm:' || source::oid);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.advance(name, regclass, pgtrickle.progress) IS

@@ -151,6 +151,8 @@ AS $$
 DECLARE
     created pgt_watermark_groups;
     id integer;
+    holdback CONSTANT interval := CASE WHEN stale_after IS NULL
+        THEN make_interval(secs => NULLIF(foreign_setting('watermark_holdback_timeout')::double precision, 0)) END;
 BEGIN
     IF COALESCE(group_name, '') = '' THEN
         PERFORM refuse_value('group_name', group_name, 'Give the group a name.');
@@ -168,7 +170,8 @@ BEGIN
     PERFORM check_group_kind(created);
     INSERT INTO pgt_watermark_groups AS g (group_name, sources, tolerance, batch_tolerance, stale_after, on_stale,
         idle_after)
-    VALUES (group_name, created.sources, created.tolerance, batch_tolerance, stale_after, on_stale, idle_after)
+    VALUES (group_name, created.sources, created.tolerance, batch_tolerance, COALESCE(stale_after, holdback),
+        CASE WHEN holdback IS NULL THEN on_stale ELSE 'hold' END, idle_after)
     ON CONFLICT ON CONSTRAINT pgt_watermark_groups_group_name_key DO NOTHING RETURNING g.group_id INTO id;
     IF id IS NULL THEN
         RAISE EXCEPTION 'watermark group % already exists', quote_literal(group_name)
@@ -176,6 +179,7 @@ BEGIN
                   HINT = 'Use pgtrickle.alter_watermark_group() to change it.';
     END IF;
     PERFORM check_hold_back();
+    PERFORM tell_of_settings();
     RETURN id;
 END
 $$;
@@ -184,7 +188,51 @@ COMMENT ON FUNCTION pgtrickle.create_watermark_group(text, text[], interval, int
     'With a batch_tolerance, a number of '
     'batches, the group goes by batch numbers, otherwise by event time; sources or groups of the other kind are error '
     '42804. stale_after, on_stale and '
-    'idle_after are limits on the silence of its sources, as in set_source_limits(); NULL is none.';
+    'idle_after are limits on the silence of its sources, as in set_source_limits(); NULL is none, or what the '
+    'setting pg_trickle.watermark_holdback_timeout says, which holds.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.tolerance_of_seconds(seconds double precision) RETURNS interval
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    -- No number of the type is greater than NaN.
+    IF (seconds BETWEEN 0 AND 1e11) IS NOT TRUE THEN
+        PERFORM refuse_value('tolerance_secs', seconds::text, 'Use a number of seconds of zero or more.');
+    END IF;
+    RETURN make_interval(secs => seconds);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.tolerance_of_seconds(double precision) IS
+    'A number of seconds as an interval; error 22023 for one that is negative, infinite or none.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.create_watermark_group(
+        group_name text, sources text[], tolerance_secs double precision,
+        stale_after interval DEFAULT NULL, on_stale text DEFAULT 'warn', idle_after interval DEFAULT NULL,
+        search_path text DEFAULT current_setting('search_path')) RETURNS integer
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN create_watermark_group(group_name, sources, tolerance_of_seconds(tolerance_secs), stale_after, on_stale,
+        idle_after, NULL::bigint, search_path);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.create_watermark_group(text, text[], double precision, interval, text, interval, text) IS
+    'The same with the tolerance as a number of seconds.';
+
+-- A literal in quotes has no type of its own, and where there is a choice PostgreSQL takes it for text.
+CREATE OR REPLACE FUNCTION pgtrickle.create_watermark_group(
+        group_name text, sources text[], tolerance text,
+        stale_after interval DEFAULT NULL, on_stale text DEFAULT 'warn', idle_after interval DEFAULT NULL,
+        search_path text DEFAULT current_setting('search_path')) RETURNS integer
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN create_watermark_group(group_name, sources, tolerance::interval, stale_after, on_stale, idle_after,
+        NULL::bigint, search_path);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.create_watermark_group(text, text[], text, interval, text, interval, text) IS
+    'The same with the tolerance as text: an interval such as 30 seconds, or a number of seconds.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_unknown_group(group_name text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

@@ -13,6 +13,7 @@ BEGIN
         gated_at = CASE WHEN g.ungated_at IS NULL THEN g.gated_at ELSE EXCLUDED.gated_at END,
         gated_by = CASE WHEN g.ungated_at IS NULL THEN g.gated_by ELSE EXCLUDED.gated_by END,
         reason = CASE WHEN g.ungated_at IS NULL THEN COALESCE(EXCLUDED.reason, g.reason) ELSE EXCLUDED.reason END;
+    PERFORM tell_foreign('pgtrickle_source_gate', source::oid::text);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.shut_gate(name, regclass, text) IS 'Shuts the gate of a source, for its caller.';
@@ -51,6 +52,7 @@ BEGIN
         AND g.ungated_at IS NULL;
     IF FOUND THEN
         PERFORM tell('pgtrickle_watermark', jsonb_build_object('source', qualified_name(source), 'ungated', true));
+        PERFORM tell_foreign('pgtrickle_source_gate', source::oid::text);
     END IF;
 END
 $$;

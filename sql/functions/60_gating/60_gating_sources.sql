@@ -57,7 +57,8 @@ BEGIN
             AND NOT EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_relid = d.source_relid));
     groups := ARRAY(
         SELECT g.group_id FROM pgt_watermark_groups AS g
-        WHERE (SELECT count(*) FROM unnest(g.sources) AS s WHERE s = ANY (gating_scope.sources)) >= least_overlap
+        WHERE (SELECT count(*) FROM unnest(g.sources) AS s WHERE s = ANY (gating_scope.sources))
+            >= least(least_overlap, CASE WHEN least_overlap IS NOT NULL THEN cardinality(g.sources) END)
             ORDER BY g.group_name);
     IF gating = 'auto' THEN
         gating := CASE WHEN groups = '{}' THEN 'none' ELSE 'gate' END;
@@ -65,7 +66,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.gating_scope(integer) IS
-    'none, gate or hold_back: what watermark_gating amounts to, auto gates where two sources of one group meet; the '
+    'none, gate or hold_back: what watermark_gating amounts to, auto gates where two sources of one group meet, or '
+    'all of it if it has only one; the '
     'groups the stream table has to heed; '
     'the tables it is made of, and the stream tables it reads at any depth with itself.';
 
@@ -100,3 +102,19 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.check_hold_back() IS
     'Error 55000 if a hold_back stream table reads one that may show rows beyond its cut.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.warn_of_no_group(p_pgt_id integer) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    name CONSTANT text := (SELECT format('%I.%I', t.pgt_schema, t.pgt_name) FROM pgt_stream_tables AS t
+        WHERE t.pgt_id = p_pgt_id AND t.watermark_gating = 'hold_back');
+BEGIN
+    IF name IS NOT NULL AND NOT EXISTS (SELECT FROM gating_groups(p_pgt_id)) THEN
+        RAISE WARNING '% holds nothing back: no watermark group concerns it', name
+            USING HINT = 'Create a watermark group over its sources.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.warn_of_no_group(integer) IS
+    'A warning for a stream table that is to hold back, and has no group that could tell how far.';

@@ -18,6 +18,9 @@ BEGIN
         reason := format('%s never advanced', waiting_for);
         IF stream_table.require_watermark THEN
             decision := 'waiting';
+        -- Who groups a source alone wants it loaded first: nothing else could come of such a group.
+        ELSIF cardinality(alignment.sources) = 1 THEN
+            decision := 'gated';
         END IF;
         RETURN;
     END IF;
@@ -125,6 +128,17 @@ COMMENT ON FUNCTION pgtrickle_private.held_below(integer[]) IS
     'How far the stream tables among these that hold back are complete, and the kinds in which one of them has '
     'groups, but no effective watermark.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.without_groups(gating text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN CASE gating WHEN 'none' THEN 'not gated' WHEN 'hold_back' THEN 'uncapped: no group'
+        ELSE 'no watermark group concerns it' END;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.without_groups(text) IS
+    'What is said of a stream table that no watermark group concerns.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.groups_decision(
         p_pgt_id integer, gating text, groups integer[], upstream integer[],
         OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb,
@@ -134,6 +148,7 @@ AS $$
 DECLARE
     verdict record;
     next_group integer;
+    dropped text;
     unknown text[] := '{}';
 BEGIN
     decision := 'run';
@@ -145,8 +160,10 @@ BEGIN
         ELSE
             verdict := gate_group(p_pgt_id, next_group);
         END IF;
-        decision := graver(decision, verdict.decision);
-        reason := concat_ws('; ', reason, (SELECT g.group_name FROM pgt_watermark_groups AS g
+        dropped := dropped_from(next_group);
+        decision := graver(graver(decision, verdict.decision),
+            CASE WHEN dropped IS NOT NULL AND gating = 'gate' THEN 'gated' ELSE 'run' END);
+        reason := concat_ws('; ', reason, dropped, (SELECT g.group_name FROM pgt_watermark_groups AS g
             WHERE g.group_id = next_group) || ': ' || verdict.reason);
         waiting_for := concat_ws(', ', NULLIF(waiting_for, ''), verdict.waiting_for);
         IF NOT verdict.let_through IS NULL THEN
@@ -158,7 +175,7 @@ BEGIN
         END IF;
         caps := CASE WHEN caps = '{}' THEN verdict.caps ELSE lower_caps(caps, verdict.caps) END;
     END LOOP;
-    reason := COALESCE(reason, CASE gating WHEN 'none' THEN 'not gated' ELSE 'no watermark group concerns it' END);
+    reason := COALESCE(reason, without_groups(gating));
     IF gating = 'gate' AND NOT effective IS NULL AND cardinality(upstream) > 1 THEN
         -- What it reads through a stream table that holds back is no further than that one.
         verdict := held_below(upstream);
@@ -232,7 +249,7 @@ BEGIN
     THEN
         gating := CASE stream_table.watermark_gating WHEN 'auto' THEN 'none' ELSE stream_table.watermark_gating END;
         decision := 'run';
-        reason := CASE gating WHEN 'none' THEN 'not gated' ELSE 'no watermark group concerns it' END;
+        reason := without_groups(gating);
         caps := '{}';
         let_through := '{}';
         deadline_passed := false;

@@ -12,6 +12,16 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.request_key(integer, text) IS
     'Key of the advisory lock by which a transaction asks for the refresh of a stream table.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.own_virtual_transaction() RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT l.virtualtransaction FROM pg_locks AS l WHERE l.pid = pg_backend_pid() AND l.locktype = 'virtualxid' LIMIT 1
+$$;
+COMMENT ON FUNCTION pgtrickle_private.own_virtual_transaction() IS
+    'What pg_locks calls this transaction, whether it writes or not.';
+
+-- Number 0 stands for no stream table: who asks for it waits until no tick from before is at work; -1 says that a drain
+-- is about to be committed.
 CREATE OR REPLACE FUNCTION pgtrickle_private.waiting_requests()
     RETURNS TABLE (request_key bigint, pgt_id integer)
     LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -23,10 +33,10 @@ AS $$
             AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database()))
     SELECT h.key, t.pgt_id
     FROM (SELECT DISTINCT virtualtransaction FROM held) AS v
-    CROSS JOIN pgt_stream_tables AS t
+    CROSS JOIN (SELECT s.pgt_id FROM pgt_stream_tables AS s UNION ALL VALUES (0), (-1)) AS t
     JOIN held AS h ON h.virtualtransaction = v.virtualtransaction
         AND h.key = request_key(t.pgt_id, v.virtualtransaction)
-    WHERE NOT EXISTS (SELECT FROM pgt_refresh_answers AS a WHERE a.request_key = h.key)
+    WHERE t.pgt_id < 0 OR NOT EXISTS (SELECT FROM pgt_refresh_answers AS a WHERE a.request_key = h.key)
 $$;
 COMMENT ON FUNCTION pgtrickle_private.waiting_requests() IS
     'The refreshes that other transactions ask for and wait for, by the locks that they hold.';
@@ -140,8 +150,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.ask_refresher(pgt_id integer, patie
 AS $$
 DECLARE
     deadline CONSTANT timestamptz := clock_timestamp() + patience;
-    key CONSTANT bigint := request_key(pgt_id, (SELECT l.virtualtransaction FROM pg_locks AS l
-        WHERE l.pid = pg_backend_pid() AND l.locktype = 'virtualxid' LIMIT 1));
+    key CONSTANT bigint := request_key(pgt_id, own_virtual_transaction());
     asked boolean := false;
 BEGIN
     LOOP

@@ -27,6 +27,7 @@ SELECT t.pgt_id::bigint AS pgt_id, t.pgt_relid::oid AS pgt_relid, t.pgt_name, t.
     t.requested_cdc_mode, t.is_append_only, t.scc_id, t.last_fixpoint_iterations, t.max_differential_joins,
     t.max_delta_fraction, t.pooler_compatibility_mode, t.refresh_tier, t.effective_refresh_mode, t.fuse_mode,
     t.fuse_state, t.fuse_ceiling, t.fuse_sensitivity, t.blown_at, t.blow_reason, CASE
+        WHEN t.last_error IS NULL THEN NULL
         WHEN t.pgt_id IN (SELECT r.pgt_id FROM pgtrickle.pgt_readable_tables AS r) THEN t.last_error
         ELSE pgtrickle_private.without_values(t.last_error, t.last_sqlstate) END AS last_error_message,
     t.last_error_at, t.last_error_code, t.last_error_retryable, t.freshness_deadline_ms, t.target_freshness_mode,
@@ -41,6 +42,7 @@ SELECT t.pgt_id::bigint AS pgt_id, t.pgt_relid::oid AS pgt_relid, t.pgt_name, t.
     pg_catalog.format('%I.%I', t.pgt_schema, t.pgt_name) AS stream_table, t.schedule_timezone, t.paused,
     t.next_due_at, t.retry_at, t.fuse_blown_at, t.effective_watermark, t.effective_batch, t.output_mode,
     t.reinitialize_reason, t.last_skip_reason, t.full_reason, CASE
+        WHEN t.planner_defect IS NULL THEN NULL
         WHEN t.pgt_id IN (SELECT r.pgt_id FROM pgtrickle.pgt_readable_tables AS r) THEN t.planner_defect
         ELSE pgtrickle_private.without_values(t.planner_defect, 'planner defect') END AS planner_defect
 FROM pgtrickle.pgt_stream_tables AS t;
@@ -56,7 +58,10 @@ SELECT h.refresh_id, h.pgt_id, pg_catalog.format('%I.%I', t.pgt_schema, t.pgt_na
         WHEN h.error IS NULL THEN NULL
         WHEN h.pgt_id IN (SELECT r.pgt_id FROM pgtrickle.pgt_readable_tables AS r) THEN h.error
         ELSE pgtrickle_private.without_values(h.error, h.sqlstate) END AS error,
-    h.sqlstate, h.fixpoint_iteration
+    h.sqlstate, h.fixpoint_iteration, CASE
+        WHEN h.error IS NULL THEN h.error_message
+        WHEN h.pgt_id IN (SELECT r.pgt_id FROM pgtrickle.pgt_readable_tables AS r) THEN h.error
+        ELSE pgtrickle_private.without_values(h.error, h.sqlstate) END AS error_message
 FROM pgtrickle.pgt_refresh_history AS h JOIN pgtrickle.pgt_stream_tables AS t USING (pgt_id);
 COMMENT ON VIEW pgtrickle.refresh_history_info IS
     'What each refresh did, with errors as the reader may see them.';

@@ -32,8 +32,7 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT h.refresh_id, h.data_timestamp, h.started_at, h.finished_at, h.action, h.status, h.rows_inserted,
-        h.rows_updated, h.rows_deleted, h.duration_ms,
-        COALESCE(h.error, CASE h.status WHEN 'SKIPPED' THEN h.reason END), h.reason, h.reason
+        h.rows_updated, h.rows_deleted, h.duration_ms, h.error_message, h.reason, h.reason
     FROM refresh_history_info AS h WHERE h.pgt_id = id ORDER BY h.refresh_id DESC LIMIT max_rows;
 END
 $$;
@@ -47,7 +46,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.refresh_timeline(max_rows integer DEFAULT 5
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT h.started_at, h.stream_table, h.action, h.status, h.rows_inserted, h.rows_updated, h.rows_deleted,
-        h.duration_ms, COALESCE(h.error, CASE h.status WHEN 'SKIPPED' THEN h.reason END)
+        h.duration_ms, h.error_message
     FROM refresh_history_info AS h ORDER BY h.refresh_id DESC LIMIT max_rows
 $$;
 COMMENT ON FUNCTION pgtrickle.refresh_timeline(integer) IS 'What the refreshes of all stream tables did, newest first.';

@@ -29,17 +29,6 @@ COMMENT ON VIEW pgtrickle.pgt_refresh_summary IS
     'Sums over the refreshes of each stream table, without those that were skipped. They reach back to '
     'stats_reset_at, as far as the history does.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.refresher_runs() RETURNS boolean
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-    SELECT EXISTS (
-        SELECT FROM pg_locks AS l
-        WHERE l.locktype = 'relation' AND l.relation = 'pgtrickle.pgt_leader'::regclass AND l.granted
-            AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database()))
-$$;
-COMMENT ON FUNCTION pgtrickle_private.refresher_runs() IS
-    'Whether pytrickle run leads in this database: it holds the lock that nobody else may take.';
-
 CREATE OR REPLACE VIEW pgtrickle.pg_stat_stream_tables AS
 SELECT i.pgt_id, i.pgt_schema, i.pgt_name, i.status, i.refresh_mode, i.is_populated, i.data_timestamp, i.schedule,
     i.staleness, i.stale, i.consecutive_errors, i.needs_reinit, i.last_refresh_at, s.total_refreshes,

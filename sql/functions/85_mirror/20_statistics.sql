@@ -95,3 +95,21 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle.explain_refresh_mode(text, text) IS
     'Which refresh mode was asked for, how the stream table was refreshed last, and why as a whole, if it was.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.sla_summary()
+    RETURNS TABLE (stream_table text, p50_ms double precision, p99_ms double precision,
+        freshness_lag_s double precision, error_rate double precision, error_budget_remaining double precision)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT i.stream_table,
+        percentile_cont(0.5) WITHIN GROUP (ORDER BY h.duration_ms) FILTER (WHERE h.status = 'COMPLETED'),
+        percentile_cont(0.99) WITHIN GROUP (ORDER BY h.duration_ms) FILTER (WHERE h.status = 'COMPLETED'),
+        extract(epoch FROM clock_timestamp() - i.data_timestamp)::double precision,
+        (count(*) FILTER (WHERE h.status = 'FAILED'))::double precision
+            / NULLIF(count(*) FILTER (WHERE h.status IN ('COMPLETED', 'FAILED')), 0), NULL::double precision
+    FROM stream_tables_info AS i LEFT JOIN refresh_history_info AS h ON h.pgt_id = i.pgt_id
+    GROUP BY i.stream_table, i.data_timestamp ORDER BY 1
+$$;
+COMMENT ON FUNCTION pgtrickle.sla_summary() IS
+    'How long refreshes of each stream table took, how old its data is, and the share of failures. There is no budget '
+    'for errors.';

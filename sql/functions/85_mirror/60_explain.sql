@@ -85,3 +85,35 @@ $$;
 COMMENT ON FUNCTION pgtrickle.explain_st(text, boolean, text) IS
     'What is known of a stream table, one property in each row; of an unknown one a row that says so. pytrickle '
     'explain has the plan of the next refresh.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.explain_json(name text, search_path text DEFAULT current_setting('search_path'))
+    RETURNS jsonb
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT jsonb_object_agg(e.property, e.value) FROM pgtrickle.explain_st(name, false, search_path) AS e
+$$;
+COMMENT ON FUNCTION pgtrickle.explain_json(text, text) IS 'What explain_st() says, as an object.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.explain(name text, search_path text DEFAULT current_setting('search_path'))
+    RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT string_agg(e.property || ': ' || e.value, E'\n' ORDER BY e.place)
+    FROM pgtrickle.explain_st(name, false, search_path) WITH ORDINALITY AS e(property, value, place)
+$$;
+COMMENT ON FUNCTION pgtrickle.explain(text, text) IS 'What explain_st() says, as lines of text.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.explain_stream_table(
+        name text, search_path text DEFAULT current_setting('search_path')) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT pg_catalog.format('%s is refreshed %s (%s was asked for), %s. It reads %s. Next: %s, %s.%s', i.stream_table,
+        i.refresh_mode, i.requested_refresh_mode, v.effective_schedule, (
+            SELECT string_agg(s.source_table, ', ' ORDER BY s.source_table) FROM direct_sources() AS s
+            WHERE s.pgt_id = i.pgt_id),
+        v.decision, v.reason, COALESCE(' Only as a whole: ' || i.full_reason || '.', ''))
+    FROM stream_tables_info AS i JOIN verdicts() AS v ON v.pgt_id = i.pgt_id
+    WHERE i.pgt_id = stream_table_id(name, search_path)
+$$;
+COMMENT ON FUNCTION pgtrickle.explain_stream_table(text, text) IS
+    'In words: how and when a stream table is refreshed, what it reads, and whether it may be refreshed now.';

@@ -48,7 +48,9 @@ DECLARE
     found CONSTANT jsonb := previewed(query, search_path);
     only_whole CONSTANT boolean := found ->> 'full_reason' IS NOT NULL;
 BEGIN
-    PERFORM check_schedule(COALESCE(schedule, 'calculated'), current_setting('TimeZone'));
+    PERFORM chosen_options(
+        jsonb_populate_record(NULL::pgt_stream_tables, option_defaults() || '{"output_mode": "update"}'),
+        jsonb_build_object('schedule', schedule, 'refresh_mode', refresh_mode, 'target_freshness', target_freshness));
     RETURN QUERY SELECT p.name, p.text FROM (VALUES
         ('dvm_supported', (NOT (only_whole OR found ? 'refused'))::text),
         ('refresh_strategy', CASE WHEN found ? 'refused' THEN NULL

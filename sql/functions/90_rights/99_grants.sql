@@ -48,6 +48,9 @@ AS $$
         'pgtrickle.alerts(integer)',
         'pgtrickle.late_changes(text, integer, text)',
         'pgtrickle.windows()',
+        'pgtrickle.adopt_source(regclass)',
+        'pgtrickle.adopt_source(text, text)',
+        'pgtrickle.is_drained()',
         'pgtrickle.grant_loader(regclass, name)',
         'pgtrickle.revoke_loader(regclass, name)',
         'pgtrickle.st_refresh_stats()',
@@ -79,6 +82,12 @@ AS $$
         'pgtrickle.explain_dag(text)',
         'pgtrickle.diamond_groups()',
         'pgtrickle.explain_st(text, boolean, text)',
+        'pgtrickle.explain(text, text)',
+        'pgtrickle.explain_json(text, text)',
+        'pgtrickle.explain_stream_table(text, text)',
+        'pgtrickle.sla_summary()',
+        'pgtrickle.stream_table_spec(text, text)',
+        'pgtrickle.stream_table_spec(oid)',
         'pgtrickle.export_definition(text, text)',
         'pgtrickle.stream_table_definition(text, text)',
         -- What these call with the rights of their caller: it tells nothing that is not told to everybody.
@@ -108,6 +117,7 @@ AS $$
         'pgtrickle_private.dag_edges()',
         'pgtrickle_private.refresh_timing(bigint)',
         'pgtrickle_private.definition_text(integer)',
+        'pgtrickle_private.definition_json(integer)',
         'pgtrickle_private.without_values(text, text)'
     ]::regprocedure[])
 $$;

@@ -1,0 +1,73 @@
+-- Telling others that a stream table was refreshed.
+
+CREATE OR REPLACE FUNCTION pgtrickle.subscribe(stream_table text, channel text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    IF (length(channel) BETWEEN 1 AND 63) IS NOT TRUE THEN
+        PERFORM refuse_value('channel', channel, 'Use a name of 1 to 63 characters.');
+    ELSIF stream_table IS NULL THEN
+        PERFORM refuse_value('stream_table', NULL, 'Name a stream table.');
+    END IF;
+    INSERT INTO pgt_subscriptions (stream_table, channel) VALUES (stream_table, channel) ON CONFLICT DO NOTHING;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.subscribe(text, text) IS
+    'Has every refresh that gives the stream table other rows notify a channel, with JSON of its name and how many rows '
+    'came and went. Both are kept as they are given: the stream table need not exist yet.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.unsubscribe(stream_table text, channel text) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    DELETE FROM pgt_subscriptions AS s
+    WHERE s.stream_table = unsubscribe.stream_table AND s.channel = unsubscribe.channel
+$$;
+COMMENT ON FUNCTION pgtrickle.unsubscribe(text, text) IS 'Ends a subscription; harmless where there is none.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.list_subscriptions()
+    RETURNS TABLE (stream_table text, channel text, created_at timestamptz)
+    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT s.stream_table, s.channel, s.created_at FROM pgt_subscriptions AS s ORDER BY s.stream_table, s.channel
+$$;
+COMMENT ON FUNCTION pgtrickle.list_subscriptions() IS 'Who is notified when which stream table got other rows.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.refresh_event(h pgtrickle.pgt_refresh_history) RETURNS jsonb
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT jsonb_build_object(
+            'event', CASE (h).status WHEN 'FAILED' THEN 'refresh_failed' ELSE 'refresh_completed' END,
+            'database_oid', (SELECT d.oid::bigint FROM pg_database AS d WHERE d.datname = current_database()),
+            'pgt_schema', t.pgt_schema, 'pgt_name', t.pgt_name, 'st', t.pgt_schema || '.' || t.pgt_name,
+            'action', (h).action)
+        || CASE (h).status WHEN 'FAILED' THEN jsonb_build_object('error', (h).sqlstate)
+            ELSE jsonb_build_object('rows_inserted', (h).rows_inserted, 'rows_deleted', (h).rows_deleted,
+                'duration_ms', round(extract(epoch FROM (h).finished_at - (h).started_at) * 1000)::bigint) END
+    FROM pgt_stream_tables AS t WHERE t.pgt_id = (h).pgt_id
+$$;
+COMMENT ON FUNCTION pgtrickle_private.refresh_event(pgtrickle.pgt_refresh_history) IS
+    'A refresh in the words of the extension pg_trickle, without values of rows.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.tell_of_refresh() RETURNS trigger
+    LANGUAGE plpgsql SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    IF NEW.rows_inserted + NEW.rows_deleted > 0 THEN
+        PERFORM tell(s.channel, jsonb_build_object('name', t.pgt_schema || '.' || t.pgt_name,
+            'inserted_count', NEW.rows_inserted, 'deleted_count', NEW.rows_deleted))
+        FROM pgt_subscriptions AS s JOIN pgt_stream_tables AS t ON t.pgt_id = NEW.pgt_id
+            AND s.stream_table IN (t.pgt_name, t.pgt_schema || '.' || t.pgt_name,
+                format('%I', t.pgt_name), format('%I.%I', t.pgt_schema, t.pgt_name));
+    END IF;
+    IF NEW.status <> 'SKIPPED' AND notify_form() <> 'own' THEN
+        PERFORM tell_foreign('pg_trickle_alert', refresh_event(NEW)::text)
+        FROM pgt_stream_tables AS t WHERE t.pgt_id = NEW.pgt_id AND NOT t.pooler_compatibility_mode;
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.tell_of_refresh() IS
+    'Notifies those who subscribed to a stream table, and those who listen as they would to pg_trickle.';
+
+CREATE OR REPLACE TRIGGER tell_of_refresh AFTER INSERT
+    ON pgtrickle.pgt_refresh_history FOR EACH ROW EXECUTE FUNCTION pgtrickle_private.tell_of_refresh();
