@@ -172,18 +172,6 @@ refresh_requests = Table(
     Column("requested_by", Text, nullable=False),
 )
 
-refresh_answers = Table(
-    "pgt_refresh_answers",
-    catalog,
-    Column("request_key", BigInteger, primary_key=True, autoincrement=False),
-    Column("action", Text, nullable=False),
-    Column("reason", Text),
-    Column("error", Text),
-    Column("answered_at", TIMESTAMP, nullable=False),
-)
-
-refresh_secret = Table("pgt_refresh_secret", catalog, Column("secret", BYTEA, nullable=False))
-
 leader = Table("pgt_leader", catalog)
 
 group_roles = Table(
