@@ -26,7 +26,7 @@ def advise(
     alpha: Annotated[float | None, typer.Option(min=0, help="What it costs if all is late; needs --beta.")] = None,
     beta: Annotated[float | None, typer.Option(min=0, help="What a second of waiting costs; needs --alpha.")] = None,
 ) -> None:
-    """Recommend a tolerance for a group, or a wait for a source. From the history of the watermarks.
+    """Recommend a tolerance, or how long to wait. From the history of the watermarks.
 
     For a group: how far the watermarks of its sources were apart, and for which share of the time they would have been
     apart at each tolerance. For a source: how long after an event time it was declared complete through it. With

@@ -29,7 +29,7 @@ def import_from_pg_trickle(
         ),
     ] = None,
 ) -> None:
-    """Print the calls that recreate here what the extension pg_trickle holds; nothing is changed.
+    """Print calls that recreate what pg_trickle holds. Nothing is changed.
 
     Its stream tables, watermark groups, watermarks, gates, refresh groups and subscriptions become one transaction.
     """

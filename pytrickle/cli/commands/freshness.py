@@ -35,7 +35,7 @@ def wait(
         typer.Option(parser=values.duration, metavar="DURATION", help="How long to wait (default: 30 seconds)."),
     ] = None,
 ) -> None:
-    """Wait until a stream table is complete through a watermark. Exit code 3 if it is not when the time is over."""
+    """Wait until a stream table shows what is asked for. Exit code 3 if it does not when the time is over."""
     longest = TIMEOUT if timeout is None else timeout
     with invocation.client() as client, progress(f"waiting for {name}"):
         reached = client.wait_for(name, watermark, timeout=longest)

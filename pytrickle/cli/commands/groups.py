@@ -13,7 +13,7 @@ from pytrickle.cli.command import Invocation, command, root_options
 from pytrickle.cli.commands.sources import IdleAfter, OnStaleChoice, StaleAfter, given_limits
 from pytrickle.cli.show import render
 
-app = typer.Typer(help="Watermark groups: sources whose watermarks must agree.", no_args_is_help=True)
+app = typer.Typer(help="Watermark groups: sources that must agree.", no_args_is_help=True)
 app.callback()(root_options)
 
 Name = Annotated[str, typer.Argument(help="Name of the watermark group.")]

@@ -10,7 +10,7 @@ import typer
 from pytrickle.cli.command import Invocation, command
 from pytrickle.cli.show import render
 
-app = typer.Typer(no_args_is_help=True, help="Stream tables refreshed together: create, drop, list.")
+app = typer.Typer(no_args_is_help=True, help="Stream tables that refresh together.")
 fuses = typer.Typer()
 
 Name = Annotated[str, typer.Argument(help="Name of the refresh group.")]

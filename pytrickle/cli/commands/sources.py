@@ -14,7 +14,7 @@ from pytrickle.cli.command import Invocation, command, root_options
 from pytrickle.cli.show import render_sources as render
 
 app = typer.Typer()
-source_app = typer.Typer(help="Sources: their gates, silence and part in what is filled.", no_args_is_help=True)
+source_app = typer.Typer(help="Sources: gates, silence, and what they fill.", no_args_is_help=True)
 source_app.callback()(root_options)
 
 
