@@ -54,7 +54,7 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
         for statement in (*what.settings, "SET LOCAL jit = off"):
             run(connection, statement)
         closed, earlier_query = closed_through(connection, what)
-        xid, through = advance_frontier(connection, what)
+        xid, through = advance_frontier(connection, plan, what)
         inserted, deleted = _merge(connection, plan.apply, staged, Closing(closed, through, earlier_query))
         store_frontiers(connection, plan, what)
         record(connection, plan, what, (inserted, deleted))

@@ -206,7 +206,7 @@ def resolve_name(connection: psycopg.Connection, name: str) -> int:
 
 def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
     """Read all that the planner needs to know of a stream table."""
-    row = connection.execute("SELECT pgtrickle_private.stream_table_definition(%s)", (pgt_id,)).fetchone()
+    row = connection.execute("SELECT pgtrickle_private.planner_facts(%s)", (pgt_id,)).fetchone()
     if row is None or row[0] is None:
         raise UnknownStreamTable("The stream table was dropped meanwhile.")
     found, names = row[0], row[0]["names"]

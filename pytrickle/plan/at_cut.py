@@ -6,12 +6,12 @@ from pytrickle.catalog.definition import ChangeRange, Definition, Source
 from pytrickle.errors import NotDifferentiable, QueryRefused
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.postgres.buffer import condition
-from pytrickle.plan.postgres.consolidate import WEIGHT, row_text
+from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.postgres.from_item import table_name
 from pytrickle.plan.query.block import type_of
 from pytrickle.plan.query.calls import is_call
 from pytrickle.plan.query.probe import Probe
-from pytrickle.plan.sql.dialect import parse_query, quote, render
+from pytrickle.plan.sql.dialect import parse_query, quote, render, row_text
 
 
 def query_at(definition: Definition, windows: dict[int, ChangeRange], probe: Probe) -> str:

@@ -58,7 +58,7 @@ COMMENT ON COLUMN pgtrickle.pgt_stream_tables.requested_cdc_mode IS
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.is_append_only IS
     'Whether its creator said that its sources only grow. Nothing depends on it.';
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.scc_id IS
-    'Number of the cycle that it is in, from 1 on; NULL: it is in none.';
+    'Number of the cycle that it is in: that of its first stream table; NULL: it is in none.';
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.last_fixpoint_iterations IS
     'How many rounds its cycle took to its last fixed point.';
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.max_differential_joins IS
@@ -69,7 +69,7 @@ COMMENT ON COLUMN pgtrickle.pgt_stream_tables.pooler_compatibility_mode IS
     'Whether no notifications are sent about it.';
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.refresh_tier IS 'The same as tier.';
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.effective_refresh_mode IS
-    'How it was refreshed last: NO_DATA, DIFFERENTIAL or FULL.';
+    'How it was refreshed when there was last something to do: DIFFERENTIAL or FULL.';
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.fuse_mode IS 'off, or on where it has a fuse_ceiling.';
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.fuse_state IS
     'blown while the fuse holds a delta for a decision, else armed.';
@@ -204,3 +204,20 @@ COMMENT ON COLUMN pgtrickle.pgt_stream_tables.last_error_code IS 'The class of t
 COMMENT ON COLUMN pgtrickle.pgt_stream_tables.last_error_retryable IS 'Whether the same refresh may succeed later.';
 COMMENT ON COLUMN pgtrickle.pgt_refresh_history.error_code IS 'The class of that error.';
 COMMENT ON COLUMN pgtrickle.pgt_refresh_history.retryable IS 'Whether the same refresh might succeed later.';
+
+-- Their columns changed, or their rows have another name now; the new ones come with the functions.
+DO $$
+DECLARE
+    changed regprocedure;
+BEGIN
+    FOR changed IN
+        SELECT p.oid FROM pg_catalog.pg_proc AS p
+        WHERE p.pronamespace IN ('pgtrickle'::regnamespace, 'pgtrickle_private'::regnamespace) AND p.proname IN (
+            'bootstrap_gate_status', 'dependency_tree', 'history_rows', 'pgt_status', 'refresh_groups', 'refresh_history',
+            'source_gates', 'status_rows', 'stream_table_definition', 'watermark_groups', 'watermark_status',
+            'watermarks')
+    LOOP
+        EXECUTE format('DROP FUNCTION %s', changed);
+    END LOOP;
+END
+$$;

@@ -1,6 +1,7 @@
 """Weighted rows in PostgreSQL text: consolidated, or expanded to the rows that they stand for."""
 
 from pytrickle.plan.algebra.relation import Operation
+from pytrickle.plan.sql.dialect import row_text
 
 WEIGHT = "pgt_weight"
 # Where a row is stored: in which table, and at which place.
@@ -26,11 +27,6 @@ def consolidate(rows: str, columns: tuple[str, ...], exact: bool = True) -> str:
 def consolidate_at_once(operation: Operation, rows: str) -> str:
     """Consolidate the rows of an operation before anything around it is computed from them."""
     return f"{consolidate(rows, operation.arguments, operation.exact)}\nOFFSET 0"
-
-
-def row_text(columns: tuple[str, ...]) -> str:
-    """Write the text of a row, which differs where any value differs."""
-    return f"CAST(ROW({', '.join(columns)}) AS text)"
 
 
 def expand(rows: str, columns: tuple[str, ...], exact: bool, plain: bool) -> str:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.apply_plan import CHANGES, Replacement, Target
 from pytrickle.plan.postgres.aggregate_state import row_hash
-from pytrickle.plan.postgres.consolidate import WEIGHT, row_text
-from pytrickle.plan.sql.dialect import quote
+from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.sql.dialect import quote, row_text
 
 
 def body_table(pgt_id: int) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from pytrickle.plan.algebra.construct import Folded
+from pytrickle.plan.algebra.constructs.folded import Folded
 from pytrickle.plan.algebra.relation import Derived, Function, Scan
 from pytrickle.plan.query.block import Block, own_column, project
 from pytrickle.plan.query.calls import ORDERED, is_call

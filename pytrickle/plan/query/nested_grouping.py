@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.construct import Group
+from pytrickle.plan.algebra.constructs.group import Group
 from pytrickle.plan.query.block import Block, project, sum_of
 from pytrickle.plan.query.calls import refuse_rounding_calls
 from pytrickle.plan.query.context import Context

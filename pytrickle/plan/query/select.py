@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.helper import ensure_list
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.construct import Distinct
+from pytrickle.plan.algebra.constructs.distinct import Distinct
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.calls import is_call
 from pytrickle.plan.query.context import Context

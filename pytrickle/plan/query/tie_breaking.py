@@ -6,8 +6,8 @@ PostgreSQL's sort is not stable, and a few partitions sorted alone may leave tie
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.postgres.consolidate import row_text
 from pytrickle.plan.query.calls import UNORDERED, bare_call, function_name
+from pytrickle.plan.sql.dialect import row_text
 
 RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 NUMBERS = frozenset({"row_number", "ntile", "lag", "lead", "first_value"})

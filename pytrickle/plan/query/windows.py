@@ -8,7 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.construct import Window
+from pytrickle.plan.algebra.constructs.window import Window
 from pytrickle.plan.query.block import Block, own_column
 from pytrickle.plan.query.calls import refuse_rounding_calls
 from pytrickle.plan.query.derive import derive

@@ -126,3 +126,12 @@ def render(node: exp.Expr) -> str:
 def quote(name: str) -> str:
     """Quote one identifier."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def row_text(columns: tuple[str, ...]) -> str:
+    """Write the text of a row, which differs where any value differs.
+
+    >>> row_text(("k0", "a0"))
+    'CAST(ROW(k0, a0) AS text)'
+    """
+    return f"CAST(ROW({', '.join(columns)}) AS text)"

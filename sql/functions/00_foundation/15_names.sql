@@ -1,15 +1,29 @@
 -- Which object a name means to its caller.
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.qualified_name(relation regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT COALESCE(
-        (SELECT format('%I.%I', n.nspname, c.relname)
-         FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation),
-        relation::text)
+BEGIN
+    RETURN (
+        SELECT COALESCE(
+            (SELECT format('%I.%I', n.nspname, c.relname)
+             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation),
+            relation::text));
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.qualified_name(regclass) IS
     'Schema and name of a relation, quoted as needed; its number if it no longer exists.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.parts_of_name(
+        relation regclass, OUT table_name text, OUT schema_name text, OUT qualified text)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT COALESCE(max(c.relname), relation::text), max(n.nspname), qualified_name(relation)
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation
+$$;
+COMMENT ON FUNCTION pgtrickle_private.parts_of_name(regclass) IS
+    'Name and schema of a relation, each as it is, and both together, quoted as needed; without a schema its number if '
+    'it no longer exists.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.relation_named(name text, search_path text) RETURNS regclass
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

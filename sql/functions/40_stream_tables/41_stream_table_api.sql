@@ -219,6 +219,7 @@ BEGIN
     END LOOP;
     PERFORM drop_idle_mirrors();
     PERFORM drop_idle_wrappers();
+    PERFORM number_cycles();
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.drop_alone(integer, boolean) IS
