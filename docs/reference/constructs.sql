@@ -16,6 +16,7 @@ CREATE SERVER elsewhere FOREIGN DATA WRAPPER elsewhere;
 CREATE FOREIGN TABLE remote (id int) SERVER elsewhere;
 CREATE FUNCTION vat(numeric) RETURNS numeric LANGUAGE sql IMMUTABLE AS 'SELECT $1 * 0.19';
 CREATE AGGREGATE joined(text) (sfunc = textcat, stype = text, initcond = '');
+CREATE AGGREGATE "Joined Texts"(text) (sfunc = textcat, stype = text, initcond = '');
 CREATE FUNCTION rate(int) RETURNS numeric LANGUAGE sql STABLE AS 'SELECT max(amount) FROM public.orders WHERE id = $1';
 
 -- ## Rows
@@ -49,6 +50,8 @@ SELECT 1 AS one;
 SELECT o::text AS line FROM orders o;
 -- whole row of an outer join
 SELECT c.id, count(o) AS n, max(row_to_json(o) ->> 'note') AS note FROM customers c LEFT JOIN orders o ON o.customer = c.id GROUP BY c.id;
+-- whole row of a function
+SELECT r.sensor, row_to_json(e) AS line FROM readings r, jsonb_each(r.data) AS e;
 -- column aliases on a table
 SELECT o.number, o.buyer FROM orders AS o (number, buyer);
 -- condition that is never true
@@ -119,6 +122,8 @@ SELECT id FROM orders WHERE (customer, amount) IN (SELECT customer, amount FROM 
 SELECT id FROM customers WHERE id NOT IN (SELECT customer FROM orders);
 -- NOT IN, several columns
 SELECT id FROM orders WHERE (customer, amount) NOT IN (SELECT customer, amount FROM returns);
+-- <, ANY and ALL, several columns
+SELECT id FROM orders WHERE (customer, amount) < ANY (SELECT customer, amount FROM returns) AND (customer, amount) >= ALL (SELECT customer, amount FROM returns WHERE id < 9);
 -- EXISTS under AND
 SELECT id FROM customers c WHERE region = 'x' AND EXISTS (SELECT FROM orders o WHERE o.customer = c.id);
 -- EXISTS under OR
@@ -149,6 +154,8 @@ SELECT id, (SELECT count(*) FROM orders o WHERE o.customer = c.id) AS orders FRO
 SELECT id, (SELECT name FROM customers c WHERE c.id = o.customer) AS name FROM orders o;
 -- correlated aggregate in WHERE
 SELECT id FROM orders o WHERE amount > (SELECT avg(amount) FROM orders i WHERE i.customer = o.customer);
+-- several columns compared with the row of a subquery
+SELECT id, (customer, amount) < (SELECT max(customer), max(amount) FROM returns) AS less FROM orders o WHERE (customer, amount) = (SELECT customer, amount FROM returns r WHERE r.id = o.id);
 -- ARRAY(subquery)
 SELECT id, ARRAY(SELECT o.id FROM orders o WHERE o.customer = c.id ORDER BY 1) AS orders FROM customers c;
 -- ARRAY(subquery) without ORDER BY
@@ -237,6 +244,8 @@ SELECT jsonb_object_agg(id, note ORDER BY id) AS notes FROM orders;
 SELECT customer, joined(note ORDER BY id) AS notes, joined(DISTINCT note) AS kinds FROM orders GROUP BY customer;
 -- your own aggregate without ORDER BY
 SELECT customer, joined(note) AS notes FROM orders GROUP BY customer;
+-- your own aggregate with a name in quotes
+SELECT customer, "Joined Texts"(note ORDER BY id) AS notes FROM orders GROUP BY customer;
 -- percentile_cont, percentile_disc
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY amount) AS c, percentile_disc(0.5) WITHIN GROUP (ORDER BY amount) AS d FROM orders;
 -- mode
@@ -311,6 +320,8 @@ SELECT c.id, l.n FROM customers c LEFT JOIN LATERAL (SELECT count(*) AS n FROM o
 SELECT r.sensor, t.tag FROM readings r, unnest(r.tags) AS t (tag);
 -- LEFT JOIN LATERAL function
 SELECT r.sensor, t.tag FROM readings r LEFT JOIN LATERAL unnest(r.tags) AS t (tag) ON t.tag <> 'old';
+-- XMLTABLE
+SELECT r.sensor, x.n, x.name FROM readings r, XMLTABLE('//tag' PASSING (r.data ->> 'tags')::xml COLUMNS n int PATH '@n', name text PATH '.') AS x;
 -- unnest in the select list
 SELECT sensor, unnest(tags) AS tag FROM readings;
 -- several set-returning functions in the select list

@@ -19,6 +19,7 @@ from pytrickle.apply.rows import (
     stage_replacement,
 )
 from pytrickle.compute.staged import Staged
+from pytrickle.database import filled
 from pytrickle.plan.apply_plan import (
     AFTER,
     BEFORE,
@@ -64,7 +65,7 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
 def forget_staged(connection: psycopg.Connection) -> None:
     """Drop the temporary tables of one commit, where another one follows in the same transaction."""
     names = ", ".join(f"pg_temp.{name}" for name in (CHANGES, CONTENT, INPUT, INCREMENTS, KEYED, BEFORE, AFTER))
-    run(connection, f"DROP TABLE IF EXISTS {names}")
+    run(connection, filled("DROP TABLE IF EXISTS {names}", names=names))
 
 
 def _merge(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, closing: Closing) -> tuple[int, int]:

@@ -8,13 +8,12 @@ from datetime import datetime, timedelta
 from time import monotonic
 
 import psycopg
-from psycopg import sql
 from sqlalchemy import Integer, Text, bindparam, case, cast, func, insert, select, update
 from sqlalchemy.dialects.postgresql import JSONB
 
 from pytrickle.catalog.tables import refresh_history, stream_tables
 from pytrickle.cut import Cut
-from pytrickle.database import statement
+from pytrickle.database import filled, statement
 from pytrickle.errors import RefreshConflict
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.refresh_plan import RefreshPlan
@@ -65,6 +64,7 @@ CLAIM = statement(
     )
     .returning(cast(ROW.refresh_xid, Text), ROW.effective_watermark)
 )
+FRONTIER = "UPDATE pgtrickle.pgt_dependencies SET frontier = {frontier} WHERE pgt_id = %s AND source_relid = %s::oid"
 HISTORY = statement(
     insert(refresh_history).values(
         status="COMPLETED",
@@ -183,13 +183,8 @@ def store_frontiers(connection: psycopg.Connection, plan: RefreshPlan, what: Com
     for window in plan.windows:
         source = plan.shape.definition.source(window.relid)
         if source.captured:
-            frontier = sql.SQL((window.new or what.snapshot).literal())
-            connection.execute(
-                sql.SQL(
-                    "UPDATE pgtrickle.pgt_dependencies SET frontier = {} WHERE pgt_id = %s AND source_relid = %s::oid"
-                ).format(frontier),
-                (what.pgt_id, window.relid),
-            )
+            frontier = filled(FRONTIER, frontier=(window.new or what.snapshot).literal())
+            connection.execute(frontier, (what.pgt_id, window.relid))
 
 
 def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, rows: tuple[int, int]) -> None:

@@ -10,6 +10,7 @@ TABLES = """
     CREATE TABLE t (id int, k int, x text, v numeric, note text);
     CREATE TABLE s (k int, y text);
     CREATE AGGREGATE glued(text) (sfunc = textcat, stype = text, initcond = '');
+    CREATE SCHEMA "My Tools"; CREATE AGGREGATE "My Tools"."Glued ""Texts"(text) (sfunc = textcat, stype = text);
     INSERT INTO t SELECT i, nullif(i % 4, 0), chr(64 + i), i / 10.0, '' FROM generate_series(1, 12) AS i;
     INSERT INTO s SELECT i, i::text FROM generate_series(1, 4) AS i"""
 CHANGES = (
@@ -26,6 +27,8 @@ DIFFERENTIAL = {
     "json": "SELECT k, json_agg(x) AS s, jsonb_agg(v) AS vs, json_object_agg(id, v) AS o FROM t GROUP BY k",
     "xml": "SELECT k, xmlagg(xmlelement(name x, v, x)) AS s FROM t GROUP BY k",
     "own": "SELECT k, glued(x) AS s, bool_and(x > 'B') AS b, count(v) AS n FROM t GROUP BY k",
+    "quoted": 'SELECT k, "My Tools"."Glued ""Texts"(x) FILTER (WHERE id > 2) AS s FROM t GROUP BY k',
+    "quoted and sorted": 'SELECT k, "My Tools"."Glued ""Texts"(x ORDER BY id) AS s FROM t GROUP BY k',
     "filtered": "SELECT k, string_agg(x, ',') FILTER (WHERE v > 0.3) AS s FROM t WHERE id <> 3 GROUP BY k",
     "rows": "SELECT k, json_agg(t.*) AS s, array_agg(ROW(x, v)::text) AS r FROM t GROUP BY k",
     "around": "SELECT coalesce(json_agg(x), '[]') AS s, array_to_string(array_agg(x), '+') AS a FROM t GROUP BY k",

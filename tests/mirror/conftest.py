@@ -58,7 +58,7 @@ class Mirror:
             thread = Thread(target=client.run)
             thread.start()
             try:
-                wait_for(lambda: self.value("SELECT scheduler_running FROM pgtrickle.quick_health"), "the refresher")
+                wait_for(lambda: self.value("SELECT pgtrickle_private.refresher_runs()"), "the refresher")
                 yield
             finally:
                 client.stop()

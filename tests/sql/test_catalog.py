@@ -41,6 +41,7 @@ PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     *("change_buffer_sizes", "trigger_inventory", "check_cdc_health", "cdc_pause_status", "shared_buffer_stats"),
     *("slot_health", "fuse_status", "pgt_scc_status", "freshness", "integration_capabilities"),
     *("view_evolution_status", "health_check", "health_summary", "version", "version_check", "explain_dag"),
+    "diamond_groups",
 }
 # What those call with the rights of their caller: it tells nothing that is not told to everybody.
 INNER_FUNCTIONS = {

@@ -32,8 +32,11 @@ def bare_call(call: exp.Expr) -> exp.Expr:
 
 
 def function_name(node: exp.Expr) -> str:
-    """Return the name of a called function."""
-    return str(node.this).lower() if isinstance(node, exp.Anonymous) else node.key.lower()
+    """Return the name of a called function, in small letters unless it is quoted."""
+    if not isinstance(node, exp.Anonymous):
+        return node.key.lower()
+    name = str(node.this)
+    return name if '"' in name else name.lower()
 
 
 def is_own(name: str) -> bool:

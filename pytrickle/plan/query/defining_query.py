@@ -8,7 +8,7 @@ from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.query import Aggregate, Query, Top
 from pytrickle.plan.query.block import Block, cast_to, project, sum_of
-from pytrickle.plan.query.calls import is_call
+from pytrickle.plan.query.calls import function_name, is_call
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.first_rows import CLAUSES, cut_off
@@ -45,9 +45,6 @@ def parse(definition: Definition, probe: Probe) -> Query:
     """Read a defining query as algebra; raise NotDifferentiable with the construct that has no delta rule."""
     if reason := definition.full_reason or definition.needs_path:
         raise NotDifferentiable(reason)
-    for name in sorted(definition.aggregates):
-        if '"' in name:
-            raise NotDifferentiable(f"the aggregate {name}(), whose name is quoted")
     tree = parse_query(definition.text, definition.aggregates)
     _check_survival(definition, tree, probe)
     queries = Queries(Facts(definition, probe))
@@ -100,7 +97,7 @@ def _accumulates(select: exp.Select, definition: Definition) -> bool:
     nodes = _nodes_above(select)
     if not _groups_plainly(select, definition) or any(isinstance(node, exp.Distinct) for node in nodes):
         return False
-    called = {str(node.this).lower() for node in nodes if isinstance(node, exp.Anonymous)}
+    called = {function_name(node) for node in nodes if isinstance(node, exp.Anonymous)}
     return not called & ((definition.aggregates | {"grouping"}) - added_up())
 
 

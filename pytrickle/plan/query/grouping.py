@@ -68,10 +68,14 @@ class Grouping(Generic[C]):
         return found
 
     def _own_call(self, node: exp.Expr) -> exp.Expr:
-        """An aggregate in a subquery belongs to the query of whose columns alone its arguments are made."""
-        tables = {column.table for column in node.find_all(exp.Column)} if is_call(node, self.aggregates) else set()
-        own = tables and self.names is not None and tables <= self.names.keys()
-        return self._column(self.calls.name(node)) if own else node
+        """What a subquery calls over groups belongs to the query of whose columns alone its arguments are made."""
+        asks = isinstance(node, exp.Anonymous) and function_name(node) == "grouping"
+        if self.names is None or not (asks or is_call(node, self.aggregates)):
+            return node
+        tables = {column.table for column in node.find_all(exp.Column)}
+        if not tables or not tables <= self.names.keys():
+            return node
+        return self._bits(_unnested(node)) if asks else self._column(self.calls.name(node))
 
     def _windowed(self, call: exp.Expr) -> exp.Expr:
         """Leave the function of a window in place; its arguments may be aggregates."""
@@ -79,7 +83,7 @@ class Grouping(Generic[C]):
 
     def _key(self, node: exp.Expr) -> exp.Expr | None:
         if isinstance(node, exp.Anonymous) and function_name(node) == "grouping":
-            return self._bits(tuple(key.unnest() for key in node.expressions))
+            return self._bits(_unnested(node))
         if (found := self.group_keys.key(node)) is not None:
             return found
         return self.group_keys.dependent(node) if isinstance(node, exp.Column) and self._is_local(node) else None
@@ -94,6 +98,10 @@ class Grouping(Generic[C]):
 
     def _column(self, name: str) -> exp.Expr:
         return own_column(self.group_keys.table, name)
+
+
+def _unnested(call: exp.Expr) -> tuple[exp.Expr, ...]:
+    return tuple(argument.unnest() for argument in call.expressions)
 
 
 @dataclass(slots=True)

@@ -15,8 +15,9 @@ from pytrickle.plan.query.block import Block, own_column
 from pytrickle.plan.query.calls import is_call
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.order_dependence import refuse_unsettled
-from pytrickle.plan.query.scope import Names, columns_named, is_whole, lookup, resolve
-from pytrickle.plan.query.whole_row import with_rows
+from pytrickle.plan.query.scope import WHOLE, Names, columns_named, is_whole, lookup, resolve
+from pytrickle.plan.query.whole_row import ROW, is_asked_for, with_rows
+from pytrickle.plan.sql import xml_table
 from pytrickle.plan.sql.dialect import quote, render
 
 Columns = list[exp.Expr]
@@ -24,10 +25,7 @@ Columns = list[exp.Expr]
 
 def function(facts: Facts, item: exp.Expr, outer: Names) -> Block:
     """Read a set-returning function or VALUES in FROM: computed for each row of what stands to its left."""
-    names, alias = item.alias_column_names, facts.alias()
-    if isinstance(item, exp.Values):
-        width = len(item.expressions[0].expressions)
-        names = [*names, *(f"column{i + 1}" for i in range(len(names), width))]
+    names, alias = _names(item), facts.alias()
     if not names or not (item.alias or isinstance(item, exp.Values)):
         raise NotDifferentiable(f"{item.key.upper()} in FROM without column names")
     bare = item.copy()
@@ -39,8 +37,24 @@ def function(facts: Facts, item: exp.Expr, outer: Names) -> Block:
         text += " WITH ORDINALITY"
     if defined := [render(each) for each in _alias_columns(item) if isinstance(each, exp.ColumnDef)]:
         text = f"(SELECT * FROM {text} AS pgt_defined({', '.join(defined)}))"
-    leaf = Function(alias, text, _reads([written]), tuple(names))
-    return Block((leaf,), (), {item.alias: {name: own_column(alias, name) for name in names}})
+    shown = dict(zip(names, names, strict=True))
+    if is_asked_for(item.alias, facts.definition):
+        # The same names around the same function give its rows the same type.
+        listed = ", ".join(map(quote, names))
+        text, shown[WHOLE] = f"(SELECT {ROW}.*, {ROW} FROM {text} AS {ROW}({listed}))", ROW
+    leaf = Function(alias, text, _reads([written]), tuple(shown.values()))
+    return Block((leaf,), (), {item.alias: {name: own_column(alias, column) for name, column in shown.items()}})
+
+
+def _names(item: exp.Expr) -> list[str]:
+    """List the columns of a function or of VALUES, which PostgreSQL prints where the query cannot tell them."""
+    names = list[str](item.alias_column_names)
+    if isinstance(item, exp.Values):
+        return [*names, *(f"column{i + 1}" for i in range(len(names), len(item.expressions[0].expressions)))]
+    call = item.this
+    if isinstance(call, exp.Anonymous) and call.this == xml_table.CALL:
+        return [*names, *xml_table.columns_of(call.expressions[0].name)[len(names) :]]
+    return names
 
 
 def _alias_columns(item: exp.Expr) -> list[exp.Expr]:

@@ -1,5 +1,7 @@
 """Whether a row is among the rows of a subquery: EXISTS, IN and comparisons with ANY or ALL, with their NULLs."""
 
+from collections.abc import Iterator
+
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
@@ -9,6 +11,7 @@ from pytrickle.plan.query.decorrelate import indicator
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.mixed_equality import equated
 from pytrickle.plan.query.recursion import Recursion
+from pytrickle.plan.query.row_comparison import by_columns, items_of
 from pytrickle.plan.query.scope import resolve
 from pytrickle.plan.sql.three_valued import no_value, truth
 
@@ -28,7 +31,7 @@ def present(facts: Facts, block: Block, inner: tuple[Block, ...], negated: bool 
 
 def in_cases(recursion: Recursion, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
     """List the cases of IN over a subquery; `direct` says that only the rows for which it is true count."""
-    items = [resolve(each, context.outer) for each in _row(node.this)]
+    items = [resolve(each, context.outer) for each in items_of(node.this)]
     inner = recursion.derived(node.args["query"], context)
     values = [list(each.names[""].values()) for each in inner]
     if any(len(each) != len(items) for each in values):
@@ -45,7 +48,8 @@ def in_cases(recursion: Recursion, block: Block, node: exp.Expr, context: Contex
     if direct or not (item_null or value_null):
         return present(recursion.facts, block, equal)
     if len(items) > 1:
-        return _compared(recursion.facts, block, inner, [exp.and_(*tests) for tests in pairs], False)
+        unknown = [*_unknown(inner, pairs, items, item_null), *_unknown(inner, pairs, None, value_null)]
+        return _rows_among(recursion.facts, block, equal, tuple(unknown))
     return _three_valued(recursion.facts, block, (inner, equal), items[0], value_null)
 
 
@@ -83,13 +87,41 @@ def _only(block: Block) -> exp.Expr:
     return next(iter(block.names[""].values())).copy()
 
 
+def _unknown(
+    inner: tuple[Block, ...], pairs: list[list[exp.Expr]], items: list[exp.Expr] | None, wanted: bool
+) -> Iterator[Block]:
+    """Find the rows of which nobody knows whether they are equal, since a column of one side (the inner one without
+    `items`) is NULL. Asked for first, that leaves few rows to compare with all others."""
+    for each, tests in zip(inner, pairs, strict=True) if wanted else ():
+        values = items or list(each.names[""].values())
+        found = each.where(exp.or_(*map(no_value, values)), _is(exp.and_(*tests), None))
+        if found:
+            yield found
+
+
+def _rows_among(facts: Facts, block: Block, equal: tuple[Block, ...], unknown: tuple[Block, ...]) -> list[Case]:
+    """IN over rows of several columns is true with an equal row, NULL without one where one may be equal."""
+    cases: list[Case] = []
+    for case, found in present(facts, block, equal):
+        if found == truth(True):
+            cases.append((case, found))
+        else:
+            nulls = present(facts, case, unknown)
+            cases += [(one, truth(None) if null == truth(True) else truth(False)) for one, null in nulls]
+    return cases
+
+
 def quantified_cases(recursion: Recursion, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
     """List the cases of a comparison with ANY or ALL of a subquery."""
-    item = resolve(node.this, context.outer)
+    items = [resolve(each, context.outer) for each in items_of(node.this)]
     inner = recursion.derived(node.expression.this, context)
-    if any(len(each.names[""]) != 1 for each in inner):
-        raise NotDifferentiable("a comparison of rows with ANY or ALL of a subquery")
-    tests = [_comparison(node, item, _only(each)) for each in inner]
+    shown = [[value.copy() for value in each.names[""].values()] for each in inner]
+    if any(len(values) != len(items) for values in shown):
+        raise NotDifferentiable("a comparison with ANY or ALL of a subquery that names a column twice")
+    if len(items) > 1:
+        tests = [by_columns(node, [item.copy() for item in items], values) for values in shown]
+    else:
+        tests = [_comparison(node, items[0], values[0]) for values in shown]
     every = isinstance(node.expression, exp.All)
     if not direct:
         return _compared(recursion.facts, block, inner, tests, every)
@@ -128,10 +160,3 @@ def _is(test: exp.Expr, value: bool | None, negate: bool = False) -> exp.Expr:
 
 def _where(blocks: tuple[Block, ...], tests: list[exp.Expr]) -> tuple[Block, ...]:
     return tuple(one for each, test in zip(blocks, tests, strict=True) if (one := each.where(test)))
-
-
-def _row(node: exp.Expr) -> list[exp.Expr]:
-    bare = node.unnest()
-    if isinstance(bare, exp.Tuple) or (isinstance(bare, exp.Anonymous) and str(bare.this).upper() == "ROW"):
-        return list(bare.expressions)
-    return [node]

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from pytrickle.plan.algebra.relation import Derived, Operation, Relation, UnionAll
+from pytrickle.plan.algebra.relation import Derived, Function, Leaf, Operation, Relation, UnionAll
 from pytrickle.plan.query.block import Block, collated, null_of, project, sum_of
 from pytrickle.plan.query.facts import Facts
-from pytrickle.plan.query.scope import Names, columns_named
+from pytrickle.plan.query.scope import Names, columns_named, tables_of
 
 Blocks = tuple[Block, ...]
 
@@ -40,23 +40,36 @@ def nulls_of_names(facts: Facts, blocks: Blocks) -> Names:
     return result
 
 
-def in_one_collation(facts: Facts, arms: list[Blocks]) -> list[Blocks]:
-    """Give the columns of a set operation's arms the collations of its own, wherever they have others."""
-    collations = facts.collations_of(union_of(arms))
-    return [tuple(_collated(facts, block, collations) for block in arm) for arm in arms] if any(collations) else arms
+def in_one_collation(facts: Facts, arms: list[Blocks], around: tuple[Leaf, ...] = ()) -> list[Blocks]:
+    """Give the columns of a set operation's arms the collations of its own, wherever they have others.
+
+    `around` are the leaves that arms in a LATERAL subquery may refer to.
+    """
+    collations = facts.collations_of(union_of(arms, around))
+    if not any(collations):
+        return arms
+    return [tuple(_collated(facts, block, collations, around) for block in arm) for arm in arms]
 
 
-def union_of(arms: list[Blocks]) -> Relation:
+def union_of(arms: list[Blocks], around: tuple[Leaf, ...] = ()) -> Relation:
     """Write the arms of a set operation as a relation, to be asked for its columns."""
-    return UnionAll(tuple(project(_free(arm[0]), tuple(arm[0].names[""].values())) for arm in arms))
+    return UnionAll(tuple(project(_free(arm[0], around), tuple(arm[0].names[""].values())) for arm in arms))
 
 
-def _collated(facts: Facts, block: Block, collations: tuple[str | None, ...]) -> Block:
+def beside(around: tuple[Leaf, ...], block: Block) -> Block:
+    """Let a LATERAL block stand beside what it refers to, so that it can be asked for its types."""
+    functions = [leaf.tables for leaf in block.leaves if isinstance(leaf, Function)]
+    expressions = [column for columns in block.names.values() for column in columns.values()]
+    reads = frozenset[str]().union(*functions, *map(tables_of, expressions))
+    return block if reads <= block.aliases else replace(block, leaves=(*around, *block.leaves))
+
+
+def _collated(facts: Facts, block: Block, collations: tuple[str | None, ...], around: tuple[Leaf, ...]) -> Block:
     names, columns = tuple(block.names[""]), tuple(block.names[""].values())
-    own = facts.collations_of(project(_free(block), columns))
+    own = facts.collations_of(project(_free(block, around), columns))
     missing = (name if name != mine else None for name, mine in zip(collations, own, strict=True))
     return block.named({"": dict(zip(names, map(collated, columns, missing), strict=True))})
 
 
-def _free(block: Block) -> Block:
-    return replace(block, predicates=(), negated=False)
+def _free(block: Block, around: tuple[Leaf, ...] = ()) -> Block:
+    return replace(beside(around, block), predicates=(), negated=False)

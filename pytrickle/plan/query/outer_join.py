@@ -12,16 +12,15 @@ from itertools import product
 
 from sqlglot import exp
 
-from pytrickle.plan.algebra.relation import Function
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.decorrelate import indicator
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.lateral import is_rowwise, left_joined, padded
 from pytrickle.plan.query.mixed_equality import Leaves, equated, merged
-from pytrickle.plan.query.null_padding import nulls_of_names
+from pytrickle.plan.query.null_padding import beside, nulls_of_names
 from pytrickle.plan.query.recursion import Recursion
-from pytrickle.plan.query.scope import MERGED, Names, first_named, resolve, tables_of
+from pytrickle.plan.query.scope import MERGED, Names, first_named, resolve
 from pytrickle.plan.query.subquery import filtered
 
 Blocks = tuple[Block, ...]
@@ -37,7 +36,8 @@ def join(recursion: Recursion, left: Blocks, right: Blocks, clause: exp.Join, co
     for one, other in product(left, right):
         result += _matched(sides, one, other)
     if sides.side in {"LEFT", "FULL"}:
-        nulls = nulls_of_names(recursion.facts, tuple(_beside(left[0], other) for other in right))
+        around = (*context.around, *left[0].leaves)
+        nulls = nulls_of_names(recursion.facts, tuple(beside(around, other) for other in right))
         for one in left:
             names = sides.names(one.leaves, one.names, nulls)
             result += _unmatched(recursion.facts, one, (sides.within(other, one, other) for other in right), names)
@@ -121,11 +121,3 @@ def _both(left: Names, right: Names) -> Names:
     """Put the visible names of two sides side by side."""
     merged = {**left.get(MERGED, {}), **right.get(MERGED, {})}
     return {**left, **right, **({MERGED: merged} if merged else {})}
-
-
-def _beside(left: Block, right: Block) -> Block:
-    """Let a LATERAL side stand beside what it refers to, so that it can be asked for its types."""
-    functions = [leaf.tables for leaf in right.leaves if isinstance(leaf, Function)]
-    expressions = [column for columns in right.names.values() for column in columns.values()]
-    reads = frozenset[str]().union(*functions, *map(tables_of, expressions))
-    return right if reads <= right.aliases else replace(right, leaves=(*left.leaves, *right.leaves))

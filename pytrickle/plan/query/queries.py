@@ -87,8 +87,8 @@ class Queries:
         names = tuple(arms[0][0].names[""])
         if any(len(block.names[""]) != len(names) for arm in arms for block in arm):
             raise NotDifferentiable("a set operation whose arms name a column twice")
-        arms = in_one_collation(self.facts, arms)
-        types = self.facts.types_of(union_of(arms))
+        arms = in_one_collation(self.facts, arms, context.around)
+        types = self.facts.types_of(union_of(arms, context.around))
         rows = tuple(tuple((block, cast_columns(block, types)) for block in arm) for arm in arms)
         if isinstance(query, exp.Union) and not query.args.get("distinct"):
             return tuple(

@@ -29,20 +29,31 @@ Cases = list[tuple[Block, list[exp.Expr]]]
 
 
 def scalar_cases(recursion: Recursion, block: Block, query: exp.Expr, context: Context) -> list[Case]:
-    """List the cases of a scalar subquery's value: where it has a row, and where it has none."""
+    """List the cases of a scalar subquery's value: where it has a row, and where it has none.
+
+    Of a subquery of several columns the value is a tuple of them.
+    """
     query, context = recursion.unwrapped(query, context)
-    if isinstance(query, exp.Select) and len(query.selects) != 1:
-        raise NotDifferentiable("a comparison of a row with a subquery")
     if isinstance(query, exp.Select) and is_plain_aggregate(query, recursion.facts.definition):
-        return [(case, values[0]) for case, values in aggregate_cases(recursion, block, query, context)]
+        return [(case, _value(values)) for case, values in aggregate_cases(recursion, block, query, context)]
     inner = recursion.derived(query, context)
-    values = [next(iter(each.names[""].values())) for each in inner]
-    named = tuple(each.named({VALUE: {"v": value}}) for each, value in zip(inner, values, strict=True))
-    fails = any(fails_inside(recursion.facts, each, (value,)) for each, value in zip(inner, values, strict=True))
+    shown = [list(each.names[""].values()) for each in inner]
+    named = tuple(
+        each.named({VALUE: {f"v{i}": value for i, value in enumerate(values)}})
+        for each, values in zip(inner, shown, strict=True)
+    )
+    fails = any(fails_inside(recursion.facts, each, tuple(values)) for each, values in zip(inner, shown, strict=True))
     decorrelated = decorrelate_by_domain(recursion.facts, block, named, "a scalar subquery", fails)
-    found, value = single(recursion.facts, decorrelated)
-    null = nulls_of_leaf(recursion.facts, found)["v"]
-    return [(case, [value, null][missing]) for case, missing in _with_or_without(block, found, always=False)]
+    found, values = single(recursion.facts, decorrelated)
+    nulls = nulls_of_leaf(recursion.facts, found)
+    without = [nulls[f"v{i}"] for i in range(len(values))]
+    return [
+        (case, _value([values, without][missing])) for case, missing in _with_or_without(block, found, always=False)
+    ]
+
+
+def _value(columns: list[exp.Expr]) -> exp.Expr:
+    return columns[0] if len(columns) == 1 else exp.Tuple(expressions=columns)
 
 
 def array_cases(recursion: Recursion, block: Block, query: exp.Expr, context: Context) -> list[Case]:

@@ -102,21 +102,28 @@ def set_operation(facts: Facts, query: exp.SetOperation, arms: tuple[Rows, Rows]
     return Block((leaf,), (), {"": dict(zip(names, (columns[key] for key in keys), strict=True))})
 
 
-def single(facts: Facts, decorrelated: tuple[Decorrelated, ...]) -> tuple[Block, exp.Expr]:
-    """Build the one row of a scalar subquery for every key; more than one is an error where the value is used.
+def single(facts: Facts, decorrelated: tuple[Decorrelated, ...]) -> tuple[Block, list[exp.Expr]]:
+    """Build the one row of a scalar subquery for every key; more than one is an error where its columns are used.
 
-    Return the block to join, and the value.
+    Return the block to join, and the columns, which are those of VALUE.
     """
     keys = tuple(f"k{i}" for i in range(len(decorrelated[0].pairs)))
+    shown = tuple(decorrelated[0].block.names[VALUE])
     rows: Rows = tuple(
-        (each.block, (*(inner for _, inner in each.pairs), each.block.names[VALUE]["v"].copy()))
+        (
+            each.block,
+            (*(inner for _, inner in each.pairs), *(each.block.names[VALUE][name].copy() for name in shown)),
+        )
         for each in decorrelated
     )
     refuse_correlation(rows, "a scalar subquery")
-    leaf = derive(facts, rows, (*keys, "v"), keys, Single())
-    checked = exp.Anonymous(this="only_one", expressions=[own_column(leaf.alias, "v"), own_column(leaf.alias, "n")])
-    called = exp.Dot(this=exp.to_identifier("pgtrickle_private"), expression=checked)
-    return Block((leaf,), decorrelated[0].ties(leaf.alias), {}), called
+    leaf = derive(facts, rows, (*keys, *shown), keys, Single())
+    return Block((leaf,), decorrelated[0].ties(leaf.alias), {}), [_checked(leaf.alias, name) for name in shown]
+
+
+def _checked(alias: str, column: str) -> exp.Expr:
+    called = exp.Anonymous(this="only_one", expressions=[own_column(alias, column), own_column(alias, "n")])
+    return exp.Dot(this=exp.to_identifier("pgtrickle_private"), expression=called)
 
 
 def first_rows(

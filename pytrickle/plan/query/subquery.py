@@ -6,8 +6,13 @@ subquery is a grouped or single row to join, and NULL for the rows without one (
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from sqlglot import exp
 
+from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.relation import Leaf
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.facts import Facts
@@ -15,14 +20,18 @@ from pytrickle.plan.query.fold import MAX_BLOCKS, fitting
 from pytrickle.plan.query.guard import fallible_last, guard_cases
 from pytrickle.plan.query.lateral import embedded, reads_no_table
 from pytrickle.plan.query.membership import in_cases, present, quantified_cases
+from pytrickle.plan.query.mixed_equality import equated
 from pytrickle.plan.query.outer_condition import pulled_out
 from pytrickle.plan.query.recursion import Recursion
+from pytrickle.plan.query.row_comparison import by_columns, compared_query, items_of, width
 from pytrickle.plan.query.scalar_subquery import array_cases, scalar_cases
 from pytrickle.plan.query.scope import HOISTED, OPERAND, SUBQUERY, resolve
 from pytrickle.plan.query.subquery_nodes import has_query_operand, is_subquery
 from pytrickle.plan.sql.three_valued import conjuncts, truth
 
 Case = tuple[Block, exp.Expr]
+# The values of subqueries, or of the columns of their rows, by the columns that stand in for them.
+Values = Mapping[str, exp.Expr]
 
 
 def filtered(recursion: Recursion, block: Block, condition: exp.Expr | None, context: Context) -> tuple[Block, ...]:
@@ -57,7 +66,7 @@ def hoist(
     for number, node in enumerate(found):
         cases = [case for block in blocks for case in _subquery_cases(recursion, block, node, context, False)]
         blocks = tuple(
-            block.named({**block.names, HOISTED: {**block.names.get(HOISTED, {}), f"s{number}": value}})
+            block.named({**block.names, HOISTED: {**block.names.get(HOISTED, {}), **_named(number, node, value)}})
             for block, value in cases
         )
         blocks = fitting(recursion.facts, blocks)
@@ -69,32 +78,38 @@ def _cases(
 ) -> list[tuple[Block, list[exp.Expr]]]:
     found: list[exp.Expr] = []
     without = [_take_out(expression, found, SUBQUERY) for expression in expressions]
-    cases: list[tuple[Block, list[exp.Expr]]] = [(block, [])]
+    cases: list[tuple[Block, Values]] = [(block, {})]
     for number, node in enumerate(found):
         direct = wanted and _is_marker(without[0].unnest(), number)
         cases = [
-            (after, [*values, value])
+            (after, {**values, **_named(number, node, value)})
             for before, values in cases
             for after, value in _subquery_cases(recursion, before, node, context, direct)
         ]
         cases = _fitting(recursion.facts, cases)
-    return [
-        (case, [_put(resolve(each, case.names, context.outer), values) for each in without]) for case, values in cases
-    ]
+    result: list[tuple[Block, list[exp.Expr]]] = []
+    for case, values in cases:
+        filled = Filled(recursion.facts, (*context.around, *case.leaves), values)
+        result.append((case, [filled.put(resolve(each, case.names, context.outer)) for each in without]))
+    return result
 
 
-def _fitting(facts: Facts, cases: list[tuple[Block, list[exp.Expr]]]) -> list[tuple[Block, list[exp.Expr]]]:
+def _named(number: int, node: exp.Expr, value: exp.Expr) -> Values:
+    """Name the value of a subquery that was taken out, or each column of its row."""
+    if width(node) == 1:
+        return {f"s{number}": value}
+    return {f"s{number}_{i}": each for i, each in enumerate(value.expressions)}
+
+
+def _fitting(facts: Facts, cases: list[tuple[Block, Values]]) -> list[tuple[Block, Values]]:
     """Fold too many cases into one, whose leaf shows the values of the subqueries so far."""
     if len(cases) <= MAX_BLOCKS:
         return cases
-    named = (
-        block.named({**block.names, SUBQUERY: {f"s{i}": value for i, value in enumerate(values)}})
-        for block, values in cases
-    )
+    named = (block.named({**block.names, SUBQUERY: values}) for block, values in cases)
     return [
         (
             whole.named({alias: columns for alias, columns in whole.names.items() if alias != SUBQUERY}),
-            list(whole.names[SUBQUERY].values()),
+            dict(whole.names[SUBQUERY]),
         )
         for whole in fitting(facts, tuple(named))
     ]
@@ -103,12 +118,22 @@ def _fitting(facts: Facts, cases: list[tuple[Block, list[exp.Expr]]]) -> list[tu
 def _take_out(expression: exp.Expr, found: list[exp.Expr], table: str) -> exp.Expr:
     """Take the topmost subqueries out of an expression; numbered columns stand in for them."""
 
-    def step(node: exp.Expr) -> exp.Expr:
-        if not is_subquery(node):
-            return node
+    def number(node: exp.Expr) -> int:
         if node not in found:
             found.append(node.copy())
-        return exp.column(f"s{found.index(node)}", table=table)
+        return found.index(node)
+
+    def step(node: exp.Expr) -> exp.Expr:
+        query = compared_query(node)
+        if query is not None:
+            left = [_take_out(item, found, table) for item in items_of(node.this)]
+            names = [f"s{number(query)}_{i}" for i in range(width(query))]
+            return by_columns(node, left, [exp.column(name, table=table) for name in names])
+        if not is_subquery(node):
+            return node
+        if isinstance(node, exp.Query) and width(node) > 1:
+            raise NotDifferentiable("a comparison of a row with a subquery by an operator of your own")
+        return exp.column(f"s{number(node)}", table=table)
 
     return expression.copy().transform(step)
 
@@ -117,12 +142,31 @@ def _is_marker(node: exp.Expr, number: int) -> bool:
     return isinstance(node, exp.Column) and node.table == SUBQUERY and node.name == f"s{number}"
 
 
-def _put(expression: exp.Expr, values: list[exp.Expr]) -> exp.Expr:
-    def step(node: exp.Expr) -> exp.Expr:
-        marked = isinstance(node, exp.Column) and node.table == SUBQUERY
-        return values[int(node.name[1:])].copy() if marked else node
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """Puts the values of subqueries back into expressions over leaves."""
 
-    return expression.transform(step)
+    facts: Facts
+    leaves: tuple[Leaf, ...]
+    values: Values
+
+    def put(self, expression: exp.Expr) -> exp.Expr:
+        """Replace the columns that stand in for subqueries.
+
+        PostgreSQL does not print the casts of a column that is compared as a part of a row.
+        """
+        return expression.transform(self._step)
+
+    def _step(self, node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.EQ | exp.NEQ) and _stands_in(node.expression) and "_" in node.expression.name:
+            left, right = self.put(node.this), self.values[node.expression.name]
+            equal = equated(self.facts, self.leaves, left, right)
+            return type(node)(this=equal.this, expression=equal.expression)
+        return self.values[node.name].copy() if _stands_in(node) else node
+
+
+def _stands_in(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column) and node.table == SUBQUERY
 
 
 def _subquery_cases(recursion: Recursion, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
@@ -150,13 +194,15 @@ def _subquery_cases(recursion: Recursion, block: Block, node: exp.Expr, context:
 def _with_operand(recursion: Recursion, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
     """List the cases of a comparison whose left side has subqueries of its own: theirs first."""
     found: list[Case] = []
-    bare = node.copy()
-    bare.set("this", exp.column("v", table=OPERAND))
-    for case, (value,) in _cases(recursion, block, [node.this], context, False):
-        named = case.named({**case.names, OPERAND: {"v": value}})
+    items = items_of(node.this)
+    bare, names = node.copy(), [f"v{i}" for i in range(len(items))]
+    row = exp.Tuple(expressions=[exp.column(name, table=OPERAND) for name in names])
+    bare.set("this", row if isinstance(node.this.unnest(), exp.Tuple | exp.Anonymous) else row.expressions[0])
+    for case, values in _cases(recursion, block, items, context, False):
+        named = case.named({**case.names, OPERAND: dict(zip(names, values, strict=True))})
         for one, truth_value in _subquery_cases(recursion, named, bare, context, direct):
-            names = {alias: columns for alias, columns in one.names.items() if alias != OPERAND}
-            found.append((one.named(names), truth_value))
+            rest = {alias: columns for alias, columns in one.names.items() if alias != OPERAND}
+            found.append((one.named(rest), truth_value))
     return found
 
 

@@ -31,7 +31,7 @@ def with_rows(block: Block, alias: str, definition: Definition, of: Source | Vie
     table of which not every column is captured is left out.
     """
     columns = block.names[alias]
-    if not _is_asked_for(alias, definition) or not columns:
+    if not is_asked_for(alias, definition) or not columns:
         return block
     if isinstance(of, Source) and len(of.used) < len(of.columns):
         return block
@@ -39,7 +39,7 @@ def with_rows(block: Block, alias: str, definition: Definition, of: Source | Vie
     return block.named({**block.names, alias: {**columns, WHOLE: row}})
 
 
-def _is_asked_for(alias: str, definition: Definition) -> bool:
+def is_asked_for(alias: str, definition: Definition) -> bool:
     """Whether the text may name a whole row of that alias; an answer too many costs a column that nobody reads."""
     texts = (definition.text, *(view.text for view in definition.views))
     return any(f"{name}.*" in text for text in texts for name in (alias, quote(alias)))

@@ -53,7 +53,10 @@ class AboveWindows:
         if any(isinstance(inner, exp.Query) for inner in window.walk()):
             raise NotDifferentiable("a subquery inside a window function")
         result = exp.Window(this=window.this.copy(), over="OVER")
-        for part, value in self._parts(window).items():
+        parts = self._parts(window)
+        if "spec" in parts and parts["spec"].find(exp.Column):
+            raise NotDifferentiable("a window frame that a subquery bounds")
+        for part, value in parts.items():
             result.set(part, [each.copy() for each in value] if isinstance(value, list) else value.copy())
         return result
 

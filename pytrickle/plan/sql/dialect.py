@@ -1,5 +1,6 @@
 """PostgreSQL as pg_get_viewdef prints it, parsed without rewriting any function."""
 
+import re
 from typing import Any, ClassVar
 
 from sqlglot import TokenType, exp, parse_one
@@ -12,6 +13,7 @@ from pytrickle.plan.sql.operators import called, spelled_out
 
 AGGREGATES = frozenset(map(str.upper, added_up()))
 USING_ALIAS = "using_alias"
+NAME_PARTS = re.compile(r'"((?:[^"]|"")*)"|[^".]+')
 SPECIAL_SYNTAX = frozenset({"CAST", "EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION"})
 
 
@@ -87,7 +89,7 @@ def parse_query(text: str, aggregates: frozenset[str] = frozenset()) -> exp.Expr
         tree = parse_one(spelled_out(text), dialect=Canonical)
     except SqlglotError as error:
         raise NotDifferentiable("the query uses syntax that cannot be parsed") from error
-    own = frozenset(name for name in aggregates if "." in name)
+    own = {unquoted(name): name for name in aggregates if "." in name}
     tree = tree.transform(lambda node: _own_call(node, own)) if own else tree
     for node in list(tree.find_all(exp.Collate)):
         # A collation's name is no reference to a column.
@@ -95,7 +97,17 @@ def parse_query(text: str, aggregates: frozenset[str] = frozenset()) -> exp.Expr
     return tree
 
 
-def _own_call(node: exp.Expr, own: frozenset[str]) -> exp.Expr:
+def unquoted(name: str) -> tuple[str, ...]:
+    r"""Split a name as PostgreSQL writes it into its parts.
+
+    >>> unquoted('public.joined'), unquoted('"My Tools"."a.""b"')
+    (('public', 'joined'), ('My Tools', 'a."b'))
+    """
+    found = NAME_PARTS.finditer(name)
+    return tuple(part[1].replace('""', '"') if part[1] is not None else part[0] for part in found)
+
+
+def _own_call(node: exp.Expr, own: dict[tuple[str, ...], str]) -> exp.Expr:
     """Give the call of an aggregate its schema as a part of its name; the parser takes it for that of a column."""
     whole: exp.Expr
     call: exp.Expr
@@ -108,8 +120,8 @@ def _own_call(node: exp.Expr, own: frozenset[str]) -> exp.Expr:
                 call = call.this
         case _:
             return node
-    name = f"{schema.name}.{call.name}"
-    if name not in own:
+    name = own.get((schema.name, call.name))
+    if name is None:
         return node
     result = whole.copy()
     found = result.find(exp.Anonymous) if result.key != "anonymous" else result

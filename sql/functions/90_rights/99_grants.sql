@@ -77,6 +77,7 @@ AS $$
         'pgtrickle.version_check()',
         'pgtrickle.parse_duration_seconds(text)',
         'pgtrickle.explain_dag(text)',
+        'pgtrickle.diamond_groups()',
         'pgtrickle.explain_st(text, boolean, text)',
         'pgtrickle.export_definition(text, text)',
         'pgtrickle.stream_table_definition(text, text)',

@@ -61,3 +61,9 @@ SELECT x.id FROM a AS x WHERE EXISTS (SELECT count(*) FROM b WHERE EXISTS (SELEC
 
 -- first_rows_of_a_window_function: LIMIT without ORDER BY over rows that something below sorts
 SELECT count(*) OVER (ORDER BY k, id) AS n, k, id FROM a LIMIT 2;
+
+-- frame_bounded_by_a_subquery: a window frame that a subquery bounds
+SELECT id, sum(id) OVER (ORDER BY id ROWS (SELECT count(*) FROM b) PRECEDING) AS s FROM a;
+
+-- keys_without_an_order: could not identify an ordering operator
+SELECT x, count(*) AS n FROM (SELECT id::text::xid AS x FROM a) q GROUP BY GROUPING SETS ((x), (x));

@@ -8,23 +8,23 @@ from pytrickle.plan.sql.dialect import row_text
 
 @dataclass(frozen=True, slots=True)
 class Single(Construct):
-    """The row of a scalar subquery for every key: its value `v`, and how many rows there are, `n`.
+    """The row of a scalar subquery for every key: its columns, and how many rows there are, `n`.
 
-    >>> print("(rows)".join(Single().around(("k0", "v"), ("k0",))))
-    SELECT DISTINCT ON (d.k0) d.k0, d.v, count(*) OVER (PARTITION BY d.k0) AS n \
-FROM (rows) AS d ORDER BY d.k0, CAST(ROW(k0, v) AS text)
+    >>> print("(rows)".join(Single().around(("k0", "v0"), ("k0",))))
+    SELECT DISTINCT ON (d.k0) d.k0, d.v0, count(*) OVER (PARTITION BY d.k0) AS n \
+FROM (rows) AS d ORDER BY d.k0, CAST(ROW(k0, v0) AS text)
     """
 
     label = "scalar"
 
     def columns(self, arguments: Names, keys: Names) -> Names:
-        """Name the keys, the value and the number of rows."""
-        return (*keys, "v", "n")
+        """Name the keys, the columns and the number of rows."""
+        return (*arguments, "n")
 
     def around(self, arguments: Names, keys: Names) -> tuple[str, str]:
         """Write what stands before and behind the rows."""
         partition = f"PARTITION BY {listed(keys)}" if keys else ""
         on = f"DISTINCT ON ({listed(keys)}) " if keys else ""
-        items = ", ".join([*prefixed(keys), f"{ROW}.v", f"count(*) OVER ({partition}) AS n"])
+        items = ", ".join([*prefixed(arguments), f"count(*) OVER ({partition}) AS n"])
         order = ", ".join([*prefixed(keys), row_text(arguments)])
         return f"SELECT {on}{items} FROM ", f" AS {ROW} ORDER BY {order}{'' if keys else ' LIMIT 1'}"
