@@ -53,6 +53,8 @@ docs: env
 	mv docs/reference/cli.md.new docs/reference/cli.md
 	.venv/bin/python scripts/support_table.py >docs/reference/support.md.new
 	mv docs/reference/support.md.new docs/reference/support.md
+	.venv/bin/python scripts/mirror_table.py >docs/reference/pg-trickle.md.new
+	mv docs/reference/pg-trickle.md.new docs/reference/pg-trickle.md
 
 # Measure differential refresh against full recomputation; writes its results to docs/.
 bench: env
