@@ -1,4 +1,4 @@
-.PHONY: help demo shell test test-long lint format bench bench-tpch bench-propagation bench-watermarks bench-sink docs env
+.PHONY: help demo shell test test-long test-soak lint format bench bench-tpch bench-propagation bench-watermarks bench-sink docs env
 
 PYTEST = .venv/bin/python -m pytest -n 2 --dist worksteal
 
@@ -17,11 +17,15 @@ shell: env
 
 # Every promise once; PYTEST_ARGS narrows it.
 test: .venv/spark-classes.jsa
-	$(PYTEST) -m "not repeats" $(PYTEST_ARGS)
+	$(PYTEST) -m "not repeats and not soak" $(PYTEST_ARGS)
 
-# The rest: the same promises with further seeds, servers, kills and sizes.
+# The same promises once more: on the newest server, with another seed, by another way.
 test-long: .venv/spark-classes.jsa
-	$(PYTEST) -m repeats $(PYTEST_ARGS)
+	$(PYTEST) -m "repeats and not soak" $(PYTEST_ARGS)
+
+# What repeats the repetition, as long as it takes: many seeds, kills, sizes, servers.
+test-soak: .venv/spark-classes.jsa
+	$(PYTEST) -m soak $(PYTEST_ARGS)
 
 # What Spark's Java loads, read once: each of the tests' Sparks starts in half the time.
 .venv/spark-classes.jsa: pyproject.toml | env

@@ -46,6 +46,7 @@ FUNCTIONS = {
     "Readers": ("wait_for", "assert_fresh"),
     "Watermarks": (
         "advance_watermark",
+        "advance_batch",
         "reset_watermark",
         "mark_idle",
         "grant_loader",
@@ -67,7 +68,7 @@ FUNCTIONS = {
         *("claim_sink_batch", "create_sink_staging", "drop_sink_staging", "drop_sink"),
         *("staged_rows", "staged_event_time", "watermark_of"),
     ),
-    "Source gates": ("gate_source", "ungate_source", "source_gates", "bootstrap_gate_status"),
+    "Source gates": ("gate_source", "ungate_source", "source_gates", "bootstrap_status", "bootstrap_gate_status"),
     "Watermark groups": (
         "create_watermark_group",
         "alter_watermark_group",
@@ -78,7 +79,24 @@ FUNCTIONS = {
     "Refresh groups": ("create_refresh_group", "drop_refresh_group", "refresh_groups"),
     "Windows": ("windows", "late_changes"),
     "Failures": ("reset_fuse",),
-    "Status": ("pgt_status", "refresh_history", "dag", "dependency_tree", "gating_decision"),
+    "Status": ("pgt_status", "refresh_history", "dag", "dependencies", "gating_decision"),
+    "Reports for scripts of pg_trickle": (
+        *("get_refresh_history", "refresh_timeline", "get_staleness", "st_refresh_stats", "pgtrickle_refresh_stats"),
+        *("refresh_efficiency", "commit_latency_stats", "metrics_summary", "fuse_status", "pgt_scc_status"),
+        *("health_check", "health_summary", "diagnose_errors", "list_sources", "change_buffer_sizes"),
+        *("shared_buffer_stats", "trigger_inventory", "check_cdc_health", "slot_health", "cdc_pause_status"),
+        *(
+            "list_auxiliary_columns",
+            "dependency_tree",
+            "diamond_groups",
+            "explain_dag",
+            "explain_st",
+            "explain_refresh_mode",
+        ),
+        *("preview_stream_table", "validate_query", "export_definition", "stream_table_definition"),
+        *("version", "version_check", "parse_duration_seconds", "freshness", "integration_capabilities"),
+        "view_evolution_status",
+    ),
     "Alerts": ("alerts", "alert", "raise_alerts"),
     "Cuts": ("covers", "cut_covers", "current_cut"),
     "Upkeep": (
@@ -102,7 +120,8 @@ ALL = "SELECT DISTINCT p.proname FROM pg_proc AS p WHERE p.pronamespace = 'pgtri
 
 RELATIONS = """
 SELECT c.oid, c.relname, obj_description(c.oid, 'pg_class') FROM pg_class AS c
-WHERE c.relnamespace = 'pgtrickle'::regnamespace AND c.relkind IN ('r', 'c') ORDER BY c.relkind, c.relname
+WHERE c.relnamespace = 'pgtrickle'::regnamespace AND c.relkind IN ('r', 'c', 'v')
+ORDER BY c.relkind, c.relname
 """
 
 TYPE_COMMENT = "SELECT obj_description(('pgtrickle.' || quote_ident(%s))::regtype, 'pg_type')"

@@ -18,7 +18,7 @@ from pytrickle.config import Settings
 from pytrickle.database.adapters import register_infinity
 from scripts.archive_spark_classes import OPTIONS
 from tests.documents import ROOT
-from tests.repeats import first
+from tests.repeats import first, soak_further_cases_of_the_newest_server
 from tests.servers import NEWEST, OLDEST, Server
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take minutes, so that none of them is left to one process at the end."""
+    soak_further_cases_of_the_newest_server(items)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
@@ -139,7 +140,7 @@ def db(servers: Callable[[int], Server]) -> Iterator[Database]:
 
 @pytest.fixture(params=first(1, (OLDEST, NEWEST)), ids=lambda version: f"pg{version}")
 def every_db(servers: Callable[[int], Server], request: pytest.FixtureRequest) -> Iterator[Database]:
-    """A fresh database with pytrickle on the oldest supported PostgreSQL, and in the long run on the newest too."""
+    """A fresh database with pytrickle on the oldest supported PostgreSQL, and in the long runs on the newest too."""
     with fresh(servers(request.param), TEMPLATE) as database:
         yield database
 
@@ -153,7 +154,7 @@ def empty_db(servers: Callable[[int], Server]) -> Iterator[Database]:
 
 @pytest.fixture(params=first(1, (OLDEST, NEWEST)), ids=lambda version: f"pg{version}")
 def every_empty_db(servers: Callable[[int], Server], request: pytest.FixtureRequest) -> Iterator[Database]:
-    """A fresh database without pytrickle on the oldest supported PostgreSQL, and in the long run on the newest too."""
+    """A fresh database without pytrickle on the oldest supported PostgreSQL, and in the long runs on the newest too."""
     with fresh(servers(request.param), "template0") as database:
         yield database
 

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import is_hypothesis_test
 
+# Which target plays what has a mark; what has both is left to the first.
+TARGETS = {"soak": "test-soak", "repeats": "test-long"}
 SPECIAL_IN_DOUBLE_QUOTES = frozenset('"$`\\!')
 
 
@@ -47,8 +49,8 @@ def again(item: pytest.Item) -> str:
     arguments = _quoted(item.nodeid)
     if is_hypothesis_test(getattr(item, "obj", None)):
         arguments += f" --hypothesis-seed={item.config.option.hypothesis_seed}"
-    target = "test-long" if item.get_closest_marker("repeats") else "test"
-    return f"make {target} PYTEST_ARGS={shlex.quote(arguments.replace('$', '$$'))}"
+    marked = [name for name in TARGETS if item.get_closest_marker(name)]
+    return f"make {TARGETS[marked[0]] if marked else 'test'} PYTEST_ARGS={shlex.quote(arguments.replace('$', '$$'))}"
 
 
 def _quoted(argument: str) -> str:

@@ -24,6 +24,7 @@ _SETTINGS = {
     "autovacuum": "on",
     "fsync": "off",
     "full_page_writes": "off",
+    "jit": "off",
     "listen_addresses": "127.0.0.1",
     "max_connections": "200",
     "max_prepared_transactions": "10",

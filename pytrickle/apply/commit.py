@@ -19,6 +19,7 @@ from pytrickle.apply.rows import (
     stage_replacement,
 )
 from pytrickle.compute.staged import Staged
+from pytrickle.database import filled
 from pytrickle.plan.apply_plan import (
     AFTER,
     BEFORE,
@@ -54,7 +55,7 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
         for statement in (*what.settings, "SET LOCAL jit = off"):
             run(connection, statement)
         closed, earlier_query = closed_through(connection, what)
-        xid, through = advance_frontier(connection, what)
+        xid, through = advance_frontier(connection, plan, what)
         inserted, deleted = _merge(connection, plan.apply, staged, Closing(closed, through, earlier_query))
         store_frontiers(connection, plan, what)
         record(connection, plan, what, (inserted, deleted))
@@ -64,7 +65,7 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
 def forget_staged(connection: psycopg.Connection) -> None:
     """Drop the temporary tables of one commit, where another one follows in the same transaction."""
     names = ", ".join(f"pg_temp.{name}" for name in (CHANGES, CONTENT, INPUT, INCREMENTS, KEYED, BEFORE, AFTER))
-    run(connection, f"DROP TABLE IF EXISTS {names}")
+    run(connection, filled("DROP TABLE IF EXISTS {names}", names=names))
 
 
 def _merge(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, closing: Closing) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """What a refresh writes of itself into the catalog: its stream table's row, the frontiers, a line of the history."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -7,14 +8,14 @@ from datetime import datetime, timedelta
 from time import monotonic
 
 import psycopg
-from psycopg import sql
-from sqlalchemy import Text, bindparam, case, cast, func, insert, select, update
+from sqlalchemy import Integer, Text, bindparam, case, cast, func, insert, select, update
 from sqlalchemy.dialects.postgresql import JSONB
 
 from pytrickle.catalog.tables import refresh_history, stream_tables
 from pytrickle.cut import Cut
-from pytrickle.database import statement
+from pytrickle.database import filled, statement
 from pytrickle.errors import RefreshConflict
+from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.progress import Progress
 
@@ -37,6 +38,7 @@ UP_TO_DATE = (
         status="ACTIVE",
         last_skip_reason=None,
         last_error=None,
+        last_error_at=None,
         last_sqlstate=None,
         gated_since=None,
         consecutive_failures=0,
@@ -55,9 +57,14 @@ CLAIM = statement(
         ),
         planner_defect=bindparam("planner_defect"),
         fuse_blown_at=None,
+        frontier=bindparam("frontier", type_=JSONB),
+        effective_refresh_mode=bindparam("mode"),
+        refresh_reason=bindparam("reason"),
+        last_fixpoint_iterations=func.coalesce(bindparam("rounds", type_=Integer), ROW.last_fixpoint_iterations),
     )
     .returning(cast(ROW.refresh_xid, Text), ROW.effective_watermark)
 )
+FRONTIER = "UPDATE pgtrickle.pgt_dependencies SET frontier = {frontier} WHERE pgt_id = %s AND source_relid = %s::oid"
 HISTORY = statement(
     insert(refresh_history).values(
         status="COMPLETED",
@@ -66,7 +73,7 @@ HISTORY = statement(
     ),
     [
         *("pgt_id", "action", "initiated_by", "reason", "delta_rows", "rows_inserted", "rows_deleted"),
-        *("effective_watermark", "effective_batch", "data_timestamp"),
+        *("effective_watermark", "effective_batch", "data_timestamp", "fixpoint_iteration"),
     ],
 )
 
@@ -125,7 +132,9 @@ def closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[da
 
 
 @conflicts()
-def advance_frontier(connection: psycopg.Connection, what: Commitment) -> tuple[str, datetime | None]:
+def advance_frontier(
+    connection: psycopg.Connection, plan: RefreshPlan, what: Commitment
+) -> tuple[str, datetime | None]:
     """Let this transaction write the stream table, if nobody moved its frontier; return xid and effective watermark.
 
     Raise RefreshConflict if somebody did, or altered the query.
@@ -143,6 +152,10 @@ def advance_frontier(connection: psycopg.Connection, what: Commitment) -> tuple[
             "known_reason": what.known_reason,
             "next_reason": what.next_reason,
             "planner_defect": what.planner_defect,
+            "frontier": frontier_for_people(plan, what),
+            "mode": "FULL" if plan.action is Action.REINITIALIZE else plan.action,
+            "reason": plan.reason,
+            "rounds": plan.rounds,
         },
     ).fetchone()
     if row is None:
@@ -153,19 +166,25 @@ def advance_frontier(connection: psycopg.Connection, what: Commitment) -> tuple[
     return str(row[0]), row[1]
 
 
+def frontier_for_people(plan: RefreshPlan, what: Commitment) -> str:
+    """Return as JSON the WAL position through which each captured source was read, and when."""
+    moment = what.data_timestamp.isoformat()
+    positions = {
+        str(window.relid): {"lsn": (window.new or what.snapshot).lsn, "snapshot_ts": moment}
+        for window in plan.windows
+        if plan.shape.definition.source(window.relid).captured
+    }
+    return json.dumps({"sources": positions, "data_timestamp": moment})
+
+
 @conflicts()
 def store_frontiers(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> None:
     """Store how far the refresh read each source whose changes are captured."""
     for window in plan.windows:
         source = plan.shape.definition.source(window.relid)
         if source.captured:
-            frontier = sql.SQL((window.new or what.snapshot).literal())
-            connection.execute(
-                sql.SQL(
-                    "UPDATE pgtrickle.pgt_dependencies SET frontier = {} WHERE pgt_id = %s AND source_relid = %s::oid"
-                ).format(frontier),
-                (what.pgt_id, window.relid),
-            )
+            frontier = filled(FRONTIER, frontier=(window.new or what.snapshot).literal())
+            connection.execute(frontier, (what.pgt_id, window.relid))
 
 
 def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, rows: tuple[int, int]) -> None:
@@ -184,5 +203,6 @@ def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, 
             "effective_watermark": what.effective.watermark,
             "effective_batch": what.effective.batch,
             "data_timestamp": what.data_timestamp,
+            "fixpoint_iteration": plan.rounds,
         },
     )

@@ -11,22 +11,24 @@ from psycopg import sql
 from pyarrow import csv
 
 from pytrickle.compute.staged import Copied
-from pytrickle.database import trusted
+from pytrickle.database import filled, trusted
 from pytrickle.errors import StreamTableDrifted
 from pytrickle.plan.apply_plan import AFTER, BEFORE, Body, Replacement, StatePlan, Target
 
 BLOCK = 1024 * 1024
+Text = str | sql.Composed
+STAGED = "INSERT INTO pg_temp.{table}\n{rows}"
 
 
-def create_like(connection: psycopg.Connection, name: str, query: str) -> None:
+def create_like(connection: psycopg.Connection, name: str, query: Text) -> None:
     """Create a temporary table with the columns, types and collations of a query, for this transaction only."""
-    statement = sql.SQL("CREATE TEMP TABLE {} ON COMMIT DROP AS {} WITH NO DATA")
-    connection.execute(statement.format(sql.Identifier(name), trusted(query)))
+    template = "CREATE TEMP TABLE {name} ON COMMIT DROP AS {query} WITH NO DATA"
+    run(connection, filled(template, name=sql.Identifier(name), query=query))
 
 
 def create_kept(connection: psycopg.Connection, name: str, query: str, kind: str = "TABLE") -> None:
     """Create an empty table that outlives the transaction: it is the catalog owner's, whoever refreshes."""
-    run(connection, f"CREATE {kind} {name} AS\n{query}\nWITH NO DATA")
+    run(connection, filled("CREATE {kind} {name} AS\n{query}\nWITH NO DATA", kind=kind, name=name, query=query))
     connection.execute("SELECT pgtrickle_private.hand_over(%s::regclass)", (name,))
 
 
@@ -46,14 +48,15 @@ def load_rows(
 
 
 def _move_rows(connection: psycopg.Connection, name: str, staging: str, columns: Mapping[str, str]) -> None:
-    found = connection.execute(f"SELECT * FROM {staging} LIMIT 0".encode()).description or ()
+    source = sql.Identifier(*staging.split("."))
+    found = connection.execute(filled("SELECT * FROM {source} LIMIT 0", source=source)).description or ()
     staged = [column.name for column in found]
     targets = sql.SQL(", ").join(sql.Identifier(columns.get(column, column)) for column in staged)
     items = sql.SQL(", ").join(map(sql.Identifier, staged))
-    statement = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {}")
-    table = sql.Identifier(*staging.split("."))
-    connection.execute(statement.format(sql.Identifier("pg_temp", name), targets, items, table))
-    connection.execute(sql.SQL("DROP TABLE {}").format(table))
+    template = "INSERT INTO {table} ({targets}) SELECT {items} FROM {source}"
+    table = sql.Identifier("pg_temp", name)
+    run(connection, filled(template, table=table, targets=targets, items=items, source=source))
+    run(connection, filled("DROP TABLE {source}", source=source))
 
 
 def _copy_rows(connection: psycopg.Connection, name: str, rows: pa.Table) -> None:
@@ -66,7 +69,8 @@ def _copy_rows(connection: psycopg.Connection, name: str, rows: pa.Table) -> Non
 
 def _copy_csv(connection: psycopg.Connection, name: str, data: IO[bytes], columns: Sequence[str]) -> None:
     names = sql.SQL(", ").join(map(sql.Identifier, columns))
-    statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT csv)").format(sql.Identifier("pg_temp", name), names)
+    template = "COPY {table} ({names}) FROM STDIN (FORMAT csv)"
+    statement = filled(template, table=sql.Identifier("pg_temp", name), names=names)
     data.seek(0)
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         while block := data.read(BLOCK):
@@ -81,20 +85,20 @@ def index_lookups(connection: psycopg.Connection) -> Iterator[None]:
     """
     switches = ("enable_hashjoin", "enable_mergejoin", "enable_seqscan")
     for switch in switches:
-        run(connection, f"SET LOCAL {switch} = off")
+        run(connection, filled("SET LOCAL {switch} = off", switch=switch))
     yield
     for switch in switches:
-        run(connection, f"SET LOCAL {switch} TO DEFAULT")
+        run(connection, filled("SET LOCAL {switch} TO DEFAULT", switch=switch))
 
 
-def run(connection: psycopg.Connection, text: str) -> int:
+def run(connection: psycopg.Connection, text: Text) -> int:
     """Execute SQL that we wrote and return the number of rows it touched."""
-    return connection.execute(trusted(text)).rowcount
+    return connection.execute(trusted(text) if isinstance(text, str) else text).rowcount
 
 
 def create_body(connection: psycopg.Connection, body: Body) -> None:
     """Create the empty hidden table of which the stream table shows a part, and its index."""
-    run(connection, f"DROP TABLE IF EXISTS {body.table}")
+    run(connection, filled("DROP TABLE IF EXISTS {body}", body=body.table))
     create_kept(connection, body.table, body.layout)
     if body.index:
         run(connection, body.index)
@@ -102,7 +106,7 @@ def create_body(connection: psycopg.Connection, body: Body) -> None:
 
 def create_state(connection: psycopg.Connection, state: StatePlan) -> None:
     """Create the empty table of the aggregate state, and its index."""
-    run(connection, f"DROP TABLE IF EXISTS {state.table}")
+    run(connection, filled("DROP TABLE IF EXISTS {state}", state=state.table))
     create_kept(connection, state.table, state.layout)
     if state.index:
         run(connection, state.index)
@@ -110,7 +114,7 @@ def create_state(connection: psycopg.Connection, state: StatePlan) -> None:
 
 def stage_like_state(connection: psycopg.Connection, state: StatePlan, name: str) -> None:
     """Create an empty temporary table with the columns of the state."""
-    create_like(connection, name, f"SELECT * FROM {state.table}")
+    create_like(connection, name, filled("SELECT * FROM {state}", state=state.table))
 
 
 def fill_state(connection: psycopg.Connection, state: StatePlan) -> None:
@@ -124,11 +128,11 @@ def accumulate(connection: psycopg.Connection, state: StatePlan) -> None:
     create_like(connection, BEFORE, state.touched)
     create_like(connection, AFTER, state.touched)
     with index_lookups(connection):
-        run(connection, f"INSERT INTO pg_temp.{BEFORE}\n{state.touched}")
+        run(connection, filled(STAGED, table=BEFORE, rows=state.touched))
         run(connection, state.merge)
         run(connection, state.insert_new)
         _finish(connection, state)
-        run(connection, f"INSERT INTO pg_temp.{AFTER}\n{state.touched}")
+        run(connection, filled(STAGED, table=AFTER, rows=state.touched))
     run(connection, state.stage_differences)
 
 

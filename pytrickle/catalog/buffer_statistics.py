@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import psycopg
 
 from pytrickle.cut import Cut
-from pytrickle.database import trusted
+from pytrickle.database import filled
 
 WORTH_ANALYZING = 1_000
 # Such a part of the changes may be new to statistics that still stand.
@@ -30,9 +30,10 @@ class BufferStatistics:
         known = self.analyzed.get(buffer)
         if known is not None and self._new(buffer, known) <= TOLERATED * delta_rows:
             return
-        self.connection.execute(trusted(f"ANALYZE (SKIP_LOCKED) {buffer}"))
+        self.connection.execute(filled("ANALYZE (SKIP_LOCKED) {buffer}", buffer=buffer))
         self.analyzed[buffer] = snapshot
 
     def _new(self, buffer: str, known: Cut) -> int:
-        row = self.connection.execute(trusted(f"SELECT count(*) FROM {buffer} WHERE {known.beyond()}")).fetchone()
+        new = filled("SELECT count(*) FROM {buffer} WHERE {beyond}", buffer=buffer, beyond=known.beyond())
+        row = self.connection.execute(new).fetchone()
         return int(row[0]) if row else 0

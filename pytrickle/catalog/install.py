@@ -12,10 +12,11 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import psycopg
+from psycopg import sql
 from sqlalchemy import select
 
 from pytrickle.catalog.tables import schema_version
-from pytrickle.database import statement, translate_errors
+from pytrickle.database import filled, statement, translate_errors
 from pytrickle.errors import (
     CatalogError,
     CatalogVersionMismatch,
@@ -48,6 +49,12 @@ WHERE n.nspname = 'pgtrickle' AND l.pid IS DISTINCT FROM pg_backend_pid() AND l.
 ORDER BY 1
 """
 
+_RECORD = """\
+INSERT INTO pgtrickle.pgt_schema_version (version, name, checksum, applied_at)
+VALUES ({version}, {name}, {checksum}, clock_timestamp())
+ON CONFLICT (version) DO UPDATE
+SET name = EXCLUDED.name, checksum = EXCLUDED.checksum, applied_at = EXCLUDED.applied_at;
+"""
 _CHECKSUMS = statement(select(schema_version.c.version, schema_version.c.checksum))
 
 
@@ -66,12 +73,8 @@ class Script:
     @property
     def record(self) -> str:
         """The statement that writes the script into pgt_schema_version."""
-        return (
-            "INSERT INTO pgtrickle.pgt_schema_version (version, name, checksum, applied_at)"
-            f" VALUES ({self.version}, '{self.name}', '{self.checksum}', clock_timestamp())\n"
-            "ON CONFLICT (version) DO UPDATE SET name = EXCLUDED.name, checksum = EXCLUDED.checksum,"
-            " applied_at = EXCLUDED.applied_at;\n"
-        )
+        parts = {"version": self.version, "name": self.name, "checksum": self.checksum}
+        return filled(_RECORD, **{name: sql.Literal(part) for name, part in parts.items()}).as_string()
 
 
 @cache
@@ -138,7 +141,7 @@ def trust(connection: psycopg.Connection) -> str:
         ).fetchone()
         if row is None:
             return "nobody, it is not installed"
-        connection.execute(f"SET LOCAL ROLE {row[0]}".encode())
+        connection.execute(filled("SET LOCAL ROLE {owner}", owner=row[0]))
         connection.execute(_guard().encode(), prepare=False)
     return str(row[0])
 

@@ -7,6 +7,7 @@ from typing import Annotated, TypedDict, get_type_hints
 
 from psycopg import sql
 
+from pytrickle.database import filled, function_call
 from pytrickle.errors import InvalidArgument
 
 
@@ -112,8 +113,8 @@ def call(
     ):
         raise InvalidArgument(f"{fixed[0]} is chosen when a stream table is created.", "Drop it and create it anew.")
     given = {**arguments, **{name: value for name, value in options.items() if value is not None}}
-    named = [sql.SQL("{} => {}").format(sql.Identifier(name), _placeholder(name)) for name in given]
-    text = sql.SQL("SELECT {}({})").format(sql.Identifier("pgtrickle", function), sql.SQL(", ").join(named))
+    named = [filled("{name} => {value}", name=sql.Identifier(name), value=_placeholder(name)) for name in given]
+    text = function_call(function, named)
     return text, [_written(value) for value in given.values()]
 
 

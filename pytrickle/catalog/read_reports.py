@@ -80,12 +80,12 @@ def watermark_status(connection: Connection) -> tuple[WatermarkStatusRow, ...]:
 
 def source_gates(connection: Connection) -> tuple[SourceGateRow, ...]:
     """Return the sources under a gate, ordered by name."""
-    return _rows(connection, func.pgtrickle.source_gates(), SourceGateRow)
+    return _rows(connection, func.pgtrickle.source_gates(), SourceGateRow, only="gated")
 
 
 def bootstrap_status(connection: Connection) -> tuple[BootstrapRow, ...]:
     """Return every source with each stream table made of it, ordered by source."""
-    return _rows(connection, func.pgtrickle.bootstrap_gate_status(), BootstrapRow)
+    return _rows(connection, func.pgtrickle.bootstrap_status(), BootstrapRow)
 
 
 def event_times(connection: Connection) -> tuple[EventTimeRow, ...]:
@@ -119,7 +119,7 @@ def history(connection: Connection, name: str | None = None, limit: int = 20) ->
 
 def dependencies(connection: Connection) -> tuple[DependencyRow, ...]:
     """Return the dependency tree, one row per stream table and source."""
-    return _rows(connection, func.pgtrickle.dependency_tree(), DependencyRow)
+    return _rows(connection, func.pgtrickle.dependencies(), DependencyRow)
 
 
 def relations(connection: Connection) -> tuple[DagRow, ...]:
@@ -167,12 +167,21 @@ def _users_path(connection: Connection) -> Iterator[None]:
 
 
 def _rows(
-    connection: Connection, call: Function[Any], row_type: Callable[..., Row], order_by: tuple[str, ...] = ()
+    connection: Connection,
+    call: Function[Any],
+    row_type: Callable[..., Row],
+    order_by: tuple[str, ...] = (),
+    only: str | None = None,
 ) -> tuple[Row, ...]:
-    """Select a table function's columns by the fields of `row_type`, so that their names are spelled once."""
+    """Select a table function's columns by the fields of `row_type`, so that their names are spelled once.
+
+    Of several rows only those of which the column `only` is true, if one is given.
+    """
     names = tuple(field.name for field in fields(row_type))  # type: ignore[arg-type]
-    rows = call.table_valued(*names)
+    rows = call.table_valued(*names, *((only,) if only else ()))
     statement = select(*(rows.c[name] for name in names)).order_by(*(rows.c[name] for name in order_by))
+    if only:
+        statement = statement.where(rows.c[only])
     with translate_errors():
         return Rows(row_type(*map(_frozen, row)) for row in connection.execute(statement))
 

@@ -68,7 +68,8 @@ class RefreshGroupRow(Readable):
 class WatermarkStatusRow(Readable):
     """Where one watermark group stands now.
 
-    `aligned` is None while some source never advanced; `waiting_for` names the source the group waits for and
+    `aligned` is what the gate decides: while some source never advanced, the group holds nothing back and is aligned,
+    unless a stream table must wait for it. `waiting_for` names the source the group waits for and
     `reason` says it in one sentence. The sources in `idle` are left out of the comparison. `effective_watermark` is the
     last at which the group let a stream table through, `agreed_watermark` the newest that holding back can show now.
     Of a group that goes by batch numbers the fields named for batches are filled, and those of event time are None.
@@ -79,7 +80,7 @@ class WatermarkStatusRow(Readable):
     max_watermark: datetime | None
     lag: timedelta | None
     tolerance: timedelta | None
-    aligned: bool | None
+    aligned: bool
     effective_watermark: datetime | None
     waiting_for: str | None
     reason: str | None
@@ -91,6 +92,15 @@ class WatermarkStatusRow(Readable):
     effective_batch: int | None = None
     agreed_watermark: datetime | None = None
     agreed_batch: int | None = None
+    sources_with_watermark: int = 0
+    sources_total: int = 0
+
+    @property
+    def state(self) -> str:
+        """How it stands in one word: waiting for a source that never advanced, aligned, or apart."""
+        if self.sources_with_watermark < self.sources_total:
+            return "waiting"
+        return "aligned" if self.aligned else "apart"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -106,7 +116,7 @@ class SourceGateRow(Readable):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BootstrapRow(Readable):
-    """One source and one stream table made of it, as ``pgtrickle.bootstrap_gate_status()`` reports them.
+    """One source and one stream table made of it, as ``pgtrickle.bootstrap_status()`` reports them.
 
     `watermark` and `batch` are None while the source never advanced; the fields from `stream_table` on are None where
     no stream table is made of the source. `waits_for` is None once the stream table is filled and may be refreshed.

@@ -8,7 +8,7 @@ import psycopg
 from psycopg import sql
 
 from pytrickle.catalog.definition import Definition
-from pytrickle.database import SAFE_PATH, trusted
+from pytrickle.database import SAFE_PATH, filled
 from pytrickle.errors import NotDifferentiable
 
 CHOSEN = """
@@ -63,6 +63,15 @@ SELECT pgtrickle_private.chosen_names(%(view)s::regclass) = pgtrickle_private.ch
         pgtrickle_private.path_dependence(%(again)s::regclass)
     )
 """
+NO_ROWS = "SELECT * FROM (\n{query}\n) AS q LIMIT 0"
+# An outer join has a row for pg_collation_for to be called on, though the query is not run.
+COLLATIONS = "SELECT {items} FROM (SELECT) AS one LEFT JOIN ({query}) AS q({names}) ON true"
+COLLATED = "SELECT coalesce(array_agg(oid), '{}') FROM pg_type WHERE oid = ANY (%s) AND typcollation <> 0"
+HASHED = "SELECT hash_record_extended(ROW(CAST(NULL AS {type_name})), 0)"
+EQUALITIES = """
+CREATE TEMP VIEW pgt_probe AS
+SELECT DISTINCT q.l, q.r FROM (SELECT CAST(NULL AS {left}) AS l, CAST(NULL AS {right}) AS r) AS q WHERE q.l = q.r
+"""
 IMPLIED = "an operator that its text does not name, such as that of IN or NULLIF, and only the search_path finds"
 # What kept the server from answering says nothing about the query.
 NOT_ABOUT_THE_QUERY = (
@@ -83,7 +92,7 @@ class ServerProbe:
     def column_types(self, query: str) -> tuple[str, ...]:
         """Return the full type name of every column of a query."""
         with _splitting(self.connection):
-            cursor = self.connection.execute(trusted(f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"))
+            cursor = self.connection.execute(filled(NO_ROWS, query=query))
             result = cursor.pgresult
             count = result.nfields if result else 0
             pairs = [(result.ftype(i), result.fmod(i)) for i in range(count)] if result else []
@@ -91,18 +100,17 @@ class ServerProbe:
 
     def collations(self, query: str) -> tuple[str | None, ...]:
         """Return the collation of every column of a query, as it is written; None for none and for the default one."""
-        nothing = f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"
+        nothing = filled(NO_ROWS, query=query)
         with _splitting(self.connection):
-            cursor = self.connection.execute(trusted(nothing))
+            cursor = self.connection.execute(nothing)
             types = [column.type_code for column in cursor.description or ()]
-            text = "SELECT coalesce(array_agg(oid), '{}') FROM pg_type WHERE oid = ANY (%s) AND typcollation <> 0"
-            row = self.connection.execute(text, (types,)).fetchone()
+            row = self.connection.execute(COLLATED, (types,)).fetchone()
             collated = row[0] if row else []
             names = ", ".join(f"c{i}" for i in range(len(types)))
             items = (f"pg_collation_for(q.c{i})::text" if oid in collated else "NULL" for i, oid in enumerate(types))
-            # An outer join has a row for pg_collation_for to be called on, though the query is not run.
-            text = f"SELECT {', '.join(items)} FROM (SELECT) AS one LEFT JOIN ({nothing}) AS q({names}) ON true"
-            row = self.connection.execute(trusted(text)).fetchone()
+            row = self.connection.execute(
+                filled(COLLATIONS, items=", ".join(items), query=nothing, names=names)
+            ).fetchone()
         return tuple(None if name == '"default"' else name for name in row or ())
 
     def same_query(self, first: str, second: str) -> bool:
@@ -158,7 +166,8 @@ class ServerProbe:
         return str(row[0]) if row else ""
 
     def _printed(self, query: str, name: str) -> str:
-        self.connection.execute(trusted(f"CREATE TEMP VIEW {name} AS {query.strip().rstrip(';')}"))
+        view = filled("CREATE TEMP VIEW {name} AS {query}", name=sql.Identifier(name), query=query.strip().rstrip(";"))
+        self.connection.execute(view)
         row = self.connection.execute("SELECT pg_get_viewdef(%s::regclass)", (f"pg_temp.{name}",)).fetchone()
         return str(row[0]) if row else ""
 
@@ -179,11 +188,9 @@ class ServerProbe:
 
         A view keeps what PostgreSQL has chosen.
         """
-        rows = f"SELECT CAST(NULL AS {left}) AS l, CAST(NULL AS {right}) AS r"
-        view = f"CREATE TEMP VIEW pgt_probe AS SELECT DISTINCT q.l, q.r FROM ({rows}) AS q WHERE q.l = q.r"
         try:
             with self.connection.transaction(force_rollback=True):
-                self.connection.execute(trusted(view))
+                self.connection.execute(filled(EQUALITIES, left=left, right=right))
                 row = self.connection.execute(CHOSEN, ("pg_temp.pgt_probe",)).fetchone()
         except psycopg.Error:
             return None
@@ -203,7 +210,7 @@ class ServerProbe:
     def _is_hashable(self, type_name: str) -> bool:
         try:
             with self.connection.transaction():
-                self.connection.execute(trusted(f"SELECT hash_record_extended(ROW(CAST(NULL AS {type_name})), 0)"))
+                self.connection.execute(filled(HASHED, type_name=type_name))
         except NOT_ABOUT_THE_QUERY:
             raise
         except psycopg.Error:
@@ -215,7 +222,7 @@ class ServerProbe:
 def server_probe(connection: psycopg.Connection) -> Iterator[ServerProbe]:
     """Open a probe on an autocommit connection; what it creates is rolled back at the end."""
     with connection.transaction(force_rollback=True):
-        connection.execute(trusted(f"SET LOCAL search_path = {SAFE_PATH}"))
+        connection.execute(filled("SET LOCAL search_path = {path}", path=SAFE_PATH))
         yield ServerProbe(connection)
 
 

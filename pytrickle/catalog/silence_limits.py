@@ -6,6 +6,8 @@ from typing import TypedDict
 
 from psycopg import sql
 
+from pytrickle.database import filled, function_call
+
 
 class Limits(TypedDict, total=False):
     """How long the loader of a source may not be seen; the names and the meanings are those of the SQL functions.
@@ -33,11 +35,10 @@ TYPES = {
 def call_with_limits(function: str, arguments: Mapping[str, object]) -> tuple[sql.Composed, list[object]]:
     """Return a call of a pgtrickle function with named arguments, and its parameters."""
     named = [
-        sql.SQL("{} => %s::{}").format(sql.Identifier(name), sql.SQL(TYPES.get(name, "pg_catalog.text")))
+        filled("{name} => %s::{kind}", name=sql.Identifier(name), kind=TYPES.get(name, "pg_catalog.text"))
         for name in arguments
     ]
-    text = sql.SQL("SELECT {}({})").format(sql.Identifier("pgtrickle", function), sql.SQL(", ").join(named))
-    return text, list(arguments.values())
+    return function_call(function, named), list(arguments.values())
 
 
 def tolerance_of_a_kind(tolerance: timedelta | str | int | None) -> dict[str, object]:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import psycopg
+from psycopg import sql
 from psycopg.rows import dict_row
 from sqlalchemy import BigInteger, cast, select
 from sqlalchemy.dialects.postgresql import ARRAY, OID
@@ -15,7 +16,7 @@ from pytrickle.catalog.gating import Decision
 from pytrickle.catalog.printed import calling
 from pytrickle.catalog.tables import refresh_groups as groups
 from pytrickle.cut import Cut
-from pytrickle.database import PATIENCE, quoted_path, statement, trusted
+from pytrickle.database import PATIENCE, filled, quoted_path, statement
 from pytrickle.errors import CatalogError, UnknownStreamTable
 from pytrickle.progress import Progress
 
@@ -206,7 +207,7 @@ def resolve_name(connection: psycopg.Connection, name: str) -> int:
 
 def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
     """Read all that the planner needs to know of a stream table."""
-    row = connection.execute("SELECT pgtrickle_private.stream_table_definition(%s)", (pgt_id,)).fetchone()
+    row = connection.execute("SELECT pgtrickle_private.planner_facts(%s)", (pgt_id,)).fetchone()
     if row is None or row[0] is None:
         raise UnknownStreamTable("The stream table was dropped meanwhile.")
     found, names = row[0], row[0]["names"]
@@ -260,12 +261,17 @@ def windows(
     result = {d.relid: ChangeRange(d.relid, d.frontier, targets.get(d.relid)) for d in table.dependencies}
     counts = [_count(d.buffer, result[d.relid]) for d in table.dependencies if d.buffer]
     if counts:
-        for relid, delta, future in connection.execute(trusted(" UNION ALL ".join(counts))):
+        for relid, delta, future in connection.execute(sql.SQL(" UNION ALL ").join(counts)):
             window = result[relid]
             result[relid] = ChangeRange(relid, window.old, window.new, delta, future)
     return result
 
 
+COUNTED = """
+SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE {counted} AND NOT ({later})), count(*) FILTER (WHERE {later})
+FROM {buffer} WHERE {where}
+"""
+EMPTY = "SELECT {number} WHERE NOT EXISTS (SELECT FROM {buffer})"
 READABLE = "SELECT b FROM unnest(%s::text[]) AS b WHERE has_table_privilege(to_regclass(b)::oid, 'SELECT') ORDER BY b"
 
 
@@ -283,12 +289,12 @@ def empty_buffers(connection: psycopg.Connection, tables: Iterable[StreamTable])
 
 
 def _empty_ones(connection: psycopg.Connection, buffers: list[str]) -> frozenset[str]:
-    checks = (f"SELECT {i} WHERE NOT EXISTS (SELECT FROM {buffer})" for i, buffer in enumerate(buffers))
+    checks = (filled(EMPTY, number=sql.Literal(i), buffer=buffer) for i, buffer in enumerate(buffers))
     # A savepoint keeps the shared snapshot usable.
     with connection.transaction():
         connection.execute("SET LOCAL lock_timeout = '10ms'")
-        rows = connection.execute(trusted(" UNION ALL ".join(checks))).fetchall()
-        connection.execute(f"SET LOCAL lock_timeout = '{PATIENCE}'")
+        rows = connection.execute(sql.SQL(" UNION ALL ").join(checks)).fetchall()
+        connection.execute(filled("SET LOCAL lock_timeout = {patience}", patience=sql.Literal(PATIENCE)))
     return frozenset(buffers[i] for (i,) in rows)
 
 
@@ -300,13 +306,12 @@ def _empty_unless_locked(connection: psycopg.Connection, buffer: str) -> frozens
         return frozenset()
 
 
-def _count(buffer: str, window: ChangeRange) -> str:
+def _count(buffer: str, window: ChangeRange) -> sql.Composed:
     past = window.old.beyond() if window.old else None
     later = f"NOT {window.new.covered()}" if window.new else "false"
-    delta = f"count(*) FILTER (WHERE NOT ({later}))" if past else "0"
     where = past or (window.new.beyond() if window.new else "false")
-    future = f"count(*) FILTER (WHERE {later})"
-    return f"SELECT CAST({window.relid} AS bigint), {delta}, {future} FROM {buffer} WHERE {where}"
+    counted = "true" if past else "false"
+    return filled(COUNTED, relid=sql.Literal(window.relid), later=later, counted=counted, buffer=buffer, where=where)
 
 
 def _stream_table(row: dict[str, Any]) -> StreamTable:

@@ -21,6 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, OID, REGCLASS
 
+from pytrickle.catalog import tables_mirrored as mirrored
 from pytrickle.catalog.column_types import CUT, NAME, PROGRESS, TIMESTAMP, XID8
 
 catalog = MetaData(schema="pgtrickle")
@@ -32,6 +33,7 @@ schema_version = Table(
     Column("name", Text, nullable=False),
     Column("checksum", Text, nullable=False),
     Column("applied_at", TIMESTAMP, nullable=False),
+    *mirrored.SCHEMA_VERSION,
 )
 
 stream_tables = Table(
@@ -88,6 +90,7 @@ stream_tables = Table(
     Column("statement_timeout", Interval),
     Column("let_through", JSONB, nullable=False),
     Column("last_sqlstate", Text),
+    *mirrored.STREAM_TABLES,
 )
 
 dependencies = Table(
@@ -101,6 +104,7 @@ dependencies = Table(
     Column("frontier", CUT),
     Column("captured_xid", XID8),
     Column("captured_pos", BigInteger),
+    *mirrored.DEPENDENCIES,
 )
 
 change_tracking = Table(
@@ -115,6 +119,7 @@ change_tracking = Table(
     Column("cleaned_through", ARRAY(CUT), nullable=False),
     Column("installed_at", TIMESTAMP, nullable=False),
     Column("trigger_stamp", Text),
+    *mirrored.CHANGE_TRACKING,
 )
 
 capture_gaps = Table(
@@ -139,6 +144,7 @@ watermarks = Table(
     Column("marked_idle_at", TIMESTAMP),
     Column("marked_idle_by", Text),
     Column("batch", BigInteger),
+    *mirrored.WATERMARKS,
 )
 
 watermark_history = Table(
@@ -166,6 +172,7 @@ watermark_groups = Table(
     Column("on_stale", Text, nullable=False),
     Column("idle_after", Interval),
     Column("batch_tolerance", BigInteger),
+    *mirrored.WATERMARK_GROUPS,
 )
 
 source_gates = Table(
@@ -177,6 +184,7 @@ source_gates = Table(
     Column("gated_by", Text, nullable=False),
     Column("reason", Text),
     Column("ungated_at", TIMESTAMP),
+    *mirrored.SOURCE_GATES,
 )
 
 source_limits = Table(
@@ -255,6 +263,7 @@ refresh_groups = Table(
     Column("members", ARRAY(REGCLASS), nullable=False),
     Column("isolation", Text, nullable=False),
     Column("created_at", TIMESTAMP, nullable=False),
+    *mirrored.REFRESH_GROUPS,
 )
 
 refresh_history = Table(
@@ -276,6 +285,7 @@ refresh_history = Table(
     Column("error", Text),
     Column("effective_batch", BigInteger),
     Column("sqlstate", Text),
+    *mirrored.REFRESH_HISTORY,
 )
 
 refresh_requests = Table(

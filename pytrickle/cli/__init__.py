@@ -12,6 +12,7 @@ from pytrickle.cli.command import Dsn, Json, root_options
 from pytrickle.cli.commands import (
     advice,
     dag,
+    extension,
     freshness,
     groups,
     late,
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for noun in (operations, stream_tables, refreshes, schedules, sources, late, freshness, dag, advice):
+for noun in (operations, stream_tables, refreshes, schedules, sources, late, freshness, dag, advice, extension):
     app.add_typer(noun.app)
 app.add_typer(refresh_groups.fuses)
 app.add_typer(watermarks.app, name="watermark")

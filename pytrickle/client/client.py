@@ -9,7 +9,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import psycopg
-from psycopg.sql import Composed
+from psycopg.sql import SQL, Composed
 
 from pytrickle.catalog import install as migrate
 from pytrickle.catalog import stream_table as catalog
@@ -26,8 +26,10 @@ from pytrickle.database import (
     Address,
     Snapshots,
     connection_string,
+    filled,
     named,
     translate_errors,
+    trusted,
 )
 from pytrickle.database import connect as open_connection
 from pytrickle.defects import defects_named
@@ -170,8 +172,8 @@ class Client(Reports, Sources, LateData):
 
         Raises WaitTimeout, which names what is waited for, when `timeout` has passed.
         """
-        statement = f"SELECT pgtrickle.wait_for(%s, %s::{sql_type(watermark)}, %s::interval)"
-        reached: Moment = self._call(statement, name, watermark, timeout)
+        statement = filled("SELECT pgtrickle.wait_for(%s, %s::{kind}, %s::interval)", kind=sql_type(watermark))
+        reached: Moment = self._execute(statement, (name, watermark, timeout))
         return reached
 
     def assert_fresh(self, name: str, max_staleness: timedelta) -> timedelta:
@@ -252,14 +254,14 @@ class Client(Reports, Sources, LateData):
         return f"<pytrickle.Client: {place}>"
 
     def _call(self, statement: str, *arguments: object) -> Any:
-        return self._execute(statement.encode(), arguments)
+        return self._execute(trusted(statement), arguments)
 
-    def _execute(self, statement: bytes | Composed, arguments: Sequence[object]) -> Any:
+    def _execute(self, statement: SQL | Composed, arguments: Sequence[object]) -> Any:
         """Run a call of one function, which finds names as its caller does, and return what it returns."""
         with translate_errors(), self._connection().transaction():
             return self._ask(statement, arguments)
 
-    def _ask(self, statement: bytes | Composed, arguments: Sequence[object]) -> Any:
+    def _ask(self, statement: SQL | Composed, arguments: Sequence[object]) -> Any:
         """Run a call within a transaction, in which names are then found by the caller's path."""
         connection = self._connection()
         connection.execute(USERS_PATH)

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Unpack
 
-from psycopg.sql import Composed
+from psycopg.sql import SQL, Composed
 
 from pytrickle.catalog.silence_limits import Limits, call_with_limits, tolerance_of_a_kind
+from pytrickle.database import filled
 from pytrickle.progress import sql_type
 
 
@@ -21,7 +22,7 @@ class Sources(ABC):
         """Run a call of one function and return what it returns."""
 
     @abstractmethod
-    def _execute(self, statement: bytes | Composed, arguments: Sequence[object]) -> Any:
+    def _execute(self, statement: SQL | Composed, arguments: Sequence[object]) -> Any:
         """Run a composed call of one function and return what it returns."""
 
     def create_watermark_group(
@@ -58,9 +59,9 @@ class Sources(ABC):
 
         It is an event time or the number of a batch. A loader should rather call the SQL function as it loads the rows.
         """
-        self._call(
-            f"SELECT pgtrickle.advance_watermark(%s::pg_catalog.regclass, %s::{sql_type(watermark)})", source, watermark
-        )
+        call = "advance_batch" if isinstance(watermark, int) else "advance_watermark"
+        template = "SELECT pgtrickle.{call}(%s::pg_catalog.regclass, %s::{kind})"
+        self._execute(filled(template, call=call, kind=sql_type(watermark)), (source, watermark))
 
     def reset_watermark(self, source: str) -> None:
         """Forget every watermark of a source that is in no group; its next one may be of the other kind, or lower."""

@@ -5,12 +5,20 @@ from tempfile import SpooledTemporaryFile
 from typing import IO
 
 import psycopg
+from psycopg import sql
 
 from pytrickle.compute.staged import Copied, Staged
-from pytrickle.database import trusted
+from pytrickle.database import filled, trusted
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 
+COPIED = "COPY (\n{query}\n) TO STDOUT (FORMAT csv)"
+PLAIN = "SELECT {columns} FROM (\n{query}\n) AS q"
+NETTED = """
+SELECT {items}CAST(sum({weight}) AS bigint)
+FROM (\n{query}\n) AS q
+GROUP BY {numbers} HAVING sum({weight}) <> 0
+"""
 IN_MEMORY = 64 * 1024 * 1024
 
 
@@ -35,7 +43,7 @@ def _copied(connection: psycopg.Connection, reading: PostgresQuery, settings: tu
         with connection.transaction(force_rollback=True), connection.cursor() as cursor:
             for statement in (*settings, *reading.settings):
                 cursor.execute(trusted(statement))
-            with cursor.copy(trusted(f"COPY (\n{_netted(reading)}\n) TO STDOUT (FORMAT csv)")) as copy:
+            with cursor.copy(filled(COPIED, query=_netted(reading))) as copy:
                 for block in copy:
                     data.write(block)
     except BaseException:
@@ -44,11 +52,10 @@ def _copied(connection: psycopg.Connection, reading: PostgresQuery, settings: tu
     return Copied((*reading.columns, WEIGHT) if reading.weighted else reading.columns, data)
 
 
-def _netted(reading: PostgresQuery) -> str:
+def _netted(reading: PostgresQuery) -> sql.Composed:
     """Net weighted rows by content, as Spark does: texts are equal where their bytes are."""
     if not reading.weighted:
-        return f"SELECT {', '.join(reading.columns)} FROM (\n{reading.query}\n) AS q"
+        return filled(PLAIN, columns=", ".join(reading.columns), query=reading.query)
     items = "".join(f'{column} COLLATE "C" AS {column}, ' for column in reading.columns)
     numbers = ", ".join(str(i + 1) for i in range(len(reading.columns))) or "()"
-    total = f"CAST(sum({WEIGHT}) AS bigint)"
-    return f"SELECT {items}{total} FROM (\n{reading.query}\n) AS q GROUP BY {numbers} HAVING {total} <> 0"
+    return filled(NETTED, items=items, weight=WEIGHT, query=reading.query, numbers=numbers)

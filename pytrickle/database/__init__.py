@@ -10,7 +10,7 @@ from pytrickle.database.lock_timeout import PATIENCE, impatient, unless_locked, 
 from pytrickle.database.search_path import AGAIN_SAFE, SAFE_PATH, USERS_PATH, quoted_path
 from pytrickle.database.snapshot import Snapshot, Snapshots, exported_snapshot, keep_open
 from pytrickle.database.statement import statement
-from pytrickle.database.trusted import trusted
+from pytrickle.database.trusted import filled, function_call, trusted
 
 __all__ = [
     "AGAIN_SAFE",
@@ -25,6 +25,8 @@ __all__ = [
     "connection_string",
     "engine",
     "exported_snapshot",
+    "filled",
+    "function_call",
     "has_secret",
     "impatient",
     "jdbc_target",

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import psycopg
+from psycopg import sql
 
 from pytrickle.database.errors import translate_errors
+from pytrickle.database.trusted import filled, trusted
 from pytrickle.errors import LockTimeout
 
 # No longer than deadlock_timeout by default, so that a refresh gives way before a loader has to.
@@ -28,14 +30,14 @@ def impatient(connection: psycopg.Connection) -> Iterator[None]:
 
 def wait_a_moment(connection: psycopg.Connection) -> None:
     """Let nothing from now on wait for a lock longer than a moment."""
-    connection.execute(f"SET lock_timeout = '{PATIENCE}'".encode())
+    connection.execute(filled("SET lock_timeout = {patience}", patience=sql.Literal(PATIENCE)))
 
 
 def unless_locked(connection: psycopg.Connection, statement: str, given: Mapping[str, object] | None = None) -> bool:
     """Run a statement that may as well be run later; return False where another session holds what it needs."""
     try:
         with translate_errors():
-            connection.execute(statement.encode(), given)
+            connection.execute(trusted(statement), given)
     except LockTimeout:
         return False
     return True

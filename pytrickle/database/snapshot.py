@@ -15,6 +15,7 @@ from pytrickle.cut import Cut
 from pytrickle.database.connect import connect
 from pytrickle.database.errors import translate_errors
 from pytrickle.database.lock_timeout import wait_a_moment
+from pytrickle.database.trusted import filled
 from pytrickle.errors import DatabaseError
 
 
@@ -71,7 +72,7 @@ class Snapshots:
             with translate_errors():
                 keep_open(connection)
                 connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot.name)))
+                connection.execute(filled("SET TRANSACTION SNAPSHOT {name}", name=sql.Literal(snapshot.name)))
             yield replace(snapshot, connection=connection)
         finally:
             self._give_back(connection)

@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import psycopg
+from psycopg import sql
 
+from pytrickle.database import filled
 from pytrickle.demo.reports import MODES, report_name
 
 # One statement, hence one snapshot for all three reports.
-OBSERVE = " UNION ALL ".join(
-    f"SELECT '{mode}', count(*), count(*) FILTER (WHERE line_total <> order_total),"
-    f" clock_timestamp() - max(placed_at) FROM {report_name(mode)}"
-    for mode in MODES
+REPORT = """
+SELECT {mode}, count(*), count(*) FILTER (WHERE line_total <> order_total), clock_timestamp() - max(placed_at)
+FROM {report}
+"""
+OBSERVE = sql.SQL(" UNION ALL ").join(
+    filled(REPORT, mode=sql.Literal(mode), report=report_name(mode)) for mode in MODES
 )
 
 

@@ -69,7 +69,7 @@ def _group(status: Status) -> WatermarkStatusRow:
 
 
 def _group_line(group: WatermarkStatusRow) -> str:
-    state = {True: "aligned", False: "misaligned", None: "not started"}[group.aligned]
+    state = {"aligned": "aligned", "apart": "misaligned", "waiting": "not started"}[group.state]
     reason = f": {group.reason}" if group.reason else ""
     return f"{group.group_name} {state}, lag {seconds(group.lag)}{reason}"
 

@@ -18,7 +18,7 @@ from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import Dependency, StreamTable
 from pytrickle.catalog.tables import stream_tables
 from pytrickle.cut import Cut
-from pytrickle.database import exported_snapshot, statement, translate_errors
+from pytrickle.database import exported_snapshot, filled, statement, translate_errors, trusted
 from pytrickle.database.adapters import register_infinity
 from pytrickle.errors import InvalidArgument, NotRetained
 from pytrickle.plan.at_cut import expanded
@@ -37,6 +37,7 @@ CUTS = (
     " (progress).watermark, (progress).batch, (oldest).watermark, (oldest).batch, to_jsonb(cut), readable"
     " FROM pgtrickle_private.as_of_cuts(%s, ROW(%s::timestamptz, %s::bigint)::pgtrickle.progress)"
 )
+CLOSED_ROWS = "SELECT {columns} FROM {table} WHERE {window_end} <= CAST({watermark} AS timestamptz)"
 CLOSED = statement(
     select(literal(True)).where(
         stream_tables.c.pgt_id == bindparam("pgt_id"), stream_tables.c.effective_watermark >= bindparam("wanted")
@@ -94,13 +95,13 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
         with server_probe(connection) as probe:
             query = expanded(definition, _rewound(windows), probe)
         for statement in session_statements(table) + PLANNER + SEQUENTIAL:
-            reading.execute(statement.encode())
+            reading.execute(trusted(statement))
         columns = tuple(name for name, _ in definition.columns)
         watermarks = {each.source: each.reached for each in found}
-        return AsOf(table.name, watermarks, columns, _rows(reading, query.encode()))
+        return AsOf(table.name, watermarks, columns, _rows(reading, trusted(query)))
 
 
-def _rows(reading: psycopg.Connection, query: bytes | sql.Composed) -> tuple[tuple[Any, ...], ...]:
+def _rows(reading: psycopg.Connection, query: sql.SQL | sql.Composed) -> tuple[tuple[Any, ...], ...]:
     cursor = reading.cursor()
     # Of rows nothing may be another value than it is.
     register_infinity(cursor)
@@ -119,11 +120,12 @@ def _emitted(reading: psycopg.Connection, table: StreamTable, window_end: str, w
         )
     definition = catalog.definition(reading, table.pgt_id)
     columns = tuple(name for name, _ in definition.columns)
-    query = sql.SQL("SELECT {} FROM {} WHERE {} <= CAST({} AS timestamptz)").format(
-        sql.SQL(", ").join(map(sql.Identifier, columns)),
-        sql.Identifier(definition.schema, definition.name),
-        sql.Identifier(window_end),
-        sql.Literal(watermark),
+    query = filled(
+        CLOSED_ROWS,
+        columns=sql.SQL(", ").join(map(sql.Identifier, columns)),
+        table=sql.Identifier(definition.schema, definition.name),
+        window_end=sql.Identifier(window_end),
+        watermark=sql.Literal(watermark),
     )
     return AsOf(table.name, {table.name: watermark}, columns, _rows(reading, query))
 

@@ -15,7 +15,7 @@ from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.past_refreshes import evidence
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.catalog.tables import refresh_history
-from pytrickle.database import SAFE_PATH, Snapshot, statement, translate_errors, trusted
+from pytrickle.database import SAFE_PATH, Snapshot, filled, statement, translate_errors, trusted
 from pytrickle.errors import UnknownStreamTable
 from pytrickle.inspect.concurrency import beside, together_with
 from pytrickle.plan.auto import expected, least_worth_asking
@@ -173,9 +173,10 @@ def _estimate(connection: psycopg.Connection, reading: PostgresQuery) -> int | N
     # What PostgreSQL refuses to plan is still worth explaining: the refresh itself will say why it was refused.
     try:
         with connection.transaction(force_rollback=True):
-            for statement in (f"SET LOCAL search_path = {SAFE_PATH}", *reading.settings):
-                connection.execute(trusted(statement))
-            row = connection.execute(trusted(f"EXPLAIN (FORMAT JSON) {reading.query}")).fetchone()
+            connection.execute(filled("SET LOCAL search_path = {path}", path=SAFE_PATH))
+            for setting in reading.settings:
+                connection.execute(trusted(setting))
+            row = connection.execute(filled("EXPLAIN (FORMAT JSON) {query}", query=reading.query)).fetchone()
     except psycopg.Error:
         return None
     return int(row[0][0]["Plan"]["Plan Rows"]) if row else None

@@ -10,7 +10,7 @@ from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.server_probe import server_probe
 from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import StreamTable
-from pytrickle.database import exported_snapshot, translate_errors
+from pytrickle.database import exported_snapshot, filled, translate_errors, trusted
 from pytrickle.errors import ConnectionLost, PytrickleError
 from pytrickle.plan.at_cut import path_of, query_at
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
@@ -18,10 +18,33 @@ from pytrickle.plan.postgres.stored_rows import body_table
 from pytrickle.plan.postgres.text import as_text
 from pytrickle.plan.query.meaning import understood
 from pytrickle.plan.query.open_order import open_columns
-from pytrickle.plan.sql.dialect import quote
 from pytrickle.readable import Readable, Rows
 from pytrickle.refresh.values import AFTER_FAILURE
 
+# Leaves out of closed windows what came too late for them, and those that an earlier query emitted.
+COMPARABLE = """
+SELECT * FROM ({query}) AS q
+WHERE NOT EXISTS (
+        SELECT FROM pgtrickle.pgt_late_changes AS l
+        WHERE l.pgt_id OPERATOR(pg_catalog.=) {pgt_id} AND l.window_end OPERATOR(pg_catalog.=) q.{window_end}
+            AND pg_catalog.to_jsonb(q) OPERATOR(pg_catalog.@>) l.change)
+    AND (q.{window_end} OPERATOR(pg_catalog.<=) {earlier}) IS NOT TRUE
+"""
+COMPARED = "SELECT {items} FROM ({query}) AS {named}"
+COUNTED = """
+SELECT (SELECT count(*) FROM ({want} EXCEPT ALL {have}) AS m), (SELECT count(*) FROM ({have} EXCEPT ALL {want}) AS u)
+"""
+ELEMENTS = """
+CASE WHEN {column} IS NOT NULL
+    THEN ARRAY(SELECT pg_catalog.format('%L', e) FROM pg_catalog.unnest({column}) AS e ORDER BY 1) END
+"""
+CHARACTERS = """
+(
+    SELECT pg_catalog.string_agg(e, '' ORDER BY e COLLATE pg_catalog."C")
+    FROM pg_catalog.regexp_split_to_table({text}, '') AS e
+)
+"""
+Text = str | sql.Composed
 COLLECTED = frozenset({"text", "bytea", "json", "jsonb", "xml"})
 
 
@@ -76,20 +99,17 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
             expected = query_at(definition, windows, probe)
             plain = probe.hashable(tuple(type_name for _, type_name in definition.columns))
         for statement in session_statements(table) + PLANNER + SEQUENTIAL + path_of(definition, expected):
-            reading.execute(statement.encode())
+            reading.execute(trusted(statement))
         found = open_columns(definition)
         items = tuple(
             _comparable_value(f"c{i}", comparable, type_name if i in found else None)
             for i, (comparable, (_, type_name)) in enumerate(zip(plain, definition.columns, strict=True))
         )
-        if not table.populated:
-            expected = f"SELECT * FROM ({expected}) AS q WHERE false"
-        stored = f"SELECT * FROM {quote(definition.schema)}.{quote(definition.name)}"
+        want: Text = expected if table.populated else filled("SELECT * FROM ({query}) AS q WHERE false", query=expected)
+        have: Text = filled("SELECT * FROM {table}", table=sql.Identifier(definition.schema, definition.name))
         if table.window_end is not None:
-            expected, stored = (
-                _comparable(reading, table, query) for query in (expected, _with_open(reading, table, stored))
-            )
-        missing, unexpected = _compare(reading, expected, stored, items)
+            want, have = _comparable(table, want), _comparable(table, _with_open(reading, table, have))
+        missing, unexpected = _compare(reading, want, have, items)
     return VerifyResult(table.name, not (missing or unexpected), missing, unexpected)
 
 
@@ -104,42 +124,40 @@ def _pending(table: StreamTable) -> str | None:
     return None if reason.startswith(AFTER_FAILURE) or reason == table.last_error else reason
 
 
-def _with_open(reading: psycopg.Connection, table: StreamTable, stored: str) -> str:
+def _with_open(reading: psycopg.Connection, table: StreamTable, stored: Text) -> Text:
     """Add the rows of open windows, which output mode append does not show yet; none before its query is computed."""
     row = reading.execute("SELECT to_regclass(%s) IS NOT NULL", (body_table(table.pgt_id),)).fetchone()
-    return f"{stored} UNION ALL SELECT * FROM {body_table(table.pgt_id)}" if row and row[0] else stored
+    if not (row and row[0]):
+        return stored
+    return filled("{stored} UNION ALL SELECT * FROM {body}", stored=stored, body=body_table(table.pgt_id))
 
 
-def _comparable(reading: psycopg.Connection, table: StreamTable, query: str) -> str:
-    """Leave out of closed windows what came too late for them, and those that an earlier query emitted."""
-    end = f"q.{quote(table.window_end or '')}"
-    late = (
-        f"SELECT FROM pgtrickle.pgt_late_changes AS l WHERE l.pgt_id OPERATOR(pg_catalog.=) {table.pgt_id}"
-        f" AND l.window_end OPERATOR(pg_catalog.=) {end} AND pg_catalog.to_jsonb(q) OPERATOR(pg_catalog.@>) l.change"
+def _comparable(table: StreamTable, query: Text) -> sql.Composed:
+    """Leave out what the stream table neither shows nor ever will."""
+    return filled(
+        COMPARABLE,
+        query=query,
+        pgt_id=sql.Literal(table.pgt_id),
+        window_end=sql.Identifier(table.window_end or ""),
+        earlier=sql.Literal(table.earlier_query_through),
     )
-    since = sql.Literal(table.earlier_query_through).as_string(reading)
-    wanted = f"NOT EXISTS ({late}) AND ({end} OPERATOR(pg_catalog.<=) {since}) IS NOT TRUE"
-    return f"SELECT * FROM ({query}) AS q WHERE {wanted}"
 
 
-def _comparable_value(column: str, comparable: bool, open_type: str | None) -> str:
+def _comparable_value(column: str, comparable: bool, open_type: str | None) -> sql.Composable:
     """Write a column so that equal values are the same, also those whose elements may come in any order."""
     if open_type is None or not (open_type in COLLECTED or open_type.endswith("[]")):
-        return column if comparable else as_text(column, True)
+        return trusted(column if comparable else as_text(column, True))
     if open_type.endswith("[]"):
-        elements = f"SELECT pg_catalog.format('%L', e) FROM pg_catalog.unnest({column}) AS e ORDER BY 1"
-        return f"CASE WHEN {column} IS NOT NULL THEN ARRAY({elements}) END"
-    characters = f"pg_catalog.regexp_split_to_table({as_text(column, True)}, '') AS e"
-    return f"(SELECT pg_catalog.string_agg(e, '' ORDER BY e COLLATE pg_catalog.\"C\") FROM {characters})"
+        return filled(ELEMENTS, column=column)
+    return filled(CHARACTERS, text=as_text(column, True))
 
 
-def _compare(connection: psycopg.Connection, expected: str, stored: str, items: tuple[str, ...]) -> tuple[int, int]:
+def _compare(
+    connection: psycopg.Connection, expected: Text, stored: Text, items: tuple[sql.Composable, ...]
+) -> tuple[int, int]:
     aliases = ", ".join(f"c{i}" for i in range(len(items)))
     named = f"q({aliases})" if items else "q"
-    want, have = (f"SELECT {', '.join(items) or 'true'} FROM ({query}) AS {named}" for query in (expected, stored))
-    query = (
-        f"SELECT (SELECT count(*) FROM ({want} EXCEPT ALL {have}) AS m), "
-        f"(SELECT count(*) FROM ({have} EXCEPT ALL {want}) AS u)"
-    )
-    row = connection.execute(query.encode()).fetchone()
+    listed = sql.SQL(", ").join(items or (sql.SQL("true"),))
+    want, have = (filled(COMPARED, items=listed, query=query, named=named) for query in (expected, stored))
+    row = connection.execute(filled(COUNTED, want=want, have=have)).fetchone()
     return (row[0], row[1]) if row else (0, 0)

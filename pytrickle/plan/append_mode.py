@@ -17,9 +17,35 @@ from pytrickle.plan.postgres.merge_state import state_table
 from pytrickle.plan.postgres.stored_rows import Storage, body_table
 from pytrickle.plan.sql.dialect import parse_query, quote
 
-LATE = "pgtrickle.pgt_late_changes"
-OWN = "pgt_id, window_end, closed_through, weight, change"
 BEFORE, THROUGH, SINCE = (f"\0{name}\0" for name in ("before", "through", "since"))
+
+
+RECORDED = """
+WITH late AS (
+    DELETE FROM pg_temp.{staged} AS g WHERE {end} <= {before}
+    RETURNING {end} AS window_end, g.{weight} AS weight, {change} AS change, {effect} AS counts
+)
+INSERT INTO pgtrickle.pgt_late_changes (pgt_id, window_end, closed_through, weight, change)
+SELECT {pgt_id}, window_end, {before}, weight, change FROM late WHERE counts
+"""
+FORGET = "DELETE FROM {table} AS g WHERE {end} <= {moment}"
+CLOSE = """
+WITH closed AS (DELETE FROM {body} WHERE {window_end} <= {through} RETURNING {columns})
+INSERT INTO {table} ({columns}) SELECT {columns} FROM closed
+"""
+# What emitted windows differ in. Of a row the ledger knows how many came and went, so they are added up with the rows
+# found; of a group only that its row is not what it was.
+MISSED = """
+INSERT INTO pgtrickle.pgt_late_changes (pgt_id, window_end, closed_through, weight, change)
+SELECT {pgt_id}, d.window_end, {before}, sum(d.weight), d.change
+FROM (
+    SELECT g.{window_end} AS window_end, g.{weight} AS weight, {change} AS change FROM ({difference}) AS g{known_rows}
+) AS d
+GROUP BY d.window_end, d.change HAVING {fresh}
+"""
+KNOWN = "FROM pgtrickle.pgt_late_changes AS l WHERE l.pgt_id = {pgt_id} AND l.window_end <= {before}{later}"
+KNOWN_ROWS = " UNION ALL SELECT l.window_end, -l.weight, l.change {known}"
+OF_CLOSED = "SELECT {columns} FROM {rows} AS q WHERE {window_end} <= {before}{later}"
 
 
 def shown_by_keys(shape: Analysis) -> dict[str, str]:
@@ -110,16 +136,18 @@ class EventWindows:
         if grouped is None:
             return (self._recorded(CHANGES, WEIGHT, "true"),)
         recorded = self._recorded(INCREMENTS, "pgt_rows", _has_effect(grouped, keyed))
-        gone = f"DELETE FROM pg_temp.{KEYED} AS g WHERE {self._end_of(KEYED)} <= {BEFORE}"
+        gone = FORGET.format(table=f"pg_temp.{KEYED}", end=self._end_of(KEYED), moment=BEFORE)
         return (recorded, gone) if keyed else (recorded,)
 
     def _recorded(self, name: str, weight: str, effect: str) -> str:
-        end = self._end_of(name)
-        return (
-            f"WITH late AS (DELETE FROM pg_temp.{name} AS g WHERE {end} <= {BEFORE} RETURNING {end} AS window_end,"
-            f" g.{weight} AS weight, {self._change(name)} AS change, {effect} AS counts)"
-            f" INSERT INTO {LATE} ({OWN})"
-            f" SELECT {self._pgt_id}, window_end, {BEFORE}, weight, change FROM late WHERE counts"
+        return RECORDED.format(
+            staged=name,
+            end=self._end_of(name),
+            before=BEFORE,
+            weight=weight,
+            change=self._change(name),
+            effect=effect,
+            pgt_id=self._pgt_id,
         )
 
     def _forget_closed(self) -> str:
@@ -127,20 +155,21 @@ class EventWindows:
         name, table = CONTENT, f"pg_temp.{CONTENT}"
         if self.stage is Stage.STATE:
             name, table = INCREMENTS, state_table(self._pgt_id)
-        return f"DELETE FROM {table} AS g WHERE {self._end_of(name)} <= {BEFORE}"
+        return FORGET.format(table=table, end=self._end_of(name), moment=BEFORE)
 
     def _close(self) -> str:
         """Move the rows of windows that are closed now to the stream table."""
         shown = Storage.of(self.shape.definition, self.shape.hashed)
-        return (
-            f"WITH closed AS (DELETE FROM {body_table(self._pgt_id)} WHERE {quote(self.column)} <= {THROUGH}"
-            f" RETURNING {shown.column_list()})"
-            f" INSERT INTO {shown.table} ({shown.column_list()}) SELECT {shown.column_list()} FROM closed"
+        return CLOSE.format(
+            body=body_table(self._pgt_id),
+            window_end=quote(self.column),
+            through=THROUGH,
+            columns=shown.column_list(),
+            table=shown.table,
         )
 
     def _close_state(self) -> str:
-        end = self._end_of(INCREMENTS)
-        return f"DELETE FROM {state_table(self._pgt_id)} AS g WHERE {end} <= {THROUGH}"
+        return FORGET.format(table=state_table(self._pgt_id), end=self._end_of(INCREMENTS), moment=THROUGH)
 
     def _state_index(self) -> str | None:
         """Have the state of closed windows found by an index, where a key of their groups is the end."""
@@ -148,29 +177,25 @@ class EventWindows:
         return f"CREATE INDEX ON {state_table(self._pgt_id)} ({key})" if key else None
 
     def _missed(self, after: str, later: str = "", known_later: str = "") -> str:
-        """Write the statement that records what emitted windows differ in, without what the ledger has already.
-
-        Of a row the ledger knows how many came and went; of a group only that its row is not what it was.
-        """
+        """Write the statement that records what emitted windows differ in, without what the ledger has already."""
         shown = Storage.of(self.shape.definition, self.shape.hashed)
-        closed = f"{quote(self.column)} <= {BEFORE}{later}"
-        known = f"l.pgt_id = {self._pgt_id} AND l.window_end <= {BEFORE}{known_later}"
+        window_end = quote(self.column)
+        known = KNOWN.format(pgt_id=self._pgt_id, before=BEFORE, later=known_later)
         now, emitted = (
-            f"SELECT {shown.column_list()} FROM {rows} AS q WHERE {closed}" for rows in (f"(\n{after}\n)", shown.table)
+            OF_CLOSED.format(columns=shown.column_list(), rows=rows, window_end=window_end, before=BEFORE, later=later)
+            for rows in (f"(\n{after}\n)", shown.table)
         )
-        found = (
-            f"SELECT g.{quote(self.column)} AS window_end, g.{WEIGHT} AS weight, {self._change(CONTENT)} AS change"
-            f" FROM (\n{shown.difference(now, emitted)}\n) AS g"
-        )
-        if self.shape.grouped is None:
-            found += f"\nUNION ALL SELECT l.window_end, -l.weight, l.change FROM {LATE} AS l WHERE {known}"
-            fresh = "sum(d.weight) <> 0"
-        else:
-            fresh = f"(d.window_end, d.change) NOT IN (SELECT l.window_end, l.change FROM {LATE} AS l WHERE {known})"
-        return (
-            f"INSERT INTO {LATE} ({OWN})\n"
-            f"SELECT {self._pgt_id}, d.window_end, {BEFORE}, sum(d.weight), d.change FROM (\n{found}\n) AS d"
-            f" GROUP BY d.window_end, d.change HAVING {fresh}"
+        by_rows = self.shape.grouped is None
+        fresh = f"(d.window_end, d.change) NOT IN (SELECT l.window_end, l.change {known})"
+        return MISSED.format(
+            pgt_id=self._pgt_id,
+            before=BEFORE,
+            window_end=window_end,
+            weight=WEIGHT,
+            change=self._change(CONTENT),
+            difference=shown.difference(now, emitted),
+            known_rows=KNOWN_ROWS.format(known=known) if by_rows else "",
+            fresh="sum(d.weight) <> 0" if by_rows else fresh,
         )
 
     def _change(self, name: str) -> str:

@@ -6,12 +6,26 @@ from pytrickle.catalog.definition import ChangeRange, Definition, Source
 from pytrickle.errors import NotDifferentiable, QueryRefused
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.postgres.buffer import condition
-from pytrickle.plan.postgres.consolidate import WEIGHT, row_text
+from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.postgres.from_item import table_name
-from pytrickle.plan.query.above_grouping import is_call
 from pytrickle.plan.query.block import type_of
+from pytrickle.plan.query.calls import is_call
 from pytrickle.plan.query.probe import Probe
-from pytrickle.plan.sql.dialect import parse_query, quote, render
+from pytrickle.plan.sql.dialect import parse_query, quote, render, row_text
+
+# R@new = R - FUTURE as rows: of what came later so many copies are dropped, what went later is added back.
+AT_CUT = """\
+SELECT {every} FROM (
+    SELECT {listed}pgt_text, row_number() OVER (PARTITION BY pgt_text) AS pgt_copy
+    FROM (SELECT {listed}{text} AS pgt_text FROM {table}) AS r
+) AS r LEFT JOIN ({net}) AS n USING (pgt_text)
+WHERE n.pgt_net IS NULL OR r.pgt_copy > n.pgt_net
+UNION ALL
+SELECT {every} FROM (SELECT DISTINCT ON (pgt_text) {listed}pgt_text FROM ({changes}) AS c) AS g
+    JOIN ({net}) AS n USING (pgt_text), generate_series(1, -n.pgt_net) AS e (pgt_n)"""
+CHANGES = "SELECT {listed}{weight}, {text} AS pgt_text FROM {buffer} WHERE {later}"
+NET = """\
+SELECT pgt_text, sum({weight}) AS pgt_net FROM ({changes}) AS c GROUP BY pgt_text HAVING sum({weight}) <> 0"""
 
 
 def query_at(definition: Definition, windows: dict[int, ChangeRange], probe: Probe) -> str:
@@ -152,27 +166,12 @@ def _state_name(relid: int) -> str:
 
 
 def _multiset(source: Source, window: ChangeRange) -> str:
-    """R@new = R - FUTURE as rows: drop so many copies of what came later, add back what went later.
-
-    Columns that nothing reads are there as NULLs: the alias list of a join counts them.
-    """
+    """Write what a source held; columns that nothing reads are NULLs, which the alias list of a join counts."""
     every = ", ".join(quote(c.name) if c.name in source.used else f"NULL AS {quote(c.name)}" for c in source.columns)
     columns = ", ".join(quote(name) for name in source.used)
     listed = f"{columns}, " if columns else ""
-    whole = row_text(tuple(map(quote, source.used)))
-    changes = (
-        f"SELECT {listed}{WEIGHT}, {whole} AS pgt_image FROM {source.buffer} WHERE {condition(Version.FUTURE, window)}"
-    )
-    net = (
-        f"SELECT pgt_image, sum({WEIGHT}) AS pgt_net FROM ({changes}) AS c GROUP BY pgt_image HAVING sum({WEIGHT}) <> 0"
-    )
-    numbered = (
-        f"SELECT {listed}pgt_image, row_number() OVER (PARTITION BY pgt_image) AS pgt_copy "
-        f"FROM (SELECT {listed}{whole} AS pgt_image FROM {table_name(source)}) AS r"
-    )
-    return (
-        f"SELECT {every} FROM ({numbered}) AS r LEFT JOIN ({net}) AS n USING (pgt_image) "
-        f"WHERE n.pgt_net IS NULL OR r.pgt_copy > n.pgt_net\nUNION ALL\n"
-        f"SELECT {every} FROM (SELECT DISTINCT ON (pgt_image) {listed}pgt_image FROM ({changes}) AS c) AS g "
-        f"JOIN ({net}) AS n USING (pgt_image), generate_series(1, -n.pgt_net) AS e (pgt_n)"
-    )
+    text = row_text(tuple(map(quote, source.used)))
+    later = condition(Version.FUTURE, window)
+    changes = CHANGES.format(weight=WEIGHT, listed=listed, text=text, buffer=source.buffer, later=later)
+    net, table = NET.format(weight=WEIGHT, changes=changes), table_name(source)
+    return AT_CUT.format(every=every, listed=listed, text=text, table=table, net=net, changes=changes)

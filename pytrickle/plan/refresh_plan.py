@@ -25,6 +25,7 @@ class RefreshPlan:
     """A planned refresh: exactly one of `read` and `join` is set.
 
     `keyed` reads the groups that are computed anew, `staging` is the layout of the staging table where Spark fills one.
+    `rounds` is how many a cycle took to the fixed point over which this is the last refresh.
     """
 
     placement: Placement
@@ -36,6 +37,7 @@ class RefreshPlan:
     keyed: PostgresQuery | None = None
     terms: tuple[Relation, ...] = ()
     staging: str | None = None
+    rounds: int | None = None
 
     @property
     def action(self) -> Action:

@@ -6,7 +6,7 @@ from psycopg import sql
 
 from pytrickle.apply.commit import commit, forget_staged
 from pytrickle.catalog.stream_table import StreamTable
-from pytrickle.database import Snapshot
+from pytrickle.database import Snapshot, filled
 from pytrickle.refresh.cycle.fixpoint import Fixpoint
 from pytrickle.refresh.member import Done, GoalOf, blamed_on
 from pytrickle.refresh.refresher import Refresher
@@ -52,7 +52,7 @@ class AtomicRefresh:
         connection = self.refresher.connection
         with blamed_on(tables[-1]), connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(self.snapshot.name)))
+            connection.execute(filled("SET TRANSACTION SNAPSHOT {name}", name=sql.Literal(self.snapshot.name)))
             inside = replace(self.snapshot, connection=connection)
             for block in in_blocks(tables, self.cycles):
                 self._refresh(block, inside)

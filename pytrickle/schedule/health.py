@@ -6,37 +6,43 @@ from datetime import timedelta
 from time import monotonic
 
 import psycopg
+from psycopg import sql
 
-from pytrickle.database import translate_errors
+from pytrickle.database import filled, translate_errors, trusted
 from pytrickle.errors import InsufficientPrivilege, LockTimeout, PytrickleError
 
 Broken = Mapping[int, PytrickleError]
+Statement = sql.SQL | sql.Composed
 
 # Each row: what is damaged, which stream tables must not be refreshed until it is mended, whether to mend it now. What
 # could not be mended makes those fail; while they are left alone after that, nobody is kept waiting for them.
-AWAITED = (
-    "EXISTS (SELECT FROM pgtrickle.pgt_stream_tables AS t WHERE t.pgt_id = ANY (concerned) AND (%(asked)s"
-    " OR pgtrickle_private.halted(t) IS NULL"
-    " OR EXISTS (SELECT FROM pgtrickle.pgt_refresh_requests AS r WHERE r.pgt_id = t.pgt_id)))"
+DAMAGED = """
+SELECT damaged, concerned, EXISTS (
+    SELECT FROM pgtrickle.pgt_stream_tables AS t
+    WHERE t.pgt_id = ANY (concerned) AND (%(asked)s OR pgtrickle_private.halted(t) IS NULL
+        OR EXISTS (SELECT FROM pgtrickle.pgt_refresh_requests AS r WHERE r.pgt_id = t.pgt_id)))
+FROM ({found}) AS d (damaged, concerned)
+"""
+CHANGED = filled(DAMAGED, found="SELECT pgt_id, ARRAY[pgt_id] FROM pgtrickle_private.changed_definitions() AS pgt_id")
+GAPS = filled(
+    DAMAGED,
+    found="""
+    SELECT source_relid::oid::bigint,
+        ARRAY(SELECT d.pgt_id FROM pgtrickle.pgt_dependencies AS d WHERE d.source_relid = t.source_relid)
+    FROM pgtrickle.pgt_change_tracking AS t
+    WHERE pgtrickle.capture_problem(source_relid) IS NOT NULL
+    """,
 )
-CHANGED = (
-    f"SELECT damaged, concerned, {AWAITED} FROM (SELECT pgt_id, ARRAY[pgt_id]"
-    " FROM pgtrickle_private.changed_definitions() AS pgt_id) AS d(damaged, concerned)"
-)
-GAPS = (
-    f"SELECT damaged, concerned, {AWAITED} FROM (SELECT source_relid::oid::bigint,"
-    " ARRAY(SELECT d.pgt_id FROM pgtrickle.pgt_dependencies AS d WHERE d.source_relid = t.source_relid)"
-    " FROM pgtrickle.pgt_change_tracking AS t WHERE pgtrickle.capture_problem(source_relid) IS NOT NULL)"
-    " AS d(damaged, concerned)"
-)
-LACKING = (
-    "SELECT t.pgt_id, r.sentence, r.remedy FROM pgtrickle.pgt_stream_tables AS t"
-    " CROSS JOIN LATERAL pgtrickle_private.missing_right(t.pgt_id) AS r WHERE r.sentence IS NOT NULL"
-)
-UNJUDGED = (
-    "SELECT source_relid::oid::bigint, ARRAY[0], %(asked)s FROM pgtrickle.pgt_event_times AS e"
-    " WHERE pgtrickle_private.event_time_problem(e) IS NULL AND pgtrickle_private.event_time_damage(e) IS NOT NULL"
-)
+LACKING = """
+SELECT t.pgt_id, r.sentence, r.remedy
+FROM pgtrickle.pgt_stream_tables AS t, pgtrickle_private.missing_right(t.pgt_id) AS r
+WHERE r.sentence IS NOT NULL
+"""
+UNJUDGED = trusted("""
+SELECT source_relid::oid::bigint, ARRAY[0], %(asked)s
+FROM pgtrickle.pgt_event_times AS e
+WHERE pgtrickle_private.event_time_problem(e) IS NULL AND pgtrickle_private.event_time_damage(e) IS NOT NULL
+""")
 # Shorter than what a refresh waits: several sources may be damaged, and all that is to be done waits for them.
 PATIENCE = "400ms"
 JUDGED_AGAIN = timedelta(seconds=30)
@@ -89,21 +95,25 @@ def _lacking(connection: psycopg.Connection) -> dict[int, PytrickleError]:
 
 
 def _mend(
-    connection: psycopg.Connection, found: str, remedy: str, broken: dict[int, PytrickleError], asked: bool
+    connection: psycopg.Connection,
+    found: sql.SQL | sql.Composed,
+    remedy: str,
+    broken: dict[int, PytrickleError],
+    asked: bool,
 ) -> bool:
     """Apply the remedy to all that a query finds; where it fails, the stream tables named beside are broken.
 
     Return whether anything was found.
     """
     with translate_errors():
-        rows = connection.execute(found.encode(), {"asked": asked}).fetchall()
+        rows = connection.execute(found, {"asked": asked}).fetchall()
     for damaged, concerned, awaited in rows:
         try:
             if not awaited:
                 raise LockTimeout("What may have been missed is not set right yet.")
             with translate_errors(), connection.transaction():
-                connection.execute(f"SET LOCAL lock_timeout = '{PATIENCE}'")
-                connection.execute(remedy.encode(), (damaged,))
+                connection.execute(filled("SET LOCAL lock_timeout = {patience}", patience=sql.Literal(PATIENCE)))
+                connection.execute(trusted(remedy), (damaged,))
         except PytrickleError as error:
             if connection.closed:
                 raise

@@ -26,7 +26,7 @@ KNOWN = statement(
 OWN = update(stream_tables).where(ROW.pgt_id == bindparam("pgt_id"))
 SKIPPED = statement(OWN, ("last_skip_reason", "gated_since"))
 FAILED = statement(
-    OWN.values(retry_at=func.clock_timestamp() + bindparam("wait")),
+    OWN.values(retry_at=func.clock_timestamp() + bindparam("wait"), last_error_at=func.clock_timestamp()),
     ("last_error", "last_sqlstate", "status", "reinitialize_reason", "consecutive_failures", "planner_defect"),
 )
 BLOWN = statement(OWN.values(fuse_blown_at=func.coalesce(ROW.fuse_blown_at, func.clock_timestamp())))

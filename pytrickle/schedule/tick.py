@@ -1,6 +1,6 @@
 """A tick: one pass over all that is due, at one cut of the base tables; and the daemon that repeats it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from threading import Event
@@ -8,12 +8,9 @@ from time import monotonic
 
 import psycopg
 from psycopg.pq import TransactionStatus
-from sqlalchemy import BigInteger, any_, bindparam, delete, select
-from sqlalchemy.dialects.postgresql import ARRAY
 
 from pytrickle.catalog import stream_table as catalog
-from pytrickle.catalog.tables import refresh_requests
-from pytrickle.database import connect, impatient, keep_open, statement, translate_errors, unless_locked
+from pytrickle.database import connect, impatient, keep_open, translate_errors, unless_locked
 from pytrickle.errors import PytrickleError
 from pytrickle.readable import Rows
 from pytrickle.refresh.refresher import Refresher
@@ -23,6 +20,7 @@ from pytrickle.schedule.due import work_out_moments
 from pytrickle.schedule.health import Broken, Health
 from pytrickle.schedule.lanes import Lanes
 from pytrickle.schedule.pass_ import OnResult, Pass
+from pytrickle.schedule.requests import Requests, Told, answer, calls, filed, waiting
 from pytrickle.schedule.units import Unit, due_tables, units
 
 CHANNELS = ("pgtrickle_watermark", "pgtrickle_refresh")
@@ -33,9 +31,6 @@ BREATH = 0.25
 TAKEOVER = timedelta(seconds=1)
 TRIM_EVERY = timedelta(hours=1)
 TRIM = "SELECT pgtrickle.trim_history(%(retention)s)"
-REQUESTS = statement(select(refresh_requests.c.request_id, refresh_requests.c.pgt_id))
-SERVED = any_(bindparam("served", type_=ARRAY(BigInteger)))
-FORGET = statement(delete(refresh_requests).where(refresh_requests.c.request_id == SERVED))
 
 
 @dataclass(slots=True)
@@ -80,9 +75,10 @@ class Daemon:
                 if leads is not (found := _leads(seat)):
                     leads = found
                     self.on_leader(leads)
+                seen = calls(connection)
                 if leads:
                     self.tick()
-                self._wait(connection, self.poll_interval if leads else min(self.poll_interval, TAKEOVER))
+                self._wait(connection, self.poll_interval if leads else min(self.poll_interval, TAKEOVER), seen)
                 self._gather(connection, began + min(BREATH, self.poll_interval.total_seconds()))
 
     def _gather(self, connection: psycopg.Connection, until: float) -> None:
@@ -92,13 +88,16 @@ class Daemon:
                 list(connection.notifies(timeout=min(SLICE, left)))
             list(connection.notifies(timeout=0))
 
-    def _wait(self, connection: psycopg.Connection, interval: timedelta) -> None:
-        """Wait in short slices, so that stopping does not take a whole poll interval."""
+    def _wait(self, connection: psycopg.Connection, interval: timedelta, seen: int) -> None:
+        """Wait in short slices, so that stopping does not take a whole poll interval, nor somebody who waits for us.
+
+        Who waits for a refresh cannot notify, since that comes with a commit: the calls `seen` before have grown.
+        """
         left = interval.total_seconds()
         with translate_errors():
             while left > 0 and not self.stop.is_set():
                 woken = list(connection.notifies(timeout=min(SLICE, left), stop_after=1))
-                if woken:
+                if woken or calls(connection) != seen:
                     return
                 left -= SLICE
 
@@ -123,7 +122,8 @@ class Ticker:
         with impatient(refresher.connection):
             broken = self.health.prepare(refresher.connection)
             unless_locked(refresher.connection, "SELECT pgtrickle.raise_alerts()")
-            results = _tick(refresher, broken, self.lanes, on_result)
+            awaited = waiting(refresher.connection)
+            results = _tick(refresher, broken, self.lanes, on_result, awaited)
             if self.trimmed is None or monotonic() - self.trimmed > TRIM_EVERY.total_seconds():
                 unless_locked(refresher.connection, TRIM, {"retention": self.retention})
                 self.trimmed = monotonic()
@@ -140,19 +140,36 @@ class Ticker:
             return _refresh_one(refresher, broken, pgt_id, respect_gate)
 
 
-def _tick(refresher: Refresher, broken: Broken, lanes: Lanes, on_result: OnResult) -> tuple[RefreshResult, ...]:
+def _tick(
+    refresher: Refresher, broken: Broken, lanes: Lanes, on_result: OnResult, awaited: Mapping[int, int]
+) -> tuple[RefreshResult, ...]:
     with refresher.snapshots.export() as base:
         with translate_errors():
             tables = _stream_tables(refresher, base.connection)
             groups = catalog.refresh_groups(base.connection)
-            requests = _requests(base.connection)
+            requests = Requests(filed(base.connection), awaited)
             run = Pass.at(refresher, base, tables, on_result, broken)
-        initiated = dict.fromkeys(requests.values(), "REQUEST")
+        initiated = _asked(requests.pgt_ids, tables)
         due = due_tables(tables, groups)
         chosen = [unit for unit in units(tables, groups) if unit.is_due(due, initiated)]
-        lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated))
-    _finish(refresher.connection, tuple(requests), bool(run.record.written))
+        lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated, not unit.is_asked(initiated)))
+    answer(refresher.connection, requests, {t.pgt_id: _told(run, t) for t in tables if t.relid in run.record.results})
+    _finish(refresher.connection, bool(run.record.written))
     return Rows(run.record.results[table.relid] for table in tables if table.relid in run.record.results)
+
+
+def _asked(requested: frozenset[int], tables: tuple[catalog.StreamTable, ...]) -> dict[int, str]:
+    """Return what is refreshed as asked for: also, under hold_back, what that reads, for it stands at one cut."""
+    by_relid = {table.relid: table for table in tables}
+    wanted = [table for table in tables if table.pgt_id in requested]
+    upstream = (with_upstream(table, by_relid) for table in wanted if table.decision.gating == "hold_back")
+    relids = {table.relid for table in wanted}.union(*upstream)
+    return {table.pgt_id: "REQUEST" for table in tables if table.relid in relids}
+
+
+def _told(run: Pass, table: catalog.StreamTable) -> Told:
+    result, error = run.record.results[table.relid], run.record.errors.get(table.relid)
+    return result.action, result.reason, result.error, error.kind if error else None
 
 
 def _refresh_one(refresher: Refresher, broken: Broken, pgt_id: int, respect_gate: bool) -> RefreshResult:
@@ -171,7 +188,7 @@ def _refresh_one(refresher: Refresher, broken: Broken, pgt_id: int, respect_gate
         for unit in found:
             if not chosen.isdisjoint(table.relid for table in unit.tables):
                 run.run(unit, asked, respect_gate)
-    _finish(refresher.connection, (), bool(run.record.written))
+    _finish(refresher.connection, bool(run.record.written))
     return _outcome(run, wanted.relid, _unit_of(wanted.relid, found))
 
 
@@ -194,14 +211,8 @@ def _stream_tables(refresher: Refresher, reading: psycopg.Connection) -> tuple[c
     )
 
 
-def _requests(connection: psycopg.Connection) -> dict[int, int]:
-    return dict(connection.execute(REQUESTS).fetchall())
-
-
-def _finish(connection: psycopg.Connection, requests: tuple[int, ...], wrote: bool) -> None:
+def _finish(connection: psycopg.Connection, wrote: bool) -> None:
     """Clean up: all of it can wait for the next tick where another session holds what it needs."""
-    if requests:
-        unless_locked(connection, FORGET, {"served": list(requests)})
     if wrote:
         unless_locked(connection, "SELECT pgtrickle.clean_change_buffers()")
     with translate_errors():

@@ -29,11 +29,15 @@ class Unit:
     def is_due(self, due: Set[int], asked: Iterable[int]) -> bool:
         """Whether the unit is refreshed now, given the numbers of those that are due and of those asked for."""
         members = {table.pgt_id for table in self.tables}
-        return not members.isdisjoint(asked) or (members <= due if self.slowest else not members.isdisjoint(due))
+        return self.is_asked(asked) or (members <= due if self.slowest else not members.isdisjoint(due))
+
+    def is_asked(self, asked: Iterable[int]) -> bool:
+        """Whether one of the unit was asked for, so that it passes a gate."""
+        return not {table.pgt_id for table in self.tables}.isdisjoint(asked)
 
     def halted(self, asked: Iterable[int]) -> StreamTable | None:
         """Return a member that ticks leave alone, which holds the whole unit unless one of them was asked for."""
-        if not {table.pgt_id for table in self.tables}.isdisjoint(asked):
+        if self.is_asked(asked):
             return None
         return next((table for table in self.tables if table.halted), None)
 

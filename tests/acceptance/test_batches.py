@@ -21,7 +21,7 @@ def load(shop: Shop, source: str, batch: int, *rows: tuple[int, ...]) -> None:
     with shop.db.connect() as loader, loader.transaction():
         for row in rows:
             loader.execute(f"INSERT INTO {source} VALUES ({', '.join(map(str, row))})".encode())
-        loader.execute("SELECT pgtrickle.advance_watermark(%s, %s)", (source, batch))
+        loader.execute("SELECT pgtrickle.advance_batch(%s, %s)", (source, batch))
 
 
 def cli(shop: Shop, *arguments: str) -> Any:

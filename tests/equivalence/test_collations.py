@@ -107,7 +107,7 @@ def statements(rng: Random) -> list[str]:
     return rng.sample(found, rng.randint(1, len(found)))
 
 
-@pytest.mark.parametrize(("seed", "small"), first(2, ((0, 20_000), (2, 0), (1, 20_000))))
+@pytest.mark.parametrize(("seed", "small"), first(1, ((0, 20_000), (2, 0), (1, 20_000)), then=1))
 def test_what_a_collation_holds_for_equal_is_equal_to_it_alone(db: Database, seed: int, small: int) -> None:
     disable_jit(db)
     rng = Random(seed)

@@ -141,16 +141,20 @@ KINDS = {
     *("numeric, double", "bigint, double", "date, timestamptz", "character, text", "citext, text", "cidr, inet"),
     *("interval, interval", "priced, priced"),
 }
+# Others of these kinds, and what `make test` has no room for.
+FURTHER_KINDS = {"numeric, real", "amount, numeric", "date, timestamp", "name, text", "mood, mood", "jsonb, jsonb"}
 
 
-@pytest.mark.parametrize("pair", only(KINDS, PAIRS))
+@pytest.mark.parametrize("pair", only(KINDS, PAIRS, then=FURTHER_KINDS))
 def test_what_equals_one_value_of_another_type_stays_apart(db: Database, pair: str) -> None:
     _create_tables(db, pair)
     with local_client(db.dsn) as (client, _):
         _play(db, client, pair, QUERIES)
 
 
-@pytest.mark.parametrize("pair", first(1, ("numeric, double", "real, double", "integer, bigint", "character, varchar")))
+@pytest.mark.parametrize(
+    "pair", first(1, ("numeric, double", "real, double", "integer, bigint", "character, varchar"), then=1)
+)
 def test_what_equals_one_value_of_another_type_stays_apart_where_the_engine_joins(db: Database, pair: str) -> None:
     _create_tables(db, pair)
     with local_client(db.dsn, small_delta_rows=0, direct_delta_rows=0) as (client, _):

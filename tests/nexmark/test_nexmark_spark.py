@@ -11,7 +11,8 @@ from tests.nexmark.rounds import check_rounds
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.long
+# The queries are held by test_nexmark.py, and Spark's joins by tests/spark/test_joins.py.
+pytestmark = [pytest.mark.long, pytest.mark.repeats]
 
 
 def test_every_query_equals_its_stream_table_through_spark(db: Database, spark: "SparkSession") -> None:

@@ -1,4 +1,4 @@
-"""Every attack is tried on the oldest supported PostgreSQL, and in the long run on the newest too."""
+"""Every attack is tried on the oldest supported PostgreSQL, and in the long runs on the newest too."""
 
 from collections.abc import Callable, Iterator
 

@@ -16,7 +16,7 @@ PLACES = (
     "SELECT * FROM pgtrickle.refresh_history('public.numbers')",
     "SELECT * FROM pgtrickle.alerts()",
     "SELECT * FROM pgtrickle.dag()",
-    "SELECT * FROM pgtrickle.bootstrap_gate_status()",
+    "SELECT * FROM pgtrickle.bootstrap_status()",
     "SELECT * FROM pgtrickle.pgt_readable_errors",
     "SELECT * FROM pgtrickle.pgt_readable_history",
 )

@@ -10,4 +10,5 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 def advance(db: Database, **watermarks: object) -> None:
     for source, watermark in watermarks.items():
-        db.execute("SELECT pgtrickle.advance_watermark(%s, %s)", source, watermark)
+        call = "advance_batch" if isinstance(watermark, int) else "advance_watermark"
+        db.execute(f"SELECT pgtrickle.{call}(%s, %s)", source, watermark)

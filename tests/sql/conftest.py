@@ -1,4 +1,4 @@
-"""Every test of the SQL side runs on the oldest supported PostgreSQL, and in the long run on the newest too."""
+"""Every test of the SQL side runs on the oldest supported PostgreSQL, and in the long runs on the newest too."""
 
 import pytest
 

@@ -75,6 +75,7 @@ def test_the_ends_of_the_numbers_are_as_good_as_any(
 
 GROUP = "SELECT pgtrickle.create_watermark_group('g', ARRAY['a', 'b'], batch_tolerance => %s)"
 ADVANCE = "SELECT pgtrickle.advance_watermark('a', %s)"
+ADVANCE_BATCH = "SELECT pgtrickle.advance_batch('a', %s)"
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["group first", "watermark first"])
@@ -83,7 +84,7 @@ def test_a_group_and_a_first_watermark_wait_for_each_other(
     sources: Database, order: int, mark: Any, tolerance: Any
 ) -> None:
     """Neither sees the other before it commits, so the second one must not look before."""
-    one, other = [(GROUP, tolerance), (ADVANCE, mark)][::order]
+    one, other = [(GROUP, tolerance), (ADVANCE if mark == NOON else ADVANCE_BATCH, mark)][::order]
     first, second = sources.connect(autocommit=False), sources.connect(autocommit=False)
     first.execute(one[0], one[1:])
     with ThreadPoolExecutor(1) as pool:
@@ -108,7 +109,7 @@ def test_a_group_that_an_older_snapshot_missed_counts_its_source_as_never_advanc
         found = decide(sources, "s")
         assert (found["decision"], found["waiting_for"]) == ("waiting", "public.a"), gating
     (status,) = sources.execute("SELECT aligned, waiting_for, agreed_batch FROM pgtrickle.watermark_status()")
-    assert status == (None, "public.a", None)
+    assert status == (False, "public.a", None)
     with refused("42804", message="is in the watermark group 'g'"):
         advance(sources, a=NOON)
 

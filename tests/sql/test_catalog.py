@@ -14,10 +14,20 @@ PREFLIGHTS = ("migrations/0001_catalog.sql", "functions/00_foundation/00_preflig
 SINKS = {"claim_sink_batch", "create_sink_staging", "drop_sink", "drop_sink_staging"} | {
     *("staged_event_time", "staged_rows", "watermark_of"),
 }
-WITH_ARGUMENTS = {"advance_watermark", "assert_fresh", "wait_for", "watermark_history"} | SINKS
+ABOUT_ONE_STREAM_TABLE = {
+    *("get_refresh_history", "list_sources", "list_auxiliary_columns", "get_staleness", "diagnose_errors"),
+    *("explain_st", "explain_refresh_mode", "export_definition", "stream_table_definition", "parse_duration_seconds"),
+}
+WITH_ARGUMENTS = (
+    ABOUT_ONE_STREAM_TABLE
+    | SINKS
+    | {
+        *("advance_watermark", "advance_batch", "assert_fresh", "wait_for", "watermark_history"),
+    }
+)
 PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     "dag",
-    "dependency_tree",
+    *("dependencies", "dependency_tree", "bootstrap_status", "refresh_timeline"),
     "pgt_status",
     "refresh_groups",
     "refresh_history",
@@ -27,15 +37,28 @@ PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     *("gate_source", "ungate_source", "mark_idle", "source_gates", "bootstrap_gate_status", "alerts"),
     *("event_times", "late_rows", "replay_late_rows", "discard_late_rows", "watermark_metrics"),
     *("late_changes", "windows", "grant_loader", "revoke_loader"),
+    *("st_refresh_stats", "pgtrickle_refresh_stats", "refresh_efficiency", "commit_latency_stats", "metrics_summary"),
+    *("change_buffer_sizes", "trigger_inventory", "check_cdc_health", "cdc_pause_status", "shared_buffer_stats"),
+    *("slot_health", "fuse_status", "pgt_scc_status", "freshness", "integration_capabilities"),
+    *("view_evolution_status", "health_check", "health_summary", "version", "version_check", "explain_dag"),
+    "diamond_groups",
 }
 # What those call with the rights of their caller: it tells nothing that is not told to everybody.
 INNER_FUNCTIONS = {
-    *("catalog_owner", "qualified_name", "relation_named", "known_stream_table", "stream_table_id"),
+    *("catalog_owner", "qualified_name", "relation_named", "source_named", "known_stream_table", "stream_table_id"),
     *("stream_table_relation", "refuse_value", "check_choice", "late_limit", "reads_all", "check_reads_all"),
     *("distance", "readable_stream_table", "check_wait", "reach", "await_progress", "refuse_stale", "filled_at"),
-    *("status_rows", "history_rows"),
+    *("verdicts", "period_of", "without_values", "refresher_runs", "direct_sources", "dag_edges", "refresh_timing"),
+    "definition_text",
 }
-FOR_ONE_SOURCE = {"advance_watermark", "watermark_history", "gate_source", "ungate_source", "mark_idle"} | {
+FOR_ONE_SOURCE = {
+    "advance_watermark",
+    "advance_batch",
+    "watermark_history",
+    "gate_source",
+    "ungate_source",
+    "mark_idle",
+} | {
     *("replay_late_rows", "discard_late_rows", "grant_loader", "revoke_loader"),
 }
 
@@ -87,7 +110,10 @@ def test_public_may_look_and_advance_and_nothing_else(shop: Database) -> None:
     )
     # The client compares versions before it does anything else, for loaders and monitors too.
     views = {f"pgt_readable_{what}" for what in ("errors", "history", "late_changes", "late_rows")}
-    assert {table for (table,) in tables} == {f"pgtrickle.{name}" for name in {"pgt_schema_version", *views}}
+    mirrored = {"stream_tables_info", "refresh_history_info", "pgt_refresh_summary", "pg_stat_stream_tables"} | {
+        *("quick_health", "pgt_cdc_status", "pg_stat_pgtrickle", "pg_stat_progress_pgtrickle"),
+    }
+    assert {table for (table,) in tables} == {f"pgtrickle.{name}" for name in {"pgt_schema_version", *views, *mirrored}}
     writable = "has_table_privilege('public', oid, 'INSERT, UPDATE, DELETE, TRUNCATE')"
     ours = "relnamespace = 'pgtrickle'::regnamespace AND relkind IN ('r', 'v')"
     assert shop.execute(f"SELECT relname FROM pg_class WHERE {ours} AND {writable}") == []

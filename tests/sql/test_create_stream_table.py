@@ -41,7 +41,7 @@ def test_a_stream_table_is_a_source_of_its_own_and_captured(tables: Database) ->
     second = create(tables, "SELECT c FROM first", "second")
     assert tables.execute(SOURCES, second) == [("first", "STREAM_TABLE", ["c"])]
     assert tables.value("SELECT count(*) FROM pgtrickle.pgt_change_tracking") == 2
-    assert tables.execute("SELECT * FROM pgtrickle.dependency_tree()") == [
+    assert tables.execute("SELECT * FROM pgtrickle.dependencies()") == [
         ("public.first", "public.t", "TABLE", 1),
         ("public.second", "public.first", "STREAM_TABLE", 1),
         ("public.second", "public.t", "TABLE", 2),

@@ -16,7 +16,7 @@ from tests.sql.checks import create, refused
 
 CHECK = "SELECT pgtrickle_private.check_schedule(%s, %s)"
 READ = (
-    "SELECT num_nulls(minutes, hours, days, months, weekdays) = 0 AND pgtrickle_private.cron_dates(e) > 0, c.*"
+    "SELECT num_nulls(seconds, minutes, hours, days, months, weekdays) = 0 AND pgtrickle_private.cron_dates(e) > 0, c.*"
     " FROM unnest(%s::text[]) WITH ORDINALITY AS u (e, n), pgtrickle_private.cron_fields(e) AS c ORDER BY n"
 )
 START = datetime(2026, 1, 1)
@@ -46,9 +46,11 @@ def fields(bound: int, names: list[str] | None = None) -> st.SearchStrategy[str]
     return st.lists(items(bound, names or []), min_size=1, max_size=2).map(",".join)
 
 
-EXPRESSIONS = st.tuples(
-    fields(59), fields(23), fields(31), fields(12, NAMES["month"]), fields(7, NAMES["weekday"])
-).filter(all)
+EXPRESSIONS = (
+    st.tuples(fields(59), fields(59), fields(23), fields(31), fields(12, NAMES["month"]), fields(7, NAMES["weekday"]))
+    .map(lambda six: six[1:] if len(six[0]) == 1 else six)
+    .filter(all)
+)
 RARE = st.tuples(
     *map(st.just, "00"),
     *map(st.sampled_from, (["29", "30", "31", "31,30", "*/31", "30-31"], ["2", "2,4", "feb-apr", "11"])),
@@ -62,7 +64,7 @@ def as_the_library_reads(expression: str) -> tuple[object, ...] | None:
     except CronSimError:
         return None
     return (
-        *(sorted(found) for found in (read.minutes, read.hours, read.days, read.months, read.weekdays)),
+        *(sorted(found) for found in (read.seconds, read.minutes, read.hours, read.days, read.months, read.weekdays)),
         read.day_and,
     )
 
@@ -77,8 +79,25 @@ def test_sql_and_the_library_read_the_same_in_an_expression(db: Database, expres
 @pytest.mark.parametrize(
     "schedule",
     [
-        *("calculated", "5s", "10m", "1h 30m", "@ 5 minutes", "1 day 2 hours 30", "PT5M", "1 month"),
+        *(
+            "calculated",
+            "5s",
+            "10m",
+            "30",
+            "1h30m",
+            "1 day, 2 hours",
+            "1.5 days",
+            "-1 day +25:00:00",
+            "3 01:02",
+            "P1DT2H",
+            "1h 30m",
+            "@ 5 minutes",
+            "1 day 2 hours 30",
+            "PT5M",
+            "1 month",
+        ),
         *("0 6 * * mon-fri", "  */5   0-6,22\t1 JAN,jul 0  ", "0 0 29 2 *", "0 0 31 2 mon"),
+        *("* * * * * *", "*/15 0 6 * * mon-fri"),
         *("@hourly", "@daily", "@weekly", "@MONTHLY", " @yearly "),
     ],
 )
@@ -91,7 +110,11 @@ def test_schedules_that_may_be_set(db: Database, schedule: str) -> None:
     [
         *[
             (s, "five fields")
-            for s in ("", "sometimes", "0", "-1 minute", "infinity", "@never", "* * * *", "* * * * * *")
+            for s in ("", "sometimes", "0", "-1 minute", "infinity", "@never", "* * * *", "* * * * * * *")
+        ],
+        *[
+            (s, "five fields")
+            for s in ("*/10", "5 *", "5 ,", ",5", "5 :", "5#", "(5)", "5 min;", "5m *", "@ 5 . s", "5 @")
         ],
         *[(s, "five fields") for s in ("0 0 L * *", "0 0 1W * *", "0 0 * * 5#2", "? * * * *", "0 jan * * *")],
         *[
@@ -99,6 +122,7 @@ def test_schedules_that_may_be_set(db: Database, schedule: str) -> None:
             for s in ("60 * * * *", "0 24 * * *", "0 0 0 * *", "0 0 * 13 *", "0 0 * * 8", "*/0 * * * *")
         ],
         *[(s, "hour 0-23") for s in ("5-1 * * * *", "1, * * * *", "0 0 * mon *", "0 0 * * jan", "1/2/3 * * * *")],
+        *[(s, "second 0-59") for s in ("60 * * * * *", "0 60 * * * *", "0 0 0 0 * *", "*/0 * * * * *")],
         *[(s, "day that exists") for s in ("0 0 31 2 *", "0 0 30,31 feb *", "0 0 31 4-4,6,9,11 *", "0 0 30 2 */2")],
     ],
 )

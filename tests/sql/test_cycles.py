@@ -67,11 +67,11 @@ def test_trees_and_schedules_end_although_the_graph_does_not(pair: Database) -> 
         ("        public.b",),
         ("            public.below",),
     ]
-    tree = "SELECT source, depth FROM pgtrickle.dependency_tree() WHERE stream_table = 'public.a'"
+    tree = "SELECT source, depth FROM pgtrickle.dependencies() WHERE stream_table = 'public.a'"
     assert pair.execute(tree) == [("public.b", 1), ("public.t", 1), ("public.a", 2)]
     schedules = "SELECT effective_schedule, decision FROM pgtrickle.pgt_status()"
     assert pair.execute(schedules) == [("when a source changes", "run")] * 3
-    assert pair.value("SELECT count(*) FROM pgtrickle.bootstrap_gate_status()") == 3
+    assert pair.value("SELECT count(*) FROM pgtrickle.bootstrap_status()") == 3
 
 
 def test_cascade_drops_a_whole_cycle_with_all_its_capture(pair: Database) -> None:

@@ -15,6 +15,6 @@ def test_a_definition_is_read_without_searching_the_views_of_others(db: Database
     others = db.value("SELECT count(*) FROM pg_views")
     with db.connect() as reader, reader.transaction():
         (before,) = reader.execute(TREES_READ).fetchone() or (0,)
-        reader.execute("SELECT pgtrickle_private.stream_table_definition(%s)", (pgt_id,))
+        reader.execute("SELECT pgtrickle_private.planner_facts(%s)", (pgt_id,))
         ((after,),) = reader.execute(TREES_READ).fetchall()
     assert after - before < 20 < others

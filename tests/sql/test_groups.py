@@ -77,8 +77,8 @@ def test_names_mean_what_they_mean_to_the_caller(sources: Database) -> None:
 @pytest.mark.parametrize(
     ("tolerance", "watermarks", "aligned", "lag", "waiting_for", "effective"),
     [
-        ("0", {}, None, None, "public.a, public.b", None),
-        ("0", {"a": "12:00"}, None, "00:00:00", "public.b", None),
+        ("0", {}, True, None, "public.a, public.b", None),
+        ("0", {"a": "12:00"}, True, "00:00:00", "public.b", None),
         ("0", {"a": "12:00", "b": "12:00"}, True, "00:00:00", None, "12:00"),
         ("0", {"a": "12:00:00.000001", "b": "12:00"}, False, "00:00:00.000001", "public.b", None),
         ("5 minutes", {"a": "12:05", "b": "12:00"}, True, "00:05:00", None, "12:00"),
@@ -91,7 +91,7 @@ def test_alignment(
     sources: Database,
     tolerance: str,
     watermarks: dict[str, str],
-    aligned: bool | None,
+    aligned: bool,
     lag: str | None,
     waiting_for: str | None,
     effective: str | None,

@@ -60,14 +60,14 @@ def test_gating_is_part_of_the_callers_transaction(dag: Database) -> None:
     loader.execute("SELECT pgtrickle.gate_source('orders')")
     assert decide(dag, "summary")["decision"] == "run"
     loader.rollback()
-    assert dag.execute("SELECT * FROM pgtrickle.source_gates()") == []
+    assert dag.execute("SELECT * FROM pgtrickle.source_gates() WHERE gated") == []
     loader.execute("SELECT pgtrickle.gate_source('orders')")
     loader.commit()
     assert decide(dag, "summary")["decision"] == "gated"
 
 
 def test_gating_twice_keeps_who_and_when_and_ungating_twice_does_no_harm(dag: Database) -> None:
-    seen = "SELECT gated_at, gated_by, reason FROM pgtrickle.source_gates()"
+    seen = "SELECT gated_at, gated_by, reason FROM pgtrickle.source_gates() WHERE gated"
     dag.execute("SELECT pgtrickle.gate_source('orders', 'first')")
     ((gated_at, gated_by, reason),) = dag.execute(seen)
     dag.execute("SELECT pgtrickle.gate_source('orders')")
@@ -96,7 +96,7 @@ def test_source_gates_lists_what_each_holds(dag: Database) -> None:
     dag.execute("CREATE TABLE unread (id integer)")
     for source in ("orders", "unread"):
         dag.execute("SELECT pgtrickle.gate_source(%s, 'why')", source)
-    rows = dag.execute("SELECT source, gated_by, reason, stream_tables FROM pgtrickle.source_gates()")
+    rows = dag.execute("SELECT source, gated_by, reason, stream_tables FROM pgtrickle.source_gates() WHERE gated")
     assert rows == [
         ("public.orders", "postgres", "why", ["public.report", "public.summary"]),
         ("public.unread", "postgres", "why", []),
@@ -146,8 +146,7 @@ def test_bootstrap_status_shows_what_a_new_warehouse_waits_for(dag: Database) ->
     dag.execute("SELECT pgtrickle.gate_source('lines', 'load')")
     advance(dag, orders="12:00")
     query = (
-        "SELECT source, gated, watermark, stream_table, filled, decision, waits_for "
-        "FROM pgtrickle.bootstrap_gate_status()"
+        "SELECT source, gated, watermark, stream_table, filled, decision, waits_for FROM pgtrickle.bootstrap_status()"
     )
     noon = datetime.fromisoformat("2026-03-01T12:00Z")
     rows = dag.execute(query)
@@ -165,9 +164,7 @@ def test_bootstrap_status_shows_what_a_new_warehouse_waits_for(dag: Database) ->
     found = {(row[0], row[3]): row[4:] for row in dag.execute(query)}
     assert found["public.lines", "public.report"] == (False, "run", "public.summary to be filled")
     assert found["public.rates", "public.alone"] == (True, "run", None)
-    assert dag.value(
-        "SELECT ungated_at > gated_at FROM pgtrickle.bootstrap_gate_status() WHERE source = 'public.lines'"
-    )
+    assert dag.value("SELECT ungated_at > gated_at FROM pgtrickle.bootstrap_status() WHERE source = 'public.lines'")
 
 
 def test_a_gate_goes_with_its_table(dag: Database) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # The queries are held by test_tpch.py, and Spark's joins by tests/spark/test_joins.py and Nexmark's queries.
-pytestmark = [pytest.mark.long, pytest.mark.repeats]
+pytestmark = [pytest.mark.long, pytest.mark.soak]
 
 
 def test_every_query_equals_its_stream_table_through_spark(db: Database, spark: "SparkSession") -> None:

@@ -65,9 +65,9 @@ def test_an_older_catalog_keeps_its_event_times(upgraded: Database) -> None:
 
 def test_an_older_catalog_goes_on_by_event_time(upgraded: Database) -> None:
     with pytest.raises(Exception, match="goes by event time, not by batch numbers"):
-        upgraded.execute("SELECT pgtrickle.advance_watermark('orders', 1)")
+        upgraded.execute("SELECT pgtrickle.advance_batch('orders', 1)")
     upgraded.execute("SELECT pgtrickle.advance_watermark('orders', '2026-03-03')")
     assert upgraded.value("SELECT watermark::date::text FROM pgtrickle.watermarks()") == "2026-03-03"
     upgraded.execute("CREATE TABLE lines (id integer)")
     upgraded.execute("SELECT pgtrickle.create_watermark_group('batches', ARRAY['lines'], batch_tolerance => 1)")
-    upgraded.execute("SELECT pgtrickle.advance_watermark('lines', 1)")
+    upgraded.execute("SELECT pgtrickle.advance_batch('lines', 1)")

@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytrickle.catalog.definition import ChangeRange
-from pytrickle.plan.algebra.construct import Construct, Distinct, Group
+from pytrickle.plan.algebra.construct import Construct
+from pytrickle.plan.algebra.constructs.distinct import Distinct
+from pytrickle.plan.algebra.constructs.group import Group
 from pytrickle.plan.algebra.delta import arrange, at, differentiate, unfold
 from pytrickle.plan.algebra.relation import (
     Derived,

@@ -5,7 +5,10 @@ from dataclasses import replace
 import pytest
 
 from pytrickle.catalog.definition import ChangeRange
-from pytrickle.plan.algebra.construct import Construct, Distinct, Exists, Single
+from pytrickle.plan.algebra.construct import Construct
+from pytrickle.plan.algebra.constructs.distinct import Distinct
+from pytrickle.plan.algebra.constructs.exists import Exists
+from pytrickle.plan.algebra.constructs.single import Single
 from pytrickle.plan.algebra.delta import differentiate
 from pytrickle.plan.algebra.relation import (
     Derived,

@@ -6,7 +6,11 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-from pytrickle.plan.algebra.construct import Construct, Distinct, Exists, Group, SetOperation
+from pytrickle.plan.algebra.construct import Construct
+from pytrickle.plan.algebra.constructs.distinct import Distinct
+from pytrickle.plan.algebra.constructs.exists import Exists
+from pytrickle.plan.algebra.constructs.group import Group
+from pytrickle.plan.algebra.constructs.set_operation import SetOperation
 from pytrickle.plan.algebra.delta import at, differentiate
 from pytrickle.plan.algebra.relation import (
     Derived,

@@ -59,8 +59,7 @@ def _last(row: DagRow) -> str:
 
 
 def _band(group: WatermarkStatusRow) -> Band:
-    state = "waiting" if group.aligned is None else "aligned" if group.aligned else "apart"
-    return Band(group.group_name, state, _tone(state), group.reason)
+    return Band(group.group_name, group.state, _tone(group.state), group.reason)
 
 
 def _tone(state: str) -> Tone:

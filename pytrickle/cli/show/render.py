@@ -70,12 +70,11 @@ def groups(rows: Iterable[WatermarkStatusRow]) -> Table:
     """Draw where every watermark group stands."""
     table = columns("group", "state", "lag", "tolerance", "effective watermark", "agreed watermark", "reason")
     for row in rows:
-        state = "waiting" if row.aligned is None else "aligned" if row.aligned else "apart"
         effective = through(row.effective_watermark, row.effective_batch) or _NONE
         agreed = through(row.agreed_watermark, row.agreed_batch) or _NONE
         lag = distance(row.lag, row.batch_lag) or _NONE
         tolerance = distance(row.tolerance, row.batch_tolerance)
-        table.add_row(row.group_name, _state(state), lag, tolerance, effective, agreed, row.reason)
+        table.add_row(row.group_name, _state(row.state), lag, tolerance, effective, agreed, row.reason)
     return table
 
 

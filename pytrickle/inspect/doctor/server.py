@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
-from pytrickle.database import connect, jdbc_target, translate_errors
+from pytrickle.database import connect, filled, jdbc_target, translate_errors, trusted
 from pytrickle.inspect.doctor.check import Check, ok, problem
 
 OLDEST_SERVER = 15
@@ -76,7 +76,7 @@ def check_snapshot(connection: Connection, dsn: str) -> Check:
         name = _value(connection, "SELECT pg_export_snapshot()")
         exported = _value(connection, "SELECT pg_current_snapshot()::text")
         other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        other.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(name)))
+        other.execute(filled("SET TRANSACTION SNAPSHOT {name}", name=sql.Literal(name)))
         imported = _value(other, "SELECT pg_current_snapshot()::text")
         other.execute("ROLLBACK")
     if exported != imported:
@@ -111,5 +111,5 @@ def check_tcp(connection: Connection) -> Check:
 
 
 def _value(connection: Connection, query: str, *parameters: object) -> Any:
-    row = connection.execute(query.encode(), parameters or None).fetchone()
+    row = connection.execute(trusted(query), parameters or None).fetchone()
     return row[0] if row else None

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pytrickle.plan.algebra.construct import Construct
+from pytrickle.plan.sql.dialect import row_text
 
 
 class Version(StrEnum):
@@ -139,6 +140,14 @@ class Operation:
     def depends_on_order(self) -> bool:
         """Whether its rows are sorted before it is computed: by the keys, the construct's order and their text."""
         return self.construct.depends_on_order(self.exact)
+
+    def result(self, rows: str) -> str:
+        """Write it over a query for rows of its arguments."""
+        if self.depends_on_order:
+            first = [*self.keys, *self.construct.ordering, row_text(self.arguments)]
+            rows = f"SELECT * FROM (\n{rows}\n) AS d ORDER BY {', '.join(first)}"
+        before, behind = self.construct.around(self.arguments, self.keys)
+        return f"{before}(\n{rows}\n){behind}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,14 @@
 from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 
-from pytrickle.plan.algebra.construct import Construct, Distinct, Domain, Exists, Group, SetOperation, Single, Window
+from pytrickle.plan.algebra.construct import Construct
+from pytrickle.plan.algebra.constructs.distinct import Distinct
+from pytrickle.plan.algebra.constructs.domain import Domain
+from pytrickle.plan.algebra.constructs.exists import Exists
+from pytrickle.plan.algebra.constructs.group import Group
+from pytrickle.plan.algebra.constructs.set_operation import SetOperation
+from pytrickle.plan.algebra.constructs.single import Single
+from pytrickle.plan.algebra.constructs.window import Window
 from pytrickle.plan.algebra.query import Query
 from pytrickle.plan.algebra.relation import Derived, Join, Operation, Project, Relation, Scan, UnionAll, leaves, relids
 from pytrickle.plan.analysis import Analysis

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from pytrickle.plan.algebra.query import Aggregate
 from pytrickle.plan.postgres.aggregate import Merge, StateColumn, result, state_columns
-from pytrickle.plan.postgres.consolidate import PLACE, TABLE, WEIGHT, consolidate, row_text
-from pytrickle.plan.sql.dialect import quote
+from pytrickle.plan.postgres.consolidate import PLACE, TABLE, WEIGHT, consolidate
+from pytrickle.plan.sql.dialect import quote, row_text
 from pytrickle.plan.sql.types import has_one_text
 
 

@@ -25,7 +25,6 @@ from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate, consolidate
 from pytrickle.plan.postgres.eager_sum import Compared
 from pytrickle.plan.postgres.from_item import function_item, table_name
 from pytrickle.plan.postgres.join_order import Reach, conditions, fenced, ordered_leaves
-from pytrickle.plan.postgres.operation import result
 from pytrickle.plan.postgres.semijoin import Semijoin
 from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
 from pytrickle.plan.postgres.weight import is_plain, weight
@@ -183,7 +182,7 @@ class Compiler:
         rows, plain = self._input(operation, version, bound)
         if operation.linear:
             return consolidate_at_once(operation, rows) if operation.construct.consolidated else rows
-        return result(operation, expand(rows, operation.arguments, operation.exact, plain))
+        return operation.result(expand(rows, operation.arguments, operation.exact, plain))
 
     def _input(self, operation: Operation, version: Version, bound: frozenset[str]) -> tuple[str, bool]:
         parts, plain = self._parts(operation, version)
@@ -211,13 +210,13 @@ class Compiler:
             touched = Touched(f"pgt_keys_{alias}", operation.keys)
             self.entries[touched.name] = f"SELECT DISTINCT {', '.join(operation.keys)} FROM {changed}"
             self.entries[now], plain = self._touched_input(operation, touched)
-            new = result(operation, expand(f"SELECT * FROM {now}", arguments, exact, plain))
+            new = operation.result(expand(f"SELECT * FROM {now}", arguments, exact, plain))
         else:
             new = f"SELECT * FROM {self._whole(derived)}"
             now = f"pgt_now_{self.wholes[operation]}"
         listed = "".join(f"{column}, " for column in arguments)
         before = f"SELECT {listed}{WEIGHT} FROM {now} UNION ALL SELECT {listed}-{WEIGHT} FROM {changed}"
-        old = result(operation, expand(before, arguments, exact, False))
+        old = operation.result(expand(before, arguments, exact, False))
         both = f"SELECT *, 1 AS {WEIGHT} FROM (\n{new}\n) AS n\nUNION ALL\nSELECT *, -1 FROM (\n{old}\n) AS o"
         self.entries[name] = consolidate(both, operation.columns, operation.columns_canonical)
         return name
@@ -264,8 +263,8 @@ class Compiler:
             rows, plain = self._input(operation, Version.NEW, frozenset())
             self.entries[f"pgt_now_{alias}"] = rows
             now = f"SELECT * FROM pgt_now_{alias}"
-            self.entries[f"pgt_new_{alias}"] = result(
-                operation, expand(now, operation.arguments, operation.exact, plain)
+            self.entries[f"pgt_new_{alias}"] = operation.result(
+                expand(now, operation.arguments, operation.exact, plain)
             )
         return f"pgt_new_{alias}"
 

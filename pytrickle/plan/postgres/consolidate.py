@@ -1,36 +1,38 @@
 """Weighted rows in PostgreSQL text: consolidated, or expanded to the rows that they stand for."""
 
 from pytrickle.plan.algebra.relation import Operation
+from pytrickle.plan.sql.dialect import row_text
 
 WEIGHT = "pgt_weight"
 # Where a row is stored: in which table, and at which place.
 TABLE = "pgt_table"
 PLACE = "pgt_place"
+BY_VALUE = """\
+SELECT {items}CAST(sum({weight}) AS bigint) AS {weight} FROM (
+{rows}
+) AS d{group} HAVING sum({weight}) <> 0"""
+BY_TEXT = """\
+SELECT {columns}, {weight} FROM (
+SELECT DISTINCT ON (pgt_text) {columns}, CAST(sum({weight}) OVER (PARTITION BY pgt_text) AS bigint) AS {weight} FROM (
+SELECT {columns}, {weight}, {text} AS pgt_text FROM (
+{rows}
+) AS d
+) AS d
+) AS d WHERE {weight} <> 0"""
 
 
 def consolidate(rows: str, columns: tuple[str, ...], exact: bool = True) -> str:
     """Add up the weights of equal rows and drop what cancels out; compare by text unless `exact`."""
-    if exact:
-        names = ", ".join(columns)
-        group = f" GROUP BY {names}" if names else ""
-        items = f"{names}, " if names else ""
-        net = f"SELECT {items}CAST(sum({WEIGHT}) AS bigint) AS {WEIGHT}"
-        return f"{net} FROM (\n{rows}\n) AS d{group} HAVING sum({WEIGHT}) <> 0"
-    listed = ", ".join(columns)
-    imaged = f"SELECT {listed}, {WEIGHT}, {row_text(columns)} AS pgt_image FROM (\n{rows}\n) AS d"
-    total = f"CAST(sum({WEIGHT}) OVER (PARTITION BY pgt_image) AS bigint) AS {WEIGHT}"
-    each = f"SELECT DISTINCT ON (pgt_image) {listed}, {total} FROM (\n{imaged}\n) AS d"
-    return f"SELECT {listed}, {WEIGHT} FROM (\n{each}\n) AS d WHERE {WEIGHT} <> 0"
+    names = ", ".join(columns)
+    if not exact:
+        return BY_TEXT.format(weight=WEIGHT, columns=names, text=row_text(columns), rows=rows)
+    items, group = (f"{names}, ", f" GROUP BY {names}") if names else ("", "")
+    return BY_VALUE.format(weight=WEIGHT, items=items, rows=rows, group=group)
 
 
 def consolidate_at_once(operation: Operation, rows: str) -> str:
     """Consolidate the rows of an operation before anything around it is computed from them."""
     return f"{consolidate(rows, operation.arguments, operation.exact)}\nOFFSET 0"
-
-
-def row_text(columns: tuple[str, ...]) -> str:
-    """Write the text of a row, which differs where any value differs."""
-    return f"CAST(ROW({', '.join(columns)}) AS text)"
 
 
 def expand(rows: str, columns: tuple[str, ...], exact: bool, plain: bool) -> str:

@@ -6,7 +6,9 @@ else is joined, sum over d of w(d) * (c(l, d) and rest(l)) = (sum over d of w(d)
 
 from dataclasses import dataclass, replace
 
-from pytrickle.plan.algebra.construct import Exists, Group, Single
+from pytrickle.plan.algebra.constructs.exists import Exists
+from pytrickle.plan.algebra.constructs.group import Group
+from pytrickle.plan.algebra.constructs.single import Single
 from pytrickle.plan.algebra.relation import Derived, Function, Join, Predicate, Project, Version, leaves
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.sql.dialect import quote

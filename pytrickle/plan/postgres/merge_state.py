@@ -8,6 +8,17 @@ from pytrickle.plan.postgres.aggregate_state import Grouped, row_hash
 from pytrickle.plan.postgres.stored_rows import Storage
 from pytrickle.plan.sql.dialect import quote
 
+MERGE = "UPDATE {state} AS s SET {changes} FROM pg_temp.{staged} AS i WHERE {same}"
+INSERT_NEW = """\
+INSERT INTO {state} ({columns})
+SELECT {items} FROM pg_temp.{staged} AS i
+WHERE NOT EXISTS (SELECT FROM {state} AS s WHERE {same})"""
+TAKE_RECOMPUTED = "UPDATE {state} AS s SET {values} FROM pg_temp.{keyed} AS k WHERE {same}"
+TOUCHED = "FROM pg_temp.{staged} AS i JOIN {state} AS s ON {same}"
+DELETE_EMPTY = "DELETE FROM {state} AS s USING pg_temp.{staged} AS i WHERE s.pgt_rows = 0 AND {same}"
+FILL_INCREMENTS = "INSERT INTO pg_temp.{staged} ({columns})\n{increments}"
+INDEX = "CREATE INDEX {name} ON {state} ({key})"
+
 
 def state_table(pgt_id: int) -> str:
     """Name the state table of a stream table.
@@ -43,21 +54,19 @@ class MergeState:
     def created(self, plan: StatePlan, rows: str) -> StatePlan:
         """Add how the state is created; `rows` compiles the rows below the aggregate."""
         grouped = self.grouped
-        by_key = f"CREATE INDEX {quote(f'state_{self.pgt_id}_key')} ON {self.table}"
-        index = f"{by_key} ({row_hash('', grouped.hashed)})" if grouped.hashed else None
+        name, key = quote(f"state_{self.pgt_id}_key"), row_hash("", grouped.hashed)
+        index = INDEX.format(name=name, state=self.table, key=key) if grouped.hashed else None
         return replace(plan, layout=grouped.layout(rows), index=index)
 
     def from_input(self, plan: StatePlan, rows: str) -> StatePlan:
         """Add how increments are computed from staged rows; `rows` compiles rows below the aggregate."""
-        columns = ", ".join([*self.grouped.keys, *(column.name for column in self.grouped.merged)])
         increments = self.grouped.increments(f"SELECT * FROM pg_temp.{INPUT}")
-        filled = f"INSERT INTO pg_temp.{INCREMENTS} ({columns})\n{increments}"
+        filled = FILL_INCREMENTS.format(staged=INCREMENTS, columns=self._merged_columns, increments=increments)
         return replace(plan, input_layout=rows, fill_increments=filled)
 
     def staged(self, rows: str) -> str:
         """Write a query with the columns of increments, for a staging table."""
-        columns = ", ".join([*self.grouped.keys, *(column.name for column in self.grouped.merged)])
-        return f"SELECT {columns} FROM (\n{self.grouped.layout(rows)}\n) AS s"
+        return f"SELECT {self._merged_columns} FROM (\n{self.grouped.layout(rows)}\n) AS s"
 
     @property
     def table(self) -> str:
@@ -66,36 +75,31 @@ class MergeState:
 
     @property
     def _touched(self) -> str:
-        return f"FROM pg_temp.{INCREMENTS} AS i JOIN {self.table} AS s ON {self.grouped.match('s', 'i')}"
+        return TOUCHED.format(staged=INCREMENTS, state=self.table, same=self.grouped.match("s", "i"))
+
+    @property
+    def _merged_columns(self) -> str:
+        return ", ".join([*self.grouped.keys, *(column.name for column in self.grouped.merged)])
 
     def _merge(self) -> str:
         changes = ", ".join(f"{column.name} = {column.merged()}" for column in self.grouped.merged)
-        return (
-            f"UPDATE {self.table} AS s SET {changes} FROM pg_temp.{INCREMENTS} AS i "
-            f"WHERE {self.grouped.match('s', 'i')}"
-        )
+        return MERGE.format(staged=INCREMENTS, state=self.table, changes=changes, same=self.grouped.match("s", "i"))
 
     def _insert_new(self) -> str:
         grouped = self.grouped
-        items = ", ".join(
+        values = (
             f"pgtrickle_private.add_scales(NULL, i.{column.name})"
             if column.merge is Merge.SCALES
             else f"i.{column.name}"
             for column in grouped.state
         )
-        keys = "".join(f"i.{key}, " for key in grouped.keys)
-        return (
-            f"INSERT INTO {self.table} ({', '.join(grouped.columns)})\n"
-            f"SELECT {keys}{items} FROM pg_temp.{INCREMENTS} AS i "
-            f"WHERE NOT EXISTS (SELECT FROM {self.table} AS s WHERE {grouped.match('s', 'i')})"
-        )
+        items = ", ".join([*(f"i.{key}" for key in grouped.keys), *values])
+        columns, same = ", ".join(grouped.columns), grouped.match("s", "i")
+        return INSERT_NEW.format(staged=INCREMENTS, state=self.table, columns=columns, items=items, same=same)
 
     def _take_recomputed(self) -> str:
         values = ", ".join(f"{column.name} = k.{column.name}" for column in self.grouped.values)
-        return f"UPDATE {self.table} AS s SET {values} FROM pg_temp.{KEYED} AS k WHERE {self.grouped.match('s', 'k')}"
+        return TAKE_RECOMPUTED.format(keyed=KEYED, state=self.table, values=values, same=self.grouped.match("s", "k"))
 
     def _delete_empty(self) -> str:
-        return (
-            f"DELETE FROM {self.table} AS s USING pg_temp.{INCREMENTS} AS i "
-            f"WHERE s.pgt_rows = 0 AND {self.grouped.match('s', 'i')}"
-        )
+        return DELETE_EMPTY.format(staged=INCREMENTS, state=self.table, same=self.grouped.match("s", "i"))

@@ -5,8 +5,32 @@ from dataclasses import dataclass
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.apply_plan import CHANGES, Replacement, Target
 from pytrickle.plan.postgres.aggregate_state import row_hash
-from pytrickle.plan.postgres.consolidate import WEIGHT, row_text
-from pytrickle.plan.sql.dialect import quote
+from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.sql.dialect import quote, row_text
+
+NAMES = {"weight": WEIGHT, "staged": CHANGES}
+DELETE = """\
+DELETE FROM {table} WHERE ctid = ANY (ARRAY(
+    SELECT row FROM (
+        SELECT t.ctid AS row, -c.{weight} AS copies, row_number() OVER (PARTITION BY c.ctid) AS copy
+        FROM pg_temp.{staged} AS c JOIN {table} AS t ON {same} WHERE c.{weight} < 0
+    ) AS n WHERE copy <= copies
+))"""
+INSERT = """\
+INSERT INTO {table}{columns}
+SELECT {items} FROM pg_temp.{staged} AS c, generate_series(1, c.{weight}) AS e (pgt_n) WHERE c.{weight} > 0"""
+COUNT_DELETED = "SELECT CAST(coalesce(sum(-{weight}), 0) AS bigint) FROM pg_temp.{staged} WHERE {weight} < 0"
+DIFFERENCE = """\
+WITH u AS MATERIALIZED (
+    SELECT {listed}1 AS pgt_sign, {text} AS pgt_text FROM ({after}) AS a
+    UNION ALL
+    SELECT {listed}-1 AS pgt_sign, {text} AS pgt_text FROM ({before}) AS b
+), n AS MATERIALIZED (
+    SELECT pgt_text, sum(pgt_sign) AS {weight} FROM u GROUP BY pgt_text HAVING sum(pgt_sign) <> 0
+)
+SELECT DISTINCT ON (pgt_text) {weighted} FROM u JOIN n USING (pgt_text)"""
+ROW_INDEX = "CREATE INDEX IF NOT EXISTS pgt_row_{pgt_id} ON {table} ({content})"
+KEY_INDEX = "CREATE UNIQUE INDEX IF NOT EXISTS pgt_key_{pgt_id} ON {table} ({key}) NULLS NOT DISTINCT"
 
 
 def body_table(pgt_id: int) -> str:
@@ -53,16 +77,15 @@ class Storage:
 
     def target(self, pgt_id: int, key: tuple[str, ...]) -> Target:
         """Write the statements that apply staged changes to this table; `key` are columns that determine a row."""
-        insert = f"INSERT INTO {self.table}{f' ({self.column_list()})' if self.columns else ''}"
-        copies = f"FROM pg_temp.{CHANGES} AS c, generate_series(1, c.{WEIGHT}) AS e (pgt_n) WHERE c.{WEIGHT} > 0"
+        columns = f" ({self.column_list()})" if self.columns else ""
         return Target(
             self.name,
             self.table,
             f"SELECT {self.weighted('CAST(NULL AS bigint)')} FROM {self.table}",
             f"SELECT EXISTS (SELECT FROM {self.table})",
-            f"SELECT CAST(coalesce(sum(-{WEIGHT}), 0) AS bigint) FROM pg_temp.{CHANGES} WHERE {WEIGHT} < 0",
-            self._delete(),
-            f"{insert}\nSELECT {self.column_list('c')} {copies}",
+            COUNT_DELETED.format(**NAMES),
+            DELETE.format(**NAMES, table=self.table, same=self.same("t", "c")),
+            INSERT.format(**NAMES, table=self.table, columns=columns, items=self.column_list("c")),
             self._indexes(pgt_id, key),
         )
 
@@ -79,16 +102,13 @@ class Storage:
 
     def difference(self, after: str, before: str) -> str:
         """Compile `after - before` as weighted rows of a stream table, consolidated by exact content."""
-        listed = "".join(f"{column}, " for column in self.columns)
-        whole = f"{row_text(self.columns)} AS pgt_image"
-        both = (
-            f"SELECT {listed}1 AS pgt_sign, {whole} FROM ({after}) AS a\nUNION ALL\n"
-            f"SELECT {listed}-1 AS pgt_sign, {whole} FROM ({before}) AS b"
-        )
-        return (
-            f"WITH u AS MATERIALIZED (\n{both}\n), n AS MATERIALIZED "
-            f"(SELECT pgt_image, sum(pgt_sign) AS {WEIGHT} FROM u GROUP BY pgt_image HAVING sum(pgt_sign) <> 0)\n"
-            f"SELECT DISTINCT ON (pgt_image) {self.weighted(f'n.{WEIGHT}', 'u')} FROM u JOIN n USING (pgt_image)"
+        return DIFFERENCE.format(
+            **NAMES,
+            listed="".join(f"{column}, " for column in self.columns),
+            text=row_text(self.columns),
+            after=after,
+            before=before,
+            weighted=self.weighted(f"n.{WEIGHT}", "u"),
         )
 
     def _indexes(self, pgt_id: int, key: tuple[str, ...]) -> tuple[str, ...]:
@@ -99,16 +119,7 @@ class Storage:
         found = []
         if self.hashed:
             content = row_hash("", self.hashed)
-            found.append(f"CREATE INDEX IF NOT EXISTS pgt_row_{pgt_id} ON {self.table} ({content})")
+            found.append(ROW_INDEX.format(pgt_id=pgt_id, table=self.table, content=content))
         if key:
-            unique = f"CREATE UNIQUE INDEX IF NOT EXISTS pgt_key_{pgt_id} ON {self.table}"
-            found.append(f"{unique} ({', '.join(map(quote, key))}) NULLS NOT DISTINCT")
+            found.append(KEY_INDEX.format(pgt_id=pgt_id, table=self.table, key=", ".join(map(quote, key))))
         return (*found, f"ANALYZE {self.table}")
-
-    def _delete(self) -> str:
-        numbered = (
-            f"SELECT t.ctid AS row, -c.{WEIGHT} AS copies, row_number() OVER (PARTITION BY c.ctid) AS copy "
-            f"FROM pg_temp.{CHANGES} AS c JOIN {self.table} AS t ON {self.same('t', 'c')} WHERE c.{WEIGHT} < 0"
-        )
-        found = f"SELECT row FROM ({numbered}) AS n WHERE copy <= copies"
-        return f"DELETE FROM {self.table} WHERE ctid = ANY (ARRAY({found}))"

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.construct import Domain, Exists
+from pytrickle.plan.algebra.constructs.domain import Domain
+from pytrickle.plan.algebra.constructs.exists import Exists
 from pytrickle.plan.algebra.relation import Derived, Function
 from pytrickle.plan.query.block import Block, is_row_text, own_column, project, row_text_of, to_expr
 from pytrickle.plan.query.derive import distinct, exists

@@ -1,21 +1,17 @@
 """The defining query as algebra: what can be maintained differentially, or the reason why it cannot."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from itertools import compress
 
 from sqlglot import exp
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.query import Aggregate, Query, Top
-from pytrickle.plan.algebra.relation import Project, Relation
-from pytrickle.plan.query.above_grouping import function_name, is_call
 from pytrickle.plan.query.block import Block, cast_to, project, sum_of
+from pytrickle.plan.query.calls import function_name, is_call
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.first_rows import CLAUSES, cut_off
-from pytrickle.plan.query.grouping import GROUP, Grouping, is_key
 from pytrickle.plan.query.grouping_sets import is_simple
 from pytrickle.plan.query.guard import guard_rows
 from pytrickle.plan.query.inner_order import refuse_sorted_input
@@ -24,20 +20,21 @@ from pytrickle.plan.query.mixed_equality import refuse_unfit_keys
 from pytrickle.plan.query.null_padding import in_one_collation, union_of
 from pytrickle.plan.query.probe import Probe
 from pytrickle.plan.query.queries import Queries
-from pytrickle.plan.query.representative_calls import representatives_at_top
-from pytrickle.plan.query.representatives import Representatives, differing, is_representative, representative_columns
-from pytrickle.plan.query.scope import resolve
+from pytrickle.plan.query.representatives import Representatives, is_representative, representative_columns
 from pytrickle.plan.query.select_clauses import (
     has_windows,
     is_distinct_on,
     is_grouped,
     own_nodes,
     refuse_limited_sets,
+    text_below,
     unrolls,
 )
-from pytrickle.plan.query.stored_order import refuse_chosen_rows, refuse_other_shapes, takes_rows_as_stored, with_places
+from pytrickle.plan.query.stored_order import refuse_chosen_rows, takes_rows_as_stored
 from pytrickle.plan.query.subquery import expanded
-from pytrickle.plan.sql.dialect import AGGREGATES, parse_query, render
+from pytrickle.plan.query.top_grouping import grouped_at_top, grouped_in_stored_order
+from pytrickle.plan.sql.aggregates import added_up
+from pytrickle.plan.sql.dialect import parse_query, render
 from pytrickle.plan.sql.types import base_of
 
 Expressions = tuple[exp.Expr, ...]
@@ -76,9 +73,9 @@ def _refuse_telling_order(top: Top, representatives: Representatives) -> None:
 
 def _body(query: exp.Expr, context: Context, queries: Queries) -> Query:
     if isinstance(query, exp.Select) and _accumulates(query, queries.facts.definition):
-        return _aggregate(query, context, queries)
+        return grouped_at_top(query, context, queries)
     if isinstance(query, exp.Select) and _recomputes(query, queries.facts.definition):
-        return _recomputed(query, context, queries)
+        return grouped_in_stored_order(query, context, queries)
     if isinstance(query, exp.Select) and _is_distinct_only(query, queries.facts.definition):
         return _distinct(query, context, queries)
     if isinstance(query, exp.Union) and query.args.get("distinct"):
@@ -97,12 +94,11 @@ def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> Non
 
 def _accumulates(select: exp.Select, definition: Definition) -> bool:
     """Whether increments can maintain a grouped SELECT: plain groups and calls, nothing above them but expressions."""
-    plain = {name.lower() for name in AGGREGATES}
     nodes = _nodes_above(select)
     if not _groups_plainly(select, definition) or any(isinstance(node, exp.Distinct) for node in nodes):
         return False
     called = {function_name(node) for node in nodes if isinstance(node, exp.Anonymous)}
-    return not called & ((definition.aggregates | {"grouping"}) - plain)
+    return not called & ((definition.aggregates | {"grouping"}) - added_up())
 
 
 def _recomputes(select: exp.Select, definition: Definition) -> bool:
@@ -143,16 +139,7 @@ def _distinct(select: exp.Select, context: Context, queries: Queries) -> Query:
     blocks = tuple(block.named({"": dict(zip(names, columns, strict=True))}) for block, columns in cases)
     types = [type_name for _, type_name in queries.facts.definition.columns]
     shown = [cast_to(item, kind) for item, kind in zip(items, types, strict=True)]
-    return replace(_rows(blocks, queries.facts, True), text=_text(select, shown))
-
-
-def _text(select: exp.Select, items: Sequence[exp.Expr]) -> str:
-    """Write FROM and WHERE of a SELECT with another select list."""
-    result = select.copy()
-    for clause in ("distinct", "group", "having", "order", "windows"):
-        result.set(clause, None)
-    result.set("expressions", [item.copy() for item in items])
-    return render(result)
+    return replace(_rows(blocks, queries.facts, True), text=text_below(select, shown))
 
 
 def _arms(queries: Queries, query: exp.Expr, context: Context) -> list[Blocks]:
@@ -202,58 +189,3 @@ def _rows(blocks: Blocks, facts: Facts, distinct: bool) -> Query:
     output = tuple((name, f'g."{key}"') for (name, _), key in zip(definition.columns, names, strict=True))
     shown = tuple((key, name) for (name, _), key in zip(definition.columns, names, strict=True))
     return Query(rows, names, Aggregate(rows, names, (), None, output, True, shown))
-
-
-def _recomputed(query: exp.Select, context: Context, queries: Queries) -> Query:
-    """Read groups over one table of which calls take the rows as they are stored."""
-    definition = queries.facts.definition
-    refuse_sorted_input(definition, "an aggregate without ORDER BY")
-    refuse_other_shapes(query, definition.aggregates)
-    return _aggregate(query, context, queries, definition.aggregates)
-
-
-def _aggregate(
-    query: exp.Select, context: Context, queries: Queries, recomputed: frozenset[str] = frozenset()
-) -> Query:
-    grouping = replace(Grouping.of(query), recomputed=recomputed)
-    columns = queries.facts.definition.columns
-    lifted = [grouping.lift(item.unalias()) for item in query.selects]
-    output = tuple((name, render(cast_to(e, kind))) for e, (name, kind) in zip(lifted, columns, strict=True))
-    having = query.args.get("having")
-    condition = render(grouping.lift(having.this)) if having else None
-    keys, arguments = grouping.keys, grouping.arguments
-    blocks = queries.blocks(query, context)
-    found = tuple((each, tuple(resolve(item, each.names) for item in (*keys, *arguments))) for each in blocks)
-    projects = tuple(_grouped(block, columns, len(keys)) for block, columns in guard_rows(queries.facts, found))
-    names = tuple(name for name, _ in projects[0].columns)
-    rows = sum_of(projects)
-    representatives = _representatives(queries.facts, grouping, rows, blocks)
-    for condition_above in [grouping.lift(having.this)] if having else []:
-        is_representative(condition_above, representatives)
-    flags = [is_representative(each, representatives) for each in lifted]
-    grouped = query.args.get("group") is not None
-    shown = tuple((e.name, name) for e, (name, _) in zip(lifted, columns, strict=True) if is_key(e))
-    aggregate = Aggregate(rows, names[: len(keys)], grouping.calls, condition, output, grouped, shown)
-    shows = frozenset(name for (name, _), flag in zip(columns, flags, strict=True) if flag)
-    placed = with_places(rows) if recomputed else None
-    text = _text(query, [*keys, *arguments])
-    return Query(rows, names, aggregate, text=text, representatives=shows, placed=placed)
-
-
-def _representatives(facts: Facts, grouping: Grouping, rows: Relation, blocks: Blocks) -> dict[tuple[str, str], str]:
-    """Find the keys and calls of the top's groups that show one of several equal values, with the types of these."""
-    names = [f"k{i}" for i in range(len(grouping.keys))] + [f"a{i}" for i in range(len(grouping.arguments))]
-    asked = (*grouping.keys, *grouping.arguments)
-    flags = representative_columns((block, tuple(resolve(each, block.names) for each in asked)) for block in blocks)
-    ambiguous = {name: sort for name, sort in zip(names, differing(facts, rows), strict=True) if sort}
-    representatives = {(GROUP, name): ambiguous[name] for name in compress(names, flags) if name in ambiguous}
-    calls = representatives_at_top(grouping.calls, representatives, ambiguous)
-    return {
-        (GROUP, name): kind for name, kind in {**ambiguous, **calls}.items() if name in calls or name.startswith("k")
-    }
-
-
-def _grouped(block: Block, columns: Expressions, keys: int) -> Project:
-    as_keys = project(block, columns[:keys], "k")
-    as_arguments = project(block, columns[keys:], "a")
-    return Project(as_keys.input, as_keys.columns + as_arguments.columns)

@@ -1,6 +1,9 @@
 """Operations over rows whose expressions may fail, and those that need nothing but rows."""
 
-from pytrickle.plan.algebra.construct import Construct, Distinct, Domain, Exists
+from pytrickle.plan.algebra.construct import Construct
+from pytrickle.plan.algebra.constructs.distinct import Distinct
+from pytrickle.plan.algebra.constructs.domain import Domain
+from pytrickle.plan.algebra.constructs.exists import Exists
 from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.facts import Facts

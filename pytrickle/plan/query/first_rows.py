@@ -4,8 +4,7 @@ from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.query import Top
-from pytrickle.plan.postgres.consolidate import row_text
-from pytrickle.plan.sql.dialect import render
+from pytrickle.plan.sql.dialect import render, row_text
 
 CLAUSES = ("limit", "offset", "fetch")
 

@@ -8,7 +8,7 @@ from math import prod
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.construct import Folded
+from pytrickle.plan.algebra.constructs.folded import Folded
 from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.relation import Derived, Function, Leaf
 from pytrickle.plan.algebra.relation import leaves as leaves_of

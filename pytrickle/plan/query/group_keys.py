@@ -1,5 +1,7 @@
 """The keys of a GROUP BY, and the columns that depend on them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -15,6 +17,16 @@ class GroupKeys:
     table: str
     listed: list[exp.Expr]
     open: bool
+
+    @classmethod
+    def of(cls, select: exp.Select, table: str) -> GroupKeys:
+        """Take the keys of a SELECT with one grouping set; without GROUP BY there are none, and none come in."""
+        group = select.args.get("group")
+        return cls(table, [key.unnest() for key in group.expressions] if group else [], open=group is not None)
+
+    def is_key(self, lifted: exp.Expr) -> bool:
+        """Whether a lifted expression is nothing but a key."""
+        return isinstance(lifted, exp.Column) and lifted.table == self.table and lifted.name.startswith("k")
 
     def key(self, node: exp.Expr) -> exp.Expr | None:
         """Find the column that stands for an expression, if that is a key."""

@@ -1,122 +1,192 @@
-"""GROUP BY, its aggregate calls, and the expressions above them."""
+"""GROUP BY, its aggregate calls, and the expressions above them, in which each key and each call is a column."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
 
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.construct import ROW
 from pytrickle.plan.algebra.query import Call
-from pytrickle.plan.query.above_grouping import is_call
 from pytrickle.plan.query.block import own_column
+from pytrickle.plan.query.calls import bare_call, function_name, is_call, refuse_open_order
 from pytrickle.plan.query.group_keys import GroupKeys
+from pytrickle.plan.query.operation import Arguments, text
+from pytrickle.plan.query.scope import Names
 from pytrickle.plan.query.stored_order import as_written
 from pytrickle.plan.sql.dialect import render
 
-GROUP = "g"
+
+class Calls(Protocol):
+    """Collects the calls of one grouped SELECT, each once."""
+
+    def name(self, call: exp.Expr) -> str:
+        """Take in a call with all that belongs to it, and name its column: c<i>."""
+
+
+C = TypeVar("C", bound=Calls)
 
 
 @dataclass(slots=True)
-class Grouping:
-    """Keys, arguments and calls of one grouped SELECT, collected while its output is lifted above the grouping.
+class Grouping(Generic[C]):
+    """Collects the keys and calls of one grouped SELECT while its expressions are lifted above the groups.
 
-    In a lifted expression every key stands as g."k<i>" and every call as g."c<i>". Calls of aggregates in `recomputed`
-    are kept as they are written.
+    There every key, of whichever grouping set, stands as k<i> of the table of the keys, every call as c<i> and every
+    GROUPING() as b<i>. Columns of other `names` belong to the query around it; without `names` there is none.
     """
 
     group_keys: GroupKeys
-    argument_texts: dict[str, exp.Expr] = field(default_factory=dict)
-    call_names: dict[tuple[str, str | None], Call] = field(default_factory=dict)
-    recomputed: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(cls, select: exp.Select) -> "Grouping":
-        """Start from a SELECT's GROUP BY clause."""
-        group = select.args.get("group")
-        if group is None:
-            return cls(GroupKeys(GROUP, [], open=False))
-        if any(isinstance(key, exp.GroupingSets | exp.Rollup | exp.Cube | exp.Tuple) for key in group.expressions):
-            raise NotDifferentiable("GROUPING SETS, ROLLUP or CUBE")
-        return cls(GroupKeys(GROUP, [key.unnest() for key in group.expressions], open=True))
+    calls: C
+    aggregates: frozenset[str]
+    names: Names | None = None
+    grouping_calls: list[tuple[exp.Expr, ...]] = field(default_factory=list)
 
     @property
-    def keys(self) -> tuple[exp.Expr, ...]:
-        """The group keys: those of GROUP BY, then columns that depend on them functionally."""
-        return tuple(self.group_keys.listed)
+    def keys(self) -> list[exp.Expr]:
+        """The keys of all grouping sets, then columns that depend on them."""
+        return self.group_keys.listed
+
+    def lift(self, node: exp.Expr) -> exp.Expr:
+        """Rewrite an expression of the select list or of HAVING over keys and calls."""
+        if isinstance(node, exp.Query):
+            return node.copy().transform(self._own_call)
+        if isinstance(node, exp.Window):
+            return with_children(node, lambda child: self._windowed(child) if child is node.this else self.lift(child))
+        if is_call(node, self.aggregates):
+            return self._column(self.calls.name(node))
+        return self._key(node) or with_children(node, self.lift)
+
+    def bits_of(self, present: frozenset[exp.Expr]) -> dict[str, exp.Expr]:
+        """Return each GROUPING() for a set of keys: a bit per argument that it lacks, the last argument the lowest."""
+        found: dict[str, exp.Expr] = {}
+        for number, arguments in enumerate(self.grouping_calls):
+            bits = (key not in present for key in reversed(arguments))
+            found[f"b{number}"] = exp.Literal.number(sum(bit << place for place, bit in enumerate(bits)))
+        return found
+
+    def _own_call(self, node: exp.Expr) -> exp.Expr:
+        """What a subquery calls over groups belongs to the query of whose columns alone its arguments are made."""
+        asks = isinstance(node, exp.Anonymous) and function_name(node) == "grouping"
+        if self.names is None or not (asks or is_call(node, self.aggregates)):
+            return node
+        tables = {column.table for column in node.find_all(exp.Column)}
+        if not tables or not tables <= self.names.keys():
+            return node
+        return self._bits(_unnested(node)) if asks else self._column(self.calls.name(node))
+
+    def _windowed(self, call: exp.Expr) -> exp.Expr:
+        """Leave the function of a window in place; its arguments may be aggregates."""
+        return with_children(call, self._windowed if isinstance(call, exp.Filter | exp.IgnoreNulls) else self.lift)
+
+    def _key(self, node: exp.Expr) -> exp.Expr | None:
+        if isinstance(node, exp.Anonymous) and function_name(node) == "grouping":
+            return self._bits(_unnested(node))
+        if (found := self.group_keys.key(node)) is not None:
+            return found
+        return self.group_keys.dependent(node) if isinstance(node, exp.Column) and self._is_local(node) else None
+
+    def _bits(self, arguments: tuple[exp.Expr, ...]) -> exp.Expr:
+        if arguments not in self.grouping_calls:
+            self.grouping_calls.append(arguments)
+        return self._column(f"b{self.grouping_calls.index(arguments)}")
+
+    def _is_local(self, column: exp.Column) -> bool:
+        return self.names is None or not column.table or column.table in self.names
+
+    def _column(self, name: str) -> exp.Expr:
+        return own_column(self.group_keys.table, name)
+
+
+def _unnested(call: exp.Expr) -> tuple[exp.Expr, ...]:
+    return tuple(argument.unnest() for argument in call.expressions)
+
+
+@dataclass(slots=True)
+class WrittenCalls:
+    """Calls of groups that are computed anew: each is kept as it is written, over its arguments a<i>."""
+
+    arguments: Arguments = field(default_factory=Arguments)
+    by_text: dict[str, exp.Expr] = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> tuple[exp.Expr, ...]:
+        """The distinct calls."""
+        return tuple(self.by_text.values())
+
+    def name(self, call: exp.Expr) -> str:
+        """Take in a call and name its column."""
+        refuse_open_order(call)
+        if any(isinstance(inner, exp.Query) for inner in call.walk()):
+            raise NotDifferentiable("a subquery inside an aggregate")
+        written = text(self.arguments.take(call))
+        self.by_text.setdefault(written, call)
+        return f"c{list(self.by_text).index(written)}"
+
+
+@dataclass(slots=True)
+class IncrementalCalls:
+    """Calls at the top of a query, which increments maintain: of a function over one argument a<i>, FILTER folded in.
+
+    With `recomputed` those that do not add up are kept as they are written.
+    """
+
+    recomputed: bool = False
+    argument_texts: dict[str, exp.Expr] = field(default_factory=dict)
+    by_key: dict[tuple[str, str | None], Call] = field(default_factory=dict)
 
     @property
     def arguments(self) -> tuple[exp.Expr, ...]:
-        """The distinct arguments of all calls, FILTER folded in."""
+        """The distinct arguments of all calls."""
         return tuple(self.argument_texts.values())
 
     @property
-    def calls(self) -> tuple[Call, ...]:
+    def listed(self) -> tuple[Call, ...]:
         """The distinct calls."""
-        return tuple(self.call_names.values())
+        return tuple(self.by_key.values())
 
-    def lift(self, expression: exp.Expr) -> exp.Expr:
-        """Rewrite an expression of the select list or of HAVING over keys and calls."""
-        return expression.copy().transform(self._step)
-
-    def _step(self, node: exp.Expr) -> exp.Expr:
-        if self.recomputed and is_call(node, self.recomputed) and not _adds_up(node):
-            return own_column(GROUP, self._written(node))
-        if isinstance(node, exp.Filter | exp.AggFunc):
-            return own_column(GROUP, self._call(node))
-        if isinstance(node, exp.Query | exp.Exists | exp.Window):
-            raise NotDifferentiable("a subquery or window function over an aggregate")
-        if (found := self.group_keys.key(node)) is not None:
-            return found
-        return self.group_keys.dependent(node) if isinstance(node, exp.Column) else node
-
-    def _call(self, node: exp.Expr) -> str:
-        condition = node.expression.this if isinstance(node, exp.Filter) else None
-        call = node.this if isinstance(node, exp.Filter) else node
-        function = call.key.lower()
-        value = call.this
-        if isinstance(value, exp.Distinct | exp.Order) or call.args.get("expressions"):
+    def name(self, call: exp.Expr) -> str:
+        """Take in a call and name its column."""
+        bare = bare_call(call)
+        if self.recomputed and not (isinstance(bare, exp.AggFunc) and not isinstance(bare.this, exp.Distinct)):
+            written, placed = map(render, as_written(call, lambda column: own_column(ROW, self._argument(column))))
+            return self._named((written, None), written, placed)
+        function = function_name(bare)
+        if isinstance(bare.this, exp.Distinct | exp.Order) or bare.args.get("expressions"):
             raise NotDifferentiable(f"{function}(DISTINCT ...) or an ordered aggregate")
-        argument = self._argument(function, value, condition)
-        return self._named((function, argument))
-
-    def _written(self, node: exp.Expr) -> str:
-        written, placed = map(render, as_written(node, self._argument_column))
-        return self._named((written, None), written, placed)
+        added = _added(function, bare.this, call.expression.this if isinstance(call, exp.Filter) else None)
+        return self._named((function, None if added is None else self._argument(added)))
 
     def _named(self, key: tuple[str, str | None], *texts: str) -> str:
-        """Name a call, and keep it once."""
-        return self.call_names.setdefault(key, Call(f"c{len(self.call_names)}", *key, *texts)).name
+        return self.by_key.setdefault(key, Call(f"c{len(self.by_key)}", *key, *texts)).name
 
-    def _argument_column(self, column: exp.Column) -> exp.Expr:
-        text = render(column)
-        self.argument_texts.setdefault(text, column.copy())
-        return exp.column(f"a{list(self.argument_texts).index(text)}", table=ROW, quoted=True)
-
-    def _argument(self, function: str, value: exp.Expr, condition: exp.Expr | None) -> str | None:
-        counted = function == "count"
-        if counted and isinstance(value, exp.Star) and condition is None:
-            return None
-        present = None
-        if counted and not isinstance(value, exp.Star):
-            present = exp.EQ(this=exp.Anonymous(this="num_nonnulls", expressions=[value.copy()]), expression=_one())
-        tests = [exp.Paren(this=test.copy()) for test in (present, condition) if test is not None]
-        result = _one() if counted else value.copy()
-        if tests:
-            result = exp.Case(ifs=[exp.If(this=exp.and_(*tests), true=result)])
-        text = render(result)
-        self.argument_texts.setdefault(text, result)
-        return f"a{list(self.argument_texts).index(text)}"
+    def _argument(self, expression: exp.Expr) -> str:
+        written = render(expression)
+        self.argument_texts.setdefault(written, expression.copy())
+        return f"a{list(self.argument_texts).index(written)}"
 
 
-def _adds_up(node: exp.Expr) -> bool:
-    """Whether increments maintain a call."""
-    call = node.this if isinstance(node, exp.Filter) else node
-    return isinstance(call, exp.AggFunc) and not isinstance(call.this, exp.Distinct)
+def _added(function: str, value: exp.Expr, condition: exp.Expr | None) -> exp.Expr | None:
+    """Return what a call adds up for a row, NULL where it passes the row over; nothing for count(*)."""
+    counted = function == "count"
+    if counted and isinstance(value, exp.Star) and condition is None:
+        return None
+    present = None
+    if counted and not isinstance(value, exp.Star):
+        present = exp.EQ(this=exp.Anonymous(this="num_nonnulls", expressions=[value.copy()]), expression=_one())
+    tests = [exp.Paren(this=test.copy()) for test in (present, condition) if test is not None]
+    result = _one() if counted else value.copy()
+    return exp.Case(ifs=[exp.If(this=exp.and_(*tests), true=result)]) if tests else result
 
 
-def is_key(lifted: exp.Expr) -> bool:
-    """Whether a lifted expression is nothing but a key."""
-    return isinstance(lifted, exp.Column) and lifted.table == GROUP and lifted.name.startswith("k")
+def with_children(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """Copy a node, changing what is directly below it."""
+    result = node.copy()
+    for old, new in zip(list(node.iter_expressions()), list(result.iter_expressions()), strict=True):
+        new.replace(change(old))
+    return result
 
 
 def _one() -> exp.Expr:

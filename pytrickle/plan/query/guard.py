@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from pytrickle.plan.algebra.construct import Folded
+from pytrickle.plan.algebra.constructs.folded import Folded
 from pytrickle.plan.algebra.relation import Derived, Function, Scan
-from pytrickle.plan.query.above_grouping import ORDERED, is_call
 from pytrickle.plan.query.block import Block, own_column, project
+from pytrickle.plan.query.calls import ORDERED, is_call
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.operation import Rows, derive_unguarded
 from pytrickle.plan.query.scope import columns_named, tables_of

@@ -4,7 +4,7 @@ from sqlglot import exp
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.query.above_grouping import UNORDERED, function_name
+from pytrickle.plan.query.calls import UNORDERED, function_name
 from pytrickle.plan.sql.dialect import parse_query
 
 

@@ -11,8 +11,8 @@ from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.relation import Function
 from pytrickle.plan.postgres.from_item import function_item
-from pytrickle.plan.query.above_grouping import is_call
 from pytrickle.plan.query.block import Block, own_column
+from pytrickle.plan.query.calls import is_call
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.order_dependence import refuse_unsettled
 from pytrickle.plan.query.scope import WHOLE, Names, columns_named, is_whole, lookup, resolve

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.construct import Group
-from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping, refuse_rounding_calls
+from pytrickle.plan.algebra.constructs.group import Group
 from pytrickle.plan.query.block import Block, project, sum_of
+from pytrickle.plan.query.calls import refuse_rounding_calls
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.decorrelate import Decorrelated, decorrelate_by_domain
 from pytrickle.plan.query.derive import derive
 from pytrickle.plan.query.facts import Facts
+from pytrickle.plan.query.grouping import Grouping, WrittenCalls
 from pytrickle.plan.query.grouping_sets import Keys
 from pytrickle.plan.query.null_padding import nulls_of
 from pytrickle.plan.query.operation import Rows, columns_of, text
@@ -21,12 +22,12 @@ from pytrickle.plan.query.representative_calls import mark_representatives
 from pytrickle.plan.query.scope import Names, resolve, single_source
 from pytrickle.plan.query.tie_breaking import settle_call
 
+GROUP = "\x00group"
 Blocks = tuple[Block, ...]
+Anew = Grouping[WrittenCalls]
 
 
-def grouped(
-    facts: Facts, lift: AboveGrouping, sets: Sequence[Keys], blocks: Blocks, context: Context
-) -> tuple[Block, ...]:
+def grouped(facts: Facts, lift: Anew, sets: Sequence[Keys], blocks: Blocks, context: Context) -> tuple[Block, ...]:
     """Build the groups of blocks for each grouping set, one block each; all have the same names.
 
     What ties them to the rows around becomes further keys, which the blocks' conditions equate with the outer sides.
@@ -42,23 +43,23 @@ def grouped(
         at = {key: columns[f"k{i}"] for i, key in enumerate(own)}
         shown = {f"k{i}": at[key] if key in at else nulls[key] for i, key in enumerate(lift.keys)}
         shown |= {name: column for name, column in columns.items() if name.startswith("c")}
-        result.append(block.named(_visible(lift, {**shown, **lift.bits_of(frozenset(own))})))
+        result.append(block.named(_visible(lift.keys, blocks[0].names, {**shown, **lift.bits_of(frozenset(own))})))
     return tuple(result)
 
 
 def group(
-    facts: Facts, lift: AboveGrouping, own: Keys, decorrelated: tuple[Decorrelated, ...], outer: Names
+    facts: Facts, lift: Anew, own: Keys, decorrelated: tuple[Decorrelated, ...], outer: Names
 ) -> tuple[Block, dict[str, exp.Expr]]:
     """Build the groups by some keys, and return them with their columns: k<i>, then the ties', and c<i>."""
     keys = tuple(f"k{i}" for i in range(len(own) + len(decorrelated[0].pairs)))
-    arguments = (*keys, *lift.arguments.names)
+    arguments = (*keys, *lift.calls.arguments.names)
     rows: Rows = tuple((each.block, _columns(lift, own, each, outer)) for each in decorrelated)
-    taken = [lift.arguments.take(call) for call in lift.calls.values()]
+    taken = [lift.calls.arguments.take(call) for call in lift.calls.nodes]
     settled = [settle_call(call, arguments) for call in taken]
     construct = Group(tuple(map(text, settled)), settled != taken)
     leaf = derive(facts, rows, arguments, keys, construct)
     leaf = mark_representatives(facts, leaf, rows, {f"c{i}": call for i, call in enumerate(taken)})
-    refuse_rounding_calls(lift.calls.values(), facts.types_of(leaf.operation)[len(keys) :][: len(settled)])
+    refuse_rounding_calls(lift.calls.nodes, facts.types_of(leaf.operation)[len(keys) :][: len(settled)])
     return Block((leaf,), decorrelated[0].ties(leaf.alias, len(own)), {}), columns_of(leaf)
 
 
@@ -67,23 +68,23 @@ def _nulls(facts: Facts, keys: list[exp.Expr], blocks: Blocks, outer: Names) -> 
     return nulls_of(facts, sum_of(tuple(rows))) if keys else ()
 
 
-def _columns(lift: AboveGrouping, own: Keys, decorrelated: Decorrelated, outer: Names) -> tuple[exp.Expr, ...]:
+def _columns(lift: Anew, own: Keys, decorrelated: Decorrelated, outer: Names) -> tuple[exp.Expr, ...]:
     names = decorrelated.block.names
     keys = [resolve(key, names, outer) for key in own]
-    result = (*keys, *(inner for _, inner in decorrelated.pairs), *lift.arguments.resolved(names, outer))
+    result = (*keys, *(inner for _, inner in decorrelated.pairs), *lift.calls.arguments.resolved(names, outer))
     if any(column.table not in decorrelated.block.aliases for each in result for column in each.find_all(exp.Column)):
         raise NotDifferentiable("an aggregate over a column of the query around it")
     return result
 
 
-def _visible(lift: AboveGrouping, columns: dict[str, exp.Expr]) -> Names:
+def _visible(keys: list[exp.Expr], below: Names, columns: dict[str, exp.Expr]) -> Names:
     """Keys that are plain columns stay visible under their own names, for subqueries above the grouping.
 
     PostgreSQL 18 prints those of a single source without its alias, but the subqueries' references with it.
     """
     names: dict[str, dict[str, exp.Expr]] = {GROUP: columns}
-    for position, key in enumerate(lift.keys):
-        alias = (key.table or single_source(lift.names)) if isinstance(key, exp.Column) else None
+    for position, key in enumerate(keys):
+        alias = (key.table or single_source(below)) if isinstance(key, exp.Column) else None
         if alias:
             names.setdefault(alias, {})[key.name] = columns[f"k{position}"]
     return names

@@ -3,7 +3,7 @@
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.query.above_grouping import ORDERED, function_name, is_own
+from pytrickle.plan.query.calls import ORDERED, function_name, is_own
 
 BOUNDS = ("limit", "offset", "fetch")
 MIXED = ("joins", "group", "distinct")

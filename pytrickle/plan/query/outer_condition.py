@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from pytrickle.plan.query.above_grouping import is_call
+from pytrickle.plan.query.calls import is_call
 from pytrickle.plan.sql.three_valued import conjuncts, truth
 
 APART = ("with_", "group", "having", "distinct", "limit", "offset", "fetch", "windows", "order")

@@ -12,7 +12,7 @@ from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.construct import ROW
 from pytrickle.plan.algebra.query import Call
 from pytrickle.plan.algebra.relation import Derived
-from pytrickle.plan.query.above_grouping import function_name
+from pytrickle.plan.query.calls import function_name
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.operation import Rows
 from pytrickle.plan.query.representatives import Representatives, differing, is_representative, representative_columns

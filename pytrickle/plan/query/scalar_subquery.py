@@ -6,14 +6,15 @@ from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.relation import Derived
-from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping, function_name, is_own
 from pytrickle.plan.query.block import Block, own_column, type_of
+from pytrickle.plan.query.calls import bare_call, function_name, is_own
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.decorrelate import Match, decorrelate_by_domain
 from pytrickle.plan.query.group_keys import GroupKeys
+from pytrickle.plan.query.grouping import Grouping, WrittenCalls
 from pytrickle.plan.query.guard import fails_inside
 from pytrickle.plan.query.lateral import calls_set, reads_no_table
-from pytrickle.plan.query.nested_grouping import group
+from pytrickle.plan.query.nested_grouping import GROUP, group
 from pytrickle.plan.query.null_padding import nulls_of_leaf
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import resolve
@@ -98,18 +99,17 @@ def _with_order(query: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
 def aggregate_cases(recursion: Recursion, block: Block, query: exp.Select, context: Context) -> Cases:
     """List the cases of a SELECT of aggregates, which has one row whatever it finds, beside the rows of a block."""
     inner = recursion.blocks(query, context)
-    lift = AboveGrouping(
-        GroupKeys(GROUP, [], False), inner[0].names, recursion.facts.definition.aggregates | {ARRAY_AGG}
-    )
+    aggregates = recursion.facts.definition.aggregates | {ARRAY_AGG}
+    lift = Grouping(GroupKeys(GROUP, [], False), WrittenCalls(), aggregates, inner[0].names)
     lifted = [lift.lift(item.unalias()) for item in query.selects]
-    calls = [[resolve(call, each.names, context.outer) for call in lift.calls.values()] for each in inner]
+    calls = [[resolve(call, each.names, context.outer) for call in lift.calls.nodes] for each in inner]
     fails = any(fails_inside(recursion.facts, each, tuple(found)) for each, found in zip(inner, calls, strict=True))
     decorrelated = decorrelate_by_domain(recursion.facts, block, inner, "an aggregate", fails)
     found, columns = group(recursion.facts, lift, (), decorrelated, context.outer)
     values = [resolve(item, {GROUP: columns}, context.outer) for item in lifted]
     tied = bool(decorrelated[0].pairs or decorrelated[0].guards)
     nulls = nulls_of_leaf(recursion.facts, found)
-    empty = {f"c{i}": _of_nothing(call, nulls[f"c{i}"]) for i, call in enumerate(lift.calls.values() if tied else ())}
+    empty = {f"c{i}": _of_nothing(call, nulls[f"c{i}"]) for i, call in enumerate(lift.calls.nodes if tied else ())}
     without = [resolve(item, {GROUP: empty}, context.outer) for item in lifted] if tied else []
     return [(case, [values, without][missing]) for case, missing in _with_or_without(block, found, always=not tied)]
 
@@ -147,9 +147,7 @@ def _with_or_without(block: Block, found: Block, always: bool) -> list[tuple[Blo
 
 def _of_nothing(call: exp.Expr, null: exp.Expr) -> exp.Expr:
     """Return what an aggregate gives over no rows."""
-    while isinstance(call, exp.Filter | exp.WithinGroup):
-        call = call.this
-    name = function_name(call)
+    name = function_name(bare_call(call))
     if is_own(name):
         raise NotDifferentiable(f"{name}() in a correlated subquery, where it may give anything over no rows")
     if name in TRAITS and TRAITS[name].zero:

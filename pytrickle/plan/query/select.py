@@ -8,16 +8,17 @@ from sqlglot import exp
 from sqlglot.helper import ensure_list
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.construct import Distinct
-from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping, is_call
+from pytrickle.plan.algebra.constructs.distinct import Distinct
 from pytrickle.plan.query.block import Block
+from pytrickle.plan.query.calls import is_call
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.derive import distinct
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.group_keys import GroupKeys
+from pytrickle.plan.query.grouping import Grouping, WrittenCalls
 from pytrickle.plan.query.grouping_sets import grouping_sets, is_simple
 from pytrickle.plan.query.lateral import calls_set, unrolled
-from pytrickle.plan.query.nested_grouping import grouped
+from pytrickle.plan.query.nested_grouping import GROUP, grouped
 from pytrickle.plan.query.operation import columns_of
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import SETS, resolve
@@ -120,9 +121,8 @@ class Selection:
             raise NotDifferentiable("a constant among the keys of several grouping sets")
         refuse_merged_keys(self.select, keys)
         alike = len(set(map(frozenset, sets))) == 1
-        lift = AboveGrouping(
-            GroupKeys(GROUP, keys, alike and bool(keys)), blocks[0].names, self.facts.definition.aggregates
-        )
+        group_keys = GroupKeys(GROUP, keys, alike and bool(keys))
+        lift = Grouping(group_keys, WrittenCalls(), self.facts.definition.aggregates, blocks[0].names)
         select = self.select.copy()
         for clause in ("distinct", "order", "windows"):
             parts = select.args.get(clause)
@@ -169,7 +169,7 @@ class Selection:
         return (window(self.facts, lift, blocks, self.context.outer),), lifted
 
 
-def lifted(lift: AboveGrouping, node: exp.Expr | None) -> exp.Expr | None:
+def lifted(lift: Grouping[WrittenCalls], node: exp.Expr | None) -> exp.Expr | None:
     """Lift an expression above a grouping, if there is one."""
     return lift.lift(node) if node is not None else None
 

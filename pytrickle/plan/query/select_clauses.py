@@ -1,11 +1,14 @@
 """What the clauses of a SELECT do: group, compute windows, tell rows apart or unroll sets."""
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.query.above_grouping import is_call
+from pytrickle.plan.query.calls import is_call
 from pytrickle.plan.query.lateral import calls_set
+from pytrickle.plan.sql.dialect import render
 
 
 def own_nodes(item: exp.Expr) -> list[exp.Expr]:
@@ -59,6 +62,15 @@ def is_distinct_on(select: exp.Select) -> bool:
 def unrolls(select: exp.Select, definition: Definition) -> bool:
     """Whether a SELECT calls set-returning functions, so that a row may become several or none."""
     return any(calls_set(item, definition) for item in evaluated(select))
+
+
+def text_below(select: exp.Select, items: Sequence[exp.Expr]) -> str:
+    """Write FROM and WHERE of a SELECT with another select list."""
+    result = select.copy()
+    for clause in ("distinct", "group", "having", "order", "windows"):
+        result.set(clause, None)
+    result.set("expressions", [item.copy() for item in items])
+    return render(result)
 
 
 def refuse_limited_sets(query: exp.Expr, definition: Definition) -> None:

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.construct import ROW, DistinctOn, FirstRows, SetOperation, Single
+from pytrickle.plan.algebra.construct import ROW
+from pytrickle.plan.algebra.constructs.distinct_on import DistinctOn
+from pytrickle.plan.algebra.constructs.first_rows import FirstRows
+from pytrickle.plan.algebra.constructs.set_operation import SetOperation
+from pytrickle.plan.algebra.constructs.single import Single
 from pytrickle.plan.query.block import Block, own_column
 from pytrickle.plan.query.decorrelate import Decorrelated
 from pytrickle.plan.query.derive import derive

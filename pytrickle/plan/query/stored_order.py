@@ -12,8 +12,8 @@ from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.construct import ROW
 from pytrickle.plan.algebra.relation import Project, Relation, Scan, leaves
 from pytrickle.plan.postgres.consolidate import PLACE, TABLE
-from pytrickle.plan.query.above_grouping import ORDERED, WRAPPERS, function_name, is_call, is_own
 from pytrickle.plan.query.block import own_column, to_expr
+from pytrickle.plan.query.calls import ORDERED, bare_call, function_name, is_call, is_own
 
 # Of two equal keys such an aggregate keeps the last, which is no other order of the same elements.
 OVERWRITING = frozenset({"jsonb_object_agg"})
@@ -60,7 +60,7 @@ def refuse_chosen_rows(query: exp.Expr, aggregates: frozenset[str]) -> None:
 def keeps_elements(item: exp.Expr, aggregates: frozenset[str]) -> bool:
     """Whether an output column shows all that an open call has collected, so that only its order is left open."""
     if is_call(item, aggregates):
-        return function_name(_bare(item)) not in OVERWRITING
+        return function_name(bare_call(item)) not in OVERWRITING
     around = isinstance(item, AROUND) or (isinstance(item, exp.Anonymous) and function_name(item) in AROUND_BY_NAME)
     return (around or not any(map(is_open, calls_in(item, aggregates)))) and all(
         keeps_elements(child, aggregates) for child in item.iter_expressions() if not isinstance(child, exp.DataType)
@@ -72,9 +72,9 @@ def as_written(call: exp.Expr, argument: Callable[[exp.Column], exp.Expr]) -> tu
 
     A call that sorts is refused: PostgreSQL may sort the rows for it before all calls see them.
     """
-    name = function_name(_bare(call))
+    name = function_name(bare_call(call))
     written = call.copy().transform(lambda node: argument(node) if isinstance(node, exp.Column) else node)
-    if name in RECOMPUTED and _bare(call).find(exp.Distinct) is None:
+    if name in RECOMPUTED and bare_call(call).find(exp.Distinct) is None:
         return written, written
     if not is_open(call):
         raise NotDifferentiable(f"{name}() beside an aggregate without ORDER BY")
@@ -93,7 +93,7 @@ def with_places(rows: Relation) -> Relation:
 
 def _in_stored_order(call: exp.Expr) -> exp.Expr:
     result = call.copy()
-    bare = _bare(result)
+    bare = bare_call(result)
     if not bare.expressions or isinstance(bare.expressions[0], exp.Star):
         return result
     places = [exp.Ordered(this=own_column(ROW, name), nulls_first=False) for name in (TABLE, PLACE)]
@@ -104,7 +104,7 @@ def _in_stored_order(call: exp.Expr) -> exp.Expr:
 
 def is_open(call: exp.Expr) -> bool:
     """Whether a call depends on an order of rows that it does not say."""
-    bare = _bare(call)
+    bare = bare_call(call)
     if not (is_own(function_name(bare)) or _is_ordered(bare)):
         return False
     return not any(isinstance(inner, exp.Order | exp.Distinct | exp.WithinGroup) for inner in call.walk())
@@ -114,13 +114,7 @@ def _is_ordered(bare: exp.Expr) -> bool:
     return isinstance(bare, exp.Anonymous) and function_name(bare) in ORDERED
 
 
-def _bare(call: exp.Expr) -> exp.Expr:
-    while isinstance(call, WRAPPERS):
-        call = call.this
-    return call
-
-
 def _refuse_open(call: exp.Expr) -> None:
     if is_open(call):
-        name = function_name(_bare(call))
+        name = function_name(bare_call(call))
         raise NotDifferentiable(f"{name}() without ORDER BY, whose result depends on the order of rows")

@@ -6,8 +6,8 @@ PostgreSQL's sort is not stable, and a few partitions sorted alone may leave tie
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.postgres.consolidate import row_text
-from pytrickle.plan.query.above_grouping import UNORDERED, WRAPPERS, function_name
+from pytrickle.plan.query.calls import UNORDERED, bare_call, function_name
+from pytrickle.plan.sql.dialect import row_text
 
 RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 NUMBERS = frozenset({"row_number", "ntile", "lag", "lead", "first_value"})
@@ -17,10 +17,7 @@ PEERLESS = frozenset({"", "NO OTHERS", "CURRENT ROW"})
 def settle_call(call: exp.Expr, arguments: tuple[str, ...]) -> exp.Expr:
     """Let an aggregate call that says an order see tying rows in the order of their whole content."""
     result = call.copy()
-    bare = result
-    while isinstance(bare, WRAPPERS):
-        bare = bare.this
-    for order in list(bare.find_all(exp.Order)):
+    for order in list(bare_call(result).find_all(exp.Order)):
         if not isinstance(order.this, exp.Distinct):
             order.append("expressions", _by_content(arguments))
     return result

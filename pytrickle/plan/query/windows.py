@@ -8,11 +8,12 @@ from typing import Any
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.construct import Window
-from pytrickle.plan.query.above_grouping import refuse_rounding_calls, with_children
+from pytrickle.plan.algebra.constructs.window import Window
 from pytrickle.plan.query.block import Block, own_column
+from pytrickle.plan.query.calls import refuse_rounding_calls
 from pytrickle.plan.query.derive import derive
 from pytrickle.plan.query.facts import Facts
+from pytrickle.plan.query.grouping import with_children
 from pytrickle.plan.query.inner_order import refuse_sorted_input, takes_rows_as_they_come
 from pytrickle.plan.query.operation import Arguments, Rows, columns_of, refuse_correlation, text
 from pytrickle.plan.query.representative_calls import mark_representatives

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from pytrickle.catalog.definition import ChangeRange, Definition
-from pytrickle.plan.algebra.construct import Single
+from pytrickle.plan.algebra.constructs.single import Single
 from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.relation import Derived, Equality, Expr, Join, Predicate, Project, Relation, Scan, Version
 from pytrickle.plan.spark.key_encoding import carrier, kind_of

@@ -1,7 +1,7 @@
-"""PostgreSQL's aggregates that groups below other parts of a query may call, a line for each.
+"""PostgreSQL's aggregates that a query may call, a line for each.
 
-One that is listed here is maintained by computing the touched groups anew. How those at the top of a query accumulate
-is in plan/postgres/aggregate.py.
+One that is listed here is maintained by computing the touched groups anew. At the top of a query increments maintain
+those that add up; plan/postgres/aggregate.py says what they keep.
 """
 
 from dataclasses import dataclass
@@ -26,24 +26,25 @@ class Traits:
     """What is known of an aggregate.
 
     It `sorts` if its result depends on the order of rows unless the call says which. `zero` says that over no rows it
-    is zero, others NULL.
+    is zero, others NULL. Increments maintain one that `adds_up`.
     """
 
     sorts: bool = False
     shows: Shows = Shows.OTHER
     zero: bool = False
+    adds_up: bool = False
 
 
 TRAITS: dict[str, Traits] = {
     "array_agg": Traits(sorts=True, shows=Shows.PASSED),
-    "avg": Traits(),
+    "avg": Traits(adds_up=True),
     "bit_and": Traits(),
     "bit_or": Traits(),
     "bit_xor": Traits(),
     "bool_and": Traits(shows=Shows.COUNTED),
     "bool_or": Traits(shows=Shows.COUNTED),
     "corr": Traits(),
-    "count": Traits(shows=Shows.COUNTED, zero=True),
+    "count": Traits(shows=Shows.COUNTED, zero=True, adds_up=True),
     "covar_pop": Traits(),
     "covar_samp": Traits(),
     "cume_dist": Traits(shows=Shows.COUNTED),
@@ -53,8 +54,8 @@ TRAITS: dict[str, Traits] = {
     "json_object_agg": Traits(sorts=True),
     "jsonb_agg": Traits(sorts=True),
     "jsonb_object_agg": Traits(sorts=True),
-    "max": Traits(shows=Shows.CHOSEN),
-    "min": Traits(shows=Shows.CHOSEN),
+    "max": Traits(shows=Shows.CHOSEN, adds_up=True),
+    "min": Traits(shows=Shows.CHOSEN, adds_up=True),
     "mode": Traits(shows=Shows.CHOSEN),
     "percent_rank": Traits(shows=Shows.COUNTED),
     "percentile_cont": Traits(shows=Shows.CHOSEN),
@@ -75,7 +76,7 @@ TRAITS: dict[str, Traits] = {
     "stddev_pop": Traits(),
     "stddev_samp": Traits(),
     "string_agg": Traits(sorts=True),
-    "sum": Traits(shows=Shows.PASSED),
+    "sum": Traits(shows=Shows.PASSED, adds_up=True),
     "var_pop": Traits(),
     "var_samp": Traits(),
     "variance": Traits(),
@@ -91,6 +92,15 @@ def unordered() -> frozenset[str]:
 def ordered() -> frozenset[str]:
     """Name the aggregates that do, unless the call says which order."""
     return frozenset(name for name, traits in TRAITS.items() if traits.sorts)
+
+
+def added_up() -> frozenset[str]:
+    """Name the aggregates that increments maintain.
+
+    >>> sorted(added_up())
+    ['avg', 'count', 'max', 'min', 'sum']
+    """
+    return frozenset(name for name, traits in TRAITS.items() if traits.adds_up)
 
 
 def showing(*kinds: Shows) -> frozenset[str]:

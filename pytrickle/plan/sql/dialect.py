@@ -8,9 +8,10 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.sql.aggregates import added_up
 from pytrickle.plan.sql.operators import called, spelled_out
 
-AGGREGATES = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
+AGGREGATES = frozenset(map(str.upper, added_up()))
 USING_ALIAS = "using_alias"
 NAME_PARTS = re.compile(r'"((?:[^"]|"")*)"|[^".]+')
 SPECIAL_SYNTAX = frozenset({"CAST", "EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION"})
@@ -137,3 +138,12 @@ def render(node: exp.Expr) -> str:
 def quote(name: str) -> str:
     """Quote one identifier."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def row_text(columns: tuple[str, ...]) -> str:
+    """Write the text of a row, which differs where any value differs.
+
+    >>> row_text(("k0", "a0"))
+    'CAST(ROW(k0, a0) AS text)'
+    """
+    return f"CAST(ROW({', '.join(columns)}) AS text)"

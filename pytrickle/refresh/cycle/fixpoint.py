@@ -190,7 +190,7 @@ class Fixpoint:
             return None
         plan = plan_member(turn.member, turn.shape, windows, self.anew)
         reason = table.decision.explained(f"{plan.reason}, a fixed point after {rounds} round{'s' * (rounds > 1)}")
-        return replace(plan.because(reason), windows=tuple(taken_in.values()))
+        return replace(plan.because(reason), windows=tuple(taken_in.values()), rounds=rounds)
 
     def _write(self, turn: Turn, computation: Computation) -> Done:
         connection = self.inside.connection

@@ -3,16 +3,34 @@
 from dataclasses import dataclass, replace
 
 import psycopg
+from psycopg import sql
 
 from pytrickle.apply.rows import create_like, index_lookups, run
 from pytrickle.catalog.definition import Source
-from pytrickle.database import trusted
+from pytrickle.database import filled
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.cycle.growth import Growth
 from pytrickle.plan.postgres.aggregate_state import row_hash
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.postgres.stored_rows import Storage
 from pytrickle.plan.sql.dialect import quote
+
+STEP = "SELECT {columns}, CAST(NULL AS bigint) AS {weight} FROM {stored}"
+ROWS = """
+SELECT {columns}, CAST(NULL AS bigint) AS {weight}, CAST(NULL AS xid8) AS pgt_xid, CAST(NULL AS bigint) AS pgt_pos
+FROM {stored}
+"""
+BOTH = """
+CREATE TEMP VIEW {seen} AS
+SELECT {columns} FROM {stored} UNION ALL SELECT {columns} FROM pg_temp.{rows}
+"""
+ABSENT = "NOT EXISTS (SELECT FROM {table} AS t WHERE {same})"
+ADDED = """
+INSERT INTO pg_temp.{rows} ({columns}, {weight}, pgt_xid, pgt_pos)
+SELECT {items}, 1, {xid}, {step}
+FROM pg_temp.{staged} AS c, generate_series(1, c.{weight}) AS e (pgt_n)
+WHERE {absent}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +52,13 @@ class Grown:
             shape.definition.pgt_id, Storage.of(shape.definition, shape.hashed), beside, shape.grouped is not None
         )
         columns, stored = grown.storage.column_list(), grown.storage.table
-        create_like(connection, grown._step, f"SELECT {columns}, CAST(NULL AS bigint) AS {WEIGHT} FROM {stored}")
-        numbered = f"CAST(NULL AS bigint) AS {WEIGHT}, CAST(NULL AS xid8) AS pgt_xid, CAST(NULL AS bigint) AS pgt_pos"
-        create_like(connection, grown._rows, f"SELECT {columns}, {numbered} FROM {stored}")
-        if grown.storage.hashed:
-            run(connection, f"CREATE INDEX ON pg_temp.{grown._rows} ({row_hash('', grown.storage.hashed)})")
-        for column in sorted(indexed) if beside else ():
-            run(connection, f"CREATE INDEX ON pg_temp.{grown._rows} ({quote(column)})")
+        create_like(connection, grown._step, filled(STEP, columns=columns, weight=WEIGHT, stored=stored))
+        create_like(connection, grown._rows, filled(ROWS, columns=columns, weight=WEIGHT, stored=stored))
+        hashed = [row_hash("", grown.storage.hashed)] if grown.storage.hashed else []
+        for item in [*hashed, *(map(quote, sorted(indexed)) if beside else ())]:
+            run(connection, filled("CREATE INDEX ON pg_temp.{rows} ({item})", rows=grown._rows, item=item))
         if beside:
-            both = f"SELECT {columns} FROM {stored} UNION ALL SELECT {columns} FROM pg_temp.{grown._rows}"
-            run(connection, f"CREATE TEMP VIEW {grown._seen} AS {both}")
+            run(connection, filled(BOTH, seen=grown._seen, columns=columns, stored=stored, rows=grown._rows))
         return grown
 
     def standing_in_for(self, source: Source) -> Source:
@@ -56,34 +71,39 @@ class Grown:
         """Add what one step gains, and return how many rows that are."""
         for setting in growth.settings:
             run(connection, setting)
-        run(connection, f"INSERT INTO pg_temp.{self._step}\n{growth.query}")
+        run(connection, filled("INSERT INTO pg_temp.{step}\n{query}", step=self._step, query=growth.query))
         for setting in growth.settings:
-            run(connection, f"SET LOCAL {setting.split()[2]} TO DEFAULT")
+            run(connection, filled("SET LOCAL {name} TO DEFAULT", name=setting.split()[2]))
         with index_lookups(connection):
             added = run(connection, self._addition(xid, step))
-        run(connection, f"TRUNCATE pg_temp.{self._step}")
+        run(connection, filled("TRUNCATE pg_temp.{step}", step=self._step))
         return added
 
     def stored_rows(self, connection: psycopg.Connection) -> int:
         """Count the rows of the stream table itself."""
-        row = connection.execute(trusted(f"SELECT count(*) FROM {self.storage.table}")).fetchone()
+        row = connection.execute(filled("SELECT count(*) FROM {stored}", stored=self.storage.table)).fetchone()
         return int(row[0]) if row else 0
 
     def drop(self, connection: psycopg.Connection) -> None:
         """Drop the tables, where more follows in the same transaction."""
         if self.beside:
-            run(connection, f"DROP VIEW pg_temp.{self._seen}")
-        run(connection, f"DROP TABLE pg_temp.{self._rows}, pg_temp.{self._step}")
+            run(connection, filled("DROP VIEW pg_temp.{seen}", seen=self._seen))
+        run(connection, filled("DROP TABLE pg_temp.{rows}, pg_temp.{step}", rows=self._rows, step=self._step))
 
-    def _addition(self, xid: str, step: int) -> str:
-        columns = self.storage.column_list()
+    def _addition(self, xid: str, step: int) -> sql.Composed:
         known = [f"pg_temp.{self._rows}", *([self.storage.table] if self.beside else [])]
-        absent = (f"NOT EXISTS (SELECT FROM {table} AS t WHERE {self.storage.same('t', 'c')})" for table in known)
-        where = f"\nWHERE {' AND '.join(absent)}" if self.distinct else ""
-        return (
-            f"INSERT INTO pg_temp.{self._rows} ({columns}, {WEIGHT}, pgt_xid, pgt_pos)\n"
-            f"SELECT {self.storage.column_list('c')}, 1, '{xid}', {step} "
-            f"FROM pg_temp.{self._step} AS c, generate_series(1, c.{WEIGHT}) AS e (pgt_n){where}"
+        same = self.storage.same("t", "c")
+        absent = [filled(ABSENT, table=table, same=same) for table in known if self.distinct]
+        return filled(
+            ADDED,
+            rows=self._rows,
+            columns=self.storage.column_list(),
+            weight=WEIGHT,
+            items=self.storage.column_list("c"),
+            xid=sql.Literal(xid),
+            step=sql.Literal(step),
+            staged=self._step,
+            absent=sql.SQL(" AND ").join(absent) if absent else "true",
         )
 
     @property

@@ -8,7 +8,7 @@ import psycopg
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.stream_table import StreamTable
-from pytrickle.database import Snapshot, translate_errors, trusted
+from pytrickle.database import Snapshot, filled, translate_errors
 from pytrickle.errors import QueryRefused
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.analysis import Analysis
@@ -24,6 +24,7 @@ from pytrickle.refresh.planner import Planner, needs_refresh
 MONOTONE_HINT = (
     "A query may only gain rows when what it reads of its cycle gains rows: joins, filters, UNION, DISTINCT, EXISTS."
 )
+LOST = "SELECT EXISTS (SELECT FROM {buffer} WHERE {delta} AND {weight} < 0)"
 ENDLESS_HINT = "Write UNION instead of UNION ALL, or SELECT DISTINCT, in one of them."
 
 
@@ -143,6 +144,6 @@ def _why_anew(reading: psycopg.Connection, member: Member, relids: frozenset[int
 
 def _lost_rows(reading: psycopg.Connection, member: Member, relid: int) -> bool:
     source = member.shape.definition.source(relid)
-    where = f"{condition(Version.DELTA, member.windows[relid])} AND {WEIGHT} < 0"
-    row = reading.execute(trusted(f"SELECT EXISTS (SELECT FROM {source.buffer} WHERE {where})")).fetchone()
+    delta = condition(Version.DELTA, member.windows[relid])
+    row = reading.execute(filled(LOST, buffer=source.buffer or "", delta=delta, weight=WEIGHT)).fetchone()
     return bool(row and row[0])

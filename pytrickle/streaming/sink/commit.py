@@ -10,7 +10,7 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg import sql
 
-from pytrickle.database import AGAIN_SAFE, USERS_PATH, connect, translate_errors
+from pytrickle.database import AGAIN_SAFE, USERS_PATH, connect, filled, translate_errors
 from pytrickle.errors import PytrickleError, StagingFailed
 from pytrickle.streaming.sink.stage import SCHEMA, Part, Target
 from pytrickle.watermarks import Generator, load
@@ -81,8 +81,9 @@ def _digest(connection: psycopg.Connection, target: Target, part: Part) -> Decim
 
 def _move(connection: psycopg.Connection, target: Target, part: Part) -> None:
     names = sql.SQL(", ").join(map(sql.Identifier, target.columns))
-    statement = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {}")
-    connection.execute(statement.format(_relation(connection, target), names, names, _staging(part)))
+    template = "INSERT INTO {table} ({names}) SELECT {names} FROM {staging}"
+    table = _relation(connection, target)
+    connection.execute(filled(template, table=table, names=names, staging=_staging(part)))
 
 
 def _relation(connection: psycopg.Connection, target: Target) -> sql.SQL:
@@ -102,8 +103,9 @@ def _event_times(connection: psycopg.Connection, part: Part, moment: str) -> Any
     np = numpy()
     connection.execute(AGAIN_SAFE)
     # One value for all rows: what COPY sends arrives row by row, which takes far longer.
-    query = sql.SQL("SELECT string_agg(timestamptz_send(COALESCE({}, '-infinity')), '') FROM {} AS s")
-    cursor = connection.cursor(binary=True).execute(query.format(sql.SQL(moment), _staging(part)))
+    template = "SELECT string_agg(timestamptz_send(COALESCE({moment}, '-infinity')), '') FROM {staging} AS s"
+    query = filled(template, moment=moment, staging=_staging(part))
+    cursor = connection.cursor(binary=True).execute(query)
     ((moments,),) = cursor.fetchall()
     connection.execute(USERS_PATH)
     rows = np.frombuffer(moments or b"", dtype=_MOMENT).astype("int64")

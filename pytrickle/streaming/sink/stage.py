@@ -50,7 +50,8 @@ def stage(target: Target, batches: Iterable[pa.RecordBatch]) -> Part:
     with session(target.dsn) as connection, connection.cursor() as cursor:
         ((staging,),) = cursor.execute(_CREATE, (target.table, target.sink, list(target.columns))).fetchall()
         rows = first.num_rows
-        with cursor.copy(sql.SQL("COPY {} FROM STDIN (FORMAT csv)").format(sql.Identifier(SCHEMA, staging))) as copy:
+        statement = sql.SQL("COPY {table} FROM STDIN (FORMAT csv)").format(table=sql.Identifier(SCHEMA, staging))
+        with cursor.copy(statement) as copy:
             copy.write(written(first))
             for batch in filled:
                 copy.write(written(batch))

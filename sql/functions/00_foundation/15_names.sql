@@ -1,15 +1,29 @@
 -- Which object a name means to its caller.
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.qualified_name(relation regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT COALESCE(
-        (SELECT format('%I.%I', n.nspname, c.relname)
-         FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation),
-        relation::text)
+BEGIN
+    RETURN (
+        SELECT COALESCE(
+            (SELECT format('%I.%I', n.nspname, c.relname)
+             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation),
+            relation::text));
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.qualified_name(regclass) IS
     'Schema and name of a relation, quoted as needed; its number if it no longer exists.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.parts_of_name(
+        relation regclass, OUT table_name text, OUT schema_name text, OUT qualified text)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT COALESCE(max(c.relname), relation::text), max(n.nspname), qualified_name(relation)
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation
+$$;
+COMMENT ON FUNCTION pgtrickle_private.parts_of_name(regclass) IS
+    'Name and schema of a relation, each as it is, and both together, quoted as needed; without a schema its number if '
+    'it no longer exists.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.relation_named(name text, search_path text) RETURNS regclass
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -22,6 +36,23 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.relation_named(text, text) IS
     'The relation a name means to its caller under a search_path, or NULL.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.source_named(name text, search_path text) RETURNS regclass
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    relation CONSTANT regclass := relation_named(name, search_path);
+BEGIN
+    IF relation IS NULL AND name IS NOT NULL THEN
+        RAISE EXCEPTION 'relation % does not exist', quote_literal(name)
+            USING ERRCODE = '42P01', CONSTRAINT = 'unknown_table',
+                  HINT = 'Qualify the name if its schema is not in your search_path.';
+    END IF;
+    RETURN relation;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.source_named(text, text) IS
+    'The relation a name means to its caller under a search_path; NULL for NULL, error 42P01 where there is none.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.known_stream_table(relation regclass, name text) RETURNS integer
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

@@ -13,3 +13,13 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.tell(text, jsonb) IS
     'Notifies those who listen, unless the caller set pgtrickle.notify to off; the refresher then finds out by '
     'itself, within its poll interval.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.refresher_runs() RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT EXISTS (SELECT FROM pg_locks AS l
+        WHERE l.relation = 'pgtrickle.pgt_leader'::regclass AND l.mode = 'ExclusiveLock' AND l.granted
+            AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database()))
+$$;
+COMMENT ON FUNCTION pgtrickle_private.refresher_runs() IS
+    'Whether a refresher leads: it holds a lock that nobody else may take.';

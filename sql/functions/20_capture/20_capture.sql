@@ -1,11 +1,14 @@
 -- What capturing a source takes: its relations, mode, columns, trigger functions and triggers.
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_relations(source regclass) RETURNS oid[]
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    WITH RECURSIVE relations(relid) AS (
-        SELECT source::oid UNION SELECT inhrelid FROM relations JOIN pg_inherits ON inhparent = relid)
-    SELECT array_agg(relid ORDER BY relid) FROM relations
+BEGIN
+    RETURN (
+        WITH RECURSIVE relations(relid) AS (
+            SELECT source::oid UNION SELECT inhrelid FROM relations JOIN pg_inherits ON inhparent = relid)
+        SELECT array_agg(relid ORDER BY relid) FROM relations);
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_relations(regclass) IS
     'The source and all its partitions or children, sorted.';
@@ -25,23 +28,26 @@ COMMENT ON FUNCTION pgtrickle_private.capture_mode(regclass) IS
     'row for a partition, an inheritance child or a subscribed table, otherwise statement.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_obstacle(source regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT CASE
-        WHEN n.nspname IN ('pg_catalog', 'information_schema', 'pgtrickle', 'pgtrickle_changes', 'pgtrickle_private',
-            'pgtrickle_sinks', 'pgtrickle_state')
-            THEN 'is a system table'
-        WHEN c.relkind = 'm' THEN 'is a materialized view'
-        WHEN c.relkind = 'f' THEN 'is a foreign table'
-        WHEN c.relkind NOT IN ('r', 'p') THEN 'is not a table'
-        WHEN c.relpersistence = 'u' THEN 'is unlogged, a crash would empty it unnoticed'
-        -- PostgreSQL refuses every write through a parent with transition tables and a foreign partition.
-        WHEN EXISTS (SELECT FROM pg_class AS part WHERE part.relkind = 'f'
-            AND part.oid = ANY (capture_relations(source)))
-            THEN 'has a foreign table among its partitions or children'
-    END
-    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE c.oid = source
+BEGIN
+    RETURN (
+        SELECT CASE
+            WHEN n.nspname IN ('pg_catalog', 'information_schema', 'pgtrickle', 'pgtrickle_changes', 'pgtrickle_private',
+                'pgtrickle_sinks', 'pgtrickle_state')
+                THEN 'is a system table'
+            WHEN c.relkind = 'm' THEN 'is a materialized view'
+            WHEN c.relkind = 'f' THEN 'is a foreign table'
+            WHEN c.relkind NOT IN ('r', 'p') THEN 'is not a table'
+            WHEN c.relpersistence = 'u' THEN 'is unlogged, a crash would empty it unnoticed'
+            -- PostgreSQL refuses every write through a parent with transition tables and a foreign partition.
+            WHEN EXISTS (SELECT FROM pg_class AS part WHERE part.relkind = 'f'
+                AND part.oid = ANY (capture_relations(source)))
+                THEN 'has a foreign table among its partitions or children'
+        END
+        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE c.oid = source);
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_obstacle(regclass) IS
     'Why changes of the relation cannot be captured, or NULL.';
@@ -128,8 +134,10 @@ COMMENT ON FUNCTION pgtrickle_private.capture_functions(regclass, text, text[]) 
 -- Row triggers of a partitioned table are cloned onto its partitions by PostgreSQL itself.
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_triggers(source regclass, mode text)
     RETURNS TABLE (relation oid, trigger_name text, definition text, function_name text, cloned boolean)
-    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
+BEGIN
+    RETURN QUERY
     SELECT c.oid, format('pgtrickle_%s_%s', t.event, source::oid), t.definition, t.function_name || source::oid,
            t.event = 'row' AND c.oid <> source AND c.relispartition
     FROM pg_class AS c CROSS JOIN (VALUES
@@ -144,7 +152,8 @@ AS $$
         SELECT e.event, e.function_name, format('%s ON %s %s', e.timing, c.oid::regclass, e.clause)
     ) AS t(event, function_name, definition)
     WHERE c.oid = ANY (capture_relations(source)) AND e.mode = capture_triggers.mode
-        AND (e.event <> 'truncate' OR c.relkind <> 'p')
+        AND (e.event <> 'truncate' OR c.relkind <> 'p');
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_triggers(regclass, text) IS
     'Triggers that capture needs, one row per relation and trigger.';

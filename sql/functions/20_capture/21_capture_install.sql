@@ -190,7 +190,7 @@ DECLARE
 BEGIN
     SELECT attname INTO reserved FROM pg_attribute
     WHERE attrelid = source AND attname IN
-        ('pgt_weight', 'pgt_xid', 'pgt_pos', 'pgt_lsn', 'pgt_image', 'pgt_sign', 'pgt_net', 'pgt_copy')
+        ('pgt_weight', 'pgt_xid', 'pgt_pos', 'pgt_lsn', 'pgt_text', 'pgt_before', 'pgt_sign', 'pgt_net', 'pgt_copy')
             AND NOT attisdropped;
     IF FOUND THEN
         RAISE EXCEPTION 'column % of % has a name that refreshes need for themselves', quote_ident(reserved), source

@@ -24,10 +24,13 @@ COMMENT ON FUNCTION pgtrickle_private.views_below(regclass) IS
 -- pg_depend leaves out system objects and functions used through operators, so relations and functions come from the
 -- tree.
 CREATE OR REPLACE FUNCTION pgtrickle_private.query_trees(view regclass) RETURNS TABLE (rule oid, tree text)
-    LANGUAGE sql STABLE ROWS 3 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE ROWS 3 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
+BEGIN
+    RETURN QUERY
     SELECT r.oid, r.ev_action::text
-    FROM views_below(view) AS below(relid) JOIN pg_rewrite AS r ON r.ev_class = below.relid AND r.rulename = '_RETURN'
+    FROM views_below(view) AS below(relid) JOIN pg_rewrite AS r ON r.ev_class = below.relid AND r.rulename = '_RETURN';
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.query_trees(regclass) IS
     'Parse trees of a view and of every view it reads, at any depth.';
@@ -65,11 +68,14 @@ COMMENT ON FUNCTION pgtrickle_private.relations_named(regclass) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.query_relations(view regclass)
     RETURNS TABLE (relid oid, relkind "char", whole_row boolean, only_itself boolean)
-    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
+BEGIN
+    RETURN QUERY
     SELECT c.oid, c.relkind, bool_or(n.whole_row), bool_or(n.only_itself)
     FROM relations_named(view) AS n JOIN pg_class AS c ON c.oid = n.relid
-    GROUP BY c.oid, c.relkind
+    GROUP BY c.oid, c.relkind;
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.query_relations(regclass) IS
     'Relations a view names, itself or through other views: whether a whole row of it is used, and whether it is read '
@@ -77,16 +83,19 @@ COMMENT ON FUNCTION pgtrickle_private.query_relations(regclass) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.columns_read(view regclass, source regclass, whole_row boolean)
     RETURNS text[]
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT ARRAY(
-        SELECT a.attname::text FROM pg_attribute AS a
-        WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped
-            AND (whole_row OR EXISTS (
-                SELECT FROM query_trees(view) AS t JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass
-                    AND d.objid = t.rule
-                WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = source AND d.refobjsubid = a.attnum))
-        ORDER BY a.attnum)
+BEGIN
+    RETURN (
+        SELECT ARRAY(
+            SELECT a.attname::text FROM pg_attribute AS a
+            WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped
+                AND (whole_row OR EXISTS (
+                    SELECT FROM query_trees(view) AS t JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass
+                        AND d.objid = t.rule
+                    WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = source AND d.refobjsubid = a.attnum))
+            ORDER BY a.attnum));
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.columns_read(regclass, regclass, boolean) IS
     'Columns of the source that a view reads, itself or through other views.';
@@ -107,23 +116,28 @@ COMMENT ON FUNCTION pgtrickle_private.is_bytewise(regclass) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.source_obstacle(view regclass, source regclass, only_itself boolean)
     RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT COALESCE(
-        capture_obstacle(source),
-        CASE WHEN only_itself AND cardinality(capture_relations(source)) > 1
-            THEN 'is read without its children (ONLY)' END,
-        (SELECT 'is read by a system column'
-         FROM query_trees(view) AS t JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = t.rule
-         WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = source AND d.refobjsubid < 0 LIMIT 1))
+BEGIN
+    RETURN (
+        SELECT COALESCE(
+            capture_obstacle(source),
+            CASE WHEN only_itself AND cardinality(capture_relations(source)) > 1
+                THEN 'is read without its children (ONLY)' END,
+            (SELECT 'is read by a system column'
+             FROM query_trees(view) AS t JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = t.rule
+             WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = source AND d.refobjsubid < 0 LIMIT 1)));
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.source_obstacle(regclass, regclass, boolean) IS
     'Why what the view reads of this source cannot be captured, or NULL.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.query_sources(view regclass)
     RETURNS TABLE (source_relid regclass, source_type text, columns_used text[], obstacle text)
-    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
+BEGIN
+    RETURN QUERY
     SELECT r.relid::regclass,
            CASE WHEN o.obstacle IS NOT NULL THEN 'UNCAPTURED'
                 WHEN EXISTS (SELECT FROM pgt_stream_tables WHERE pgt_relid = r.relid) THEN 'STREAM_TABLE'
@@ -132,14 +146,17 @@ AS $$
            o.obstacle
     FROM query_relations(view) AS r
     CROSS JOIN LATERAL source_obstacle(view, r.relid, r.only_itself) AS o(obstacle)
-    WHERE r.relid NOT IN (SELECT views_below(view))
+    WHERE r.relid NOT IN (SELECT views_below(view));
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.query_sources(regclass) IS
     'Direct sources of a hidden view after expansion of ordinary views.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.query_functions(view regclass) RETURNS SETOF regprocedure
-    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
+BEGIN
+    RETURN QUERY
     WITH called AS (
         SELECT DISTINCT m[1]::oid AS oid
         FROM query_trees(view) AS t
@@ -149,28 +166,32 @@ AS $$
     SELECT part::regprocedure
     FROM called JOIN pg_aggregate AS a ON a.aggfnoid = called.oid
     CROSS JOIN LATERAL unnest(ARRAY[a.aggtransfn, a.aggfinalfn]) AS part
-    WHERE part <> 0
+    WHERE part <> 0;
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.query_functions(regclass) IS
     'Functions a view calls, itself or through other views, operators and aggregates included.';
 
 -- How a regclass looks as text depends on the search_path, and on what is renamed.
 CREATE OR REPLACE FUNCTION pgtrickle_private.names_shown(view regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT format('the text of a value of type %s, which names something as the search_path finds it',
-        m[1]::oid::regtype)
-    FROM query_trees(view) AS t
-    CROSS JOIN LATERAL regexp_matches(t.tree,
-        ':\w*type(?:id)? (24|2202|2203|2204|2205|2206|3734|3769|4191|1008|2207|2208|2209|2210|2211|3735|3770|4192)\M',
-        'g') AS m
-    WHERE t.tree LIKE '%{COERCEVIAIO %' OR EXISTS (
-        SELECT FROM regexp_matches(t.tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS n
-            JOIN pg_proc AS p ON p.oid = n[1]::oid
-        WHERE p.proname <> 'count'
-            AND p.proargtypes::oid[] && ARRAY['"any"', 'anyelement', 'anynonarray', 'anyarray', 'record',
-            'anycompatible', 'anycompatiblearray', 'anycompatiblenonarray']::regtype[]::oid[])
-    ORDER BY 1 LIMIT 1
+BEGIN
+    RETURN (
+        SELECT format('the text of a value of type %s, which names something as the search_path finds it',
+            m[1]::oid::regtype)
+        FROM query_trees(view) AS t
+        CROSS JOIN LATERAL regexp_matches(t.tree,
+            ':\w*type(?:id)? (24|2202|2203|2204|2205|2206|3734|3769|4191|1008|2207|2208|2209|2210|2211|3735|3770|4192)\M',
+            'g') AS m
+        WHERE t.tree LIKE '%{COERCEVIAIO %' OR EXISTS (
+            SELECT FROM regexp_matches(t.tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS n
+                JOIN pg_proc AS p ON p.oid = n[1]::oid
+            WHERE p.proname <> 'count'
+                AND p.proargtypes::oid[] && ARRAY['"any"', 'anyelement', 'anynonarray', 'anyarray', 'record',
+                'anycompatible', 'anycompatiblearray', 'anycompatiblenonarray']::regtype[]::oid[])
+        ORDER BY 1 LIMIT 1);
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.names_shown(regclass) IS
     'Why a view may show how something is named, or NULL: it turns an identifier such as a regclass into text.';

@@ -10,11 +10,12 @@ AS $$
         WHEN '@weekly' THEN '0 0 * * 0'
         WHEN '@monthly' THEN '0 0 1 * *'
         WHEN '@yearly' THEN '0 0 1 1 *'
-        ELSE substring(schedule COLLATE "C" FROM '^\s*((?:[0-9*,/-]+\s+){3}[0-9A-Za-z*,/-]+\s+[0-9A-Za-z*,/-]+)\s*$')
+        ELSE substring(schedule COLLATE "C" FROM '^\s*((?:[0-9*,/-]+\s+){3,4}[0-9A-Za-z*,/-]+\s+[0-9A-Za-z*,/-]+)\s*$')
             END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.cron_expression(text) IS
-    'The five fields of a schedule that is written like a cron expression; NULL for any other.';
+    'The five fields of a schedule that is written like a cron expression, or six that begin with the seconds; NULL for '
+    'any other.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.cron_value(word text, first integer, last integer, names text[])
     RETURNS integer
@@ -58,16 +59,17 @@ COMMENT ON FUNCTION pgtrickle_private.cron_values(text, integer, integer, text[]
     'The values that one field of a cron expression stands for; NULL if it is not valid.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.cron_fields(
-        schedule text, OUT minutes integer[], OUT hours integer[], OUT days integer[], OUT months integer[],
+        schedule text, OUT seconds integer[], OUT minutes integer[], OUT hours integer[], OUT days integer[], OUT months integer[],
             OUT weekdays integer[], OUT both_days boolean)
     LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT cron_values(f[1], 0, 59), cron_values(f[2], 0, 23), cron_values(f[3], 1, 31),
-           cron_values(f[4], 1, 12, '{JAN,FEB,MAR,APR,MAY,JUN,JUL,AUG,SEP,OCT,NOV,DEC}'),
-           cron_values(f[5], 0, 7, '{SUN,MON,TUE,WED,THU,FRI,SAT}'),
+    SELECT cron_values(f[1], 0, 59), cron_values(f[2], 0, 59), cron_values(f[3], 0, 23), cron_values(f[4], 1, 31),
+           cron_values(f[5], 1, 12, '{JAN,FEB,MAR,APR,MAY,JUN,JUL,AUG,SEP,OCT,NOV,DEC}'),
+           cron_values(f[6], 0, 7, '{SUN,MON,TUE,WED,THU,FRI,SAT}'),
            -- As in cron: a day must match both fields if one begins with a star, else either.
-           f[3] LIKE '*%' OR f[5] LIKE '*%'
-    FROM regexp_split_to_array(cron_expression(schedule), '\s+') AS f
+           f[4] LIKE '*%' OR f[6] LIKE '*%'
+    FROM regexp_split_to_array(cron_expression(schedule), '\s+') AS w
+    CROSS JOIN LATERAL (SELECT CASE cardinality(w) WHEN 5 THEN text '0' || w ELSE w END AS f) AS six
 $$;
 COMMENT ON FUNCTION pgtrickle_private.cron_fields(text) IS
     'What the fields of a cron expression stand for, NULL for one that is not valid; both_days: days of the month and '
@@ -95,9 +97,9 @@ AS $$
 DECLARE
     fields CONSTANT record := cron_fields(schedule);
 BEGIN
-    IF num_nulls(fields.minutes, fields.hours, fields.days, fields.months, fields.weekdays) > 0 THEN
+    IF num_nulls(fields.seconds, fields.minutes, fields.hours, fields.days, fields.months, fields.weekdays) > 0 THEN
         PERFORM refuse_value('schedule', schedule,
-            'The fields of a cron expression are minute 0-59, hour 0-23, day 1-31, month 1-12 or jan-dec, and weekday '
+            'The fields of a cron expression are second 0-59 where there are six, minute 0-59, hour 0-23, day 1-31, month 1-12 or jan-dec, and weekday '
             '0-7 or sun-sat; '
             'each is *, a value, a range 1-5 or a list 1,3, with a step as in */10.');
     ELSIF cron_dates(schedule) = 0 THEN

@@ -53,18 +53,27 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.check_options(pgtrickle.pgt_stream_tables) IS
     'Error 22023, or 22004 for NULL, unless all options of a stream table are valid.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.option_defaults() RETURNS jsonb
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT jsonb_build_object(
+        'schedule', 'calculated', 'schedule_timezone', current_setting('TimeZone'), 'refresh_mode', 'AUTO',
+        'watermark_gating', 'auto', 'require_watermark', false, 'tier', 'hot', 'watermark_tolerance', NULL,
+        'batch_tolerance', NULL, 'gate_deadline', NULL,
+        'diamond_consistency', COALESCE(foreign_setting('diamond_consistency'), 'atomic'),
+        'diamond_schedule_policy', COALESCE(foreign_setting('diamond_schedule_policy'), 'fastest'),
+        'fuse_ceiling', NULL, 'allow_circular', COALESCE(foreign_setting('allow_circular'), 'false')::boolean,
+        'max_fixpoint_iterations', COALESCE(foreign_setting('max_fixpoint_iterations'), '100')::integer,
+        'watermark_retention', NULL, 'statement_timeout', NULL)
+$$;
+COMMENT ON FUNCTION pgtrickle_private.option_defaults() IS
+    'The defaults of the options that can be altered: ours, or those that a session set for the extension pg_trickle.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.default_options(names text[]) RETURNS jsonb
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    defaults CONSTANT jsonb := jsonb_build_object(
-        'schedule', 'calculated', 'schedule_timezone', current_setting('TimeZone'), 'refresh_mode', 'AUTO',
-            'watermark_gating', 'auto',
-        'require_watermark', false, 'tier', 'hot', 'watermark_tolerance', NULL, 'batch_tolerance', NULL,
-            'gate_deadline', NULL,
-        'diamond_consistency', 'atomic', 'diamond_schedule_policy', 'fastest', 'fuse_ceiling', NULL,
-        'allow_circular', false, 'max_fixpoint_iterations', 100, 'watermark_retention', NULL, 'statement_timeout',
-            NULL);
+    defaults CONSTANT jsonb := option_defaults();
     stranger text;
 BEGIN
     SELECT n INTO stranger FROM unnest(names) AS n WHERE n IS NULL OR NOT defaults ? n;

@@ -15,7 +15,9 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.is_period(schedule text) RETURNS bo
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    RETURN isfinite(schedule::interval) AND schedule::interval > interval '0';
+    -- What an interval does not need PostgreSQL overlooks: it would read '*/10' as ten seconds.
+    RETURN schedule ~ '^\s*@?(\s*[-+]?\.?[0-9A-Za-z]([-+.:]*[0-9A-Za-z])*((?<=[A-Za-z]),)?)+\s*$'
+        AND isfinite(schedule::interval) AND schedule::interval > interval '0';
 EXCEPTION WHEN data_exception THEN
     RETURN false;
 END
@@ -36,7 +38,7 @@ BEGIN
         PERFORM refuse_value('schedule', schedule,
             'Use ''calculated'' (refresh when a source changed), an interval such as ''5 minutes'', a cron expression '
                 'of five fields such as '
-            '''0 6 * * mon-fri'', or @hourly, @daily, @weekly, @monthly, @yearly.');
+            '''0 6 * * mon-fri'' or of six that begin with the seconds, or @hourly, @daily, @weekly, @monthly, @yearly.');
     END IF;
 END
 $$;

@@ -321,6 +321,7 @@ BEGIN
     FROM query_sources(view) AS s ORDER BY s.source_relid::oid;
     PERFORM refuse_access(p.code, p.message, p.hint) FROM access_problems(view) AS p ORDER BY p.message LIMIT 1;
     PERFORM check_cycle(record_sources.pgt_id);
+    PERFORM number_cycles();
     UPDATE pgt_stream_tables AS t SET view_stamp = pgtrickle_private.view_stamp(view)
         WHERE t.pgt_id = record_sources.pgt_id;
 END

@@ -92,7 +92,7 @@ AS $$
 DECLARE
     kind CONSTANT text := kind_of(reached);
     remedy CONSTANT text := CASE kind WHEN 'event time'
-        THEN format('Give the number of a batch, a bigint: advance_watermark(%L, 42).', source)
+        THEN format('Give the number of a batch: advance_batch(%L, 42).', source)
                                       ELSE format('Give an event time: advance_watermark(%L, now()).', source) END;
     other text;
 BEGIN
@@ -191,30 +191,42 @@ COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, timestamptz) IS
     '22000, one outside the years 1 to 9999 is 22023; ''infinity'' means no more data will come. '
     'It wakes the refresher by NOTIFY; for a transaction that is to be prepared: SET LOCAL pgtrickle.notify = off.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermark bigint) RETURNS void
+-- A driver that asks the server for the types of its parameters gets text and timestamptz by this pair of functions, and
+-- by no other: a number as the second argument of one of them would make it ambiguous, so batches have their own name.
+CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(
+        source text, watermark timestamptz, search_path text DEFAULT current_setting('search_path')) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    PERFORM advance_watermark(source_named(source, search_path), watermark);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.advance_watermark(text, timestamptz, text) IS
+    'The same for a source that comes by its name, as text.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.advance_batch(source regclass, batch bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     INSERT INTO pgt_calls (call, source, arguments)
-        VALUES ('advance_watermark', source, jsonb_build_object('batch', watermark));
+        VALUES ('advance_watermark', source, jsonb_build_object('batch', batch));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, bigint) IS
-    'Says that the source is complete through the batch of this number. All else is as for event times; instead of '
-    '''infinity'', 9223372036854775807 '
+COMMENT ON FUNCTION pgtrickle.advance_batch(regclass, bigint) IS
+    'Says that the source is complete through the batch of this number. All else is as for event times, see '
+    'advance_watermark(); instead of ''infinity'', 9223372036854775807 '
     'means no more data will come. A source keeps the kind of its first watermark: the other one is error 42804.';
 
--- A literal in quotes has no type of its own, and where there is a choice PostgreSQL takes it for text.
-CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermark text) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle.advance_batch(
+        source text, batch bigint, search_path text DEFAULT current_setting('search_path')) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    INSERT INTO pgt_calls (call, source, arguments)
-        VALUES ('advance_watermark', source, jsonb_build_object('watermark', watermark::timestamptz));
+    PERFORM advance_batch(source_named(source, search_path), batch);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, text) IS
-    'The same for an event time that comes as text: what is in quotes is never a batch number.';
+COMMENT ON FUNCTION pgtrickle.advance_batch(text, bigint, text) IS
+    'The same for a source that comes by its name, as text.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.reset_watermark(source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -240,3 +252,13 @@ COMMENT ON FUNCTION pgtrickle.reset_watermark(regclass) IS
     'Forgets every watermark of a source that is in no watermark group, as if it had never advanced: its next one may '
     'be of either kind, and lower. '
     'What stream tables are complete through stays.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.reset_watermark(
+        source text, search_path text DEFAULT current_setting('search_path')) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    PERFORM reset_watermark(source_named(source, search_path));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.reset_watermark(text, text) IS 'The same for a source that comes by its name, as text.';

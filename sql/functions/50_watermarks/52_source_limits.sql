@@ -41,6 +41,18 @@ COMMENT ON FUNCTION pgtrickle.set_source_limits(regclass, interval, text, interv
         'groups go on without it. '
     'NULL leaves a limit to the groups of the source. Acts at the next tick.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.set_source_limits(
+        source text, stale_after interval, on_stale text DEFAULT 'warn', idle_after interval DEFAULT NULL,
+        search_path text DEFAULT current_setting('search_path')) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    PERFORM set_source_limits(source_named(source, search_path), stale_after, on_stale, idle_after);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.set_source_limits(text, interval, text, interval, text) IS
+    'The same for a source that comes by its name, as text.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.record_idle(caller name, source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -69,6 +81,17 @@ $$;
 COMMENT ON FUNCTION pgtrickle.mark_idle(regclass) IS
     'Says that the source will not advance for a while: its watermark groups go on without it until its next advance. '
     'Needs INSERT on the source.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.mark_idle(
+        source text, search_path text DEFAULT current_setting('search_path')) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    PERFORM mark_idle(source_named(source, search_path));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.mark_idle(text, text) IS
+    'The same for a source that comes by its name, as text.';
 
 -- The moment is that of the transaction, so that all stream tables of a tick agree on who is idle.
 CREATE OR REPLACE FUNCTION pgtrickle_private.group_members(p_group_id integer)

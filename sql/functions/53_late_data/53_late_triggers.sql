@@ -75,8 +75,8 @@ BEGIN
     paired := (SELECT count(*) FROM %3$s AS n) = (SELECT count(*) FROM %5$s AS o);
     %4$s ''loaded''
     FROM (SELECT n.*, row_number() OVER () AS pgt_copy FROM %3$s AS n) AS n
-    LEFT JOIN (SELECT %6$s AS pgt_image, row_number() OVER () AS pgt_copy FROM %5$s AS o) AS o USING (pgt_copy)
-    WHERE %2$s < asserted AND %2$s IS DISTINCT FROM CASE WHEN paired THEN pgt_image
+    LEFT JOIN (SELECT %6$s AS pgt_before, row_number() OVER () AS pgt_copy FROM %5$s AS o) AS o USING (pgt_copy)
+    WHERE %2$s < asserted AND %2$s IS DISTINCT FROM CASE WHEN paired THEN pgt_before
         ELSE (SELECT %6$s FROM %5$s AS o WHERE %6$s = %2$s LIMIT 1) END;
     RETURN NULL;
 EXCEPTION WHEN OTHERS THEN

@@ -30,6 +30,17 @@ COMMENT ON FUNCTION pgtrickle.gate_source(regclass, text) IS
     'whatever its watermark_gating, '
     'until ungate_source(). Needs INSERT on the source. Gating it again changes nothing but the reason.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.gate_source(
+        source text, reason text DEFAULT NULL, search_path text DEFAULT current_setting('search_path')) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    PERFORM gate_source(source_named(source, search_path), reason);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.gate_source(text, text, text) IS
+    'The same for a source that comes by its name, as text.';
+
 -- The row stays: the time under the gate must not count as silence of the loader, nor towards a gate_deadline.
 CREATE OR REPLACE FUNCTION pgtrickle_private.open_gate(caller name, source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -55,6 +66,17 @@ $$;
 COMMENT ON FUNCTION pgtrickle.ungate_source(regclass) IS
     'Opens the gate of a source as of the caller''s commit, and wakes the refresher, unless pgtrickle.notify is off, '
     'as a transaction that is to be prepared needs it. Needs INSERT on the source. Harmless where there is no gate.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.ungate_source(
+        source text, search_path text DEFAULT current_setting('search_path')) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    PERFORM ungate_source(source_named(source, search_path));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.ungate_source(text, text) IS
+    'The same for a source that comes by its name, as text.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.held_sources(sources regclass[])
     RETURNS TABLE (source regclass, sentence text)

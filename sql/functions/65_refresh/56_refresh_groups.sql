@@ -63,11 +63,13 @@ COMMENT ON FUNCTION pgtrickle.drop_refresh_group(text) IS
     'Drops a refresh group; its members are refreshed on their own again.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.refresh_groups()
-    RETURNS TABLE (group_name text, members text[], isolation text, created_at timestamptz)
+    RETURNS TABLE (group_id integer, group_name text, member_count integer, isolation text, created_at timestamptz,
+        members text[])
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT g.group_name, ARRAY(SELECT qualified_name(m) FROM unnest(g.members) AS m), g.isolation, g.created_at
-        FROM pgt_refresh_groups AS g ORDER BY 1
+    SELECT g.group_id, g.group_name, cardinality(g.members), g.isolation, g.created_at,
+        ARRAY(SELECT qualified_name(m) FROM unnest(g.members) AS m)
+    FROM pgt_refresh_groups AS g ORDER BY 2
 $$;
 COMMENT ON FUNCTION pgtrickle.refresh_groups() IS 'The refresh groups.';
 

@@ -19,7 +19,7 @@ BEGIN
     PERFORM drop_foreign_capture();
     PERFORM record_sources(pgt_id) FROM pgt_stream_tables ORDER BY pgt_id;
     UPDATE pgt_stream_tables
-    SET system_identifier = here, refresh_xid = NULL,
+    SET system_identifier = here, refresh_xid = NULL, frontier = NULL,
         reinitialize_reason = CASE WHEN status = 'INITIALIZING' THEN reinitialize_reason
             ELSE COALESCE(reinitialize_reason, reason) END
     WHERE system_identifier <> here;

@@ -22,6 +22,7 @@ BEGIN
     LOOP
         PERFORM trim_capture(dropped);
     END LOOP;
+    PERFORM number_cycles();
     PERFORM record_full_reason(p_pgt_id);
     PERFORM check_hold_back();
     PERFORM mark_reinitialize(p_pgt_id,

@@ -20,7 +20,8 @@ AS $$
     SELECT tier_factor((t).tier) * CASE
         WHEN cron_expression((t).schedule) IS NOT NULL
         THEN (SELECT interval '366 '
-            'days' / (cron_dates((t).schedule) * cardinality(c.minutes) * cardinality(c.hours))::float8
+            'days' / (cron_dates((t).schedule) * cardinality(c.seconds) * cardinality(c.minutes)
+                * cardinality(c.hours))::float8
               FROM cron_fields((t).schedule) AS c)
         WHEN (t).schedule <> 'calculated' THEN (t).schedule::interval END
 $$;

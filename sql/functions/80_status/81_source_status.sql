@@ -1,18 +1,37 @@
 -- Introspection of source gates and alerts, for everybody, as in the status functions.
 
 CREATE OR REPLACE FUNCTION pgtrickle.source_gates()
-    RETURNS TABLE (source text, gated_at timestamptz, gated_by text, reason text, stream_tables text[])
+    RETURNS TABLE (source_table text, schema_name text, gated boolean, gated_at timestamptz, ungated_at timestamptz,
+        gated_by text, source text, reason text, stream_tables text[])
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT qualified_name(g.source_relid), g.gated_at, g.gated_by, g.reason, ARRAY(
-               SELECT format('%I.%I', t.pgt_schema, t.pgt_name) FROM pgt_stream_tables AS t
-               WHERE g.source_relid IN (SELECT b.source FROM base_sources(t.pgt_id) AS b) ORDER BY 1)
-    FROM pgt_source_gates AS g WHERE g.ungated_at IS NULL ORDER BY 1
+    SELECT n.table_name, n.schema_name, g.gated, g.gated_at, g.ungated_at, g.gated_by, n.qualified, g.reason, ARRAY(
+        SELECT format('%I.%I', t.pgt_schema, t.pgt_name) FROM pgt_stream_tables AS t
+        WHERE g.gated AND g.source_relid IN (SELECT b.source FROM base_sources(t.pgt_id) AS b) ORDER BY 1)
+    FROM pgt_source_gates AS g CROSS JOIN LATERAL parts_of_name(g.source_relid) AS n ORDER BY n.qualified
 $$;
 COMMENT ON FUNCTION pgtrickle.source_gates() IS
-    'The sources under a gate: since when, by whom and why, and the stream tables that wait for it.';
+    'The sources that are under a gate (gated) or were: since when, by whom and why, when it was opened, and the '
+    'stream tables that wait for it.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.bootstrap_gate_status()
+    RETURNS TABLE (source_table text, schema_name text, gated boolean, gated_at timestamptz, ungated_at timestamptz,
+        gated_by text, gate_duration interval, affected_stream_tables text)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT n.table_name, n.schema_name, g.gated, g.gated_at, g.ungated_at, g.gated_by,
+        COALESCE(g.ungated_at, clock_timestamp()) - g.gated_at, (
+            SELECT string_agg(t.pgt_schema || '.' || t.pgt_name, ', ' ORDER BY t.pgt_schema, t.pgt_name)
+            FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id)
+            WHERE d.source_relid = g.source_relid)
+    FROM pgt_source_gates AS g CROSS JOIN LATERAL parts_of_name(g.source_relid) AS n
+    ORDER BY g.gated DESC, n.schema_name, n.table_name
+$$;
+COMMENT ON FUNCTION pgtrickle.bootstrap_gate_status() IS
+    'The sources that are or were under a gate, for how long, and the stream tables that read them directly. '
+    'bootstrap_status() has how far the filling of a new warehouse is.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.bootstrap_status()
     RETURNS TABLE (source text, gated boolean, gated_at timestamptz, gated_by text, ungated_at timestamptz,
         watermark timestamptz, last_seen_at timestamptz,
                    stream_table text, filled boolean, decision text, waits_for text, batch bigint)
@@ -44,7 +63,7 @@ AS $$
     LEFT JOIN reads AS r ON r.source = s.source
     ORDER BY 1, 8
 $$;
-COMMENT ON FUNCTION pgtrickle.bootstrap_gate_status() IS
+COMMENT ON FUNCTION pgtrickle.bootstrap_status() IS
     'How far the filling of a new warehouse is: one row per source and stream table made of it, and one for each '
     'source that none reads yet. The source: '
     'whether it is or was gated, its watermark or batch (both NULL: it never advanced); the stream table: whether it '

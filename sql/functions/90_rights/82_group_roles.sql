@@ -42,7 +42,9 @@ BEGIN
     FOR callable IN
         SELECT p.oid::regprocedure FROM pg_proc AS p
         WHERE p.pronamespace IN ('pgtrickle'::regnamespace, 'pgtrickle_private'::regnamespace) AND p.proname IN (
-            'pause_stream_table', 'resume_stream_table', 'refresh_stream_table', 'reset_fuse',
+            'pause_stream_table', 'resume_stream_table', 'refresh_stream_table', 'refresh_if_stale', 'reset_fuse',
+            'refresh_or_file', 'file_request', 'refresh_patience', 'why_not_wait', 'own_locks', 'refresher_runs',
+            'tell_of_unseen_rows', 'ask_refresher',
             'stream_table_id', 'relation_named', 'check_choice', 'refuse_value', 'tell')
     LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', callable, operators);

@@ -5,8 +5,9 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.public_functions() RETURNS SETOF re
 AS $$
     SELECT unnest(ARRAY[
         'pgtrickle.advance_watermark(regclass, timestamptz)',
-        'pgtrickle.advance_watermark(regclass, bigint)',
-        'pgtrickle.advance_watermark(regclass, text)',
+        'pgtrickle.advance_watermark(text, timestamptz, text)',
+        'pgtrickle.advance_batch(regclass, bigint)',
+        'pgtrickle.advance_batch(text, bigint, text)',
         'pgtrickle.watermarks()',
         'pgtrickle.watermark_history(regclass)',
         'pgtrickle.watermark_groups()',
@@ -14,6 +15,9 @@ AS $$
         'pgtrickle.pgt_status()',
         'pgtrickle.refresh_groups()',
         'pgtrickle.refresh_history(text, integer, text)',
+        'pgtrickle.get_refresh_history(text, integer, text)',
+        'pgtrickle.refresh_timeline(integer)',
+        'pgtrickle.dependencies()',
         'pgtrickle.dependency_tree()',
         'pgtrickle.dag()',
         'pgtrickle.wait_for(text, timestamptz, interval, text)',
@@ -21,8 +25,11 @@ AS $$
         'pgtrickle.wait_for(text, text, interval, text)',
         'pgtrickle.assert_fresh(text, interval, text)',
         'pgtrickle.gate_source(regclass, text)',
+        'pgtrickle.gate_source(text, text, text)',
         'pgtrickle.ungate_source(regclass)',
+        'pgtrickle.ungate_source(text, text)',
         'pgtrickle.mark_idle(regclass)',
+        'pgtrickle.mark_idle(text, text)',
         'pgtrickle.create_sink_staging(regclass, text, text[])',
         'pgtrickle.drop_sink_staging(regclass, text)',
         'pgtrickle.drop_sink(regclass, text)',
@@ -37,15 +44,48 @@ AS $$
         'pgtrickle.discard_late_rows(regclass, bigint[])',
         'pgtrickle.watermark_metrics()',
         'pgtrickle.bootstrap_gate_status()',
+        'pgtrickle.bootstrap_status()',
         'pgtrickle.alerts(integer)',
         'pgtrickle.late_changes(text, integer, text)',
         'pgtrickle.windows()',
         'pgtrickle.grant_loader(regclass, name)',
         'pgtrickle.revoke_loader(regclass, name)',
+        'pgtrickle.st_refresh_stats()',
+        'pgtrickle.pgtrickle_refresh_stats()',
+        'pgtrickle.refresh_efficiency()',
+        'pgtrickle.commit_latency_stats()',
+        'pgtrickle.metrics_summary()',
+        'pgtrickle.explain_refresh_mode(text, text)',
+        'pgtrickle.list_sources(text, text)',
+        'pgtrickle.change_buffer_sizes()',
+        'pgtrickle.trigger_inventory()',
+        'pgtrickle.check_cdc_health()',
+        'pgtrickle.cdc_pause_status()',
+        'pgtrickle.shared_buffer_stats()',
+        'pgtrickle.slot_health()',
+        'pgtrickle.list_auxiliary_columns(text, text)',
+        'pgtrickle.get_staleness(text, text)',
+        'pgtrickle.fuse_status()',
+        'pgtrickle.pgt_scc_status()',
+        'pgtrickle.diagnose_errors(text, text)',
+        'pgtrickle.freshness()',
+        'pgtrickle.integration_capabilities()',
+        'pgtrickle.view_evolution_status()',
+        'pgtrickle.health_check()',
+        'pgtrickle.health_summary()',
+        'pgtrickle.version()',
+        'pgtrickle.version_check()',
+        'pgtrickle.parse_duration_seconds(text)',
+        'pgtrickle.explain_dag(text)',
+        'pgtrickle.diamond_groups()',
+        'pgtrickle.explain_st(text, boolean, text)',
+        'pgtrickle.export_definition(text, text)',
+        'pgtrickle.stream_table_definition(text, text)',
         -- What these call with the rights of their caller: it tells nothing that is not told to everybody.
         'pgtrickle_private.catalog_owner()',
         'pgtrickle_private.qualified_name(regclass)',
         'pgtrickle_private.relation_named(text, text)',
+        'pgtrickle_private.source_named(text, text)',
         'pgtrickle_private.known_stream_table(regclass, text)',
         'pgtrickle_private.stream_table_id(text, text)',
         'pgtrickle_private.stream_table_relation(integer)',
@@ -61,11 +101,39 @@ AS $$
         'pgtrickle_private.await_progress(text, pgtrickle.progress, interval, text)',
         'pgtrickle_private.refuse_stale(integer, interval, interval)',
         'pgtrickle_private.filled_at(integer)',
-        'pgtrickle_private.status_rows()',
-        'pgtrickle_private.history_rows(integer, integer)'
+        'pgtrickle_private.verdicts()',
+        'pgtrickle_private.period_of(text)',
+        'pgtrickle_private.refresher_runs()',
+        'pgtrickle_private.direct_sources()',
+        'pgtrickle_private.dag_edges()',
+        'pgtrickle_private.refresh_timing(bigint)',
+        'pgtrickle_private.definition_text(integer)',
+        'pgtrickle_private.without_values(text, text)'
     ]::regprocedure[])
 $$;
 COMMENT ON FUNCTION pgtrickle_private.public_functions() IS 'The functions that every role may call.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.public_relations() RETURNS SETOF regclass
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT unnest(ARRAY[
+        -- Whoever calls functions through the Python client has the versions compared first.
+        'pgtrickle.pgt_schema_version',
+        'pgtrickle.pgt_readable_late_rows',
+        'pgtrickle.pgt_readable_late_changes',
+        'pgtrickle.pgt_readable_errors',
+        'pgtrickle.pgt_readable_history',
+        'pgtrickle.stream_tables_info',
+        'pgtrickle.refresh_history_info',
+        'pgtrickle.pgt_refresh_summary',
+        'pgtrickle.pg_stat_stream_tables',
+        'pgtrickle.quick_health',
+        'pgtrickle.pgt_cdc_status',
+        'pgtrickle.pg_stat_pgtrickle',
+        'pgtrickle.pg_stat_progress_pgtrickle'
+    ]::regclass[])
+$$;
+COMMENT ON FUNCTION pgtrickle_private.public_relations() IS 'The tables and views that every role may read.';
 
 -- An upgrade left them for trigger functions that it could not write.
 CREATE OR REPLACE FUNCTION pgtrickle_private.drop_idle_copies() RETURNS void
@@ -92,6 +160,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.settle_grants() RETURNS void
 AS $$
 DECLARE
     callable regprocedure;
+    readable regclass;
 BEGIN
     PERFORM hand_over_everything();
     PERFORM drop_idle_copies();
@@ -102,10 +171,9 @@ BEGIN
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO PUBLIC', callable);
     END LOOP;
     GRANT USAGE ON SCHEMA pgtrickle, pgtrickle_private, pgtrickle_sinks TO PUBLIC;
-    -- Whoever calls these through the Python client has the versions compared first.
-    GRANT SELECT ON pgtrickle.pgt_schema_version TO PUBLIC;
-    GRANT SELECT ON pgtrickle.pgt_readable_late_rows, pgtrickle.pgt_readable_late_changes,
-        pgtrickle.pgt_readable_errors, pgtrickle.pgt_readable_history TO PUBLIC;
+    FOR readable IN SELECT public_relations() LOOP
+        EXECUTE format('GRANT SELECT ON %s TO PUBLIC', readable);
+    END LOOP;
     GRANT INSERT (call, source, arguments), SELECT (result) ON pgtrickle.pgt_calls TO PUBLIC;
 END
 $$;
@@ -124,8 +192,7 @@ AS $$
             FROM ours
         UNION ALL
         SELECT c.oid::regclass::text, c.relowner, c.relacl,
-               CASE WHEN c.relname = 'pgt_schema_version' OR c.relname LIKE 'pgt\_readable\_%'
-                   AND c.relname <> 'pgt_readable_tables' THEN '{SELECT}'::text[] ELSE '{}' END
+               CASE WHEN c.oid::regclass IN (SELECT public_relations()) THEN '{SELECT}'::text[] ELSE '{}' END
         FROM ours AS o JOIN pg_class AS c ON c.relnamespace = o.oid
             WHERE NOT (o.nspname = 'pgtrickle_sinks' AND c.relname LIKE 'sink\_%')
         UNION ALL

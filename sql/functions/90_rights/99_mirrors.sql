@@ -6,3 +6,5 @@ BEGIN
     FROM pgtrickle.pgt_stream_tables AS t JOIN pg_catalog.pg_class AS c ON c.oid = t.view_relid;
 END
 $$;
+-- Cycles of a catalog from before they were numbered.
+DO $$ BEGIN PERFORM pgtrickle_private.number_cycles(); END $$;

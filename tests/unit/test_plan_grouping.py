@@ -4,9 +4,10 @@ import pytest
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.query.above_grouping import GROUP, AboveGrouping
 from pytrickle.plan.query.block import own_column
 from pytrickle.plan.query.group_keys import GroupKeys
+from pytrickle.plan.query.grouping import Grouping, IncrementalCalls, WrittenCalls
+from pytrickle.plan.query.nested_grouping import GROUP
 from pytrickle.plan.query.tie_breaking import settle_call, settle_window, sort_of
 from pytrickle.plan.query.windows import AboveWindows
 from pytrickle.plan.sql.dialect import parse_query, render
@@ -19,11 +20,12 @@ def items(listed: str, rest: str = "") -> list[exp.Expr]:
     return [each.unalias() for each in parse_query(f"SELECT {listed} FROM t {rest}").selects]
 
 
-def grouped(*keys: str, simple: bool = True) -> AboveGrouping:
-    return AboveGrouping(GroupKeys(GROUP, [items(key)[0].unnest() for key in keys], simple), NAMES, AGGREGATES)
+def grouped(*keys: str, simple: bool = True) -> Grouping[WrittenCalls]:
+    group_keys = GroupKeys(GROUP, [items(key)[0].unnest() for key in keys], simple)
+    return Grouping(group_keys, WrittenCalls(), AGGREGATES, NAMES)
 
 
-def lifted(lift: AboveGrouping | AboveWindows, *texts: str) -> list[str]:
+def lifted(lift: Grouping[WrittenCalls] | Grouping[IncrementalCalls] | AboveWindows, *texts: str) -> list[str]:
     return [
         render(lift.lift(items(text)[0])).replace('"\x00group".', "g.").replace('"\x00window".', "w.") for text in texts
     ]
@@ -33,15 +35,29 @@ def test_keys_and_calls_become_columns() -> None:
     lift = grouped("t.a", "t.b + 1")
     texts = ("t.a", "(t.b + 1) * 2", "count(*)", "sum(t.c) / count(*)", "t.a || max(t.c)")
     assert lifted(lift, *texts) == ['g."k0"', 'g."k1" * 2', 'g."c0"', 'g."c1" / g."c0"', 'g."k0" || g."c2"']
-    assert list(lift.calls) == ["COUNT(*)", 'SUM("d"."a0")', 'MAX("d"."a0")']
-    assert [render(each) for each in lift.arguments.resolved(NAMES, {})] == ['"t1"."c"']
+    assert list(lift.calls.by_text) == ["COUNT(*)", 'SUM("d"."a0")', 'MAX("d"."a0")']
+    assert [render(each) for each in lift.calls.arguments.resolved(NAMES, {})] == ['"t1"."c"']
 
 
 def test_a_call_keeps_its_filter_and_its_order() -> None:
     lift = grouped("t.a")
     lifted(lift, "count(*) FILTER (WHERE t.b > 1)", "count(*)", "string_agg(t.b, ',' ORDER BY t.c)")
     lifted(lift, "percentile_cont(0.5) WITHIN GROUP (ORDER BY t.b)")
-    assert len(lift.calls) == 4
+    assert len(lift.calls.nodes) == 4
+
+
+def test_calls_at_the_top_are_of_one_argument_into_which_their_filter_is_folded() -> None:
+    lift = Grouping(GroupKeys("g", [], False), IncrementalCalls(), AGGREGATES)
+    texts = ("count(*)", "sum(t.c) / count(*)", "sum(t.c) FILTER (WHERE t.b > 1)", "count(t.c)")
+    assert lifted(lift, *texts) == ['"g"."c0"', '"g"."c1" / "g"."c0"', '"g"."c2"', '"g"."c3"']
+    assert [(call.function, call.argument) for call in lift.calls.listed] == [
+        ("count", None), ("sum", "a0"), ("sum", "a1"), ("count", "a2"),
+    ]  # fmt: skip
+    assert [render(each) for each in lift.calls.arguments] == [
+        '"t"."c"',
+        'CASE WHEN ("t"."b" > 1) THEN "t"."c" END',
+        'CASE WHEN (num_nonnulls("t"."c") = 1) THEN 1 END',
+    ]
 
 
 def test_grouping_has_a_bit_for_every_key_that_a_grouping_set_lacks() -> None:

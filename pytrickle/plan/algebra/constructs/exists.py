@@ -1,0 +1,34 @@
+"""d exists(R) = exists(NEW|K) - exists(OLD|K), where K are the keys in dR: EXISTS, IN and their like."""
+
+from dataclasses import dataclass
+
+from pytrickle.plan.algebra.construct import ROW, Construct, Names, listed
+
+
+@dataclass(frozen=True, slots=True)
+class Exists(Construct):
+    """The distinct keys that have a row; without keys one row, without content, if there is any.
+
+    >>> Exists().columns((), ())
+    ('one',)
+    >>> for keys in (("k0",), ()):
+    ...     print("(rows)".join(Exists().around(keys, keys)))
+    SELECT DISTINCT d.k0 FROM (rows) AS d
+    SELECT 1 AS one FROM (rows) AS d LIMIT 1
+    """
+
+    label = "exists"
+
+    def columns(self, arguments: Names, keys: Names) -> Names:
+        """Name the keys."""
+        return keys or ("one",)
+
+    def depends_on_order(self, exact: bool) -> bool:
+        """Which of several equal keys is kept shows nowhere."""
+        return False
+
+    def around(self, arguments: Names, keys: Names) -> tuple[str, str]:
+        """Write what stands before and behind the rows."""
+        if keys:
+            return f"SELECT DISTINCT {listed(keys)} FROM ", f" AS {ROW}"
+        return "SELECT 1 AS one FROM ", f" AS {ROW} LIMIT 1"

@@ -1,0 +1,39 @@
+"""d (R + S) = dR + dS: several blocks of rows as one leaf."""
+
+from dataclasses import dataclass
+
+from pytrickle.plan.algebra.construct import Construct, Names
+
+
+@dataclass(frozen=True, slots=True)
+class Folded(Construct):
+    """A sum of blocks as one leaf. A `net` one shows no row that another block takes away.
+
+    >>> Folded().linear, Folded(net=True).consolidated
+    (True, True)
+    """
+
+    net: bool = False
+    label = "rows"
+
+    @property
+    def linear(self) -> bool:
+        """A sum is linear."""
+        return True
+
+    @property
+    def consolidated(self) -> bool:
+        """Whether weights are added up before anything is computed from the rows."""
+        return self.net
+
+    def columns(self, arguments: Names, keys: Names) -> Names:
+        """Name all columns."""
+        return arguments
+
+    def entries(self, arguments: Names, keys: Names) -> Names:
+        """Name all columns."""
+        return arguments
+
+    def depends_on_order(self, exact: bool) -> bool:
+        """It shows every row."""
+        return False

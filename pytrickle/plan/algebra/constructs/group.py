@@ -1,0 +1,42 @@
+"""d group(R) = group(NEW|K) - group(OLD|K), where K are the groups that dR touches: GROUP BY."""
+
+from dataclasses import dataclass
+
+from pytrickle.plan.algebra.construct import ROW, Construct, Names, listed, prefixed
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Construct):
+    """GROUP BY the keys, with aggregate `calls`; without keys there is one group, even over no rows.
+
+    `settled` says that some call sorts its rows further than the user's text does.
+
+    >>> Group(("count(*)",)).columns(("k0",), ("k0",)), Group(()).columns((), ())
+    (('k0', 'c0'), ('one',))
+    >>> "(rows)".join(Group(("sum(d.a0)",)).around(("k0", "a0"), ("k0",)))
+    'SELECT d.k0, sum(d.a0) AS c0 FROM (rows) AS d GROUP BY d.k0'
+    """
+
+    calls: Names
+    settled: bool = False
+    label = "aggregate"
+
+    @property
+    def breaks_ties(self) -> bool:
+        """Whether the order of some call breaks ties."""
+        return self.settled
+
+    def columns(self, arguments: Names, keys: Names) -> Names:
+        """Name the keys, then the calls."""
+        return (*keys, *(f"c{i}" for i in range(len(self.calls)))) or ("one",)
+
+    def representatives(self, keys: Names) -> Names:
+        """Name the key that stands for those of its group."""
+        return keys
+
+    def around(self, arguments: Names, keys: Names) -> tuple[str, str]:
+        """Write what stands before and behind the rows."""
+        calls = [f"{call} AS c{i}" for i, call in enumerate(self.calls)]
+        items = ", ".join([*prefixed(keys), *calls]) or "1 AS one"
+        # Without keys there is one group, even over no rows, and even where no call asks for it.
+        return f"SELECT {items} FROM ", f" AS {ROW} GROUP BY {listed(keys) or '()'}"

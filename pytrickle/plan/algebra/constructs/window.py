@@ -1,0 +1,52 @@
+"""d window(R) = window(NEW|K) - window(OLD|K), where K are the partitions that dR touches: window functions."""
+
+from dataclasses import dataclass
+
+from pytrickle.plan.algebra.construct import ROW, Construct, Names, prefixed
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Construct):
+    """Window `functions` beside each row of a partition; the rows come sorted by `order`.
+
+    `entered` are arguments by which all windows are partitioned, `partitioned` those that occur in their partitions.
+
+    >>> window = Window(("rank() OVER (ORDER BY d.a0)",), ("d.a0",))
+    >>> window.columns(("k0", "a0"), ("k0",))
+    ('a0', 'w0')
+    >>> "(rows)".join(window.around(("k0", "a0"), ("k0",)))
+    'SELECT d.a0, rank() OVER (ORDER BY d.a0) AS w0 FROM (rows) AS d'
+    """
+
+    functions: Names
+    order: Names
+    entered: Names = ()
+    partitioned: Names = ()
+    label = "window"
+
+    @property
+    def ordering(self) -> Names:
+        """The order of the first window."""
+        return self.order
+
+    @property
+    def pushed_down(self) -> Names:
+        """What partitions are told apart by."""
+        return self.partitioned
+
+    def columns(self, arguments: Names, keys: Names) -> Names:
+        """Name the arguments beside the keys, then the functions."""
+        return (*arguments[len(keys) :], *(f"w{i}" for i in range(len(self.functions))))
+
+    def entries(self, arguments: Names, keys: Names) -> Names:
+        """Name what every window is partitioned by."""
+        return self.entered
+
+    def depends_on_order(self, exact: bool) -> bool:
+        """Rows that tie for one window need not tie for another."""
+        return True
+
+    def around(self, arguments: Names, keys: Names) -> tuple[str, str]:
+        """Write what stands before and behind the rows."""
+        functions = [f"{function} AS w{i}" for i, function in enumerate(self.functions)]
+        return f"SELECT {', '.join([*prefixed(arguments[len(keys) :]), *functions])} FROM ", f" AS {ROW}"

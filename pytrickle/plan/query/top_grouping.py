@@ -1,0 +1,92 @@
+"""A grouped SELECT at the top of a query, whose groups a state table keeps."""
+
+from __future__ import annotations
+
+from itertools import compress
+
+from sqlglot import exp
+
+from pytrickle.plan.algebra.query import Aggregate, Query
+from pytrickle.plan.algebra.relation import Project, Relation
+from pytrickle.plan.query.block import Block, cast_to, project, sum_of
+from pytrickle.plan.query.context import Context
+from pytrickle.plan.query.facts import Facts
+from pytrickle.plan.query.group_keys import GroupKeys
+from pytrickle.plan.query.grouping import Grouping, IncrementalCalls
+from pytrickle.plan.query.guard import guard_rows
+from pytrickle.plan.query.inner_order import refuse_sorted_input
+from pytrickle.plan.query.queries import Queries
+from pytrickle.plan.query.representative_calls import representatives_at_top
+from pytrickle.plan.query.representatives import Representatives, differing, is_representative, representative_columns
+from pytrickle.plan.query.scope import resolve
+from pytrickle.plan.query.select_clauses import text_below
+from pytrickle.plan.query.stored_order import refuse_other_shapes, with_places
+from pytrickle.plan.sql.dialect import render
+
+GROUP = "g"
+Blocks = tuple[Block, ...]
+Expressions = tuple[exp.Expr, ...]
+Incremental = Grouping[IncrementalCalls]
+
+
+def grouped_in_stored_order(query: exp.Select, context: Context, queries: Queries) -> Query:
+    """Read groups over one table of which calls take the rows as they are stored."""
+    definition = queries.facts.definition
+    refuse_sorted_input(definition, "an aggregate without ORDER BY")
+    refuse_other_shapes(query, definition.aggregates)
+    return grouped_at_top(query, context, queries, recomputed=True)
+
+
+def grouped_at_top(query: exp.Select, context: Context, queries: Queries, recomputed: bool = False) -> Query:
+    """Read the groups of a SELECT; with `recomputed` calls that do not add up are computed anew as they are written."""
+    facts, calls = queries.facts, IncrementalCalls(recomputed)
+    columns = facts.definition.columns
+    grouping = Grouping(GroupKeys.of(query, GROUP), calls, facts.definition.aggregates)
+    lifted = [grouping.lift(item.unalias()) for item in query.selects]
+    output = tuple((name, render(cast_to(e, kind))) for e, (name, kind) in zip(lifted, columns, strict=True))
+    having = grouping.lift(query.args["having"].this) if query.args.get("having") else None
+    blocks = queries.blocks(query, context)
+    rows, names = _rows(facts, grouping, blocks)
+    representatives = _representatives(facts, grouping, rows, blocks)
+    if having is not None:
+        is_representative(having, representatives)
+    flags = [is_representative(each, representatives) for each in lifted]
+    shown = tuple((e.name, name) for e, (name, _) in zip(lifted, columns, strict=True) if grouping.group_keys.is_key(e))
+    condition = render(having) if having is not None else None
+    grouped = query.args.get("group") is not None
+    aggregate = Aggregate(rows, names[: len(grouping.keys)], calls.listed, condition, output, grouped, shown)
+    shows = frozenset(name for (name, _), flag in zip(columns, flags, strict=True) if flag)
+    placed = with_places(rows) if recomputed else None
+    text = text_below(query, [*grouping.keys, *calls.arguments])
+    return Query(rows, names, aggregate, text=text, representatives=shows, placed=placed)
+
+
+def _rows(facts: Facts, grouping: Incremental, blocks: Blocks) -> tuple[Relation, tuple[str, ...]]:
+    """Return the rows below the groups, with the names of their columns: the keys, then the arguments."""
+    found = tuple((each, _resolved(grouping, each)) for each in blocks)
+    keys = len(grouping.keys)
+    projects = tuple(_projected(block, columns, keys) for block, columns in guard_rows(facts, found))
+    return sum_of(projects), tuple(name for name, _ in projects[0].columns)
+
+
+def _resolved(grouping: Incremental, block: Block) -> Expressions:
+    return tuple(resolve(each, block.names) for each in (*grouping.keys, *grouping.calls.arguments))
+
+
+def _projected(block: Block, columns: Expressions, keys: int) -> Project:
+    as_keys = project(block, columns[:keys], "k")
+    as_arguments = project(block, columns[keys:], "a")
+    return Project(as_keys.input, as_keys.columns + as_arguments.columns)
+
+
+def _representatives(facts: Facts, grouping: Incremental, rows: Relation, blocks: Blocks) -> Representatives:
+    """Find the keys and calls that show one of several equal values, with the types of these."""
+    keys, arguments = len(grouping.keys), len(grouping.calls.arguments)
+    names = [f"k{i}" for i in range(keys)] + [f"a{i}" for i in range(arguments)]
+    flags = representative_columns((block, _resolved(grouping, block)) for block in blocks)
+    ambiguous = {name: sort for name, sort in zip(names, differing(facts, rows), strict=True) if sort}
+    representatives = {(GROUP, name): ambiguous[name] for name in compress(names, flags) if name in ambiguous}
+    calls = representatives_at_top(grouping.calls.listed, representatives, ambiguous)
+    return {
+        (GROUP, name): kind for name, kind in {**ambiguous, **calls}.items() if name in calls or name.startswith("k")
+    }
