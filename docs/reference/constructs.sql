@@ -321,7 +321,7 @@ SELECT r.sensor, t.tag FROM readings r, unnest(r.tags) AS t (tag);
 -- LEFT JOIN LATERAL function
 SELECT r.sensor, t.tag FROM readings r LEFT JOIN LATERAL unnest(r.tags) AS t (tag) ON t.tag <> 'old';
 -- XMLTABLE
-SELECT r.sensor, x.n, x.name FROM readings r, XMLTABLE('//tag' PASSING (r.data ->> 'tags')::xml COLUMNS n int PATH '@n', name text PATH '.') AS x;
+SELECT r.sensor, x.n, x.name FROM readings r, XMLTABLE('//tag' PASSING ((r.data ->> 'tags')::xml) COLUMNS n int PATH '@n', name text PATH '.') AS x;
 -- unnest in the select list
 SELECT sensor, unnest(tags) AS tag FROM readings;
 -- several set-returning functions in the select list

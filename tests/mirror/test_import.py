@@ -91,7 +91,7 @@ def test_what_was_imported_refreshes_and_follows_its_queries(old: Database, db: 
         assert not [result for result in client.tick() if result.error]
         db.execute("INSERT INTO links VALUES (3, 4)")
         assert not [result for result in client.tick() if result.error]
-        client.resume_stream_table('"Top regions"')
+        client.resume('"Top regions"')
         client.refresh('"Top regions"')
         assert all(result.matches for result in client.verify())
     assert set(db.execute("SELECT * FROM reach")) == {(1, 2), (2, 3), (3, 4), (1, 3), (2, 4), (1, 4)}

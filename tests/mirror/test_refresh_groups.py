@@ -34,7 +34,7 @@ def test_refresh_group_member_conflict(pair: Mirror) -> None:
     for number, table in enumerate("abc", 1):
         pair.run(f"INSERT INTO {table} VALUES ({number})")
     pair.run("INSERT INTO b VALUES (7)")
-    assert {result.stream_table for result in pair.tick() if result.error} == {"public.x", "public.y", "public.z"}
+    assert [result.stream_table for result in pair.tick() if result.error] == ["public.y"]
     assert pair.rows("TABLE x") == pair.rows("TABLE z") == []
 
 
@@ -49,7 +49,7 @@ def test_repeatable_read_snapshot_coherence(pair: Mirror) -> None:
 
 def test_repeatable_read_rollback_on_fail(pair: Mirror) -> None:
     pair.run(CREATE, "INSERT INTO a VALUES (1)", "INSERT INTO b VALUES (7)")
-    assert {result.stream_table for result in pair.tick() if result.error} == {"public.x", "public.y"}
+    assert [result.stream_table for result in pair.tick() if result.error] == ["public.y"]
     assert pair.rows("TABLE x") == []
     pair.run("DELETE FROM b")
     pair.refresh("x")
@@ -63,9 +63,8 @@ def test_declared_group_overrides_autodetect(pair: Mirror) -> None:
         "SELECT pgtrickle.create_refresh_group('dash', ARRAY['x', 'x2', 'top', 'y'])",
     )
     pair.run("INSERT INTO a VALUES (1)", "INSERT INTO b VALUES (7)")
-    assert {result.stream_table for result in pair.tick() if result.error} == {
-        f"public.{name}" for name in ("x", "x2", "top", "y")
-    }
+    assert [result.stream_table for result in pair.tick() if result.error] == ["public.y"]
+    assert pair.rows("TABLE x") == pair.rows("TABLE x2") == pair.rows("TABLE top") == []
 
 
 def test_names_and_members_are_checked(pair: Mirror) -> None:

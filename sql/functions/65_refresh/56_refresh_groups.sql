@@ -31,9 +31,9 @@ BEGIN
     IF group_name IS NULL OR group_name = '' THEN
         PERFORM refuse_value('group_name', group_name, 'Give the group a name.');
     END IF;
-    PERFORM check_choice('isolation', isolation, 'repeatable_read', 'read_committed');
+    PERFORM check_choice('isolation', lower(isolation), 'repeatable_read', 'read_committed');
     INSERT INTO pgt_refresh_groups AS g (group_name, members, isolation)
-    VALUES (group_name, refresh_group_members(members, search_path), isolation)
+    VALUES (group_name, refresh_group_members(members, search_path), lower(isolation))
     ON CONFLICT ON CONSTRAINT pgt_refresh_groups_group_name_key DO NOTHING RETURNING g.group_id INTO id;
     IF id IS NULL THEN
         RAISE EXCEPTION 'refresh group % already exists', quote_literal(group_name)
