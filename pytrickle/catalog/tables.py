@@ -18,7 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, BYTEA, JSONB, OID, REGCLASS
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, OID, REGCLASS
 
 from pytrickle.catalog import tables_mirrored as mirrored
 from pytrickle.catalog.column_types import CUT, TIMESTAMP, XID8
