@@ -14,7 +14,8 @@ AS $$
             END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.cron_expression(text) IS
-    'The five fields of a schedule that is written like a cron expression, or six that begin with the seconds; NULL for '
+    'The five fields of a schedule that is written like a cron expression, or six that begin with the seconds; NULL '
+    'for '
     'any other.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.cron_value(word text, first integer, last integer, names text[])
@@ -59,7 +60,8 @@ COMMENT ON FUNCTION pgtrickle_private.cron_values(text, integer, integer, text[]
     'The values that one field of a cron expression stands for; NULL if it is not valid.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.cron_fields(
-        schedule text, OUT seconds integer[], OUT minutes integer[], OUT hours integer[], OUT days integer[], OUT months integer[],
+        schedule text, OUT seconds integer[], OUT minutes integer[], OUT hours integer[], OUT days integer[],
+            OUT months integer[],
             OUT weekdays integer[], OUT both_days boolean)
     LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -99,7 +101,8 @@ DECLARE
 BEGIN
     IF num_nulls(fields.seconds, fields.minutes, fields.hours, fields.days, fields.months, fields.weekdays) > 0 THEN
         PERFORM refuse_value('schedule', schedule,
-            'The fields of a cron expression are second 0-59 where there are six, minute 0-59, hour 0-23, day 1-31, month 1-12 or jan-dec, and weekday '
+            'The fields of a cron expression are second 0-59 where there are six, minute 0-59, hour 0-23, day 1-31, '
+            'month 1-12 or jan-dec, and weekday '
             '0-7 or sun-sat; '
             'each is *, a value, a range 1-5 or a list 1,3, with a step as in */10.');
     ELSIF cron_dates(schedule) = 0 THEN

@@ -38,7 +38,8 @@ BEGIN
         PERFORM refuse_value('schedule', schedule,
             'Use ''calculated'' (refresh when a source changed), an interval such as ''5 minutes'', a cron expression '
                 'of five fields such as '
-            '''0 6 * * mon-fri'' or of six that begin with the seconds, or @hourly, @daily, @weekly, @monthly, @yearly.');
+            '''0 6 * * mon-fri'' or of six that begin with the seconds, or @hourly, @daily, @weekly, @monthly, '
+                '@yearly.');
     END IF;
 END
 $$;

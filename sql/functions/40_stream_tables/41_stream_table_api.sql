@@ -114,7 +114,8 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table(
     text, text, text, text, boolean, text, text, text, boolean, boolean, text, integer, double precision, text, boolean,
-    text, integer, text, text, text, boolean, text, text, interval, interval, bigint, boolean, integer, bigint, interval, text,
+    text, integer, text, text, text, boolean, text, text, interval, interval, bigint, boolean, integer, bigint,
+        interval, text,
     text, interval, text, integer, text) IS
     'Creates a stream table from a query and has its sources captured; returns its number. It is filled by the next '
     'refresh. '
@@ -238,7 +239,8 @@ BEGIN
                 'schedule_timezone', schedule_timezone, 'watermark_tolerance', watermark_tolerance,
                 'gate_deadline', gate_deadline, 'allow_circular', allow_circular,
                 'max_fixpoint_iterations', max_fixpoint_iterations, 'batch_tolerance', batch_tolerance,
-                'watermark_retention', watermark_retention, 'statement_timeout', statement_timeout), reset, search_path);
+                'watermark_retention', watermark_retention, 'statement_timeout', statement_timeout), reset,
+                    search_path);
     IF status IS NOT NULL THEN
         PERFORM take_status(name, status, search_path);
     END IF;

@@ -46,7 +46,8 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.replace_from(id integer, query text
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    same CONSTANT boolean := (SELECT btrim(without_last_semicolon(t.defining_query)) = btrim(without_last_semicolon(query))
+    same CONSTANT boolean :=
+        (SELECT btrim(without_last_semicolon(t.defining_query)) = btrim(without_last_semicolon(query))
         FROM pgt_stream_tables AS t WHERE t.pgt_id = id);
 BEGIN
     PERFORM alter_from(id, CASE WHEN same THEN NULL ELSE query END, given - 'orchestration_mode', '{}', search_path);
@@ -107,7 +108,8 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table_realtime(
     text, text, text, boolean, text, integer, double precision, text) IS
-    'Creates a stream table that is refreshed every second, by its changes only: schedule 1s, refresh_mode DIFFERENTIAL.';
+    'Creates a stream table that is refreshed every second, by its changes only: schedule 1s, refresh_mode '
+    'DIFFERENTIAL.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table_batch(
         name text, query text, cdc_mode text DEFAULT NULL, append_only boolean DEFAULT false,
@@ -151,7 +153,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table_fast_append_only(
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    RETURN create_from(name, query, '{"append_only": true, "refresh_mode": "DIFFERENTIAL"}'::jsonb || jsonb_build_object(
+    RETURN create_from(name, query, '{"append_only": true, "refresh_mode": "DIFFERENTIAL"}'::jsonb
+        || jsonb_build_object(
         'schedule', schedule, 'cdc_mode', cdc_mode, 'partition_by', partition_by,
         'max_differential_joins', max_differential_joins, 'max_delta_fraction', max_delta_fraction), search_path);
 END
@@ -190,18 +193,21 @@ CREATE OR REPLACE FUNCTION pgtrickle.set_stream_table_refresh_policy(
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    PERFORM alter_from(stream_table_id(name, search_path), NULL, jsonb_build_object('refresh_mode', refresh_mode), '{}', search_path);
+    PERFORM alter_from(stream_table_id(name, search_path), NULL, jsonb_build_object('refresh_mode', refresh_mode), '{}',
+        search_path);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.set_stream_table_refresh_policy(text, text, text) IS
     'Sets the refresh_mode of a stream table, as alter_stream_table() does.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.set_stream_table_storage_policy(
-        name text, append_only boolean DEFAULT NULL, tier text DEFAULT NULL, search_path text DEFAULT current_setting('search_path')) RETURNS void
+        name text, append_only boolean DEFAULT NULL, tier text DEFAULT NULL,
+            search_path text DEFAULT current_setting('search_path')) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    PERFORM alter_from(stream_table_id(name, search_path), NULL, jsonb_build_object('append_only', append_only, 'tier', tier), '{}', search_path);
+    PERFORM alter_from(stream_table_id(name, search_path), NULL,
+        jsonb_build_object('append_only', append_only, 'tier', tier), '{}', search_path);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.set_stream_table_storage_policy(text, boolean, text, text) IS
@@ -212,7 +218,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.set_stream_table_sla(
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    PERFORM alter_from(stream_table_id(name, search_path), NULL, jsonb_build_object('tier', CASE WHEN sla <= interval '5 s' THEN 'hot'
+    PERFORM alter_from(stream_table_id(name, search_path), NULL,
+        jsonb_build_object('tier', CASE WHEN sla <= interval '5 s' THEN 'hot'
         WHEN sla <= interval '30 s' THEN 'warm' ELSE 'cold' END), '{}', search_path);
 END
 $$;

@@ -10,11 +10,13 @@ DECLARE
     stranger text;
 BEGIN
     IF cardinality(objects) > most THEN
-        PERFORM refuse_value('number of stream tables', cardinality(objects)::text, format('Use up to %s at once.', most));
+        PERFORM refuse_value('number of stream tables', cardinality(objects)::text,
+            format('Use up to %s at once.', most));
     ELSIF EXISTS (SELECT FROM unnest(objects) AS o WHERE jsonb_typeof(o) <> 'object') THEN
         PERFORM refuse_value('definition', 'a value that is no object', 'Use an object of argument names and values.');
     END IF;
-    SELECT k INTO stranger FROM unnest(objects) AS o CROSS JOIN jsonb_object_keys(o) AS k WHERE k <> ALL (known) LIMIT 1;
+    SELECT k INTO stranger FROM unnest(objects) AS o CROSS JOIN jsonb_object_keys(o) AS k WHERE k <> ALL (known)
+        LIMIT 1;
     IF FOUND THEN
         PERFORM refuse_value('key', stranger, format('The keys are %s.', array_to_string(known, ', ')));
     END IF;

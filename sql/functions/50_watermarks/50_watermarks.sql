@@ -195,8 +195,9 @@ COMMENT ON FUNCTION pgtrickle.advance_watermark(regclass, timestamptz) IS
     '22000, one outside the years 1 to 9999 is 22023; ''infinity'' means no more data will come. '
     'It wakes the refresher by NOTIFY; for a transaction that is to be prepared: SET LOCAL pgtrickle.notify = off.';
 
--- A driver that asks the server for the types of its parameters gets text and timestamptz by this pair of functions, and
--- by no other: a number as the second argument of one of them would make it ambiguous, so batches have their own name.
+-- A driver that asks the server for the types of its parameters gets text and timestamptz by this pair of functions,
+-- and by no other: a number as the second argument of one of them would make it ambiguous, so batches have their own
+-- name.
 CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(
         source text, watermark timestamptz, search_path text DEFAULT current_setting('search_path')) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

@@ -122,7 +122,8 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.adopt_source(regclass) IS
     'Puts a table that was created again in the place of the dropped one of the same name: in its watermark groups, '
-    'with its gate, its limits and, unless the new one has advanced already, its watermarks. For the owner of the table or of the catalog.';
+    'with its gate, its limits and, unless the new one has advanced already, its watermarks. For the owner of the '
+    'table or of the catalog.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.adopt_source(
         source text, search_path text DEFAULT current_setting('search_path')) RETURNS void

@@ -64,11 +64,13 @@ CREATE OR REPLACE FUNCTION pgtrickle.drain(timeout_s integer DEFAULT NULL) RETUR
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    RETURN begin_drain(current_user, make_interval(secs => COALESCE(timeout_s, foreign_setting('drain_timeout')::integer, 60)));
+    RETURN begin_drain(current_user,
+        make_interval(secs => COALESCE(timeout_s, foreign_setting('drain_timeout')::integer, 60)));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.drain(integer) IS
-    'Has ticks leave out all stream tables until resume_after_drain(), and waits up to so many seconds, by default 60, for what is under way; says whether that ended. What is asked for explicitly is still refreshed.';
+    'Has ticks leave out all stream tables until resume_after_drain(), and waits up to so many seconds, by default '
+    '60, for what is under way; says whether that ended. What is asked for explicitly is still refreshed.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.quiesce(timeout_s integer DEFAULT NULL) RETURNS boolean
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -110,7 +112,8 @@ $$;
 COMMENT ON FUNCTION pgtrickle.resume_all() IS
     'The same as resume_after_drain(); what was paused by pause_stream_table() stays paused.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.pause_scheduler(nodes text[], search_path text DEFAULT current_setting('search_path'))
+CREATE OR REPLACE FUNCTION pgtrickle.pause_scheduler(nodes text[],
+    search_path text DEFAULT current_setting('search_path'))
     RETURNS text
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -122,7 +125,8 @@ $$;
 COMMENT ON FUNCTION pgtrickle.pause_scheduler(text[], text) IS
     'The same as pause_stream_table() for several stream tables; returns the word paused.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.resume_scheduler(nodes text[], search_path text DEFAULT current_setting('search_path'))
+CREATE OR REPLACE FUNCTION pgtrickle.resume_scheduler(nodes text[],
+    search_path text DEFAULT current_setting('search_path'))
     RETURNS text
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$

@@ -13,7 +13,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.subscribe(text, text) IS
-    'Has every refresh that gives the stream table other rows notify a channel, with JSON of its name and how many rows '
+    'Has every refresh that gives the stream table other rows notify a channel, with JSON of its name and how many '
+    'rows '
     'came and went. Both are kept as they are given: the stream table need not exist yet.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.unsubscribe(stream_table text, channel text) RETURNS void
