@@ -51,7 +51,7 @@ SELECT o::text AS line FROM orders o;
 -- whole row of an outer join
 SELECT c.id, count(o) AS n, max(row_to_json(o) ->> 'note') AS note FROM customers c LEFT JOIN orders o ON o.customer = c.id GROUP BY c.id;
 -- whole row of a function
-SELECT r.sensor, row_to_json(e) AS line FROM readings r, jsonb_each(r.data) AS e;
+SELECT r.sensor, row_to_json(e)::text AS line FROM readings r, jsonb_each(r.data) AS e;
 -- column aliases on a table
 SELECT o.number, o.buyer FROM orders AS o (number, buyer);
 -- condition that is never true
@@ -155,7 +155,7 @@ SELECT id, (SELECT name FROM customers c WHERE c.id = o.customer) AS name FROM o
 -- correlated aggregate in WHERE
 SELECT id FROM orders o WHERE amount > (SELECT avg(amount) FROM orders i WHERE i.customer = o.customer);
 -- several columns compared with the row of a subquery
-SELECT id, (customer, amount) < (SELECT max(customer), max(amount) FROM returns) AS less FROM orders o WHERE (customer, amount) = (SELECT customer, amount FROM returns r WHERE r.id = o.id);
+SELECT id, (customer, amount) < (SELECT max(customer), max(amount) FROM returns) AS less FROM orders o WHERE (customer, amount) = (SELECT max(customer), max(amount) FROM returns r WHERE r.id = o.id);
 -- ARRAY(subquery)
 SELECT id, ARRAY(SELECT o.id FROM orders o WHERE o.customer = c.id ORDER BY 1) AS orders FROM customers c;
 -- ARRAY(subquery) without ORDER BY

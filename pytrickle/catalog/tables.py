@@ -18,7 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB, OID, REGCLASS
+from sqlalchemy.dialects.postgresql import ARRAY, BYTEA, JSONB, OID, REGCLASS
 
 from pytrickle.catalog import tables_mirrored as mirrored
 from pytrickle.catalog.column_types import CUT, TIMESTAMP, XID8
@@ -171,6 +171,18 @@ refresh_requests = Table(
     Column("requested_at", TIMESTAMP, nullable=False),
     Column("requested_by", Text, nullable=False),
 )
+
+refresh_answers = Table(
+    "pgt_refresh_answers",
+    catalog,
+    Column("request_key", BigInteger, primary_key=True, autoincrement=False),
+    Column("action", Text, nullable=False),
+    Column("reason", Text),
+    Column("error", Text),
+    Column("answered_at", TIMESTAMP, nullable=False),
+)
+
+refresh_secret = Table("pgt_refresh_secret", catalog, Column("secret", BYTEA, nullable=False))
 
 leader = Table("pgt_leader", catalog)
 

@@ -85,8 +85,8 @@ def current(shop: Shop) -> Rows:
 
 def frontier(shop: Shop) -> tuple[object, ...]:
     (row,) = shop.db.execute(
-        "SELECT frontier_version, data_timestamp, frontier::text FROM pgtrickle.pgt_stream_tables"
-        " JOIN pgtrickle.pgt_dependencies USING (pgt_id)"
+        "SELECT frontier_version, data_timestamp, d.frontier::text FROM pgtrickle.pgt_stream_tables"
+        " JOIN pgtrickle.pgt_dependencies AS d USING (pgt_id)"
     )
     return row
 

@@ -165,6 +165,7 @@ def test_what_never_changes_holds_nothing_back(local_shop: Shop) -> None:
     local_shop.pt.create_stream_table("cleaned", "SELECT * FROM clicks", watermark_gating="gate")
     query = "SELECT c.id, n.name FROM cleaned c JOIN names n USING (id)"
     local_shop.pt.create_stream_table("named", query, watermark_gating="gate")
+    local_shop.pt.advance_watermark("clicks", moment(0))
     local_shop.tick()
     for minute in range(3):
         local_shop.pt.advance_watermark("clicks", moment(minute))

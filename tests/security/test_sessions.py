@@ -146,9 +146,13 @@ def _names(command: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ..
         yield from _names(inner, (*before, name))
 
 
-def test_every_command_is_given_above_but_the_demo() -> None:
+def test_every_command_is_given_above_but_the_demo_and_the_import() -> None:
+    """The import reads the catalog of another program; the demo has a server of its own."""
     given = {arguments[:length] for arguments in BEFORE + AFTER for length in (1, 2)}
-    assert {name for name in _names(typer.main.get_command(app)) if name not in given} == {("demo",)}
+    assert {name for name in _names(typer.main.get_command(app)) if name not in given} == {
+        ("demo",),
+        ("import-from-pg-trickle",),
+    }
 
 
 def test_a_load_on_a_connection_of_ones_own_leaves_the_path_and_uses_nothing_of_it(

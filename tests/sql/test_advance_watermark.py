@@ -191,7 +191,7 @@ def test_a_loader_needs_insert_and_nothing_else(shop: Database) -> None:
     loader.execute(ADVANCE, (T1,))
     assert shop.execute("SELECT advanced_by FROM pgtrickle.pgt_watermarks") == [("loader",)]
     for query in (
-        "INSERT INTO pgtrickle.pgt_watermarks SELECT * FROM pgtrickle.pgt_watermarks",
+        "INSERT INTO pgtrickle.pgt_watermarks (source_relid) SELECT source_relid FROM pgtrickle.pgt_watermarks",
         "SELECT * FROM pgtrickle.pgt_watermark_history",
         "SELECT pgtrickle_private.lock_watermark('postgres', 'orders')",
         "SELECT nextval('pgtrickle.change_pos')",

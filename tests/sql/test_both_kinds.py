@@ -107,7 +107,9 @@ def normal(value: Any) -> Any:
 def both(row: dict[str, Any]) -> dict[str, Any]:
     """Put what is reported under either name under one."""
     reached = row.pop("let_through", {}).values()
-    row = {name: normal(value) for name, value in row.items()}
+    row = {
+        name: normal(value) for name, value in row.items() if name != "lag_secs"
+    }  # the lag in batches has no seconds
     row["let_through"] = [number_of(value["watermark"] or value["batch"]) for value in reached]
     pairs = {"effective_watermark": "effective_batch", "min_watermark": "min_batch", "max_watermark": "max_batch"}
     pairs |= {"lag": "batch_lag", "tolerance": "batch_tolerance", "watermark": "batch"}
