@@ -6,9 +6,18 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any, Self
 
 from pytrickle.errors import ConfigError
+
+
+class EngineName(StrEnum):
+    """Who computes refreshes: Spark, PostgreSQL, or whichever is expected to be faster."""
+
+    AUTO = "auto"
+    SPARK = "spark"
+    POSTGRES = "postgres"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,19 +25,22 @@ class Settings:
     """How to reach the database and Spark, and when to prefer which.
 
     ``dsn``: libpq connection string or URL; empty means the libpq environment (PGHOST, PGSERVICE, …).
+    ``engine``: who computes refreshes, unless a stream table says so itself: ``spark``, ``postgres`` (no Java is ever
+    started), or ``auto``, which leaves to Spark what is large.
     ``spark_master``: master URL of the session pytrickle builds itself.
     ``jdbc_jar``: path of PostgreSQL's JDBC driver; None lets Spark's environment be searched.
     ``poll_interval``: how long the daemon sleeps when nothing wakes it.
     ``history_retention``: how long refreshes and watermark advances that nothing needs any more are kept.
-    ``small_delta_rows``: up to this many changed rows a term is computed inside PostgreSQL, beyond it in Spark.
-    ``direct_delta_rows``: up to this many changed rows the refresher reads what PostgreSQL computed by itself; beyond
-    it, and for whole refreshes, Spark reads.
+    ``small_delta_rows``: up to this many changed rows ``auto`` joins inside PostgreSQL, beyond it in Spark.
+    ``direct_delta_rows``: with ``auto``, up to this many changed rows the refresher reads what PostgreSQL computed by
+    itself; beyond it, and for whole refreshes, Spark reads.
     ``max_concurrent_refreshes``: how many units that do not read each other are refreshed at the same time.
     ``statement_timeout``: how long a statement of a refresh may run, for stream tables that say nothing of their own;
     None leaves it to the server's setting of that name.
     """
 
     dsn: str = field(default="", repr=False)
+    engine: EngineName = EngineName.AUTO
     spark_master: str = "local[*]"
     jdbc_jar: str | None = None
     poll_interval: timedelta = timedelta(seconds=1)
@@ -79,8 +91,16 @@ def libpq_dsn(dsn: str) -> str:
     return f"postgresql{separator}{rest}" if separator and scheme.startswith("postgresql+") else dsn
 
 
+def _engine(name: str) -> EngineName:
+    try:
+        return EngineName(name)
+    except ValueError:
+        raise ConfigError(f"There is no engine {name!r}.", f"The engines are {', '.join(EngineName)}.") from None
+
+
 _PARSERS: dict[str, Callable[[Any], Any]] = {
     "dsn": libpq_dsn,
+    "engine": _engine,
     "poll_interval": lambda seconds: timedelta(seconds=float(seconds)),
     "statement_timeout": lambda seconds: timedelta(seconds=float(seconds)),
     "history_retention": lambda days: timedelta(days=float(days)),

@@ -33,6 +33,7 @@ A gated stream table is an answer, not an error.
     │   └── SparkFailed
     │       ├── EvaluationFailed
     │       ├── SparkOutOfMemory
+    │       ├── SparkTooNarrow
     │       └── SparkLost            (retryable)
     ├── NotYet                       (retryable) the data will come, or the hint says what keeps it
     │   ├── NotFresh
@@ -249,6 +250,12 @@ class SparkOutOfMemory(SparkFailed):
     """Spark's driver or an executor has less memory than a refresh needs."""
 
     default_hint = "Raise spark.driver.memory, lower max_concurrent_refreshes, or set spark.buffer.pageSize to 2m."
+
+
+class SparkTooNarrow(SparkFailed):
+    """A value or a sum has more digits than Spark's decimals; the refresh goes on without Spark."""
+
+    default_hint = "PostgreSQL computes such a refresh; nothing has to be done."
 
 
 class SparkLost(SparkFailed):

@@ -95,7 +95,7 @@ def _stage(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, clos
         if plan.stage is Stage.CONTENT:
             create_like(connection, CONTENT, plan.content_layout)
         load_rows(connection, CONTENT if plan.stage is Stage.CONTENT else CHANGES, staged.rows, dict(plan.names))
-    if plan.stage is Stage.STATE and plan.state:
+    if plan.stage.makes_state and plan.state:
         fill_state(connection, plan.state)
     if plan.windows:
         (withhold_whole if plan.stage.whole else withhold)(connection, plan.windows, closing)
@@ -106,10 +106,10 @@ def _stage(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, clos
 
 
 def _load_increments(connection: psycopg.Connection, stage: Stage, state: StatePlan, staged: Staged) -> None:
-    if stage is Stage.STATE:
+    if stage.makes_state:
         create_state(connection, state)
     stage_like_state(connection, state, INCREMENTS)
-    if stage is Stage.INPUT:
+    if stage.grouped_here:
         create_like(connection, INPUT, state.input_layout)
         load_rows(connection, INPUT, staged.rows, {})
         run(connection, state.fill_increments)

@@ -73,7 +73,7 @@ HISTORY = statement(
     ),
     [
         *("pgt_id", "action", "initiated_by", "reason", "delta_rows", "rows_inserted", "rows_deleted"),
-        *("effective_watermark", "effective_batch", "data_timestamp", "fixpoint_iteration"),
+        *("effective_watermark", "effective_batch", "data_timestamp", "fixpoint_iteration", "engine"),
     ],
 )
 
@@ -204,5 +204,6 @@ def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, 
             "effective_batch": what.effective.batch,
             "data_timestamp": what.data_timestamp,
             "fixpoint_iteration": plan.rounds,
+            "engine": plan.engine,
         },
     )

@@ -206,6 +206,7 @@ class HistoryRow(Readable):
     data_timestamp: datetime | None
     error: str | None
     effective_batch: int | None = None
+    engine: str | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -161,6 +161,7 @@ refresh_history = Table(
     Column("effective_batch", BigInteger),
     Column("sqlstate", Text),
     *mirrored.REFRESH_HISTORY,
+    Column("engine", Text),
 )
 
 refresh_requests = Table(

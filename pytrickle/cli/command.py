@@ -46,12 +46,12 @@ class Invocation:
     as_json: bool = False
 
     @contextmanager
-    def client(self) -> Iterator[Client]:
-        """Open a client for the length of the block."""
+    def client(self, **settings: Any) -> Iterator[Client]:
+        """Open a client for the length of the block; settings that are None count as not given."""
         # Loading the engine takes as long as a small command; help and completion do without it.
         import pytrickle
 
-        with pytrickle.connect(self.dsn) as client:
+        with pytrickle.connect(self.dsn, **settings) as client:
             yield client
 
     def show(self, result: Result, render: Callable[[Result], RenderableType]) -> None:

@@ -255,7 +255,8 @@ class Client(Reports, Sources, Schedules, LateData):
             return known
         connection = open_connection(self.settings.dsn, role="refresher")
         small, direct = self.settings.small_delta_rows, self.settings.direct_delta_rows
-        planner = Planner(connection, small, direct, known.planner.shapes if known else {})
+        shapes = known.planner.shapes if known else {}
+        planner = Planner(connection, small, direct, self.settings.engine, shapes)
         self._refresher = Refresher(
             connection,
             self._engine,

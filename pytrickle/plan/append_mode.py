@@ -115,7 +115,7 @@ class EventWindows:
             parameterized(self._forget_closed()),
             parameterized(self._close()),
             parameterized(self._close_state()) if self._keeps_state else None,
-            self._state_index() if self.stage is Stage.STATE else None,
+            self._state_index() if self.stage.makes_state else None,
         )
 
     @property
@@ -153,7 +153,7 @@ class EventWindows:
     def _forget_closed(self) -> str:
         """Take closed windows out of what was computed anew."""
         name, table = CONTENT, f"pg_temp.{CONTENT}"
-        if self.stage is Stage.STATE:
+        if self.stage.makes_state:
             name, table = INCREMENTS, state_table(self._pgt_id)
         return FORGET.format(table=table, end=self._end_of(name), moment=BEFORE)
 

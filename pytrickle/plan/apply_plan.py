@@ -28,19 +28,32 @@ class Stage(StrEnum):
     """What the staged rows are.
 
     CHANGES are weighted rows of the stream table, CONTENT its whole new content, INPUT weighted rows below the
-    aggregate, INCREMENTS the groups' increments, and STATE the whole new aggregate state.
+    aggregate, PARTS parts of the groups' increments, INCREMENTS these increments, and STATE the whole new aggregate
+    state. STATE_PARTS are parts of that.
     """
 
     CHANGES = "changes"
     CONTENT = "content"
     INPUT = "input"
+    PARTS = "parts"
     INCREMENTS = "increments"
     STATE = "state"
+    STATE_PARTS = "state parts"
+
+    @property
+    def grouped_here(self) -> bool:
+        """Whether the write transaction computes the increments from the staged rows."""
+        return self in {Stage.INPUT, Stage.PARTS, Stage.STATE_PARTS}
+
+    @property
+    def makes_state(self) -> bool:
+        """Whether a new aggregate state is filled from the staged rows."""
+        return self in {Stage.STATE, Stage.STATE_PARTS}
 
     @property
     def whole(self) -> bool:
         """Whether the staged rows replace everything."""
-        return self in {Stage.CONTENT, Stage.STATE}
+        return self is Stage.CONTENT or self.makes_state
 
 
 @dataclass(frozen=True, slots=True)

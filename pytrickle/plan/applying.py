@@ -54,6 +54,8 @@ class Applying:
         """Write a query with the columns of the staged rows, under their staged names."""
         if self.shape.grouped is not None and self.stage is Stage.INPUT:
             return input_layout(self.shape)
+        if self.shape.grouped is not None and self.stage in {Stage.PARTS, Stage.STATE_PARTS}:
+            return self.shape.grouped.parts(input_layout(self.shape))
         if self.shape.grouped is not None and self.stage in {Stage.STATE, Stage.INCREMENTS}:
             return MergeState(self.shape.grouped, self._pgt_id).staged(input_layout(self.shape))
         definition = self.shape.definition
@@ -76,7 +78,7 @@ class Applying:
 
     def _after(self) -> str:
         """Write the query for all rows that were computed anew, over the staged content or the new aggregate state."""
-        if self.shape.grouped is not None and self.stage is Stage.STATE:
+        if self.shape.grouped is not None and self.stage.makes_state:
             return self.shape.grouped.final(state_table(self._pgt_id))
         repeated = f", generate_series(1, {WEIGHT}) AS e (pgt_n)" if self.weighted else ""
         return f"SELECT {self._storage.column_list()} FROM pg_temp.{CONTENT}{repeated}"
@@ -96,9 +98,12 @@ class Applying:
             raise TypeError(f"a plan without an aggregate stages no {self.stage}")
         merge = MergeState(grouped, self._pgt_id)
         plan = merge.plan(self._storage, self.keyed)
+        rows = input_layout(self.shape) if self.stage.grouped_here or self.stage.makes_state else ""
+        if self.stage.makes_state:
+            plan = merge.created(plan, rows)
         if self.stage is Stage.INPUT:
-            return merge.from_input(plan, input_layout(self.shape))
-        return merge.created(plan, input_layout(self.shape)) if self.stage is Stage.STATE else plan
+            return merge.from_input(plan, rows)
+        return merge.from_parts(plan, rows) if self.stage.grouped_here else plan
 
     def _body(self) -> Body | None:
         if not (self.top or self.window_end):

@@ -14,7 +14,9 @@ APPLIED = {
     Stage.CHANGES: "delete and insert rows by their weights",
     Stage.CONTENT: "write the rows that differ",
     Stage.INPUT: "group the rows, add them to the groups' state, write the groups' rows that differ",
+    Stage.PARTS: "put the groups' parts together, add them to the groups' state, write the groups' rows that differ",
     Stage.INCREMENTS: "add the increments to the groups' state, write the groups' rows that differ",
+    Stage.STATE_PARTS: "put the groups' parts together, replace the groups' state, write the rows that differ",
     Stage.STATE: "replace the groups' state, write the rows that differ",
 }
 DIRECT = "the refresher itself, without Spark"
@@ -64,7 +66,8 @@ def draw(plan: RefreshPlan, estimates: Mapping[str, int]) -> Part:
         reads.append(Part("compute touched groups anew where increments do not do", rows, "PostgreSQL"))
     moved = "net" if plan.join or (plan.read and plan.read.weighted) else "hand on"
     detour = ", by way of a staging table" if plan.placement.staging_table else ""
-    label = f"{'join and ' if plan.join else ''}{moved} rows{detour}"
+    done = "join, net and group" if plan.grouping else "join and net" if plan.join else moved
+    label = f"{done} rows{detour}"
     rows = reads[0].rows if plan.read else sum(part.rows or 0 for part in reads)
     carrier = Part(label, rows, DIRECT if plan.placement.direct else "Spark", tuple(reads))
     target = plan.shape.definition.qualified_name

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 
 from pytrickle.catalog.definition import Evidence
+from pytrickle.config import EngineName
 from pytrickle.plan.apply_plan import Action, Stage
 from pytrickle.plan.auto import WORTH_ASKING, choose_action, least_worth_asking
 from pytrickle.plan.missing_index import MissingIndex
@@ -44,15 +45,24 @@ class Means(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Up to `small` changed rows PostgreSQL joins, up to `direct` rows the refresher itself reads: settings both."""
+    """Up to `small` changed rows PostgreSQL joins, up to `direct` rows the refresher itself reads: settings both.
+
+    With `spark` the engine is Spark: it also joins and groups what is computed as a whole.
+    """
 
     small: int
     direct: int
     means: Means = Means.ALL
+    spark: bool = False
 
     def let_spark_join(self, delta_rows: int) -> bool:
         """Whether so many changes may be joined by Spark."""
         return self.means is not Means.POSTGRES and delta_rows > self.small
+
+    @property
+    def let_spark_compute_all(self) -> bool:
+        """Whether Spark may compute a whole refresh, rather than read what PostgreSQL computed."""
+        return self.spark and self.means is not Means.POSTGRES
 
     def alone(self) -> "Limits":
         """Leave everything to PostgreSQL."""
@@ -94,13 +104,14 @@ class Way:
 class Terms:
     """What the terms of a delta read: changes alone, tables without an index, or some operation for all keys.
 
-    `spark_can` says whether Spark is able, and allowed, to join them.
+    `spark_can` says whether Spark is able, and allowed, to join them, `spark_groups` whether it can group the result.
     """
 
     buffers_only: bool
     missing: tuple[MissingIndex, ...]
     for_all_keys: bool
     spark_can: bool = False
+    spark_groups: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +120,8 @@ class Placement:
 
     - Whole or delta: `action`, for this `reason`.
     - Who joins: `place`, with a reason and the indexes that would allow lookups; None for a whole refresh.
-    - Who aggregates: the write transaction where `stage` is INPUT, else PostgreSQL while it reads.
+    - Who aggregates: Spark where `stage` is PARTS, the write transaction where it is INPUT, else PostgreSQL while it
+      reads.
     - Who reads: with `direct` the refresher itself, without a job of Spark's.
     - Who stages: with `staging_table` Spark, for the rows may be too many for this process.
     """
@@ -147,6 +159,17 @@ def delta_way(delta_rows: int) -> Way:
     return Way(Action.DIFFERENTIAL, f"{delta_rows} changed rows")
 
 
+def limits_of(engine: EngineName, small: int, direct: int, means: Means) -> Limits:
+    """Return the limits of an engine, of which the settings are those of `auto`."""
+    match engine:
+        case EngineName.POSTGRES:
+            return Limits(small, direct, Means.POSTGRES)
+        case EngineName.SPARK:
+            return Limits(0, 0, means, spark=True)
+        case EngineName.AUTO:
+            return Limits(small, direct, means)
+
+
 def place_whole(way: Way, stage: Stage, rows_read: int, limits: Limits) -> Placement:
     """Decide about a refresh that computes everything from so many rows of the sources and their changes."""
     few = way.stored_rows is not None and way.stored_rows <= limits.direct
@@ -154,13 +177,27 @@ def place_whole(way: Way, stage: Stage, rows_read: int, limits: Limits) -> Place
     return place_whole(way, stage, rows_read, limits.alone()) if _lacks_table(placed, limits) else placed
 
 
+def place_whole_in_spark(way: Way, grouped: bool, rows_read: int, limits: Limits) -> Placement | None:
+    """Decide about one that Spark computes from the sources; None where its rows need a table that cannot be had."""
+    stage = Stage.STATE_PARTS if grouped else Stage.CONTENT
+    whole = Placement(way.action, way.reason, stage, Place.SPARK, "the engine is spark")
+    placed = _carried(whole, False, rows_read, limits)
+    return None if _lacks_table(placed, limits) else placed
+
+
 def place_delta(way: Way, terms: Terms, grouped: bool, delta_rows: int, limits: Limits) -> Placement:
     """Decide about a refresh that takes in so many changes."""
     place, why = join_place(terms, delta_rows, limits)
-    stage = Stage.CHANGES if not grouped else Stage.INPUT if place is Place.SPARK else Stage.INCREMENTS
+    stage = _delta_stage(place, terms.spark_groups) if grouped else Stage.CHANGES
     few = place is not Place.SPARK and delta_rows <= limits.direct
     placed = _carried(Placement(way.action, way.reason, stage, place, why, terms.missing), few, delta_rows, limits)
     return place_delta(way, terms, grouped, delta_rows, limits.alone()) if _lacks_table(placed, limits) else placed
+
+
+def _delta_stage(place: Place, spark_groups: bool) -> Stage:
+    if place is not Place.SPARK:
+        return Stage.INCREMENTS
+    return Stage.PARTS if spark_groups else Stage.INPUT
 
 
 def join_place(terms: Terms, delta_rows: int, limits: Limits) -> tuple[Place, str]:

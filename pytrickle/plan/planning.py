@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate, unfold_all
@@ -23,6 +24,7 @@ from pytrickle.plan.placement import (
     Way,
     place_delta,
     place_whole,
+    place_whole_in_spark,
 )
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.compile import Compiler
@@ -33,7 +35,8 @@ from pytrickle.plan.postgres.semijoin import admissions
 from pytrickle.plan.postgres.text import as_text, carried, cast_may_lose
 from pytrickle.plan.postgres.touched_keys import Touched
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
-from pytrickle.plan.spark.terms import SparkTerm, spark_terms
+from pytrickle.plan.spark.grouping import SparkGrouping, carried_columns, spark_grouping
+from pytrickle.plan.spark.terms import SparkTerm, as_texts, spark_terms
 
 # So many changes look for what they join row by row even where no index leads there: everything at once takes longer.
 FEW_ROWS = 8
@@ -73,10 +76,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What a refresh reads, by one query or by the terms that Spark joins, and the groups that are computed anew."""
+    """What a refresh reads: one query, or terms that Spark joins and may group; and the groups computed anew."""
 
     read: PostgresQuery | None = None
     join: tuple[SparkTerm, ...] = ()
+    grouping: SparkGrouping | None = None
     keyed: PostgresQuery | None = None
     terms: tuple[Relation, ...] = ()
     top: Top | None = None
@@ -90,12 +94,15 @@ def plan_differential(task: Task, way: Way) -> RefreshPlan:
     parts = unfold_all(terms, ranges)
     compiler = delta_compiler(query, shape.definition, ranges)
     delta = rows_of(compiler, parts, shape)
-    joinable = _joinable(task, terms) if task.limits.let_spark_join(task.delta_rows) else None
-    read = terms_read(compiler, parts, joinable is not None)
+    allowed = task.limits.let_spark_join(task.delta_rows)
+    # In `auto` the write transaction groups: measured on one machine, that takes no longer.
+    grouping = spark_grouping(shape.grouped) if task.limits.spark and shape.grouped else None
+    joinable = _joinable(task, terms, grouping is not None) if allowed else None
+    read = terms_read(compiler, parts, joinable is not None, grouping is not None)
     placement = place_delta(way, read, shape.grouped is not None, task.delta_rows, task.limits)
     keyed = _keyed(shape, compiler, delta)
     if placement.place is Place.SPARK and joinable:
-        return _planned(task, placement, Reads(join=joinable, keyed=keyed, terms=terms, top=query.top))
+        return _planned(task, placement, Reads(None, joinable, grouping, keyed, terms, query.top))
     settings = PLANNER + (SETTINGS[placement.place] if placement.place else ())
     if shape.grouped is None:
         found = _reading(compiler.within(delta), query.row_columns, _lossy(shape), settings, True)
@@ -108,6 +115,8 @@ def plan_differential(task: Task, way: Way) -> RefreshPlan:
 def plan_initial(task: Task, way: Way) -> RefreshPlan:
     """Plan the first load, or the reinitialization, of a differentiable stream table at its new frontier."""
     query, shape, ranges = task.query, task.shape, task.ranges
+    if planned := _whole_in_spark(task, way):
+        return planned
     compiler = Compiler(shape.definition, ranges)
     as_written = None if shape.definition.wrapped else _as_written(query, ranges)
     rows = as_written or rows_of(compiler, unfold_all((at(query.rows, Version.NEW),), ranges), shape)
@@ -118,13 +127,35 @@ def plan_initial(task: Task, way: Way) -> RefreshPlan:
         read = _reading(compiler.within(rows), query.row_columns, lossy, settings, True)
         return _planned(task, placement, Reads(read, top=query.top))
     read = _reading(compiler.within(grouped.increments(rows)), _increment_columns(grouped), lossy, settings)
-    keyed = None
-    if len(grouped.values) > len(grouped.extrema):
-        relation, placed = _recomputable(query, ranges)
-        if placed:
-            rows = rows_of(compiler, unfold_all((at(relation, Version.NEW),), ranges), shape)
-        keyed = _reading(compiler.within(grouped.recomputed(rows, placed)), _value_columns(grouped), lossy, settings)
-    return _planned(task, placement, Reads(read, keyed=keyed, top=query.top))
+    return _planned(task, placement, Reads(read, keyed=_values(task, rows), top=query.top))
+
+
+def _whole_in_spark(task: Task, way: Way) -> RefreshPlan | None:
+    """Plan that Spark computes everything from the sources; None if it may not, or cannot do so exactly."""
+    query, shape = task.query, task.shape
+    grouping = spark_grouping(shape.grouped) if shape.grouped else None
+    if not task.limits.let_spark_compute_all or (shape.grouped and grouping is None):
+        return None
+    terms = (at(query.rows, Version.NEW),)
+    joinable = _joinable(task, terms, grouping is not None, whole=True)
+    placement = place_whole_in_spark(way, grouping is not None, task.rows_read, task.limits)
+    if not joinable or placement is None:
+        return None
+    return _planned(task, placement, Reads(None, joinable, grouping, _values(task), terms, query.top))
+
+
+def _values(task: Task, rows: str | None = None) -> PostgresQuery | None:
+    """Read the values of all groups that increments do not give; `rows` compiles what is below, where that is known."""
+    query, shape, ranges = task.query, task.shape, task.ranges
+    grouped = shape.grouped
+    if grouped is None or len(grouped.values) == len(grouped.extrema):
+        return None
+    compiler = Compiler(shape.definition, ranges)
+    relation, placed = _recomputable(query, ranges)
+    if placed or rows is None:
+        rows = rows_of(compiler, unfold_all((at(relation, Version.NEW),), ranges), shape)
+    settings = PLANNER + SETTINGS[Place.POSTGRES]
+    return _reading(compiler.within(grouped.recomputed(rows, placed)), _value_columns(grouped), _lossy(shape), settings)
 
 
 def plan_full(task: Task, query: str, way: Way) -> RefreshPlan:
@@ -159,11 +190,13 @@ def rows_of(compiler: Compiler, parts: tuple[Relation, ...], shape: Analysis) ->
     return compiler.rows(UnionAll(parts))
 
 
-def terms_read(compiler: Compiler, parts: tuple[Relation, ...], spark_can: bool = False) -> Terms:
+def terms_read(
+    compiler: Compiler, parts: tuple[Relation, ...], spark_can: bool = False, spark_groups: bool = False
+) -> Terms:
     """Tell of the unfolded parts of a delta, which are compiled already, what decides where they are joined."""
     alone = buffers_suffice(parts)
     missing = () if alone else missing_for(parts, compiler.definition)
-    return Terms(alone, missing, compiler.reads_whole_tables, spark_can)
+    return Terms(alone, missing, compiler.reads_whole_tables, spark_can, spark_groups)
 
 
 def _planned(task: Task, placement: Placement, reads: Reads) -> RefreshPlan:
@@ -172,16 +205,21 @@ def _planned(task: Task, placement: Placement, reads: Reads) -> RefreshPlan:
     applying = Applying(shape, placement.stage, weighted, keyed, reads.top, task.window_end)
     staging = applying.staging() if placement.staging_table else None
     ranges = tuple(task.ranges.values())
+    apply = applying.plan()
     return RefreshPlan(
-        placement, shape, ranges, applying.plan(), reads.read, reads.join, reads.keyed, reads.terms, staging
+        placement, shape, ranges, apply, reads.read, reads.join, reads.grouping, reads.keyed, reads.terms, staging
     )
 
 
-def _joinable(task: Task, terms: tuple[Relation, ...]) -> tuple[SparkTerm, ...] | None:
-    """Return the terms as Spark would join them, if it can."""
+def _joinable(
+    task: Task, terms: tuple[Relation, ...], groups: bool, whole: bool = False
+) -> tuple[SparkTerm, ...] | None:
+    """Return the terms as Spark would join them, if it can; with what grouping takes where it `groups` them too."""
     lossy = _lossy(task.shape)
     joined = tuple(carried(block, lossy) for term in terms for block in blocks_of(term))
-    return spark_terms(joined, task.shape.definition, task.ranges)
+    grouped = task.shape.grouped if groups else None
+    columns = partial(carried_columns, grouped) if grouped else as_texts
+    return spark_terms(joined, task.shape.definition, task.ranges, columns, whole)
 
 
 def _as_written(query: Query, ranges: dict[int, ChangeRange]) -> str | None:

@@ -7,6 +7,7 @@ from pytrickle.plan.algebra.relation import Relation
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Action, ApplyPlan
 from pytrickle.plan.placement import Placement
+from pytrickle.plan.spark.grouping import SparkGrouping
 from pytrickle.plan.spark.terms import SparkTerm
 
 
@@ -24,7 +25,8 @@ class PostgresQuery:
 class RefreshPlan:
     """A planned refresh: exactly one of `read` and `join` is set.
 
-    `keyed` reads the groups that are computed anew, `staging` is the layout of the staging table where Spark fills one.
+    `grouping` says how Spark groups what it joined. `keyed` reads the groups that are computed anew, `staging` is the
+    layout of the staging table where Spark fills one.
     `rounds` is how many a cycle took to the fixed point over which this is the last refresh.
     """
 
@@ -34,6 +36,7 @@ class RefreshPlan:
     apply: ApplyPlan
     read: PostgresQuery | None = None
     join: tuple[SparkTerm, ...] = ()
+    grouping: SparkGrouping | None = None
     keyed: PostgresQuery | None = None
     terms: tuple[Relation, ...] = ()
     staging: str | None = None
@@ -48,6 +51,11 @@ class RefreshPlan:
     def reason(self) -> str:
         """Why it does so."""
         return self.placement.reason
+
+    @property
+    def engine(self) -> str:
+        """Who computes it: Spark as soon as it moves the rows."""
+        return "postgres" if self.placement.direct else "spark"
 
     @property
     def delta_rows(self) -> int:

@@ -12,6 +12,7 @@ from pytrickle.catalog.definition_stamp import definition_stamp
 from pytrickle.catalog.past_refreshes import evidence
 from pytrickle.catalog.server_probe import server_probe
 from pytrickle.catalog.stream_table import StreamTable
+from pytrickle.config import EngineName
 from pytrickle.cut import Cut
 from pytrickle.database import Snapshot, translate_errors
 from pytrickle.defects import defects_named
@@ -21,7 +22,7 @@ from pytrickle.plan.append_mode import check_append
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.at_cut import query_at
 from pytrickle.plan.auto import SLOW
-from pytrickle.plan.placement import Limits, Means, Standing, Way, choose_way
+from pytrickle.plan.placement import Limits, Means, Standing, Way, choose_way, limits_of
 from pytrickle.plan.planning import Task, plan_differential, plan_full, plan_initial
 from pytrickle.plan.postgres.merge_state import state_table
 from pytrickle.plan.postgres.stored_rows import body_table
@@ -34,13 +35,14 @@ from pytrickle.refresh.values import RefreshResult
 class Planner:
     """Plans refreshes; `connection` probes queries. Remembers analysed definitions, and which tables were slow.
 
-    Up to `small_delta_rows` changed rows are joined in PostgreSQL; up to `direct_delta_rows` the refresher itself reads
-    what PostgreSQL computed.
+    `engine` says who computes. With `auto`, up to `small_delta_rows` changed rows are joined in PostgreSQL; up to
+    `direct_delta_rows` the refresher itself reads what PostgreSQL computed.
     """
 
     connection: psycopg.Connection
     small_delta_rows: int
     direct_delta_rows: int
+    engine: EngineName = EngineName.AUTO
     shapes: dict[int, tuple[str, Analysis]] = field(default_factory=dict)
     slow: set[int] = field(default_factory=set)
 
@@ -115,7 +117,7 @@ class Planner:
         return plan_full(task, query, way)
 
     def _limits(self, means: Means) -> Limits:
-        return Limits(self.small_delta_rows, self.direct_delta_rows, means)
+        return limits_of(self.engine, self.small_delta_rows, self.direct_delta_rows, means)
 
 
 def _with_state(snapshot_connection: psycopg.Connection, table: StreamTable, shape: Analysis) -> StreamTable:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from logging import getLogger
 from time import monotonic
 from typing import Protocol
 
@@ -19,7 +20,7 @@ from pytrickle.compute.postgres import read_directly
 from pytrickle.compute.staged import Staged
 from pytrickle.database import Snapshot, Snapshots, statement, translate_errors
 from pytrickle.defects import defects_named
-from pytrickle.errors import Defect, EvaluationFailed, FuseBlown, PytrickleError, UnknownStreamTable
+from pytrickle.errors import Defect, EvaluationFailed, FuseBlown, PytrickleError, SparkTooNarrow, UnknownStreamTable
 from pytrickle.plan.append_mode import asks_for_closing
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.placement import Means
@@ -61,7 +62,7 @@ class Refresher:
                 with translate_errors():
                     return self.mark_up_to_date(table, goal), None
             try:
-                return self._carry_out(Computation(table, goal, self.planner.plan(snapshot, table, ranges)), snapshot)
+                return self._planned(snapshot, table, goal, ranges)
             except PytrickleError as error:
                 shape = self.planner.known_shape(table.pgt_id)
                 if shape is None or shape.query is None or not _is_worth_another_way(table, error):
@@ -70,6 +71,23 @@ class Refresher:
                 plan = self.planner.as_written(table, shape, ranges, table.decision.explained(reason))
                 defect = str(error) if isinstance(error, Defect) else None
                 return self._carry_out(Computation(table, goal, plan, next_reason=reason, defect=defect), snapshot)
+
+    def _planned(
+        self, snapshot: Snapshot, table: StreamTable, goal: Goal, ranges: dict[int, ChangeRange]
+    ) -> tuple[RefreshResult, Committed | None]:
+        """Refresh by the plan that is best; by PostgreSQL alone where Spark cannot compute that exactly."""
+        try:
+            return self._carry_out(Computation(table, goal, self.planner.plan(snapshot, table, ranges)), snapshot)
+        except SparkTooNarrow as error:
+            plan = self._without_spark(snapshot, table, ranges, error)
+            return self._carry_out(Computation(table, goal, plan), snapshot)
+
+    def _without_spark(
+        self, snapshot: Snapshot, table: StreamTable, ranges: dict[int, ChangeRange], error: SparkTooNarrow
+    ) -> RefreshPlan:
+        plan = self.planner.plan(snapshot, table, ranges, Means.POSTGRES)
+        getLogger(__name__).warning("%s is refreshed by PostgreSQL: %s", table.name, error.message)
+        return plan.because(f"{plan.reason}; by PostgreSQL, since Spark's decimals are too narrow")
 
     def beside(self, connection: psycopg.Connection) -> "Refresher":
         """Return a refresher that works beside this one on another connection, knowing what this one knows."""
@@ -89,11 +107,18 @@ class Refresher:
         if ranges is None:
             return Computation(table, goal)
         means = Means.POSTGRES if inside else Means.NO_STAGING_TABLE
-        plan = self.planner.plan(snapshot, table, ranges, means)
-        computation = Computation(table, goal, plan)
+        computation = Computation(table, goal, self.planner.plan(snapshot, table, ranges, means))
         with translate_errors():
-            computation.staged = self._compute(plan, snapshot, computation.settings, None)
+            try:
+                self._stage(computation, snapshot)
+            except SparkTooNarrow as error:
+                computation = Computation(table, goal, self._without_spark(snapshot, table, ranges, error))
+                self._stage(computation, snapshot)
         return computation
+
+    def _stage(self, computation: Computation, snapshot: Snapshot) -> None:
+        assert computation.plan is not None
+        computation.staged = self._compute(computation.plan, snapshot, computation.settings, None)
 
     def commitment(self, computation: Computation, snapshot: Snapshot) -> Commitment:
         """Say what the write transaction stores beside the rows."""
@@ -121,7 +146,7 @@ class Refresher:
         done_as = (
             (plan.action, plan.reason) if plan else (Action.NO_DATA, computation.table.decision.explained("no changes"))
         )
-        result = _result(computation.table, done_as, done, computation.goal.since)
+        result = _result(computation.table, done_as, done, computation.goal.since, plan.engine if plan else None)
         self.planner.remember(computation.table.pgt_id, result)
         return result
 
@@ -216,7 +241,9 @@ def _is_worth_another_way(table: StreamTable, error: PytrickleError) -> bool:
     return table.refresh_mode != "FULL" and (about_values or isinstance(error, Defect))
 
 
-def _result(table: StreamTable, done_as: tuple[Action, str], done: Committed | None, since: float) -> RefreshResult:
+def _result(
+    table: StreamTable, done_as: tuple[Action, str], done: Committed | None, since: float, engine: str | None
+) -> RefreshResult:
     effective = table.effective.joined(table.decision.effective)
     action, reason = done_as
     return RefreshResult(
@@ -228,4 +255,5 @@ def _result(table: StreamTable, done_as: tuple[Action, str], done: Committed | N
         effective.watermark,
         timedelta(seconds=monotonic() - since),
         effective_batch=effective.batch,
+        engine=engine,
     )

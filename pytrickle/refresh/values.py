@@ -21,7 +21,8 @@ AFTER_FAILURE = "the differential refresh failed: "
 class RefreshResult(Readable):
     """What one refresh did; `action` is NO_DATA, DIFFERENTIAL, FULL, REINITIALIZE, SKIP or, in a tick, FAILED.
 
-    `duration` runs from the snapshot, or the end of the refresh before it in the same tick, to the commit.
+    `engine` is who computed it, spark or postgres, None where there was nothing to compute. `duration` runs from the
+    snapshot, or the end of the refresh before it in the same tick, to the commit.
     """
 
     stream_table: str
@@ -33,6 +34,7 @@ class RefreshResult(Readable):
     duration: timedelta
     error: str | None = None
     effective_batch: int | None = None
+    engine: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

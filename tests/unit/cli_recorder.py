@@ -81,6 +81,7 @@ class Recorder:
         self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
         self.answers: dict[str, Any] = {}
         self.dsn: str | None = None
+        self.engine: str | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -101,8 +102,8 @@ def recording(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     """Put a recorder in place of the client that commands open."""
     recorder = Recorder()
 
-    def connect(dsn: str | None) -> Recorder:
-        recorder.dsn = dsn
+    def connect(dsn: str | None, engine: str | None = None) -> Recorder:
+        recorder.dsn, recorder.engine = dsn, engine
         return recorder
 
     monkeypatch.setattr(pytrickle, "connect", connect, raising=False)

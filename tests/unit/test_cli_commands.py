@@ -58,6 +58,14 @@ def test_a_tick_fails_if_a_table_failed_and_not_if_one_was_gated(client: Recorde
     assert run("tick").stdout == "Nothing is due.\n"
 
 
+@pytest.mark.parametrize("command", [("refresh", "totals"), ("tick",), ("run", "--once")])
+def test_an_engine_may_be_named(client: Recorder, command: tuple[str, ...]) -> None:
+    client.answers |= {"refresh": Result(), "tick": ()}
+    assert run(*command, "--engine", "postgres").exit_code == 0
+    assert client.engine == "postgres"
+    assert run(*command, "--engine", "duckdb").exit_code == 2
+
+
 def test_run_prints_one_json_line_per_result(client: Recorder) -> None:
     def serve(*, on_result: Callable[[Result], None], **_: Any) -> None:
         on_result(Result())

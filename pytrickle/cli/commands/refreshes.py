@@ -16,12 +16,18 @@ import typer
 from pytrickle.cli.command import Invocation, command
 from pytrickle.cli.console import progress, show, show_error, show_json, show_note
 from pytrickle.cli.show import render
+from pytrickle.config import EngineName
 from pytrickle.errors import PytrickleError
 
 if TYPE_CHECKING:
     from pytrickle.refresh.values import RefreshResult
 
 app = typer.Typer()
+
+Engine = Annotated[
+    EngineName | None,
+    typer.Option("--engine", help="Who computes; without it the setting PYTRICKLE_ENGINE, else auto."),
+]
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 GRACE = 3.0
@@ -35,17 +41,18 @@ def refresh(
     respect_gate: Annotated[
         bool, typer.Option("--respect-gate", help="Skip the refresh while the watermarks of its sources disagree.")
     ] = False,
+    engine: Engine = None,
 ) -> None:
     """Refresh one stream table now. It need not be due, and a gate does not stop it unless asked to."""
-    with invocation.client() as client, progress(f"refreshing {name}"):
+    with invocation.client(engine=engine) as client, progress(f"refreshing {name}"):
         result = client.refresh(name, respect_gate=respect_gate)
     invocation.show(result, render.result)
 
 
 @command(app, "tick", example="pytrickle tick")
-def tick(invocation: Invocation) -> None:
+def tick(invocation: Invocation, engine: Engine = None) -> None:
     """Refresh all that is due, once. Sources come before the tables that read them; exit code 1 if one failed."""
-    with invocation.client() as client, progress("refreshing what is due") as describe:
+    with invocation.client(engine=engine) as client, progress("refreshing what is due") as describe:
         results = client.tick(on_result=lambda result: describe(f"refreshed {result.stream_table}, next"))
     invocation.show(results, render.results)
     _fail_if_any_failed(results)
@@ -55,6 +62,7 @@ def tick(invocation: Invocation) -> None:
 def run(
     invocation: Invocation,
     once: Annotated[bool, typer.Option("--once", help="Stop after one tick.")] = False,
+    engine: Engine = None,
 ) -> None:
     """Refresh what is due until stopped. Loaders wake it, SIGTERM or Ctrl-C stops it; one line per result.
 
@@ -78,7 +86,7 @@ def run(
     def show_role(leads: bool) -> None:
         show_note("Refreshing." if leads else "Another refresher leads; standing by to take over.")
 
-    with invocation.client() as client, _stopped_by_signals(client.stop) as listen:
+    with invocation.client(engine=engine) as client, _stopped_by_signals(client.stop) as listen:
         client.run(once=once, on_result=show_result, on_error=show_trouble, on_leader=show_role)
     _fail_if_any_failed(results)
 

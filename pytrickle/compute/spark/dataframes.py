@@ -4,12 +4,13 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.functions import broadcast, col
+from pyspark.sql.functions import broadcast, col, expr
 from pyspark.sql.functions import sum as total
 
 from pytrickle.compute.spark.jdbc import PinnedReader, ctid_ranges
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place
 from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.spark.grouping import SparkGrouping
 from pytrickle.plan.spark.reads import Frame, SparkLeaf
 from pytrickle.plan.spark.terms import SparkTerm
 
@@ -21,17 +22,22 @@ MAX_RANGES = 16
 
 @dataclass(slots=True)
 class Frames:
-    """Reads every frame of a plan for so many changed rows once, and keeps the frames that several terms use."""
+    """Reads every frame of a plan once, and keeps the frames that several terms use.
+
+    The terms begin with so many changed rows, or with a whole table if `delta_rows` is None.
+    """
 
     reader: PinnedReader
     terms: tuple[SparkTerm, ...]
-    delta_rows: int
+    delta_rows: int | None
+    grouping: SparkGrouping | None = None
     read: dict[str, DataFrame] = field(default_factory=dict)
     kept: list[DataFrame] = field(default_factory=list)
 
     def rows(self) -> DataFrame:
-        """Return the weighted rows of all terms, netted by content."""
-        return consolidate(reduce(DataFrame.unionByName, [self._term(term) for term in self.terms]))
+        """Return the weighted rows of all terms, netted by content, or the parts of groups that they make."""
+        joined = reduce(DataFrame.unionByName, [self._term(term) for term in self.terms])
+        return group(joined, self.grouping) if self.grouping else consolidate(joined)
 
     def release(self) -> None:
         """Forget what was kept."""
@@ -44,7 +50,8 @@ class Frames:
             for i, leaf in enumerate(term.leaves)
         ]
         # The delta leads; where it fits into memory the tables need no shuffle.
-        joined = broadcast(leaves[0]) if self.delta_rows <= BROADCAST_ROWS else leaves[0]
+        small = self.delta_rows is not None and self.delta_rows <= BROADCAST_ROWS
+        joined = broadcast(leaves[0]) if small else leaves[0]
         for i, leaf in enumerate(leaves[1:], 1):
             condition = _condition(term.keys[i], i)
             joined = joined.join(leaf, condition, "inner") if condition is not None else joined.crossJoin(leaf)
@@ -82,6 +89,13 @@ def consolidate(rows: DataFrame) -> DataFrame:
     """Net weighted rows by content and drop what cancels out; NULLs are equal, text is compared bytewise."""
     columns = [name for name in rows.columns if name != WEIGHT]
     return rows.groupBy(*columns).agg(total(WEIGHT).alias(WEIGHT)).where(col(WEIGHT) != 0)
+
+
+def group(rows: DataFrame, grouping: SparkGrouping) -> DataFrame:
+    """Take the aggregates of weighted rows; all values of the result are texts."""
+    source = consolidate(rows) if grouping.netted else rows
+    parts = source.groupBy(*grouping.by).agg(*[expr(sql).alias(name) for name, sql in grouping.aggregates])
+    return parts.select(*[col(name).cast("string").alias(name) for name in grouping.columns])
 
 
 def _condition(keys: tuple[tuple[str, int, str], ...], position: int) -> Column | None:

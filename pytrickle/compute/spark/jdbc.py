@@ -26,19 +26,19 @@ class PinnedReader:
 
     def read(self, query: str, planner: Sequence[str] = ()) -> DataFrame:
         """Return the rows of one query, read by one connection under further planner settings."""
-        statements = jdbc_text("; ".join(self._statements(planner)))
-        reader = self.spark.read.format("jdbc").option("sessionInitStatement", statements)
-        reader = reader.options(url=self.target.url, fetchsize=self.fetch_size, **self.target.properties)
-        return reader.option("dbtable", f"({jdbc_text(query)}) AS pgt_read").load()
+        options = self._options(planner)
+        return self.spark.read.format("jdbc").options(url=self.target.url, dbtable=_table(query), **options).load()
 
     def read_ranges(self, query: str, ranges: Sequence[str]) -> DataFrame:
         """Return the rows of a query that exposes its ctid, one connection for every range predicate."""
-        planner = PLANNER + SETTINGS[Place.POSTGRES]
-        frames = [f"SELECT * FROM ({query}) AS r WHERE {predicate}" for predicate in ranges]
-        result = self.read(frames[0], planner)
-        for frame in frames[1:]:
-            result = result.unionAll(self.read(frame, planner))
-        return result.drop(CTID)
+        options = self._options(PLANNER + SETTINGS[Place.POSTGRES])
+        return self.spark.read.jdbc(self.target.url, _table(query), predicates=list(ranges), properties=options).drop(
+            CTID
+        )
+
+    def _options(self, planner: Sequence[str]) -> dict[str, str]:
+        statements = jdbc_text("; ".join(self._statements(planner)))
+        return {"sessionInitStatement": statements, "fetchsize": self.fetch_size, **self.target.properties}
 
     def _statements(self, planner: Sequence[str]) -> list[str]:
         pin = [
@@ -46,6 +46,10 @@ class PinnedReader:
             f"SET TRANSACTION SNAPSHOT '{self.snapshot}'",
         ]
         return [*pin, *self.settings, *planner]
+
+
+def _table(query: str) -> str:
+    return f"({jdbc_text(query)}) AS pgt_read"
 
 
 def ctid_ranges(pages: int, parts: int) -> tuple[str, ...]:

@@ -14,13 +14,24 @@ from pytrickle.compute.spark.dataframes import Frames, consolidate
 from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.compute.staged import Staged
 from pytrickle.database import JdbcTarget, stopped_by_limit
-from pytrickle.errors import ConfigError, EvaluationFailed, JdbcDriverMissing, SparkFailed, SparkLost, SparkOutOfMemory
+from pytrickle.errors import (
+    ConfigError,
+    EvaluationFailed,
+    JdbcDriverMissing,
+    SparkFailed,
+    SparkLost,
+    SparkOutOfMemory,
+    SparkTooNarrow,
+)
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
+from pytrickle.plan.spark.grouping import INEXACT
 
 DATABASE = re.compile(r"PSQLException: (?:ERROR: )?(.*\S)")
 CAUSE = re.compile(r"^(?:Caused by)?: [\w.$]+: (.*\S)", re.MULTILINE)
 FIRST_LINE = re.compile(r"\A\s*(.*\S)")
 OUT_OF_MEMORY = ("OutOfMemoryError", "Not enough memory to build and broadcast", "UNABLE_TO_ACQUIRE_MEMORY")
+
+TOO_NARROW = (INEXACT, "NUMERIC_VALUE_OUT_OF_RANGE", "ARITHMETIC_OVERFLOW")
 
 SESSION_HINT = "Build it with pytrickle.configure_spark_with_pytrickle(builder), or add the jar to spark.jars."
 CONNECTION = "FAILED_JDBC.CONNECTION"
@@ -62,7 +73,8 @@ class SparkEngine:
     def _rows(self, reader: PinnedReader, plan: RefreshPlan, staging: str | None) -> pa.Table | str:
         if plan.read is not None:
             return self._deliver(_read(reader, plan.read), staging)
-        frames = Frames(reader, plan.join, plan.delta_rows)
+        delta_rows = None if plan.placement.stage.whole else plan.delta_rows
+        frames = Frames(reader, plan.join, delta_rows, plan.grouping)
         try:
             return self._deliver(frames.rows(), staging)
         finally:
@@ -101,6 +113,8 @@ def translated() -> Iterator[None]:
             raise JdbcDriverMissing("The Spark session has no JDBC driver for PostgreSQL.", SESSION_HINT) from error
         if UNREADABLE_KEY in message:
             raise ConfigError("The JDBC driver cannot read the key of the client's certificate.", KEY_HINT) from error
+        if any(sign in message for sign in TOO_NARROW):
+            raise SparkTooNarrow("Spark's decimals are too narrow for a value or a sum of this refresh.") from error
         sentence = _sentence(message)
         if stopped := stopped_by_limit(sentence):
             raise stopped from error

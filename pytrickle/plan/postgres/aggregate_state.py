@@ -54,15 +54,21 @@ class Grouped:
         Rows are consolidated first where a minimum or maximum would otherwise see those that cancel out. Sums over
         numeric without a declared scale are taken per scale first: the scale of a sum is that of its widest addend.
         """
+        scales = any(column.merge is Merge.SCALES for column in self.merged)
+        return self.combined(self.parts(rows)) if scales else self.parts(rows)
+
+    def parts(self, rows: str) -> str:
+        """Compile the increments of groups in as many parts as there are scales of each summed value."""
         source = self.consolidate(rows) if self.extrema else rows
-        direct = [column for column in self.merged if column.merge is not Merge.SCALES]
         scales = [column.name.removesuffix("s") for column in self.merged if column.merge is Merge.SCALES]
-        items = [f"{column.increment} AS {column.name}" for column in direct]
-        if not scales:
-            return self._select(items, source)
         by_scale = [f"scale({name.removesuffix('_scale')}) AS {name}" for name in scales]
-        inner = self._select([*by_scale, *items], source, tuple(scales))
-        return self._select([f"{column.combined()} AS {column.name}" for column in self.merged], inner)
+        direct = [column for column in self.merged if column.merge is not Merge.SCALES]
+        items = [f"{column.increment} AS {column.name}" for column in direct]
+        return self._select([*by_scale, *items], source, tuple(scales))
+
+    def combined(self, parts: str) -> str:
+        """Compile the increments of groups from their parts."""
+        return self._select([f"{column.combined()} AS {column.name}" for column in self.merged], parts)
 
     def recomputed(self, rows: str, placed: bool = False) -> str:
         """Compile the values of all groups that weighted rows show; a weight counts as so many rows.

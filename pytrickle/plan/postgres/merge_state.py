@@ -61,8 +61,15 @@ class MergeState:
     def from_input(self, plan: StatePlan, rows: str) -> StatePlan:
         """Add how increments are computed from staged rows; `rows` compiles rows below the aggregate."""
         increments = self.grouped.increments(f"SELECT * FROM pg_temp.{INPUT}")
-        filled = FILL_INCREMENTS.format(staged=INCREMENTS, columns=self._merged_columns, increments=increments)
-        return replace(plan, input_layout=rows, fill_increments=filled)
+        return replace(plan, input_layout=rows, fill_increments=self._filled(increments))
+
+    def from_parts(self, plan: StatePlan, rows: str) -> StatePlan:
+        """Add how increments are put together from staged parts; `rows` compiles rows below the aggregate."""
+        combined = self.grouped.combined(f"SELECT * FROM pg_temp.{INPUT}")
+        return replace(plan, input_layout=self.grouped.parts(rows), fill_increments=self._filled(combined))
+
+    def _filled(self, increments: str) -> str:
+        return FILL_INCREMENTS.format(staged=INCREMENTS, columns=self._merged_columns, increments=increments)
 
     def staged(self, rows: str) -> str:
         """Write a query with the columns of increments, for a staging table."""

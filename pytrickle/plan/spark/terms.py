@@ -1,5 +1,6 @@
 """Terms of a delta as Spark joins: PostgreSQL evaluates what concerns one leaf, Spark joins on lossless carriers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pytrickle.catalog.definition import ChangeRange, Definition
@@ -28,14 +29,30 @@ class SparkTerm:
     reached: frozenset[str] = frozenset()
 
 
+Carried = Callable[[str, Expr], tuple[tuple[str, str], ...]]
+
+
+def as_texts(name: str, expr: Expr) -> tuple[tuple[str, str], ...]:
+    """Carry a column as its text."""
+    return ((name, f"CAST({expr.sql} AS text)"),)
+
+
 def spark_terms(
-    terms: tuple[Relation, ...], definition: Definition, ranges: dict[int, ChangeRange]
+    terms: tuple[Relation, ...],
+    definition: Definition,
+    ranges: dict[int, ChangeRange],
+    carried: Carried = as_texts,
+    whole: bool = False,
 ) -> tuple[SparkTerm, ...] | None:
     """Translate the terms of a delta; return None when an expression mixes leaves, a key has no carrier, a leaf cannot
-    be read alone, or nothing is to be joined."""
-    drafts = [_Draft.of(block, definition) for term in terms for block in blocks_of(term)]
+    be read alone, or nothing is to be joined.
+
+    `carried` lists the columns by which a leaf carries a column of the result, as name and SQL. Terms for the `whole`
+    read large tables, so Spark takes them even if it has nothing to join.
+    """
+    drafts = [_Draft.of(block, definition, carried) for term in terms for block in blocks_of(term)]
     found = [draft for draft in drafts if draft is not None]
-    if len(found) < len(drafts) or all(len(draft.leaves) == 1 for draft in found):
+    if len(found) < len(drafts) or not (whole or any(len(draft.leaves) > 1 for draft in found)):
         return None
     reads = Reads(definition, ranges)
     for draft in found:
@@ -60,7 +77,7 @@ class _Draft:
     outputs: list[tuple[str, str, str]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, block: Project, definition: Definition) -> "_Draft | None":
+    def of(cls, block: Project, definition: Definition, carried: Carried) -> "_Draft | None":
         join = block.input
         assert isinstance(join, Join)
         leaves = [leaf for leaf in join.inputs if isinstance(leaf, Scan | Derived)]
@@ -70,8 +87,11 @@ class _Draft:
         self = cls(leaves, join.negated, {leaf.alias: [] for leaf in leaves})
         if not all(self._take(predicate, definition) for predicate in join.predicates):
             return None
-        if not all(self._show(name, expr) for name, expr in block.columns):
-            return None
+        for name, expr in block.columns:
+            if len(expr.tables) > 1:
+                return None
+            home = next(iter(expr.tables), self._home)
+            self.outputs += [(shown, home, sql) for shown, sql in carried(name, expr)]
         self.leaves = self._connected()
         return self
 
@@ -97,10 +117,6 @@ class _Draft:
         known = {leaf.alias: leaf for leaf in self.leaves}
         left, right = (kind_of(known[alias], name, definition) for alias, name in (equality.left, equality.right))
         return carrier(equality, left, right)
-
-    def _show(self, name: str, expr: Expr) -> bool:
-        self.outputs.append((name, next(iter(expr.tables), self._home), f"CAST({expr.sql} AS text)"))
-        return len(expr.tables) <= 1
 
     def _connected(self) -> list[Scan | Derived]:
         """Order the leaves so that each but the first has a key to an earlier one wherever the query gives one."""

@@ -61,7 +61,8 @@ SELECT h.refresh_id, h.pgt_id, pg_catalog.format('%I.%I', t.pgt_schema, t.pgt_na
     h.sqlstate, h.fixpoint_iteration, CASE
         WHEN h.error IS NULL THEN h.error_message
         WHEN h.pgt_id IN (SELECT r.pgt_id FROM pgtrickle.pgt_readable_tables AS r) THEN h.error
-        ELSE pgtrickle_private.without_values(h.error, h.sqlstate) END AS error_message
+        ELSE pgtrickle_private.without_values(h.error, h.sqlstate) END AS error_message,
+    h.engine
 FROM pgtrickle.pgt_refresh_history AS h JOIN pgtrickle.pgt_stream_tables AS t USING (pgt_id);
 COMMENT ON VIEW pgtrickle.refresh_history_info IS
     'What each refresh did, with errors as the reader may see them.';

@@ -4,7 +4,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.refresh_history(
         name text DEFAULT NULL, max_rows integer DEFAULT 20, search_path text DEFAULT current_setting('search_path'))
     RETURNS TABLE (refresh_id bigint, stream_table text, action text, status text, initiated_by text, reason text,
         started_at timestamptz, finished_at timestamptz, delta_rows bigint, rows_inserted bigint, rows_deleted bigint,
-        effective_watermark timestamptz, data_timestamp timestamptz, error text, effective_batch bigint)
+        effective_watermark timestamptz, data_timestamp timestamptz, error text, effective_batch bigint,
+        engine text)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -13,12 +14,12 @@ BEGIN
     RETURN QUERY
     SELECT h.refresh_id, h.stream_table, h.action, h.status, h.initiated_by, h.reason, h.started_at, h.finished_at,
         h.delta_rows, h.rows_inserted, h.rows_deleted, h.effective_watermark, h.data_timestamp, h.error,
-        h.effective_batch
+        h.effective_batch, h.engine
     FROM refresh_history_info AS h WHERE id IS NULL OR h.pgt_id = id ORDER BY h.refresh_id DESC LIMIT max_rows;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.refresh_history(text, integer, text) IS
-    'What refreshes did, newest first: of one stream table, or of all.';
+    'What refreshes did, newest first: of one stream table, or of all. engine is who computed it, spark or postgres.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.get_refresh_history(
         name text, max_rows integer DEFAULT 20, search_path text DEFAULT current_setting('search_path'))
