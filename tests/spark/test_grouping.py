@@ -72,7 +72,7 @@ def test_spark_computes_whole_refreshes_where_it_is_the_engine(db: Database, spa
         stages = {name: client.explain(name).data["stage"] for name in QUERIES | rows}
         assert stages == dict.fromkeys([*QUERIES, "alone"], Stage.STATE_PARTS.value) | {"joined": Stage.CONTENT.value}
         assert all(client.explain(name).data["spark_reads"] for name in QUERIES | rows)
-        tick(client, "FULL")
+        assert {(result.action, result.engine) for result in client.tick()} == {("FULL", "spark")}
         compare(db, QUERIES | rows)
         db.execute("UPDATE facts SET price = 1, any_numeric = 2.50 WHERE id % 3 = 0")
         tick(client, "DIFFERENTIAL")

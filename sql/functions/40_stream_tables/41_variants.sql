@@ -25,14 +25,11 @@ BEGIN
         RAISE NOTICE 'the stream table % exists already', name USING HINT = 'Nothing was changed.';
         RETURN NULL;
     END IF;
-    RETURN create_from(name, query, jsonb_build_object(
-        'schedule', schedule, 'refresh_mode', refresh_mode, 'initialize', initialize,
-        'diamond_consistency', diamond_consistency, 'diamond_schedule_policy', diamond_schedule_policy,
-        'cdc_mode', cdc_mode, 'append_only', append_only, 'pooler_compatibility_mode', pooler_compatibility_mode,
-        'partition_by', partition_by, 'max_differential_joins', max_differential_joins,
-        'max_delta_fraction', max_delta_fraction, 'output_distribution_column', output_distribution_column,
-        'temporal', temporal, 'storage_backend', storage_backend, 'fillfactor', fillfactor,
-        'target_freshness', target_freshness, 'orchestration_mode', orchestration_mode), search_path);
+    RETURN create_stream_table(
+        name, query, schedule, refresh_mode, initialize, diamond_consistency, diamond_schedule_policy, cdc_mode,
+        append_only, pooler_compatibility_mode, partition_by, max_differential_joins, max_delta_fraction,
+        output_distribution_column, temporal, storage_backend, fillfactor, target_freshness, orchestration_mode,
+        search_path => search_path);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table_if_not_exists(
@@ -101,9 +98,10 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table_realtime(
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    RETURN create_from(name, query, '{"schedule": "1s", "refresh_mode": "DIFFERENTIAL"}'::jsonb || jsonb_build_object(
-        'cdc_mode', cdc_mode, 'append_only', append_only, 'partition_by', partition_by,
-        'max_differential_joins', max_differential_joins, 'max_delta_fraction', max_delta_fraction), search_path);
+    RETURN create_stream_table(
+        name, query, '1s', 'DIFFERENTIAL', cdc_mode => cdc_mode, append_only => append_only, partition_by => partition_by,
+        max_differential_joins => max_differential_joins, max_delta_fraction => max_delta_fraction,
+        search_path => search_path);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table_realtime(
@@ -119,9 +117,10 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table_batch(
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    RETURN create_from(name, query, '{"schedule": "5m", "refresh_mode": "AUTO"}'::jsonb || jsonb_build_object(
-        'cdc_mode', cdc_mode, 'append_only', append_only, 'partition_by', partition_by,
-        'max_differential_joins', max_differential_joins, 'max_delta_fraction', max_delta_fraction), search_path);
+    RETURN create_stream_table(
+        name, query, '5m', 'AUTO', cdc_mode => cdc_mode, append_only => append_only, partition_by => partition_by,
+        max_differential_joins => max_differential_joins, max_delta_fraction => max_delta_fraction,
+        search_path => search_path);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table_batch(
@@ -136,9 +135,10 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table_cost_optimized(
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    RETURN create_from(name, query, '{"schedule": "15m", "refresh_mode": "AUTO"}'::jsonb || jsonb_build_object(
-        'cdc_mode', cdc_mode, 'append_only', append_only, 'partition_by', partition_by,
-        'max_differential_joins', max_differential_joins, 'max_delta_fraction', max_delta_fraction), search_path);
+    RETURN create_stream_table(
+        name, query, '15m', 'AUTO', cdc_mode => cdc_mode, append_only => append_only, partition_by => partition_by,
+        max_differential_joins => max_differential_joins, max_delta_fraction => max_delta_fraction,
+        search_path => search_path);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table_cost_optimized(
@@ -153,10 +153,10 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table_fast_append_only(
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    RETURN create_from(name, query, '{"append_only": true, "refresh_mode": "DIFFERENTIAL"}'::jsonb
-        || jsonb_build_object(
-        'schedule', schedule, 'cdc_mode', cdc_mode, 'partition_by', partition_by,
-        'max_differential_joins', max_differential_joins, 'max_delta_fraction', max_delta_fraction), search_path);
+    RETURN create_stream_table(
+        name, query, schedule, 'DIFFERENTIAL', cdc_mode => cdc_mode, append_only => true, partition_by => partition_by,
+        max_differential_joins => max_differential_joins, max_delta_fraction => max_delta_fraction,
+        search_path => search_path);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table_fast_append_only(
