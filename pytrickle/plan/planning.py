@@ -127,7 +127,7 @@ def plan_initial(task: Task, way: Way) -> RefreshPlan:
         read = _reading(compiler.within(rows), query.row_columns, lossy, settings, True)
         return _planned(task, placement, Reads(read, top=query.top))
     read = _reading(compiler.within(grouped.increments(rows)), _increment_columns(grouped), lossy, settings)
-    return _planned(task, placement, Reads(read, keyed=_values(task, rows), top=query.top))
+    return _planned(task, placement, Reads(read, keyed=_values(task, (compiler, rows)), top=query.top))
 
 
 def _whole_in_spark(task: Task, way: Way) -> RefreshPlan | None:
@@ -144,15 +144,20 @@ def _whole_in_spark(task: Task, way: Way) -> RefreshPlan | None:
     return _planned(task, placement, Reads(None, joinable, grouping, _values(task), terms, query.top))
 
 
-def _values(task: Task, rows: str | None = None) -> PostgresQuery | None:
-    """Read the values of all groups that increments do not give; `rows` compiles what is below, where that is known."""
+def _values(task: Task, compiled: tuple[Compiler, str] | None = None) -> PostgresQuery | None:
+    """Read the values of all groups that increments do not give.
+
+    `compiled` is what is below, with the compiler whose WITH list it needs, where that is compiled already.
+    """
     query, shape, ranges = task.query, task.shape, task.ranges
     grouped = shape.grouped
     if grouped is None or len(grouped.values) == len(grouped.extrema):
         return None
-    compiler = Compiler(shape.definition, ranges)
     relation, placed = _recomputable(query, ranges)
-    if placed or rows is None:
+    if compiled and not placed:
+        compiler, rows = compiled
+    else:
+        compiler = Compiler(shape.definition, ranges)
         rows = rows_of(compiler, unfold_all((at(relation, Version.NEW),), ranges), shape)
     settings = PLANNER + SETTINGS[Place.POSTGRES]
     return _reading(compiler.within(grouped.recomputed(rows, placed)), _value_columns(grouped), _lossy(shape), settings)
