@@ -204,6 +204,6 @@ def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, 
             "effective_batch": what.effective.batch,
             "data_timestamp": what.data_timestamp,
             "fixpoint_iteration": plan.rounds,
-            "engine": plan.engine,
+            "engine": plan.placement.engine.value,
         },
     )
