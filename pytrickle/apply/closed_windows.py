@@ -5,7 +5,7 @@ from datetime import datetime
 
 import psycopg
 
-from pytrickle.apply.rows import index_lookups, run
+from pytrickle.apply.statements import index_lookups, run
 from pytrickle.plan.apply_plan import WindowPlan
 
 

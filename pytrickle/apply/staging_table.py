@@ -6,7 +6,7 @@ from secrets import token_hex
 
 import psycopg
 
-from pytrickle.apply.rows import create_kept
+from pytrickle.apply.statements import create_kept
 from pytrickle.errors import RefreshConflict
 
 STAGING_LOCK = 0x70677473

@@ -1,15 +1,15 @@
 """Planning one refresh: the delta, the rows at the new frontier, or the query as it is written."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from pytrickle.catalog.definition import ChangeRange, Definition
+from pytrickle.catalog.definition import ChangeRange, Definition, Evidence
 from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate, unfold_all
 from pytrickle.plan.algebra.query import Query, Top
 from pytrickle.plan.algebra.relation import Operation, Relation, UnionAll, Version, operations
 from pytrickle.plan.analysis import Analysis
-from pytrickle.plan.apply_plan import Stage
+from pytrickle.plan.apply_plan import Action, Stage
 from pytrickle.plan.applying import Applying, input_layout
 from pytrickle.plan.at_cut import path_of
 from pytrickle.plan.missing_index import buffers_suffice, missing_below, missing_for
@@ -17,11 +17,12 @@ from pytrickle.plan.placement import (
     PLANNER,
     SEQUENTIAL,
     SETTINGS,
-    Limits,
     Place,
     Placement,
+    Standing,
     Terms,
     Way,
+    choose_way,
     place_delta,
     place_whole,
     place_whole_in_spark,
@@ -37,41 +38,10 @@ from pytrickle.plan.postgres.touched_keys import Touched
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.grouping import SparkGrouping, carried_columns, spark_grouping
 from pytrickle.plan.spark.terms import SparkTerm, as_texts, spark_terms
+from pytrickle.plan.task import Task
 
 # So many changes look for what they join row by row even where no index leads there: everything at once takes longer.
 FEW_ROWS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What is to be refreshed: an analysed query between the frontiers of some ranges, and by which limits.
-
-    `applied` is what the rows are applied to, where that is not what they are read from: members of a cycle are read
-    from stand-ins. With `window_end` a row is shown once the window that this column ends is closed.
-    """
-
-    shape: Analysis
-    ranges: dict[int, ChangeRange]
-    limits: Limits
-    window_end: str | None = None
-    applied: Analysis | None = None
-
-    @property
-    def query(self) -> Query:
-        """The algebra, of a query that has delta rules."""
-        if self.shape.query is None:
-            raise TypeError("the stream table has no differential plan")
-        return self.shape.query
-
-    @property
-    def delta_rows(self) -> int:
-        """The buffered changes of all sources."""
-        return sum(change_range.delta_rows for change_range in self.ranges.values())
-
-    @property
-    def rows_read(self) -> int:
-        """About how many rows a whole refresh reads."""
-        return self.delta_rows + sum(source.estimated_rows for source in self.shape.definition.sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +54,22 @@ class Reads:
     keyed: PostgresQuery | None = None
     terms: tuple[Relation, ...] = ()
     top: Top | None = None
+
+
+def plan_refresh(
+    task: Task, standing: Standing, evidence: Evidence | None, as_written: Callable[[], str]
+) -> RefreshPlan:
+    """Decide between the delta and the whole, and plan that; `as_written` reads the defining query at the new frontier.
+
+    `evidence` is None where there is no choice to make.
+    """
+    way = choose_way(standing, evidence)
+    if way.action is Action.DIFFERENTIAL:
+        return plan_differential(task, way)
+    # What reads no table is never recomputed in part, so that nothing but the query itself settles how rows tie.
+    if task.shape.query is not None and task.shape.definition.sources and standing.refresh_mode != "FULL":
+        return plan_initial(task, way)
+    return plan_full(task, as_written(), way)
 
 
 def plan_differential(task: Task, way: Way) -> RefreshPlan:

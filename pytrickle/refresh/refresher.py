@@ -9,8 +9,7 @@ from typing import Protocol
 import psycopg
 
 from pytrickle.apply.closed_windows import has_closing
-from pytrickle.apply.commit import Committed, commit
-from pytrickle.apply.ledger import UP_TO_DATE, Commitment, conflicts
+from pytrickle.apply.commit import UP_TO_DATE, Commitment, Committed, commit, conflicts
 from pytrickle.apply.staging_table import staging_table
 from pytrickle.catalog.buffer_statistics import BufferStatistics
 from pytrickle.catalog.definition import ChangeRange
