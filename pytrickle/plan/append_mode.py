@@ -19,7 +19,7 @@ from pytrickle.plan.sql.dialect import parse_query, quote
 
 BEFORE, THROUGH, SINCE = (f"\0{name}\0" for name in ("before", "through", "since"))
 
-
+ANY_ENDED = "EXISTS (SELECT FROM {table} AS g WHERE {end} <= {through})"
 RECORDED = """
 WITH late AS (
     DELETE FROM pg_temp.{staged} AS g WHERE {end} <= {before}
@@ -44,7 +44,9 @@ FROM (
 GROUP BY d.window_end, d.change HAVING {fresh}
 """
 KNOWN = "FROM pgtrickle.pgt_late_changes AS l WHERE l.pgt_id = {pgt_id} AND l.window_end <= {before}{later}"
+NOT_KNOWN = "(d.window_end, d.change) NOT IN (SELECT l.window_end, l.change {known})"
 KNOWN_ROWS = " UNION ALL SELECT l.window_end, -l.weight, l.change {known}"
+RECOMPUTED = "EXISTS (SELECT FROM pg_temp.{keyed} AS k WHERE {same})"
 OF_CLOSED = "SELECT {columns} FROM {rows} AS q WHERE {window_end} <= {before}{later}"
 
 
@@ -78,10 +80,9 @@ def check_append(shape: Analysis, column: str) -> None:
 def asks_for_closing(shape: Analysis, column: str) -> str:
     """Write whether there are rows, or the state of groups that HAVING hides, of windows that end by `through`."""
     number = shape.definition.pgt_id
-    found = [f"EXISTS (SELECT FROM {body_table(number)} AS g WHERE g.{quote(column)} <= {THROUGH})"]
+    found = [ANY_ENDED.format(table=body_table(number), end=f"g.{quote(column)}", through=THROUGH)]
     if shape.grouped is not None:
-        end = shown_by_keys(shape)[column]
-        found.append(f"EXISTS (SELECT FROM {state_table(number)} AS g WHERE {end} <= {THROUGH})")
+        found.append(ANY_ENDED.format(table=state_table(number), end=shown_by_keys(shape)[column], through=THROUGH))
     return parameterized(f"SELECT {' OR '.join(found)}")
 
 
@@ -186,7 +187,6 @@ class EventWindows:
             for rows in (f"(\n{after}\n)", shown.table)
         )
         by_rows = self.shape.grouped is None
-        fresh = f"(d.window_end, d.change) NOT IN (SELECT l.window_end, l.change {known})"
         return MISSED.format(
             pgt_id=self._pgt_id,
             before=BEFORE,
@@ -195,7 +195,7 @@ class EventWindows:
             change=self._change(CONTENT),
             difference=shown.difference(now, emitted),
             known_rows=KNOWN_ROWS.format(known=known) if by_rows else "",
-            fresh="sum(d.weight) <> 0" if by_rows else fresh,
+            fresh="sum(d.weight) <> 0" if by_rows else NOT_KNOWN.format(known=known),
         )
 
     def _change(self, name: str) -> str:
@@ -220,7 +220,7 @@ def _has_effect(grouped: Grouped, keyed: bool) -> str:
         return "true"
     tests = [column.moves("g") for column in grouped.merged]
     if keyed:
-        tests.append(f"EXISTS (SELECT FROM pg_temp.{KEYED} AS k WHERE {grouped.match('k', 'g')})")
+        tests.append(RECOMPUTED.format(keyed=KEYED, same=grouped.match("k", "g")))
     return f"coalesce({' OR '.join(tests)}, false)"
 
 

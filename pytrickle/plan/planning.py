@@ -42,6 +42,12 @@ from pytrickle.plan.task import Task
 
 # So many changes look for what they join row by row even where no index leads there: everything at once takes longer.
 FEW_ROWS = 8
+AS_WRITTEN = "SELECT q.*, CAST(1 AS bigint) AS {weight} FROM (\n{query}\n) AS q{names}"
+WHOLE = "SELECT * FROM (\n{query}\n) AS pgt_full({columns})"
+# Rows without columns can be counted, but not read.
+COUNTED = "SELECT count(*) AS {weight} FROM (\n{query}\n) AS pgt_full"
+NO_ROWS = "SELECT * FROM (\n{layout}\n) AS q WHERE false"
+READ = "SELECT {items}\nFROM (\n{query}\n) AS q"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +159,7 @@ def plan_full(task: Task, query: str, way: Way) -> RefreshPlan:
     """Plan the evaluation of `query`, the defining query at the new frontier, as a whole."""
     definition = task.shape.definition
     columns = tuple(f"r{i}" for i in range(len(definition.columns)))
-    text = f"SELECT * FROM (\n{query}\n) AS pgt_full({', '.join(columns)})"
-    if not columns:
-        # Rows without columns can be counted, but not read.
-        text = f"SELECT count(*) AS {WEIGHT} FROM (\n{query}\n) AS pgt_full"
+    text = (WHOLE if columns else COUNTED).format(query=query, columns=", ".join(columns), weight=WEIGHT)
     settings = (*PLANNER, *SEQUENTIAL, *path_of(definition, query))
     read = _reading(text, columns, _lossy(task.shape), settings, weighted=not columns)
     return _planned(task, place_whole(way, Stage.CONTENT, task.rows_read, task.limits), Reads(read))
@@ -177,7 +180,7 @@ def rows_of(compiler: Compiler, parts: tuple[Relation, ...], shape: Analysis) ->
     """Compile the weighted rows below the aggregate; none where there are no parts."""
     if not parts:
         # What changed is named only by an unused WITH entry.
-        return f"SELECT * FROM (\n{input_layout(shape)}\n) AS q WHERE false"
+        return NO_ROWS.format(layout=input_layout(shape))
     return compiler.rows(UnionAll(parts))
 
 
@@ -224,7 +227,7 @@ def _as_written(query: Query, ranges: dict[int, ChangeRange]) -> str | None:
     ):
         return None
     names = f"({', '.join(query.row_columns)})" if query.row_columns else ""
-    return f"SELECT q.*, CAST(1 AS bigint) AS {WEIGHT} FROM (\n{query.text}\n) AS q{names}"
+    return AS_WRITTEN.format(weight=WEIGHT, query=query.text, names=names)
 
 
 def _keyed(shape: Analysis, compiler: Compiler, delta: str) -> PostgresQuery | None:
@@ -276,4 +279,4 @@ def _reading(
 ) -> PostgresQuery:
     items = [f"{as_text(f'q.{column}', column in lossy)} AS {column}" for column in columns]
     items += [f"q.{WEIGHT}"] if weighted else []
-    return PostgresQuery(f"SELECT {', '.join(items)}\nFROM (\n{query}\n) AS q", columns, weighted, settings)
+    return PostgresQuery(READ.format(items=", ".join(items), query=query), columns, weighted, settings)

@@ -63,9 +63,9 @@ class Construct:
         """Whether the result may depend on the order of rows; `exact` says that equal arguments are the same text."""
         return not exact
 
-    def around(self, arguments: Names, keys: Names) -> tuple[str, str]:
-        """Write what stands before and behind the rows, which are a query in parentheses."""
-        raise TypeError(f"a {type(self).__name__} is no text around rows")
+    def over(self, rows: str, arguments: Names, keys: Names) -> str:
+        """Write it over the rows, which are a query in parentheses."""
+        raise TypeError(f"a {type(self).__name__} is not computed from rows")
 
 
 def prefixed(names: Names) -> Names:
