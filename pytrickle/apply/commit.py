@@ -29,7 +29,7 @@ CLOSED = statement(
     .where(ROW.pgt_id == bindparam("pgt_id"))
     .with_for_update()
 )
-# What every refresh leaves in the row of its stream table, be there new rows or not.
+# What every refresh writes into the row of its stream table, whether there are new rows or not.
 UP_TO_DATE = (
     update(stream_tables)
     .where(ROW.pgt_id == bindparam("pgt_id"), ROW.frontier_version == bindparam("frontier_version"))
@@ -156,7 +156,7 @@ def conflicts() -> Iterator[None]:
 def closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[datetime | None, datetime | None]:
     """Lock the stream table and return its effective watermark: windows to there were closed by earlier refreshes.
 
-    Beside it, through when they were closed under an earlier query.
+    Return beside it through when an earlier query of the stream table closed them.
     """
     row = connection.execute(CLOSED, {"pgt_id": what.pgt_id}).fetchone()
     return (row[0], row[1]) if row else (None, None)

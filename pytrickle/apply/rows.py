@@ -39,7 +39,7 @@ def apply_rows(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, 
     if plan.body and plan.stage.whole:
         _create_body(connection, plan.body)
     elif plan.discard:
-        # They would not follow what is computed as a whole; should there be deltas again, they are made anew.
+        # A refresh of the whole does not maintain state and body. Should there be deltas again, both are created anew.
         run(connection, plan.discard)
     create_like(connection, CHANGES, plan.target.layout)
     _stage(connection, plan, staged, closing)
@@ -182,7 +182,9 @@ def _finish(connection: psycopg.Connection, state: StatePlan) -> None:
     if state.take_recomputed:
         run(connection, state.take_recomputed)
     if negative := _number(connection, state.count_negative):
-        raise StreamTableDrifted(f"The aggregate state {state.table} counts fewer rows than none in {negative} groups.")
+        raise StreamTableDrifted(
+            f"The aggregate state {state.table} has a negative number of rows in {negative} groups."
+        )
     if state.delete_empty:
         run(connection, state.delete_empty)
 

@@ -33,8 +33,8 @@ CLOSE = """
 WITH closed AS (DELETE FROM {body} WHERE {window_end} <= {through} RETURNING {columns})
 INSERT INTO {table} ({columns}) SELECT {columns} FROM closed
 """
-# What emitted windows differ in. Of a row the ledger knows how many came and went, so they are added up with the rows
-# found; of a group only that its row is not what it was.
+# How emitted windows differ from what is computed now. For a row the ledger has how many copies came and went, so these
+# are added up with the rows found; for a group it has only that its row is no longer what it was.
 MISSED = """
 INSERT INTO pgtrickle.pgt_late_changes (pgt_id, window_end, closed_through, weight, change)
 SELECT {pgt_id}, d.window_end, {before}, sum(d.weight), d.change
@@ -178,7 +178,7 @@ class EventWindows:
         return f"CREATE INDEX ON {state_table(self._pgt_id)} ({key})" if key else None
 
     def _missed(self, after: str, later: str = "", known_later: str = "") -> str:
-        """Write the statement that records what emitted windows differ in, without what the ledger has already."""
+        """Write the statement that records how emitted windows differ, without what the ledger has already."""
         shown = Storage.of(self.shape.definition, self.shape.hashed)
         window_end = quote(self.column)
         known = KNOWN.format(pgt_id=self._pgt_id, before=BEFORE, later=known_later)
@@ -215,7 +215,7 @@ class EventWindows:
 
 
 def _has_effect(grouped: Grouped, keyed: bool) -> str:
-    """Write whether the increments `g` of a group come to anything; those with extrema are of rows that do."""
+    """Write whether the increments `g` of a group change anything; those with extrema are taken to do so."""
     if grouped.extrema:
         return "true"
     tests = [column.moves("g") for column in grouped.merged]

@@ -40,7 +40,7 @@ from pytrickle.plan.spark.grouping import SparkGrouping, carried_columns, spark_
 from pytrickle.plan.spark.terms import SparkTerm, as_texts, spark_terms
 from pytrickle.plan.task import Task
 
-# So many changes look for what they join row by row even where no index leads there: everything at once takes longer.
+# Up to so many changes look row by row for what they join, even without an index: to join all at once takes longer.
 FEW_ROWS = 8
 AS_WRITTEN = "SELECT q.*, CAST(1 AS bigint) AS {weight} FROM (\n{query}\n) AS q{names}"
 WHOLE = "SELECT * FROM (\n{query}\n) AS pgt_full({columns})"
@@ -72,7 +72,7 @@ def plan_refresh(
     way = choose_way(standing, evidence)
     if way.action is Action.DIFFERENTIAL:
         return plan_differential(task, way)
-    # What reads no table is never recomputed in part, so that nothing but the query itself settles how rows tie.
+    # A query that reads no table is computed as it is written, so that rows that tie come in the query's own order.
     if task.shape.query is not None and task.shape.definition.sources and standing.refresh_mode != "FULL":
         return plan_initial(task, way)
     return plan_full(task, as_written(), way)
@@ -139,7 +139,7 @@ def _whole_in_spark(task: Task, way: Way) -> RefreshPlan | None:
 def _values(task: Task, compiled: tuple[Compiler, str] | None = None) -> PostgresQuery | None:
     """Read the values of all groups that increments do not give.
 
-    `compiled` is what is below, with the compiler whose WITH list it needs, where that is compiled already.
+    `compiled` has the rows below and the compiler with their WITH list, where they are compiled already.
     """
     query, shape, ranges = task.query, task.shape, task.ranges
     grouped = shape.grouped
@@ -179,7 +179,7 @@ def delta_compiler(query: Query, definition: Definition, ranges: dict[int, Chang
 def rows_of(compiler: Compiler, parts: tuple[Relation, ...], shape: Analysis) -> str:
     """Compile the weighted rows below the aggregate; none where there are no parts."""
     if not parts:
-        # What changed is named only by an unused WITH entry.
+        # The sources that changed are named only in a WITH entry that nothing reads.
         return NO_ROWS.format(layout=input_layout(shape))
     return compiler.rows(UnionAll(parts))
 
@@ -187,7 +187,7 @@ def rows_of(compiler: Compiler, parts: tuple[Relation, ...], shape: Analysis) ->
 def terms_read(
     compiler: Compiler, parts: tuple[Relation, ...], spark_can: bool = False, spark_groups: bool = False
 ) -> Terms:
-    """Tell of the unfolded parts of a delta, which are compiled already, what decides where they are joined."""
+    """Describe the unfolded parts of a delta, compiled already, by what decides where they are joined."""
     alone = buffers_suffice(parts)
     missing = () if alone else missing_for(parts, compiler.definition)
     return Terms(alone, missing, compiler.reads_whole_tables, spark_can, spark_groups)
@@ -208,7 +208,7 @@ def _planned(task: Task, placement: Placement, reads: Reads) -> RefreshPlan:
 def _joinable(
     task: Task, terms: tuple[Relation, ...], groups: bool, whole: bool = False
 ) -> tuple[SparkTerm, ...] | None:
-    """Return the terms as Spark would join them, if it can; with what grouping takes where it `groups` them too."""
+    """Return the terms as Spark would join them, if it can; if it `groups` them, with the columns for that."""
     lossy = _lossy(task.shape)
     joined = tuple(carried(block, lossy) for term in terms for block in blocks_of(term))
     grouped = task.shape.grouped if groups else None
@@ -266,7 +266,7 @@ def _value_columns(grouped: Grouped) -> tuple[str, ...]:
 
 
 def _lossy(shape: Analysis) -> frozenset[str]:
-    """Name the columns whose cast to text may lose something; which type a minimum has is left open."""
+    """Name the columns whose cast to text may lose something; recomputed values count as such, whatever their type."""
     types = {f"r{i}": type_name for i, (_, type_name) in enumerate(shape.definition.columns)}
     grouped = shape.grouped
     types |= dict(grouped.types) if grouped else {}

@@ -92,7 +92,7 @@ class Planner:
         return plan.because(table.decision.explained(plan.reason))
 
     def remember(self, pgt_id: int, result: RefreshResult) -> None:
-        """Only tables that refreshed slowly are asked about after few changes: else that is a query for nothing."""
+        """Remember whether a table refreshed slowly: after few changes only the past of such tables is asked for."""
         if result.action == Action.DIFFERENTIAL:
             slow = result.duration.total_seconds() >= SLOW
             (self.slow.add if slow else self.slow.discard)(pgt_id)

@@ -29,7 +29,7 @@ class Construct:
 
     @property
     def consolidated(self) -> bool:
-        """Whether, though linear, it shows no row that others of its input take away."""
+        """Whether it is linear, but cancels out the rows of its input before it shows them."""
         return False
 
     @property
@@ -44,7 +44,7 @@ class Construct:
 
     @property
     def pushed_down(self) -> Names:
-        """The arguments on which PostgreSQL moves conditions below it, where it shows its rows as they are."""
+        """The arguments that it shows as they are, so that PostgreSQL moves conditions on them below it."""
         return ()
 
     def columns(self, arguments: Names, keys: Names) -> Names:

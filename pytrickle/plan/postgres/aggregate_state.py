@@ -77,8 +77,8 @@ class Grouped:
     def recomputed(self, rows: str, placed: bool = False) -> str:
         """Compile the values of all groups that weighted rows show; a weight counts as so many rows.
 
-        Rows that are `placed` are those of a table, each once; others have their content for a place where one is
-        asked for.
+        Rows that are `placed` are those of a table, each once, with their places. For others, where a call asks for
+        places, their content serves as one.
         """
         if not placed:
             places = f", 0 AS {TABLE}, {row_text(self.arguments)} AS {PLACE}" if self.takes_places else ""

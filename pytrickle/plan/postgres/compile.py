@@ -237,7 +237,8 @@ class Compiler:
         assert isinstance(join, Join)
         changed = frozenset(relid for relid, change_range in self.ranges.items() if change_range.past_rows)
         uses = [(each, scans) for each in admissions for scans in each.variants(changed)]
-        # One test becomes a join; of several, that of a table is a look into it, which must not become a hash of all.
+        # A single test becomes a join. Of several, one on a table is to be an index lookup, never a hash of the whole
+        # table.
         fences = {False: "", True: " OFFSET 0" if len(uses) > 1 else ""}
         tests = [
             each.test(list(map(self._from_scan, scans)), keys, fences[all(s.version is Version.CURRENT for s in scans)])

@@ -25,7 +25,7 @@ ASKED = "LATERAL (SELECT * FROM (\n{text}\n) AS {alias} WHERE {conditions} OFFSE
 
 @dataclass(slots=True)
 class Reach:
-    """Which leaves of a join few rows are asked of: those that changes, or bound columns, lead to by conditions."""
+    """The leaves of a join of which few rows are needed: those that conditions link to changes or to bound columns."""
 
     join: Join
     bound: frozenset[Column]

@@ -155,7 +155,7 @@ class _Block:
 
 
 def _comparable(leaf: Derived, scans: tuple[Scan, ...], definition: Definition) -> dict[Column, str]:
-    """Return the types of columns, without those of which a collation decides which values are equal.
+    """Return the types of columns, except for those whose equality a collation decides.
 
     'A' = 'a' = 'a' may hold where 'A' = 'a' does not, if only the first one is compared by a collation for which it is.
     """
