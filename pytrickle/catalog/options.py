@@ -77,10 +77,10 @@ class Options(TypedDict, total=False):
     allow_circular: Annotated[bool, Option("Whether it may read itself, also through others.")]
     max_fixpoint_iterations: Annotated[int, Option("Fail after so many rounds without a fixed point.", least=1)]
     watermark_retention: Annotated[
-        timedelta | str, Option("Keep what reading as of earlier watermarks takes.", interval=True)
+        timedelta | str, Option("Keep what is needed to read as of watermarks this old.", interval=True)
     ]
     statement_timeout: Annotated[
-        timedelta | str, Option("Fail a refresh of which a statement runs for longer.", interval=True)
+        timedelta | str, Option("Fail a refresh when one of its statements runs for longer.", interval=True)
     ]
     engine: Annotated[
         str,

@@ -188,9 +188,10 @@ FROM pgtrickle_private.effective_progress(
 def effective_progress(
     connection: psycopg.Connection, table: StreamTable, standing: list[int], refreshed: list[int]
 ) -> Progress:
-    """Return how far a stream table is complete that reads others which were left behind, at most as decided.
+    """Return how far a stream table is complete when others that it reads were left behind; at most as far as decided.
 
-    By relid, `standing` are those where the base tables are, `refreshed` those that are as far as what they read.
+    `standing` are the relids of those that stand where the base tables do, `refreshed` of those as far as what they
+    read.
     """
     decided = table.decision.effective
     row = connection.execute(
@@ -229,7 +230,8 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
         )
     if obstacle := names["domain_obstacle"]:
         raise CatalogError(
-            f"{found['schema']}.{found['name']} has a column whose domain {obstacle} checks, by names without schema.",
+            f"{found['schema']}.{found['name']} has a column of a domain that {obstacle} checks:"
+            " that function names things without their schema.",
             f"ALTER FUNCTION {obstacle} SET search_path = ... with the schemas of what it names.",
         )
     return Definition(

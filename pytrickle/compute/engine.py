@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class LazyEngine:
-    """Builds the session at the first plan, unless one was brought; several threads may compute at the same time."""
+    """Builds the session at the first plan, unless the user has one; several threads may compute at the same time."""
 
     settings: Settings
     session: SparkSession | None

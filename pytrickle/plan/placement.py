@@ -36,7 +36,7 @@ PLANNER = ("SET LOCAL jit = off", "SET LOCAL join_collapse_limit = 12", "SET LOC
 
 
 class Means(Enum):
-    """What may take part in a refresh: Spark cannot read a transaction, which in turn sees no new staging table."""
+    """What may take part in a refresh: within a transaction neither Spark nor a new staging table can."""
 
     ALL = "PostgreSQL, Spark, a staging table"
     NO_STAGING_TABLE = "PostgreSQL, Spark"
@@ -45,7 +45,7 @@ class Means(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Up to `small` changed rows PostgreSQL joins, up to `direct` rows the refresher itself reads: settings both.
+    """Up to `small` changed rows PostgreSQL joins; up to `direct` rows the refresher itself reads. Both are settings.
 
     With `spark` the engine is Spark: it also joins and groups what is computed as a whole. `chosen` says who chose the
     engine, where that was not left to `auto`.

@@ -24,7 +24,7 @@ from pytrickle.schedule.requests import Requests, Told, answer, calls, filed, wa
 from pytrickle.schedule.units import Unit, due_tables, units
 
 CHANNELS = ("pgtrickle_watermark", "pgtrickle_refresh")
-# A lock on a table that nobody else may lock; a key of an advisory lock anybody could take.
+# A lock on a table that nobody else may lock; anybody could take the key of an advisory lock.
 LEAD = "LOCK TABLE pgtrickle.pgt_leader IN EXCLUSIVE MODE NOWAIT"
 SLICE = 0.2
 BREATH = 0.25
@@ -224,7 +224,7 @@ def _finish(connection: psycopg.Connection, wrote: bool) -> None:
 
 
 def _leads(seat: psycopg.Connection) -> bool:
-    """Say whether this daemon leads, now that it may: it does for as long as this connection's transaction is open."""
+    """Say whether this daemon leads, or now begins to: it does while this connection's transaction is open."""
     with translate_errors():
         if seat.info.transaction_status == TransactionStatus.INTRANS:
             seat.execute("SELECT")

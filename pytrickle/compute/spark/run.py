@@ -133,7 +133,7 @@ def _message(error: Exception) -> str:
 
 
 def _sentence(message: str) -> str:
-    r"""Return what the database said first, else the last cause, which those above only awaited, else the first line.
+    r"""Return what the database said first; else the last cause, which those above it awaited; else the first line.
 
     >>> _sentence("An error occurred.\n: a.Failed: awaited\n\tat a.b\nCaused by: a.Failed: no space left\n\tat a.c")
     'no space left'
