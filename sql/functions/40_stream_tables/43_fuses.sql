@@ -27,4 +27,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.reset_fuse(text, text, text) IS
-    'Decides about a delta that the fuse holds: apply lets it pass, reinitialize computes the stream table anew.';
+    'Decides about a delta that the fuse holds: apply lets it pass, reinitialize computes the stream table anew. '
+    'skip_changes is error 0A000: the stream table would differ from its query.';
