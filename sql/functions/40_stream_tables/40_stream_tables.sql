@@ -89,7 +89,7 @@ COMMENT ON FUNCTION pgtrickle_private.refuse_statements(text, text) IS
 -- The parentheses keep a second statement out that does not close them, the line breaks a trailing comment in. What
 -- stands behind the end of the query may itself contain semicolons, so they go one by one from the end until PostgreSQL
 -- can parse the rest. None within a string is ever reached: strings stand before the end.
-CREATE OR REPLACE FUNCTION pgtrickle_private.create_query_view(pgt_id integer, query text, search_path text)
+CREATE OR REPLACE FUNCTION pgtrickle_private.create_query_view(pgt_id bigint, query text, search_path text)
     RETURNS regclass
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET client_min_messages = warning
@@ -126,7 +126,7 @@ BEGIN
     RETURN view_name::regclass;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.create_query_view(integer, text, text) IS
+COMMENT ON FUNCTION pgtrickle_private.create_query_view(bigint, text, text) IS
     'Creates the hidden view of a stream table: PostgreSQL parses and checks the query under the caller''s '
     'search_path.';
 
@@ -230,7 +230,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.full_reason(regclass) IS
     'Why the stream table over a hidden view can only be refreshed as a whole, as far as the database knows, or NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.record_full_reason(pgt_id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.record_full_reason(pgt_id bigint) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     UPDATE pgt_stream_tables AS t
@@ -238,7 +238,7 @@ AS $$
         time_dependent = time_dependence(t.view_relid) IS NOT NULL
     WHERE t.pgt_id = record_full_reason.pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle_private.record_full_reason(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.record_full_reason(bigint) IS
     'Records whether the stream table can only be refreshed as a whole now.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.functions_below(view regclass) RETURNS SETOF oid
@@ -278,7 +278,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.view_stamp(regclass) IS
     'A text that changes when the view, a view that it reads, or a function that these call is replaced.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.record_source(pgt_id integer, source regclass, source_type text,
+CREATE OR REPLACE FUNCTION pgtrickle_private.record_source(pgt_id bigint, source regclass, source_type text,
     columns text[]) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -290,7 +290,7 @@ AS $$
     SET source_name = EXCLUDED.source_name, source_type = EXCLUDED.source_type,
         columns_used = EXCLUDED.columns_used, captured_xid = EXCLUDED.captured_xid, captured_pos = EXCLUDED.captured_pos
 $$;
-COMMENT ON FUNCTION pgtrickle_private.record_source(integer, regclass, text, text[]) IS
+COMMENT ON FUNCTION pgtrickle_private.record_source(bigint, regclass, text, text[]) IS
     'Records a dependency and has its columns captured.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.lock_query_sources(view regclass) RETURNS void
@@ -310,7 +310,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.lock_query_sources(regclass) IS
     'Locks, all at once, the sources of a hidden view whose changes are to be captured.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.record_sources(pgt_id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.record_sources(pgt_id bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -326,7 +326,7 @@ BEGIN
         WHERE t.pgt_id = record_sources.pgt_id;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.record_sources(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.record_sources(bigint) IS
     'Records the sources of a stream table and has them captured, all locked at once. Errors as check_source_rights() '
     'has them.';
 

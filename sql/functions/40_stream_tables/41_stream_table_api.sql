@@ -3,12 +3,12 @@
 -- PL/pgSQL makes a new plan for each of the first five calls of a query, also where the argument says nothing about it:
 -- that would be a sixth of the time that a creation takes.
 CREATE OR REPLACE FUNCTION pgtrickle_private.create_from(name text, query text, given jsonb, search_path text)
-    RETURNS integer
+    RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    id CONSTANT integer := nextval(pg_get_serial_sequence('pgtrickle.pgt_stream_tables', 'pgt_id'));
+    id CONSTANT bigint := nextval(pg_get_serial_sequence('pgtrickle.pgt_stream_tables', 'pgt_id'));
     options pgt_stream_tables := chosen_options(jsonb_populate_record(NULL::pgt_stream_tables, option_defaults()
         || '{"output_mode": "update", "is_append_only": false, "pooler_compatibility_mode": false, '
             '"orchestration_mode": "MANAGED", "post_refresh_action": "none"}'), given);
@@ -94,7 +94,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table(
         watermark_retention interval DEFAULT NULL, output_mode text DEFAULT NULL, window_end text DEFAULT NULL,
         statement_timeout interval DEFAULT NULL, fuse text DEFAULT NULL, fuse_sensitivity integer DEFAULT NULL,
         -- Evaluated in the caller's session: unqualified names mean what they mean there.
-        search_path text DEFAULT current_setting('search_path')) RETURNS integer
+        search_path text DEFAULT current_setting('search_path')) RETURNS bigint
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT create_from(name, query, jsonb_build_object(
@@ -163,7 +163,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.store_options(pgtrickle.pgt_stream_tables) IS
     'Stores the options of a stream table that can be altered.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.alter_from(id integer, query text, given jsonb, reset text[],
+CREATE OR REPLACE FUNCTION pgtrickle_private.alter_from(id bigint, query text, given jsonb, reset text[],
     search_path text) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -192,7 +192,7 @@ BEGIN
     PERFORM tell('pgtrickle_refresh', jsonb_build_object('pgt_id', id));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.alter_from(integer, text, jsonb, text[], text) IS
+COMMENT ON FUNCTION pgtrickle_private.alter_from(bigint, text, jsonb, text[], text) IS
     'Changes options of a stream table that are given by their names, and its query.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.take_status(name text, status text, search_path text) RETURNS void
@@ -256,7 +256,7 @@ COMMENT ON FUNCTION pgtrickle.alter_stream_table(
     'and has the stream table computed anew; windows that append emitted stay as they are. Acts at the next tick. '
     'status ACTIVE resumes it, SUSPENDED pauses it; fuse off forgets the fuse_ceiling.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_dependents(pgt_id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_dependents(pgt_id bigint) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -273,9 +273,9 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.refuse_dependents(integer) IS 'Error 2BP01 if other stream tables read this one.';
+COMMENT ON FUNCTION pgtrickle_private.refuse_dependents(bigint) IS 'Error 2BP01 if other stream tables read this one.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.downstream_tables(p_pgt_id integer) RETURNS TABLE (pgt_id integer)
+CREATE OR REPLACE FUNCTION pgtrickle_private.downstream_tables(p_pgt_id bigint) RETURNS TABLE (pgt_id bigint)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     WITH RECURSIVE downstream(id) AS (
@@ -285,10 +285,10 @@ AS $$
             JOIN pgt_dependencies AS d ON d.source_relid = t.pgt_relid)
     SELECT id FROM downstream
 $$;
-COMMENT ON FUNCTION pgtrickle_private.downstream_tables(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.downstream_tables(bigint) IS
     'The stream table and all stream tables that read it, at any depth.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.drop_alone(id integer, cascade boolean) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_alone(id bigint, cascade boolean) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -319,20 +319,20 @@ BEGIN
     PERFORM number_cycles();
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.drop_alone(integer, boolean) IS
+COMMENT ON FUNCTION pgtrickle_private.drop_alone(bigint, boolean) IS
     'Drops a stream table that no other one reads; with cascade also the views that do.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.drop_with_dependents(id integer, cascade boolean) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_with_dependents(id bigint, cascade boolean) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT drop_alone(d.pgt_id, cascade) FROM downstream_tables(id) AS d WHERE cascade
         OR d.pgt_id = id ORDER BY d.pgt_id DESC
 $$;
-COMMENT ON FUNCTION pgtrickle_private.drop_with_dependents(integer, boolean) IS
+COMMENT ON FUNCTION pgtrickle_private.drop_with_dependents(bigint, boolean) IS
     'Drops a stream table, with cascade after those that read it.';
 
 -- A refresh may use the hidden view and wait, in another session, for a row that is locked here.
-CREATE OR REPLACE FUNCTION pgtrickle_private.drop_or_give_up(id integer, cascade boolean) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_or_give_up(id bigint, cascade boolean) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET lock_timeout = '30s'
 AS $$
@@ -340,7 +340,7 @@ BEGIN
     PERFORM drop_with_dependents(id, cascade);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.drop_or_give_up(integer, boolean) IS
+COMMENT ON FUNCTION pgtrickle_private.drop_or_give_up(bigint, boolean) IS
     'The same for a caller who set no lock_timeout: it waits for half a minute.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.drop_stream_table(
@@ -349,7 +349,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.drop_stream_table(
         SET client_min_messages = warning
 AS $$
 DECLARE
-    id CONSTANT integer := stream_table_id(name, search_path);
+    id CONSTANT bigint := stream_table_id(name, search_path);
 BEGIN
     IF NOT cascade THEN
         PERFORM refuse_dependents(id);

@@ -41,7 +41,7 @@ CREATE OR REPLACE PROCEDURE pgtrickle.create_and_load_stream_table(
     LANGUAGE plpgsql
 AS $$
 DECLARE
-    id integer;
+    id bigint;
 BEGIN
     BEGIN
         COMMIT;
