@@ -125,7 +125,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     g.*
 FROM pgtrickle.pgt_stream_tables AS s, pgtrickle.gating_decision(s.pgt_id) AS g
     (gating, decision, reason, waiting_for, decided_watermark, caps, deadline_passed, decided_batch, let_through)
-WHERE %(pgt_id)s::integer IS NULL OR s.pgt_id = %(pgt_id)s
+WHERE %(pgt_id)s::bigint IS NULL OR s.pgt_id = %(pgt_id)s
 ORDER BY s.pgt_id
 """
 

@@ -3,12 +3,12 @@
 -- PL/pgSQL makes a new plan for each of the first five calls of a query, also where the argument says nothing about it:
 -- that would be a sixth of the time that a creation takes.
 CREATE OR REPLACE FUNCTION pgtrickle_private.create_from(name text, query text, given jsonb, search_path text)
-    RETURNS integer
+    RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    id CONSTANT integer := nextval(pg_get_serial_sequence('pgtrickle.pgt_stream_tables', 'pgt_id'));
+    id CONSTANT bigint := nextval(pg_get_serial_sequence('pgtrickle.pgt_stream_tables', 'pgt_id'));
     options pgt_stream_tables := chosen_options(jsonb_populate_record(NULL::pgt_stream_tables, option_defaults()
         || '{"output_mode": "update", "is_append_only": false, "pooler_compatibility_mode": false, '
             '"orchestration_mode": "MANAGED", "post_refresh_action": "none"}'), given);
@@ -64,7 +64,8 @@ AS $$
 BEGIN
     IF initialize AND refresher_runs() THEN
         RAISE NOTICE 'the stream table is filled as soon as this transaction commits'
-            USING HINT = 'SELECT pgtrickle.refresh_stream_table(…) after the commit waits for it.';
+            USING HINT = 'CALL pgtrickle.create_and_load_stream_table(…) commits and waits for it, and so does SELECT '
+                'pgtrickle.refresh_stream_table(…) after the commit.';
     ELSIF initialize THEN
         RAISE NOTICE 'no refresher runs: the stream table stays empty until one does'
             USING HINT = 'Start one with: pytrickle run';
@@ -94,7 +95,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table(
         statement_timeout interval DEFAULT NULL, fuse text DEFAULT NULL, fuse_sensitivity integer DEFAULT NULL,
         engine text DEFAULT NULL,
         -- Evaluated in the caller's session: unqualified names mean what they mean there.
-        search_path text DEFAULT current_setting('search_path')) RETURNS integer
+        search_path text DEFAULT current_setting('search_path')) RETURNS bigint
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT create_from(name, query, jsonb_build_object(
@@ -166,7 +167,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.store_options(pgtrickle.pgt_stream_tables) IS
     'Stores the options of a stream table that can be altered.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.alter_from(id integer, query text, given jsonb, reset text[],
+CREATE OR REPLACE FUNCTION pgtrickle_private.alter_from(id bigint, query text, given jsonb, reset text[],
     search_path text) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -195,7 +196,7 @@ BEGIN
     PERFORM tell('pgtrickle_refresh', jsonb_build_object('pgt_id', id));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.alter_from(integer, text, jsonb, text[], text) IS
+COMMENT ON FUNCTION pgtrickle_private.alter_from(bigint, text, jsonb, text[], text) IS
     'Changes options of a stream table that are given by their names, and its query.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.take_status(name text, status text, search_path text) RETURNS void

@@ -1,7 +1,7 @@
 -- The state of every stream table.
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.verdicts()
-    RETURNS TABLE (pgt_id integer, gating text, decision text, reason text, last_action text, effective_schedule text,
+    RETURNS TABLE (pgt_id bigint, gating text, decision text, reason text, last_action text, effective_schedule text,
         due boolean, engine text, last_engine text)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -18,7 +18,7 @@ COMMENT ON FUNCTION pgtrickle_private.verdicts() IS
 CREATE OR REPLACE FUNCTION pgtrickle.pgt_status()
     RETURNS TABLE (name text, status text, refresh_mode text, is_populated boolean, consecutive_errors integer,
         schedule text, data_timestamp timestamptz, staleness interval, scc_id integer,
-        pgt_id integer, stream_table text, watermark_gating text, decision text, reason text,
+        pgt_id bigint, stream_table text, watermark_gating text, decision text, reason text,
         effective_watermark timestamptz, last_refresh_at timestamptz, last_action text, last_error text, tier text,
         paused boolean, next_due_at timestamptz, consecutive_failures integer, retry_at timestamptz,
         fuse_blown_at timestamptz, effective_schedule text, due boolean, effective_batch bigint, planner_defect text,
