@@ -19,7 +19,7 @@ from pytrickle.apply.rows import (
     stage_replacement,
 )
 from pytrickle.compute.staged import Staged
-from pytrickle.database import filled
+from pytrickle.database import filled, settle
 from pytrickle.plan.apply_plan import (
     AFTER,
     BEFORE,
@@ -52,8 +52,7 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
     """
     with connection.transaction():
         # Compiling the statements of a merge takes longer than running them.
-        for statement in (*what.settings, "SET LOCAL jit = off"):
-            run(connection, statement)
+        settle(connection, (*what.settings, "SET LOCAL jit = off"))
         closed, earlier_query = closed_through(connection, what)
         xid, through = advance_frontier(connection, plan, what)
         inserted, deleted = _merge(connection, plan.apply, staged, Closing(closed, through, earlier_query))

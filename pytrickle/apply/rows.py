@@ -11,7 +11,7 @@ from psycopg import sql
 from pyarrow import csv
 
 from pytrickle.compute.staged import Copied
-from pytrickle.database import filled, trusted
+from pytrickle.database import filled, settle, trusted
 from pytrickle.errors import StreamTableDrifted
 from pytrickle.plan.apply_plan import AFTER, BEFORE, Body, Replacement, StatePlan, Target
 
@@ -84,11 +84,9 @@ def index_lookups(connection: psycopg.Connection) -> Iterator[None]:
     Before the first ANALYZE it takes an indexed expression for 200 values and prefers to read the whole table.
     """
     switches = ("enable_hashjoin", "enable_mergejoin", "enable_seqscan")
-    for switch in switches:
-        run(connection, filled("SET LOCAL {switch} = off", switch=switch))
+    settle(connection, (f"SET LOCAL {switch} = off" for switch in switches))
     yield
-    for switch in switches:
-        run(connection, filled("SET LOCAL {switch} TO DEFAULT", switch=switch))
+    settle(connection, (f"SET LOCAL {switch} TO DEFAULT" for switch in switches))
 
 
 def run(connection: psycopg.Connection, text: Text) -> int:
