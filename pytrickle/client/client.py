@@ -130,8 +130,8 @@ class Client(Reports, Sources, Schedules, LateData):
     ) -> None:
         """Change the given options of a stream table, from the next tick on; those in `reset` go to their defaults.
 
-        A new `query` must have the same columns. Raises CycleDetected where it would read itself, which is not allowed,
-        or QueryRefused where that is, but some query of the cycle is not monotone; NotDifferentiable as creation does.
+        A new `query` must have the same columns. Raises CycleDetected if it would read itself without `allow_circular`,
+        QueryRefused if it may but some query of the cycle is not monotone, and NotDifferentiable as creation does.
         """
         connection = self._connection()
         arguments = {"name": name, "query": query, "reset": list(reset)}
@@ -213,7 +213,7 @@ class Client(Reports, Sources, Schedules, LateData):
     def verify(self, name: None = None) -> tuple[VerifyResult, ...]: ...
 
     def verify(self, name: str | None = None) -> VerifyResult | tuple[VerifyResult, ...]:
-        """Compare a stream table with its defining query at its own frontier; all, each by itself, without a name."""
+        """Compare a stream table with its defining query at its own frontier; all, one by one, without a name."""
         if name is None:
             return verify_each([table.stream_table for table in self.stream_tables()], self.verify)
         with translate_errors():

@@ -15,7 +15,7 @@ from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.past_refreshes import evidence
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.catalog.tables import refresh_history
-from pytrickle.database import SAFE_PATH, Snapshot, filled, statement, translate_errors, trusted
+from pytrickle.database import SAFE_PATH, Snapshot, filled, settle, statement, translate_errors
 from pytrickle.errors import UnknownStreamTable
 from pytrickle.inspect.concurrency import beside, together_with
 from pytrickle.plan.auto import expected, least_worth_asking
@@ -60,7 +60,7 @@ class Explanation:
 
 
 def explain(refresher: Refresher, pgt_id: int, limit: int) -> Explanation:
-    """Plan the next refresh of one stream table, of which there may be up to `limit` at a time, and describe it.
+    """Plan the next refresh of one stream table and describe it; up to `limit` refreshes may run at the same time.
 
     Where there is nothing to do, the plan is that for one change in every source, and says so.
     """
@@ -107,7 +107,7 @@ def _named(tables: Iterable[StreamTable], pgt_id: int) -> StreamTable:
 def _plan(
     refresher: Refresher, snapshot: Snapshot, table: StreamTable, ranges: dict[int, ChangeRange], cycle: Outlook | None
 ) -> RefreshPlan:
-    """Plan the refresh: in a cycle that over all that its rounds find, of which nothing is known yet."""
+    """Plan the refresh; in a cycle, the last one, over all that its rounds find, of which nothing is known yet."""
     if cycle is None or cycle.refused:
         return refresher.planner.plan(snapshot, table, ranges)
     shape = refresher.planner.shape(snapshot.connection, table.pgt_id)
@@ -174,8 +174,7 @@ def _estimate(connection: psycopg.Connection, postgres_query: PostgresQuery) -> 
     try:
         with connection.transaction(force_rollback=True):
             connection.execute(filled("SET LOCAL search_path = {path}", path=SAFE_PATH))
-            for setting in postgres_query.settings:
-                connection.execute(trusted(setting))
+            settle(connection, postgres_query.settings)
             row = connection.execute(filled("EXPLAIN (FORMAT JSON) {query}", query=postgres_query.query)).fetchone()
     except psycopg.Error:
         return None

@@ -11,7 +11,7 @@ from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.server_probe import server_probe
 from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import StreamTable
-from pytrickle.database import exported_snapshot, filled, translate_errors, trusted
+from pytrickle.database import exported_snapshot, filled, settle, translate_errors, trusted
 from pytrickle.errors import ConnectionLost, PytrickleError
 from pytrickle.plan.at_cut import path_of, query_at
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
@@ -53,8 +53,8 @@ COLLECTED = frozenset({"text", "bytea", "json", "jsonb", "xml"})
 class VerifyResult(Readable):
     """How a stream table compares: rows `missing` from it and `unexpected` in it, as multisets.
 
-    It was not compared where `pending` says why it is to be computed anew: what it claims cannot be read back then. Nor
-    was it where an `error` says why it could not be.
+    It was not compared if `pending` says why it is to be computed anew, for its own frontier can no longer be read, or
+    if `error` says what went wrong.
     """
 
     stream_table: str
@@ -66,7 +66,7 @@ class VerifyResult(Readable):
 
 
 def verify_each(names: Iterable[str], verify_one: Callable[[str], VerifyResult]) -> Rows[VerifyResult]:
-    """Verify stream tables one by one; what cannot be compared says why, and keeps no other from it."""
+    """Verify stream tables one by one; where one cannot be compared, it says why, and the others still are."""
     return Rows(_verified_or_why_not(name, verify_one) for name in names)
 
 
@@ -99,8 +99,8 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
             definition = understood(definition, probe)
             expected = query_at(definition, ranges, probe)
             plain = probe.hashable(tuple(type_name for _, type_name in definition.columns))
-        for statement in session_statements(table) + PLANNER + SEQUENTIAL + path_of(definition, expected):
-            snapshot_connection.execute(trusted(statement))
+        settings = session_statements(table) + PLANNER + SEQUENTIAL + path_of(definition, expected)
+        settle(snapshot_connection, settings)
         found = open_columns(definition)
         items = tuple(
             _comparable_value(f"c{i}", comparable, type_name if i in found else None)
@@ -115,9 +115,9 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
 
 
 def _pending(table: StreamTable) -> str | None:
-    """Why what a stream table shows cannot be computed again: changes or its query of then are not known any more.
+    """Say why what a stream table shows cannot be computed again: its changes or its query of then are lost.
 
-    They are known after a failure, also where that was that its rows were not those of its last refresh.
+    After a failure they are not lost, even if it failed because its rows were not those of its last refresh.
     """
     reason = table.reinitialize_reason
     if not table.populated or reason is None:

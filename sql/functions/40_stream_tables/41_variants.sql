@@ -99,9 +99,9 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table_realtime(
 AS $$
 BEGIN
     RETURN create_stream_table(
-        name, query, '1s', 'DIFFERENTIAL', cdc_mode => cdc_mode, append_only => append_only, partition_by => partition_by,
-        max_differential_joins => max_differential_joins, max_delta_fraction => max_delta_fraction,
-        search_path => search_path);
+        name, query, '1s', 'DIFFERENTIAL', cdc_mode => cdc_mode, append_only => append_only,
+        partition_by => partition_by, max_differential_joins => max_differential_joins,
+        max_delta_fraction => max_delta_fraction, search_path => search_path);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table_realtime(
