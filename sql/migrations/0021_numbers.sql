@@ -8,6 +8,8 @@ DECLARE
         SELECT string_agg(c.oid::regclass::text, ', ') FROM pg_catalog.pg_class AS c
         WHERE c.relnamespace = 'pgtrickle'::regnamespace AND c.relkind = 'v');
     changed regprocedure;
+    altered text;
+    detail text;
 BEGIN
     IF views IS NOT NULL THEN
         EXECUTE 'DROP VIEW ' || views;
@@ -38,14 +40,17 @@ BEGIN
     LOOP
         EXECUTE format('DROP ROUTINE %s', changed);
     END LOOP;
+    FOREACH altered IN ARRAY ARRAY['pgt_stream_tables', 'pgt_dependencies', 'pgt_refresh_history',
+        'pgt_refresh_requests', 'pgt_late_changes']
+    LOOP
+        EXECUTE format('ALTER TABLE pgtrickle.%I ALTER COLUMN pgt_id TYPE bigint', altered);
+    END LOOP;
+EXCEPTION WHEN dependent_objects_still_exist OR feature_not_supported THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+    RAISE EXCEPTION 'something of yours is made of the catalog: %', detail
+        USING ERRCODE = '2BP01', CONSTRAINT = 'dependents_exist', HINT = 'Drop it, install, and create it again.';
 END
 $$;
-
-ALTER TABLE pgtrickle.pgt_stream_tables ALTER COLUMN pgt_id TYPE bigint;
-ALTER TABLE pgtrickle.pgt_dependencies ALTER COLUMN pgt_id TYPE bigint;
-ALTER TABLE pgtrickle.pgt_refresh_history ALTER COLUMN pgt_id TYPE bigint;
-ALTER TABLE pgtrickle.pgt_refresh_requests ALTER COLUMN pgt_id TYPE bigint;
-ALTER TABLE pgtrickle.pgt_late_changes ALTER COLUMN pgt_id TYPE bigint;
 
 ALTER TABLE pgtrickle.pgt_change_tracking ADD COLUMN tracked_by_pgt_ids bigint[] NOT NULL DEFAULT '{}';
 COMMENT ON COLUMN pgtrickle.pgt_change_tracking.tracked_by_pgt_ids IS 'The stream tables for which it is captured.';

@@ -95,6 +95,9 @@ def test_where_it_may_commit_it_creates_the_stream_table_on_every_server(every_d
     ):
         assert told(every_db, block) == ["no refresher runs: the request is served when one does"]
         assert every_db.value("SELECT count(*) FROM pgtrickle.pgt_refresh_requests") == place
+    call = "CALL pgtrickle.create_and_load_stream_table(%s, %s, fuse_ceiling => %s)"
+    every_db.execute(call, "given", "SELECT id FROM sales", 9)
+    assert every_db.value("SELECT fuse_ceiling FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 'given'") == 9
 
 
 def test_a_first_load_that_fails_is_an_error_and_leaves_the_stream_table(sales: Mirror) -> None:
