@@ -1,4 +1,4 @@
-"""Reading a plan without Spark: what PostgreSQL computes wholly is copied, for few rows faster than a job starts."""
+"""Reading a plan without Spark: PostgreSQL computes it wholly, and few rows are copied faster than a job starts."""
 
 from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
