@@ -112,15 +112,19 @@ class Client(Reports, Sources, Schedules, LateData):
         """Raise NotInstalled or CatalogVersionMismatch unless the catalog fits this package."""
         migrate.verify(self._connection())
 
-    def create_stream_table(self, name: str, query: str, **options: Unpack[Options]) -> None:
+    def create_stream_table(
+        self, name: str, query: str, *, initialize: bool = False, **options: Unpack[Options]
+    ) -> RefreshResult | None:
         """Create a stream table; its rows come with the first refresh.
 
         Under refresh_mode DIFFERENTIAL a query without delta rules raises NotDifferentiable. Nothing is half-created.
+        With `initialize` that refresh follows at once and is returned; if it fails, the stream table is there, empty.
         """
         with translate_errors(), self._connection().transaction():
             pgt_id = self._ask(*call("create_stream_table", {"name": name, "query": query}, options))
             self._connection().execute(AGAIN_SAFE)
             self._require(int(pgt_id))
+        return self.refresh(name) if initialize else None
 
     def alter_stream_table(
         self, name: str, *, query: str | None = None, reset: Sequence[str] = (), **options: Unpack[Options]

@@ -53,11 +53,6 @@ class RefreshPlan:
         return self.placement.reason
 
     @property
-    def engine(self) -> str:
-        """Who computes it: Spark as soon as it moves the rows."""
-        return "postgres" if self.placement.direct else "spark"
-
-    @property
     def delta_rows(self) -> int:
         """The buffered changes that this refresh takes in."""
         return sum(change_range.delta_rows for change_range in self.ranges)

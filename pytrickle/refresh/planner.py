@@ -85,7 +85,7 @@ class Planner:
                 raise kind(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
             if table.window_end is not None:
                 check_append(shape, table.window_end)
-            task = Task(shape, ranges, self._limits(means), table.window_end)
+            task = Task(shape, ranges, self._limits(table, means), table.window_end)
             standing = _standing(_with_state(snapshot_connection, table, shape), task)
             known = evidence(snapshot_connection, table) if standing.has_choice(table.pgt_id in self.slow) else None
             plan = plan_refresh(task, standing, known, lambda: self._query(task))
@@ -101,7 +101,7 @@ class Planner:
         self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange], reason: str
     ) -> RefreshPlan:
         """Plan the evaluation of the query as PostgreSQL would by itself."""
-        task = Task(shape, ranges, self._limits(Means.ALL), table.window_end)
+        task = Task(shape, ranges, self._limits(table, Means.ALL), table.window_end)
         return plan_full(task, self._query(task), Way(Action.FULL, reason))
 
     def _query(self, task: Task) -> str:
@@ -109,8 +109,8 @@ class Planner:
         with server_probe(self.connection) as probe:
             return query_at(task.shape.definition, task.ranges, probe)
 
-    def _limits(self, means: Means) -> Limits:
-        return limits_of(self.engine, self.small_delta_rows, self.direct_delta_rows, means)
+    def _limits(self, table: StreamTable, means: Means) -> Limits:
+        return limits_of(self.engine, table.engine, Limits(self.small_delta_rows, self.direct_delta_rows, means))
 
 
 def _with_state(snapshot_connection: psycopg.Connection, table: StreamTable, shape: Analysis) -> StreamTable:

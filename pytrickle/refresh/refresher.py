@@ -35,6 +35,9 @@ ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(nam
 class Engine(Protocol):
     """Computes the rows of a plan in an exported snapshot: Spark, or what a test puts in its place."""
 
+    def prepare(self) -> None:
+        """Raise at once if all refreshes need it, and it cannot compute any."""
+
     def compute(
         self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
     ) -> Staged:
@@ -145,7 +148,8 @@ class Refresher:
         done_as = (
             (plan.action, plan.reason) if plan else (Action.NO_DATA, computation.table.decision.explained("no changes"))
         )
-        result = _result(computation.table, done_as, done, computation.goal.since, plan.engine if plan else None)
+        engine = plan.placement.engine.value if plan else None
+        result = _result(computation.table, done_as, done, computation.goal.since, engine)
         self.planner.remember(computation.table.pgt_id, result)
         return result
 

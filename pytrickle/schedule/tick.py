@@ -75,6 +75,8 @@ def _tick(
         initiated = _asked(requests.pgt_ids, tables)
         due = frozenset() if requests.drains else due_tables(tables, groups)
         chosen = [unit for unit in units(tables, groups) if unit.is_due(due, initiated)]
+        if not all(map(run.is_quiet, chosen)):
+            refresher.engine.prepare()
         lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated, not unit.is_asked(initiated)))
     answer(refresher.connection, requests, {t.pgt_id: _told(run, t) for t in tables if t.relid in run.record.results})
     _finish(refresher.connection, bool(run.record.written))
@@ -102,6 +104,7 @@ def _refresh_one(refresher: Refresher, broken: Broken, pgt_id: int, respect_gate
             wanted = next(table for table in tables if table.pgt_id == pgt_id)
             found = units(tables, catalog.refresh_groups(base.connection))
             run = Pass.at(refresher, base, tables, lambda result: None, broken)
+        refresher.engine.prepare()
         by_relid = {table.relid: table for table in tables}
         chosen = {wanted.relid}
         for table in _unit_of(wanted.relid, found).tables:

@@ -31,12 +31,18 @@ class Frame:
     pages: int | None
     negated: bool = False
 
+    @property
+    def read(self) -> "Frame":
+        """What is read, whichever sign its rows get then."""
+        return Frame(self.sql, self.pages)
+
 
 @dataclass(frozen=True, slots=True)
 class SparkLeaf:
-    """An input of a Spark join: the union of some frames."""
+    """An input of a Spark join: the union of some frames, all of which have these columns beside the weight."""
 
     frames: tuple[Frame, ...]
+    columns: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -71,7 +77,8 @@ class Reads:
         """Write the reads of a leaf with all that was asked of it: OLD = CURRENT - PAST and NEW = CURRENT - FUTURE for
         a source, OLD = NEW - DELTA for an operation."""
         frames = self._operation(leaf, where) if isinstance(leaf, Derived) else self._source(leaf, where)
-        return SparkLeaf(tuple(Frame(f.sql, f.pages, f.negated != leaf.negated) for f in frames))
+        columns = tuple(self.asked.get((leaf.alias, where), {}).values())
+        return SparkLeaf(tuple(Frame(f.sql, f.pages, f.negated != leaf.negated) for f in frames), columns)
 
     def _source(self, scan: Scan, where: str) -> list[Frame]:
         change_range = self.ranges[scan.relid]

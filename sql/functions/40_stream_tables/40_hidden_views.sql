@@ -90,7 +90,7 @@ COMMENT ON FUNCTION pgtrickle_private.refuse_statements(text, text) IS
 -- The parentheses keep a second statement out that does not close them, the line breaks a trailing comment in. What
 -- stands behind the end of the query may itself contain semicolons, so they go one by one from the end until PostgreSQL
 -- can parse the rest. None within a string is ever reached: strings stand before the end.
-CREATE OR REPLACE FUNCTION pgtrickle_private.create_query_view(pgt_id integer, query text, search_path text)
+CREATE OR REPLACE FUNCTION pgtrickle_private.create_query_view(pgt_id bigint, query text, search_path text)
     RETURNS regclass
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET client_min_messages = warning
@@ -127,6 +127,6 @@ BEGIN
     RETURN view_name::regclass;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.create_query_view(integer, text, text) IS
+COMMENT ON FUNCTION pgtrickle_private.create_query_view(bigint, text, text) IS
     'Creates the hidden view of a stream table: PostgreSQL parses and checks the query under the caller''s '
     'search_path.';

@@ -100,7 +100,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.full_reason(regclass) IS
     'Why the stream table over a hidden view can only be refreshed as a whole, as far as the database knows, or NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.record_full_reason(pgt_id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.record_full_reason(pgt_id bigint) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     UPDATE pgt_stream_tables AS t
@@ -108,7 +108,7 @@ AS $$
         time_dependent = time_dependence(t.view_relid) IS NOT NULL
     WHERE t.pgt_id = record_full_reason.pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle_private.record_full_reason(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.record_full_reason(bigint) IS
     'Records whether the stream table can only be refreshed as a whole now.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.functions_below(view regclass) RETURNS SETOF oid
@@ -148,7 +148,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.view_stamp(regclass) IS
     'A text that changes when the view, a view that it reads, or a function that these call is replaced.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.record_source(pgt_id integer, source regclass, source_type text,
+CREATE OR REPLACE FUNCTION pgtrickle_private.record_source(pgt_id bigint, source regclass, source_type text,
     columns text[]) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -160,7 +160,7 @@ AS $$
     SET source_name = EXCLUDED.source_name, source_type = EXCLUDED.source_type,
         columns_used = EXCLUDED.columns_used, captured_xid = EXCLUDED.captured_xid, captured_pos = EXCLUDED.captured_pos
 $$;
-COMMENT ON FUNCTION pgtrickle_private.record_source(integer, regclass, text, text[]) IS
+COMMENT ON FUNCTION pgtrickle_private.record_source(bigint, regclass, text, text[]) IS
     'Records a dependency and has its columns captured.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.lock_query_sources(view regclass) RETURNS void
@@ -180,7 +180,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.lock_query_sources(regclass) IS
     'Locks, all at once, the sources of a hidden view whose changes are to be captured.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.record_sources(pgt_id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.record_sources(pgt_id bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -196,7 +196,7 @@ BEGIN
         WHERE t.pgt_id = record_sources.pgt_id;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.record_sources(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.record_sources(bigint) IS
     'Records the sources of a stream table and has them captured, all locked at once. Errors as check_source_rights() '
     'has them.';
 

@@ -1,6 +1,6 @@
 -- drop_stream_table.
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_dependents(pgt_id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_dependents(pgt_id bigint) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -17,9 +17,9 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.refuse_dependents(integer) IS 'Error 2BP01 if other stream tables read this one.';
+COMMENT ON FUNCTION pgtrickle_private.refuse_dependents(bigint) IS 'Error 2BP01 if other stream tables read this one.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.downstream_tables(p_pgt_id integer) RETURNS TABLE (pgt_id integer)
+CREATE OR REPLACE FUNCTION pgtrickle_private.downstream_tables(p_pgt_id bigint) RETURNS TABLE (pgt_id bigint)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     WITH RECURSIVE downstream(id) AS (
@@ -29,10 +29,10 @@ AS $$
             JOIN pgt_dependencies AS d ON d.source_relid = t.pgt_relid)
     SELECT id FROM downstream
 $$;
-COMMENT ON FUNCTION pgtrickle_private.downstream_tables(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.downstream_tables(bigint) IS
     'The stream table and all stream tables that read it, at any depth.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.drop_alone(id integer, cascade boolean) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_alone(id bigint, cascade boolean) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -63,20 +63,20 @@ BEGIN
     PERFORM number_cycles();
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.drop_alone(integer, boolean) IS
+COMMENT ON FUNCTION pgtrickle_private.drop_alone(bigint, boolean) IS
     'Drops a stream table that no other one reads; with cascade also the views that do.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.drop_with_dependents(id integer, cascade boolean) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_with_dependents(id bigint, cascade boolean) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT drop_alone(d.pgt_id, cascade) FROM downstream_tables(id) AS d WHERE cascade
         OR d.pgt_id = id ORDER BY d.pgt_id DESC
 $$;
-COMMENT ON FUNCTION pgtrickle_private.drop_with_dependents(integer, boolean) IS
+COMMENT ON FUNCTION pgtrickle_private.drop_with_dependents(bigint, boolean) IS
     'Drops a stream table, with cascade after those that read it.';
 
 -- A refresh may use the hidden view and wait, in another session, for a row that is locked here.
-CREATE OR REPLACE FUNCTION pgtrickle_private.drop_or_give_up(id integer, cascade boolean) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_or_give_up(id bigint, cascade boolean) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET lock_timeout = '30s'
 AS $$
@@ -84,7 +84,7 @@ BEGIN
     PERFORM drop_with_dependents(id, cascade);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.drop_or_give_up(integer, boolean) IS
+COMMENT ON FUNCTION pgtrickle_private.drop_or_give_up(bigint, boolean) IS
     'The same for a caller who set no lock_timeout: it waits for half a minute.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.drop_stream_table(
@@ -93,7 +93,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.drop_stream_table(
         SET client_min_messages = warning
 AS $$
 DECLARE
-    id CONSTANT integer := stream_table_id(name, search_path);
+    id CONSTANT bigint := stream_table_id(name, search_path);
 BEGIN
     IF NOT cascade THEN
         PERFORM refuse_dependents(id);
