@@ -72,7 +72,7 @@ def draw(plan: RefreshPlan, estimates: Mapping[str, int]) -> Part:
     reads = [_read(plan, plan.read, estimates)] if plan.read else _joins(plan)
     if plan.keyed:
         rows = estimates.get(plan.keyed.query)
-        reads.append(Part("compute touched groups anew where increments do not do", rows, "PostgreSQL"))
+        reads.append(Part("compute touched groups anew where increments do not suffice", rows, "PostgreSQL"))
     moved = "net" if plan.join or (plan.read and plan.read.weighted) else "hand on"
     detour = ", by way of a staging table" if plan.placement.staging_table else ""
     done = "join, net and group" if plan.grouping else "join and net" if plan.join else moved
