@@ -44,6 +44,7 @@ def test_a_refresh_in_json_has_the_fields_of_the_result(client: Recorder) -> Non
         "duration": 0.12,
         "error": None,
         "effective_batch": None,
+        "engine": None,
     }
 
 
