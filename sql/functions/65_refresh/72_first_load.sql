@@ -38,7 +38,8 @@ CREATE OR REPLACE PROCEDURE pgtrickle.create_and_load_stream_table(
         max_fixpoint_iterations integer DEFAULT NULL, batch_tolerance bigint DEFAULT NULL,
         watermark_retention interval DEFAULT NULL, output_mode text DEFAULT NULL, window_end text DEFAULT NULL,
         statement_timeout interval DEFAULT NULL, fuse text DEFAULT NULL, fuse_sensitivity integer DEFAULT NULL,
-        engine text DEFAULT NULL, timeout interval DEFAULT NULL, search_path text DEFAULT current_setting('search_path'))
+        engine text DEFAULT NULL, timeout interval DEFAULT NULL,
+        search_path text DEFAULT current_setting('search_path'))
     LANGUAGE plpgsql
 AS $$
 DECLARE
