@@ -61,22 +61,21 @@ class SparkEngine:
         """
         reader = PinnedReader(self.spark, self.target, snapshot, settings)
         with translated():
+            if self.owned:
+                self._tune(plan)
             keyed = _collect(_read(reader, plan.keyed)) if plan.keyed else None
             return Staged(self._rows(reader, plan, staging), keyed)
 
-    def _tune(self, many: bool) -> None:
-        """Compiling a stage and replanning it take longer than moving a small result through one task."""
-        if self.owned:
-            for setting in ("spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled"):
-                self.spark.conf.set(setting, "true" if many else "false")
+    def _tune(self, plan: RefreshPlan) -> None:
+        """Compiling a stage and replanning it take longer than moving one small result through it."""
+        for setting in ("spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled"):
+            self.spark.conf.set(setting, "true" if plan.join else "false")
 
     def _rows(self, reader: PinnedReader, plan: RefreshPlan, staging: str | None) -> pa.Table | str:
         if plan.read is not None:
-            self._tune(many=False)
             return self._deliver(_read(reader, plan.read), staging)
         delta_rows = None if plan.placement.stage.whole else plan.delta_rows
         query = spark_query(plan.join, plan.grouping, delta_rows)
-        self._tune(many=not query.together)
         with result_of(query, reader) as frame:
             return self._deliver(frame, staging)
 

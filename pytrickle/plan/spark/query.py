@@ -3,7 +3,7 @@
 Written as text it costs Spark's driver a few calls, however many terms and columns there are.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pytrickle.plan.postgres.consolidate import WEIGHT
@@ -13,9 +13,6 @@ from pytrickle.plan.spark.terms import SparkTerm
 
 # Up to so many changed rows every task keeps them in memory; beyond, Spark shuffles both sides and spills.
 BROADCAST_ROWS = 500_000
-# Changes so few, and tables of so few pages, are joined in one task: a shuffle takes longer than the work itself.
-TOGETHER_ROWS = 20_000
-TOGETHER_PAGES = 2_048
 
 JOINED = "SELECT {hint}* FROM (\n{left}\n) AS a {join} (\n{right}\n) AS b{condition}"
 TERM = "SELECT {output}{sign}{product} AS {weight} FROM (\n{joined}\n) AS j"
@@ -25,15 +22,11 @@ GROUPED = "SELECT {texts} FROM (\nSELECT {items} FROM (\n{rows}\n) AS n{by}\n) A
 
 @dataclass(frozen=True, slots=True)
 class SparkQuery:
-    """One query: `template` has a place in braces for each of the `frames`, by name; `kept` are read several times.
-
-    With `together` all of it is the work of one task.
-    """
+    """One query: `template` has a place in braces for each of the `frames`, by name; `kept` are read several times."""
 
     frames: Mapping[str, Frame]
     template: str
     kept: frozenset[str]
-    together: bool
 
 
 def spark_query(terms: tuple[SparkTerm, ...], grouping: SparkGrouping | None, delta_rows: int | None) -> SparkQuery:
@@ -43,17 +36,12 @@ def spark_query(terms: tuple[SparkTerm, ...], grouping: SparkGrouping | None, de
     """
     read = [frame.read for term in terms for leaf in term.leaves for frame in leaf.frames]
     names = {each: f"frame{i}" for i, each in enumerate(dict.fromkeys(read))}
-    writer = _Writer(names, _are_few(names, delta_rows), delta_rows is not None and delta_rows <= BROADCAST_ROWS)
+    writer = _Writer(names, delta_rows is not None and delta_rows <= BROADCAST_ROWS)
     rows = "\nUNION ALL\n".join(writer.term(term) for term in terms)
     columns = tuple(name for name, _, _ in terms[0].output)
     text = _grouped(rows, columns, grouping) if grouping else _consolidated(rows, columns)
     kept = frozenset(name for each, name in names.items() if read.count(each) > 1)
-    return SparkQuery({name: each for each, name in names.items()}, text, kept, writer.together)
-
-
-def _are_few(frames: Iterable[Frame], delta_rows: int | None) -> bool:
-    pages = sum(frame.pages or 0 for frame in frames)
-    return (delta_rows or 0) <= TOGETHER_ROWS and pages <= TOGETHER_PAGES
+    return SparkQuery({name: each for each, name in names.items()}, text, kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +49,6 @@ class _Writer:
     """Writes terms over named frames; `small` says that what comes first fits into every task's memory."""
 
     names: Mapping[Frame, str]
-    together: bool
     small: bool
 
     def term(self, term: SparkTerm) -> str:
@@ -84,8 +71,6 @@ class _Writer:
         )
 
     def _hint(self, position: int) -> str:
-        if self.together:
-            return "/*+ SHUFFLE_HASH(a) */ "
         # The delta leads; where it fits into memory the tables need no shuffle.
         return "/*+ BROADCAST(a) */ " if self.small and position == 1 else ""
 
@@ -93,8 +78,7 @@ class _Writer:
         """Name the columns of a leaf after its position, so that they differ from those of all others."""
         frames = "\nUNION ALL\n".join(self._frame(frame, leaf.columns) for frame in leaf.frames)
         items = ", ".join(f"{column} AS l{position}_{column}" for column in (*leaf.columns, WEIGHT))
-        # One partition needs no shuffle, neither to join nor to group.
-        return f"SELECT {'/*+ COALESCE(1) */ ' if self.together else ''}{items} FROM (\n{frames}\n) AS l"
+        return f"SELECT {items} FROM (\n{frames}\n) AS l"
 
     def _frame(self, frame: Frame, columns: tuple[str, ...]) -> str:
         listed = "".join(f"{column}, " for column in columns)
