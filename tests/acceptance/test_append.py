@@ -26,7 +26,7 @@ from tests.acceptance.events import (
 from tests.repeats import first
 
 
-@pytest.fixture(params=["gate", "hold_back"])
+@pytest.fixture(params=first(1, ("hold_back", "gate")))
 def gating(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
