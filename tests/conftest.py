@@ -18,7 +18,7 @@ from pytrickle.config import Settings
 from pytrickle.database.adapters import register_infinity
 from scripts.archive_spark_classes import OPTIONS
 from tests.documents import ROOT
-from tests.repeats import first, soak_further_cases_of_the_newest_server
+from tests.repeats import first, soak_further_repetitions
 from tests.servers import NEWEST, OLDEST, Server
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take minutes, so that none of them is left to one process at the end."""
-    soak_further_cases_of_the_newest_server(items)
+    soak_further_repetitions(items)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
@@ -117,6 +117,7 @@ def servers() -> Iterator[Callable[[int], Server]]:
 def _create_template(server: Server) -> None:
     with psycopg.connect(server.create(TEMPLATE), autocommit=True) as connection:
         migrate.install(connection)
+        connection.execute("VACUUM FULL")  # What installing left of the catalogs' rows would be copied for every test.
     server.close(TEMPLATE)
 
 
@@ -134,6 +135,13 @@ def fresh(server: Server, template: str) -> Iterator[Database]:
 @pytest.fixture
 def db(servers: Callable[[int], Server]) -> Iterator[Database]:
     """A fresh database with pytrickle on the oldest supported PostgreSQL."""
+    with fresh(servers(OLDEST), TEMPLATE) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def steady_db(servers: Callable[[int], Server]) -> Iterator[Database]:
+    """The same on the oldest supported PostgreSQL for tests of one file that leave it as it is, and share it."""
     with fresh(servers(OLDEST), TEMPLATE) as database:
         yield database
 

@@ -3,7 +3,8 @@
 `make test` leaves it to `make test-long`, and what repeats the repetition is left to `make test-soak`.
 """
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from tests.servers import NEWEST, OLDEST
 
 # The fixtures whose parameter is the version of a server.
 SERVERS = ("every_db", "every_empty_db", "home")
+# The fixtures that also play through Spark what another one plays without, and the parameter for it.
+THROUGH_SPARK = {"shop": "spark_shop", "diamond": 0}
 
 # For tests of what the versions of PostgreSQL do differently, in every run.
 on_both_servers = pytest.mark.parametrize("every_db", (OLDEST, NEWEST), indirect=True, ids="pg{}".format)
@@ -49,21 +52,27 @@ def _marked(value: Any, mark: pytest.MarkDecorator) -> Any:
     return pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=mark)
 
 
-def soak_further_cases_of_the_newest_server(items: Iterable[pytest.Item]) -> None:
-    """Have `make test-long` play the first case of a test on the newest server, and `make test-soak` the others.
+def soak_further_repetitions(items: Iterable[pytest.Item]) -> None:
+    """Have `make test-long` play the first of what one parameter repeats, and `make test-soak` the others.
 
     One of these that is chosen by its name is the first one, so it plays alone in `make test-long`.
     """
-    begun: set[str] = set()
+    begun: Counter[str] = Counter()
     for item in items:
-        if _is_repeated_on_the_newest_server(item):
-            test = item.nodeid.partition("[")[0]
-            if test in begun:
+        marks = {mark.name for mark in item.iter_markers()}
+        for what, most in _repeated(item) if "repeats" in marks and "soak" not in marks else ():
+            begun[what] += 1
+            if begun[what] > most:
                 item.add_marker(pytest.mark.soak(alone="test-long"))
-            begun.add(test)
 
 
-def _is_repeated_on_the_newest_server(item: pytest.Item) -> bool:
+def _repeated(item: pytest.Item) -> Iterator[tuple[str, int]]:
+    """Tell of what a test is one of several repetitions, and how many of these the long run plays.
+
+    On the newest server that is the first case of a test, through Spark the first test of a file.
+    """
     parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    marks = {mark.name for mark in item.iter_markers()}
-    return any(parameters.get(name) == NEWEST for name in SERVERS) and "repeats" in marks and "soak" not in marks
+    if any(parameters.get(name) == NEWEST for name in SERVERS):
+        yield item.nodeid.partition("[")[0], 1
+    if any(parameters.get(name) == value for name, value in THROUGH_SPARK.items()):
+        yield item.nodeid.partition("::")[0], 1

@@ -28,6 +28,7 @@ _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "max_connections": "200",
     "max_prepared_transactions": "10",
+    "shared_preload_libraries": "plpgsql",  # Else each of the many short sessions loads it.
     "synchronous_commit": "off",
     "wal_level": "logical",
 }

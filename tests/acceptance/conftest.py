@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -118,10 +119,23 @@ def spark_shop(db: Database, spark: SparkSession) -> Iterator[Shop]:
 @pytest.fixture
 def local_shop(db: Database) -> Iterator[Shop]:
     """An empty shop without Spark: PostgreSQL computes what it would, for tests of what comes before and after."""
+    with opened(db) as shop:
+        yield shop
+
+
+@contextmanager
+def opened(db: Database) -> Iterator[Shop]:
     with db.connect() as connection:
         connection.execute(SHOP)
     with local_client(db.dsn) as (client, _):
         yield Shop(db, client)
+
+
+@pytest.fixture(scope="module")
+def steady(steady_db: Database) -> Iterator[Shop]:
+    """The shop of `filled` for tests that leave it as it is, and share it."""
+    with opened(steady_db) as shop:
+        yield fill(shop)
 
 
 @pytest.fixture
@@ -136,6 +150,10 @@ def events(local_shop: Shop) -> Shop:
 @pytest.fixture
 def filled(shop: Shop) -> Shop:
     """A filled stream table `report` over orders, and a watermark group that orders belong to."""
+    return fill(shop)
+
+
+def fill(shop: Shop) -> Shop:
     shop.pt.create_watermark_group("pipeline", ["orders", "order_lines"])
     shop.load("orders", "12:00", (1, 1, 10))
     shop.pt.create_stream_table("report", "SELECT id, amount FROM orders")

@@ -13,6 +13,7 @@ from pytrickle.catalog import install as migrate
 from pytrickle.client.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
+from tests.repeats import first
 
 SOURCES = ("one", "two", "three")
 
@@ -41,7 +42,7 @@ def _limit(db: Database, room: int) -> None:
     db.execute(f"ALTER ROLE refresher CONNECTION LIMIT {used + room}")
 
 
-@pytest.mark.parametrize("room", range(5))
+@pytest.mark.parametrize("room", first(2, (0, 3, 1, 2, 4)))
 def test_a_lane_that_the_server_refuses_is_done_without(
     owned: tuple[Database, Client], room: int, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -11,10 +11,13 @@ import psycopg
 import pytest
 
 import pytrickle
+from pytrickle.catalog import change_ranges, session_settings
+from pytrickle.database import lock_timeout
 from pytrickle.errors import LockTimeout
+from pytrickle.schedule import health
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
-from tests.repeats import first
+from tests.repeats import first, only
 
 SCHEMA = """
 CREATE TABLE orders (id int PRIMARY KEY, amount int NOT NULL);
@@ -76,8 +79,17 @@ class World:
         assert self.db.value(kept) == 0
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait less long for a lock: almost all of these tests is waiting for one that is not given."""
+    monkeypatch.setattr(lock_timeout, "PATIENCE", "300ms")
+    monkeypatch.setattr(session_settings, "PATIENCE", "300ms")
+    monkeypatch.setattr(change_ranges, "PATIENCE", "300ms")
+    monkeypatch.setattr(health, "PATIENCE", "200ms")
+
+
 @pytest.fixture(params=first(1, (1, 4)), ids=["one lane", "four lanes"])
-def world(db: Database, request: pytest.FixtureRequest) -> Iterator[World]:
+def world(db: Database, impatient: None, request: pytest.FixtureRequest) -> Iterator[World]:
     with db.connect() as connection:
         connection.execute(SCHEMA)
     with local_client(db.dsn, max_concurrent_refreshes=request.param) as (client, _):
@@ -155,7 +167,15 @@ OPEN = {
 }
 
 
-@pytest.mark.parametrize("case", OPEN)
+# One that changes a source, its rows, a stream table, a query, capture, a watermark and a request.
+OF_EACH_KIND = {
+    *("events are altered", "events are emptied", "a stream table is created", "a query is altered"),
+    *("another stream table over events is dropped", "capture is repaired", "a refresh is asked for"),
+    "a watermark advances for the first time",
+}
+
+
+@pytest.mark.parametrize("case", only(OF_EACH_KIND, OPEN))
 def test_no_open_transaction_stops_what_it_has_nothing_to_do_with(world: World, case: str) -> None:
     world.db.execute("INSERT INTO events VALUES (2, 'before')")
     world.db.execute("SELECT pgtrickle.refresh_stream_table('viewed')")

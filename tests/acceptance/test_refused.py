@@ -140,15 +140,15 @@ REFUSED: dict[str, tuple[type[PytrickleError], str | None, Call]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_bad_input_is_refused_in_plain_words_and_changes_nothing(filled: Shop, case: str) -> None:
+def test_bad_input_is_refused_in_plain_words_and_changes_nothing(steady: Shop, case: str) -> None:
     kind, sqlstate, call = REFUSED[case]
-    before = catalog(filled.db)
+    before = catalog(steady.db)
     with pytest.raises(kind) as refused:
-        call(filled.pt)
+        call(steady.pt)
     assert refused.value.sqlstate == sqlstate
     assert_explained(refused.value)
-    assert catalog(filled.db) == before
-    assert filled.tick()["report"].action == "NO_DATA"
+    assert catalog(steady.db) == before
+    assert steady.tick()["report"].action == "NO_DATA"
 
 
 def test_temporary_table_is_refused(filled: Shop) -> None:

@@ -13,9 +13,10 @@ from pytrickle.errors import QueryRefused
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.runs import disable_jit
+from tests.repeats import first
 
 NODES = 9
-BATCHES = 22
+BATCHES = 14
 TABLES = """
 CREATE TABLE edges (src int NOT NULL, dst int NOT NULL);
 CREATE TABLE seeds (node int NOT NULL);
@@ -106,8 +107,8 @@ def graph(db: Database) -> Iterator[tuple[Database, Client]]:
 
 def close(client: Client, tables: dict[str, tuple[str, str | None, str]]) -> None:
     """Create stream tables, then let those read each other that shall."""
-    for name, (first, _, _) in tables.items():
-        client.create_stream_table(name, first, allow_circular=True)
+    for name, (initial, _, _) in tables.items():
+        client.create_stream_table(name, initial, allow_circular=True)
     for name, (_, last, _) in tables.items():
         if last:
             client.alter_stream_table(name, query=last)
@@ -146,7 +147,7 @@ def change(rng: Random, connection: psycopg.Connection, gains: bool) -> None:
 
 @pytest.mark.parametrize(
     "tables",
-    [CLOSURE, ITSELF, WALK, *map(alone, ALONE.values())],
+    [CLOSURE, ITSELF, WALK, *first(2, map(alone, ALONE.values()))],
     ids=["closure", "itself", "walk", *ALONE],
 )
 def test_generated_changes_leave_the_least_fixed_point(
@@ -243,8 +244,8 @@ ACCEPTED = (
 
 def test_queries_that_may_lose_rows_are_refused_with_their_reason(graph: tuple[Database, Client]) -> None:
     db, client = graph
-    for name, (first, _, _) in CLOSURE.items():
-        client.create_stream_table(name, first, allow_circular=True)
+    for name, (initial, _, _) in CLOSURE.items():
+        client.create_stream_table(name, initial, allow_circular=True)
     for reason, query in REFUSED.items():
         with pytest.raises(QueryRefused, match=reason) as refused:
             client.alter_stream_table("reach", query=query)
@@ -280,8 +281,8 @@ def test_the_fuse_of_any_member_holds_the_whole_cycle(graph: tuple[Database, Cli
 
 def test_what_sql_let_pass_fails_at_the_tick_and_changes_nothing(graph: tuple[Database, Client]) -> None:
     db, client = graph
-    for name, (first, _, _) in CLOSURE.items():
-        client.create_stream_table(name, first, allow_circular=True)
+    for name, (initial, _, _) in CLOSURE.items():
+        client.create_stream_table(name, initial, allow_circular=True)
     tick(client)
     before = [db.execute(f"TABLE {name}") for name in CLOSURE]
     db.execute("SELECT pgtrickle.alter_stream_table('reach', query => %s)", REFUSED["an aggregate"])

@@ -13,6 +13,7 @@ from pytrickle.plan.algebra.relation import operations, relids
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place
 from tests.conftest import Database
 from tests.equivalence.local_engine import LocalEngine, local_client
+from tests.repeats import first
 
 ORDERS, PARTS = 2_000, 3_000
 TABLES = f"""
@@ -180,8 +181,8 @@ def test_rows_above_the_old_and_the_new_average_are_not_joined(world: World) -> 
 
 @pytest.mark.parametrize(
     "query",
-    [CHEAP, ALONE, OFTEN, ABOVE, TWICE],
-    ids=["scalar subquery", "not exists", "having", "compared", "used twice"],
+    first(2, (CHEAP, OFTEN, ALONE, ABOVE, TWICE)),
+    ids=["scalar subquery", "having", "not exists", "compared", "used twice"],
 )
 def test_keys_admitted_before_or_after_a_change_are_computed(world: World, query: str) -> None:
     world.create(query)

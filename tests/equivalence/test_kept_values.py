@@ -91,8 +91,8 @@ def _play(db: Database, queries: dict[str, str], mode: str, exact: bool) -> None
 
 
 def _groups(*without: str) -> list[Any]:
-    """List the groups; all but one are left to the long run."""
-    return first(1, (name for name in GROUPS if name not in without))
+    """List the groups; all but one are left to the longer runs."""
+    return first(1, (name for name in GROUPS if name not in without), then=4)
 
 
 @pytest.mark.parametrize("group", _groups())

@@ -5,6 +5,7 @@ import pytest
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
+from tests.repeats import first
 
 TABLES = """
     CREATE SCHEMA tools; CREATE TABLE tools.hammers (id int DEFAULT 7);
@@ -23,7 +24,7 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("case", QUERIES)
+@pytest.mark.parametrize("case", first(4, QUERIES))
 def test_names_look_as_their_creator_sees_them(db: Database, case: str) -> None:
     db.execute(TABLES)
     dsn = f"{db.dsn}?options=-csearch_path%3Dtools,public"

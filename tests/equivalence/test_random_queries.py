@@ -11,7 +11,7 @@ from tests.repeats import first
 GRAMMARS = {"core": CORE, "whole": WHOLE}
 
 
-@pytest.mark.parametrize("seed", first(2, range(8), then=1))
+@pytest.mark.parametrize("seed", first(1, range(8), then=1))
 @pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=GRAMMARS.keys())
 def test_random_stream_tables_equal_their_queries_after_every_batch(
     db: Database, grammar: Grammar, seed: int, monkeypatch: pytest.MonkeyPatch

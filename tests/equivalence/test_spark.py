@@ -26,7 +26,7 @@ GRAMMARS = {"core": CORE, "joins": JOINS, "whole": WHOLE}
 SMALL, LARGE = Size(queries=20, batches=3), Size(queries=50, batches=5)
 
 
-@pytest.mark.parametrize(("seed", "size"), first(1, ((0, SMALL), *((seed, LARGE) for seed in range(1, 3))), then=0))
+@pytest.mark.parametrize(("seed", "size"), first(0, ((0, SMALL), *((seed, LARGE) for seed in range(1, 3))), then=1))
 def test_random_stream_tables_equal_their_queries_through_spark(
     db: Database, spark: "SparkSession", seed: int, size: Size
 ) -> None:
@@ -41,7 +41,7 @@ def test_random_stream_tables_equal_their_queries_through_spark(
 JOINING = (("core", 1), ("joins", 2), ("whole", 1), ("joins", 4))
 
 
-@pytest.mark.parametrize(("grammar", "seed"), first(1, JOINING, then=1))
+@pytest.mark.parametrize(("grammar", "seed"), first(0, JOINING, then=1))
 def test_spark_joins_what_postgres_does_not(
     db: Database, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, grammar: str, seed: int
 ) -> None:

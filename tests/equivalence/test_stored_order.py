@@ -5,6 +5,7 @@ import pytest
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
+from tests.repeats import first
 
 TABLES = """
     CREATE TABLE t (id int, k int, x text, v numeric, note text);
@@ -89,7 +90,7 @@ def test_an_index_that_sorts_otherwise_does_not_decide_the_order(db: Database) -
     assert db.value("SELECT xs FROM st WHERE k = 7") == [*range(7, 20000, 1000), 30000]
 
 
-@pytest.mark.parametrize("case", FULL)
+@pytest.mark.parametrize("case", first(4, FULL))
 def test_an_order_that_shows_otherwise_is_read_as_a_whole(db: Database, case: str) -> None:
     query, reason = FULL[case]
     db.execute(TABLES)

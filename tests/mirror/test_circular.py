@@ -9,6 +9,9 @@ import pytest
 
 from tests.mirror.conftest import Mirror
 
+# What it tells is held by tests of our own, in our own words: tests/acceptance and tests/security.
+pytestmark = pytest.mark.repeats
+
 FORWARD = "SELECT src, dst FROM links UNION SELECT b.src, l.dst FROM back AS b JOIN links AS l ON l.src = b.dst"
 BACK = "SELECT src, dst FROM links UNION SELECT f.src, l.dst FROM forth AS f JOIN links AS l ON l.src = f.dst"
 MEMBERS = "SELECT scc_id FROM pgtrickle.pgt_status() WHERE name IN ('public.forth', 'public.back')"

@@ -11,6 +11,7 @@ from pytrickle.catalog import stream_table as catalog
 from pytrickle.schedule.dag import topological
 from pytrickle.schedule.units import units
 from tests.mirror.conftest import Mirror
+from tests.repeats import first
 
 
 def build(mirror: Mirror, seed: int) -> None:
@@ -46,7 +47,7 @@ def assert_same(mirror: Mirror) -> int:
     return len(together)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", first(2, range(8), then=2))
 def test_the_groups_are_the_units_that_the_refresher_commits_together(mirror: Mirror, seed: int) -> None:
     build(mirror, seed)
     assert_same(mirror)

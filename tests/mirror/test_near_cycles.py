@@ -8,6 +8,9 @@ import pytest
 
 from tests.mirror.conftest import Mirror
 
+# What it tells is held by tests of our own, in our own words: tests/acceptance and tests/security.
+pytestmark = pytest.mark.repeats
+
 INSERT = "INSERT INTO base VALUES (2, 20), (3, 30)"
 UPDATE = "UPDATE base SET v = v + 5 WHERE id = 1"
 DELETE = "DELETE FROM base WHERE id = 1"

@@ -4,6 +4,9 @@ import pytest
 
 from tests.mirror.conftest import Mirror
 
+# What it tells is held by tests of our own, in our own words: tests/acceptance and tests/security.
+pytestmark = pytest.mark.repeats
+
 BY_CUSTOMER = "SELECT customer, sum(amount) AS amount FROM orders GROUP BY customer"
 NAMED = "SELECT c.id, c.name, o.amount FROM customers AS c JOIN orders AS o ON o.customer = c.id"
 

@@ -4,6 +4,9 @@ import pytest
 
 from tests.mirror.conftest import Mirror
 
+# What it tells is held by tests of our own, in our own words: tests/acceptance and tests/security.
+pytestmark = pytest.mark.repeats
+
 TABLES = (
     "CREATE TABLE a (id int PRIMARY KEY, v int)",
     "CREATE TABLE b (id int PRIMARY KEY, w int)",

