@@ -17,7 +17,7 @@ from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.order_dependence import refuse_unsettled
 from pytrickle.plan.query.scope import WHOLE, Names, columns_named, is_whole, lookup, resolve
 from pytrickle.plan.query.whole_row import ROW, is_asked_for, with_rows
-from pytrickle.plan.sql import xml_table
+from pytrickle.plan.sql import keyword_calls
 from pytrickle.plan.sql.dialect import quote, render
 
 Columns = list[exp.Expr]
@@ -52,8 +52,8 @@ def _names(item: exp.Expr) -> list[str]:
     if isinstance(item, exp.Values):
         return [*names, *(f"column{i + 1}" for i in range(len(names), len(item.expressions[0].expressions)))]
     call = item.this
-    if isinstance(call, exp.Anonymous) and call.this == xml_table.CALL:
-        return [*names, *xml_table.columns_of(call.expressions[0].name)[len(names) :]]
+    if isinstance(call, exp.Anonymous) and call.this == keyword_calls.TABLE:
+        return [*names, *keyword_calls.columns_of(call.expressions[0].name)[len(names) :]]
     return names
 
 
