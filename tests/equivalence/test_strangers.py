@@ -18,7 +18,7 @@ def test_every_outcome_of_a_strange_query_is_told(
 ) -> None:
     player = Player(servers(OLDEST), SAMPLE)
     player.prepare()
-    found = player.play_script("sample")
+    found = list(player.play_script("sample"))
     assert [(each.query.split()[1], each.status) for each in found] == [
         ("depot,", "equal"),
         ("'a;b'", "equal"),
