@@ -2,52 +2,30 @@
 A gated stream table is an answer, not an error.
 
     PytrickleError
-    ├── ConfigError                  correct the settings or the machine
-    │   ├── JavaMissing
-    │   ├── JdbcDriverMissing
-    │   └── PackageMissing
-    ├── MigrationError               the catalog could not be installed or removed; nothing was changed
-    ├── CatalogError                 correct the call
-    │   ├── NotInstalled
-    │   ├── CatalogVersionMismatch
-    │   ├── UnknownStreamTable
-    │   ├── UnknownWatermarkGroup
-    │   ├── StreamTableExists
-    │   ├── WatermarkMovedBack
-    │   ├── InvalidArgument
-    │   ├── CycleDetected
-    │   ├── NotRetained
-    │   └── InsufficientPrivilege
-    ├── WatermarkError               correct how a loader finds its watermark
-    │   ├── UnknownInput
-    │   └── TooFewObservations
-    ├── PlanError                    correct the defining query or its refresh mode
-    │   ├── QueryRefused
-    │   └── NotDifferentiable
-    ├── RefreshError                 the stream table keeps its last contents
-    │   ├── RefreshConflict          (retryable)
-    │   ├── FuseBlown
-    │   ├── FixpointNotReached
-    │   ├── StagingFailed
-    │   ├── StreamTableDrifted
+    ├── ConfigError             correct the settings or the machine
+    │   └── JavaMissing, JdbcDriverMissing, PackageMissing
+    ├── MigrationError          the catalog could not be installed or removed; nothing was changed
+    ├── CatalogError            correct the call
+    │   ├── NotInstalled, CatalogVersionMismatch, UnknownStreamTable, UnknownWatermarkGroup, StreamTableExists
+    │   └── WatermarkMovedBack, InvalidArgument, CycleDetected, NotRetained, InsufficientPrivilege
+    ├── WatermarkError          correct how a loader finds its watermark
+    │   └── UnknownInput, TooFewObservations
+    ├── PlanError               correct the defining query or its refresh mode
+    │   └── QueryRefused, NotDifferentiable
+    ├── RefreshError            the stream table keeps its last contents
+    │   ├── RefreshConflict*, FuseBlown, FixpointNotReached, StagingFailed, StreamTableDrifted
     │   └── SparkFailed
-    │       ├── EvaluationFailed
-    │       ├── SparkOutOfMemory
-    │       ├── SparkTooNarrow
-    │       └── SparkLost            (retryable)
-    ├── NotYet                       (retryable) the data will come, or the hint says what keeps it
-    │   ├── NotFresh
-    │   └── WaitTimeout
-    ├── Defect                       report it
-    └── DatabaseError                look at the server
-        ├── ConnectionLost           (retryable)
-        ├── SerializationFailure     (retryable)
-        │   └── LockTimeout          (retryable)
-        ├── StatementTimeout
-        └── DiskFull
-"""
+    │       └── EvaluationFailed, SparkOutOfMemory, SparkTooNarrow, SparkLost*
+    ├── NotYet*                 the data will come, or the hint says what keeps it
+    │   └── NotFresh*, WaitTimeout*
+    ├── Defect                  report it
+    └── DatabaseError           look at the server
+        ├── ConnectionLost*, StatementTimeout, DiskFull
+        └── SerializationFailure*
+            └── LockTimeout*
 
-from __future__ import annotations
+Those with a star are retryable: the same call may succeed later by itself.
+"""
 
 from typing import ClassVar
 

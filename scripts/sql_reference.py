@@ -37,6 +37,7 @@ may change with any version.
 FUNCTIONS = {
     "Stream tables": (
         "create_stream_table",
+        "create_and_load_stream_table",
         "alter_stream_table",
         "drop_stream_table",
         "refresh_stream_table",
@@ -124,7 +125,9 @@ FUNCTIONS = {
 }
 
 FUNCTION = """
-SELECT pg_get_function_arguments(p.oid), pg_get_function_result(p.oid), obj_description(p.oid, 'pg_proc'),
+SELECT pg_get_function_arguments(p.oid),
+    CASE p.prokind WHEN 'p' THEN 'a procedure, for CALL' ELSE pg_get_function_result(p.oid) END,
+    obj_description(p.oid, 'pg_proc'),
     EXISTS (SELECT FROM aclexplode(p.proacl) AS a WHERE a.grantee = 0 AND a.privilege_type = 'EXECUTE')
 FROM pg_proc AS p WHERE p.pronamespace = 'pgtrickle'::regnamespace AND p.proname = %s
 ORDER BY array_position(ARRAY['timestamptz', 'bigint', 'text']::regtype[], p.proargtypes[1]::regtype),

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import psycopg
 
-from pytrickle.apply.rows import index_lookups, run
+from pytrickle.apply.statements import index_lookups, run
 from pytrickle.plan.apply_plan import WindowPlan
 
 
@@ -13,8 +13,8 @@ from pytrickle.plan.apply_plan import WindowPlan
 class Closing:
     """How far windows are closed: those to `before` were closed earlier, those to `through` are now.
 
-    Those to `since` were emitted by a query that the stream table had before: what is computed now is no standard for
-    them.
+    Those to `since` were emitted by an earlier query of the stream table, so they are not compared with what is
+    computed now.
     """
 
     before: datetime | None
@@ -56,5 +56,5 @@ def has_closing(connection: psycopg.Connection, question: str, through: datetime
 
 
 def _run(connection: psycopg.Connection, statement: str, closing: Closing) -> int:
-    # A plan that is kept would not know how few rows are beyond the end.
+    # Planned anew each time: a cached plan would not know how few rows lie beyond the end.
     return connection.execute(statement.encode(), asdict(closing), prepare=False).rowcount

@@ -1,38 +1,110 @@
-"""The write transaction of a refresh: lock, compare frontiers, merge, store frontiers and history, commit."""
+"""The write transaction of a refresh: lock, compare frontiers, apply the rows, store frontiers and history, commit."""
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from time import monotonic
 
 import psycopg
+from sqlalchemy import Integer, Text, bindparam, case, cast, func, insert, select, update
+from sqlalchemy.dialects.postgresql import JSONB
 
-from pytrickle.apply.closed_windows import Closing, close_windows, withhold, withhold_whole
-from pytrickle.apply.ledger import Commitment, advance_frontier, closed_through, record, store_frontiers
-from pytrickle.apply.rows import (
-    accumulate,
-    apply_changes,
-    create_body,
-    create_like,
-    create_state,
-    fill_state,
-    load_rows,
-    run,
-    stage_like_state,
-    stage_replacement,
-)
+from pytrickle.apply.closed_windows import Closing
+from pytrickle.apply.rows import apply_rows
+from pytrickle.apply.statements import run
+from pytrickle.catalog.tables import refresh_history, stream_tables
 from pytrickle.compute.staged import Staged
-from pytrickle.database import filled
-from pytrickle.plan.apply_plan import (
-    AFTER,
-    BEFORE,
-    CHANGES,
-    CONTENT,
-    INCREMENTS,
-    INPUT,
-    KEYED,
-    ApplyPlan,
-    Stage,
-    StatePlan,
-)
+from pytrickle.cut import Cut
+from pytrickle.database import filled, statement
+from pytrickle.errors import RefreshConflict
+from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.progress import Progress
+
+ROW = stream_tables.c
+CLOSED = statement(
+    select(ROW.effective_watermark, ROW.earlier_query_through)
+    .where(ROW.pgt_id == bindparam("pgt_id"))
+    .with_for_update()
+)
+# What every refresh writes into the row of its stream table, whether there are new rows or not.
+UP_TO_DATE = (
+    update(stream_tables)
+    .where(ROW.pgt_id == bindparam("pgt_id"), ROW.frontier_version == bindparam("frontier_version"))
+    .values(
+        data_timestamp=bindparam("moment"),
+        last_refresh_at=bindparam("moment"),
+        effective_watermark=func.greatest(ROW.effective_watermark, bindparam("watermark")),
+        effective_batch=func.greatest(ROW.effective_batch, bindparam("batch")),
+        let_through=func.pgtrickle_private.farthest(ROW.let_through, bindparam("let_through", type_=JSONB)),
+        status="ACTIVE",
+        last_skip_reason=None,
+        last_error=None,
+        last_error_at=None,
+        last_sqlstate=None,
+        gated_since=None,
+        consecutive_failures=0,
+        retry_at=None,
+    )
+)
+ADVANCE = statement(
+    UP_TO_DATE.where(ROW.view_stamp.is_not_distinct_from(bindparam("view_stamp")))
+    .values(
+        frontier_version=ROW.frontier_version + 1,
+        refresh_xid=func.pg_current_xact_id(),
+        # A reason that came while the rows were computed concerns the next refresh.
+        reinitialize_reason=case(
+            (ROW.reinitialize_reason.is_not_distinct_from(bindparam("known_reason")), bindparam("next_reason")),
+            else_=ROW.reinitialize_reason,
+        ),
+        planner_defect=bindparam("planner_defect"),
+        fuse_blown_at=None,
+        frontier=bindparam("frontier", type_=JSONB),
+        effective_refresh_mode=bindparam("mode"),
+        refresh_reason=bindparam("reason"),
+        last_fixpoint_iterations=func.coalesce(bindparam("rounds", type_=Integer), ROW.last_fixpoint_iterations),
+    )
+    .returning(cast(ROW.refresh_xid, Text), ROW.effective_watermark)
+)
+FRONTIER = "UPDATE pgtrickle.pgt_dependencies SET frontier = {frontier} WHERE pgt_id = %s AND source_relid = %s::oid"
+HISTORY = statement(
+    insert(refresh_history).values(
+        status="COMPLETED",
+        started_at=func.clock_timestamp() - bindparam("took"),
+        finished_at=func.clock_timestamp(),
+    ),
+    [
+        *("pgt_id", "action", "initiated_by", "reason", "delta_rows", "rows_inserted", "rows_deleted"),
+        *("effective_watermark", "effective_batch", "data_timestamp", "fixpoint_iteration", "engine"),
+    ],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Commitment:
+    """What the write transaction stores beside the rows; `since` is the reading of the monotonic clock at the start.
+
+    `let_through` is that of the gating decision. `known_reason` is why this refresh computes the whole table again,
+    `next_reason` why the next one must. With `window_end`, rows are shown once the window that this column ends is
+    closed. `planner_defect` names what planning failed on.
+    """
+
+    pgt_id: int
+    frontier_version: int
+    view_stamp: str | None
+    settings: tuple[str, ...]
+    snapshot: Cut
+    data_timestamp: datetime
+    effective: Progress
+    let_through: str
+    initiated_by: str
+    since: float
+    known_reason: str | None = None
+    next_reason: str | None = None
+    window_end: str | None = None
+    planner_defect: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,65 +128,113 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
             run(connection, statement)
         closed, earlier_query = closed_through(connection, what)
         xid, through = advance_frontier(connection, plan, what)
-        inserted, deleted = _merge(connection, plan.apply, staged, Closing(closed, through, earlier_query))
+        inserted, deleted = apply_rows(connection, plan.apply, staged, Closing(closed, through, earlier_query))
         store_frontiers(connection, plan, what)
         record(connection, plan, what, (inserted, deleted))
     return Committed(inserted, deleted, xid)
 
 
-def forget_staged(connection: psycopg.Connection) -> None:
-    """Drop the temporary tables of one commit, where another one follows in the same transaction."""
-    names = ", ".join(f"pg_temp.{name}" for name in (CHANGES, CONTENT, INPUT, INCREMENTS, KEYED, BEFORE, AFTER))
-    run(connection, filled("DROP TABLE IF EXISTS {names}", names=names))
+@contextmanager
+def conflicts() -> Iterator[None]:
+    """Raise RefreshConflict where another transaction has changed, or holds, the row of the stream table.
+
+    A transaction at REPEATABLE READ, as an atomic unit needs it, cannot see what another refresh left in the row: its
+    compare-and-set fails as a serialization failure instead.
+    """
+    try:
+        yield
+    except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable) as e:
+        if e.diag.constraint_name:
+            raise
+        raise RefreshConflict(
+            "Another session refreshes or alters the same stream table, or cleans up what it has read.",
+            "Nothing needs to be done.",
+        ) from e
 
 
-def _merge(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, closing: Closing) -> tuple[int, int]:
-    """Bring the stream table up to date by way of its body, where it has one; return rows inserted and deleted."""
-    if plan.body and plan.stage.whole:
-        create_body(connection, plan.body)
-    elif plan.discard:
-        # They would not follow what is computed as a whole; should there be deltas again, they are made anew.
-        run(connection, plan.discard)
-    create_like(connection, CHANGES, plan.target.layout)
-    _stage(connection, plan, staged, closing)
-    changed = apply_changes(connection, plan.target)
-    for index in plan.target.indexes if plan.stage.whole else ():
-        run(connection, index)
-    if plan.body and plan.body.stage_shown:
-        run(connection, f"TRUNCATE pg_temp.{CHANGES}")
-        run(connection, plan.body.stage_shown)
-        return apply_changes(connection, plan.shown)
-    return (close_windows(connection, plan.windows, closing), 0) if plan.windows else changed
+@conflicts()
+def closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[datetime | None, datetime | None]:
+    """Lock the stream table and return its effective watermark: windows to there were closed by earlier refreshes.
+
+    Return beside it through when an earlier query of the stream table closed them.
+    """
+    row = connection.execute(CLOSED, {"pgt_id": what.pgt_id}).fetchone()
+    return (row[0], row[1]) if row else (None, None)
 
 
-def _stage(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, closing: Closing) -> None:
-    """Load the staged rows, and turn them into changes of the stream table or its body."""
-    if plan.state:
-        _load_increments(connection, plan.stage, plan.state, staged)
-    else:
-        if plan.stage is Stage.CONTENT:
-            create_like(connection, CONTENT, plan.content_layout)
-        load_rows(connection, CONTENT if plan.stage is Stage.CONTENT else CHANGES, staged.rows, dict(plan.names))
-    if plan.stage.makes_state and plan.state:
-        fill_state(connection, plan.state)
-    if plan.windows:
-        (withhold_whole if plan.stage.whole else withhold)(connection, plan.windows, closing)
-    if plan.replacement:
-        stage_replacement(connection, plan.target, plan.replacement)
-    elif plan.state:
-        accumulate(connection, plan.state)
+@conflicts()
+def advance_frontier(
+    connection: psycopg.Connection, plan: RefreshPlan, what: Commitment
+) -> tuple[str, datetime | None]:
+    """Let this transaction write the stream table, if nobody moved its frontier; return xid and effective watermark.
+
+    Raise RefreshConflict if somebody did, or altered the query.
+    """
+    row = connection.execute(
+        ADVANCE,
+        {
+            "pgt_id": what.pgt_id,
+            "frontier_version": what.frontier_version,
+            "view_stamp": what.view_stamp,
+            "moment": what.data_timestamp,
+            "watermark": what.effective.watermark,
+            "batch": what.effective.batch,
+            "let_through": what.let_through,
+            "known_reason": what.known_reason,
+            "next_reason": what.next_reason,
+            "planner_defect": what.planner_defect,
+            "frontier": frontier_for_people(plan, what),
+            "mode": "FULL" if plan.action is Action.REINITIALIZE else plan.action,
+            "reason": plan.reason,
+            "rounds": plan.rounds,
+        },
+    ).fetchone()
+    if row is None:
+        raise RefreshConflict(
+            "Another refresh of the same stream table committed first, or its query was altered.",
+            "Nothing needs to be done.",
+        )
+    return str(row[0]), row[1]
 
 
-def _load_increments(connection: psycopg.Connection, stage: Stage, state: StatePlan, staged: Staged) -> None:
-    if stage.makes_state:
-        create_state(connection, state)
-    stage_like_state(connection, state, INCREMENTS)
-    if stage.grouped_here:
-        create_like(connection, INPUT, state.input_layout)
-        load_rows(connection, INPUT, staged.rows, {})
-        run(connection, state.fill_increments)
-    else:
-        load_rows(connection, INCREMENTS, staged.rows, {})
-    if staged.keyed is not None:
-        stage_like_state(connection, state, KEYED)
-        load_rows(connection, KEYED, staged.keyed, {})
+def frontier_for_people(plan: RefreshPlan, what: Commitment) -> str:
+    """Return as JSON the WAL position through which each captured source was read, and when."""
+    moment = what.data_timestamp.isoformat()
+    positions = {
+        str(change_range.relid): {"lsn": (change_range.new or what.snapshot).lsn, "snapshot_ts": moment}
+        for change_range in plan.ranges
+        if plan.shape.definition.source(change_range.relid).captured
+    }
+    return json.dumps({"sources": positions, "data_timestamp": moment})
+
+
+@conflicts()
+def store_frontiers(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> None:
+    """Store how far the refresh read each source whose changes are captured."""
+    for change_range in plan.ranges:
+        source = plan.shape.definition.source(change_range.relid)
+        if source.captured:
+            frontier = filled(FRONTIER, frontier=(change_range.new or what.snapshot).literal())
+            connection.execute(frontier, (what.pgt_id, change_range.relid))
+
+
+def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, rows: tuple[int, int]) -> None:
+    """Write the history by the server's clock alone: durations, from which AUTO learns, must not mix two clocks."""
+    connection.execute(
+        HISTORY,
+        {
+            "pgt_id": what.pgt_id,
+            "action": plan.action,
+            "initiated_by": what.initiated_by,
+            "reason": plan.reason,
+            "took": timedelta(seconds=monotonic() - what.since),
+            "delta_rows": plan.delta_rows,
+            "rows_inserted": rows[0],
+            "rows_deleted": rows[1],
+            "effective_watermark": what.effective.watermark,
+            "effective_batch": what.effective.batch,
+            "data_timestamp": what.data_timestamp,
+            "fixpoint_iteration": plan.rounds,
+            "engine": plan.placement.engine.value,
+        },
+    )

@@ -1,8 +1,7 @@
 """Rows on their way: into typed temporary tables, from there into the aggregate state, and into the stream table."""
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import IO
 
 import psycopg
@@ -10,29 +9,90 @@ import pyarrow as pa
 from psycopg import sql
 from pyarrow import csv
 
-from pytrickle.compute.staged import Copied
+from pytrickle.apply.closed_windows import Closing, close_windows, withhold, withhold_whole
+from pytrickle.apply.statements import create_kept, create_like, index_lookups, run
+from pytrickle.compute.staged import Copied, Staged
 from pytrickle.database import filled, trusted
 from pytrickle.errors import StreamTableDrifted
-from pytrickle.plan.apply_plan import AFTER, BEFORE, Body, Replacement, StatePlan, Target
+from pytrickle.plan.apply_plan import (
+    AFTER,
+    BEFORE,
+    CHANGES,
+    CONTENT,
+    INCREMENTS,
+    INPUT,
+    KEYED,
+    ApplyPlan,
+    Body,
+    Replacement,
+    Stage,
+    StatePlan,
+    Target,
+)
 
 BLOCK = 1024 * 1024
-Text = str | sql.Composed
 STAGED = "INSERT INTO pg_temp.{table}\n{rows}"
 
 
-def create_like(connection: psycopg.Connection, name: str, query: Text) -> None:
-    """Create a temporary table with the columns, types and collations of a query, for this transaction only."""
-    template = "CREATE TEMP TABLE {name} ON COMMIT DROP AS {query} WITH NO DATA"
-    run(connection, filled(template, name=sql.Identifier(name), query=query))
+def apply_rows(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, closing: Closing) -> tuple[int, int]:
+    """Bring the stream table up to date by way of its body, where it has one; return rows inserted and deleted."""
+    if plan.body and plan.stage.whole:
+        _create_body(connection, plan.body)
+    elif plan.discard:
+        # A refresh of the whole does not maintain state and body. Should there be deltas again, both are created anew.
+        run(connection, plan.discard)
+    create_like(connection, CHANGES, plan.target.layout)
+    _stage(connection, plan, staged, closing)
+    changed = _apply_changes(connection, plan.target)
+    for index in plan.target.indexes if plan.stage.whole else ():
+        run(connection, index)
+    if plan.body and plan.body.stage_shown:
+        run(connection, f"TRUNCATE pg_temp.{CHANGES}")
+        run(connection, plan.body.stage_shown)
+        return _apply_changes(connection, plan.shown)
+    return (close_windows(connection, plan.windows, closing), 0) if plan.windows else changed
 
 
-def create_kept(connection: psycopg.Connection, name: str, query: str, kind: str = "TABLE") -> None:
-    """Create an empty table that outlives the transaction: it is the catalog owner's, whoever refreshes."""
-    run(connection, filled("CREATE {kind} {name} AS\n{query}\nWITH NO DATA", kind=kind, name=name, query=query))
-    connection.execute("SELECT pgtrickle_private.hand_over(%s::regclass)", (name,))
+def _stage(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, closing: Closing) -> None:
+    """Load the staged rows, and turn them into changes of the stream table or its body."""
+    if plan.state:
+        _load_increments(connection, plan.stage, plan.state, staged)
+    else:
+        if plan.stage is Stage.CONTENT:
+            create_like(connection, CONTENT, plan.content_layout)
+        _load_rows(connection, CONTENT if plan.stage is Stage.CONTENT else CHANGES, staged.rows, dict(plan.names))
+    if plan.stage.makes_state and plan.state:
+        _fill_state(connection, plan.state)
+    if plan.windows:
+        (withhold_whole if plan.stage.whole else withhold)(connection, plan.windows, closing)
+    if plan.replacement:
+        _stage_replacement(connection, plan.target, plan.replacement)
+    elif plan.state:
+        _accumulate(connection, plan.state)
 
 
-def load_rows(
+def _load_increments(connection: psycopg.Connection, stage: Stage, state: StatePlan, staged: Staged) -> None:
+    if stage.makes_state:
+        _create_state(connection, state)
+    _stage_like_state(connection, state, INCREMENTS)
+    if stage.grouped_here:
+        create_like(connection, INPUT, state.input_layout)
+        _load_rows(connection, INPUT, staged.rows, {})
+        run(connection, state.fill_increments)
+    else:
+        _load_rows(connection, INCREMENTS, staged.rows, {})
+    if staged.keyed is not None:
+        _stage_like_state(connection, state, KEYED)
+        _load_rows(connection, KEYED, staged.keyed, {})
+
+
+def forget_staged(connection: psycopg.Connection) -> None:
+    """Drop the temporary tables of one commit, where another one follows in the same transaction."""
+    names = ", ".join(f"pg_temp.{name}" for name in (CHANGES, CONTENT, INPUT, INCREMENTS, KEYED, BEFORE, AFTER))
+    run(connection, filled("DROP TABLE IF EXISTS {names}", names=names))
+
+
+def _load_rows(
     connection: psycopg.Connection, name: str, rows: pa.Table | Copied | str, columns: Mapping[str, str]
 ) -> None:
     """Load staged rows into a temporary table, from Arrow, from a copy or from the staging table.
@@ -77,26 +137,7 @@ def _copy_csv(connection: psycopg.Connection, name: str, data: IO[bytes], column
             copy.write(block)
 
 
-@contextmanager
-def index_lookups(connection: psycopg.Connection) -> Iterator[None]:
-    """Have joins follow the row hash's index, whatever a planner without statistics would guess.
-
-    Before the first ANALYZE it takes an indexed expression for 200 values and prefers to read the whole table.
-    """
-    switches = ("enable_hashjoin", "enable_mergejoin", "enable_seqscan")
-    for switch in switches:
-        run(connection, filled("SET LOCAL {switch} = off", switch=switch))
-    yield
-    for switch in switches:
-        run(connection, filled("SET LOCAL {switch} TO DEFAULT", switch=switch))
-
-
-def run(connection: psycopg.Connection, text: Text) -> int:
-    """Execute SQL that we wrote and return the number of rows it touched."""
-    return connection.execute(trusted(text) if isinstance(text, str) else text).rowcount
-
-
-def create_body(connection: psycopg.Connection, body: Body) -> None:
+def _create_body(connection: psycopg.Connection, body: Body) -> None:
     """Create the empty hidden table of which the stream table shows a part, and its index."""
     run(connection, filled("DROP TABLE IF EXISTS {body}", body=body.table))
     create_kept(connection, body.table, body.layout)
@@ -104,7 +145,7 @@ def create_body(connection: psycopg.Connection, body: Body) -> None:
         run(connection, body.index)
 
 
-def create_state(connection: psycopg.Connection, state: StatePlan) -> None:
+def _create_state(connection: psycopg.Connection, state: StatePlan) -> None:
     """Create the empty table of the aggregate state, and its index."""
     run(connection, filled("DROP TABLE IF EXISTS {state}", state=state.table))
     create_kept(connection, state.table, state.layout)
@@ -112,18 +153,18 @@ def create_state(connection: psycopg.Connection, state: StatePlan) -> None:
         run(connection, state.index)
 
 
-def stage_like_state(connection: psycopg.Connection, state: StatePlan, name: str) -> None:
+def _stage_like_state(connection: psycopg.Connection, state: StatePlan, name: str) -> None:
     """Create an empty temporary table with the columns of the state."""
     create_like(connection, name, filled("SELECT * FROM {state}", state=state.table))
 
 
-def fill_state(connection: psycopg.Connection, state: StatePlan) -> None:
+def _fill_state(connection: psycopg.Connection, state: StatePlan) -> None:
     """Fill a fresh state from the staged increments."""
     run(connection, state.insert_new)
     _finish(connection, state)
 
 
-def accumulate(connection: psycopg.Connection, state: StatePlan) -> None:
+def _accumulate(connection: psycopg.Connection, state: StatePlan) -> None:
     """Merge the staged increments into the state and stage the difference of the touched groups' final rows."""
     create_like(connection, BEFORE, state.touched)
     create_like(connection, AFTER, state.touched)
@@ -141,18 +182,20 @@ def _finish(connection: psycopg.Connection, state: StatePlan) -> None:
     if state.take_recomputed:
         run(connection, state.take_recomputed)
     if negative := _number(connection, state.count_negative):
-        raise StreamTableDrifted(f"The aggregate state {state.table} counts fewer rows than none in {negative} groups.")
+        raise StreamTableDrifted(
+            f"The aggregate state {state.table} has a negative number of rows in {negative} groups."
+        )
     if state.delete_empty:
         run(connection, state.delete_empty)
 
 
-def stage_replacement(connection: psycopg.Connection, target: Target, replacement: Replacement) -> None:
+def _stage_replacement(connection: psycopg.Connection, target: Target, replacement: Replacement) -> None:
     """Stage what turns the stored rows into those computed anew; an empty table needs no comparison."""
     row = connection.execute(trusted(target.has_rows)).fetchone()
     run(connection, replacement.stage_differences if row and row[0] else replacement.stage_all)
 
 
-def apply_changes(connection: psycopg.Connection, target: Target) -> tuple[int, int]:
+def _apply_changes(connection: psycopg.Connection, target: Target) -> tuple[int, int]:
     """Apply the staged changes and return (rows inserted, rows deleted).
 
     Raise StreamTableDrifted when a row to delete is not there: then the stream table is not what the last refresh

@@ -6,11 +6,11 @@ from secrets import token_hex
 
 import psycopg
 
-from pytrickle.apply.rows import create_kept
+from pytrickle.apply.statements import create_kept
 from pytrickle.errors import RefreshConflict
 
 STAGING_LOCK = 0x70677473
-# Anybody may take an advisory lock: only one that is held by a role that may refresh counts.
+# Anybody may take an advisory lock, so one counts only if a role that may refresh holds it.
 HELD = """
 SELECT EXISTS (
     SELECT FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)

@@ -8,7 +8,7 @@ from pytrickle.cut import Cut
 from pytrickle.database import filled
 
 WORTH_ANALYZING = 1_000
-# Such a part of the changes may be new to statistics that still stand.
+# Statistics are good enough while no more than this part of the changes is new to them.
 TOLERATED = 0.1
 
 
@@ -16,8 +16,8 @@ TOLERATED = 0.1
 class BufferStatistics:
     """Remembers up to which cut each change buffer was analyzed by this process.
 
-    PostgreSQL takes changes for a few by the statistics of an earlier state, and would join them row by row. One
-    ANALYZE serves all stream tables that read the same changes.
+    By the statistics of an earlier state PostgreSQL expects few changes, and would join them row by row. One ANALYZE
+    serves all stream tables that read the same changes.
     """
 
     connection: psycopg.Connection

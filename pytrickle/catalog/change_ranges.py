@@ -55,7 +55,7 @@ def _empty_ones(connection: psycopg.Connection, buffers: list[str]) -> frozenset
 
 
 def _empty_unless_locked(connection: psycopg.Connection, buffer: str) -> frozenset[str]:
-    """Of a buffer that somebody extends or drops in a transaction that is still open, nothing is known."""
+    """Return a buffer if it is empty, and none while an open transaction extends or drops it: nobody can tell then."""
     try:
         return _empty_ones(connection, [buffer])
     except psycopg.errors.LockNotAvailable:

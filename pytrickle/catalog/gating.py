@@ -17,7 +17,7 @@ class Decision:
     """What `pgtrickle.gating_decision` says: `decision` is run, gated or waiting; `caps` are cuts by source oid.
 
     `deadline_passed`: it may run although the watermarks disagree, since it has waited for its gate_deadline.
-    `let_through` is JSON: of the watermark groups that agree farther than when they last let it through, the watermark.
+    `let_through` is JSON: how far each watermark group agrees that got farther since it last let the table through.
     """
 
     gating: str

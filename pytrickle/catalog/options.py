@@ -7,6 +7,7 @@ from typing import Annotated, TypedDict, get_type_hints
 
 from psycopg import sql
 
+from pytrickle.config import EngineName
 from pytrickle.database import filled, function_call
 from pytrickle.errors import InvalidArgument
 
@@ -39,7 +40,8 @@ class Options(TypedDict, total=False):
     two ways; a delta of more than `fuse_ceiling` rows is held for a decision. With `allow_circular` it may read itself,
     through others that allow it too; such a cycle fails after `max_fixpoint_iterations` rounds without a fixed point.
     Watermarks that were the newest within `watermark_retention` can be read back. A refresh fails when one of its
-    statements runs for longer than `statement_timeout`. At creation only: `output_mode`
+    statements runs for longer than `statement_timeout`. `engine` (auto, spark, postgres) says who computes it; auto is
+    whoever the refresher chooses. At creation only: `output_mode`
     (update, append, complete) and, for append, `window_end`, the column that says when the window of a row ends.
     """
 
@@ -75,10 +77,17 @@ class Options(TypedDict, total=False):
     allow_circular: Annotated[bool, Option("Whether it may read itself, also through others.")]
     max_fixpoint_iterations: Annotated[int, Option("Fail after so many rounds without a fixed point.", least=1)]
     watermark_retention: Annotated[
-        timedelta | str, Option("Keep what reading as of earlier watermarks takes.", interval=True)
+        timedelta | str, Option("Keep what is needed to read as of watermarks this old.", interval=True)
     ]
     statement_timeout: Annotated[
-        timedelta | str, Option("Fail a refresh of which a statement runs for longer.", interval=True)
+        timedelta | str, Option("Fail a refresh when one of its statements runs for longer.", interval=True)
+    ]
+    engine: Annotated[
+        str,
+        Option(
+            "Who computes it; auto: whoever the refresher chooses.",
+            choices=tuple(EngineName),
+        ),
     ]
     output_mode: Annotated[
         str,

@@ -175,7 +175,7 @@ def _rows(
 ) -> tuple[Row, ...]:
     """Select a table function's columns by the fields of `row_type`, so that their names are spelled once.
 
-    Of several rows only those of which the column `only` is true, if one is given.
+    With `only`, return only the rows in which that column is true.
     """
     names = tuple(field.name for field in fields(row_type))  # type: ignore[arg-type]
     rows = call.table_valued(*names, *((only,) if only else ()))
@@ -187,7 +187,7 @@ def _rows(
 
 
 def _frozen(value: object) -> object:
-    """Return arrays as tuples, and numerics, of which the functions report whole ones only, as integers."""
+    """Return arrays as tuples, and numerics as integers: the functions report whole numbers only."""
     if isinstance(value, Decimal):
         return int(value)
     return tuple(value) if isinstance(value, list) else value

@@ -158,7 +158,8 @@ class StreamTableStatus(Readable):
     the next moment of a cron schedule, `retry_at` the earliest next attempt after a failure, `fuse_blown_at` since
     when a delta is held by the fuse. `effective_schedule` says in words when it is refreshed, its tier and what it
     follows included; `due` whether the next tick takes it up. `planner_defect` names what pytrickle failed on where it
-    refreshes the table in another way because of that: its log has the traceback.
+    refreshes the table in another way because of that: its log has the traceback. `engine` says who is to compute it,
+    `last_engine` who did.
     """
 
     pgt_id: int
@@ -185,6 +186,8 @@ class StreamTableStatus(Readable):
     due: bool
     effective_batch: int | None = None
     planner_defect: str | None = None
+    engine: str = "auto"
+    last_engine: str | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -27,7 +27,7 @@ SELECT %(compared)s = %(grouped)s OR EXISTS (
     WHERE a.amopopr = %(compared)s AND b.amopopr = %(grouped)s AND amopmethod = 403 AND amopstrategy = 3
         AND CASE %(side)s WHEN 0 THEN a.amoplefttype = b.amoplefttype ELSE a.amoprighttype = b.amoprighttype END)
 """
-# Of the parts of a type: the elements of an array, what a domain or a range is made of, the columns of a row.
+# Asked of all parts of a type: the elements of an array, what a domain or a range is made of, the columns of a row.
 ONE_TEXT = """
 WITH RECURSIVE part (oid, typmod) AS (
     SELECT CAST(CAST(%s AS regtype) AS oid), -1
@@ -64,7 +64,7 @@ SELECT pgtrickle_private.chosen_names(%(view)s::regclass) = pgtrickle_private.ch
     )
 """
 NO_ROWS = "SELECT * FROM (\n{query}\n) AS q LIMIT 0"
-# An outer join has a row for pg_collation_for to be called on, though the query is not run.
+# The query itself gives no row here. The outer join makes one, on which pg_collation_for can be called.
 COLLATIONS = "SELECT {items} FROM (SELECT) AS one LEFT JOIN ({query}) AS q({names}) ON true"
 COLLATED = "SELECT coalesce(array_agg(oid), '{}') FROM pg_type WHERE oid = ANY (%s) AND typcollation <> 0"
 HASHED = "SELECT hash_record_extended(ROW(CAST(NULL AS {type_name})), 0)"
@@ -228,7 +228,7 @@ def server_probe(connection: psycopg.Connection) -> Iterator[ServerProbe]:
 
 @contextmanager
 def _splitting(connection: psycopg.Connection) -> Iterator[None]:
-    """Take an error for a part of a query that does not stand alone."""
+    """Turn the server's error into NotDifferentiable: PostgreSQL cannot compute a part of the query alone."""
     try:
         with connection.transaction():
             yield

@@ -15,9 +15,9 @@ PLAIN = re.compile(r"[\w+\-/:., <>]*")
 def session_statements(table: StreamTable) -> tuple[str, ...]:
     """Write the settings under which a defining query means what its creator meant, and text carries every value.
 
-    A backslash is one, as where PostgreSQL printed the query, whatever the default of the role. Without
-    row_security a policy that would hide rows from the refresher is an error instead. What is generated finds names
-    nowhere but in PostgreSQL itself; raise CatalogError where a stored setting is none that a creator has.
+    Within a string a backslash is just a backslash, as when PostgreSQL printed the query, whatever the role's default.
+    Without row_security a policy that would hide rows from the refresher is an error instead. Generated SQL finds names
+    only among those of PostgreSQL itself. Raise CatalogError for a stored setting that no session can have had.
     """
     settings = [f"SET LOCAL {name} = '{_plain(table, name)}'" for name in PINNED]
     carrying = (

@@ -133,7 +133,7 @@ late_changes = Table(
     "pgt_late_changes",
     catalog,
     Column("late_id", BigInteger, Identity(always=True), primary_key=True),
-    Column("pgt_id", Integer, nullable=False),
+    Column("pgt_id", BigInteger, nullable=False),
     Column("window_end", TIMESTAMP, nullable=False),
     Column("closed_through", TIMESTAMP, nullable=False),
     Column("weight", BigInteger, nullable=False),

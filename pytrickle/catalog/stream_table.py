@@ -14,6 +14,7 @@ from pytrickle.catalog.definition import Definition, Source, SourceColumn, View
 from pytrickle.catalog.gating import Decision
 from pytrickle.catalog.printed import calling
 from pytrickle.catalog.tables import refresh_groups as groups
+from pytrickle.config import EngineName
 from pytrickle.cut import Cut
 from pytrickle.database import quoted_path, statement
 from pytrickle.errors import CatalogError, UnknownStreamTable
@@ -70,6 +71,7 @@ class StreamTable:
     fuse_blown_at: datetime | None
     max_fixpoint_iterations: int
     statement_timeout: timedelta | None
+    engine: EngineName
     view_stamp: str | None
     planner_defect: str | None
     dependencies: tuple[Dependency, ...]
@@ -108,7 +110,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     s.reinitialize_reason, s.last_skip_reason, s.last_error, s.gated_since, s.diamond_consistency,
     s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at,
     s.max_fixpoint_iterations, s.view_stamp, s.output_mode, s.window_end,
-    coalesce(s.statement_timeout, %(statement_timeout)s) AS statement_timeout,
+    coalesce(s.statement_timeout, %(statement_timeout)s) AS statement_timeout, s.engine,
     s.earlier_query_through, s.planner_defect,
     s.schedule <> 'calculated' AS timed, pgtrickle_private.is_due(s, %(poll_interval)s) AS due,
     pgtrickle_private.halted(s) AS halted,
@@ -123,7 +125,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     g.*
 FROM pgtrickle.pgt_stream_tables AS s, pgtrickle.gating_decision(s.pgt_id) AS g
     (gating, decision, reason, waiting_for, decided_watermark, caps, deadline_passed, decided_batch, let_through)
-WHERE %(pgt_id)s::integer IS NULL OR s.pgt_id = %(pgt_id)s
+WHERE %(pgt_id)s::bigint IS NULL OR s.pgt_id = %(pgt_id)s
 ORDER BY s.pgt_id
 """
 
@@ -186,9 +188,10 @@ FROM pgtrickle_private.effective_progress(
 def effective_progress(
     connection: psycopg.Connection, table: StreamTable, standing: list[int], refreshed: list[int]
 ) -> Progress:
-    """Return how far a stream table is complete that reads others which were left behind, at most as decided.
+    """Return how far a stream table is complete when others that it reads were left behind; at most as far as decided.
 
-    By relid, `standing` are those where the base tables are, `refreshed` those that are as far as what they read.
+    `standing` are the relids of those that stand where the base tables do, `refreshed` of those as far as what they
+    read.
     """
     decided = table.decision.effective
     row = connection.execute(
@@ -227,7 +230,8 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
         )
     if obstacle := names["domain_obstacle"]:
         raise CatalogError(
-            f"{found['schema']}.{found['name']} has a column whose domain {obstacle} checks, by names without schema.",
+            f"{found['schema']}.{found['name']} has a column of a domain that {obstacle} checks:"
+            " that function names things without their schema.",
             f"ALTER FUNCTION {obstacle} SET search_path = ... with the schemas of what it names.",
         )
     return Definition(
@@ -262,6 +266,7 @@ def _stream_table(row: dict[str, Any]) -> StreamTable:
     row["name"] = row["name"] if row["exists"] else row["stored_name"]
     decided = {"effective_watermark": row["decided_watermark"], "effective_batch": row["decided_batch"]}
     decision = Decision.of({**row, **decided})
+    row["engine"] = EngineName(row["engine"])
     fields = {name: row[name] for name in StreamTable.__slots__ if name not in {"dependencies", "decision"}}
     dependencies = tuple(
         Dependency(

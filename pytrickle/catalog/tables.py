@@ -3,7 +3,7 @@
 A test holds that it is what is installed. Some statements are text and spell what they read for themselves: those that
 are mostly casts, jsonb, whole rows or system catalogs (``catalog.stream_table``, ``catalog.definition_stamp``,
 ``catalog.past_refreshes``, ``schedule.health``), those that are made around a cut or a defining query
-(``apply.ledger``, ``plan.append_mode``, ``inspect.verify``), a lock (``schedule.tick``), a sequence
+(``apply.commit``, ``plan.append_mode``, ``inspect.verify``), a lock (``schedule.tick``), a sequence
 (``schedule.requests``), and the record of a script (``catalog.install``), which is also printed.
 """
 
@@ -38,7 +38,7 @@ schema_version = Table(
 stream_tables = Table(
     "pgt_stream_tables",
     catalog,
-    Column("pgt_id", Integer, Identity(always=True), primary_key=True),
+    Column("pgt_id", BigInteger, Identity(always=True), primary_key=True),
     Column("pgt_relid", REGCLASS, nullable=False, unique=True),
     Column("pgt_schema", Text, nullable=False),
     Column("pgt_name", Text, nullable=False),
@@ -89,13 +89,14 @@ stream_tables = Table(
     Column("statement_timeout", Interval),
     Column("let_through", JSONB, nullable=False),
     Column("last_sqlstate", Text),
+    Column("engine", Text, nullable=False),
     *mirrored.STREAM_TABLES,
 )
 
 dependencies = Table(
     "pgt_dependencies",
     catalog,
-    Column("pgt_id", Integer, primary_key=True, autoincrement=False),
+    Column("pgt_id", BigInteger, primary_key=True, autoincrement=False),
     Column("source_relid", REGCLASS, primary_key=True),
     Column("source_name", Text, nullable=False),
     Column("source_type", Text, nullable=False),
@@ -145,7 +146,7 @@ refresh_history = Table(
     "pgt_refresh_history",
     catalog,
     Column("refresh_id", BigInteger, Identity(always=True), primary_key=True),
-    Column("pgt_id", Integer, nullable=False),
+    Column("pgt_id", BigInteger, nullable=False),
     Column("action", Text, nullable=False),
     Column("status", Text, nullable=False),
     Column("initiated_by", Text, nullable=False),
@@ -168,7 +169,7 @@ refresh_requests = Table(
     "pgt_refresh_requests",
     catalog,
     Column("request_id", BigInteger, Identity(always=True), primary_key=True),
-    Column("pgt_id", Integer, nullable=False),
+    Column("pgt_id", BigInteger, nullable=False),
     Column("requested_at", TIMESTAMP, nullable=False),
     Column("requested_by", Text, nullable=False),
 )

@@ -70,9 +70,8 @@ def command(
 ) -> Callable[[Command[Arguments]], Command[Arguments]]:
     """Register a function as a command of `app`; it receives an Invocation, then its own arguments by name.
 
-    What it `takes` beside those that it names, it receives as further keywords. --dsn and --json are added to its
-    options. A PytrickleError ends it with a sentence, a hint and exit code 1, or 3 where a stream table is merely
-    behind.
+    Parameters in `takes` that it does not name reach it as further keywords. --dsn and --json are added to its options.
+    A PytrickleError ends it with a sentence, a hint and exit code 1, or 3 where a stream table is merely behind.
     """
 
     def register(function: Command[Arguments]) -> Command[Arguments]:

@@ -111,23 +111,27 @@ class Client(Reports, Sources, Schedules, LateData):
         """Raise NotInstalled or CatalogVersionMismatch unless the catalog fits this package."""
         migrate.verify(self._connection())
 
-    def create_stream_table(self, name: str, query: str, **options: Unpack[Options]) -> None:
+    def create_stream_table(
+        self, name: str, query: str, *, initialize: bool = False, **options: Unpack[Options]
+    ) -> RefreshResult | None:
         """Create a stream table; its rows come with the first refresh.
 
         Under refresh_mode DIFFERENTIAL a query without delta rules raises NotDifferentiable. Nothing is half-created.
+        With `initialize` that refresh follows at once and is returned; if it fails, the stream table is there, empty.
         """
         with translate_errors(), self._connection().transaction():
             pgt_id = self._ask(*call("create_stream_table", {"name": name, "query": query}, options))
             self._connection().execute(AGAIN_SAFE)
             self._require(int(pgt_id))
+        return self.refresh(name) if initialize else None
 
     def alter_stream_table(
         self, name: str, *, query: str | None = None, reset: Sequence[str] = (), **options: Unpack[Options]
     ) -> None:
         """Change the given options of a stream table, from the next tick on; those in `reset` go to their defaults.
 
-        A new `query` must have the same columns. Raises CycleDetected where it would read itself, which is not allowed,
-        or QueryRefused where that is, but some query of the cycle is not monotone; NotDifferentiable as creation does.
+        A new `query` must have the same columns. Raises CycleDetected if it would read itself without `allow_circular`,
+        QueryRefused if it may but some query of the cycle is not monotone, and NotDifferentiable as creation does.
         """
         connection = self._connection()
         arguments = {"name": name, "query": query, "reset": list(reset)}
@@ -209,7 +213,7 @@ class Client(Reports, Sources, Schedules, LateData):
     def verify(self, name: None = None) -> tuple[VerifyResult, ...]: ...
 
     def verify(self, name: str | None = None) -> VerifyResult | tuple[VerifyResult, ...]:
-        """Compare a stream table with its defining query at its own frontier; all, each by itself, without a name."""
+        """Compare a stream table with its defining query at its own frontier; all, one by one, without a name."""
         if name is None:
             return verify_each([table.stream_table for table in self.stream_tables()], self.verify)
         with translate_errors():

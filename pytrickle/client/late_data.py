@@ -48,7 +48,7 @@ class LateData(ABC):
         return replayed
 
     def discard_late_rows(self, source: str, late_ids: Sequence[int]) -> int:
-        """Say of rows that were kept out of a source that they are not wanted; return how many that changed."""
+        """Mark rows that were kept out of a source as not wanted; return how many were marked."""
         statement = "SELECT pgtrickle.discard_late_rows(%s::pg_catalog.regclass, %s::bigint[])"
         discarded: int = self._call(statement, source, list(late_ids))
         return discarded

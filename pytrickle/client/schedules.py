@@ -25,7 +25,7 @@ class Schedules(ABC):
         return resumed
 
     def create_refresh_group(self, group_name: str, members: Sequence[str], isolation: str = "repeatable_read") -> None:
-        """Have stream tables refreshed together: in one transaction, or under read_committed whenever one is due."""
+        """Have stream tables refreshed when one is due: in one transaction, or under read_committed one by one."""
         statement = (
             "SELECT pgtrickle.create_refresh_group(group_name => %s, members => %s::pg_catalog.text[], isolation => %s)"
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from pytrickle.compute.staged import Staged
-from pytrickle.config import Settings
+from pytrickle.config import EngineName, Settings
 from pytrickle.database import jdbc_target
 from pytrickle.errors import SparkLost
 from pytrickle.plan.refresh_plan import RefreshPlan
@@ -21,13 +21,21 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class LazyEngine:
-    """Builds the session at the first plan, unless one was brought; several threads may compute at the same time."""
+    """Builds the session at the first plan, unless the user has one; several threads may compute at the same time."""
 
     settings: Settings
     session: SparkSession | None
     connection: Callable[[], psycopg.Connection]
     owned: bool = False
     lock: Lock = field(default_factory=Lock)
+
+    def prepare(self) -> None:
+        """Start Spark at once where all is to be computed by it, so that what is missing is said once, not per table.
+
+        Raise JavaMissing, JdbcDriverMissing or SparkFailed.
+        """
+        if self.settings.engine is EngineName.SPARK:
+            self._started()
 
     def compute(
         self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
@@ -37,13 +45,10 @@ class LazyEngine:
         A session of ours that is lost is forgotten, so that the next plan builds another one.
         """
         from pytrickle.compute.spark.run import SparkEngine
-        from pytrickle.compute.spark.session import build_session, forget_session
+        from pytrickle.compute.spark.session import forget_session
 
         target = jdbc_target(self.connection())
-        with self.lock:
-            if self.session is None:
-                self.session, self.owned = build_session(self.settings), True
-            session = self.session
+        session = self._started()
         engine = SparkEngine(session, target, self.owned)
         try:
             return engine.compute(plan, snapshot, settings, staging)
@@ -54,3 +59,11 @@ class LazyEngine:
                     forget_session()
                     self.session = None
             raise
+
+    def _started(self) -> SparkSession:
+        from pytrickle.compute.spark.session import build_session
+
+        with self.lock:
+            if self.session is None:
+                self.session, self.owned = build_session(self.settings), True
+            return self.session

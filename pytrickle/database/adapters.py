@@ -1,4 +1,4 @@
-"""PostgreSQL's dates that Python has not: infinite ones, and moments outside the years 1 to 9999."""
+"""PostgreSQL's dates that Python cannot hold: infinite ones, and moments outside the years 1 to 9999."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _InfiniteTimestamptzLoader(TimestamptzLoader):
 
 
 class _LoweredTimestamptzLoader(_InfiniteTimestamptzLoader):
-    """Loads a moment that Python has not as an earlier one, so that no watermark promises more on its way back."""
+    """Loads a moment that Python cannot hold as an earlier one: a watermark sent back then never promises more."""
 
     def load(self, data: Buffer) -> datetime:
         text = bytes(data)
@@ -101,7 +101,7 @@ def register_infinity(context: AdaptContext) -> None:
     """Make the connection or cursor read and write infinite dates and timestamps.
 
     ``timestamptz 'infinity'`` is ``datetime.max`` in UTC and ``'-infinity'`` is ``datetime.min`` in UTC; ``timestamp``
-    and ``date`` likewise without a zone. psycopg alone raises DataError for them, and for what Python has not.
+    and ``date`` likewise without a zone. psycopg alone raises DataError for them, and for what Python cannot hold.
     """
     adapters = context.adapters
     adapters.register_loader("date", _InfiniteDateLoader)
@@ -112,9 +112,9 @@ def register_infinity(context: AdaptContext) -> None:
 
 
 def register_lowered(context: AdaptContext) -> None:
-    """Make the connection or cursor load every ``timestamptz``: after ``register_infinity``, for what is not data.
+    """Make the connection or cursor load every ``timestamptz``: after ``register_infinity``, but never to read data.
 
-    A finite one outside the years 1 to 9999 comes as the nearest before it that Python has: ``datetime.min``, or the
-    beginning of the last day.
+    A finite one outside the years 1 to 9999 comes as the nearest before it that Python can hold: ``datetime.min``, or
+    the beginning of the last day.
     """
     context.adapters.register_loader("timestamptz", _LoweredTimestamptzLoader)

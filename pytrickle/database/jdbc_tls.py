@@ -20,9 +20,9 @@ _PASSED_ON = {
     "krbsrvname": "kerberosServerName",
 }
 _VERIFYING = ("verify-ca", "verify-full")
-_BY_THE_SERVER = "Leave it away for pytrickle, and demand it at the server: "
+_BY_THE_SERVER = "Leave it out for pytrickle, and demand it at the server: "
 _HBA = _BY_THE_SERVER + "hostssl lines with scram-sha-256 in pg_hba.conf; sslmode=verify-full proves the server."
-_OLD_TLS = ("TLSv1", "TLSv1.1", "TLSv1.2")  # Java refuses what is older than the last by itself.
+_OLD_TLS = ("TLSv1", "TLSv1.1", "TLSv1.2")  # Java itself refuses every version older than the last one here.
 
 # Option, whether its value asks for something that JDBC cannot do, what it asks for, and what to do instead.
 _REFUSED: tuple[tuple[str, Callable[[str], bool], str, str], ...] = (

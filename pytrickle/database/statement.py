@@ -23,7 +23,7 @@ def statement(expression: ClauseElement, columns: Iterable[str] = ()) -> str:
     if isinstance(expression, Insert | Update):
         expression = expression.values({name: bindparam(name) for name in columns})
     if isinstance(expression, Insert):
-        expression = expression.inline()  # It returns what it is asked for, not also the number of the row.
+        expression = expression.inline()  # SQLAlchemy would otherwise also return the number of the row.
     return str(expression.compile(dialect=_Dialect()))  # type: ignore[no-untyped-call]
 
 

@@ -29,7 +29,7 @@ from pytrickle.plan.query.probe import Probe
 from pytrickle.progress import sql_type
 from pytrickle.readable import html_table
 
-# As many rows a notebook shows.
+# A notebook shows this many rows.
 SHOWN = 20
 
 _UPSTREAM = "SELECT pgt_id FROM pgtrickle_private.upstream_tables(%s)"
@@ -71,12 +71,12 @@ class AsOf:
 def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: datetime | int) -> AsOf:
     """Evaluate the defining query of a stream table with every base table read at a watermark, in one snapshot.
 
-    Each base table is read at its newest watermark not after the given one; one that never advanced as it was at the
-    newest of these advances. Stream tables that it reads are evaluated by their queries, too. Of one that emits closed
-    windows the answer is what it had emitted by then. `connection` answers the planner's questions. Raises NotRetained
-    where the change history does not reach back that far, and InvalidArgument for a query that depends on the clock,
-    reads what cannot be captured or another stream table's closed windows, where sources go by another kind of
-    watermark than the given one, and where windows are not closed that far.
+    Each base table is read at its newest watermark not after the given one; one that never advanced is read as it was
+    at the newest of those advances. Stream tables that it reads are evaluated by their queries, too. Of one that emits
+    closed windows the answer is what it had emitted by then. `connection` answers the planner's questions. Raises
+    NotRetained where the change history does not reach back that far, and InvalidArgument for a query that depends on
+    the clock, reads what cannot be captured or another stream table's closed windows, where sources go by another kind
+    of watermark than the given one, and where windows are not closed that far.
     """
     kind = sql_type(watermark)
     with exported_snapshot(dsn) as snapshot, translate_errors():
@@ -104,7 +104,7 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
 
 def _rows(snapshot_connection: psycopg.Connection, query: sql.SQL | sql.Composed) -> tuple[tuple[Any, ...], ...]:
     cursor = snapshot_connection.cursor()
-    # Of rows nothing may be another value than it is.
+    # Every value must be read as it is, infinite dates included; none may be replaced by the nearest that Python holds.
     register_infinity(cursor)
     return tuple(cursor.execute(query).fetchall())
 

@@ -60,7 +60,7 @@ class Explanation:
 
 
 def explain(refresher: Refresher, pgt_id: int, limit: int) -> Explanation:
-    """Plan the next refresh of one stream table, of which there may be up to `limit` at a time, and describe it.
+    """Plan the next refresh of one stream table and describe it; up to `limit` refreshes may run at the same time.
 
     Where there is nothing to do, the plan is that for one change in every source, and says so.
     """
@@ -107,7 +107,7 @@ def _named(tables: Iterable[StreamTable], pgt_id: int) -> StreamTable:
 def _plan(
     refresher: Refresher, snapshot: Snapshot, table: StreamTable, ranges: dict[int, ChangeRange], cycle: Outlook | None
 ) -> RefreshPlan:
-    """Plan the refresh: in a cycle that over all that its rounds find, of which nothing is known yet."""
+    """Plan the refresh; in a cycle, the last one, over all that its rounds find, of which nothing is known yet."""
     if cycle is None or cycle.refused:
         return refresher.planner.plan(snapshot, table, ranges)
     shape = refresher.planner.shape(snapshot.connection, table.pgt_id)

@@ -53,8 +53,8 @@ COLLECTED = frozenset({"text", "bytea", "json", "jsonb", "xml"})
 class VerifyResult(Readable):
     """How a stream table compares: rows `missing` from it and `unexpected` in it, as multisets.
 
-    It was not compared where `pending` says why it is to be computed anew: what it claims cannot be read back then. Nor
-    was it where an `error` says why it could not be.
+    It was not compared if `pending` says why it is to be computed anew, for its own frontier can no longer be read, or
+    if `error` says what went wrong.
     """
 
     stream_table: str
@@ -66,7 +66,7 @@ class VerifyResult(Readable):
 
 
 def verify_each(names: Iterable[str], verify_one: Callable[[str], VerifyResult]) -> Rows[VerifyResult]:
-    """Verify stream tables one by one; what cannot be compared says why, and keeps no other from it."""
+    """Verify stream tables one by one; where one cannot be compared, it says why, and the others still are."""
     return Rows(_verified_or_why_not(name, verify_one) for name in names)
 
 
@@ -115,9 +115,9 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
 
 
 def _pending(table: StreamTable) -> str | None:
-    """Why what a stream table shows cannot be computed again: changes or its query of then are not known any more.
+    """Say why what a stream table shows cannot be computed again: its changes or its query of then are lost.
 
-    They are known after a failure, also where that was that its rows were not those of its last refresh.
+    After a failure they are not lost, even if it failed because its rows were not those of its last refresh.
     """
     reason = table.reinitialize_reason
     if not table.populated or reason is None:

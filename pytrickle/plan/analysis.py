@@ -74,7 +74,7 @@ def analyse(definition: Definition, probe: Probe) -> Analysis:
 
 
 def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | None:
-    # Asked for in any case: what PostgreSQL does not accept must not become a refresh.
+    # The types are asked for in any case, so that a text that PostgreSQL does not accept never becomes a refresh.
     rows = compile_rows(at(query.rows, Version.CURRENT), definition)
     names = query.row_columns
     types = probe.column_types(rows)[: len(names)]

@@ -19,7 +19,7 @@ from pytrickle.plan.sql.dialect import parse_query, quote
 
 BEFORE, THROUGH, SINCE = (f"\0{name}\0" for name in ("before", "through", "since"))
 
-
+ANY_ENDED = "EXISTS (SELECT FROM {table} AS g WHERE {end} <= {through})"
 RECORDED = """
 WITH late AS (
     DELETE FROM pg_temp.{staged} AS g WHERE {end} <= {before}
@@ -33,8 +33,8 @@ CLOSE = """
 WITH closed AS (DELETE FROM {body} WHERE {window_end} <= {through} RETURNING {columns})
 INSERT INTO {table} ({columns}) SELECT {columns} FROM closed
 """
-# What emitted windows differ in. Of a row the ledger knows how many came and went, so they are added up with the rows
-# found; of a group only that its row is not what it was.
+# How emitted windows differ from what is computed now. For a row the ledger has how many copies came and went, so these
+# are added up with the rows found; for a group it has only that its row is no longer what it was.
 MISSED = """
 INSERT INTO pgtrickle.pgt_late_changes (pgt_id, window_end, closed_through, weight, change)
 SELECT {pgt_id}, d.window_end, {before}, sum(d.weight), d.change
@@ -44,7 +44,9 @@ FROM (
 GROUP BY d.window_end, d.change HAVING {fresh}
 """
 KNOWN = "FROM pgtrickle.pgt_late_changes AS l WHERE l.pgt_id = {pgt_id} AND l.window_end <= {before}{later}"
+NOT_KNOWN = "(d.window_end, d.change) NOT IN (SELECT l.window_end, l.change {known})"
 KNOWN_ROWS = " UNION ALL SELECT l.window_end, -l.weight, l.change {known}"
+RECOMPUTED = "EXISTS (SELECT FROM pg_temp.{keyed} AS k WHERE {same})"
 OF_CLOSED = "SELECT {columns} FROM {rows} AS q WHERE {window_end} <= {before}{later}"
 
 
@@ -78,10 +80,9 @@ def check_append(shape: Analysis, column: str) -> None:
 def asks_for_closing(shape: Analysis, column: str) -> str:
     """Write whether there are rows, or the state of groups that HAVING hides, of windows that end by `through`."""
     number = shape.definition.pgt_id
-    found = [f"EXISTS (SELECT FROM {body_table(number)} AS g WHERE g.{quote(column)} <= {THROUGH})"]
+    found = [ANY_ENDED.format(table=body_table(number), end=f"g.{quote(column)}", through=THROUGH)]
     if shape.grouped is not None:
-        end = shown_by_keys(shape)[column]
-        found.append(f"EXISTS (SELECT FROM {state_table(number)} AS g WHERE {end} <= {THROUGH})")
+        found.append(ANY_ENDED.format(table=state_table(number), end=shown_by_keys(shape)[column], through=THROUGH))
     return parameterized(f"SELECT {' OR '.join(found)}")
 
 
@@ -177,7 +178,7 @@ class EventWindows:
         return f"CREATE INDEX ON {state_table(self._pgt_id)} ({key})" if key else None
 
     def _missed(self, after: str, later: str = "", known_later: str = "") -> str:
-        """Write the statement that records what emitted windows differ in, without what the ledger has already."""
+        """Write the statement that records how emitted windows differ, without what the ledger has already."""
         shown = Storage.of(self.shape.definition, self.shape.hashed)
         window_end = quote(self.column)
         known = KNOWN.format(pgt_id=self._pgt_id, before=BEFORE, later=known_later)
@@ -186,7 +187,6 @@ class EventWindows:
             for rows in (f"(\n{after}\n)", shown.table)
         )
         by_rows = self.shape.grouped is None
-        fresh = f"(d.window_end, d.change) NOT IN (SELECT l.window_end, l.change {known})"
         return MISSED.format(
             pgt_id=self._pgt_id,
             before=BEFORE,
@@ -195,7 +195,7 @@ class EventWindows:
             change=self._change(CONTENT),
             difference=shown.difference(now, emitted),
             known_rows=KNOWN_ROWS.format(known=known) if by_rows else "",
-            fresh="sum(d.weight) <> 0" if by_rows else fresh,
+            fresh="sum(d.weight) <> 0" if by_rows else NOT_KNOWN.format(known=known),
         )
 
     def _change(self, name: str) -> str:
@@ -215,12 +215,12 @@ class EventWindows:
 
 
 def _has_effect(grouped: Grouped, keyed: bool) -> str:
-    """Write whether the increments `g` of a group come to anything; those with extrema are of rows that do."""
+    """Write whether the increments `g` of a group change anything; those with extrema are taken to do so."""
     if grouped.extrema:
         return "true"
     tests = [column.moves("g") for column in grouped.merged]
     if keyed:
-        tests.append(f"EXISTS (SELECT FROM pg_temp.{KEYED} AS k WHERE {grouped.match('k', 'g')})")
+        tests.append(RECOMPUTED.format(keyed=KEYED, same=grouped.match("k", "g")))
     return f"coalesce({' OR '.join(tests)}, false)"
 
 

@@ -143,7 +143,8 @@ class ApplyPlan:
     """What the write transaction does with the staged rows of one refresh.
 
     `target` is the table that the changes are applied to: the stream table, or its body. `names` maps staged columns to
-    those of the table of changes; others keep theirs. `discard` drops what does not follow this refresh.
+    those of the table of changes; others keep theirs. `discard` drops the tables that a refresh of the whole does not
+    maintain.
     """
 
     stage: Stage

@@ -16,6 +16,10 @@ from pytrickle.plan.query.first_rows import shown_rows
 from pytrickle.plan.sql.dialect import quote
 from pytrickle.plan.sql.types import is_short
 
+SELECT = "SELECT {items} FROM {table}"
+DISCARD = "DROP TABLE IF EXISTS {state}, {body}"
+INDEX = "CREATE INDEX ON {table} ({columns})"
+
 
 @dataclass(frozen=True, slots=True)
 class Applying:
@@ -47,7 +51,7 @@ class Applying:
             self._state(),
             self._body(),
             EventWindows(self.shape, self.window_end, self.stage).plan(self.keyed, after) if self.window_end else None,
-            None if self.shape.query else f"DROP TABLE IF EXISTS {state_table(pgt_id)}, {body_table(pgt_id)}",
+            None if self.shape.query else DISCARD.format(state=state_table(pgt_id), body=body_table(pgt_id)),
         )
 
     def staging(self) -> str:
@@ -61,7 +65,7 @@ class Applying:
         definition = self.shape.definition
         items = [f"{quote(name)} AS r{i}" for i, (name, _) in enumerate(definition.columns)]
         items += [f"CAST(NULL AS bigint) AS {WEIGHT}"] if self.weighted else []
-        return f"SELECT {', '.join(items)} FROM {quote(definition.schema)}.{quote(definition.name)}"
+        return SELECT.format(items=", ".join(items), table=self._shown.table)
 
     @property
     def _pgt_id(self) -> int:
@@ -81,14 +85,14 @@ class Applying:
         if self.shape.grouped is not None and self.stage.makes_state:
             return self.shape.grouped.final(state_table(self._pgt_id))
         repeated = f", generate_series(1, {WEIGHT}) AS e (pgt_n)" if self.weighted else ""
-        return f"SELECT {self._storage.column_list()} FROM pg_temp.{CONTENT}{repeated}"
+        return SELECT.format(items=self._storage.column_list(), table=f"pg_temp.{CONTENT}{repeated}")
 
     def _content_layout(self) -> str:
         if self.stage is not Stage.CONTENT:
             return ""
         storage = self._storage
         layout = storage.weighted("CAST(NULL AS bigint)") if self.weighted else storage.column_list()
-        return f"SELECT {layout} FROM {storage.table}"
+        return SELECT.format(items=layout, table=storage.table)
 
     def _state(self) -> StatePlan | None:
         grouped = self.shape.grouped
@@ -109,13 +113,13 @@ class Applying:
         if not (self.top or self.window_end):
             return None
         shown, body = self._shown, self._storage.table
-        layout, first = f"SELECT {shown.column_list()} FROM {shown.table}", None
+        layout, first = SELECT.format(items=shown.column_list(), table=shown.table), None
         columns: tuple[str, ...] = (quote(self.window_end),) if self.window_end else ()
         if self.top:
             short = all(is_short(type_name) for _, type_name in self.shape.definition.columns)
             columns = self.top.indexed if short else ()
             first = shown.stage(shown.difference(shown_rows(self.top, body, shown.columns), layout))
-        index = f"CREATE INDEX ON {body} ({', '.join(columns)})" if columns else None
+        index = INDEX.format(table=body, columns=", ".join(columns)) if columns else None
         return Body(body, layout, index, first)
 
 

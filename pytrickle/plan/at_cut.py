@@ -13,7 +13,7 @@ from pytrickle.plan.query.calls import is_call
 from pytrickle.plan.query.probe import Probe
 from pytrickle.plan.sql.dialect import parse_query, quote, render, row_text
 
-# R@new = R - FUTURE as rows: of what came later so many copies are dropped, what went later is added back.
+# R@new = R - FUTURE as rows: the copies that came later are dropped, and those that went later are added back.
 AT_CUT = """\
 SELECT {every} FROM (
     SELECT {listed}pgt_text, row_number() OVER (PARTITION BY pgt_text) AS pgt_copy

@@ -50,8 +50,8 @@ class Costs:
     def factor(self, delta_rows: int) -> float:
         """Return how many times longer than a whole refresh a differential one may take and still be chosen.
 
-        The way of the last refresh is left only where the other is clearly cheaper. What is whole after few changes is
-        so after many.
+        The way of the last refresh is left only where the other is clearly cheaper. A table that is computed whole
+        after few changes is so after many, too.
         """
         stays_whole = self.few_whole or (self.many_whole and delta_rows >= WORTH_ASKING)
         return 1 / MARGIN if stays_whole else MARGIN
@@ -119,7 +119,7 @@ def expected(evidence: Evidence, grouped: bool) -> Costs:
 def _whole_by_default(evidence: Evidence, grouped: bool, hope: float) -> float:
     """Estimate by rows, `hope` times too high, but no more than the first load took, which does the same.
 
-    Nor less than that took beyond Spark's start.
+    It is at least what the first load took beyond Spark's start.
     """
     per_stored = PER_STORED_GROUP if grouped else PER_STORED_ROW
     by_rows = FIXED + PER_SOURCE_ROW * evidence.source_rows + per_stored * evidence.stored_rows

@@ -55,7 +55,7 @@ class Experience:
         default = _default(delta_rows, self.stored_rows)
         larger = min((known for known in self.slowness if known >= size), default=None)
         if larger is None:
-            # What few changes took says nothing good of many.
+            # That few changes went fast does not mean that many will.
             return default * max(1.0, self.slowness[max(self.slowness)] if self.slowness else 1.0)
         slowness = self.slowness[larger]
         if larger == size or slowness <= 1:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytrickle.catalog.definition import Definition
+from pytrickle.config import EngineName
 from pytrickle.plan.algebra.delta import at, blocks_of
 from pytrickle.plan.algebra.relation import Join, Project, Relation, Scan, UnionAll, Version, scans
 from pytrickle.plan.apply_plan import Stage
@@ -47,6 +48,8 @@ def describe(plan: RefreshPlan, estimates: Mapping[str, int]) -> dict[str, Any]:
             for w in plan.ranges
         ],
         "terms": [term for relation in plan.terms for term in _terms(relation, definition)],
+        "engine": placement.engine.value,
+        "engine_reason": _engine_reason(plan),
         "stage": placement.stage.value,
         "place": placement.place.value if placement.place else None,
         "placement_reason": placement.place_reason,
@@ -56,6 +59,12 @@ def describe(plan: RefreshPlan, estimates: Mapping[str, int]) -> dict[str, Any]:
         "recomputation_sql": plan.keyed.query if plan.keyed else None,
         "tree": draw(plan, estimates).data(),
     }
+
+
+def _engine_reason(plan: RefreshPlan) -> str:
+    handed_on = plan.placement.engine is EngineName.SPARK and not plan.join
+    detail = "; PostgreSQL computes every part of it, Spark hands on the rows" if handed_on else ""
+    return f"{plan.placement.engine_reason}{detail}"
 
 
 def draw(plan: RefreshPlan, estimates: Mapping[str, int]) -> Part:
@@ -122,6 +131,7 @@ def render_text(facts: dict[str, Any]) -> str:
         lines.append(f"  source {source['source']}: {source['delta_rows']} changes{cut}")
     for i, term in enumerate(facts["terms"]):
         lines.append(f"  delta = {term}" if i == 0 else f"        {'' if term.startswith(MINUS) else '+ '}{term}")
+    lines += [f"  engine: {facts['engine']} ({facts['engine_reason']})"]
     if facts["place"]:
         lines.append(f"  runs in: {facts['place']} ({facts['placement_reason']})")
     lines += [f"  missing index: {statement};" for statement in facts["missing_indexes"]]

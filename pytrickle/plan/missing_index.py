@@ -62,7 +62,7 @@ def missing_indexes(block: Project, definition: Definition) -> tuple[MissingInde
 def missing_below(
     operation: Operation, definition: Definition, names: frozenset[str] | None = None
 ) -> tuple[MissingIndex, ...]:
-    """Name what keeps the touched keys of an operation, or those with certain names, from reaching what it reads."""
+    """Name what keeps the touched keys of an operation, or those of certain names, from reaching what it reads."""
     if operation.linear:
         return _missing_from_changes(operation, definition)
     if not operation.keys:

@@ -36,7 +36,7 @@ PLANNER = ("SET LOCAL jit = off", "SET LOCAL join_collapse_limit = 12", "SET LOC
 
 
 class Means(Enum):
-    """What may take part in a refresh: Spark cannot read a transaction, which in turn sees no new staging table."""
+    """What may take part in a refresh: within a transaction neither Spark nor a new staging table can."""
 
     ALL = "PostgreSQL, Spark, a staging table"
     NO_STAGING_TABLE = "PostgreSQL, Spark"
@@ -45,15 +45,17 @@ class Means(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Up to `small` changed rows PostgreSQL joins, up to `direct` rows the refresher itself reads: settings both.
+    """Up to `small` changed rows PostgreSQL joins; up to `direct` rows the refresher itself reads. Both are settings.
 
-    With `spark` the engine is Spark: it also joins and groups what is computed as a whole.
+    With `spark` the engine is Spark: it also joins and groups what is computed as a whole. `chosen` says who chose the
+    engine, where that was not left to `auto`.
     """
 
     small: int
     direct: int
     means: Means = Means.ALL
     spark: bool = False
+    chosen: str | None = None
 
     def let_spark_join(self, delta_rows: int) -> bool:
         """Whether so many changes may be joined by Spark."""
@@ -122,7 +124,7 @@ class Placement:
     - Who joins: `place`, with a reason and the indexes that would allow lookups; None for a whole refresh.
     - Who aggregates: Spark where `stage` is PARTS, the write transaction where it is INPUT, else PostgreSQL while it
       reads.
-    - Who reads: with `direct` the refresher itself, without a job of Spark's.
+    - Who reads: with `direct` the refresher itself, without a job of Spark's, for this `engine_reason`.
     - Who stages: with `staging_table` Spark, for the rows may be too many for this process.
     """
 
@@ -134,6 +136,12 @@ class Placement:
     missing: tuple[MissingIndex, ...] = ()
     direct: bool = False
     staging_table: bool = False
+    engine_reason: str = ""
+
+    @property
+    def engine(self) -> EngineName:
+        """Who computes it: Spark as soon as it moves the rows."""
+        return EngineName.POSTGRES if self.direct else EngineName.SPARK
 
 
 def choose_way(standing: Standing, evidence: Evidence | None) -> Way:
@@ -159,20 +167,30 @@ def delta_way(delta_rows: int) -> Way:
     return Way(Action.DIFFERENTIAL, f"{delta_rows} changed rows")
 
 
-def limits_of(engine: EngineName, small: int, direct: int, means: Means) -> Limits:
-    """Return the limits of an engine, of which the settings are those of `auto`."""
-    match engine:
+def limits_of(setting: EngineName, option: EngineName, limits: Limits) -> Limits:
+    """Narrow the limits of `auto` by the refresher's setting and the stream table's own option.
+
+    With the setting `postgres` no Java is ever started, whatever a stream table asks for.
+    """
+    if setting is EngineName.POSTGRES:
+        asked = ", although the stream table asks for spark" if option is EngineName.SPARK else ""
+        return replace(limits, means=Means.POSTGRES, chosen=f"the refresher's engine is postgres{asked}")
+    if option is not EngineName.AUTO:
+        setting, chosen = option, f"the stream table's engine is {option}"
+    else:
+        chosen = f"the refresher's engine is {setting}"
+    match setting:
         case EngineName.POSTGRES:
-            return Limits(small, direct, Means.POSTGRES)
+            return replace(limits, means=Means.POSTGRES, chosen=chosen)
         case EngineName.SPARK:
-            return Limits(0, 0, means, spark=True)
+            return replace(limits, small=0, direct=0, spark=True, chosen=chosen)
         case EngineName.AUTO:
-            return Limits(small, direct, means)
+            return limits
 
 
 def place_whole(way: Way, stage: Stage, rows_read: int, limits: Limits) -> Placement:
     """Decide about a refresh that computes everything from so many rows of the sources and their changes."""
-    few = way.stored_rows is not None and way.stored_rows <= limits.direct
+    few = min(rows_read, rows_read if way.stored_rows is None else way.stored_rows) <= limits.direct
     placed = _carried(Placement(way.action, way.reason, stage), few, rows_read, limits)
     return place_whole(way, stage, rows_read, limits.alone()) if _lacks_table(placed, limits) else placed
 
@@ -180,7 +198,7 @@ def place_whole(way: Way, stage: Stage, rows_read: int, limits: Limits) -> Place
 def place_whole_in_spark(way: Way, grouped: bool, rows_read: int, limits: Limits) -> Placement | None:
     """Decide about one that Spark computes from the sources; None where its rows need a table that cannot be had."""
     stage = Stage.STATE_PARTS if grouped else Stage.CONTENT
-    whole = Placement(way.action, way.reason, stage, Place.SPARK, "the engine is spark")
+    whole = Placement(way.action, way.reason, stage, Place.SPARK, limits.chosen)
     placed = _carried(whole, False, rows_read, limits)
     return None if _lacks_table(placed, limits) else placed
 
@@ -224,8 +242,12 @@ def _preferred_place(terms: Terms, delta_rows: int, limits: Limits) -> tuple[Pla
 
 def _carried(placement: Placement, few: bool, rows: int, limits: Limits) -> Placement:
     """Decide who reads what PostgreSQL computed, and whether Spark writes it to a staging table."""
-    direct = few or limits.means is Means.POSTGRES
-    return replace(placement, direct=direct, staging_table=not direct and rows > BULK_ROWS)
+    alone = limits.means is Means.POSTGRES
+    direct = few or alone
+    reason = limits.chosen or f"{rows:,} rows, {'at most' if few else 'more than'} {limits.direct:,}"
+    if alone and (limits.spark or not limits.chosen):
+        reason = "Spark cannot take part in this refresh"
+    return replace(placement, direct=direct, staging_table=not direct and rows > BULK_ROWS, engine_reason=reason)
 
 
 def _lacks_table(placement: Placement, limits: Limits) -> bool:

@@ -1,15 +1,15 @@
 """Planning one refresh: the delta, the rows at the new frontier, or the query as it is written."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from pytrickle.catalog.definition import ChangeRange, Definition
+from pytrickle.catalog.definition import ChangeRange, Definition, Evidence
 from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate, unfold_all
 from pytrickle.plan.algebra.query import Query, Top
 from pytrickle.plan.algebra.relation import Operation, Relation, UnionAll, Version, operations
 from pytrickle.plan.analysis import Analysis
-from pytrickle.plan.apply_plan import Stage
+from pytrickle.plan.apply_plan import Action, Stage
 from pytrickle.plan.applying import Applying, input_layout
 from pytrickle.plan.at_cut import path_of
 from pytrickle.plan.missing_index import buffers_suffice, missing_below, missing_for
@@ -17,11 +17,12 @@ from pytrickle.plan.placement import (
     PLANNER,
     SEQUENTIAL,
     SETTINGS,
-    Limits,
     Place,
     Placement,
+    Standing,
     Terms,
     Way,
+    choose_way,
     place_delta,
     place_whole,
     place_whole_in_spark,
@@ -37,41 +38,16 @@ from pytrickle.plan.postgres.touched_keys import Touched
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.grouping import SparkGrouping, carried_columns, spark_grouping
 from pytrickle.plan.spark.terms import SparkTerm, as_texts, spark_terms
+from pytrickle.plan.task import Task
 
-# So many changes look for what they join row by row even where no index leads there: everything at once takes longer.
+# Up to so many changes look row by row for what they join, even without an index: to join all at once takes longer.
 FEW_ROWS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What is to be refreshed: an analysed query between the frontiers of some ranges, and by which limits.
-
-    `applied` is what the rows are applied to, where that is not what they are read from: members of a cycle are read
-    from stand-ins. With `window_end` a row is shown once the window that this column ends is closed.
-    """
-
-    shape: Analysis
-    ranges: dict[int, ChangeRange]
-    limits: Limits
-    window_end: str | None = None
-    applied: Analysis | None = None
-
-    @property
-    def query(self) -> Query:
-        """The algebra, of a query that has delta rules."""
-        if self.shape.query is None:
-            raise TypeError("the stream table has no differential plan")
-        return self.shape.query
-
-    @property
-    def delta_rows(self) -> int:
-        """The buffered changes of all sources."""
-        return sum(change_range.delta_rows for change_range in self.ranges.values())
-
-    @property
-    def rows_read(self) -> int:
-        """About how many rows a whole refresh reads."""
-        return self.delta_rows + sum(source.estimated_rows for source in self.shape.definition.sources)
+AS_WRITTEN = "SELECT q.*, CAST(1 AS bigint) AS {weight} FROM (\n{query}\n) AS q{names}"
+WHOLE = "SELECT * FROM (\n{query}\n) AS pgt_full({columns})"
+# Rows without columns can be counted, but not read.
+COUNTED = "SELECT count(*) AS {weight} FROM (\n{query}\n) AS pgt_full"
+NO_ROWS = "SELECT * FROM (\n{layout}\n) AS q WHERE false"
+READ = "SELECT {items}\nFROM (\n{query}\n) AS q"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +60,22 @@ class Reads:
     keyed: PostgresQuery | None = None
     terms: tuple[Relation, ...] = ()
     top: Top | None = None
+
+
+def plan_refresh(
+    task: Task, standing: Standing, evidence: Evidence | None, as_written: Callable[[], str]
+) -> RefreshPlan:
+    """Decide between the delta and the whole, and plan that; `as_written` reads the defining query at the new frontier.
+
+    `evidence` is None where there is no choice to make.
+    """
+    way = choose_way(standing, evidence)
+    if way.action is Action.DIFFERENTIAL:
+        return plan_differential(task, way)
+    # A query that reads no table is computed as it is written, so that rows that tie come in the query's own order.
+    if task.shape.query is not None and task.shape.definition.sources and standing.refresh_mode != "FULL":
+        return plan_initial(task, way)
+    return plan_full(task, as_written(), way)
 
 
 def plan_differential(task: Task, way: Way) -> RefreshPlan:
@@ -147,7 +139,7 @@ def _whole_in_spark(task: Task, way: Way) -> RefreshPlan | None:
 def _values(task: Task, compiled: tuple[Compiler, str] | None = None) -> PostgresQuery | None:
     """Read the values of all groups that increments do not give.
 
-    `compiled` is what is below, with the compiler whose WITH list it needs, where that is compiled already.
+    `compiled` has the rows below and the compiler with their WITH list, where they are compiled already.
     """
     query, shape, ranges = task.query, task.shape, task.ranges
     grouped = shape.grouped
@@ -167,10 +159,7 @@ def plan_full(task: Task, query: str, way: Way) -> RefreshPlan:
     """Plan the evaluation of `query`, the defining query at the new frontier, as a whole."""
     definition = task.shape.definition
     columns = tuple(f"r{i}" for i in range(len(definition.columns)))
-    text = f"SELECT * FROM (\n{query}\n) AS pgt_full({', '.join(columns)})"
-    if not columns:
-        # Rows without columns can be counted, but not read.
-        text = f"SELECT count(*) AS {WEIGHT} FROM (\n{query}\n) AS pgt_full"
+    text = (WHOLE if columns else COUNTED).format(query=query, columns=", ".join(columns), weight=WEIGHT)
     settings = (*PLANNER, *SEQUENTIAL, *path_of(definition, query))
     read = _reading(text, columns, _lossy(task.shape), settings, weighted=not columns)
     return _planned(task, place_whole(way, Stage.CONTENT, task.rows_read, task.limits), Reads(read))
@@ -190,15 +179,15 @@ def delta_compiler(query: Query, definition: Definition, ranges: dict[int, Chang
 def rows_of(compiler: Compiler, parts: tuple[Relation, ...], shape: Analysis) -> str:
     """Compile the weighted rows below the aggregate; none where there are no parts."""
     if not parts:
-        # What changed is named only by an unused WITH entry.
-        return f"SELECT * FROM (\n{input_layout(shape)}\n) AS q WHERE false"
+        # The sources that changed are named only in a WITH entry that nothing reads.
+        return NO_ROWS.format(layout=input_layout(shape))
     return compiler.rows(UnionAll(parts))
 
 
 def terms_read(
     compiler: Compiler, parts: tuple[Relation, ...], spark_can: bool = False, spark_groups: bool = False
 ) -> Terms:
-    """Tell of the unfolded parts of a delta, which are compiled already, what decides where they are joined."""
+    """Describe the unfolded parts of a delta, compiled already, by what decides where they are joined."""
     alone = buffers_suffice(parts)
     missing = () if alone else missing_for(parts, compiler.definition)
     return Terms(alone, missing, compiler.reads_whole_tables, spark_can, spark_groups)
@@ -219,7 +208,7 @@ def _planned(task: Task, placement: Placement, reads: Reads) -> RefreshPlan:
 def _joinable(
     task: Task, terms: tuple[Relation, ...], groups: bool, whole: bool = False
 ) -> tuple[SparkTerm, ...] | None:
-    """Return the terms as Spark would join them, if it can; with what grouping takes where it `groups` them too."""
+    """Return the terms as Spark would join them, if it can; if it `groups` them, with the columns for that."""
     lossy = _lossy(task.shape)
     joined = tuple(carried(block, lossy) for term in terms for block in blocks_of(term))
     grouped = task.shape.grouped if groups else None
@@ -238,7 +227,7 @@ def _as_written(query: Query, ranges: dict[int, ChangeRange]) -> str | None:
     ):
         return None
     names = f"({', '.join(query.row_columns)})" if query.row_columns else ""
-    return f"SELECT q.*, CAST(1 AS bigint) AS {WEIGHT} FROM (\n{query.text}\n) AS q{names}"
+    return AS_WRITTEN.format(weight=WEIGHT, query=query.text, names=names)
 
 
 def _keyed(shape: Analysis, compiler: Compiler, delta: str) -> PostgresQuery | None:
@@ -277,7 +266,7 @@ def _value_columns(grouped: Grouped) -> tuple[str, ...]:
 
 
 def _lossy(shape: Analysis) -> frozenset[str]:
-    """Name the columns whose cast to text may lose something; which type a minimum has is left open."""
+    """Name the columns whose cast to text may lose something; recomputed values count as such, whatever their type."""
     types = {f"r{i}": type_name for i, (_, type_name) in enumerate(shape.definition.columns)}
     grouped = shape.grouped
     types |= dict(grouped.types) if grouped else {}
@@ -290,4 +279,4 @@ def _reading(
 ) -> PostgresQuery:
     items = [f"{as_text(f'q.{column}', column in lossy)} AS {column}" for column in columns]
     items += [f"q.{WEIGHT}"] if weighted else []
-    return PostgresQuery(f"SELECT {', '.join(items)}\nFROM (\n{query}\n) AS q", columns, weighted, settings)
+    return PostgresQuery(READ.format(items=", ".join(items), query=query), columns, weighted, settings)

@@ -26,8 +26,8 @@ class RefreshPlan:
     """A planned refresh: exactly one of `read` and `join` is set.
 
     `grouping` says how Spark groups what it joined. `keyed` reads the groups that are computed anew, `staging` is the
-    layout of the staging table where Spark fills one.
-    `rounds` is how many a cycle took to the fixed point over which this is the last refresh.
+    layout of the staging table where Spark fills one. `rounds` is how many rounds a cycle took to its fixed point,
+    which this refresh stores.
     """
 
     placement: Placement
@@ -51,11 +51,6 @@ class RefreshPlan:
     def reason(self) -> str:
         """Why it does so."""
         return self.placement.reason
-
-    @property
-    def engine(self) -> str:
-        """Who computes it: Spark as soon as it moves the rows."""
-        return "postgres" if self.placement.direct else "spark"
 
     @property
     def delta_rows(self) -> int:

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field, replace
 
 from psycopg import sql
 
-from pytrickle.apply.commit import commit, forget_staged
+from pytrickle.apply.commit import commit
+from pytrickle.apply.rows import forget_staged
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.database import Snapshot, filled
 from pytrickle.refresh.cycle.fixpoint import Fixpoint

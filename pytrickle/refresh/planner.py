@@ -1,4 +1,4 @@
-"""Planning one refresh: which of its sources changed, how far to read them, and by which plan."""
+"""What planning needs to know of a stream table: its definition, the changes of its sources, how it stands."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -22,12 +22,13 @@ from pytrickle.plan.append_mode import check_append
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.at_cut import query_at
 from pytrickle.plan.auto import SLOW
-from pytrickle.plan.placement import Limits, Means, Standing, Way, choose_way, limits_of
-from pytrickle.plan.planning import Task, plan_differential, plan_full, plan_initial
+from pytrickle.plan.placement import Limits, Means, Standing, Way, limits_of
+from pytrickle.plan.planning import plan_full, plan_refresh
 from pytrickle.plan.postgres.merge_state import state_table
 from pytrickle.plan.postgres.stored_rows import body_table
 from pytrickle.plan.query.meaning import understood
 from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.plan.task import Task
 from pytrickle.refresh.values import RefreshResult
 
 
@@ -84,40 +85,32 @@ class Planner:
                 raise kind(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
             if table.window_end is not None:
                 check_append(shape, table.window_end)
-            task = Task(shape, ranges, self._limits(means), table.window_end)
+            task = Task(shape, ranges, self._limits(table, means), table.window_end)
             standing = _standing(_with_state(snapshot_connection, table, shape), task)
             known = evidence(snapshot_connection, table) if standing.has_choice(table.pgt_id in self.slow) else None
-            plan = self._plan(table, task, choose_way(standing, known))
+            plan = plan_refresh(task, standing, known, lambda: self._query(task))
         return plan.because(table.decision.explained(plan.reason))
 
     def remember(self, pgt_id: int, result: RefreshResult) -> None:
-        """Only tables that refreshed slowly are asked about after few changes: else that is a query for nothing."""
+        """Remember whether a table refreshed slowly: after few changes only the past of such tables is asked for."""
         if result.action == Action.DIFFERENTIAL:
             slow = result.duration.total_seconds() >= SLOW
             (self.slow.add if slow else self.slow.discard)(pgt_id)
-
-    def _plan(self, table: StreamTable, task: Task, way: Way) -> RefreshPlan:
-        if way.action is Action.DIFFERENTIAL:
-            return plan_differential(task, way)
-        # What reads no table is never recomputed in part, so that nothing but the query itself settles how rows tie.
-        if task.shape.query is not None and task.shape.definition.sources and table.refresh_mode != "FULL":
-            return plan_initial(task, way)
-        return self._as_written(task, way)
 
     def as_written(
         self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange], reason: str
     ) -> RefreshPlan:
         """Plan the evaluation of the query as PostgreSQL would by itself."""
-        task = Task(shape, ranges, self._limits(Means.ALL), table.window_end)
-        return self._as_written(task, Way(Action.FULL, reason))
+        task = Task(shape, ranges, self._limits(table, Means.ALL), table.window_end)
+        return plan_full(task, self._query(task), Way(Action.FULL, reason))
 
-    def _as_written(self, task: Task, way: Way) -> RefreshPlan:
+    def _query(self, task: Task) -> str:
+        """Read the defining query at the new frontier."""
         with server_probe(self.connection) as probe:
-            query = query_at(task.shape.definition, task.ranges, probe)
-        return plan_full(task, query, way)
+            return query_at(task.shape.definition, task.ranges, probe)
 
-    def _limits(self, means: Means) -> Limits:
-        return limits_of(self.engine, self.small_delta_rows, self.direct_delta_rows, means)
+    def _limits(self, table: StreamTable, means: Means) -> Limits:
+        return limits_of(self.engine, table.engine, Limits(self.small_delta_rows, self.direct_delta_rows, means))
 
 
 def _with_state(snapshot_connection: psycopg.Connection, table: StreamTable, shape: Analysis) -> StreamTable:

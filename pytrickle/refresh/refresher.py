@@ -9,8 +9,7 @@ from typing import Protocol
 import psycopg
 
 from pytrickle.apply.closed_windows import has_closing
-from pytrickle.apply.commit import Committed, commit
-from pytrickle.apply.ledger import UP_TO_DATE, Commitment, conflicts
+from pytrickle.apply.commit import UP_TO_DATE, Commitment, Committed, commit, conflicts
 from pytrickle.apply.staging_table import staging_table
 from pytrickle.catalog.buffer_statistics import BufferStatistics
 from pytrickle.catalog.definition import ChangeRange
@@ -35,6 +34,9 @@ ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(nam
 
 class Engine(Protocol):
     """Computes the rows of a plan in an exported snapshot: Spark, or what a test puts in its place."""
+
+    def prepare(self) -> None:
+        """Raise at once if all refreshes need it, and it cannot compute any."""
 
     def compute(
         self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
@@ -146,7 +148,8 @@ class Refresher:
         done_as = (
             (plan.action, plan.reason) if plan else (Action.NO_DATA, computation.table.decision.explained("no changes"))
         )
-        result = _result(computation.table, done_as, done, computation.goal.since, plan.engine if plan else None)
+        engine = plan.placement.engine.value if plan else None
+        result = _result(computation.table, done_as, done, computation.goal.since, engine)
         self.planner.remember(computation.table.pgt_id, result)
         return result
 
@@ -233,9 +236,11 @@ def _respect_fuse(table: StreamTable, delta_rows: int) -> None:
 
 
 def _is_worth_another_way(table: StreamTable, error: PytrickleError) -> bool:
-    """Whether an expression failed, perhaps on rows that the query as it is written never evaluates, or the planner.
+    """Whether the planner failed, or an expression did, perhaps on rows that the query as it is written never
+    evaluates.
 
-    The terms of a delta evaluate what comes and goes together, and an antijoin all rows before it takes some away.
+    The terms of a delta evaluate rows that come together with rows that go, and an antijoin evaluates all rows before
+    it takes some away.
     """
     about_values = isinstance(error, EvaluationFailed) or (error.sqlstate or "")[:2] in {"21", "22"}
     return table.refresh_mode != "FULL" and (about_values or isinstance(error, Defect))

@@ -13,7 +13,7 @@ from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.readable import Readable
 
-# How the reason to compute everything anew begins where the changes alone failed, though nothing was missed.
+# So the reason begins to compute everything anew because taking in the changes failed; no change was missed.
 AFTER_FAILURE = "the differential refresh failed: "
 
 

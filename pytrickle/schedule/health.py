@@ -78,7 +78,7 @@ class Health:
         return broken
 
     def _judge(self, connection: psycopg.Connection) -> bool:
-        """Install anew what judges late rows; no stream table fails where that is impossible, so it waits by itself."""
+        """Install anew the triggers that judge late rows; where that fails it is tried later, and no table fails."""
         failed: dict[int, PytrickleError] = {}
         remedy = "SELECT pgtrickle_private.write_event_time(%s::oid::regclass)"
         found = _mend(connection, UNJUDGED, remedy, failed, monotonic() >= self.judging_from)

@@ -24,7 +24,7 @@ from pytrickle.schedule.requests import Requests, Told, answer, calls, filed, wa
 from pytrickle.schedule.units import Unit, due_tables, units
 
 CHANNELS = ("pgtrickle_watermark", "pgtrickle_refresh")
-# A lock on a table that nobody else may lock; a key of an advisory lock anybody could take.
+# A lock on a table that nobody else may lock; anybody could take the key of an advisory lock.
 LEAD = "LOCK TABLE pgtrickle.pgt_leader IN EXCLUSIVE MODE NOWAIT"
 SLICE = 0.2
 BREATH = 0.25
@@ -153,6 +153,8 @@ def _tick(
         initiated = _asked(requests.pgt_ids, tables)
         due = frozenset() if requests.drains else due_tables(tables, groups)
         chosen = [unit for unit in units(tables, groups) if unit.is_due(due, initiated)]
+        if not all(map(run.is_quiet, chosen)):
+            refresher.engine.prepare()
         lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated, not unit.is_asked(initiated)))
     answer(refresher.connection, requests, {t.pgt_id: _told(run, t) for t in tables if t.relid in run.record.results})
     _finish(refresher.connection, bool(run.record.written))
@@ -180,6 +182,7 @@ def _refresh_one(refresher: Refresher, broken: Broken, pgt_id: int, respect_gate
             wanted = next(table for table in tables if table.pgt_id == pgt_id)
             found = units(tables, catalog.refresh_groups(base.connection))
             run = Pass.at(refresher, base, tables, lambda result: None, broken)
+        refresher.engine.prepare()
         by_relid = {table.relid: table for table in tables}
         chosen = {wanted.relid}
         for table in _unit_of(wanted.relid, found).tables:
@@ -221,7 +224,7 @@ def _finish(connection: psycopg.Connection, wrote: bool) -> None:
 
 
 def _leads(seat: psycopg.Connection) -> bool:
-    """Say whether this daemon leads, now that it may: it does for as long as this connection's transaction is open."""
+    """Say whether this daemon leads, or now begins to: it does while this connection's transaction is open."""
     with translate_errors():
         if seat.info.transaction_status == TransactionStatus.INTRANS:
             seat.execute("SELECT")

@@ -76,6 +76,12 @@ def test_uninstall_removes_the_catalog_and_leaves_the_tables(run: Run, shop: Dat
     assert (again.exit_code, json.loads(again.stderr)["type"]) == (1, "NotInstalled")
 
 
+def test_a_stream_table_that_is_created_with_initialize_has_its_rows(run: Run, shop: Database) -> None:
+    created = run("create", "report", QUERY, "--initialize", "--json")
+    assert (created.exit_code, json.loads(created.stdout)["action"]) == (0, "FULL")
+    assert sorted(shop.execute("TABLE report")) == sorted(shop.execute(QUERY)) != []
+
+
 def test_the_doctor_finds_an_installed_database_healthy(shop: Database) -> None:
     result = commands(shop.dsn)("doctor", "--json")
     problems = [check for check in json.loads(result.stdout) if not check["ok"]]

@@ -31,6 +31,9 @@ class LocalEngine:
     plans: list[RefreshPlan] = field(default_factory=list)
     reads: Counter[str] = field(default_factory=Counter)
 
+    def prepare(self) -> None:
+        """It is always there."""
+
     def compute(
         self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
     ) -> Staged:

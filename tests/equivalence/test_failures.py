@@ -126,7 +126,7 @@ def test_a_state_that_counts_fewer_rows_than_none_is_noticed_and_built_anew(db: 
         db.execute(f"UPDATE {state} SET pgt_rows = 0")
         db.execute("DELETE FROM l WHERE id = 1")
         assert [result.error for result in client.tick()] == [
-            f"The aggregate state {state} counts fewer rows than none in 1 groups."
+            f"The aggregate state {state} has a negative number of rows in 1 groups."
         ]
         assert db.execute("TABLE st") == [(1, 2)]
         assert [result.action for result in client.tick()] == ["REINITIALIZE"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import psycopg
 import pytest
 
+from tests.equivalence.local_engine import local_client
 from tests.mirror.conftest import Mirror
 from tests.sql.checks import refused
 
@@ -96,3 +98,77 @@ def test_refreshes_are_told_as_the_extension_tells_them(mirror: Mirror, listener
         "event": "refresh_completed", "pgt_schema": "public", "pgt_name": "totals", "st": "public.totals",
         "action": "DIFFERENTIAL", "rows_inserted": 1, "rows_deleted": 1,
     }  # fmt: skip
+
+
+def events(mirror: Mirror, listener: psycopg.Connection[Any], statement: str) -> list[dict[str, Any]]:
+    """Run a statement in a session that sends the extension's form; return what it told, without what all have."""
+    listener.execute("SELECT")
+    with mirror.db.connect(options="-c pgtrickle.notify_form=pg_trickle") as session:
+        session.execute(statement.encode())
+    told = [json.loads(payload) for channel, payload in heard(listener) if channel == "pg_trickle_alert"]
+    number = mirror.value("SELECT oid::bigint FROM pg_database WHERE datname = current_database()")
+    assert all(event.pop("database_oid") == number for event in told)
+    return told
+
+
+def test_what_happens_to_a_stream_table_is_told_once(mirror: Mirror, listener: psycopg.Connection[Any]) -> None:
+    names = {"pgt_schema": "public", "pgt_name": "totals", "st": "public.totals"}
+    change = "UPDATE pgtrickle.pgt_stream_tables SET {}"
+    suspend = change.format("status = 'SUSPENDED', consecutive_failures = 3, last_error = 'secret'")
+    suspended = {"event": "auto_suspended", "consecutive_errors": 3, **names}
+    assert events(mirror, listener, suspend) == [suspended]
+    assert events(mirror, listener, suspend) == []
+    resumed = {"event": "resumed", "previous_status": "SUSPENDED", **names}
+    for stop in ("SELECT 1", "SELECT pgtrickle.pause_stream_table('totals')"):
+        assert events(mirror, listener, stop) == []
+        assert events(mirror, listener, "SELECT pgtrickle.resume_stream_table('totals')") == [resumed]
+    mirror.run("SELECT pgtrickle.alter_stream_table('totals', fuse_ceiling => 1)")
+    blow = change.format("fuse_blown_at = now()")
+    assert events(mirror, listener, blow) == [{"event": "fuse_blown", "fuse_ceiling": 1, **names}]
+    assert events(mirror, listener, blow) == []
+    anew = {"event": "reinitialize_needed", "reason": "reset_fuse", **names}
+    assert events(mirror, listener, "SELECT pgtrickle.reset_fuse('totals', 'reinitialize')") == [anew]
+    assert events(mirror, listener, "SELECT pgtrickle.reinitialize_stream_table('totals')") == []
+
+
+def test_a_table_without_notifications_is_left_out(mirror: Mirror, listener: psycopg.Connection[Any]) -> None:
+    mirror.run("SELECT pgtrickle.alter_stream_table('totals', pooler_compatibility_mode => true)")
+    assert events(mirror, listener, "UPDATE pgtrickle.pgt_stream_tables SET status = 'SUSPENDED'") == []
+
+
+def test_a_capture_that_is_damaged_is_told_by_the_tick_that_notices(
+    mirror: Mirror, listener: psycopg.Connection[Any]
+) -> None:
+    set_form(mirror, "pg_trickle")
+    mirror.run("ALTER TABLE sales DISABLE TRIGGER USER")
+    with local_client(mirror.db.dsn) as (client, _):
+        assert [result.action for result in client.tick()] == ["REINITIALIZE"]
+    told = [json.loads(payload) for channel, payload in heard(listener) if channel == "pg_trickle_alert"]
+    assert [event["event"] for event in told] == ["reinitialize_needed", "refresh_completed"]
+    assert re.match(r"changes of public\.sales may have been missed: .* was disabled", told[0]["reason"])
+
+
+def test_a_loader_that_falls_silent_and_comes_back_is_told(mirror: Mirror, listener: psycopg.Connection[Any]) -> None:
+    mirror.run("SELECT pgtrickle.create_watermark_group('pipeline', ARRAY['sales'], stale_after => '10 minutes')")
+    mirror.run("SELECT pgtrickle.advance_watermark('sales', '2026-03-01 12:00Z')")
+    mirror.run("UPDATE pgtrickle.pgt_watermarks SET last_seen_at = clock_timestamp() - interval '11 minutes'")
+    number = mirror.value("SELECT 'sales'::regclass::oid::bigint")
+    (stuck,) = events(mirror, listener, "SELECT pgtrickle.raise_alerts()")
+    assert 660 <= stuck.pop("age_secs") < 720
+    assert stuck == {"event": "watermark_stuck", "group": "pipeline", "source_oid": number}
+    assert events(mirror, listener, "SELECT pgtrickle.raise_alerts()") == []
+    mirror.run("SELECT pgtrickle.advance_watermark('sales', '2026-03-01 13:00Z')")
+    back = {"event": "watermark_resumed", "source_oid": number}
+    assert events(mirror, listener, "SELECT pgtrickle.raise_alerts()") == [back]
+
+
+def test_an_operator_may_resume_where_that_is_told(mirror: Mirror, listener: psycopg.Connection[Any]) -> None:
+    operator = mirror.db.create_role("operator_who_resumes")
+    mirror.run(
+        f"GRANT UPDATE, SELECT ON pgtrickle.pgt_stream_tables TO {operator}",
+        f"GRANT USAGE ON SCHEMA pgtrickle TO {operator}",
+    )
+    mirror.run("UPDATE pgtrickle.pgt_stream_tables SET paused = true")
+    with mirror.db.connect(user=operator, options="-c pgtrickle.notify_form=pg_trickle") as session:
+        session.execute("UPDATE pgtrickle.pgt_stream_tables SET paused = false")
+    assert [json.loads(payload)["event"] for _, payload in heard(listener)] == ["resumed"]

@@ -1,7 +1,8 @@
 -- One round of changes beside the new rows; :round is its number, counted from 1.
 DELETE FROM bid WHERE price = 100 + 10 * :round;
 DELETE FROM bid WHERE auction = 3 * :round;
-DELETE FROM bid WHERE date_time BETWEEN '2026-01-01 06:00' AND timestamp '2026-01-01 06:00' + :round * interval '2 minutes';
+DELETE FROM bid WHERE date_time BETWEEN '2026-01-01 06:00'
+    AND timestamp '2026-01-01 06:00' + :round * interval '2 minutes';
 UPDATE bid SET price = price + 200 WHERE price % 170 = 10 * :round;
 UPDATE bid SET auction = auction + 1 WHERE auction % 19 = :round;
 UPDATE bid SET bidder = 1 + bidder % 7, date_time = date_time + interval '7 minutes' WHERE bidder % 11 = :round;

@@ -7,7 +7,7 @@ from tests.security.roles import House, ask
 from tests.sql.checks import refused
 
 FUNCTIONS = """
-SELECT p.oid::regprocedure::text, p.provariadic <> 0,
+SELECT p.oid::regprocedure::text, p.provariadic <> 0, CASE p.prokind WHEN 'p' THEN 'CALL' ELSE 'SELECT' END,
        p.oid::regprocedure IN (SELECT pgtrickle_private.public_functions()),
        ARRAY(SELECT format_type(t.type, NULL) FROM unnest(p.proargtypes) WITH ORDINALITY AS t(type, place)
              ORDER BY t.place)
@@ -61,12 +61,12 @@ def watched(home: House) -> House:
 def calls(house: House, public: bool, given: dict[str, str]) -> dict[str, str]:
     """Return a call of every function that is, or is not, for everybody, with these values for arguments."""
     made = {}
-    for signature, variadic, for_everybody, types in house.db.execute(FUNCTIONS):
+    for signature, variadic, verb, for_everybody, types in house.db.execute(FUNCTIONS):
         arguments = [f"({given.get(of, 'NULL')})::{of.replace('anyelement', 'integer')}" for of in types]
         if variadic:
             arguments[-1] = f"VARIADIC {arguments[-1]}"
         if for_everybody == public:
-            made[signature] = f"SELECT {signature.partition('(')[0]}({', '.join(arguments)})"
+            made[signature] = f"{verb} {signature.partition('(')[0]}({', '.join(arguments)})"
     return made
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytrickle.catalog.definition import ChangeRange, Definition, Source, SourceColumn
-from pytrickle.compute.spark.dataframes import Frames
+from pytrickle.compute.spark.dataframes import result_of
 from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.database import exported_snapshot, jdbc_target
 from pytrickle.plan.algebra.relation import Equality, Expr, Join, Predicate, Project, Scan
@@ -15,6 +15,7 @@ from pytrickle.plan.missing_index import TEXTUAL
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.spark import key_encoding
 from pytrickle.plan.spark import terms as spark_join
+from pytrickle.plan.spark.query import spark_query
 from tests.conftest import Database
 
 if TYPE_CHECKING:
@@ -125,7 +126,8 @@ def _in_spark(db: Database, spark: SparkSession, comparisons: tuple[Comparison, 
     assert terms is not None
     with exported_snapshot(db.dsn) as snapshot:
         reader = PinnedReader(spark, jdbc_target(db.connect()), snapshot.name, SETTINGS)
-        rows = Frames(reader, terms, 1).rows().collect()
+        with result_of(spark_query(terms, None, 1), reader) as frame:
+            rows = frame.collect()
     found: Matches = {each: set() for each in comparisons}
     for row in rows:
         assert row[WEIGHT] == 1

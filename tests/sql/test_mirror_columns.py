@@ -42,7 +42,7 @@ def test_a_view_has_the_columns_of_pg_trickle_in_their_order(db: Database, view:
 
 def test_the_view_of_all_stream_tables_has_the_columns_of_the_table_as_pg_trickle_types_them(db: Database) -> None:
     found = dict(db.execute(COLUMNS, "stream_tables_info"))
-    expected = TABLES["pgt_stream_tables"] | {"pgt_id": "bigint", "pgt_relid": "oid"}
+    expected = TABLES["pgt_stream_tables"] | {"pgt_relid": "oid"}
     expected |= {"staleness": "interval", "stale": "boolean", "is_topk": "boolean", "has_keyless_source": "boolean"}
     assert {name: found.get(name) for name in expected} == expected
 

@@ -26,6 +26,7 @@ OTHERS = {
     "max_fixpoint_iterations": 7,
     "watermark_retention": timedelta(days=8),
     "statement_timeout": timedelta(seconds=9),
+    "engine": "spark",
     "output_mode": "complete",
 }
 # The extension's own, which SQL takes for its scripts.

@@ -1,5 +1,5 @@
--- The eight tables of the TPC-H specification (1.4.1). No foreign keys are enforced, so that rounds of changes may leave
--- rows without partners; keys.sql adds the primary keys and the indexes, after loading where much is loaded.
+-- The eight tables of the TPC-H specification (1.4.1). No foreign keys are enforced, so that rounds of changes may
+-- leave rows without partners; keys.sql adds the primary keys and the indexes, after loading where much is loaded.
 CREATE TABLE region (
     r_regionkey integer NOT NULL,
     r_name char(25) NOT NULL,

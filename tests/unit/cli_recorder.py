@@ -27,6 +27,7 @@ class Result:
     effective_watermark: datetime | None = NOON
     duration: timedelta = timedelta(milliseconds=120)
     error: str | None = None
+    engine: str | None = None
     effective_batch: int | None = None
 
 

@@ -14,6 +14,7 @@ PAGE = ROOT / "docs/explanation/architecture.md"
 ROWS = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
 PATH = re.compile(r"`([\w./]+/[\w./]*)`")
 NAME = re.compile(r"`(\w+(?:\.\w+)?)`")
+TABLES = ("The way of one change", "Beside that way", "Where do I …?")
 
 
 def _section(heading: str) -> list[str]:
@@ -50,7 +51,7 @@ def test_every_file_and_folder_that_the_page_names_is_there(path: str) -> None:
     assert (ROOT / path).is_dir() if path.endswith("/") else (ROOT / path).is_file()
 
 
-@pytest.mark.parametrize("row", [*_section("The way of one change"), *_section("Where do I …?")])
+@pytest.mark.parametrize("row", [row for heading in TABLES for row in _section(heading)])
 def test_every_function_that_the_page_names_is_in_its_file(row: str) -> None:
     file, functions = _file_and_functions(row)
     assert functions
@@ -69,6 +70,17 @@ def test_the_page_names_every_room() -> None:
 def test_the_page_counts_its_hops_and_files() -> None:
     hops = [_file_and_functions(row)[0] for row in _section("The way of one change")]
     assert f"These are {len(hops)} hops in {len(set(hops))} files." in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_way_of_one_change_is_short() -> None:
+    hops = [_file_and_functions(row)[0] for row in _section("The way of one change")]
+    assert len(hops) <= 25
+    assert len(set(hops)) <= 15
+
+
+def test_what_is_beside_the_way_is_not_on_it_too() -> None:
+    way, beside = ({_file_and_functions(row)[0] for row in _section(heading)} for heading in TABLES[:2])
+    assert way.isdisjoint(beside)
 
 
 def test_a_newcomer_finds_twenty_answers() -> None:

@@ -20,9 +20,11 @@ def _tree(kind: type[PytrickleError]) -> dict[str, set[str]]:
 def _drawn() -> dict[str, set[str]]:
     branches: dict[str, set[str]] = {"PytrickleError": set()}
     path = ["PytrickleError"]
-    for indent, name in re.findall(r"^    ([│ ]*)[├└]── (\w+)", errors.__doc__ or "", re.MULTILINE):
-        path = [*path[: len(indent) // 4 + 1], name]
-        branches.setdefault(path[-2], set()).add(name)
+    for indent, first, others in re.findall(
+        r"^    ([│ ]*)[├└]── (\w+)((?:\*?, \w+)*)", errors.__doc__ or "", re.MULTILINE
+    ):
+        path = [*path[: len(indent) // 4 + 1], first]
+        branches.setdefault(path[-2], set()).update({first, *re.findall(r"\w+", others)})
     return branches
 
 
@@ -36,6 +38,8 @@ def test_drawn_tree_is_the_class_tree() -> None:
 
 def test_only_conflicts_outages_and_what_is_yet_to_come_are_retryable() -> None:
     retryable = {kind for kind in _every_error() if kind("it failed").retryable}
+    starred = set(re.findall(r"(\w+)\*", errors.__doc__ or ""))
+    assert {kind.__name__ for kind in retryable} == starred
     yet_to_come = {errors.NotYet, errors.NotFresh, errors.WaitTimeout}
     outages = {errors.ConnectionLost, errors.SparkLost}
     conflicts = {errors.RefreshConflict, errors.SerializationFailure, errors.LockTimeout}

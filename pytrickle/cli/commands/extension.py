@@ -25,7 +25,7 @@ def import_from_pg_trickle(
         list[str] | None,
         typer.Option(
             metavar="OID=NAME",
-            help="What a number in a dump was called, as 16385=public.orders; 16385= leaves it out. May be repeated.",
+            help="What a table is called that a dump has as a number: 16385=public.orders; 16385= leaves it out.",
         ),
     ] = None,
 ) -> None:

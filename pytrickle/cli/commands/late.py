@@ -33,13 +33,13 @@ Ids = Annotated[list[int] | None, typer.Option("--id", help="Number of a late ro
 def event_time(
     invocation: Invocation,
     source: Source,
-    column_name: Annotated[str, typer.Argument(metavar="COLUMN", help="Says when something happened.")],
+    column_name: Annotated[str, typer.Argument(metavar="COLUMN", help="The column that says when something happened.")],
     too_late: Annotated[
         timedelta | None,
         typer.Option(parser=values.duration, metavar="DURATION", help="Keep rows out that are later than this."),
     ] = None,
     time_zone: Annotated[
-        str | None, typer.Option("--time-zone", help="In which a column of type timestamp or date is meant.")
+        str | None, typer.Option("--time-zone", help="The time zone of a column of type timestamp or date.")
     ] = None,
 ) -> None:
     """Declare the event time of a source. From then on its late rows are noted; replaces what was declared before."""
@@ -70,7 +70,7 @@ def late_rows(
     invocation: Invocation,
     source: Annotated[str | None, typer.Argument(help="A source table; without one, all that you may read.")] = None,
     status: Annotated[
-        LateStatus | None, typer.Option("--status", case_sensitive=False, help="Only rows of which this became.")
+        LateStatus | None, typer.Option("--status", case_sensitive=False, help="Only rows in this status.")
     ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many rows to show.")] = 20,
 ) -> None:

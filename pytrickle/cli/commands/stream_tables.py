@@ -35,14 +35,19 @@ def create(
     name: Annotated[str, typer.Argument(help="Name of the new stream table.")],
     query: Annotated[str | None, typer.Argument(help="The defining query.")] = None,
     file: Annotated[Path | None, typer.Option("--file", "-f", help="Read the query from a file; - is stdin.")] = None,
+    initialize: Annotated[bool, typer.Option("--initialize", help="Fill it before the command ends.")] = False,
     **settings: Unpack[Options],
 ) -> None:
-    """Create a stream table from its query. The next tick fills it."""
+    """Create a stream table from its query. The next tick fills it, or the command itself with --initialize."""
     chosen = options.given(settings)
     text = _query(query, file)
     with invocation.client() as client:
         client.create_stream_table(name, text, **chosen)
-    invocation.show({"stream_table": name}, lambda _: f"Created stream table {name}; the next tick fills it.")
+        filled = client.refresh(name) if initialize else None
+    if filled is None:
+        invocation.show({"stream_table": name}, lambda _: f"Created stream table {name}; the next tick fills it.")
+    else:
+        invocation.show(filled, render.result)
 
 
 @command(

@@ -89,13 +89,16 @@ def watermarks(rows: Iterable[WatermarkRow], now: datetime) -> Table:
 
 def stream_tables(rows: Iterable[StreamTableStatus]) -> Table:
     """Draw every stream table's mode, effective watermark, state, and the one sentence that explains it."""
-    table = columns("stream table", "mode", "gating", "state", "effective watermark", "data is", "reason")
+    table = columns("stream table", "mode", "gating", "state", "effective watermark", "data is", "by", "reason")
     for row in rows:
         age = _NONE if row.staleness is None else f"{length(row.staleness)} old"
         mode = " ".join((row.refresh_mode, row.schedule, *((row.tier,) if row.tier in {"warm", "cold"} else ())))
         effective = through(row.effective_watermark, row.effective_batch) or _NONE
         reason = row.last_error or row.reason
-        table.add_row(row.stream_table, mode, row.watermark_gating, _state(state_of(row)), effective, age, reason)
+        done_by = row.last_engine or _NONE
+        table.add_row(
+            row.stream_table, mode, row.watermark_gating, _state(state_of(row)), effective, age, done_by, reason
+        )
     return table
 
 
@@ -171,7 +174,7 @@ def result(row: RefreshResult) -> Text:
         parts.append(f"+{row.rows_inserted} -{row.rows_deleted}")
     if (complete := through(row.effective_watermark, row.effective_batch)) is not None:
         parts.append(f"through {complete}")
-    parts.append(length(row.duration))
+    parts.append(f"{length(row.duration)} by {row.engine}" if row.engine else length(row.duration))
     parts.extend(filter(None, (row.error or row.reason,)))
     return Text("  ".join(parts), style=_COLOURS.get(row.action.lower(), ""))
 

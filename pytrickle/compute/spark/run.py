@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from pytrickle.compute.spark.dataframes import Frames, consolidate
+from pytrickle.compute.spark.dataframes import consolidate, result_of
 from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.compute.staged import Staged
 from pytrickle.database import JdbcTarget, stopped_by_limit
@@ -25,6 +25,7 @@ from pytrickle.errors import (
 )
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.grouping import INEXACT
+from pytrickle.plan.spark.query import spark_query
 
 DATABASE = re.compile(r"PSQLException: (?:ERROR: )?(.*\S)")
 CAUSE = re.compile(r"^(?:Caused by)?: [\w.$]+: (.*\S)", re.MULTILINE)
@@ -60,25 +61,24 @@ class SparkEngine:
         """
         reader = PinnedReader(self.spark, self.target, snapshot, settings)
         with translated():
-            if self.owned:
-                self._tune(plan)
             keyed = _collect(_read(reader, plan.keyed)) if plan.keyed else None
             return Staged(self._rows(reader, plan, staging), keyed)
 
-    def _tune(self, plan: RefreshPlan) -> None:
-        """Compiling a stage and replanning it take longer than moving one small result through it."""
-        for setting in ("spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled"):
-            self.spark.conf.set(setting, "true" if plan.join else "false")
+    def _tune(self, many: bool) -> None:
+        """Compiling a stage and replanning it take longer than moving a small result through one task."""
+        if self.owned:
+            for setting in ("spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled"):
+                self.spark.conf.set(setting, "true" if many else "false")
 
     def _rows(self, reader: PinnedReader, plan: RefreshPlan, staging: str | None) -> pa.Table | str:
         if plan.read is not None:
+            self._tune(many=False)
             return self._deliver(_read(reader, plan.read), staging)
         delta_rows = None if plan.placement.stage.whole else plan.delta_rows
-        frames = Frames(reader, plan.join, delta_rows, plan.grouping)
-        try:
-            return self._deliver(frames.rows(), staging)
-        finally:
-            frames.release()
+        query = spark_query(plan.join, plan.grouping, delta_rows)
+        self._tune(many=not query.together)
+        with result_of(query, reader) as frame:
+            return self._deliver(frame, staging)
 
     def _deliver(self, frame: DataFrame, staging: str | None) -> pa.Table | str:
         if staging is None:
@@ -133,7 +133,7 @@ def _message(error: Exception) -> str:
 
 
 def _sentence(message: str) -> str:
-    r"""Return what the database said first, else the last cause, which those above only awaited, else the first line.
+    r"""Return what the database said first; else the last cause, which those above it awaited; else the first line.
 
     >>> _sentence("An error occurred.\n: a.Failed: awaited\n\tat a.b\nCaused by: a.Failed: no space left\n\tat a.c")
     'no space left'

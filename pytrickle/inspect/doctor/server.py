@@ -62,7 +62,7 @@ def check_rights(connection: Connection) -> Check:
 def check_catalog(connection: Connection, verify: Callable[[Connection], None]) -> Check:
     """Check that the catalog is the one this package was written for; raise what `verify` raises if not.
 
-    And that every source of a watermark group still exists.
+    Check also that every source of a watermark group still exists.
     """
     verify(connection)
     if dropped := _value(connection, DROPPED):

@@ -32,8 +32,8 @@ def layers(graph: nx.DiGraph) -> tuple[tuple[str, ...], ...]:
 def hanging(graph: nx.DiGraph) -> dict[str, str | None]:
     """Return below which box each hangs when the graph is written as a tree, layer by layer, None for a root.
 
-    That is one of the boxes it reads that stand farthest down, the first by name. Of boxes that read each other, each
-    hangs below one that hangs already.
+    Of the boxes that it reads, that is the one farthest down; of several, the first by name. Of boxes that read each
+    other, each hangs below one that hangs already.
     """
     depth: dict[str, int] = {}
     above: dict[str, str | None] = {}

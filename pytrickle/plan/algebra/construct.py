@@ -29,7 +29,7 @@ class Construct:
 
     @property
     def consolidated(self) -> bool:
-        """Whether, though linear, it shows no row that others of its input take away."""
+        """Whether it is linear, but cancels out the rows of its input before it shows them."""
         return False
 
     @property
@@ -44,7 +44,7 @@ class Construct:
 
     @property
     def pushed_down(self) -> Names:
-        """The arguments on which PostgreSQL moves conditions below it, where it shows its rows as they are."""
+        """The arguments that it shows as they are, so that PostgreSQL moves conditions on them below it."""
         return ()
 
     def columns(self, arguments: Names, keys: Names) -> Names:
@@ -63,9 +63,9 @@ class Construct:
         """Whether the result may depend on the order of rows; `exact` says that equal arguments are the same text."""
         return not exact
 
-    def around(self, arguments: Names, keys: Names) -> tuple[str, str]:
-        """Write what stands before and behind the rows, which are a query in parentheses."""
-        raise TypeError(f"a {type(self).__name__} is no text around rows")
+    def over(self, rows: str, arguments: Names, keys: Names) -> str:
+        """Write it over the rows, which are a query in parentheses."""
+        raise TypeError(f"a {type(self).__name__} is not computed from rows")
 
 
 def prefixed(names: Names) -> Names:

@@ -54,7 +54,7 @@ def differentiate(node: Relation, changed: frozenset[int]) -> tuple[Relation, ..
     """d(R1 * ... * Rn) = sum over i of R1@OLD * ... * dRi * ... * Rn@NEW; linear operators apply to each term.
 
     Return the terms of the delta as ordinary relations; a term whose source has no change is dropped. The identity is
-    the telescoping form of d(L * R) = dL * R' + L * dR (shared rules, section 1.2, checked by brute force).
+    the telescoping form of d(L * R) = dL * R' + L * dR (checked by brute force in tests/unit/test_plan_delta.py).
 
     >>> left, right = Scan("l", 1, ("k",)), Scan("r", 2, ("k",))
     >>> [[leaf.version.value for leaf in term.inputs] for term in differentiate(Join((left, right)), frozenset({1, 2}))]

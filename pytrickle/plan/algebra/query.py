@@ -9,8 +9,8 @@ from pytrickle.plan.algebra.relation import Relation
 class Call:
     """An aggregate call `function(argument)`; `argument` names an input column, None means count(*).
 
-    One that must be recomputed as it is `written` over the rows `d` takes them in the order of their places in the
-    table, as it says when it is `placed`.
+    One that must be recomputed is `written` over the rows `d` as the query has it; `placed` is the same call, taking
+    the rows in the order of their places in the table.
     """
 
     name: str

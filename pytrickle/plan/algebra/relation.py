@@ -23,7 +23,7 @@ class Version(StrEnum):
 
 
 BUFFERED = frozenset({Version.DELTA, Version.PAST, Version.FUTURE})
-
+SORTED = "SELECT * FROM (\n{rows}\n) AS d ORDER BY {order}"
 
 Column = tuple[str, str]
 
@@ -145,9 +145,8 @@ class Operation:
         """Write it over a query for rows of its arguments."""
         if self.depends_on_order:
             first = [*self.keys, *self.construct.ordering, row_text(self.arguments)]
-            rows = f"SELECT * FROM (\n{rows}\n) AS d ORDER BY {', '.join(first)}"
-        before, behind = self.construct.around(self.arguments, self.keys)
-        return f"{before}(\n{rows}\n){behind}"
+            rows = SORTED.format(rows=rows, order=", ".join(first))
+        return self.construct.over(f"(\n{rows}\n)", self.arguments, self.keys)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def obstacle(shape: Analysis, growing: frozenset[int]) -> str | None:
 
 
 def endless(queries: Mapping[int, Query]) -> tuple[int, ...]:
-    """Return the relids of a way around a cycle on which nothing removes duplicates, or nothing.
+    """Return the relids of a way around a cycle on which nothing removes duplicates; empty if there is none.
 
     There a row that leads back to itself would come once more with every round.
     """

@@ -9,6 +9,19 @@ from pytrickle.plan.postgres.consolidate import WEIGHT
 
 INTEGERS = frozenset({"smallint", "integer", "bigint"})
 SCALED = re.compile(r"numeric\((\d+),(-?\d+)\)")
+TOTAL = "CAST(coalesce(sum({column}), 0) AS {type_name})"
+COUNTED = "CAST(coalesce(sum({weight}) FILTER (WHERE {condition}), 0) AS bigint)"
+SUM_OF_INTEGERS = "coalesce(sum({weight} * CAST({argument} AS numeric)), 0)"
+SUM_OF_FINITE = """\
+coalesce(sum({weight} * {argument}) FILTER (WHERE {argument} > '-Infinity' AND {argument} < 'Infinity'), 0)"""
+SCALES = "jsonb_agg(jsonb_build_array({scale}, {count})) FILTER (WHERE {scale} IS NOT NULL)"
+# What PostgreSQL's own sum and avg give where some value is NaN or infinite.
+SUM_OR_AVG = """\
+CASE WHEN {column}_n = 0 THEN NULL \
+WHEN {column}_nan > 0 OR ({column}_pinf > 0 AND {column}_ninf > 0) THEN CAST('NaN' AS numeric) \
+WHEN {column}_pinf > 0 THEN CAST('Infinity' AS numeric) \
+WHEN {column}_ninf > 0 THEN CAST('-Infinity' AS numeric) \
+ELSE {value} END"""
 
 
 class Merge(StrEnum):
@@ -38,11 +51,10 @@ class StateColumn:
         """Write the aggregate that combines increments of parts of one group."""
         match self.merge:
             case Merge.ADD:
-                return f"CAST(coalesce(sum({self.name}), 0) AS {'numeric' if self.name.endswith('_s') else 'bigint'})"
+                return TOTAL.format(column=self.name, type_name="numeric" if self.name.endswith("_s") else "bigint")
             case Merge.SCALES:
                 scale, count = f"{self.name[:-1]}", f"{self.name.removesuffix('_scales')}_n"
-                pairs = f"jsonb_agg(jsonb_build_array({scale}, {count}))"
-                return f"{pairs} FILTER (WHERE {scale} IS NOT NULL)"
+                return SCALES.format(scale=scale, count=count)
             case Merge.LEAST | Merge.GREATEST | Merge.RECOMPUTE:
                 return f"{'max' if self.merge is Merge.GREATEST else 'min'}({self.name})"
 
@@ -81,7 +93,7 @@ def is_numeric(type_name: str) -> bool:
 
 def state_columns(calls: tuple[Call, ...], types: dict[str, str]) -> tuple[StateColumn, ...]:
     """List the state columns of some calls; `types` gives the type of every argument column."""
-    columns = {"pgt_rows": StateColumn("pgt_rows", Merge.ADD, f"CAST(coalesce(sum({WEIGHT}), 0) AS bigint)")}
+    columns = {"pgt_rows": StateColumn("pgt_rows", Merge.ADD, TOTAL.format(column=WEIGHT, type_name="bigint"))}
     for call in calls:
         for column in _columns_of(call, types):
             columns.setdefault(column.name, column)
@@ -123,10 +135,9 @@ def _columns_of(call: Call, types: dict[str, str]) -> list[StateColumn]:
 def _summed(argument: str, type_name: str) -> list[StateColumn]:
     count = _counted(argument, "n", f"{argument} IS NOT NULL")
     if type_name in INTEGERS:
-        total = f"coalesce(sum({WEIGHT} * CAST({argument} AS numeric)), 0)"
+        total = SUM_OF_INTEGERS.format(weight=WEIGHT, argument=argument)
         return [count, StateColumn(f"{argument}_s", Merge.ADD, total)]
-    finite = f"{argument} > '-Infinity' AND {argument} < 'Infinity'"
-    total = f"coalesce(sum({WEIGHT} * {argument}) FILTER (WHERE {finite}), 0)"
+    total = SUM_OF_FINITE.format(weight=WEIGHT, argument=argument)
     columns = [
         count,
         StateColumn(f"{argument}_s", Merge.ADD, total),
@@ -140,7 +151,7 @@ def _summed(argument: str, type_name: str) -> list[StateColumn]:
 
 
 def _counted(argument: str, suffix: str, condition: str) -> StateColumn:
-    increment = f"CAST(coalesce(sum({WEIGHT}) FILTER (WHERE {condition}), 0) AS bigint)"
+    increment = COUNTED.format(weight=WEIGHT, condition=condition)
     return StateColumn(f"{argument}_{suffix}", Merge.ADD, increment)
 
 
@@ -152,13 +163,7 @@ def _sum_or_avg(call: Call, argument: str, type_name: str) -> str:
     scaled = SCALED.fullmatch(type_name)
     scale = scaled.group(2) if scaled else f"pgtrickle_private.max_scale({argument}_scales)"
     value = _divided(call, f"round({total}, {scale})", argument)
-    return (
-        f"CASE WHEN {argument}_n = 0 THEN NULL "
-        f"WHEN {argument}_nan > 0 OR ({argument}_pinf > 0 AND {argument}_ninf > 0) THEN CAST('NaN' AS numeric) "
-        f"WHEN {argument}_pinf > 0 THEN CAST('Infinity' AS numeric) "
-        f"WHEN {argument}_ninf > 0 THEN CAST('-Infinity' AS numeric) "
-        f"ELSE {value} END"
-    )
+    return SUM_OR_AVG.format(column=argument, value=value)
 
 
 def _divided(call: Call, total: str, argument: str) -> str:

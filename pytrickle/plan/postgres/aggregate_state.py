@@ -8,6 +8,10 @@ from pytrickle.plan.postgres.consolidate import PLACE, TABLE, WEIGHT, consolidat
 from pytrickle.plan.sql.dialect import quote, row_text
 from pytrickle.plan.sql.types import has_one_text
 
+GROUPED = "SELECT {items}\nFROM (\n{rows}\n) AS d{group}"
+FINAL = "SELECT {output}\nFROM (SELECT {inner} FROM {state}) AS g{having}"
+ONE_BY_ONE = "SELECT d.*{places} FROM (\n{rows}\n) AS d, generate_series(1, {weight}) AS e (pgt_n)"
+
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
@@ -73,13 +77,12 @@ class Grouped:
     def recomputed(self, rows: str, placed: bool = False) -> str:
         """Compile the values of all groups that weighted rows show; a weight counts as so many rows.
 
-        Rows that are `placed` are those of a table, each once; others have their content for a place where one is
-        asked for.
+        Rows that are `placed` are those of a table, each once, with their places. For others, where a call asks for
+        places, their content serves as one.
         """
         if not placed:
             places = f", 0 AS {TABLE}, {row_text(self.arguments)} AS {PLACE}" if self.takes_places else ""
-            series = f"generate_series(1, {WEIGHT}) AS e (pgt_n)"
-            rows = f"SELECT d.*{places} FROM (\n{self.consolidate(rows)}\n) AS d, {series}"
+            rows = ONE_BY_ONE.format(places=places, rows=self.consolidate(rows), weight=WEIGHT)
         return self._select([f"{column.value} AS {column.name}" for column in self.values], rows)
 
     @property
@@ -96,9 +99,9 @@ class Grouped:
         types = dict(self.types)
         calls = [f"{result(call, types)} AS {call.name}" for call in self.aggregate.calls]
         output = ", ".join(f"{sql} AS {quote(name)}" for name, sql in self.aggregate.output)
-        where = f"\nWHERE {self.aggregate.having}" if self.aggregate.having else ""
+        having = f"\nWHERE {self.aggregate.having}" if self.aggregate.having else ""
         inner = ", ".join([*self.keys, *calls]) or "pgt_rows"
-        return f"SELECT {output}\nFROM (SELECT {inner} FROM {state}) AS g{where}"
+        return FINAL.format(output=output, inner=inner, state=state, having=having)
 
     def match(self, left: str, right: str) -> str:
         """Compile the condition that two aliases stand for the same group; NULL keys are equal."""
@@ -113,7 +116,7 @@ class Grouped:
     def _select(self, items: list[str], rows: str, further_keys: tuple[str, ...] = ()) -> str:
         keys = ", ".join([*self.keys, *further_keys])
         group = f"\nGROUP BY {keys}" if keys else ""
-        return f"SELECT {', '.join([*self.keys, *items])}\nFROM (\n{rows}\n) AS d{group}"
+        return GROUPED.format(items=", ".join([*self.keys, *items]), rows=rows, group=group)
 
 
 def row_hash(alias: str, columns: tuple[str, ...]) -> str:

@@ -5,6 +5,8 @@ from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.sql.dialect import quote
 
+CHANGES = "SELECT {columns}CAST({weight} AS integer) AS {weight} FROM {buffer} WHERE {condition}"
+
 
 def condition(version: Version, change_range: ChangeRange) -> str:
     """Write which buffered changes one version of a source consists of."""
@@ -24,5 +26,5 @@ def changes_name(version: Version, relid: int) -> str:
 def changes_query(source: Source, version: Version, change_range: ChangeRange) -> str:
     """Compile one source's buffered changes of one version."""
     columns = "".join(f"{quote(name)}, " for name in source.used)
-    covered = condition(version, change_range)
-    return f"SELECT {columns}CAST({WEIGHT} AS integer) AS {WEIGHT} FROM {source.buffer} WHERE {covered}"
+    read = condition(version, change_range)
+    return CHANGES.format(columns=columns, weight=WEIGHT, buffer=source.buffer, condition=read)

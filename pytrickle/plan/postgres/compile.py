@@ -30,6 +30,20 @@ from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
 from pytrickle.plan.postgres.weight import is_plain, weight
 from pytrickle.plan.sql.dialect import quote
 
+ENTRY = "{name} AS MATERIALIZED (\n{text}\n)"
+CORRECTED = "SELECT {columns}1 AS {weight} FROM {table} UNION ALL SELECT {columns}-{weight} FROM {changes}"
+TOUCHED_KEYS = "SELECT DISTINCT {keys} FROM {changed}"
+BEFORE = "SELECT {columns}{weight} FROM {now} UNION ALL SELECT {columns}-{weight} FROM {changed}"
+NEW_LESS_OLD = """\
+SELECT *, 1 AS {weight} FROM (
+{new}
+) AS n
+UNION ALL
+SELECT *, -1 FROM (
+{old}
+) AS o"""
+NO_ROWS = "SELECT * FROM (\n{layout}\n) AS d WHERE false"
+
 
 def always(operation: Operation, keys: frozenset[str]) -> bool:
     """Take every operation for one that can be computed for single keys."""
@@ -69,9 +83,7 @@ class Compiler:
         return bool(self.wholes or self.everything)
 
     def rows(self, node: Relation, bound: frozenset[str] = frozenset(), touched: Touched | None = None) -> str:
-        """Compile a relation to weighted rows: of the columns in `bound` only few values are asked for, or of the
-        touched keys' columns those keys.
-        """
+        """Compile a relation to weighted rows: few values of the columns in `bound`, or those of the touched keys."""
         match node:
             case UnionAll(inputs=inputs):
                 return "\nUNION ALL\n".join(self.rows(child, bound, touched) for child in inputs)
@@ -82,7 +94,7 @@ class Compiler:
 
     def within(self, query: str) -> str:
         """Put the WITH list before a query over compiled rows."""
-        entries = ",\n".join(f"{name} AS MATERIALIZED (\n{text}\n)" for name, text in self.entries.items())
+        entries = ",\n".join(ENTRY.format(name=name, text=text) for name, text in self.entries.items())
         return f"WITH {entries}\n{query}" if entries else query
 
     def parts(self, node: Relation) -> tuple[Relation, ...]:
@@ -172,10 +184,8 @@ class Compiler:
         """OLD = CURRENT - PAST and NEW = CURRENT - FUTURE, as one subquery."""
         columns = "".join(f"{quote(name)}, " for name in scan.columns)
         changes = self._changes(Version.PAST if scan.version is Version.OLD else Version.FUTURE, scan.relid)
-        return (
-            f"SELECT {columns}1 AS {WEIGHT} FROM {table_name(self.definition.source(scan.relid))} "
-            f"UNION ALL SELECT {columns}-{WEIGHT} FROM {changes}"
-        )
+        table = table_name(self.definition.source(scan.relid))
+        return CORRECTED.format(columns=columns, weight=WEIGHT, table=table, changes=changes)
 
     def state(self, operation: Operation, version: Version, bound: frozenset[str]) -> str:
         """Compute an operation at the current state or at the new frontier, for few values of the bound columns."""
@@ -208,16 +218,16 @@ class Compiler:
         self.entries[changed] = consolidate(self._input_delta(operation), arguments, exact)
         if operation.keys:
             touched = Touched(f"pgt_keys_{alias}", operation.keys)
-            self.entries[touched.name] = f"SELECT DISTINCT {', '.join(operation.keys)} FROM {changed}"
+            self.entries[touched.name] = TOUCHED_KEYS.format(keys=", ".join(operation.keys), changed=changed)
             self.entries[now], plain = self._touched_input(operation, touched)
             new = operation.result(expand(f"SELECT * FROM {now}", arguments, exact, plain))
         else:
             new = f"SELECT * FROM {self._whole(derived)}"
             now = f"pgt_now_{self.wholes[operation]}"
         listed = "".join(f"{column}, " for column in arguments)
-        before = f"SELECT {listed}{WEIGHT} FROM {now} UNION ALL SELECT {listed}-{WEIGHT} FROM {changed}"
+        before = BEFORE.format(columns=listed, weight=WEIGHT, now=now, changed=changed)
         old = operation.result(expand(before, arguments, exact, False))
-        both = f"SELECT *, 1 AS {WEIGHT} FROM (\n{new}\n) AS n\nUNION ALL\nSELECT *, -1 FROM (\n{old}\n) AS o"
+        both = NEW_LESS_OLD.format(weight=WEIGHT, new=new, old=old)
         self.entries[name] = consolidate(both, operation.columns, operation.columns_canonical)
         return name
 
@@ -227,11 +237,11 @@ class Compiler:
         assert isinstance(join, Join)
         changed = frozenset(relid for relid, change_range in self.ranges.items() if change_range.past_rows)
         uses = [(each, scans) for each in admissions for scans in each.variants(changed)]
-        # One test becomes a join; of several, that of a table is a look into it, which must not become a hash of all.
+        # A single test becomes a join. Of several, one on a table is to be an index lookup, never a hash of the whole
+        # table.
         fences = {False: "", True: " OFFSET 0" if len(uses) > 1 else ""}
         tests = [
-            f"EXISTS (SELECT FROM {', '.join(map(self._from_scan, scans))} WHERE {each.condition(keys)}"
-            f"{fences[all(scan.version is Version.CURRENT for scan in scans)]})"
+            each.test(list(map(self._from_scan, scans)), keys, fences[all(s.version is Version.CURRENT for s in scans)])
             for each, scans in uses
         ]
         columns = frozenset(column for key in admissions[0].keys for column in keys[key].columns)
@@ -274,7 +284,7 @@ class Compiler:
         parts = unfold_all(differentiate(rows, changed), self.ranges)
         if not parts:
             layout = compile_rows(at(operation.input, Version.CURRENT), self.definition)
-            return f"SELECT * FROM (\n{layout}\n) AS d WHERE false"
+            return NO_ROWS.format(layout=layout)
         if admissions := self.admissions.get(operation):
             parts = tuple(self._admitted(block, admissions) for part in parts for block in blocks_of(part))
         return self.rows(UnionAll(parts))

@@ -19,6 +19,8 @@ SELECT {columns}, {weight}, {text} AS pgt_text FROM (
 ) AS d
 ) AS d
 ) AS d WHERE {weight} <> 0"""
+PLAIN = "SELECT {columns} FROM (\n{rows}\n) AS d"
+REPEATED = "SELECT {columns} FROM (\n{rows}\n) AS d, generate_series(1, d.{weight}) AS e (pgt_n)"
 
 
 def consolidate(rows: str, columns: tuple[str, ...], exact: bool = True) -> str:
@@ -39,6 +41,5 @@ def expand(rows: str, columns: tuple[str, ...], exact: bool, plain: bool) -> str
     """Write weighted rows as so many rows each; `plain` says that every weight is one already."""
     listed = ", ".join(f"d.{column}" for column in columns)
     if plain:
-        return f"SELECT {listed} FROM (\n{rows}\n) AS d"
-    net = consolidate(rows, columns, exact)
-    return f"SELECT {listed} FROM (\n{net}\n) AS d, generate_series(1, d.{WEIGHT}) AS e (pgt_n)"
+        return PLAIN.format(columns=listed, rows=rows)
+    return REPEATED.format(columns=listed, rows=consolidate(rows, columns, exact), weight=WEIGHT)

@@ -14,6 +14,7 @@ from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.sql.dialect import quote
 
 OF_ONE_ROW = (Group, Exists, Single)
+TOTAL = "(SELECT sum({alias}.{weight}) FROM {changes} AS {alias} WHERE {conditions})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,5 +50,5 @@ class Compared:
 
     def total(self, changes: str) -> str:
         """Write what the `changes` come to for a row."""
-        alias, where = quote(self.leaf.alias), " AND ".join(f"({each.expr.sql})" for each in self.predicates)
-        return f"(SELECT sum({alias}.{WEIGHT}) FROM {changes} AS {alias} WHERE {where})"
+        conditions = " AND ".join(f"({each.expr.sql})" for each in self.predicates)
+        return TOTAL.format(alias=quote(self.leaf.alias), weight=WEIGHT, changes=changes, conditions=conditions)

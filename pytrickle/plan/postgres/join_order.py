@@ -19,10 +19,13 @@ from pytrickle.plan.postgres.weight import has_weight
 from pytrickle.plan.sql.dialect import quote
 from pytrickle.plan.sql.types import has_one_text, is_collatable
 
+SUBQUERY = "(\n{text}\n) AS {alias}"
+ASKED = "LATERAL (SELECT * FROM (\n{text}\n) AS {alias} WHERE {conditions} OFFSET 0) AS {alias}"
+
 
 @dataclass(slots=True)
 class Reach:
-    """Which leaves of a join few rows are asked of: those that changes, or bound columns, lead to by conditions."""
+    """The leaves of a join of which few rows are needed: those that conditions link to changes or to bound columns."""
 
     join: Join
     bound: frozenset[Column]
@@ -96,9 +99,8 @@ def fenced(text: str, leaf: Leaf, conditions: list[Predicate]) -> str:
     alias = quote(leaf.alias)
     taken = [each.expr.sql for each in conditions if not each.expr.holds_query]
     if not taken:
-        return f"(\n{text}\n) AS {alias}"
-    where = " AND ".join(f"({condition})" for condition in taken)
-    return f"LATERAL (SELECT * FROM (\n{text}\n) AS {alias} WHERE {where} OFFSET 0) AS {alias}"
+        return SUBQUERY.format(text=text, alias=alias)
+    return ASKED.format(text=text, alias=alias, conditions=" AND ".join(f"({condition})" for condition in taken))
 
 
 def ordered_leaves(join: Join, first: frozenset[str] = frozenset()) -> list[Leaf]:

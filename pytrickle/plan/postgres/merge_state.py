@@ -17,6 +17,7 @@ TAKE_RECOMPUTED = "UPDATE {state} AS s SET {values} FROM pg_temp.{keyed} AS k WH
 TOUCHED = "FROM pg_temp.{staged} AS i JOIN {state} AS s ON {same}"
 DELETE_EMPTY = "DELETE FROM {state} AS s USING pg_temp.{staged} AS i WHERE s.pgt_rows = 0 AND {same}"
 FILL_INCREMENTS = "INSERT INTO pg_temp.{staged} ({columns})\n{increments}"
+COUNT_NEGATIVE = "SELECT count(*) {touched} WHERE s.pgt_rows < 0"
 INDEX = "CREATE INDEX {name} ON {state} ({key})"
 
 
@@ -39,13 +40,12 @@ class MergeState:
     def plan(self, storage: Storage, keyed: bool) -> StatePlan:
         """Write all statements for staged increments; with `keyed` some groups were computed anew."""
         after, before = f"SELECT * FROM pg_temp.{AFTER}", f"SELECT * FROM pg_temp.{BEFORE}"
-        negative = f"SELECT count(*) {self._touched} WHERE s.pgt_rows < 0"
         return StatePlan(
             self.table,
             self._insert_new(),
             self._merge(),
             self._take_recomputed() if keyed else None,
-            negative,
+            COUNT_NEGATIVE.format(touched=self._touched),
             self._delete_empty() if self.grouped.aggregate.grouped else None,
             self.grouped.final(f"(SELECT s.* {self._touched}) AS s"),
             storage.stage(storage.difference(after, before)),

@@ -5,6 +5,9 @@ from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.consolidate import WEIGHT
 
 KEYS = "pgt_keys"
+ALL_TOUCHED = "SELECT DISTINCT {items} FROM pgt_touched AS d"
+THAT_LOST_THEIR_EXTREME = """\
+SELECT DISTINCT {items} FROM pgt_touched AS d JOIN {state} AS s ON {same} WHERE d.{weight} < 0 AND ({lost})"""
 
 
 def keyed_query(grouped: Grouped, delta: str, recomputed: str, state: str) -> tuple[dict[str, str], str]:
@@ -20,13 +23,11 @@ def keyed_query(grouped: Grouped, delta: str, recomputed: str, state: str) -> tu
 def _needed(grouped: Grouped, state: str) -> str:
     items = ", ".join(f"d.{key}" for key in grouped.keys) or "1 AS pgt_one"
     if len(grouped.extrema) < len(grouped.values):
-        return f"SELECT DISTINCT {items} FROM pgt_touched AS d"
+        return ALL_TOUCHED.format(items=items)
     arguments = {f"{call.name}_v": call.argument for call in grouped.aggregate.calls}
     lost = " OR ".join(
         f"d.{arguments[column.name]} {'<=' if column.merge is Merge.LEAST else '>='} s.{column.name}"
         for column in grouped.extrema
     )
-    return (
-        f"SELECT DISTINCT {items} FROM pgt_touched AS d JOIN {state} AS s ON {grouped.match('s', 'd')} "
-        f"WHERE d.{WEIGHT} < 0 AND ({lost})"
-    )
+    same = grouped.match("s", "d")
+    return THAT_LOST_THEIR_EXTREME.format(items=items, state=state, same=same, weight=WEIGHT, lost=lost)

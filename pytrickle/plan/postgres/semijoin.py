@@ -5,7 +5,7 @@ or as a change. A row that any of these has is in the table now or among the cha
 that match neither come to nothing wherever they are used: (ΔD ⋉ (S ∪ past S)) ⋈ S = ΔD ⋈ S.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -28,6 +28,7 @@ from pytrickle.plan.sql.dialect import quote
 from pytrickle.plan.sql.types import is_collatable
 
 MAX_CHANGED = 2
+ADMITTED = "EXISTS (SELECT FROM {tables} WHERE {condition}{fence})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,11 @@ class Semijoin:
         """The keys that decide."""
         return tuple(dict.fromkeys(key for key, _ in self.links))
 
-    def condition(self, columns: Mapping[str, Expr]) -> str:
-        """Write when the tables admit a row of the operation's input, whose `columns` are given."""
+    def test(self, tables: Sequence[str], columns: Mapping[str, Expr], fence: str) -> str:
+        """Write whether the tables, items of FROM, admit a row of the operation's input, whose `columns` are given."""
         equal = (f"({columns[key].sql}) = {_written(column)}" for key, column in self.links)
-        return " AND ".join([*equal, *(f"({condition})" for condition in self.conditions)])
+        condition = " AND ".join([*equal, *(f"({condition})" for condition in self.conditions)])
+        return ADMITTED.format(tables=", ".join(tables), condition=condition, fence=fence)
 
     def variants(self, changed: frozenset[int]) -> tuple[tuple[Scan, ...], ...]:
         """Read every table as it is, and one that changed as what changed since the old frontier, too."""
@@ -153,7 +155,7 @@ class _Block:
 
 
 def _comparable(leaf: Derived, scans: tuple[Scan, ...], definition: Definition) -> dict[Column, str]:
-    """Return the types of columns, without those of which a collation decides which values are equal.
+    """Return the types of columns, except for those whose equality a collation decides.
 
     'A' = 'a' = 'a' may hold where 'A' = 'a' does not, if only the first one is compared by a collation for which it is.
     """

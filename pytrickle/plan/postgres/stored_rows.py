@@ -19,6 +19,7 @@ DELETE FROM {table} WHERE ctid = ANY (ARRAY(
 INSERT = """\
 INSERT INTO {table}{columns}
 SELECT {items} FROM pg_temp.{staged} AS c, generate_series(1, c.{weight}) AS e (pgt_n) WHERE c.{weight} > 0"""
+STAGE = "INSERT INTO pg_temp.{staged} ({columns})\n{query}"
 COUNT_DELETED = "SELECT CAST(coalesce(sum(-{weight}), 0) AS bigint) FROM pg_temp.{staged} WHERE {weight} < 0"
 DIFFERENCE = """\
 WITH u AS MATERIALIZED (
@@ -98,7 +99,7 @@ class Storage:
 
     def stage(self, query: str) -> str:
         """Write the statement that fills the table of changes from a query that returns the columns and the weight."""
-        return f"INSERT INTO pg_temp.{CHANGES} ({', '.join([*self.columns, WEIGHT])})\n{query}"
+        return STAGE.format(staged=CHANGES, columns=", ".join([*self.columns, WEIGHT]), query=query)
 
     def difference(self, after: str, before: str) -> str:
         """Compile `after - before` as weighted rows of a stream table, consolidated by exact content."""

@@ -4,6 +4,10 @@ from dataclasses import replace
 
 from pytrickle.plan.algebra.relation import Project
 
+CAST = "CAST({value} AS text)"
+# Whether the value itself is NULL: a composite value IS NULL already when all of its columns are.
+OUTPUT = "CASE WHEN ({value}) IS DISTINCT FROM NULL THEN pg_catalog.format('%s', {value}) END"
+
 
 def cast_may_lose(type_name: str) -> bool:
     """Whether a cast of a type to text may lose something: bpchar's drops trailing blanks, a user's does anything.
@@ -20,12 +24,9 @@ def cast_may_lose(type_name: str) -> bool:
 def as_text(sql: str, cast_loses: bool) -> str:
     """Write an expression's value as text from which its type's input function reads the same value.
 
-    The long form calls the output function, which is slower. It asks whether the value itself is NULL: a composite
-    value IS NULL already when all of its columns are.
+    Where a cast loses something, the output function is called, which is slower.
     """
-    return (
-        f"CASE WHEN ({sql}) IS DISTINCT FROM NULL THEN pg_catalog.format('%s', {sql}) END" if cast_loses else _cast(sql)
-    )
+    return (OUTPUT if cast_loses else CAST).format(value=sql)
 
 
 def carried(block: Project, lossy: frozenset[str]) -> Project:
@@ -35,7 +36,3 @@ def carried(block: Project, lossy: frozenset[str]) -> Project:
         for name, expr in block.columns
     )
     return replace(block, columns=columns)
-
-
-def _cast(sql: str) -> str:
-    return f"CAST({sql} AS text)"

@@ -5,6 +5,12 @@ from dataclasses import dataclass, replace
 from pytrickle.plan.algebra.relation import Predicate, Project
 
 ALIAS = "k"
+RESTRICTED = """\
+{joined}
+UNION ALL
+SELECT n.* FROM {keys}, LATERAL (SELECT * FROM (
+{rows}
+) AS n WHERE {same} OFFSET 0) AS n WHERE {some_null}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,4 @@ class Touched:
         same = " AND ".join(f"n.{key} IS NOT DISTINCT FROM {ALIAS}.{key}" for key in self.keys)
         # A composite value IS NULL already when all of its columns are, but is joined by equality.
         some_null = " OR ".join(f"{ALIAS}.{key} IS NOT DISTINCT FROM NULL" for key in self.keys)
-        return (
-            f"{joined}\nUNION ALL\nSELECT n.* FROM {self.item}, "
-            f"LATERAL (SELECT * FROM (\n{rows}\n) AS n WHERE {same} OFFSET 0) AS n WHERE {some_null}"
-        )
+        return RESTRICTED.format(joined=joined, keys=self.item, rows=rows, same=same, some_null=some_null)

@@ -77,7 +77,7 @@ class Block:
         return replace(self.mapped(lambda e: e.transform(step)), leaves=leaves, predicates=predicates)
 
     def without_rows(self) -> "Block":
-        """Keep the names, of which no row is left."""
+        """Keep the names, but no row."""
         return replace(self, predicates=(exp.false(),), negated=False)
 
     @property
@@ -204,7 +204,7 @@ def _fixed(condition: exp.Expr) -> tuple[str, str] | None:
 def _equality(condition: exp.Expr) -> Equality | None:
     null_safe = isinstance(condition, exp.NullSafeEQ)
     if isinstance(condition, exp.Not) and isinstance(condition.this.unnest(), exp.NullSafeNEQ):
-        # So PostgreSQL prints IS NOT DISTINCT FROM.
+        # This is how PostgreSQL prints IS NOT DISTINCT FROM.
         condition, null_safe = condition.this.unnest(), True
     if not (null_safe or isinstance(condition, exp.EQ)):
         return None

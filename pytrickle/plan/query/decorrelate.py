@@ -177,17 +177,17 @@ def _domain_columns(facts: Facts, outer: Block, free: tuple[exp.Expr, ...]) -> t
         return free
     whole, computed = row_text_of(blurred), {leaf.alias for leaf in outer.leaves if isinstance(leaf, Derived)}
     if computed & tables_of_all(blurred):
-        # PostgreSQL moves a condition on groups to the rows below them, though of these not all look like the group;
-        # only conditions with a subquery stay where they are.
+        # PostgreSQL moves a condition on a group down to its rows, though not all of these look like the group. Only
+        # conditions with a subquery stay where they are.
         whole = exp.Select(expressions=[whole]).subquery()
     return (*free, whole)
 
 
 def _domain_rows(outer: Block, free: tuple[exp.Expr, ...]) -> Block:
-    """Read what outer rows ask for from the leaves that have it alone.
+    """Read the values that outer rows ask for, from only those leaves that have them.
 
-    What more they ask than with all leaves joined matches no outer row, and each leaf left out is one whose changes
-    and whose joins need not be followed twice.
+    Without the other leaves there may be more values than outer rows have, but these match no outer row; and the
+    changes and joins of a leaf that is left out need not be followed twice.
     """
     needed = tables_of_all(free)
     while more := frozenset(

@@ -68,5 +68,5 @@ def _is_closed(block: Block) -> bool:
 
 
 def _typed(column: exp.Expr) -> exp.Expr:
-    """Give a truth value that is unknown its type, which PostgreSQL would take for text."""
+    """Give an unknown truth value its type: PostgreSQL would take it for text."""
     return null_of("boolean") if isinstance(column, exp.Null) else column

@@ -21,6 +21,9 @@ from pytrickle.plan.sql import keyword_calls
 from pytrickle.plan.sql.dialect import quote, render
 
 Columns = list[exp.Expr]
+DEFINED = "(SELECT * FROM {function} AS pgt_defined({columns}))"
+WITH_WHOLE_ROW = "(SELECT {row}.*, {row} FROM {function} AS {row}({columns}))"
+LEFT_JOINED = "(SELECT {alias}.* FROM (SELECT) AS pgt_one LEFT JOIN LATERAL ({rows}) AS {alias} ON {condition})"
 
 
 def function(facts: Facts, item: exp.Expr, outer: Names) -> Block:
@@ -36,12 +39,12 @@ def function(facts: Facts, item: exp.Expr, outer: Names) -> Block:
     if isinstance(item, exp.Lateral) and item.args.get("ordinality"):
         text += " WITH ORDINALITY"
     if defined := [render(each) for each in _alias_columns(item) if isinstance(each, exp.ColumnDef)]:
-        text = f"(SELECT * FROM {text} AS pgt_defined({', '.join(defined)}))"
+        text = DEFINED.format(function=text, columns=", ".join(defined))
     shown = dict(zip(names, names, strict=True))
     if is_asked_for(item.alias, facts.definition):
         # The same names around the same function give its rows the same type.
-        listed = ", ".join(map(quote, names))
-        text, shown[WHOLE] = f"(SELECT {ROW}.*, {ROW} FROM {text} AS {ROW}({listed}))", ROW
+        text = WITH_WHOLE_ROW.format(row=ROW, function=text, columns=", ".join(map(quote, names)))
+        shown[WHOLE] = ROW
     leaf = Function(alias, text, _reads([written]), tuple(shown.values()))
     return Block((leaf,), (), {item.alias: {name: own_column(alias, column) for name, column in shown.items()}})
 
@@ -145,10 +148,9 @@ def left_joined(block: Block, alias: str, conditions: Iterable[exp.Expr]) -> Fun
         rows += f" WHERE {' AND '.join(f'({render(each)})' for each in block.predicates)}"
     tests = list(conditions)
     condition = " AND ".join(f"({render(each)})" for each in tests) or "true"
-    joined = f"(SELECT) AS pgt_one LEFT JOIN LATERAL ({rows}) AS {quote(alias)} ON {condition}"
     reads = _reads([*shown, *block.predicates, *tests]).union(*(leaf.reads for leaf in leaves))
     inside = block.aliases | {alias}
-    text = f"(SELECT {quote(alias)}.* FROM {joined})"
+    text = LEFT_JOINED.format(alias=quote(alias), rows=rows, condition=condition)
     return Function(alias, text, frozenset(each for each in reads if each[0] not in inside), names)
 
 

@@ -80,7 +80,7 @@ def _position(wanted: exp.Expr, query: exp.Expr, names: list[str]) -> int:
 
 
 def _alike(facts: Facts, blocks: Blocks, context: Context, bounds: Bounds) -> Blocks:
-    """Without an order any rows may be kept: no matter which where all of them are the same."""
+    """Without an order any rows may be kept, which does not matter where all of them are the same."""
     names = blocks[0].names[""]
     texts = {tuple(render(column) for column in block.names[""].values()) for block in blocks}
     own = frozenset[str]().union(*(block.aliases for block in blocks))

@@ -1,7 +1,7 @@
 """NULLs that stand in for values, and arms that stand alone: they need the collation of what they are a part of.
 
-Which collation decides a comparison depends on what is compared: of another one, a condition would mean something else
-for these rows than for all others.
+Which collation decides a comparison depends on what is compared: with another one, a condition would mean something
+else for these rows than for all others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Outer joins as sums: the rows that match, and those that do not with NULLs for the other side.
 
 What has no match is everything minus what has one: L - L * distinct(keys of R), so an outer join is as linear as an
-inner one but for the distinct keys (shared rules, section 1.3).
+inner one but for the distinct keys.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def mark_representatives(facts: Facts, leaf: Derived, rows: Rows, calls: Mapping
 def shows_one(call: exp.Expr, representatives: Representatives, ambiguous: Mapping[str, str]) -> bool:
     """Whether a call shows one of several equal values; of the arguments `ambiguous`, equal values may look different.
 
-    Raise NotDifferentiable where it may tell apart equal values of which one was representatives.
+    Raise NotDifferentiable where it may tell apart equal values of which one was kept.
     """
     values, others = _parts(call)
     for other in others:

@@ -44,7 +44,9 @@ def is_representative(node: exp.Expr, representatives: Representatives) -> bool:
         return False
     if isinstance(node, exp.Column) or is_marked(node, "row"):
         return True
-    if not any([is_representative(child, representatives) for child in node.iter_expressions()]):  # noqa: C419 (each may raise)
+    # Each is asked, for each may raise.
+    shown = [is_representative(child, representatives) for child in node.iter_expressions()]
+    if not any(shown):
         return False
     types, collations = (frozenset(each.partition(" COLLATE ")[part] for each in read) for part in (0, 2))
     if not (_preserves(node, types) and _named_collations(node) <= collations):

@@ -117,7 +117,7 @@ class Selection:
         sets = grouping_sets(self.select)
         keys = list(dict.fromkeys(key for each in sets for key in each))
         if len(sets) > 1 and not all(key.find(exp.Column) for key in keys):
-            # PostgreSQL leaves some of its places as they are in sets without it.
+            # In sets without it, PostgreSQL leaves the constant as it is in some places.
             raise NotDifferentiable("a constant among the keys of several grouping sets")
         refuse_merged_keys(self.select, keys)
         alike = len(set(map(frozenset, sets))) == 1

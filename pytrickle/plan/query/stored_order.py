@@ -15,7 +15,7 @@ from pytrickle.plan.postgres.consolidate import PLACE, TABLE
 from pytrickle.plan.query.block import own_column, to_expr
 from pytrickle.plan.query.calls import ORDERED, bare_call, function_name, is_call, is_own
 
-# Of two equal keys such an aggregate keeps the last, which is no other order of the same elements.
+# Of two equal keys these aggregates keep the last one, so another order of the rows gives other elements.
 OVERWRITING = frozenset({"jsonb_object_agg"})
 RECOMPUTED = frozenset({"bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor"})
 # Above a call these keep every element where it is.

@@ -1,7 +1,7 @@
 """Subqueries in expressions as joins: each becomes cases of blocks in which it has a known value.
 
 EXISTS, IN and the like hold for the rows that match an indicator of distinct keys, and not for all others; a scalar
-subquery is a grouped or single row to join, and NULL for the rows without one (shared rules, sections 1.4 and 1.8).
+subquery is a grouped or single row to join, and NULL for the rows without one.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class AboveWindows:
         return result
 
     def _parts(self, window: exp.Expr) -> dict[str, Any]:
-        """Return what a window says itself, and of the rest what the window says that it names."""
+        """Return what a window says itself and, for the rest, what the named window says that it builds on."""
         own = {part: value for part in ("partition_by", "order", "spec") if (value := window.args.get(part))}
         return {**self._parts(self.named[window.alias]), **own} if window.alias else own
 

@@ -12,6 +12,8 @@ from pytrickle.plan.postgres.from_item import table_name
 from pytrickle.plan.sql.dialect import quote
 
 CTID = "pgt_ctid"
+READ = "SELECT {items} FROM {rows} AS {alias}{where}"
+JOINED_BY_CHANGES = "EXISTS (SELECT FROM ({changes}) AS {alias} WHERE {tests})"
 # A table is asked for the rows that changes join if it has at least so many rows, and so many for every change: with 20
 # for each a refresh was 1.4 times as fast as one that read the table whole, with 5 as fast, with 2 slower.
 WORTH_ASKING = 100_000
@@ -29,12 +31,18 @@ class Frame:
     pages: int | None
     negated: bool = False
 
+    @property
+    def read(self) -> "Frame":
+        """What is read, whichever sign its rows get then."""
+        return Frame(self.sql, self.pages)
+
 
 @dataclass(frozen=True, slots=True)
 class SparkLeaf:
-    """An input of a Spark join: the union of some frames."""
+    """An input of a Spark join: the union of some frames, all of which have these columns beside the weight."""
 
     frames: tuple[Frame, ...]
+    columns: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -63,13 +71,14 @@ class Reads:
     def reached(self, delta: Scan, tests: list[str]) -> str:
         """Write the condition that some change joins a row."""
         changes = changes_query(self.definition.source(delta.relid), Version.DELTA, self.ranges[delta.relid])
-        return f"EXISTS (SELECT FROM ({changes}) AS {quote(delta.alias)} WHERE {' AND '.join(tests)})"
+        return JOINED_BY_CHANGES.format(changes=changes, alias=quote(delta.alias), tests=" AND ".join(tests))
 
     def leaf(self, leaf: Scan | Derived, where: str) -> SparkLeaf:
         """Write the reads of a leaf with all that was asked of it: OLD = CURRENT - PAST and NEW = CURRENT - FUTURE for
         a source, OLD = NEW - DELTA for an operation."""
         frames = self._operation(leaf, where) if isinstance(leaf, Derived) else self._source(leaf, where)
-        return SparkLeaf(tuple(Frame(f.sql, f.pages, f.negated != leaf.negated) for f in frames))
+        columns = tuple(self.asked.get((leaf.alias, where), {}).values())
+        return SparkLeaf(tuple(Frame(f.sql, f.pages, f.negated != leaf.negated) for f in frames), columns)
 
     def _source(self, scan: Scan, where: str) -> list[Frame]:
         change_range = self.ranges[scan.relid]
@@ -109,4 +118,4 @@ class Reads:
 
     def _select(self, leaf: Scan | Derived, where: str, rows: str, weight: str) -> str:
         items = [f"{expression} AS {name}" for expression, name in self.asked.get((leaf.alias, where), {}).items()]
-        return f"SELECT {', '.join([*items, weight])} FROM {rows} AS {quote(leaf.alias)}{where}"
+        return READ.format(items=", ".join([*items, weight]), rows=rows, alias=quote(leaf.alias), where=where)

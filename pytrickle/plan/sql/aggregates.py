@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Shows(StrEnum):
-    """What a result has of values that are equal, but may look different, such as 1 and 1.00.
+    """What a result shows of values that are equal, but may look different, such as 1 and 1.00.
 
     CHOSEN is one of them, as min() shows it; PASSED may look as they do, as sum() does; COUNTED looks the same
     whichever they are. Of OTHER results nothing is known.

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
-from pytrickle.apply.commit import Committed, commit, forget_staged
-from pytrickle.apply.rows import run
+from pytrickle.apply.commit import Committed, commit
+from pytrickle.apply.rows import forget_staged
+from pytrickle.apply.statements import run
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.session_settings import limit_statements, session_statements
 from pytrickle.catalog.stream_table import StreamTable

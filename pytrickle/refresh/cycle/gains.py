@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import psycopg
 from psycopg import sql
 
-from pytrickle.apply.rows import create_like, index_lookups, run
+from pytrickle.apply.statements import create_like, index_lookups, run
 from pytrickle.catalog.definition import Source
 from pytrickle.database import filled
 from pytrickle.plan.analysis import Analysis

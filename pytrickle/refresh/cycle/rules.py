@@ -15,10 +15,11 @@ from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.cycle.monotone import endless, obstacle
 from pytrickle.plan.placement import WITHIN, Way, delta_way
-from pytrickle.plan.planning import Task, plan_differential, plan_initial
+from pytrickle.plan.planning import plan_differential, plan_initial
 from pytrickle.plan.postgres.buffer import condition
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.plan.task import Task
 from pytrickle.refresh.planner import Planner, needs_refresh
 
 MONOTONE_HINT = (

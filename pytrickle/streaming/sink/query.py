@@ -19,7 +19,7 @@ _DELAY = "spark.watermarkDelayMs"
 # Named in the lineage of all that stateful operators give.
 _STATE = b"StateStore"
 _QUERY = "sql.streaming.queryId"
-# What a session raises that is not there, or other, through Spark Connect.
+# What is raised through Spark Connect, where the session is missing or of another kind.
 _UNSEEN = (PySparkAttributeError, PySparkNotImplementedError)
 
 

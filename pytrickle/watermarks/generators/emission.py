@@ -47,5 +47,5 @@ class Emission:
     def _wait(self, elapsed: timedelta) -> timedelta:
         if self._interval is not None:
             return self._interval
-        # Of no time at all there is no throughput.
+        # No time has passed, so there is no throughput yet.
         return emission_interval(self._rows / elapsed.total_seconds() if elapsed else 0)

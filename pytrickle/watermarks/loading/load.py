@@ -123,7 +123,7 @@ def _check_transaction(own: Session, transaction: str) -> None:
     if own.value(_TRANSACTION, ()) != transaction:
         raise InvalidArgument(
             "The rows would not be loaded in one transaction.",
-            "Leave the isolation level AUTOCOMMIT, and commits and rollbacks in the block, away.",
+            "Do without the isolation level AUTOCOMMIT, and without commits and rollbacks in the block.",
         )
 
 

@@ -54,7 +54,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.source_named(text, text) IS
     'The relation a name means to its caller under a search_path; NULL for NULL, error 42P01 where there is none.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.known_stream_table(relation regclass, name text) RETURNS integer
+CREATE OR REPLACE FUNCTION pgtrickle_private.known_stream_table(relation regclass, name text) RETURNS bigint
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -73,19 +73,19 @@ COMMENT ON FUNCTION pgtrickle_private.known_stream_table(regclass, text) IS
     'Number of the stream table that a relation is or, where there is no such relation, that had this name; NULL if '
     'there is none.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.stream_table_relation(p_pgt_id integer) RETURNS regclass
+CREATE OR REPLACE FUNCTION pgtrickle_private.stream_table_relation(p_pgt_id bigint) RETURNS regclass
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT t.pgt_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle_private.stream_table_relation(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.stream_table_relation(bigint) IS
     'The relation that a stream table of this number is.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.stream_table_id(name text, search_path text) RETURNS integer
+CREATE OR REPLACE FUNCTION pgtrickle_private.stream_table_id(name text, search_path text) RETURNS bigint
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    id CONSTANT integer := known_stream_table(relation_named(name, search_path), name);
+    id CONSTANT bigint := known_stream_table(relation_named(name, search_path), name);
 BEGIN
     IF id IS NULL THEN
         RAISE EXCEPTION 'there is no stream table %', COALESCE(quote_literal(name), 'NULL')

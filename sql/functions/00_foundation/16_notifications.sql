@@ -46,3 +46,10 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.tell_foreign(text, text) IS
     'Notifies those who listen as they would listen to the extension pg_trickle, if pgtrickle.notify_form says so.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.own_database() RETURNS bigint
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT d.oid::bigint FROM pg_database AS d WHERE d.datname = current_database()
+$$;
+COMMENT ON FUNCTION pgtrickle_private.own_database() IS 'Number of this database.';

@@ -33,8 +33,8 @@ AS $$
 BEGIN
     RETURN (
         SELECT CASE
-            WHEN n.nspname IN ('pg_catalog', 'information_schema', 'pgtrickle', 'pgtrickle_changes', 'pgtrickle_private',
-                'pgtrickle_sinks', 'pgtrickle_state')
+            WHEN n.nspname IN ('pg_catalog', 'information_schema', 'pgtrickle', 'pgtrickle_changes',
+                'pgtrickle_private', 'pgtrickle_sinks', 'pgtrickle_state')
                 THEN 'is a system table'
             WHEN c.relkind = 'm' THEN 'is a materialized view'
             WHEN c.relkind = 'f' THEN 'is a foreign table'

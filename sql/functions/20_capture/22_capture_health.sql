@@ -68,13 +68,13 @@ COMMENT ON FUNCTION pgtrickle.capture_problem(regclass) IS
     'Why changes of the source may have been missed since capture was installed, or NULL. Then call '
     'pgtrickle.repair_capture().';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.mark_reinitialize(pgt_id integer, reason text) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.mark_reinitialize(pgt_id bigint, reason text) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     UPDATE pgt_stream_tables AS t SET reinitialize_reason = COALESCE(t.reinitialize_reason, reason)
     WHERE t.pgt_id = mark_reinitialize.pgt_id AND t.status <> 'INITIALIZING'
 $$;
-COMMENT ON FUNCTION pgtrickle_private.mark_reinitialize(integer, text) IS
+COMMENT ON FUNCTION pgtrickle_private.mark_reinitialize(bigint, text) IS
     'Has the next refresh compute the stream table anew. The first reason given stays.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.repair_capture(source regclass) RETURNS void

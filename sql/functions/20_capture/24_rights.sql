@@ -1,6 +1,6 @@
 -- What a refresher needs rights on: what it lacks fails one stream table, and no other.
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.missing_right(p_pgt_id integer, OUT sentence text, OUT remedy text)
+CREATE OR REPLACE FUNCTION pgtrickle_private.missing_right(p_pgt_id bigint, OUT sentence text, OUT remedy text)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -30,6 +30,6 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.missing_right(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.missing_right(bigint) IS
     'A right that the current role lacks to refresh a stream table, and the statement that gives it; NULL if there is '
     'none.';

@@ -182,7 +182,8 @@ BEGIN
             m[1]::oid::regtype)
         FROM query_trees(view) AS t
         CROSS JOIN LATERAL regexp_matches(t.tree,
-            ':\w*type(?:id)? (24|2202|2203|2204|2205|2206|3734|3769|4191|1008|2207|2208|2209|2210|2211|3735|3770|4192)\M',
+            ':\w*type(?:id)? (24|2202|2203|2204|2205|2206|3734|3769|4191|'
+            '1008|2207|2208|2209|2210|2211|3735|3770|4192)\M',
             'g') AS m
         WHERE t.tree LIKE '%{COERCEVIAIO %' OR EXISTS (
             SELECT FROM regexp_matches(t.tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS n
@@ -209,8 +210,10 @@ BEGIN
             FROM query_functions(view) AS f JOIN pg_proc AS p ON p.oid = f
             WHERE p.provolatile = 's' AND (
                 p.pronamespace <> 'pg_catalog'::regnamespace
-                OR p.proname ~ '^(now|(transaction|statement)_timestamp|current_.*|session_user|user|getpgusername|version|mxid_age|aclexplode|.*_description)$'
-                OR p.proname ~ '^(pg_|has_|txid_|inet_(client|server)|row_security|to_reg|reg|get_current_ts|format_type|(database|schema|table|cursor|query)_to_xml)'
+                OR p.proname ~ '^(now|(transaction|statement)_timestamp|current_.*|session_user|user|getpgusername|'
+                    'version|mxid_age|aclexplode|.*_description)$'
+                OR p.proname ~ '^(pg_|has_|txid_|inet_(client|server)|row_security|to_reg|reg|get_current_ts|'
+                    'format_type|(database|schema|table|cursor|query)_to_xml)'
                 OR p.proname = 'age' AND p.pronargs = 1
                 OR p.proname ~ '(_to_tsvector|^to_tsvector|to_tsquery|^ts_headline|^ts_debug|^ts_match_t)'
                     AND p.proargtypes[0] <> 'regconfig'::regtype)

@@ -105,7 +105,7 @@ COMMENT ON FUNCTION pgtrickle_private.refuse_access(text, text, text) IS
     'Raises a problem that access_problems() found.';
 
 -- Policies of partitions and children are told too: who could not read those directly may read the stream table.
-CREATE OR REPLACE FUNCTION pgtrickle_private.tell_of_policies(p_pgt_id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.tell_of_policies(p_pgt_id bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -128,5 +128,5 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.tell_of_policies(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.tell_of_policies(bigint) IS
     'Says, as a notice, that a stream table has no policies of its own where a table below it has some.';

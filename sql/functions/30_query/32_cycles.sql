@@ -1,6 +1,6 @@
 -- Stream tables that read each other.
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.cycle_members(p_pgt_id integer) RETURNS SETOF integer
+CREATE OR REPLACE FUNCTION pgtrickle_private.cycle_members(p_pgt_id bigint) RETURNS SETOF bigint
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -17,16 +17,16 @@ BEGIN
     ORDER BY id;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.cycle_members(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.cycle_members(bigint) IS
     'All stream tables that this one reads and that read it, at any depth, with itself; none unless it reads itself.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.cycle_path(p_pgt_id integer) RETURNS text
+CREATE OR REPLACE FUNCTION pgtrickle_private.cycle_path(p_pgt_id bigint) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    reached integer[] := ARRAY[p_pgt_id];
+    reached bigint[] := ARRAY[p_pgt_id];
     readers jsonb := '{}';
-    way integer[] := ARRAY[p_pgt_id];
+    way bigint[] := ARRAY[p_pgt_id];
 BEGIN
     -- Breadth first, so that the way is a shortest one: each is reached from the first that is found to read it.
     WHILE reached <> '{}' AND NOT readers ? p_pgt_id::text LOOP
@@ -36,8 +36,8 @@ BEGIN
             JOIN pgt_stream_tables AS t ON t.pgt_relid = d.source_relid
               WHERE d.pgt_id = ANY (reached) AND NOT readers ? t.pgt_id::text GROUP BY t.pgt_id) AS f;
     END LOOP;
-    WHILE (readers ->> way[1]::text)::integer <> p_pgt_id LOOP
-        way := (readers ->> way[1]::text)::integer || way;
+    WHILE (readers ->> way[1]::text)::bigint <> p_pgt_id LOOP
+        way := (readers ->> way[1]::text)::bigint || way;
     END LOOP;
     RETURN (SELECT string_agg(format('%I.%I', t.pgt_schema, t.pgt_name), CASE place WHEN 2 THEN ' reads '
         ELSE ', which reads ' END ORDER BY place)
@@ -45,10 +45,10 @@ BEGIN
                 JOIN pgt_stream_tables AS t ON t.pgt_id = w.id);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.cycle_path(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.cycle_path(bigint) IS
     'The shortest way on which a stream table reads itself, in words.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.check_cycle(pgt_id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_cycle(pgt_id bigint) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -68,7 +68,7 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.check_cycle(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.check_cycle(bigint) IS
     'Error 42P17 if a stream table reads itself, through whatever it reads, unless all stream tables in the cycle '
     'allow it.';
 

@@ -15,7 +15,10 @@ COMMENT ON FUNCTION pgtrickle_private.sets_path(oid) IS
 CREATE OR REPLACE FUNCTION pgtrickle_private.path_dependent_name(name name) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT name ~ '^(current_schemas?|to_reg.*|reg(class|collation|config|dictionary|namespace|oper|operator|proc|procedure|role|type)|pg_.*_is_visible|pg_get_.*(def|expr|arguments|result|columns|sequence)|format_type|has_.*_privilege|(query|table|cursor|schema|database)_to_xml.*)$'
+    SELECT name ~ '^(current_schemas?|to_reg.*|'
+        'reg(class|collation|config|dictionary|namespace|oper|operator|proc|procedure|role|type)|'
+        'pg_.*_is_visible|pg_get_.*(def|expr|arguments|result|columns|sequence)|format_type|has_.*_privilege|'
+        '(query|table|cursor|schema|database)_to_xml.*)$'
 $$;
 COMMENT ON FUNCTION pgtrickle_private.path_dependent_name(name) IS
     'Whether functions of that name that come with PostgreSQL look something up by the search_path.';

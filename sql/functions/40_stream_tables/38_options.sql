@@ -23,6 +23,7 @@ BEGIN
     PERFORM check_choice('tier', options.tier, 'hot', 'warm', 'cold', 'frozen');
     PERFORM check_choice('diamond_consistency', options.diamond_consistency, 'atomic', 'none');
     PERFORM check_choice('diamond_schedule_policy', options.diamond_schedule_policy, 'fastest', 'slowest');
+    PERFORM check_choice('engine', options.engine, 'auto', 'spark', 'postgres');
     PERFORM check_choice('output_mode', options.output_mode, 'update', 'append', 'complete');
     IF options.require_watermark IS NULL OR options.allow_circular IS NULL THEN
         PERFORM refuse_value(CASE WHEN options.allow_circular IS NULL THEN 'allow_circular'
@@ -64,7 +65,7 @@ AS $$
         'diamond_schedule_policy', COALESCE(foreign_setting('diamond_schedule_policy'), 'fastest'),
         'fuse_ceiling', NULL, 'allow_circular', COALESCE(foreign_setting('allow_circular'), 'false')::boolean,
         'max_fixpoint_iterations', COALESCE(foreign_setting('max_fixpoint_iterations'), '100')::integer,
-        'watermark_retention', NULL, 'statement_timeout', NULL)
+        'watermark_retention', NULL, 'statement_timeout', NULL, 'engine', 'auto')
 $$;
 COMMENT ON FUNCTION pgtrickle_private.option_defaults() IS
     'The defaults of the options that can be altered: ours, or those that a session set for the extension pg_trickle.';

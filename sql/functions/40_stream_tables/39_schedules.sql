@@ -88,7 +88,7 @@ COMMENT ON FUNCTION pgtrickle_private.is_due(pgtrickle.pgt_stream_tables, interv
     'intervals.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.awaited_moments()
-    RETURNS TABLE (pgt_id integer, schedule text, schedule_timezone text, tier text, expression text, after timestamptz,
+    RETURNS TABLE (pgt_id bigint, schedule text, schedule_timezone text, tier text, expression text, after timestamptz,
         nth integer)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$

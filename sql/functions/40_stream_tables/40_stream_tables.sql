@@ -1,134 +1,4 @@
--- Creating stream tables.
-
-CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_value(parameter text, value text, hint text) RETURNS void
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-BEGIN
-    RAISE EXCEPTION USING
-        MESSAGE = CASE WHEN value IS NULL THEN format('%s must not be NULL', parameter)
-                       ELSE format('%s is not a valid %s', quote_literal(value), parameter) END,
-        ERRCODE = CASE WHEN value IS NULL THEN '22004' ELSE '22023' END, CONSTRAINT = 'invalid_argument', HINT = hint;
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.refuse_value(text, text, text) IS
-    'Error 22004 for a NULL argument, 22023 for any other value.';
-
-CREATE OR REPLACE FUNCTION pgtrickle_private.creation_schema(search_path text) RETURNS text
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-BEGIN
-    PERFORM set_config('search_path', search_path, true);
-    RETURN pg_catalog.current_schema();
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.creation_schema(text) IS
-    'The schema in which an unqualified new table is created under a search_path, or NULL.';
-
-CREATE OR REPLACE FUNCTION pgtrickle_private.new_relation_name(name text, search_path text, OUT schema_name text,
-    OUT table_name text)
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-DECLARE
-    parts text[];
-BEGIN
-    IF name IS NULL THEN
-        PERFORM refuse_value('name', NULL, 'Give the stream table a name.');
-    END IF;
-    parts := parse_ident(name);
-    schema_name := CASE cardinality(parts) WHEN 1 THEN creation_schema(search_path) WHEN 2 THEN parts[1] END;
-    table_name := parts[cardinality(parts)];
-    IF cardinality(parts) > 2 OR length(table_name) > 63
-        OR schema_name ~ '^(pg_|pgtrickle$|pgtrickle_changes$|pgtrickle_private$|pgtrickle_sinks$|pgtrickle_state$|information_schema$)'
-    THEN
-        PERFORM refuse_value('name', name, 'Use name or schema.name, in a schema of your own.');
-    ELSIF schema_name IS NULL OR to_regnamespace(quote_ident(schema_name)) IS NULL THEN
-        RAISE EXCEPTION 'schema % does not exist', COALESCE(quote_literal(schema_name), 'to create in')
-            USING ERRCODE = '3F000', CONSTRAINT = 'invalid_argument',
-                  HINT = 'Create the schema first, or qualify the name.';
-    ELSIF to_regclass(format('%I.%I', schema_name, table_name)) IS NOT NULL
-        OR EXISTS (SELECT FROM pgt_stream_tables WHERE pgt_schema = schema_name AND pgt_name = table_name)
-    THEN
-        RAISE EXCEPTION 'relation %.% already exists', quote_ident(schema_name), quote_ident(table_name)
-            USING ERRCODE = '42P07', CONSTRAINT = 'stream_table_exists',
-                  HINT = 'Choose another name, or drop the existing one with pgtrickle.drop_stream_table() if it is a '
-                      'stream table.';
-    END IF;
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.new_relation_name(text, text) IS
-    'Schema and name a new stream table gets; error 42P07 if taken.';
-
--- A semicolon that only comments follow, of several the last: parentheses around the query leave no room for it.
-CREATE OR REPLACE FUNCTION pgtrickle_private.without_last_semicolon(query text) RETURNS text
-    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-    SELECT regexp_replace(query, '^(.*);((\s|--[^\n]*(\n|$)|/\*([^*]|\*+[^*/])*\*+/)*)$', '\1 \2')
-$$;
-COMMENT ON FUNCTION pgtrickle_private.without_last_semicolon(text) IS
-    'The query without its last semicolon, if nothing but comments follows it; otherwise as it was.';
-
--- A cursor takes one statement only, and opening it runs nothing of it.
-CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_statements(query text, search_path text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-DECLARE
-    statement refcursor;
-BEGIN
-    PERFORM set_config('search_path', search_path, true);
-    OPEN statement FOR EXECUTE pg_catalog.format(E'(\n%s\n)', query);
-    CLOSE statement;
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pgtrickle_private, pg_temp', true);
-EXCEPTION WHEN invalid_cursor_definition THEN
-    PERFORM pgtrickle_private.refuse_query('the text of the defining query holds more than one statement',
-        'Give one SELECT statement.');
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.refuse_statements(text, text) IS
-    'Error 0A000 if a text is several statements once it stands in parentheses; the error of PostgreSQL if it is none.';
-
--- The parentheses keep a second statement out that does not close them, the line breaks a trailing comment in. What
--- stands behind the end of the query may itself contain semicolons, so they go one by one from the end until PostgreSQL
--- can parse the rest. None within a string is ever reached: strings stand before the end.
-CREATE OR REPLACE FUNCTION pgtrickle_private.create_query_view(pgt_id integer, query text, search_path text)
-    RETURNS regclass
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-        SET client_min_messages = warning
-AS $$
-DECLARE
-    view_name CONSTANT text := format('pgtrickle_state.query_%s', pgt_id);
-    body text := query;
-    shorter text;
-BEGIN
-    LOOP
-        BEGIN
-            IF strpos(body, ';') > 0 THEN
-                PERFORM refuse_statements(body, search_path);
-            END IF;
-            PERFORM set_config('search_path', search_path, true);
-            EXECUTE pg_catalog.format(E'CREATE VIEW %s AS (\n%s\n)', view_name, body);
-            PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pgtrickle_private, pg_temp', true);
-            EXIT;
-        EXCEPTION
-            WHEN syntax_error THEN
-                shorter := without_last_semicolon(body);
-                IF shorter = body THEN
-                    RAISE;
-                END IF;
-                body := shorter;
-            WHEN invalid_table_definition THEN
-                PERFORM refuse_temporary(body, search_path);
-        END;
-    END LOOP;
-    PERFORM refuse_misprinted(view_name::regclass);
-    EXECUTE format('COMMENT ON VIEW %s IS %L', view_name, 'Defining query of stream table number ' || pgt_id);
-    PERFORM hand_over(view_name::regclass);
-    PERFORM mirror_equalities(view_name::regclass);
-    RETURN view_name::regclass;
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.create_query_view(integer, text, text) IS
-    'Creates the hidden view of a stream table: PostgreSQL parses and checks the query under the caller''s '
-    'search_path.';
+-- Creating stream tables: where the rows are stored, what is noted of the query, and its sources.
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.guard_stream_table() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -230,7 +100,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.full_reason(regclass) IS
     'Why the stream table over a hidden view can only be refreshed as a whole, as far as the database knows, or NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.record_full_reason(pgt_id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.record_full_reason(pgt_id bigint) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     UPDATE pgt_stream_tables AS t
@@ -238,7 +108,7 @@ AS $$
         time_dependent = time_dependence(t.view_relid) IS NOT NULL
     WHERE t.pgt_id = record_full_reason.pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle_private.record_full_reason(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.record_full_reason(bigint) IS
     'Records whether the stream table can only be refreshed as a whole now.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.functions_below(view regclass) RETURNS SETOF oid
@@ -278,7 +148,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.view_stamp(regclass) IS
     'A text that changes when the view, a view that it reads, or a function that these call is replaced.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.record_source(pgt_id integer, source regclass, source_type text,
+CREATE OR REPLACE FUNCTION pgtrickle_private.record_source(pgt_id bigint, source regclass, source_type text,
     columns text[]) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -290,7 +160,7 @@ AS $$
     SET source_name = EXCLUDED.source_name, source_type = EXCLUDED.source_type,
         columns_used = EXCLUDED.columns_used, captured_xid = EXCLUDED.captured_xid, captured_pos = EXCLUDED.captured_pos
 $$;
-COMMENT ON FUNCTION pgtrickle_private.record_source(integer, regclass, text, text[]) IS
+COMMENT ON FUNCTION pgtrickle_private.record_source(bigint, regclass, text, text[]) IS
     'Records a dependency and has its columns captured.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.lock_query_sources(view regclass) RETURNS void
@@ -310,7 +180,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.lock_query_sources(regclass) IS
     'Locks, all at once, the sources of a hidden view whose changes are to be captured.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.record_sources(pgt_id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.record_sources(pgt_id bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -326,7 +196,7 @@ BEGIN
         WHERE t.pgt_id = record_sources.pgt_id;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.record_sources(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.record_sources(bigint) IS
     'Records the sources of a stream table and has them captured, all locked at once. Errors as check_source_rights() '
     'has them.';
 

@@ -1,14 +1,14 @@
--- create_, alter_ and drop_stream_table.
+-- create_stream_table and alter_stream_table.
 
 -- PL/pgSQL makes a new plan for each of the first five calls of a query, also where the argument says nothing about it:
 -- that would be a sixth of the time that a creation takes.
 CREATE OR REPLACE FUNCTION pgtrickle_private.create_from(name text, query text, given jsonb, search_path text)
-    RETURNS integer
+    RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    id CONSTANT integer := nextval(pg_get_serial_sequence('pgtrickle.pgt_stream_tables', 'pgt_id'));
+    id CONSTANT bigint := nextval(pg_get_serial_sequence('pgtrickle.pgt_stream_tables', 'pgt_id'));
     options pgt_stream_tables := chosen_options(jsonb_populate_record(NULL::pgt_stream_tables, option_defaults()
         || '{"output_mode": "update", "is_append_only": false, "pooler_compatibility_mode": false, '
             '"orchestration_mode": "MANAGED", "post_refresh_action": "none"}'), given);
@@ -64,7 +64,8 @@ AS $$
 BEGIN
     IF initialize AND refresher_runs() THEN
         RAISE NOTICE 'the stream table is filled as soon as this transaction commits'
-            USING HINT = 'SELECT pgtrickle.refresh_stream_table(…) after the commit waits for it.';
+            USING HINT = 'CALL pgtrickle.create_and_load_stream_table(…) commits and waits for it, and so does SELECT '
+                'pgtrickle.refresh_stream_table(…) after the commit.';
     ELSIF initialize THEN
         RAISE NOTICE 'no refresher runs: the stream table stays empty until one does'
             USING HINT = 'Start one with: pytrickle run';
@@ -92,8 +93,9 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table(
         max_fixpoint_iterations integer DEFAULT NULL, batch_tolerance bigint DEFAULT NULL,
         watermark_retention interval DEFAULT NULL, output_mode text DEFAULT NULL, window_end text DEFAULT NULL,
         statement_timeout interval DEFAULT NULL, fuse text DEFAULT NULL, fuse_sensitivity integer DEFAULT NULL,
+        engine text DEFAULT NULL,
         -- Evaluated in the caller's session: unqualified names mean what they mean there.
-        search_path text DEFAULT current_setting('search_path')) RETURNS integer
+        search_path text DEFAULT current_setting('search_path')) RETURNS bigint
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT create_from(name, query, jsonb_build_object(
@@ -110,19 +112,21 @@ AS $$
             'gate_deadline', gate_deadline, 'fuse_ceiling', fuse_ceiling, 'allow_circular', allow_circular,
             'max_fixpoint_iterations', max_fixpoint_iterations, 'batch_tolerance', batch_tolerance,
             'watermark_retention', watermark_retention, 'output_mode', output_mode, 'window_end', window_end,
-            'statement_timeout', statement_timeout, 'fuse', fuse, 'fuse_sensitivity', fuse_sensitivity), search_path)
+            'statement_timeout', statement_timeout, 'fuse', fuse, 'fuse_sensitivity', fuse_sensitivity,
+            'engine', engine), search_path)
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table(
     text, text, text, text, boolean, text, text, text, boolean, boolean, text, integer, double precision, text, boolean,
     text, integer, text, text, text, boolean, text, text, interval, interval, bigint, boolean, integer, bigint,
         interval, text,
-    text, interval, text, integer, text) IS
+    text, interval, text, integer, text, text) IS
     'Creates a stream table from a query and has its sources captured; returns its number. It is filled by the next '
     'refresh. '
     'schedule is ''calculated'', an interval, or a cron expression in schedule_timezone; refresh_mode AUTO, '
     'DIFFERENTIAL or FULL; watermark_gating auto, none, gate or hold_back; '
     'tier hot, warm, cold or frozen; diamond_consistency atomic or none; diamond_schedule_policy fastest or slowest; '
     'output_mode update, append or complete; what is NULL has its default. '
+    'engine says who computes it: spark, postgres, or with auto whoever the refresher chooses. '
     'A refresh fails when one of its statements runs for longer than statement_timeout. With orchestration_mode '
     'EXTERNAL it is paused. '
     'initialize, cdc_mode, append_only, pooler_compatibility_mode, partition_by, max_differential_joins, '
@@ -140,6 +144,7 @@ AS $$
         diamond_consistency = options.diamond_consistency, diamond_schedule_policy = options.diamond_schedule_policy,
         fuse_ceiling = options.fuse_ceiling, batch_tolerance = options.batch_tolerance,
         watermark_retention = options.watermark_retention, statement_timeout = options.statement_timeout,
+        engine = options.engine,
         allow_circular = options.allow_circular, max_fixpoint_iterations = options.max_fixpoint_iterations,
         requested_cdc_mode = options.requested_cdc_mode, is_append_only = options.is_append_only,
         pooler_compatibility_mode = options.pooler_compatibility_mode, st_partition_key = options.st_partition_key,
@@ -162,7 +167,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.store_options(pgtrickle.pgt_stream_tables) IS
     'Stores the options of a stream table that can be altered.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.alter_from(id integer, query text, given jsonb, reset text[],
+CREATE OR REPLACE FUNCTION pgtrickle_private.alter_from(id bigint, query text, given jsonb, reset text[],
     search_path text) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -191,7 +196,7 @@ BEGIN
     PERFORM tell('pgtrickle_refresh', jsonb_build_object('pgt_id', id));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.alter_from(integer, text, jsonb, text[], text) IS
+COMMENT ON FUNCTION pgtrickle_private.alter_from(bigint, text, jsonb, text[], text) IS
     'Changes options of a stream table that are given by their names, and its query.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.take_status(name text, status text, search_path text) RETURNS void
@@ -221,7 +226,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.alter_stream_table(
         schedule_timezone text DEFAULT NULL, watermark_tolerance interval DEFAULT NULL,
         gate_deadline interval DEFAULT NULL, allow_circular boolean DEFAULT NULL,
         max_fixpoint_iterations integer DEFAULT NULL, batch_tolerance bigint DEFAULT NULL,
-        watermark_retention interval DEFAULT NULL, statement_timeout interval DEFAULT NULL,
+        watermark_retention interval DEFAULT NULL, statement_timeout interval DEFAULT NULL, engine text DEFAULT NULL,
         reset text[] DEFAULT '{}', search_path text DEFAULT current_setting('search_path')) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -239,8 +244,8 @@ BEGIN
                 'schedule_timezone', schedule_timezone, 'watermark_tolerance', watermark_tolerance,
                 'gate_deadline', gate_deadline, 'allow_circular', allow_circular,
                 'max_fixpoint_iterations', max_fixpoint_iterations, 'batch_tolerance', batch_tolerance,
-                'watermark_retention', watermark_retention, 'statement_timeout', statement_timeout), reset,
-                    search_path);
+                'watermark_retention', watermark_retention, 'statement_timeout', statement_timeout,
+                'engine', engine), reset, search_path);
     IF status IS NOT NULL THEN
         PERFORM take_status(name, status, search_path);
     END IF;
@@ -249,118 +254,8 @@ $$;
 COMMENT ON FUNCTION pgtrickle.alter_stream_table(
     text, text, text, text, text, text, text, text, boolean, boolean, text, text, bigint, integer, text, integer,
     double precision, text, double precision, text,
-    text, boolean, text, interval, interval, boolean, integer, bigint, interval, interval, text[], text) IS
+    text, boolean, text, interval, interval, boolean, integer, bigint, interval, interval, text, text[], text) IS
     'Changes options of a stream table; those left NULL stay, those named in reset go back to their defaults. A new '
     'query must have the same columns '
     'and has the stream table computed anew; windows that append emitted stay as they are. Acts at the next tick. '
     'status ACTIVE resumes it, SUSPENDED pauses it; fuse off forgets the fuse_ceiling.';
-
-CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_dependents(pgt_id integer) RETURNS void
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-DECLARE
-    dependents text;
-BEGIN
-    SELECT string_agg(format('%I.%I', d.pgt_schema, d.pgt_name), ', ' ORDER BY d.pgt_id DESC) INTO dependents
-    FROM pgt_stream_tables AS t JOIN pgt_dependencies AS p ON p.source_relid = t.pgt_relid
-        JOIN pgt_stream_tables AS d ON d.pgt_id = p.pgt_id
-    WHERE t.pgt_id = refuse_dependents.pgt_id AND d.pgt_id <> t.pgt_id;
-    IF dependents IS NOT NULL THEN
-        RAISE EXCEPTION 'other stream tables read it: %', dependents
-            USING ERRCODE = '2BP01', CONSTRAINT = 'dependents_exist',
-                  HINT = 'Drop them first, or pass cascade => true to drop them too.';
-    END IF;
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.refuse_dependents(integer) IS 'Error 2BP01 if other stream tables read this one.';
-
-CREATE OR REPLACE FUNCTION pgtrickle_private.downstream_tables(p_pgt_id integer) RETURNS TABLE (pgt_id integer)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-    WITH RECURSIVE downstream(id) AS (
-        SELECT p_pgt_id
-        UNION
-        SELECT d.pgt_id FROM downstream AS u JOIN pgt_stream_tables AS t ON t.pgt_id = u.id
-            JOIN pgt_dependencies AS d ON d.source_relid = t.pgt_relid)
-    SELECT id FROM downstream
-$$;
-COMMENT ON FUNCTION pgtrickle_private.downstream_tables(integer) IS
-    'The stream table and all stream tables that read it, at any depth.';
-
-CREATE OR REPLACE FUNCTION pgtrickle_private.drop_alone(id integer, cascade boolean) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-DECLARE
-    dropped pgt_stream_tables;
-    sources regclass[] := ARRAY(SELECT source_relid FROM pgt_dependencies WHERE pgt_id = id
-        AND source_type <> 'UNCAPTURED');
-    relation record;
-BEGIN
-    PERFORM lock_sources(
-        sources || (SELECT pgt_relid FROM pgt_stream_tables WHERE pgt_id = id), 'ACCESS EXCLUSIVE',
-        ARRAY(SELECT buffer FROM pgt_change_tracking WHERE source_relid = ANY (sources)));
-    DELETE FROM pgt_stream_tables WHERE pgt_id = id RETURNING * INTO dropped;
-    PERFORM trim_capture(source) FROM unnest(sources) AS source;
-    PERFORM remove_capture(dropped.pgt_relid);
-    PERFORM drop_staging(id);
-    FOR relation IN
-        SELECT CASE relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END AS kind, oid::regclass AS name FROM pg_class
-        WHERE oid IN (dropped.view_relid, dropped.pgt_relid,
-                      to_regclass(format('pgtrickle_state.state_%s', id)),
-                          to_regclass(format('pgtrickle_state.body_%s', id)))
-        ORDER BY relkind DESC
-    LOOP
-        EXECUTE format('DROP %s %s %s', relation.kind, relation.name, CASE WHEN cascade THEN 'CASCADE'
-            ELSE 'RESTRICT' END);
-    END LOOP;
-    PERFORM drop_idle_mirrors();
-    PERFORM drop_idle_wrappers();
-    PERFORM number_cycles();
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.drop_alone(integer, boolean) IS
-    'Drops a stream table that no other one reads; with cascade also the views that do.';
-
-CREATE OR REPLACE FUNCTION pgtrickle_private.drop_with_dependents(id integer, cascade boolean) RETURNS void
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-    SELECT drop_alone(d.pgt_id, cascade) FROM downstream_tables(id) AS d WHERE cascade
-        OR d.pgt_id = id ORDER BY d.pgt_id DESC
-$$;
-COMMENT ON FUNCTION pgtrickle_private.drop_with_dependents(integer, boolean) IS
-    'Drops a stream table, with cascade after those that read it.';
-
--- A refresh may use the hidden view and wait, in another session, for a row that is locked here.
-CREATE OR REPLACE FUNCTION pgtrickle_private.drop_or_give_up(id integer, cascade boolean) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-        SET lock_timeout = '30s'
-AS $$
-BEGIN
-    PERFORM drop_with_dependents(id, cascade);
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.drop_or_give_up(integer, boolean) IS
-    'The same for a caller who set no lock_timeout: it waits for half a minute.';
-
-CREATE OR REPLACE FUNCTION pgtrickle.drop_stream_table(
-        name text, cascade boolean DEFAULT false, search_path text DEFAULT current_setting('search_path')) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-        SET client_min_messages = warning
-AS $$
-DECLARE
-    id CONSTANT integer := stream_table_id(name, search_path);
-BEGIN
-    IF NOT cascade THEN
-        PERFORM refuse_dependents(id);
-    END IF;
-    IF current_setting('lock_timeout')::interval = '0' THEN
-        PERFORM drop_or_give_up(id, cascade);
-    ELSE
-        PERFORM drop_with_dependents(id, cascade);
-    END IF;
-END
-$$;
-COMMENT ON FUNCTION pgtrickle.drop_stream_table(text, boolean, text) IS
-    'Drops a stream table with its rows, and the capture nobody else needs. With cascade also the stream tables and '
-    'views that read it. '
-    'Waits for what uses them up to lock_timeout, or half a minute.';

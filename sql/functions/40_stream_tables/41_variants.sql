@@ -1,6 +1,6 @@
 -- Further ways to create and alter stream tables, in the words of the extension pg_trickle.
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.existing_stream_table(name text, search_path text) RETURNS integer
+CREATE OR REPLACE FUNCTION pgtrickle_private.existing_stream_table(name text, search_path text) RETURNS bigint
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT known_stream_table(relation_named(name, search_path), name)
@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table_if_not_exists(
         output_distribution_column text DEFAULT NULL, temporal boolean DEFAULT false,
         storage_backend text DEFAULT NULL, fillfactor integer DEFAULT NULL, target_freshness text DEFAULT NULL,
         orchestration_mode text DEFAULT 'MANAGED',
-        search_path text DEFAULT current_setting('search_path')) RETURNS integer
+        search_path text DEFAULT current_setting('search_path')) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -38,7 +38,7 @@ COMMENT ON FUNCTION pgtrickle.create_stream_table_if_not_exists(
     'Creates a stream table as create_stream_table() does, and returns its number; where there is one of this name, it '
     'changes nothing and returns NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.replace_from(id integer, query text, given jsonb, search_path text)
+CREATE OR REPLACE FUNCTION pgtrickle_private.replace_from(id bigint, query text, given jsonb, search_path text)
     RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -53,7 +53,7 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.replace_from(integer, text, jsonb, text) IS
+COMMENT ON FUNCTION pgtrickle_private.replace_from(bigint, text, jsonb, text) IS
     'Gives a stream table the options and, where it is another one, the query.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.create_or_replace_stream_table(
@@ -64,11 +64,11 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_or_replace_stream_table(
         max_differential_joins integer DEFAULT NULL, max_delta_fraction double precision DEFAULT NULL,
         output_distribution_column text DEFAULT NULL, temporal boolean DEFAULT false,
         storage_backend text DEFAULT NULL, orchestration_mode text DEFAULT NULL,
-        search_path text DEFAULT current_setting('search_path')) RETURNS integer
+        search_path text DEFAULT current_setting('search_path')) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    id integer := existing_stream_table(name, search_path);
+    id bigint := existing_stream_table(name, search_path);
     given CONSTANT jsonb := jsonb_build_object(
         'schedule', schedule, 'refresh_mode', refresh_mode, 'initialize', initialize,
         'diamond_consistency', diamond_consistency, 'diamond_schedule_policy', diamond_schedule_policy,
@@ -94,14 +94,14 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table_realtime(
         name text, query text, cdc_mode text DEFAULT NULL, append_only boolean DEFAULT false,
         partition_by text DEFAULT NULL, max_differential_joins integer DEFAULT NULL,
         max_delta_fraction double precision DEFAULT NULL,
-        search_path text DEFAULT current_setting('search_path')) RETURNS integer
+        search_path text DEFAULT current_setting('search_path')) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN create_stream_table(
-        name, query, '1s', 'DIFFERENTIAL', cdc_mode => cdc_mode, append_only => append_only, partition_by => partition_by,
-        max_differential_joins => max_differential_joins, max_delta_fraction => max_delta_fraction,
-        search_path => search_path);
+        name, query, '1s', 'DIFFERENTIAL', cdc_mode => cdc_mode, append_only => append_only,
+        partition_by => partition_by, max_differential_joins => max_differential_joins,
+        max_delta_fraction => max_delta_fraction, search_path => search_path);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table_realtime(
@@ -113,7 +113,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table_batch(
         name text, query text, cdc_mode text DEFAULT NULL, append_only boolean DEFAULT false,
         partition_by text DEFAULT NULL, max_differential_joins integer DEFAULT NULL,
         max_delta_fraction double precision DEFAULT NULL,
-        search_path text DEFAULT current_setting('search_path')) RETURNS integer
+        search_path text DEFAULT current_setting('search_path')) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -131,7 +131,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table_cost_optimized(
         name text, query text, cdc_mode text DEFAULT NULL, append_only boolean DEFAULT false,
         partition_by text DEFAULT NULL, max_differential_joins integer DEFAULT NULL,
         max_delta_fraction double precision DEFAULT NULL,
-        search_path text DEFAULT current_setting('search_path')) RETURNS integer
+        search_path text DEFAULT current_setting('search_path')) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -149,7 +149,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table_fast_append_only(
         name text, query text, schedule text DEFAULT 'calculated', cdc_mode text DEFAULT NULL,
         partition_by text DEFAULT NULL, max_differential_joins integer DEFAULT NULL,
         max_delta_fraction double precision DEFAULT NULL,
-        search_path text DEFAULT current_setting('search_path')) RETURNS integer
+        search_path text DEFAULT current_setting('search_path')) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -164,7 +164,7 @@ COMMENT ON FUNCTION pgtrickle.create_stream_table_fast_append_only(
     'Creates a stream table with refresh_mode DIFFERENTIAL. That its sources only grow is not needed here: a refresh '
     'costs what has changed.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.take_orchestration(id integer, mode text) RETURNS text
+CREATE OR REPLACE FUNCTION pgtrickle_private.take_orchestration(id bigint, mode text) RETURNS text
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -174,7 +174,7 @@ BEGIN
     RETURN upper(mode);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.take_orchestration(integer, text) IS
+COMMENT ON FUNCTION pgtrickle_private.take_orchestration(bigint, text) IS
     'Pauses a stream table that somebody else is to refresh, and resumes one that is ours again; returns the mode.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.set_orchestration_mode(stream_table regclass, mode text) RETURNS text

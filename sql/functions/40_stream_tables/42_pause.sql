@@ -18,7 +18,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.pause_stream_table(
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    id CONSTANT integer := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
+    id CONSTANT bigint := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
     changed integer;
 BEGIN
     UPDATE pgt_stream_tables AS t SET paused = true WHERE (id IS NULL OR t.pgt_id = id) AND NOT t.paused;
@@ -35,7 +35,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.resume_stream_table(
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    id CONSTANT integer := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
+    id CONSTANT bigint := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
     changed integer;
 BEGIN
     UPDATE pgt_stream_tables AS t

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.reset_fuse(
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    id CONSTANT integer := stream_table_id(name, search_path);
+    id CONSTANT bigint := stream_table_id(name, search_path);
     decision CONSTANT text := lower(btrim(action));
 BEGIN
     IF decision = 'skip_changes' THEN
@@ -27,4 +27,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.reset_fuse(text, text, text) IS
-    'Decides about a delta that the fuse holds: apply lets it pass, reinitialize computes the stream table anew.';
+    'Decides about a delta that the fuse holds: apply lets it pass, reinitialize computes the stream table anew. '
+    'skip_changes is error 0A000: the stream table would differ from its query.';

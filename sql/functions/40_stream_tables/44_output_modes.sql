@@ -45,7 +45,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.required_mode(pgtrickle.pgt_stream_tables) IS
     'The refresh mode that the query must allow: what append emits can only follow from changes.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.known_kinds(p_pgt_id integer) RETURNS text[]
+CREATE OR REPLACE FUNCTION pgtrickle_private.known_kinds(p_pgt_id bigint) RETURNS text[]
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -59,11 +59,11 @@ BEGIN
         WHERE w.source_relid = ANY (scope.sources) AND k.kind IS NOT NULL);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.known_kinds(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.known_kinds(bigint) IS
     'What the groups and the sources of a stream table are known to go by: event time, batch numbers, both, or '
     'nothing yet.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.check_windows_close(p_pgt_id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_windows_close(p_pgt_id bigint) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -76,7 +76,7 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.check_windows_close(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.check_windows_close(bigint) IS
     'Error 22023 where windows would never be closed: all that is known of the sources goes by batch numbers.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.late_changes(
@@ -86,7 +86,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.late_changes(
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    id CONSTANT integer := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
+    id CONSTANT bigint := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
 BEGIN
     IF id IS NOT NULL THEN
         PERFORM check_reads_all(current_user, stream_table_relation(id), 'list late changes of');

@@ -1,7 +1,7 @@
 -- Which watermark groups concern a stream table, and how. Asked for every stream table at every tick: PL/pgSQL keeps
 -- the plans.
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.upstream_tables(p_pgt_id integer) RETURNS TABLE (pgt_id integer)
+CREATE OR REPLACE FUNCTION pgtrickle_private.upstream_tables(p_pgt_id bigint) RETURNS TABLE (pgt_id bigint)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -14,10 +14,10 @@ BEGIN
     SELECT id FROM upstream;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.upstream_tables(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.upstream_tables(bigint) IS
     'The stream table and all stream tables it reads, at any depth.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.base_sources(p_pgt_id integer) RETURNS TABLE (source regclass)
+CREATE OR REPLACE FUNCTION pgtrickle_private.base_sources(p_pgt_id bigint) RETURNS TABLE (source regclass)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -26,9 +26,9 @@ BEGIN
     WHERE NOT EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_relid = d.source_relid);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.base_sources(integer) IS 'The tables a stream table is made of, at any depth.';
+COMMENT ON FUNCTION pgtrickle_private.base_sources(bigint) IS 'The tables a stream table is made of, at any depth.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.overlapping_groups(p_pgt_id integer)
+CREATE OR REPLACE FUNCTION pgtrickle_private.overlapping_groups(p_pgt_id bigint)
     RETURNS TABLE (group_id integer, overlap bigint)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -38,11 +38,11 @@ BEGIN
         JOIN pgt_watermark_groups AS g ON b.source = ANY (g.sources) GROUP BY g.group_id;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.overlapping_groups(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.overlapping_groups(bigint) IS
     'Groups with a source the stream table is made of, and how many such sources.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.gating_scope(
-        p_pgt_id integer, OUT gating text, OUT groups integer[], OUT sources regclass[], OUT upstream integer[])
+        p_pgt_id bigint, OUT gating text, OUT groups integer[], OUT sources regclass[], OUT upstream bigint[])
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -65,20 +65,20 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.gating_scope(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.gating_scope(bigint) IS
     'none, gate or hold_back: what watermark_gating amounts to, auto gates where two sources of one group meet, or '
     'all of it if it has only one; the '
     'groups the stream table has to heed; '
     'the tables it is made of, and the stream tables it reads at any depth with itself.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.gating_groups(p_pgt_id integer) RETURNS TABLE (group_id integer)
+CREATE OR REPLACE FUNCTION pgtrickle_private.gating_groups(p_pgt_id bigint) RETURNS TABLE (group_id integer)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN QUERY SELECT g FROM gating_scope(p_pgt_id) AS s CROSS JOIN LATERAL unnest(s.groups) AS g;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.gating_groups(integer) IS 'Groups the stream table has to heed.';
+COMMENT ON FUNCTION pgtrickle_private.gating_groups(bigint) IS 'Groups the stream table has to heed.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.check_hold_back() RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -103,7 +103,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.check_hold_back() IS
     'Error 55000 if a hold_back stream table reads one that may show rows beyond its cut.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.warn_of_no_group(p_pgt_id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.warn_of_no_group(p_pgt_id bigint) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -116,5 +116,5 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.warn_of_no_group(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.warn_of_no_group(bigint) IS
     'A warning for a stream table that is to hold back, and has no group that could tell how far.';

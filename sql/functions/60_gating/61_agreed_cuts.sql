@@ -23,7 +23,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.latest_entry(regclass, pgtrickle.progress) IS
     'The newest advance of a source not after a watermark, whether or not its changes since are still kept.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.can_read(readers integer[], p_source regclass, c pgtrickle.cut)
+CREATE OR REPLACE FUNCTION pgtrickle_private.can_read(readers bigint[], p_source regclass, c pgtrickle.cut)
     RETURNS boolean
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -34,7 +34,7 @@ BEGIN
             AND NOT cut_is_readable(c, d.captured_xid, d.captured_pos, COALESCE(t.cleaned_through, '{}')));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.can_read(integer[], regclass, pgtrickle.cut) IS
+COMMENT ON FUNCTION pgtrickle_private.can_read(bigint[], regclass, pgtrickle.cut) IS
     'Whether those of these stream tables that read the source themselves can read it at this cut.';
 
 -- Which cuts belong to a watermark follows from the watermarks alone. What of that can be read depends on who else
@@ -69,7 +69,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.agreed_progress(regclass[], pgtrickle.distance, pgtrickle.progress) IS
     'The newest watermark at which the newest advances of these sources lie within the tolerance, or NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.agreed_entries(p_pgt_id integer, p_group_id integer)
+CREATE OR REPLACE FUNCTION pgtrickle_private.agreed_entries(p_pgt_id bigint, p_group_id integer)
     RETURNS TABLE (source regclass, progress pgtrickle.progress, cut pgtrickle.cut, idle boolean)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -113,11 +113,11 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.agreed_entries(integer, integer) IS
+COMMENT ON FUNCTION pgtrickle_private.agreed_entries(bigint, integer) IS
     'One advance per source of the group: those of the newest watermark at which they lie within the tolerance. '
     'No rows if there is none. Exhausted sources take part with their last, idle ones with their newest not after it.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.frontier_caps(p_pgt_id integer, sources regclass[]) RETURNS jsonb
+CREATE OR REPLACE FUNCTION pgtrickle_private.frontier_caps(p_pgt_id bigint, sources regclass[]) RETURNS jsonb
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -128,7 +128,7 @@ BEGIN
             AND covers(d.frontier, d.captured_xid, d.captured_pos));
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.frontier_caps(integer, regclass[]) IS
+COMMENT ON FUNCTION pgtrickle_private.frontier_caps(bigint, regclass[]) IS
     'Caps that keep the stream table where it is on these sources.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.lower_caps(a jsonb, b jsonb) RETURNS jsonb

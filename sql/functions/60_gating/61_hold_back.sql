@@ -3,7 +3,7 @@
 -- Cuts of a source form a chain and only older ones become unreadable: if the newest is not readable, none is. One that
 -- became so because the buffer was cleaned lies behind what a filled stream table shows.
 CREATE OR REPLACE FUNCTION pgtrickle_private.missing_entry(
-        watermark_group pgtrickle.pgt_watermark_groups, readers integer[], OUT source regclass, OUT overtaken boolean)
+        watermark_group pgtrickle.pgt_watermark_groups, readers bigint[], OUT source regclass, OUT overtaken boolean)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -19,12 +19,12 @@ BEGIN
     ORDER BY o.overtaken, array_position(watermark_group.sources, s) LIMIT 1;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.missing_entry(pgtrickle.pgt_watermark_groups, integer[]) IS
+COMMENT ON FUNCTION pgtrickle_private.missing_entry(pgtrickle.pgt_watermark_groups, bigint[]) IS
     'A source of the group without an advance of its kind that these stream tables can read, if there is one, and '
     'whether all that read it show more than it already.';
 
 -- Tables of one chain must choose the same time, or the upper one would mix two.
-CREATE OR REPLACE FUNCTION pgtrickle_private.other_tolerance(p_pgt_id integer, upstream integer[], p_group_id integer)
+CREATE OR REPLACE FUNCTION pgtrickle_private.other_tolerance(p_pgt_id bigint, upstream bigint[], p_group_id integer)
     RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET IntervalStyle = 'postgres'
@@ -43,12 +43,12 @@ BEGIN
         ORDER BY u.pgt_id LIMIT 1);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.other_tolerance(integer, integer[], integer) IS
+COMMENT ON FUNCTION pgtrickle_private.other_tolerance(bigint, bigint[], integer) IS
     'Which stream table below a hold_back one chooses the cuts of the group within another tolerance, as part of a '
     'sentence; NULL if none.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.agreement(
-        p_pgt_id integer, p_group_id integer, upstream integer[],
+        p_pgt_id bigint, p_group_id integer, upstream bigint[],
         OUT effective pgtrickle.progress, OUT agreed pgtrickle.progress, OUT caps jsonb, OUT behind regclass,
             OUT unreadable regclass, OUT idle text)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -76,14 +76,14 @@ BEGIN
     idle := found.idle;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.agreement(integer, integer, integer[]) IS
+COMMENT ON FUNCTION pgtrickle_private.agreement(bigint, integer, bigint[]) IS
     'At which cuts the sources of a group agree, by their watermarks alone: how far that is complete, and of which '
     'source the cut does not cover what '
     'the stream table, or one that it reads, shows, or can be read no longer, or not yet. All NULL where they agree '
     'at none.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.hold_back_group(
-        p_pgt_id integer, p_group_id integer, upstream integer[],
+        p_pgt_id bigint, p_group_id integer, upstream bigint[],
         OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb,
             OUT let_through pgtrickle.progress)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -141,12 +141,12 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.hold_back_group(integer, integer, integer[]) IS
+COMMENT ON FUNCTION pgtrickle_private.hold_back_group(bigint, integer, bigint[]) IS
     'What one group asks of a hold_back stream table: at which cut to read each source, and with let_through through '
     'which watermark it agrees now.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.stay(
-        stream_table pgtrickle.pgt_stream_tables, watermark_group pgtrickle.pgt_watermark_groups, upstream integer[],
+        stream_table pgtrickle.pgt_stream_tables, watermark_group pgtrickle.pgt_watermark_groups, upstream bigint[],
         behind regclass, unreadable regclass, frontiers jsonb,
         OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -176,7 +176,7 @@ BEGIN
                      THEN 'waiting' ELSE 'run' END;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.stay(pgtrickle.pgt_stream_tables, pgtrickle.pgt_watermark_groups, integer[],
+COMMENT ON FUNCTION pgtrickle_private.stay(pgtrickle.pgt_stream_tables, pgtrickle.pgt_watermark_groups, bigint[],
     regclass, regclass, jsonb) IS
     'What a hold_back stream table does that cannot be read at the newest cuts of a group: it stays at its frontiers, '
     'or waits where it has none.';

@@ -1,7 +1,7 @@
 -- How far a stream table is complete that reads others as they are: those were not brought up to date beside it.
 
 -- The frontier stays where it is while nothing changes, so that a cut beyond it may lack nothing all the same.
-CREATE OR REPLACE FUNCTION pgtrickle_private.lacks_changes(p_pgt_id integer, p_source regclass, through pgtrickle.cut)
+CREATE OR REPLACE FUNCTION pgtrickle_private.lacks_changes(p_pgt_id bigint, p_source regclass, through pgtrickle.cut)
     RETURNS boolean
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -26,12 +26,12 @@ BEGIN
     RETURN lacking;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.lacks_changes(integer, regclass, pgtrickle.cut) IS
+COMMENT ON FUNCTION pgtrickle_private.lacks_changes(bigint, regclass, pgtrickle.cut) IS
     'Whether a stream table may lack changes of a direct source that this cut covers, or with NULL any at all. May '
     'answer true when in doubt, never false.';
 
 -- Newest first, and not all of a long history: what is passed over is claimed by a later refresh.
-CREATE OR REPLACE FUNCTION pgtrickle_private.shown_through(p_pgt_id integer, p_source regclass,
+CREATE OR REPLACE FUNCTION pgtrickle_private.shown_through(p_pgt_id bigint, p_source regclass,
     wanted pgtrickle.progress) RETURNS pgtrickle.progress
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -59,13 +59,13 @@ BEGIN
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.shown_through(integer, regclass, pgtrickle.progress) IS
+COMMENT ON FUNCTION pgtrickle_private.shown_through(bigint, regclass, pgtrickle.progress) IS
     'The first advance of a direct source that reaches what is wanted, or else a newest one before it, of which the '
     'stream table lacks no change; NULL if none is '
     'found. What is wanted itself where the source is not there yet.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.left_behind(p_pgt_id integer, standing oid[], refreshed oid[])
-    RETURNS TABLE (pgt_id integer, source regclass, below integer)
+CREATE OR REPLACE FUNCTION pgtrickle_private.left_behind(p_pgt_id bigint, standing oid[], refreshed oid[])
+    RETURNS TABLE (pgt_id bigint, source regclass, below integer)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     WITH RECURSIVE read(pgt_id, fresh) AS (
@@ -80,7 +80,7 @@ AS $$
         LEFT JOIN pgt_stream_tables AS t ON t.pgt_relid = d.source_relid
     WHERE NOT r.fresh
 $$;
-COMMENT ON FUNCTION pgtrickle_private.left_behind(integer, oid[], oid[]) IS
+COMMENT ON FUNCTION pgtrickle_private.left_behind(bigint, oid[], oid[]) IS
     'What a stream table reads through others that were not refreshed beside it: each direct source of each, with its '
     'number if that is a stream table as well. '
     'Those standing are where all sources are; those refreshed are only as far as what they read.';
@@ -88,7 +88,7 @@ COMMENT ON FUNCTION pgtrickle_private.left_behind(integer, oid[], oid[]) IS
 DROP FUNCTION IF EXISTS pgtrickle_private.claimable(integer, pgtrickle.progress, oid[], oid[]);
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.effective_progress(
-    p_pgt_id integer, decided pgtrickle.progress, standing oid[], refreshed oid[],
+    p_pgt_id bigint, decided pgtrickle.progress, standing oid[], refreshed oid[],
     OUT effective_watermark timestamptz, OUT effective_batch bigint)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -121,6 +121,6 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.effective_progress(integer, pgtrickle.progress, oid[], oid[]) IS
+COMMENT ON FUNCTION pgtrickle_private.effective_progress(bigint, pgtrickle.progress, oid[], oid[]) IS
     'How far a stream table is complete that reads others which were not refreshed beside it: no further than was '
     'decided, and no further than what those show, by their frontiers.';

@@ -1,7 +1,7 @@
 -- The gating decision: the only one, for the refresher, the status functions and explain.
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.gate_group(
-        p_pgt_id integer, p_group_id integer,
+        p_pgt_id bigint, p_group_id integer,
         OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb,
             OUT let_through pgtrickle.progress)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -38,7 +38,7 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.gate_group(integer, integer) IS
+COMMENT ON FUNCTION pgtrickle_private.gate_group(bigint, integer) IS
     'What one group asks of a gated stream table: whether it may refresh, and with let_through through which '
     'watermark it is aligned now.';
 
@@ -81,7 +81,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.graver(text, text) IS
     'Of two decisions the one that keeps more refreshes from running.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.kinds_without(p_pgt_id integer, p_group_id integer) RETURNS text[]
+CREATE OR REPLACE FUNCTION pgtrickle_private.kinds_without(p_pgt_id bigint, p_group_id integer) RETURNS text[]
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -91,7 +91,7 @@ BEGIN
             THEN '{event time}'::text[] END;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.kinds_without(integer, integer) IS
+COMMENT ON FUNCTION pgtrickle_private.kinds_without(bigint, integer) IS
     'The kinds of effective watermark that a stream table has none of while this group vouches for nothing.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.of_other_kinds(a pgtrickle.progress, kinds text[])
@@ -107,7 +107,7 @@ COMMENT ON FUNCTION pgtrickle_private.of_other_kinds(pgtrickle.progress, text[])
     'What is left of a without these kinds.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.held_below(
-        p_upstream integer[], OUT watermark timestamptz, OUT batch bigint, OUT kinds_without text[])
+        p_upstream bigint[], OUT watermark timestamptz, OUT batch bigint, OUT kinds_without text[])
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -124,7 +124,7 @@ BEGIN
     WHERE u.pgt_id = ANY (p_upstream) AND u.watermark_gating = 'hold_back';
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.held_below(integer[]) IS
+COMMENT ON FUNCTION pgtrickle_private.held_below(bigint[]) IS
     'How far the stream tables among these that hold back are complete, and the kinds in which one of them has '
     'groups, but no effective watermark.';
 
@@ -140,7 +140,7 @@ COMMENT ON FUNCTION pgtrickle_private.without_groups(text) IS
     'What is said of a stream table that no watermark group concerns.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.groups_decision(
-        p_pgt_id integer, gating text, groups integer[], upstream integer[],
+        p_pgt_id bigint, gating text, groups integer[], upstream bigint[],
         OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb,
             OUT let_through jsonb)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -190,7 +190,7 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.groups_decision(integer, text, integer[], integer[]) IS
+COMMENT ON FUNCTION pgtrickle_private.groups_decision(bigint, text, integer[], bigint[]) IS
     'What all watermark groups together ask of a stream table.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.stale_hold(stream_table pgtrickle.pgt_stream_tables, groups integer[],
@@ -230,7 +230,7 @@ COMMENT ON FUNCTION pgtrickle_private.gate_deadline_passed(pgtrickle.pgt_stream_
     'Whether a stream table has waited behind a shut gate for as long as it may.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.gating_decision(
-        p_pgt_id integer,
+        p_pgt_id bigint,
         OUT gating text, OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz,
             OUT caps jsonb,
         OUT deadline_passed boolean, OUT effective_batch bigint, OUT let_through jsonb)
@@ -287,7 +287,7 @@ BEGIN
         AND NOT deadline_passed THEN farther_only(stream_table.let_through, let_through) ELSE '{}' END;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.gating_decision(integer) IS
+COMMENT ON FUNCTION pgtrickle.gating_decision(bigint) IS
     'Whether a stream table may refresh now (run, gated or waiting), why, the event time and the batch it will be '
     'complete through, '
     'and the cut at which each capped direct source must be read; sources not in caps are read at the snapshot. '

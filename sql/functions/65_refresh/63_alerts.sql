@@ -1,5 +1,26 @@
 -- Alerts: every incident is told once when it begins and once when it ends, on channel pgtrickle_alert.
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.tell_of_silence(incident pgtrickle.pgt_alerts, resolved boolean)
+    RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    source CONSTANT regclass := to_regclass(incident.subject);
+    seen_at CONSTANT timestamptz := COALESCE(
+        (SELECT w.last_seen_at FROM pgt_watermarks AS w WHERE w.source_relid = source), incident.since);
+BEGIN
+    IF incident.kind = 'stale' THEN
+        PERFORM tell_foreign('pg_trickle_alert', (jsonb_build_object(
+            'event', CASE WHEN resolved THEN 'watermark_resumed' ELSE 'watermark_stuck' END,
+            'database_oid', own_database(), 'source_oid', source::oid::bigint) || CASE WHEN resolved THEN '{}'
+            ELSE jsonb_build_object('group', incident.group_name,
+                'age_secs', floor(extract(epoch FROM clock_timestamp() - seen_at))::bigint) END)::text);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.tell_of_silence(pgtrickle.pgt_alerts, boolean) IS
+    'Tells of a loader that fell silent, or is back, as the extension pg_trickle does, if that form is asked for.';
+
 -- A payload has less than 8000 bytes, and a character up to four.
 CREATE OR REPLACE FUNCTION pgtrickle_private.notify_alert(incident pgtrickle.pgt_alerts, resolved boolean,
     sentence text) RETURNS void
@@ -8,7 +29,8 @@ AS $$
     SELECT tell('pgtrickle_alert', jsonb_build_object(
         'kind', left(incident.kind, 100), 'subject', left(incident.subject, 300), 'group',
             left(incident.group_name, 300),
-        'since', incident.since, 'sentence', left(sentence, 500), 'resolved', resolved))
+        'since', incident.since, 'sentence', left(sentence, 500), 'resolved', resolved));
+    SELECT tell_of_silence(incident, resolved)
 $$;
 COMMENT ON FUNCTION pgtrickle_private.notify_alert(pgtrickle.pgt_alerts, boolean, text) IS
     'Sends an incident on channel pgtrickle_alert, as the text of a JSON object.';

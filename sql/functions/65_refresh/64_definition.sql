@@ -42,7 +42,7 @@ COMMENT ON FUNCTION pgtrickle_private.source_facts(regclass) IS
     'Name, columns (name, full type, base type, whether equality is bytewise, whether it may be NULL), size and '
     'indexed leading columns of a source.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.planner_facts(p_pgt_id integer)
+CREATE OR REPLACE FUNCTION pgtrickle_private.planner_facts(p_pgt_id bigint)
 RETURNS jsonb
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -112,7 +112,7 @@ AS $$
         JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE s.pgt_id = p_pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle_private.planner_facts(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.planner_facts(bigint) IS
     'The defining query as PostgreSQL prints it, with its views, sources and columns: all that the planner needs.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.only_one(value anyelement, rows bigint)
@@ -158,6 +158,6 @@ COMMENT ON FUNCTION pgtrickle_private.max_scale(jsonb) IS
     'The widest scale in a histogram: the scale that PostgreSQL gives to the sum of those values.';
 
 REVOKE ALL ON FUNCTION pgtrickle_private.views_below(regclass), pgtrickle_private.source_facts(regclass),
-    pgtrickle_private.planner_facts(integer), pgtrickle_private.only_one(anyelement, bigint),
+    pgtrickle_private.planner_facts(bigint), pgtrickle_private.only_one(anyelement, bigint),
         pgtrickle_private.add_scales(jsonb, jsonb), pgtrickle_private.max_scale(jsonb)
     FROM PUBLIC;

@@ -1,7 +1,7 @@
 -- A defining query may get another meaning: it is altered, or views and functions below it are replaced behind our
 -- back, which is taken in before anything is refreshed.
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.adopt_definition(p_pgt_id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.adopt_definition(p_pgt_id bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -29,7 +29,7 @@ BEGIN
         'a view or function that it uses was replaced, or a source can be captured now');
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.adopt_definition(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.adopt_definition(bigint) IS
     'Records what the defining query reads and calls now, and has the stream table reinitialized. Error 42P17 if it '
     'would read itself, '
     '0A000 or 42501 if the query would have been refused.';
@@ -49,7 +49,7 @@ COMMENT ON FUNCTION pgtrickle_private.definition_changed(pgtrickle.pgt_stream_ta
     'Whether something below the defining query was replaced, a source that could not be captured now can be, '
     'or what it reads may not be read, or not in full, any more.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.changed_definitions() RETURNS SETOF integer
+CREATE OR REPLACE FUNCTION pgtrickle_private.changed_definitions() RETURNS SETOF bigint
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT t.pgt_id FROM pgt_stream_tables AS t WHERE definition_changed(t) ORDER BY t.pgt_id
@@ -79,7 +79,7 @@ COMMENT ON FUNCTION pgtrickle_private.refuse_other_columns(regclass, regclass) I
 
 -- A refresh may hold its snapshot, and with it what is locked here, while another of its sessions waits for the row of
 -- the stream table: so no lock is kept while waiting for one of them, and all of them come before that row.
-CREATE OR REPLACE FUNCTION pgtrickle_private.try_set_query_aside(id integer) RETURNS boolean
+CREATE OR REPLACE FUNCTION pgtrickle_private.try_set_query_aside(id bigint) RETURNS boolean
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET lock_timeout = '400ms' SET client_min_messages = warning
 AS $$
@@ -101,11 +101,11 @@ EXCEPTION
     WHEN lock_not_available OR deadlock_detected THEN RETURN false;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.try_set_query_aside(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.try_set_query_aside(bigint) IS
     'Renames the hidden view of a stream table and drops what was derived from its query; false, and nothing done, '
     'where a transaction uses them.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.set_query_aside(id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.set_query_aside(id bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -122,11 +122,11 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.set_query_aside(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.set_query_aside(bigint) IS
     'Waits until nobody uses the query of a stream table, then sets it aside. Gives up after lock_timeout, or 5 '
     'minutes.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.replace_query_view(id integer, query text, search_path text) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.replace_query_view(id bigint, query text, search_path text) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -145,10 +145,10 @@ BEGIN
     PERFORM lock_query_sources(stream_table.view_relid);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.replace_query_view(integer, text, text) IS
+COMMENT ON FUNCTION pgtrickle_private.replace_query_view(bigint, text, text) IS
     'Gives the hidden view of a stream table another query with the same columns, and locks what that reads.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.adopt_query(id integer, query text, search_path text) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.adopt_query(id bigint, query text, search_path text) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -163,5 +163,5 @@ BEGIN
     PERFORM drop_idle_wrappers();
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.adopt_query(integer, text, text) IS
+COMMENT ON FUNCTION pgtrickle_private.adopt_query(bigint, text, text) IS
     'Records the query that the hidden view of a stream table was given, and has the stream table computed anew.';

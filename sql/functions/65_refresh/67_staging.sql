@@ -33,10 +33,10 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.drop_unused_staging(text, text) IS
     'Drops the staging tables of this schema and prefix that nobody uses any more; returns how many.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.drop_staging(p_pgt_id integer) RETURNS integer
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_staging(p_pgt_id bigint) RETURNS integer
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT drop_unused_staging('pgtrickle_changes', format('staging_%s', p_pgt_id))
 $$;
-COMMENT ON FUNCTION pgtrickle_private.drop_staging(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.drop_staging(bigint) IS
     'Drops staging tables of a stream table that nobody uses any more; returns how many.';

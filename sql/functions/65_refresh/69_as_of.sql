@@ -1,13 +1,13 @@
 -- Reading a stream table's query as of an earlier watermark: which cuts that is, and keeping the changes that it takes.
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.base_readings(p_pgt_id integer)
+CREATE OR REPLACE FUNCTION pgtrickle_private.base_readings(p_pgt_id bigint)
     RETURNS TABLE (source regclass, source_type text, since pgtrickle.cut)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT d.source_relid, d.source_type, ROW(NULL, d.captured_xid, d.captured_pos, NULL)::cut
     FROM upstream_tables(p_pgt_id) AS u JOIN pgt_dependencies AS d USING (pgt_id) WHERE d.source_type <> 'STREAM_TABLE'
 $$;
-COMMENT ON FUNCTION pgtrickle_private.base_readings(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.base_readings(bigint) IS
     'What a stream table reads that is no stream table, directly and through others: once per reader, with the '
     'transaction, and the position in it, since which it is captured.';
 
@@ -16,7 +16,7 @@ DROP FUNCTION IF EXISTS pgtrickle_private.as_of_cuts(integer, timestamptz);
 
 -- A source that never advanced belongs to the same moment as the newest of the advances that the others are read at.
 -- One that did, but lost its history in a restore, is none of these: of its past nothing is known.
-CREATE OR REPLACE FUNCTION pgtrickle_private.as_of_cuts(p_pgt_id integer, wanted pgtrickle.progress)
+CREATE OR REPLACE FUNCTION pgtrickle_private.as_of_cuts(p_pgt_id bigint, wanted pgtrickle.progress)
     RETURNS TABLE (source regclass, captured boolean, progress pgtrickle.progress, oldest pgtrickle.progress,
         cut pgtrickle.cut, readable boolean)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -52,7 +52,7 @@ AS $$
     FROM chosen AS c LEFT JOIN pgt_change_tracking AS t ON t.source_relid = c.source
     ORDER BY c.source::text
 $$;
-COMMENT ON FUNCTION pgtrickle_private.as_of_cuts(integer, pgtrickle.progress) IS
+COMMENT ON FUNCTION pgtrickle_private.as_of_cuts(bigint, pgtrickle.progress) IS
     'For each base table that a stream table reads, directly and through others: its newest watermark not after this '
     'one and of its kind, the oldest that is '
     'known, of either kind, the cut to read it at, and whether its change buffer still reaches back there.';

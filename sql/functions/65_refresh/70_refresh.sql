@@ -2,14 +2,14 @@
 
 -- A function cannot commit a request and then wait. What other sessions see before the commit is a lock, so that is how
 -- it asks: the key says which stream table and which transaction, and nobody can make one who may not call this.
-CREATE OR REPLACE FUNCTION pgtrickle_private.request_key(pgt_id integer, virtual_transaction text) RETURNS bigint
+CREATE OR REPLACE FUNCTION pgtrickle_private.request_key(pgt_id bigint, virtual_transaction text) RETURNS bigint
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT ('x' || left(encode(sha256(s.secret || convert_to(format('%s %s', pgt_id, virtual_transaction), 'UTF8')),
         'hex'), 16))::bit(64)::bigint
     FROM pgt_refresh_secret AS s
 $$;
-COMMENT ON FUNCTION pgtrickle_private.request_key(integer, text) IS
+COMMENT ON FUNCTION pgtrickle_private.request_key(bigint, text) IS
     'Key of the advisory lock by which a transaction asks for the refresh of a stream table.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.own_virtual_transaction() RETURNS text
@@ -23,7 +23,7 @@ COMMENT ON FUNCTION pgtrickle_private.own_virtual_transaction() IS
 -- Number 0 stands for no stream table: who asks for it waits until no tick from before is at work; -1 says that a drain
 -- is about to be committed.
 CREATE OR REPLACE FUNCTION pgtrickle_private.waiting_requests()
-    RETURNS TABLE (request_key bigint, pgt_id integer)
+    RETURNS TABLE (request_key bigint, pgt_id bigint)
     LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     WITH held AS MATERIALIZED (
@@ -64,7 +64,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.answer_request(bigint, text, text, text, text) IS
     'Tells a transaction that waits for a refresh what came of it.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.own_locks(pgt_id integer)
+CREATE OR REPLACE FUNCTION pgtrickle_private.own_locks(pgt_id bigint)
     RETURNS TABLE (relation regclass, mode text, role text)
     LANGUAGE sql STABLE SECURITY DEFINER ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -83,11 +83,11 @@ AS $$
         AND (l.relation IN (SELECT u.relation FROM upstream AS u)
             OR l.relation = 'pgtrickle.pgt_stream_tables'::regclass)
 $$;
-COMMENT ON FUNCTION pgtrickle_private.own_locks(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.own_locks(bigint) IS
     'Which locks this transaction holds on a stream table, on what it reads at any depth, and on the catalog''s row '
     'of it.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.why_not_wait(pgt_id integer) RETURNS text
+CREATE OR REPLACE FUNCTION pgtrickle_private.why_not_wait(pgt_id bigint) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT CASE
@@ -105,10 +105,10 @@ AS $$
                   OR (l.role = 'stream table' AND l.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock'))
               LIMIT 1) END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.why_not_wait(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.why_not_wait(bigint) IS
     'Why nobody can refresh a stream table while this transaction waits for it, or NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.tell_of_unseen_rows(pgt_id integer) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.tell_of_unseen_rows(pgt_id bigint) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -122,7 +122,7 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.tell_of_unseen_rows(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.tell_of_unseen_rows(bigint) IS
     'A notice that names the sources into which this transaction wrote what no refresher sees yet.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.refresh_patience(timeout interval) RETURNS interval
@@ -144,7 +144,7 @@ COMMENT ON FUNCTION pgtrickle_private.refresh_patience(interval) IS
 
 -- The lock is taken in a subtransaction that is always rolled back: so it is gone when the answer is there, and also
 -- when the statement is cancelled or the session lost.
-CREATE OR REPLACE FUNCTION pgtrickle_private.ask_refresher(pgt_id integer, patience interval,
+CREATE OR REPLACE FUNCTION pgtrickle_private.ask_refresher(pgt_id bigint, patience interval,
     OUT action text, OUT reason text, OUT error text)
     LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -177,10 +177,10 @@ EXCEPTION WHEN SQLSTATE 'PT000' THEN
     RETURN;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.ask_refresher(integer, interval) IS
+COMMENT ON FUNCTION pgtrickle_private.ask_refresher(bigint, interval) IS
     'Asks the refresher for a refresh and waits for what comes of it; LATE: nothing did in time, GONE: it has ended.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.file_request(id integer, told text) RETURNS bigint
+CREATE OR REPLACE FUNCTION pgtrickle_private.file_request(id bigint, told text) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -194,11 +194,11 @@ BEGIN
     RETURN request;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.file_request(integer, text) IS
+COMMENT ON FUNCTION pgtrickle_private.file_request(bigint, text) IS
     'Files a request that a refresher serves after the commit, with a notice where there is something to tell; '
     'returns its number.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.refresh_or_file(name text, id integer, timeout interval) RETURNS bigint
+CREATE OR REPLACE FUNCTION pgtrickle_private.refresh_or_file(name text, id bigint, timeout interval) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -227,7 +227,7 @@ BEGIN
     RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.refresh_or_file(text, integer, interval) IS
+COMMENT ON FUNCTION pgtrickle_private.refresh_or_file(text, bigint, interval) IS
     'Has the refresher refresh a stream table, and waits for it; where nobody could while this transaction is open, '
     'files a request for later and returns its number.';
 
@@ -236,7 +236,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.refresh_stream_table(name text, wait boolea
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    id CONSTANT integer := stream_table_id(name, search_path);
+    id CONSTANT bigint := stream_table_id(name, search_path);
 BEGIN
     RETURN CASE WHEN wait THEN refresh_or_file(name, id, timeout) ELSE file_request(id, NULL) END;
 END
@@ -255,7 +255,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.refresh_if_stale(p_name text, p_max_age int
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    id CONSTANT integer := stream_table_id(p_name, search_path);
+    id CONSTANT bigint := stream_table_id(p_name, search_path);
 BEGIN
     IF filled_at(id) > clock_timestamp() - p_max_age THEN
         RETURN false;

@@ -20,7 +20,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.repair_stream_table(name text,
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    id CONSTANT integer := stream_table_id(name, search_path);
+    id CONSTANT bigint := stream_table_id(name, search_path);
 BEGIN
     RETURN COALESCE('capture was installed anew on ' || repair_sources(ARRAY(
         SELECT d.source_relid FROM pgt_dependencies AS d WHERE d.pgt_id = id)), 'there is nothing to repair');
@@ -46,7 +46,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.reinitialize_stream_table(name text,
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    id CONSTANT integer := stream_table_id(name, search_path);
+    id CONSTANT bigint := stream_table_id(name, search_path);
 BEGIN
     UPDATE pgt_stream_tables AS t SET reinitialize_reason = COALESCE(t.reinitialize_reason, 'it was asked for')
     WHERE t.pgt_id = id;

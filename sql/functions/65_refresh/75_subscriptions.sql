@@ -33,22 +33,6 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle.list_subscriptions() IS 'Who is notified when which stream table got other rows.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.refresh_event(h pgtrickle.pgt_refresh_history) RETURNS jsonb
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-    SELECT jsonb_build_object(
-            'event', CASE (h).status WHEN 'FAILED' THEN 'refresh_failed' ELSE 'refresh_completed' END,
-            'database_oid', (SELECT d.oid::bigint FROM pg_database AS d WHERE d.datname = current_database()),
-            'pgt_schema', t.pgt_schema, 'pgt_name', t.pgt_name, 'st', t.pgt_schema || '.' || t.pgt_name,
-            'action', (h).action)
-        || CASE (h).status WHEN 'FAILED' THEN jsonb_build_object('error', (h).sqlstate)
-            ELSE jsonb_build_object('rows_inserted', (h).rows_inserted, 'rows_deleted', (h).rows_deleted,
-                'duration_ms', round(extract(epoch FROM (h).finished_at - (h).started_at) * 1000)::bigint) END
-    FROM pgt_stream_tables AS t WHERE t.pgt_id = (h).pgt_id
-$$;
-COMMENT ON FUNCTION pgtrickle_private.refresh_event(pgtrickle.pgt_refresh_history) IS
-    'A refresh in the words of the extension pg_trickle, without values of rows.';
-
 CREATE OR REPLACE FUNCTION pgtrickle_private.tell_of_refresh() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -61,8 +45,9 @@ BEGIN
                 format('%I', t.pgt_name), format('%I.%I', t.pgt_schema, t.pgt_name));
     END IF;
     IF NEW.status <> 'SKIPPED' AND notify_form() <> 'own' THEN
-        PERFORM tell_foreign('pg_trickle_alert', refresh_event(NEW)::text)
-        FROM pgt_stream_tables AS t WHERE t.pgt_id = NEW.pgt_id AND NOT t.pooler_compatibility_mode;
+        PERFORM tell_event(t, CASE NEW.status WHEN 'FAILED' THEN 'refresh_failed' ELSE 'refresh_completed' END,
+            refresh_facts(NEW))
+        FROM pgt_stream_tables AS t WHERE t.pgt_id = NEW.pgt_id;
     END IF;
     RETURN NULL;
 END

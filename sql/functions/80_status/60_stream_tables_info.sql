@@ -10,7 +10,7 @@ COMMENT ON FUNCTION pgtrickle_private.period_of(text) IS
     'The interval that a schedule is; NULL for calculated and for cron.';
 
 CREATE OR REPLACE VIEW pgtrickle.stream_tables_info AS
-SELECT t.pgt_id::bigint AS pgt_id, t.pgt_relid::oid AS pgt_relid, t.pgt_name, t.pgt_schema, t.defining_query,
+SELECT t.pgt_id, t.pgt_relid::oid AS pgt_relid, t.pgt_name, t.pgt_schema, t.defining_query,
     t.original_query, NULLIF(t.schedule, 'calculated') AS schedule,
     CASE WHEN t.refresh_mode = 'FULL' OR t.full_reason IS NOT NULL THEN 'FULL' ELSE 'DIFFERENTIAL' END AS refresh_mode,
     t.requested_refresh_mode, CASE WHEN t.paused THEN 'SUSPENDED' ELSE t.status END AS status, t.is_populated,

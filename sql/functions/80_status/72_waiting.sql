@@ -2,11 +2,11 @@
 -- runs with their own, and calls functions that run with those of the owner and tell nothing but how far a refresh
 -- came.
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.readable_stream_table(name text, search_path text) RETURNS integer
+CREATE OR REPLACE FUNCTION pgtrickle_private.readable_stream_table(name text, search_path text) RETURNS bigint
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    id CONSTANT integer := stream_table_id(name, search_path);
+    id CONSTANT bigint := stream_table_id(name, search_path);
     relation CONSTANT regclass := stream_table_relation(id);
 BEGIN
     IF COALESCE(has_table_privilege(relation, 'SELECT'), false) IS FALSE THEN
@@ -20,7 +20,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.readable_stream_table(text, text) IS
     'Number of the stream table a name means under a search_path; error 42501 unless the caller may read it.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.why_behind(p_pgt_id integer, wanted pgtrickle.progress) RETURNS text
+CREATE OR REPLACE FUNCTION pgtrickle_private.why_behind(p_pgt_id bigint, wanted pgtrickle.progress) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -45,7 +45,7 @@ BEGIN
     END;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.why_behind(integer, pgtrickle.progress) IS
+COMMENT ON FUNCTION pgtrickle_private.why_behind(bigint, pgtrickle.progress) IS
     'Why a stream table does not show the wanted event time or batch yet, or, for NULL, why it was not refreshed '
     'lately.';
 
@@ -69,7 +69,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.check_wait(pgtrickle.progress, interval) IS
     'Refuses to wait for NULL, for a negative time, or under a snapshot that does not move.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_vain_wait(p_pgt_id integer, wanted pgtrickle.progress) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_vain_wait(p_pgt_id bigint, wanted pgtrickle.progress) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -89,11 +89,11 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.refuse_vain_wait(integer, pgtrickle.progress) IS
+COMMENT ON FUNCTION pgtrickle_private.refuse_vain_wait(bigint, pgtrickle.progress) IS
     'Refuses a wait that cannot end: no watermark group of this kind moves the stream table, or the caller itself '
     'holds an advance back.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_late(p_pgt_id integer, wanted pgtrickle.progress, timeout interval)
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_late(p_pgt_id bigint, wanted pgtrickle.progress, timeout interval)
     RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
     SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
@@ -113,10 +113,10 @@ BEGIN
             'it.';
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.refuse_late(integer, pgtrickle.progress, interval) IS
+COMMENT ON FUNCTION pgtrickle_private.refuse_late(bigint, pgtrickle.progress, interval) IS
     'Error 57014: the time for waiting is over.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.reach(id integer, stream_table text, wanted pgtrickle.progress,
+CREATE OR REPLACE FUNCTION pgtrickle_private.reach(id bigint, stream_table text, wanted pgtrickle.progress,
     timeout interval) RETURNS pgtrickle.progress
     LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -144,7 +144,7 @@ BEGIN
     RETURN shown;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.reach(integer, text, pgtrickle.progress, interval) IS
+COMMENT ON FUNCTION pgtrickle_private.reach(bigint, text, pgtrickle.progress, interval) IS
     'Waits until the stream table of this number is complete through an event time or a batch, and returns how far it '
     'is.';
 
@@ -200,7 +200,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle.wait_for(text, text, interval, text) IS
     'The same for an event time that comes as text: what is in quotes is never a batch number.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_stale(p_pgt_id integer, staleness interval, max_staleness interval)
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_stale(p_pgt_id bigint, staleness interval, max_staleness interval)
     RETURNS void
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
     SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
@@ -218,15 +218,15 @@ BEGIN
         HINT = 'Repeat it later; pytrickle run must be running to refresh it.';
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.refuse_stale(integer, interval, interval) IS
+COMMENT ON FUNCTION pgtrickle_private.refuse_stale(bigint, interval, interval) IS
     'Error 40001: the data is older than was asked for, or there is none.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.filled_at(p_pgt_id integer) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION pgtrickle_private.filled_at(p_pgt_id bigint) RETURNS timestamptz
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT t.data_timestamp FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle_private.filled_at(integer) IS
+COMMENT ON FUNCTION pgtrickle_private.filled_at(bigint) IS
     'Of when the data of the stream table of this number is, or NULL.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.assert_fresh(
@@ -235,7 +235,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.assert_fresh(
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    id integer;
+    id bigint;
     staleness interval;
 BEGIN
     IF max_staleness IS NULL OR max_staleness < interval '0' THEN

@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.refresh_history(
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    id CONSTANT integer := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
+    id CONSTANT bigint := CASE WHEN name IS NOT NULL THEN stream_table_id(name, search_path) END;
 BEGIN
     RETURN QUERY
     SELECT h.refresh_id, h.stream_table, h.action, h.status, h.initiated_by, h.reason, h.started_at, h.finished_at,
@@ -29,7 +29,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.get_refresh_history(
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    id CONSTANT integer := stream_table_id(name, search_path);
+    id CONSTANT bigint := stream_table_id(name, search_path);
 BEGIN
     RETURN QUERY
     SELECT h.refresh_id, h.data_timestamp, h.started_at, h.finished_at, h.action, h.status, h.rows_inserted,

@@ -1,7 +1,7 @@
 -- Sums over the refreshes that the history still has, under the names of pg_trickle.
 
 CREATE OR REPLACE VIEW pgtrickle.pgt_refresh_summary AS
-SELECT t.pgt_id::bigint AS pgt_id, s.total_refreshes, s.successful_refreshes, s.failed_refreshes,
+SELECT t.pgt_id, s.total_refreshes, s.successful_refreshes, s.failed_refreshes,
     s.total_rows_inserted, s.total_rows_updated, s.total_rows_deleted, s.total_duration_ms,
     l.action AS last_refresh_action, l.status AS last_refresh_status, t.last_refresh_at, s.stats_reset_at,
     s.total_full_refreshes,

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.list_sources(name text, search_path text DE
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    id CONSTANT integer := stream_table_id(name, search_path);
+    id CONSTANT bigint := stream_table_id(name, search_path);
 BEGIN
     RETURN QUERY SELECT s.source_table, s.source_oid, s.source_type, s.cdc_mode, s.columns_used
     FROM direct_sources() AS s WHERE s.pgt_id = id ORDER BY s.source_table;
@@ -15,7 +15,7 @@ COMMENT ON FUNCTION pgtrickle.list_sources(text, text) IS
     'What one stream table reads directly. cdc_mode is NULL where no changes are captured, and all is read every time.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.direct_sources()
-    RETURNS TABLE (pgt_id integer, stream_table text, source_table text, source_oid bigint, source_type text,
+    RETURNS TABLE (pgt_id bigint, stream_table text, source_table text, source_oid bigint, source_type text,
         cdc_mode text, columns_used text, buffer regclass)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$

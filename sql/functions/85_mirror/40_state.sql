@@ -38,7 +38,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.diagnose_errors(name text, search_path text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    id CONSTANT integer := stream_table_id(name, search_path);
+    id CONSTANT bigint := stream_table_id(name, search_path);
 BEGIN
     RETURN QUERY
     SELECT h.finished_at, k.kind, h.error, CASE k.kind

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pgtrickle_private.dag_edges() RETURNS TABLE (source bigint, reader bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT DISTINCT u.pgt_id::bigint, d.pgt_id::bigint
+    SELECT DISTINCT u.pgt_id, d.pgt_id
     FROM pgt_dependencies AS d JOIN pgt_stream_tables AS u ON u.pgt_relid = d.source_relid ORDER BY 1, 2
 $$;
 COMMENT ON FUNCTION pgtrickle_private.dag_edges() IS 'Which stream table reads which other one.';

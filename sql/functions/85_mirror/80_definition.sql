@@ -43,13 +43,14 @@ AS $$
         (25, 'output_mode', true, NULLIF((t).output_mode, 'update')),
         (26, 'window_end', true, (t).window_end),
         (27, 'statement_timeout', true, (t).statement_timeout::text),
-        (28, 'search_path', true, (t).defining_search_path)
+        (28, 'engine', true, NULLIF((t).engine, 'auto')),
+        (29, 'search_path', true, (t).defining_search_path)
     ) AS s(place, argument, quoted, value) WHERE s.value IS NOT NULL
 $$;
 COMMENT ON FUNCTION pgtrickle_private.settings_to_write(pgtrickle.pgt_stream_tables) IS
     'The options of a stream table that are not what they are by default, each also as a literal.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.definition_text(p_pgt_id integer) RETURNS text
+CREATE OR REPLACE FUNCTION pgtrickle_private.definition_text(p_pgt_id bigint) RETURNS text
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET IntervalStyle = 'postgres'
 AS $$
@@ -61,7 +62,7 @@ AS $$
     FROM pgt_stream_tables AS t CROSS JOIN LATERAL (SELECT format('%I.%I', t.pgt_schema, t.pgt_name) AS name) AS n
     WHERE t.pgt_id = p_pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle_private.definition_text(integer) IS 'The call that makes a stream table anew.';
+COMMENT ON FUNCTION pgtrickle_private.definition_text(bigint) IS 'The call that makes a stream table anew.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.export_definition(
         st_name text, search_path text DEFAULT current_setting('search_path')) RETURNS text
@@ -80,7 +81,7 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle.stream_table_definition(text, text) IS 'The same as export_definition().';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.definition_json(p_pgt_id integer) RETURNS jsonb
+CREATE OR REPLACE FUNCTION pgtrickle_private.definition_json(p_pgt_id bigint) RETURNS jsonb
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET IntervalStyle = 'postgres'
 AS $$
@@ -89,7 +90,7 @@ AS $$
         FROM settings_to_write(t) AS s))
     FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id
 $$;
-COMMENT ON FUNCTION pgtrickle_private.definition_json(integer) IS 'What makes a stream table anew, as an object.';
+COMMENT ON FUNCTION pgtrickle_private.definition_json(bigint) IS 'What makes a stream table anew, as an object.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.stream_table_spec(
         qualified_name text, search_path text DEFAULT current_setting('search_path')) RETURNS jsonb
@@ -103,6 +104,6 @@ COMMENT ON FUNCTION pgtrickle.stream_table_spec(text, text) IS
 CREATE OR REPLACE FUNCTION pgtrickle.stream_table_spec(relid oid) RETURNS jsonb
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT definition_json(i.pgt_id::integer) FROM stream_tables_info AS i WHERE i.pgt_relid = relid
+    SELECT definition_json(i.pgt_id) FROM stream_tables_info AS i WHERE i.pgt_relid = relid
 $$;
 COMMENT ON FUNCTION pgtrickle.stream_table_spec(oid) IS 'The same for the number of the table.';

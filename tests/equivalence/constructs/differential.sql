@@ -172,8 +172,10 @@ SELECT k, v FROM simple UNION ALL SELECT k, v FROM b;
 SELECT a.id, b.v FROM a LEFT JOIN b ON a.k = b.k;
 
 -- five_left_joins
-SELECT a.id, c1.v, c2.id AS c2, c3.c, c4.t, c5.region FROM a LEFT JOIN b c1 ON c1.k = a.k AND c1.id < 9 LEFT JOIN b c2 ON c2.id = a.id
-    LEFT JOIN keyless c3 ON c3.k = a.s LEFT JOIN a c4 ON c4.id = c2.k LEFT JOIN parent c5 ON c5.k = c4.k AND c5.region = a.t;
+SELECT a.id, c1.v, c2.id AS c2, c3.c, c4.t, c5.region FROM a LEFT JOIN b c1 ON c1.k = a.k AND c1.id < 9
+    LEFT JOIN b c2 ON c2.id = a.id
+    LEFT JOIN keyless c3 ON c3.k = a.s LEFT JOIN a c4 ON c4.id = c2.k LEFT JOIN parent c5 ON c5.k = c4.k
+    AND c5.region = a.t;
 
 -- three_scalar_subqueries
 SELECT id, (SELECT sum(v) FROM b WHERE b.k = a.k) AS c1, (SELECT count(*) FROM keyless x WHERE x.k = a.k) AS c2,
@@ -187,7 +189,8 @@ SELECT id, row_number() OVER (ORDER BY id) AS n FROM a;
 
 -- frame_without_between
 SELECT id, sum(b) OVER (PARTITION BY k ORDER BY id ROWS UNBOUNDED PRECEDING) AS c1,
-    count(*) OVER (ORDER BY id RANGE 3 PRECEDING) AS c2, max(id) OVER (ORDER BY id GROUPS 2 PRECEDING EXCLUDE CURRENT ROW) AS c3,
+    count(*) OVER (ORDER BY id RANGE 3 PRECEDING) AS c2,
+    max(id) OVER (ORDER BY id GROUPS 2 PRECEDING EXCLUDE CURRENT ROW) AS c3,
     min(id) OVER (PARTITION BY k ORDER BY id ROWS CURRENT ROW) AS c4 FROM a;
 
 -- windows_that_extend_others
@@ -288,14 +291,16 @@ SELECT k, cardinality(ARRAY(SELECT DISTINCT b.id FROM b WHERE b.k = a.k ORDER BY
 WHERE 1 = ANY (ARRAY(SELECT keyless.k FROM keyless WHERE keyless.k >= a.k ORDER BY 1));
 
 -- array_of_all
-SELECT ARRAY(SELECT id FROM a UNION SELECT id FROM b ORDER BY 1) AS ids, ARRAY(SELECT k FROM a GROUP BY k ORDER BY k) AS ks;
+SELECT ARRAY(SELECT id FROM a UNION SELECT id FROM b ORDER BY 1) AS ids,
+    ARRAY(SELECT k FROM a GROUP BY k ORDER BY k) AS ks;
 
 -- left_join_function
 SELECT a.id, g.n, u.x FROM a LEFT JOIN LATERAL generate_series(1, a.k) AS g (n) ON g.n <> 2
     LEFT JOIN LATERAL unnest(ARRAY[a.t, NULL, 'x']) WITH ORDINALITY AS u (x, o) ON u.o = g.n;
 
 -- left_join_rows
-SELECT a.id, l.x, l.y FROM a LEFT JOIN LATERAL (SELECT g.n AS x, coalesce(g.n, -1) AS y FROM generate_series(1, a.k) AS g (n)
+SELECT a.id, l.x, l.y FROM a
+    LEFT JOIN LATERAL (SELECT g.n AS x, coalesce(g.n, -1) AS y FROM generate_series(1, a.k) AS g (n)
     WHERE g.n > 1) l ON l.x < a.id LEFT JOIN (VALUES (1, 'one'), (2, 'two')) AS v (k, t) ON v.k = a.k;
 
 -- left_join_lateral_expression
@@ -308,7 +313,8 @@ SELECT id FROM a WHERE EXISTS (SELECT FROM b, generate_series(1, a.k) AS g (n) W
 SELECT id, (SELECT max(g.n * a.id) FROM generate_series(1, a.k) AS g (n)) AS m,
     ARRAY(SELECT g.n FROM generate_series(1, a.k) AS g (n)) AS ns,
     (SELECT string_agg(u.x, ',' ORDER BY u.x) FROM unnest(ARRAY[a.t, 'b']) AS u (x)) AS s
-FROM a WHERE id IN (SELECT generate_series(1, 20)) OR EXISTS (SELECT FROM unnest(ARRAY[a.k, a.s]) AS u (x) WHERE u.x = 2);
+FROM a WHERE id IN (SELECT generate_series(1, 20))
+    OR EXISTS (SELECT FROM unnest(ARRAY[a.k, a.s]) AS u (x) WHERE u.x = 2);
 
 -- lateral_without_tables
 SELECT a.id, l.n, l.m FROM a, LATERAL (SELECT count(*) AS n, max(g.x) AS m FROM generate_series(1, a.k) AS g (x)) l;
@@ -353,7 +359,8 @@ SELECT a.id FROM a LEFT JOIN b ON a.k = b.k AND b.v > 1 WHERE b IS NULL;
 SELECT a.id, row_to_json(x)::text AS j FROM a LEFT JOIN (SELECT k, v AS w FROM b) x ON a.k = x.k;
 
 -- whole_row_of_a_lateral
-SELECT a.id, row_to_json(x)::text AS j FROM a LEFT JOIN LATERAL (SELECT a.k, a.v AS "the value" WHERE a.k > 1) x ON true;
+SELECT a.id, row_to_json(x)::text AS j FROM a
+    LEFT JOIN LATERAL (SELECT a.k, a.v AS "the value" WHERE a.k > 1) x ON true;
 
 -- whole_row_of_a_view
 SELECT row_to_json(s)::text AS j FROM simple s;
@@ -428,10 +435,12 @@ SELECT a.id, v.x FROM a, (VALUES ((SELECT max(k) FROM b)), (2)) AS v (x);
 SELECT id, r.x, r.y FROM a, jsonb_to_record(jsonb_build_object('x', a.k, 'y', a.t)) AS r (x numeric(6, 1), y text);
 
 -- column_definitions_outer
-SELECT id, r.x FROM a LEFT JOIN jsonb_to_recordset(jsonb_build_array(jsonb_build_object('x', a.k))) AS r (x int) ON r.x > 1;
+SELECT id, r.x FROM a
+    LEFT JOIN jsonb_to_recordset(jsonb_build_array(jsonb_build_object('x', a.k))) AS r (x int) ON r.x > 1;
 
 -- pattern_operators
-SELECT id, t ~ '^a' AS a, t ~* '^A' AS b, t !~ 'x' AS c, t !~* 'X' AS d, t SIMILAR TO '(a|b)%' AS e, t NOT SIMILAR TO 'a%' ESCAPE '#' AS f,
+SELECT id, t ~ '^a' AS a, t ~* '^A' AS b, t !~ 'x' AS c, t !~* 'X' AS d, t SIMILAR TO '(a|b)%' AS e,
+    t NOT SIMILAR TO 'a%' ESCAPE '#' AS f,
     t LIKE 'a!%' ESCAPE '!' AS g, t NOT ILIKE 'A%' AS h, t ^@ 'a' AS i FROM a;
 
 -- network_operators
@@ -439,25 +448,29 @@ SELECT id FROM a WHERE ('10.0.0.' || id)::inet << '10.0.0.0/8'::inet AND ('10.0.
     AND NOT ('10.0.0.' || id)::inet >>= '10.0.0.3'::inet;
 
 -- geometric_operators
-SELECT id, point(id, k) ~= point(1, 1) AS a, box(point(id, 1), point(1, id)) |>> box(point(0, 0), point(1, 0)) AS b, 2 ^ k AS c FROM a;
+SELECT id, point(id, k) ~= point(1, 1) AS a, box(point(id, 1), point(1, id)) |>> box(point(0, 0), point(1, 0)) AS b,
+    2 ^ k AS c FROM a;
 
 -- bits
 SELECT id, B'101' AS b, k::bit(4) & B'1100' AS c, X'1F' AS x FROM a;
 
 -- strings_trimmed_and_cut
-SELECT id, trim(LEADING 'a' FROM t) AS a, trim(BOTH FROM t) AS b, trim(TRAILING FROM t) AS c, substring(t FROM 1 FOR 1) AS d,
+SELECT id, trim(LEADING 'a' FROM t) AS a, trim(BOTH FROM t) AS b, trim(TRAILING FROM t) AS c,
+    substring(t FROM 1 FOR 1) AS d,
     substring(t, 1, 1) AS e, position('a' IN t) AS f, overlay(t PLACING 'z' FROM 1) AS g FROM a;
 
 -- named_arguments
 SELECT id, make_interval(days => k, hours => 2) AS i FROM a;
 
 -- windows_over_grouping_sets
-SELECT k, s, count(*) AS n, count(*) OVER () AS shown, rank() OVER (PARTITION BY k ORDER BY sum(id) NULLS FIRST) AS place,
+SELECT k, s, count(*) AS n, count(*) OVER () AS shown,
+    rank() OVER (PARTITION BY k ORDER BY sum(id) NULLS FIRST) AS place,
     sum(grouping(k, s)) OVER (ORDER BY k RANGE UNBOUNDED PRECEDING) AS bits
 FROM a GROUP BY GROUPING SETS ((k), (s), (k, s), ());
 
 -- named_window_over_grouping_sets
-SELECT k, sum(count(*)) OVER w AS n FROM a GROUP BY ROLLUP (k) WINDOW w AS (PARTITION BY grouping(k) ORDER BY count(*) RANGE UNBOUNDED PRECEDING);
+SELECT k, sum(count(*)) OVER w AS n FROM a GROUP BY ROLLUP (k)
+    WINDOW w AS (PARTITION BY grouping(k) ORDER BY count(*) RANGE UNBOUNDED PRECEDING);
 
 -- distinct_over_grouping_sets
 SELECT DISTINCT k, count(*) AS n FROM a GROUP BY GROUPING SETS ((k), (k), (s));
@@ -524,17 +537,20 @@ SELECT id, generate_series(1, k) AS n FROM a ORDER BY id, generate_series(1, k) 
 SELECT b.id, id_and_key(a) AS s, count(a) AS n FROM b LEFT JOIN a ON a.k = b.k GROUP BY b.id, id_and_key(a);
 
 -- aggregate_within_a_subquery
-SELECT a.k, count(*) AS n FROM a GROUP BY a.k HAVING EXISTS (SELECT 1 FROM b WHERE b.id <= sum(DISTINCT a.s) FILTER (WHERE a.s > 0));
+SELECT a.k, count(*) AS n FROM a GROUP BY a.k
+    HAVING EXISTS (SELECT 1 FROM b WHERE b.id <= sum(DISTINCT a.s) FILTER (WHERE a.s > 0));
 -- exists_within_exists_that_reads_rows_two_levels_up
 SELECT x.id, y.id AS other FROM a AS x JOIN a AS y ON x.k = y.k
 WHERE EXISTS (SELECT FROM b WHERE b.k = y.s AND NOT EXISTS (SELECT FROM keyless AS c WHERE c.k = x.s AND c.c = 'x'));
 
 -- exists_within_exists_as_a_value
-SELECT x.id, EXISTS (SELECT FROM b WHERE b.k = x.k AND (EXISTS (SELECT FROM keyless AS c WHERE c.k = x.s) OR x.s > 2)) AS found
+SELECT x.id,
+    EXISTS (SELECT FROM b WHERE b.k = x.k AND (EXISTS (SELECT FROM keyless AS c WHERE c.k = x.s) OR x.s > 2)) AS found
 FROM a AS x;
 
 -- not_in_within_no_exists_as_a_value
-SELECT x.id, NOT EXISTS (SELECT FROM b WHERE b.id = x.s AND x.k NOT IN (SELECT c.k FROM keyless AS c)) AS missing FROM a AS x;
+SELECT x.id, NOT EXISTS (SELECT FROM b WHERE b.id = x.s AND x.k NOT IN (SELECT c.k FROM keyless AS c)) AS missing
+    FROM a AS x;
 
 -- grouping_sets_over_a_function_that_orders_too
 SELECT t, generate_series(1, 2) AS g, count(*) AS n FROM a GROUP BY CUBE (t, g) ORDER BY g;
@@ -565,10 +581,12 @@ SELECT id, (SELECT max(b.k) FROM b WHERE b.id = a.id) NOT IN (SELECT c.k FROM ke
 SELECT id FROM a WHERE (SELECT max(b.id) FROM b WHERE b.k = a.k) > ALL (SELECT c.k FROM keyless AS c WHERE c.flag);
 
 -- rows_from_several_functions
-SELECT a.id, f.x, f.y, f.n FROM a, ROWS FROM (generate_series(1, a.k), unnest(ARRAY[a.s, 7])) WITH ORDINALITY AS f (x, y, n);
+SELECT a.id, f.x, f.y, f.n FROM a,
+    ROWS FROM (generate_series(1, a.k), unnest(ARRAY[a.s, 7])) WITH ORDINALITY AS f (x, y, n);
 
 -- with_in_a_correlated_subquery
-SELECT id, (WITH w AS (SELECT b.id FROM b WHERE b.k = a.k) SELECT max(x.id) + min(y.id) FROM w AS x, w AS y) AS v FROM a;
+SELECT id, (WITH w AS (SELECT b.id FROM b WHERE b.k = a.k) SELECT max(x.id) + min(y.id) FROM w AS x, w AS y) AS v
+    FROM a;
 
 -- with_in_a_correlated_exists
 SELECT id FROM a WHERE NOT EXISTS (WITH w AS (SELECT b.id FROM b WHERE b.k = a.k), z AS (SELECT id + 1 AS n FROM w)

@@ -11,7 +11,8 @@ SELECT id, cardinality(ARRAY(SELECT b.id FROM b WHERE b.k = a.k)) AS n FROM a;
 SELECT id, cardinality(ARRAY(SELECT DISTINCT u.x FROM unnest(ARRAY[k, 1, 2]) AS u (x))) AS n FROM a;
 
 -- six_left_joins: over 256 products
-SELECT o.id, c1.v FROM a o LEFT JOIN a c1 ON c1.id = o.id + 1 LEFT JOIN a c2 ON c2.id = o.k LEFT JOIN a c3 ON c3.id = o.s
+SELECT o.id, c1.v FROM a o LEFT JOIN a c1 ON c1.id = o.id + 1 LEFT JOIN a c2 ON c2.id = o.k
+    LEFT JOIN a c3 ON c3.id = o.s
     LEFT JOIN a c4 ON c4.id = o.id + 2 LEFT JOIN a c5 ON c5.id = o.k + 1 LEFT JOIN a c6 ON c6.id = o.s + 1;
 
 -- now: CURRENT_DATE

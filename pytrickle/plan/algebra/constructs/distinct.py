@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 
-from pytrickle.plan.algebra.construct import ROW, Construct, Names, listed
+from pytrickle.plan.algebra.construct import Construct, Names, listed
+
+TEXT = "SELECT DISTINCT {keys} FROM {rows} AS d"
 
 
 @dataclass(frozen=True, slots=True)
 class Distinct(Construct):
     """SELECT DISTINCT: each row once.
 
-    >>> "(rows)".join(Distinct().around(("k0", "k1"), ("k0", "k1")))
+    >>> Distinct().over("(rows)", ("k0", "k1"), ("k0", "k1"))
     'SELECT DISTINCT d.k0, d.k1 FROM (rows) AS d'
     """
 
@@ -19,6 +21,6 @@ class Distinct(Construct):
         """Name the columns of the row that stands for those that equal it."""
         return keys
 
-    def around(self, arguments: Names, keys: Names) -> tuple[str, str]:
-        """Write what stands before and behind the rows."""
-        return f"SELECT DISTINCT {listed(keys)} FROM ", f" AS {ROW}"
+    def over(self, rows: str, arguments: Names, keys: Names) -> str:
+        """Write it over the rows."""
+        return TEXT.format(keys=listed(keys), rows=rows)

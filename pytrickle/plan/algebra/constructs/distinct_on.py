@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
-from pytrickle.plan.algebra.construct import ROW, Construct, Names, listed, prefixed
+from pytrickle.plan.algebra.construct import Construct, Names, listed, prefixed
 from pytrickle.plan.sql.dialect import row_text
+
+TEXT = "SELECT DISTINCT ON ({keys}) {shown} FROM {rows} AS d ORDER BY {order}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +14,7 @@ class DistinctOn(Construct):
 
     `entered` are columns that show a key.
 
-    >>> print("(rows)".join(DistinctOn(("a0",), ("d.o0 DESC",), ()).around(("k0", "o0", "a0"), ("k0",))))
+    >>> print(DistinctOn(("a0",), ("d.o0 DESC",), ()).over("(rows)", ("k0", "o0", "a0"), ("k0",)))
     SELECT DISTINCT ON (d.k0) d.a0 FROM (rows) AS d ORDER BY d.k0, d.o0 DESC, CAST(ROW(k0, o0, a0) AS text)
     """
 
@@ -39,7 +41,7 @@ class DistinctOn(Construct):
         """Name the keys that are shown."""
         return self.entered
 
-    def around(self, arguments: Names, keys: Names) -> tuple[str, str]:
-        """Write what stands before and behind the rows."""
+    def over(self, rows: str, arguments: Names, keys: Names) -> str:
+        """Write it over the rows."""
         order = ", ".join([*prefixed(keys), *self.order, row_text(arguments)])
-        return f"SELECT DISTINCT ON ({listed(keys)}) {listed(self.shown)} FROM ", f" AS {ROW} ORDER BY {order}"
+        return TEXT.format(keys=listed(keys), shown=listed(self.shown), rows=rows, order=order)

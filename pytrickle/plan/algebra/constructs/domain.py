@@ -2,19 +2,21 @@
 
 from dataclasses import dataclass
 
-from pytrickle.plan.algebra.construct import ROW, Construct, Names, listed
+from pytrickle.plan.algebra.construct import Construct, Names, listed
+
+TEXT = "SELECT DISTINCT {keys} FROM {rows} AS d"
 
 
 @dataclass(frozen=True, slots=True)
 class Domain(Construct):
     """The distinct values for which the rows around a subquery need it.
 
-    >>> "(rows)".join(Domain().around(("k0",), ("k0",)))
+    >>> Domain().over("(rows)", ("k0",), ("k0",))
     'SELECT DISTINCT d.k0 FROM (rows) AS d'
     """
 
     label = "domain"
 
-    def around(self, arguments: Names, keys: Names) -> tuple[str, str]:
-        """Write what stands before and behind the rows."""
-        return f"SELECT DISTINCT {listed(keys)} FROM ", f" AS {ROW}"
+    def over(self, rows: str, arguments: Names, keys: Names) -> str:
+        """Write it over the rows."""
+        return TEXT.format(keys=listed(keys), rows=rows)

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
-from pytrickle.plan.algebra.construct import ROW, Construct, Names, listed
+from pytrickle.plan.algebra.construct import Construct, Names, listed
+
+OF_KEYS = "SELECT DISTINCT {keys} FROM {rows} AS d"
+AT_ALL = "SELECT 1 AS one FROM {rows} AS d LIMIT 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +15,7 @@ class Exists(Construct):
     >>> Exists().columns((), ())
     ('one',)
     >>> for keys in (("k0",), ()):
-    ...     print("(rows)".join(Exists().around(keys, keys)))
+    ...     print(Exists().over("(rows)", keys, keys))
     SELECT DISTINCT d.k0 FROM (rows) AS d
     SELECT 1 AS one FROM (rows) AS d LIMIT 1
     """
@@ -27,8 +30,6 @@ class Exists(Construct):
         """Which of several equal keys is kept shows nowhere."""
         return False
 
-    def around(self, arguments: Names, keys: Names) -> tuple[str, str]:
-        """Write what stands before and behind the rows."""
-        if keys:
-            return f"SELECT DISTINCT {listed(keys)} FROM ", f" AS {ROW}"
-        return "SELECT 1 AS one FROM ", f" AS {ROW} LIMIT 1"
+    def over(self, rows: str, arguments: Names, keys: Names) -> str:
+        """Write it over the rows."""
+        return (OF_KEYS if keys else AT_ALL).format(keys=listed(keys), rows=rows)

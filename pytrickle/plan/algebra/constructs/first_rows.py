@@ -2,8 +2,13 @@
 
 from dataclasses import dataclass
 
-from pytrickle.plan.algebra.construct import ROW, Construct, Names, listed, prefixed
+from pytrickle.plan.algebra.construct import Construct, Names, listed, prefixed
 from pytrickle.plan.sql.dialect import row_text
+
+TEXT = (
+    "SELECT {shown} FROM (SELECT d.*, {place} OVER ({window}) AS pgt_place FROM {rows} AS d) AS e "
+    "WHERE e.pgt_place > {offset}{last}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +17,7 @@ class FirstRows(Construct):
 
     Without `limit` all of these; `with_ties` adds those that tie with the last one.
 
-    >>> print("(rows)".join(FirstRows(("a0",), ("d.o0",), 3, 1, True).around(("k0", "o0", "a0"), ("k0",))))
+    >>> print(FirstRows(("a0",), ("d.o0",), 3, 1, True).over("(rows)", ("k0", "o0", "a0"), ("k0",)))
     SELECT e.k0, e.a0 FROM (SELECT d.*, rank() OVER (PARTITION BY d.k0 ORDER BY d.o0) AS pgt_place \
 FROM (rows) AS d) AS e WHERE e.pgt_place > 1 AND e.pgt_place <= 4
     """
@@ -33,13 +38,15 @@ FROM (rows) AS d) AS e WHERE e.pgt_place > 1 AND e.pgt_place <= 4
         """Name the keys, then what is shown."""
         return (*keys, *self.shown)
 
-    def around(self, arguments: Names, keys: Names) -> tuple[str, str]:
-        """Write what stands before and behind the rows."""
-        place = "rank()" if self.with_ties else "row_number()"
+    def over(self, rows: str, arguments: Names, keys: Names) -> str:
+        """Write it over the rows."""
         partition = f"PARTITION BY {listed(keys)} " if keys else ""
         order = self.order if self.with_ties else (*self.order, row_text(prefixed(arguments)))
-        number = f"{place} OVER ({partition}ORDER BY {', '.join(order)}) AS pgt_place"
-        shown = ", ".join(f"e.{name}" for name in (*keys, *self.shown))
-        last = f" AND e.pgt_place <= {self.offset + self.limit}" if self.limit is not None else ""
-        head = f"SELECT {shown} FROM (SELECT {ROW}.*, {number} FROM "
-        return head, f" AS {ROW}) AS e WHERE e.pgt_place > {self.offset}{last}"
+        return TEXT.format(
+            shown=", ".join(f"e.{name}" for name in (*keys, *self.shown)),
+            place="rank()" if self.with_ties else "row_number()",
+            window=f"{partition}ORDER BY {', '.join(order)}",
+            rows=rows,
+            offset=self.offset,
+            last="" if self.limit is None else f" AND e.pgt_place <= {self.offset + self.limit}",
+        )

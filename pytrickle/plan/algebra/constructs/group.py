@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from pytrickle.plan.algebra.construct import ROW, Construct, Names, listed, prefixed
+from pytrickle.plan.algebra.construct import Construct, Names, listed, prefixed
+
+TEXT = "SELECT {items} FROM {rows} AS d GROUP BY {keys}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +15,7 @@ class Group(Construct):
 
     >>> Group(("count(*)",)).columns(("k0",), ("k0",)), Group(()).columns((), ())
     (('k0', 'c0'), ('one',))
-    >>> "(rows)".join(Group(("sum(d.a0)",)).around(("k0", "a0"), ("k0",)))
+    >>> Group(("sum(d.a0)",)).over("(rows)", ("k0", "a0"), ("k0",))
     'SELECT d.k0, sum(d.a0) AS c0 FROM (rows) AS d GROUP BY d.k0'
     """
 
@@ -34,9 +36,9 @@ class Group(Construct):
         """Name the key that stands for those of its group."""
         return keys
 
-    def around(self, arguments: Names, keys: Names) -> tuple[str, str]:
-        """Write what stands before and behind the rows."""
+    def over(self, rows: str, arguments: Names, keys: Names) -> str:
+        """Write it over the rows."""
         calls = [f"{call} AS c{i}" for i, call in enumerate(self.calls)]
         items = ", ".join([*prefixed(keys), *calls]) or "1 AS one"
         # Without keys there is one group, even over no rows, and even where no call asks for it.
-        return f"SELECT {items} FROM ", f" AS {ROW} GROUP BY {listed(keys) or '()'}"
+        return TEXT.format(items=items, rows=rows, keys=listed(keys) or "()")

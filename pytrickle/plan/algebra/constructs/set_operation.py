@@ -13,6 +13,11 @@ SHOWN = {
     "intersect": f" HAVING {COUNTS[0]} > 0 AND {COUNTS[1]} > 0",
     "except": f" HAVING {COUNTS[0]} > 0 AND {COUNTS[1]} = 0",
 }
+ONCE = "SELECT {keys} FROM {rows} AS d GROUP BY {keys}{shown}"
+REPEATED = (
+    "SELECT {columns} FROM (SELECT {keys}, {times} AS n FROM {rows} AS d GROUP BY {keys}) AS g, "
+    "generate_series(1, g.n) AS e (pgt_n)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +29,7 @@ class SetOperation(Construct):
 
     >>> SetOperation("except", distinct=False).name
     'except all'
-    >>> print("(rows)".join(SetOperation("except", distinct=True).around(("k0", "side"), ("k0",))))
+    >>> print(SetOperation("except", distinct=True).over("(rows)", ("k0", "side"), ("k0",)))
     SELECT d.k0 FROM (rows) AS d GROUP BY d.k0 \
 HAVING count(*) FILTER (WHERE d.side = 0) > 0 AND count(*) FILTER (WHERE d.side = 1) = 0
     """
@@ -41,11 +46,9 @@ HAVING count(*) FILTER (WHERE d.side = 0) > 0 AND count(*) FILTER (WHERE d.side 
         """Name the columns of the row that stands for those that equal it."""
         return keys
 
-    def around(self, arguments: Names, keys: Names) -> tuple[str, str]:
-        """Write what stands before and behind the rows."""
-        group = f" AS {ROW} GROUP BY {listed(keys)}"
+    def over(self, rows: str, arguments: Names, keys: Names) -> str:
+        """Write it over the rows."""
         if self.distinct:
-            return f"SELECT {listed(keys)} FROM ", f"{group}{SHOWN[self.operator]}"
-        shown = ", ".join(f"g.{key}" for key in keys)
-        inner = f"SELECT {listed(keys)}, {TIMES[self.operator]} AS n FROM "
-        return f"SELECT {shown} FROM ({inner}", f"{group}) AS g, generate_series(1, g.n) AS e (pgt_n)"
+            return ONCE.format(keys=listed(keys), rows=rows, shown=SHOWN[self.operator])
+        columns = ", ".join(f"g.{key}" for key in keys)
+        return REPEATED.format(columns=columns, keys=listed(keys), times=TIMES[self.operator], rows=rows)

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from pytrickle.plan.algebra.construct import ROW, Construct, Names, prefixed
+from pytrickle.plan.algebra.construct import Construct, Names, prefixed
+
+TEXT = "SELECT {items} FROM {rows} AS d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +16,7 @@ class Window(Construct):
     >>> window = Window(("rank() OVER (ORDER BY d.a0)",), ("d.a0",))
     >>> window.columns(("k0", "a0"), ("k0",))
     ('a0', 'w0')
-    >>> "(rows)".join(window.around(("k0", "a0"), ("k0",)))
+    >>> window.over("(rows)", ("k0", "a0"), ("k0",))
     'SELECT d.a0, rank() OVER (ORDER BY d.a0) AS w0 FROM (rows) AS d'
     """
 
@@ -46,7 +48,7 @@ class Window(Construct):
         """Rows that tie for one window need not tie for another."""
         return True
 
-    def around(self, arguments: Names, keys: Names) -> tuple[str, str]:
-        """Write what stands before and behind the rows."""
+    def over(self, rows: str, arguments: Names, keys: Names) -> str:
+        """Write it over the rows."""
         functions = [f"{function} AS w{i}" for i, function in enumerate(self.functions)]
-        return f"SELECT {', '.join([*prefixed(arguments[len(keys) :]), *functions])} FROM ", f" AS {ROW}"
+        return TEXT.format(items=", ".join([*prefixed(arguments[len(keys) :]), *functions]), rows=rows)

@@ -1,0 +1,42 @@
+"""Running SQL that we wrote inside the write transaction: statements, tables shaped like a query, index lookups."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import sql
+
+from pytrickle.database import filled, trusted
+
+Text = str | sql.Composed
+
+
+def run(connection: psycopg.Connection, text: Text) -> int:
+    """Execute SQL that we wrote and return the number of rows it touched."""
+    return connection.execute(trusted(text) if isinstance(text, str) else text).rowcount
+
+
+def create_like(connection: psycopg.Connection, name: str, query: Text) -> None:
+    """Create a temporary table with the columns, types and collations of a query, for this transaction only."""
+    template = "CREATE TEMP TABLE {name} ON COMMIT DROP AS {query} WITH NO DATA"
+    run(connection, filled(template, name=sql.Identifier(name), query=query))
+
+
+def create_kept(connection: psycopg.Connection, name: str, query: str, kind: str = "TABLE") -> None:
+    """Create an empty table that outlives the transaction: it is the catalog owner's, whoever refreshes."""
+    run(connection, filled("CREATE {kind} {name} AS\n{query}\nWITH NO DATA", kind=kind, name=name, query=query))
+    connection.execute("SELECT pgtrickle_private.hand_over(%s::regclass)", (name,))
+
+
+@contextmanager
+def index_lookups(connection: psycopg.Connection) -> Iterator[None]:
+    """Have joins follow the row hash's index, whatever a planner without statistics would guess.
+
+    Before the first ANALYZE it takes an indexed expression for 200 values and prefers to read the whole table.
+    """
+    switches = ("enable_hashjoin", "enable_mergejoin", "enable_seqscan")
+    for switch in switches:
+        run(connection, filled("SET LOCAL {switch} = off", switch=switch))
+    yield
+    for switch in switches:
+        run(connection, filled("SET LOCAL {switch} TO DEFAULT", switch=switch))

@@ -1,0 +1,40 @@
+"""What one refresh has to do: which query, between which frontiers, by which limits."""
+
+from dataclasses import dataclass
+
+from pytrickle.catalog.definition import ChangeRange
+from pytrickle.plan.algebra.query import Query
+from pytrickle.plan.analysis import Analysis
+from pytrickle.plan.placement import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be refreshed: an analysed query between the frontiers of some ranges, and by which limits.
+
+    `applied` is what the rows are applied to, where that is not what they are read from: members of a cycle are read
+    from stand-ins. With `window_end` a row is shown once the window that this column ends is closed.
+    """
+
+    shape: Analysis
+    ranges: dict[int, ChangeRange]
+    limits: Limits
+    window_end: str | None = None
+    applied: Analysis | None = None
+
+    @property
+    def query(self) -> Query:
+        """The algebra, of a query that has delta rules."""
+        if self.shape.query is None:
+            raise TypeError("the stream table has no differential plan")
+        return self.shape.query
+
+    @property
+    def delta_rows(self) -> int:
+        """The buffered changes of all sources."""
+        return sum(change_range.delta_rows for change_range in self.ranges.values())
+
+    @property
+    def rows_read(self) -> int:
+        """About how many rows a whole refresh reads."""
+        return self.delta_rows + sum(source.estimated_rows for source in self.shape.definition.sources)

@@ -1,0 +1,111 @@
+-- drop_stream_table.
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_dependents(pgt_id bigint) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    dependents text;
+BEGIN
+    SELECT string_agg(format('%I.%I', d.pgt_schema, d.pgt_name), ', ' ORDER BY d.pgt_id DESC) INTO dependents
+    FROM pgt_stream_tables AS t JOIN pgt_dependencies AS p ON p.source_relid = t.pgt_relid
+        JOIN pgt_stream_tables AS d ON d.pgt_id = p.pgt_id
+    WHERE t.pgt_id = refuse_dependents.pgt_id AND d.pgt_id <> t.pgt_id;
+    IF dependents IS NOT NULL THEN
+        RAISE EXCEPTION 'other stream tables read it: %', dependents
+            USING ERRCODE = '2BP01', CONSTRAINT = 'dependents_exist',
+                  HINT = 'Drop them first, or pass cascade => true to drop them too.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.refuse_dependents(bigint) IS 'Error 2BP01 if other stream tables read this one.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.downstream_tables(p_pgt_id bigint) RETURNS TABLE (pgt_id bigint)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    WITH RECURSIVE downstream(id) AS (
+        SELECT p_pgt_id
+        UNION
+        SELECT d.pgt_id FROM downstream AS u JOIN pgt_stream_tables AS t ON t.pgt_id = u.id
+            JOIN pgt_dependencies AS d ON d.source_relid = t.pgt_relid)
+    SELECT id FROM downstream
+$$;
+COMMENT ON FUNCTION pgtrickle_private.downstream_tables(bigint) IS
+    'The stream table and all stream tables that read it, at any depth.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_alone(id bigint, cascade boolean) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    dropped pgt_stream_tables;
+    sources regclass[] := ARRAY(SELECT source_relid FROM pgt_dependencies WHERE pgt_id = id
+        AND source_type <> 'UNCAPTURED');
+    relation record;
+BEGIN
+    PERFORM lock_sources(
+        sources || (SELECT pgt_relid FROM pgt_stream_tables WHERE pgt_id = id), 'ACCESS EXCLUSIVE',
+        ARRAY(SELECT buffer FROM pgt_change_tracking WHERE source_relid = ANY (sources)));
+    DELETE FROM pgt_stream_tables WHERE pgt_id = id RETURNING * INTO dropped;
+    PERFORM trim_capture(source) FROM unnest(sources) AS source;
+    PERFORM remove_capture(dropped.pgt_relid);
+    PERFORM drop_staging(id);
+    FOR relation IN
+        SELECT CASE relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END AS kind, oid::regclass AS name FROM pg_class
+        WHERE oid IN (dropped.view_relid, dropped.pgt_relid,
+                      to_regclass(format('pgtrickle_state.state_%s', id)),
+                          to_regclass(format('pgtrickle_state.body_%s', id)))
+        ORDER BY relkind DESC
+    LOOP
+        EXECUTE format('DROP %s %s %s', relation.kind, relation.name, CASE WHEN cascade THEN 'CASCADE'
+            ELSE 'RESTRICT' END);
+    END LOOP;
+    PERFORM drop_idle_mirrors();
+    PERFORM drop_idle_wrappers();
+    PERFORM number_cycles();
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.drop_alone(bigint, boolean) IS
+    'Drops a stream table that no other one reads; with cascade also the views that do.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_with_dependents(id bigint, cascade boolean) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT drop_alone(d.pgt_id, cascade) FROM downstream_tables(id) AS d WHERE cascade
+        OR d.pgt_id = id ORDER BY d.pgt_id DESC
+$$;
+COMMENT ON FUNCTION pgtrickle_private.drop_with_dependents(bigint, boolean) IS
+    'Drops a stream table, with cascade after those that read it.';
+
+-- A refresh may use the hidden view and wait, in another session, for a row that is locked here.
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_or_give_up(id bigint, cascade boolean) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET lock_timeout = '30s'
+AS $$
+BEGIN
+    PERFORM drop_with_dependents(id, cascade);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.drop_or_give_up(bigint, boolean) IS
+    'The same for a caller who set no lock_timeout: it waits for half a minute.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.drop_stream_table(
+        name text, cascade boolean DEFAULT false, search_path text DEFAULT current_setting('search_path')) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET client_min_messages = warning
+AS $$
+DECLARE
+    id CONSTANT bigint := stream_table_id(name, search_path);
+BEGIN
+    IF NOT cascade THEN
+        PERFORM refuse_dependents(id);
+    END IF;
+    IF current_setting('lock_timeout')::interval = '0' THEN
+        PERFORM drop_or_give_up(id, cascade);
+    ELSE
+        PERFORM drop_with_dependents(id, cascade);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.drop_stream_table(text, boolean, text) IS
+    'Drops a stream table with its rows, and the capture nobody else needs. With cascade also the stream tables and '
+    'views that read it. '
+    'Waits for what uses them up to lock_timeout, or half a minute.';
