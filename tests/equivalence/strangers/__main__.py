@@ -33,14 +33,15 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _equal_in(results: Path | None) -> frozenset[tuple[str, str]] | None:
+def equal_in(results: Path | None) -> frozenset[tuple[str, str]] | None:
+    """Return which queries a run has shown as equal, by script and text; None, which is all, without its results."""
     if results is None:
         return None
     records = [json.loads(line) for line in results.read_text().splitlines()]
     return frozenset((record["file"], record["query"]) for record in records if record["status"] == "equal")
 
 
-def _written(found: Iterable[Played], results: Path) -> Iterator[Played]:
+def written(found: Iterable[Played], results: Path) -> Iterator[Played]:
     """Append each query to the results as soon as it is played: a run through Spark may be ended before its end."""
     with results.open("a") as file:
         for played in found:
@@ -63,11 +64,11 @@ def main() -> int:
     arguments = _arguments()
     played: list[Played] = []
     with _server(OLDEST) as server, _session(arguments.spark) as session:
-        chosen = (arguments.only, arguments.first, arguments.last, _equal_in(arguments.equal_in))
+        chosen = (arguments.only, arguments.first, arguments.last, equal_in(arguments.equal_in))
         player = Player(server, arguments.directory, session, arguments.small_delta_rows, *chosen)
         player.prepare()
         for name in arguments.scripts:
-            found = list(_written(player.play_script(name), arguments.results))
+            found = list(written(player.play_script(name), arguments.results))
             print(f"{name}: {dict(Counter(each.status for each in found))}", flush=True)
             played += found
     return _tell(played)

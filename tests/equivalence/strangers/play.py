@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 import pytrickle
 from pytrickle.client.client import Client
@@ -57,9 +58,12 @@ class Player:
 
     def play_script(self, name: str) -> Iterator[Played]:
         """Run a script; play the queries that stand between two statements of other kinds together."""
-        database = f"strangers_{name}"
-        dsn = self.server.create(database, BEGUN)
-        _limit(dsn)
+        with self.server.database(BEGUN) as dsn:
+            _limit(dsn)
+            yield from self._play_statements(name, dsn)
+
+    def _play_statements(self, name: str, dsn: str) -> Iterator[Played]:
+        database = str(conninfo_to_dict(dsn)["dbname"])
         pending: list[Played] = []
         number = 0
         for statement in statements((self.directory / "sql" / f"{name}.sql").read_text()):
