@@ -89,7 +89,7 @@ def embedded(facts: Facts, node: exp.Expr, names: Names, outer: Names) -> exp.Ex
             part = exp.Star() if is_whole(column) else exp.to_identifier(column.name, quoted=True)
             found: exp.Expr = exp.Dot(this=source, expression=part)
         elif not column.table and column.find_ancestor(exp.Query):
-            raise NotDifferentiable(f"the reference {column.sql()}")
+            raise NotDifferentiable(f"a reference to {column.sql()} that the planner cannot follow")
         else:
             found = lookup(column, names, outer).copy()
         if column is result:
