@@ -13,11 +13,10 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from pytrickle.apply.closed_windows import Closing
 from pytrickle.apply.rows import apply_rows
-from pytrickle.apply.statements import run
 from pytrickle.catalog.tables import refresh_history, stream_tables
 from pytrickle.compute.staged import Staged
 from pytrickle.cut import Cut
-from pytrickle.database import filled, statement
+from pytrickle.database import filled, settle, statement
 from pytrickle.errors import RefreshConflict
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.refresh_plan import RefreshPlan
@@ -124,8 +123,7 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
     """
     with connection.transaction():
         # Compiling the statements of a merge takes longer than running them.
-        for statement in (*what.settings, "SET LOCAL jit = off"):
-            run(connection, statement)
+        settle(connection, (*what.settings, "SET LOCAL jit = off"))
         closed, earlier_query = closed_through(connection, what)
         xid, through = advance_frontier(connection, plan, what)
         inserted, deleted = apply_rows(connection, plan.apply, staged, Closing(closed, through, earlier_query))

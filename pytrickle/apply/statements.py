@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import sql
 
-from pytrickle.database import filled, trusted
+from pytrickle.database import filled, settle, trusted
 
 Text = str | sql.Composed
 
@@ -35,8 +35,6 @@ def index_lookups(connection: psycopg.Connection) -> Iterator[None]:
     Before the first ANALYZE it takes an indexed expression for 200 values and prefers to read the whole table.
     """
     switches = ("enable_hashjoin", "enable_mergejoin", "enable_seqscan")
-    for switch in switches:
-        run(connection, filled("SET LOCAL {switch} = off", switch=switch))
+    settle(connection, (f"SET LOCAL {switch} = off" for switch in switches))
     yield
-    for switch in switches:
-        run(connection, filled("SET LOCAL {switch} TO DEFAULT", switch=switch))
+    settle(connection, (f"SET LOCAL {switch} TO DEFAULT" for switch in switches))

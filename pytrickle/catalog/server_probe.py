@@ -1,6 +1,6 @@
 """The planner's questions, answered by a server without running anything."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -63,11 +63,15 @@ SELECT pgtrickle_private.chosen_names(%(view)s::regclass) = pgtrickle_private.ch
         pgtrickle_private.path_dependence(%(again)s::regclass)
     )
 """
+TYPE_NAMES = """
+SELECT format_type(t.oid, t.typmod)
+FROM unnest(%s::oid[], %s::integer[]) WITH ORDINALITY AS t (oid, typmod, number) ORDER BY t.number
+"""
 NO_ROWS = "SELECT * FROM (\n{query}\n) AS q LIMIT 0"
 # The query itself gives no row here. The outer join makes one, on which pg_collation_for can be called.
 COLLATIONS = "SELECT {items} FROM (SELECT) AS one LEFT JOIN ({query}) AS q({names}) ON true"
 COLLATED = "SELECT coalesce(array_agg(oid), '{}') FROM pg_type WHERE oid = ANY (%s) AND typcollation <> 0"
-HASHED = "SELECT hash_record_extended(ROW(CAST(NULL AS {type_name})), 0)"
+HASHED = "SELECT hash_record_extended(ROW({values}), 0)"
 EQUALITIES = """
 CREATE TEMP VIEW pgt_probe AS
 SELECT DISTINCT q.l, q.r FROM (SELECT CAST(NULL AS {left}) AS l, CAST(NULL AS {right}) AS r) AS q WHERE q.l = q.r
@@ -96,7 +100,7 @@ class ServerProbe:
             result = cursor.pgresult
             count = result.nfields if result else 0
             pairs = [(result.ftype(i), result.fmod(i)) for i in range(count)] if result else []
-            return tuple(self._type_name(oid, typmod) for oid, typmod in pairs)
+            return self._type_names(pairs)
 
     def collations(self, query: str) -> tuple[str | None, ...]:
         """Return the collation of every column of a query, as it is written; None for none and for the default one."""
@@ -153,7 +157,10 @@ class ServerProbe:
 
     def hashable(self, types: tuple[str, ...]) -> tuple[bool, ...]:
         """Tell for every type whether its values can be hashed."""
-        known = {name: self._is_hashable(name) for name in dict.fromkeys(types)}
+        distinct = tuple(dict.fromkeys(types))
+        if self._can_be_hashed(*distinct):
+            return (True,) * len(types)
+        known = {name: self._can_be_hashed(name) for name in distinct}
         return tuple(known[name] for name in types)
 
     def has_one_text(self, type_name: str) -> bool:
@@ -161,9 +168,9 @@ class ServerProbe:
         row = self.connection.execute(ONE_TEXT, (type_name,)).fetchone()
         return bool(row and row[0])
 
-    def _type_name(self, oid: int, typmod: int) -> str:
-        row = self.connection.execute("SELECT format_type(%s, %s)", (oid, typmod)).fetchone()
-        return str(row[0]) if row else ""
+    def _type_names(self, types: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+        oids, modifiers = [oid for oid, _ in types], [modifier for _, modifier in types]
+        return tuple(name for (name,) in self.connection.execute(TYPE_NAMES, (oids, modifiers)))
 
     def _printed(self, query: str, name: str) -> str:
         view = filled("CREATE TEMP VIEW {name} AS {query}", name=sql.Identifier(name), query=query.strip().rstrip(";"))
@@ -207,10 +214,11 @@ class ServerProbe:
         row = self.connection.execute(AGREE, {"compared": compared, "grouped": grouped, "side": side}).fetchone()
         return bool(row and row[0])
 
-    def _is_hashable(self, type_name: str) -> bool:
+    def _can_be_hashed(self, *types: str) -> bool:
+        values = ", ".join(f"CAST(NULL AS {name})" for name in types)
         try:
             with self.connection.transaction():
-                self.connection.execute(filled(HASHED, type_name=type_name))
+                self.connection.execute(filled(HASHED, values=values))
         except NOT_ABOUT_THE_QUERY:
             raise
         except psycopg.Error:

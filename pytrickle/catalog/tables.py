@@ -89,8 +89,8 @@ stream_tables = Table(
     Column("statement_timeout", Interval),
     Column("let_through", JSONB, nullable=False),
     Column("last_sqlstate", Text),
-    Column("engine", Text, nullable=False),
     *mirrored.STREAM_TABLES,
+    Column("engine", Text, nullable=False),
 )
 
 dependencies = Table(

@@ -8,7 +8,7 @@ import psycopg
 from psycopg import sql
 
 from pytrickle.compute.staged import Copied, Staged
-from pytrickle.database import filled, trusted
+from pytrickle.database import filled, settle
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 
@@ -41,8 +41,7 @@ def _copied(connection: psycopg.Connection, postgres_query: PostgresQuery, setti
     try:
         # A savepoint that is rolled back takes the settings with it.
         with connection.transaction(force_rollback=True), connection.cursor() as cursor:
-            for statement in (*settings, *postgres_query.settings):
-                cursor.execute(trusted(statement))
+            settle(connection, (*settings, *postgres_query.settings))
             with cursor.copy(filled(COPIED, query=_netted(postgres_query))) as copy:
                 for block in copy:
                     data.write(block)

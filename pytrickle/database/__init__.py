@@ -10,7 +10,7 @@ from pytrickle.database.lock_timeout import PATIENCE, impatient, unless_locked, 
 from pytrickle.database.search_path import AGAIN_SAFE, SAFE_PATH, USERS_PATH, quoted_path
 from pytrickle.database.snapshot import Snapshot, Snapshots, exported_snapshot, keep_open
 from pytrickle.database.statement import statement
-from pytrickle.database.trusted import filled, function_call, trusted
+from pytrickle.database.trusted import filled, function_call, settle, trusted
 
 __all__ = [
     "AGAIN_SAFE",
@@ -34,6 +34,7 @@ __all__ = [
     "keep_open",
     "named",
     "quoted_path",
+    "settle",
     "statement",
     "stopped_by_limit",
     "translate_errors",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+import psycopg
 from psycopg import sql
 
 
@@ -22,6 +23,11 @@ def filled(template: str, **parts: sql.Composable | str) -> sql.Composed:
     return sql.SQL(template).format(
         **{name: trusted(part) if isinstance(part, str) else part for name, part in parts.items()}
     )
+
+
+def settle(connection: psycopg.Connection, settings: Iterable[str]) -> None:
+    """Run statements that set something, such as SET LOCAL, by one message instead of one each."""
+    connection.execute(sql.SQL("; ").join(map(trusted, settings)))
 
 
 def function_call(function: str, arguments: Iterable[sql.Composed]) -> sql.Composed:

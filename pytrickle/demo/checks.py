@@ -1,7 +1,7 @@
 """What the demo checks for itself: orders shown without their lines, and how fresh each report is."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -78,6 +78,19 @@ class Observer:
             return dict(self._tallies)
 
 
+def proves_nothing_yet(tallies: Mapping[str, Tally]) -> bool:
+    """Whether something has not been seen yet without which the demo proves nothing."""
+    return any(_lacking(tallies))
+
+
+def _lacking(tallies: Mapping[str, Tally]) -> Iterator[str]:
+    for mode, tally in tallies.items():
+        if tally.last.shown == 0:
+            yield f"report_{mode} showed no order, so it proves nothing"
+    if not tallies["none"].worst:
+        yield "report_none never showed an order without its lines, so the others prove nothing"
+
+
 def broken_promises(
     tallies: Mapping[str, Tally], verified: Mapping[str, bool], failures: Sequence[str] = ()
 ) -> tuple[str, ...]:
@@ -85,13 +98,9 @@ def broken_promises(
 
     `failures` says of each failed refresh which it was and why.
     """
-    broken = [f"the refresh of {failure}" for failure in failures]
+    broken = [f"the refresh of {failure}" for failure in failures] + [*_lacking(tallies)]
     for mode, tally in tallies.items():
-        if tally.last.shown == 0:
-            broken.append(f"report_{mode} showed no order, so it proves nothing")
         if mode != "none" and tally.worst:
             broken.append(f"report_{mode} showed up to {tally.worst} orders without their lines")
-    if not tallies["none"].worst:
-        broken.append("report_none never showed an order without its lines, so the others prove nothing")
     broken += [f"report_{mode} differs from its defining query" for mode, matches in verified.items() if not matches]
     return tuple(broken)

@@ -7,26 +7,31 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import FrameType
 
+import psycopg
 from rich.console import Console
 from rich.live import Live
 
 import pytrickle
 from pytrickle.client.client import Client
+from pytrickle.config import EngineName
 from pytrickle.database import connect
-from pytrickle.demo.checks import Observer, Tally, broken_promises
+from pytrickle.demo.checks import Observer, Tally, broken_promises, proves_nothing_yet
+from pytrickle.demo.jobs import Job, job_of
 from pytrickle.demo.loaders import running_loaders
 from pytrickle.demo.reports import MODES, create_reports, drop_reports, report_name
-from pytrickle.demo.screen import live_view, plain_lines, summary
+from pytrickle.demo.screen import Scene, live_view, plain_lines, summary
 from pytrickle.demo.server import postgres_server
 from pytrickle.demo.shop import Shop
 from pytrickle.refresh.values import RefreshResult
 
 LOOK_EVERY = timedelta(seconds=0.5)
 SPEAK_EVERY = timedelta(seconds=5)
+# So much longer a slow machine may take until the reports have shown what they are to show.
+EXTRA = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,7 @@ class Outcome:
     refreshes: Mapping[str, int]
     verified: Mapping[str, bool]
     failures: Sequence[str]
+    engines: Mapping[str, int]
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -44,8 +50,10 @@ class Outcome:
         return broken_promises(self.tallies, self.verified, self.failures)
 
 
-def run_demo(dsn: str | None, duration: timedelta, json: bool) -> int:
-    """Play the e-commerce case for `duration` after Spark has started, and return the exit code.
+def run_demo(dsn: str | None, duration: timedelta, json: bool, engine: EngineName = EngineName.SPARK) -> int:
+    """Play the e-commerce case for `duration` after the first refresh, and return the exit code.
+
+    It goes on for up to a minute longer where it has not shown yet what it is to show.
 
     Without `dsn` it runs on an embedded PostgreSQL that is gone afterwards; with one, in the schema pytrickle_demo of
     that database, which is dropped afterwards. With `json` the result is written to standard output as JSON and all
@@ -56,7 +64,7 @@ def run_demo(dsn: str | None, duration: timedelta, json: bool) -> int:
         if dsn is None:
             progress.print("Starting an embedded PostgreSQL …")
             dsn = stack.enter_context(postgres_server()).dsn
-        outcome = _play(dsn, duration, progress)
+        outcome = _play(dsn, duration, progress, engine)
     if json:
         Console().print_json(data=as_json(outcome))
     else:
@@ -79,67 +87,86 @@ def as_json(outcome: Outcome) -> dict[str, object]:
         }
         for mode, tally in outcome.tallies.items()
     }
-    return {"reports": reports, "broken": list(outcome.broken)}
+    return {"reports": reports, "refreshes_by_engine": dict(outcome.engines), "broken": list(outcome.broken)}
 
 
-def _play(dsn: str, duration: timedelta, progress: Console) -> Outcome:
+def _play(dsn: str, duration: timedelta, progress: Console, engine: EngineName) -> Outcome:
     pytrickle.install(dsn)
-    with connect(dsn, role="demo") as connection, pytrickle.connect(dsn) as client:
+    with connect(dsn, role="demo") as connection, pytrickle.connect(dsn, engine=engine) as client:
         create_reports(connection, client)
         try:
-            observer = Observer(connection)
-            refreshes: Counter[str] = Counter()
-            failures: list[str] = []
-
-            def count_and_look(result: RefreshResult) -> None:
-                if result.error is not None:
-                    failures.append(f"{result.stream_table} failed: {result.error}")
-                elif result.action not in ("NO_DATA", "SKIP"):
-                    refreshes[result.stream_table] += 1
-                    observer.look()
-
-            with progress.status("Starting Spark …"):
-                client.refresh(report_name("none"))
-            with _daemon(client, count_and_look) as check_daemon:
-                _load_and_show(dsn, duration, observer, check_daemon, progress)
+            seen = Seen(Observer(connection), connection)
+            with _daemon(client, seen.note) as check_daemon:
+                _load_and_show(dsn, duration, seen, check_daemon, progress)
             with progress.status("Verifying each report against its defining query …"):
                 verified = {mode: client.verify(report_name(mode)).matches for mode in MODES}
-            return Outcome(observer.tallies(), refreshes, verified, failures)
+            engines = Counter(job.engine for job in seen.jobs)
+            return Outcome(seen.observer.tallies(), seen.refreshes, verified, seen.failures, engines)
         finally:
             drop_reports(connection, client)
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the refresher did so far, and what the reports showed after it."""
+
+    observer: Observer
+    connection: psycopg.Connection
+    jobs: list[Job] = field(default_factory=list)
+    refreshes: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+
+    def note(self, result: RefreshResult) -> None:
+        """Take a result down, and look at the reports after a refresh that did something."""
+        if result.error is not None:
+            self.failures.append(f"{result.stream_table} failed: {result.error}")
+        elif result.action not in ("NO_DATA", "SKIP"):
+            self.refreshes[result.stream_table] += 1
+            self.jobs.append(job_of(result, self.connection))
+            self.observer.look()
+
+    def scene(self, reader: Client, left: timedelta | None) -> Scene:
+        """Return all there is to show at this moment."""
+        return Scene(reader.status(), self.observer.tallies(), tuple(self.jobs), left)
+
+
 def _load_and_show(
-    dsn: str, duration: timedelta, observer: Observer, check_daemon: Callable[[], None], progress: Console
+    dsn: str, duration: timedelta, seen: Seen, check_daemon: Callable[[], None], progress: Console
 ) -> None:
     """Let both loaders work for `duration` while the screen follows them; whatever fails in between ends it."""
     shop = Shop(opened_at=datetime.now(UTC))
-    closing = shop.opened_at + duration
+    left: timedelta | None = None
+    closing = latest = shop.opened_at
     # A client of its own: the daemon's is busy in its thread. It only reads, so it never starts Spark.
     with pytrickle.connect(dsn) as reader, running_loaders(dsn, shop) as check_loaders, _display(progress) as show:
-        while (left := closing - datetime.now(UTC)) > timedelta(0):
+        while left is None or left > timedelta(0):
             check_daemon()
             check_loaders()
-            observer.look()
-            show(reader, observer, left)
+            seen.observer.look()
+            show(seen.scene(reader, left))
             time.sleep(LOOK_EVERY.total_seconds())
+            if left is None and not (seen.jobs or seen.failures):
+                continue
+            now = datetime.now(UTC)
+            if left is None:
+                closing, latest = now + duration, now + duration + EXTRA
+            left = (latest if proves_nothing_yet(seen.observer.tallies()) else closing) - now
 
 
 @contextmanager
-def _display(progress: Console) -> Iterator[Callable[[Client, Observer, timedelta], None]]:
+def _display(progress: Console) -> Iterator[Callable[[Scene], None]]:
     """Yield what shows the present state: in place on a terminal, every five seconds in plain lines elsewhere."""
     if progress.is_terminal:
         with Live(console=progress, auto_refresh=False) as live:
-            yield lambda reader, observer, left: live.update(
-                live_view(reader.status(), observer.tallies(), left), refresh=True
-            )
+            yield lambda scene: live.update(live_view(scene), refresh=True)
         return
-    spoken: list[timedelta] = []
+    spoken: list[tuple[float, int]] = []
 
-    def speak(reader: Client, observer: Observer, left: timedelta) -> None:
-        if not spoken or spoken[-1] - left >= SPEAK_EVERY:
-            spoken.append(left)
-            for line in plain_lines(reader.status(), observer.tallies(), left):
+    def speak(scene: Scene) -> None:
+        last, told = spoken[-1] if spoken else (-SPEAK_EVERY.total_seconds(), 0)
+        if time.monotonic() - last >= SPEAK_EVERY.total_seconds():
+            spoken.append((time.monotonic(), len(scene.jobs)))
+            for line in plain_lines(scene, told):
                 progress.print(line, highlight=False, soft_wrap=True)
 
     yield speak

@@ -1,6 +1,7 @@
 """What the demo shows while it runs: a live table on a terminal, a few plain lines elsewhere."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rich.console import Group
@@ -9,26 +10,47 @@ from rich.text import Text
 
 from pytrickle.catalog.reports import Status, StreamTableStatus, WatermarkRow, WatermarkStatusRow
 from pytrickle.demo.checks import Tally
+from pytrickle.demo.jobs import Job
 from pytrickle.demo.reports import GROUP, MODES, SOURCES, report_name
 
+LATEST = 6
 
-def live_view(status: Status, tallies: Mapping[str, Tally], left: timedelta) -> Group:
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """All there is to show at one moment; before the first refresh nothing says how much time is `left`."""
+
+    status: Status
+    tallies: Mapping[str, Tally]
+    jobs: Sequence[Job]
+    left: timedelta | None
+
+    @property
+    def time(self) -> str:
+        """Say how long it goes on."""
+        return f"{self.left.total_seconds():3.0f} s to go" if self.left else "Starting the refresher …"
+
+
+def live_view(scene: Scene) -> Group:
     """Return everything there is to see at this moment, as one renderable."""
     return Group(
-        Text(f"pytrickle demo: two loaders, three reports over the same join. {left.total_seconds():.0f} s to go."),
-        _sources(status),
-        _group_line(_group(status)),
-        _reports(status, tallies),
+        Text(f"pytrickle demo: two loaders, three reports over the same join. {scene.time.strip()}."),
+        _sources(scene.status),
+        _group_line(_group(scene.status)),
+        _reports(scene.status, scene.tallies),
+        _jobs(scene.jobs[-LATEST:]),
     )
 
 
-def plain_lines(status: Status, tallies: Mapping[str, Tally], left: timedelta) -> tuple[str, ...]:
-    """Return the same as `live_view` says, in one short line for the group and one for each report."""
+def plain_lines(scene: Scene, told: int = 0) -> tuple[str, ...]:
+    """Return the same as `live_view` says: lines for the group, the reports, and the refreshes not yet `told`."""
+    status, tallies = scene.status, scene.tallies
     watermarks = ", ".join(f"{mark.source} {clock(mark.watermark)}" for mark in _watermarks(status))
     tables = {table.stream_table: table for table in status.stream_tables}
     return (
-        f"{left.total_seconds():3.0f} s to go. {watermarks or 'no watermark yet'}. {_group_line(_group(status))}",
+        f"{scene.time}. {watermarks or 'no watermark yet'}. {_group_line(_group(status))}",
         *(_report_line(mode, tables[report_name(mode)], tallies[mode]) for mode in MODES),
+        *(_job_line(job) for job in scene.jobs[told:]),
     )
 
 
@@ -80,6 +102,23 @@ def _report_line(mode: str, table: StreamTableStatus, tally: Tally) -> str:
         f" (some in {tally.looks_incomplete} of {tally.looks} checks), effective watermark"
         f" {clock(table.effective_watermark)}"
     )
+
+
+def _job_line(job: Job) -> str:
+    return (
+        f"      {job.report}: {job.title}, {job.changes} changed rows read through {clock(job.through)}"
+        f" (LSN {job.lsn}), {job.written} written, {job.milliseconds} ms"
+    )
+
+
+def _jobs(jobs: Sequence[Job]) -> Table:
+    table = Table("refresh", "by", title="The latest refreshes")
+    for heading in ("changed rows read", "through", "LSN", "rows written", "ms"):
+        table.add_column(heading, justify="right")
+    for job in jobs:
+        read = (str(job.changes), clock(job.through), job.lsn or "–")
+        table.add_row(job.report, job.title, *read, str(job.written), str(job.milliseconds))
+    return table
 
 
 def _sources(status: Status) -> Table:

@@ -19,7 +19,7 @@ from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import Dependency, StreamTable
 from pytrickle.catalog.tables import stream_tables
 from pytrickle.cut import Cut
-from pytrickle.database import exported_snapshot, filled, statement, translate_errors, trusted
+from pytrickle.database import exported_snapshot, filled, settle, statement, translate_errors, trusted
 from pytrickle.database.adapters import register_infinity
 from pytrickle.errors import InvalidArgument, NotRetained
 from pytrickle.plan.at_cut import expanded
@@ -95,8 +95,7 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
         ranges = change_ranges.ranges(snapshot_connection, _unread(table, definition.sources), cuts)
         with server_probe(connection) as probe:
             query = expanded(definition, _rewound(ranges), probe)
-        for statement in session_statements(table) + PLANNER + SEQUENTIAL:
-            snapshot_connection.execute(trusted(statement))
+        settle(snapshot_connection, session_statements(table) + PLANNER + SEQUENTIAL)
         columns = tuple(name for name, _ in definition.columns)
         watermarks = {each.source: each.reached for each in found}
         return AsOf(table.name, watermarks, columns, _rows(snapshot_connection, trusted(query)))

@@ -15,7 +15,7 @@ from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.past_refreshes import evidence
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.catalog.tables import refresh_history
-from pytrickle.database import SAFE_PATH, Snapshot, filled, statement, translate_errors, trusted
+from pytrickle.database import SAFE_PATH, Snapshot, filled, settle, statement, translate_errors
 from pytrickle.errors import UnknownStreamTable
 from pytrickle.inspect.concurrency import beside, together_with
 from pytrickle.plan.auto import expected, least_worth_asking
@@ -174,8 +174,7 @@ def _estimate(connection: psycopg.Connection, postgres_query: PostgresQuery) -> 
     try:
         with connection.transaction(force_rollback=True):
             connection.execute(filled("SET LOCAL search_path = {path}", path=SAFE_PATH))
-            for setting in postgres_query.settings:
-                connection.execute(trusted(setting))
+            settle(connection, postgres_query.settings)
             row = connection.execute(filled("EXPLAIN (FORMAT JSON) {query}", query=postgres_query.query)).fetchone()
     except psycopg.Error:
         return None

@@ -11,7 +11,7 @@ from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.server_probe import server_probe
 from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import StreamTable
-from pytrickle.database import exported_snapshot, filled, translate_errors, trusted
+from pytrickle.database import exported_snapshot, filled, settle, translate_errors, trusted
 from pytrickle.errors import ConnectionLost, PytrickleError
 from pytrickle.plan.at_cut import path_of, query_at
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
@@ -99,8 +99,8 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
             definition = understood(definition, probe)
             expected = query_at(definition, ranges, probe)
             plain = probe.hashable(tuple(type_name for _, type_name in definition.columns))
-        for statement in session_statements(table) + PLANNER + SEQUENTIAL + path_of(definition, expected):
-            snapshot_connection.execute(trusted(statement))
+        settings = session_statements(table) + PLANNER + SEQUENTIAL + path_of(definition, expected)
+        settle(snapshot_connection, settings)
         found = open_columns(definition)
         items = tuple(
             _comparable_value(f"c{i}", comparable, type_name if i in found else None)

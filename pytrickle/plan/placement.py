@@ -190,7 +190,7 @@ def limits_of(setting: EngineName, option: EngineName, limits: Limits) -> Limits
 
 def place_whole(way: Way, stage: Stage, rows_read: int, limits: Limits) -> Placement:
     """Decide about a refresh that computes everything from so many rows of the sources and their changes."""
-    few = min(rows_read, rows_read if way.stored_rows is None else way.stored_rows) <= limits.direct
+    few = limits.direct > 0 and min(rows_read, way.stored_rows or rows_read) <= limits.direct
     placed = _carried(Placement(way.action, way.reason, stage), few, rows_read, limits)
     return place_whole(way, stage, rows_read, limits.alone()) if _lacks_table(placed, limits) else placed
 

@@ -153,8 +153,7 @@ def _tick(
         initiated = _asked(requests.pgt_ids, tables)
         due = frozenset() if requests.drains else due_tables(tables, groups)
         chosen = [unit for unit in units(tables, groups) if unit.is_due(due, initiated)]
-        if not all(map(run.is_quiet, chosen)):
-            refresher.engine.prepare()
+        _prepare(refresher, run, chosen)
         lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated, not unit.is_asked(initiated)))
     answer(refresher.connection, requests, {t.pgt_id: _told(run, t) for t in tables if t.relid in run.record.results})
     _finish(refresher.connection, bool(run.record.written))
@@ -182,18 +181,24 @@ def _refresh_one(refresher: Refresher, broken: Broken, pgt_id: int, respect_gate
             wanted = next(table for table in tables if table.pgt_id == pgt_id)
             found = units(tables, catalog.refresh_groups(base.connection))
             run = Pass.at(refresher, base, tables, lambda result: None, broken)
-        refresher.engine.prepare()
         by_relid = {table.relid: table for table in tables}
         chosen = {wanted.relid}
         for table in _unit_of(wanted.relid, found).tables:
             if table.decision.gating == "hold_back":
                 chosen |= with_upstream(table, by_relid)
         asked = dict.fromkeys((table.pgt_id for table in tables), "MANUAL")
-        for unit in found:
-            if not chosen.isdisjoint(table.relid for table in unit.tables):
-                run.run(unit, asked, respect_gate)
+        concerned = [unit for unit in found if not chosen.isdisjoint(table.relid for table in unit.tables)]
+        _prepare(refresher, run, concerned)
+        for unit in concerned:
+            run.run(unit, asked, respect_gate)
     _finish(refresher.connection, bool(run.record.written))
     return _outcome(run, wanted.relid, _unit_of(wanted.relid, found))
+
+
+def _prepare(refresher: Refresher, run: Pass, chosen: Iterable[Unit]) -> None:
+    """Fail before anything is recorded where nothing could be computed: it is not a stream table's failure."""
+    if not all(map(run.is_quiet, chosen)):
+        refresher.engine.prepare()
 
 
 def _outcome(run: Pass, relid: int, unit: Unit) -> RefreshResult:

@@ -154,6 +154,9 @@ class Interrupted:
     engine: LocalEngine
     then: Callable[[], object]
 
+    def prepare(self) -> None:
+        self.engine.prepare()
+
     def compute(self, *arguments: Any) -> Staged:
         staged = self.engine.compute(*arguments)
         self.then()

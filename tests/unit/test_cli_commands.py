@@ -14,6 +14,7 @@ import pytest
 
 from pytrickle.catalog.reports import HistoryRow, Status, StreamTableStatus, WatermarkRow, WatermarkStatusRow
 from pytrickle.cli.console import console
+from pytrickle.config import EngineName
 from pytrickle.errors import ConnectionLost, PytrickleError
 from tests.unit.cli_recorder import NOON, Explained, Recorder, Result, Verification, recording, run, table
 
@@ -44,6 +45,7 @@ def test_a_refresh_in_json_has_the_fields_of_the_result(client: Recorder) -> Non
         "duration": 0.12,
         "error": None,
         "effective_batch": None,
+        "engine": None,
     }
 
 
@@ -278,7 +280,7 @@ def test_the_demo_decides_its_exit_code(
 
     monkeypatch.setattr("pytrickle.demo.run_demo", play)
     assert run("demo", "--json", *option).exit_code == 1
-    assert played == [(None, duration, True)]
+    assert played == [(None, duration, True, EngineName.SPARK)]
 
 
 @pytest.mark.parametrize("dsn", ["postgresql://me:s3cr3t@db/shop", "host=db password=s3cr3t", "sslpassword=s3cr3t"])

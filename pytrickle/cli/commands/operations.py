@@ -16,7 +16,7 @@ from pytrickle.cli.command import UNHEALTHY, Invocation, command
 from pytrickle.cli.console import progress
 from pytrickle.cli.show import render
 from pytrickle.compute.spark.java import find_java
-from pytrickle.config import Settings
+from pytrickle.config import EngineName, Settings
 from pytrickle.database import connect
 from pytrickle.inspect.doctor import spark as spark_probe
 from pytrickle.inspect.doctor.examine import Probes, examine
@@ -124,6 +124,7 @@ def demo(
             parser=values.duration, metavar="DURATION", help="How long the loaders run (default: 45 seconds)."
         ),
     ] = None,
+    engine: Annotated[EngineName, typer.Option("--engine", help="Who computes the reports.")] = EngineName.SPARK,
 ) -> None:
     """Watch gate and hold_back at work. A web shop's order lines arrive later than its orders.
 
@@ -131,7 +132,8 @@ def demo(
     """
     from pytrickle.demo import run_demo
 
-    raise typer.Exit(run_demo(invocation.dsn, DEMO_DURATION if duration is None else duration, invocation.as_json))
+    played = DEMO_DURATION if duration is None else duration
+    raise typer.Exit(run_demo(invocation.dsn, played, invocation.as_json, engine))
 
 
 def _dsn(invocation: Invocation) -> str:

@@ -6,13 +6,12 @@ from time import monotonic
 
 from pytrickle.apply.commit import Committed, commit
 from pytrickle.apply.rows import forget_staged
-from pytrickle.apply.statements import run
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.session_settings import limit_statements, session_statements
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.compute.postgres import read_directly
 from pytrickle.cut import Cut
-from pytrickle.database import Snapshot
+from pytrickle.database import Snapshot, settle
 from pytrickle.errors import FixpointNotReached, StreamTableDrifted
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.cycle.growth import growth, standing_in
@@ -107,8 +106,7 @@ class Fixpoint:
 
     def _set_out(self, members: list[Member]) -> None:
         connection = self.inside.connection
-        for setting in PLANNER:
-            run(connection, setting)
+        settle(connection, PLANNER)
         relids = {member.table.relid for member in members}
         sources = {s.relid: s for member in members for s in member.shape.definition.sources if s.relid in relids}
         grown = {
@@ -144,8 +142,7 @@ class Fixpoint:
         if (turn.begun or not self.anew) and not any(change_range.delta_rows for change_range in ranges.values()):
             return
         connection = self.inside.connection
-        for setting in session_statements(turn.table) + limit_statements(turn.table):
-            run(connection, setting)
+        settle(connection, session_statements(turn.table) + limit_statements(turn.table))
         gained = growth(turn.shape, ranges, bool(self.anew) and not turn.begun)
         turn.begun, turn.seen = True, dict.fromkeys(turn.seen, self.step)
         self.step += 1

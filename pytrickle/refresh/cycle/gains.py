@@ -7,7 +7,7 @@ from psycopg import sql
 
 from pytrickle.apply.statements import create_like, index_lookups, run
 from pytrickle.catalog.definition import Source
-from pytrickle.database import filled
+from pytrickle.database import filled, settle
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.cycle.growth import Growth
 from pytrickle.plan.postgres.aggregate_state import row_hash
@@ -69,11 +69,9 @@ class Grown:
 
     def add(self, connection: psycopg.Connection, growth: Growth, xid: str, step: int) -> int:
         """Add what one step gains, and return how many rows that are."""
-        for setting in growth.settings:
-            run(connection, setting)
+        settle(connection, growth.settings)
         run(connection, filled("INSERT INTO pg_temp.{step}\n{query}", step=self._step, query=growth.query))
-        for setting in growth.settings:
-            run(connection, filled("SET LOCAL {name} TO DEFAULT", name=setting.split()[2]))
+        settle(connection, (f"SET LOCAL {setting.split()[2]} TO DEFAULT" for setting in growth.settings))
         with index_lookups(connection):
             added = run(connection, self._addition(xid, step))
         run(connection, filled("TRUNCATE pg_temp.{step}", step=self._step))
