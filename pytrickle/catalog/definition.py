@@ -54,14 +54,16 @@ class View:
 class Definition:
     """The defining query of one stream table, as PostgreSQL prints it, and all that it depends on.
 
-    `aggregates` are the names of all aggregate functions in the query and its views, `set_returning` those of all
-    functions that return sets (with their schema unless they are PostgreSQL's own), `columns` the stream table's
-    columns as (name, type) pairs, `full_reason` why the database already knows that only FULL is possible,
-    `bytewise_query` whether no collation that the query itself names, or a type in it, holds different texts for equal,
-    `search_path` is its creator's, as quoted schemas, `plain_names` whether all names in it are PostgreSQL's own,
-    `wrapped` whether the texts call functions by wrappers that set the path, and `needs_path` why the rows are only
-    right where it is set around everything, or why the text means another query: then no text is used, but the hidden
-    view, in which every name is settled.
+    - `columns`: those of the stream table, as (name, type) pairs.
+    - `aggregates`: the names of all aggregate functions in the query and its views.
+    - `set_returning`: the names of all functions there that return sets, with their schema unless that is PostgreSQL's.
+    - `full_reason`: why the database already knows that only FULL is possible.
+    - `bytewise_query`: whether no collation that the query names, or a type in it, holds different texts for equal.
+    - `search_path`: that of its creator, as quoted schemas.
+    - `plain_names`: whether all names in the query are PostgreSQL's own.
+    - `wrapped`: whether the texts call functions by wrappers that set the path.
+    - `needs_path`: why the rows are only right where the path is set around everything, or why the text means another
+      query. Then no text is used, but the hidden view, in which every name is settled.
     """
 
     pgt_id: int

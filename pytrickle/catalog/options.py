@@ -31,18 +31,22 @@ class Option:
 class Options(TypedDict, total=False):
     """What may be set for a stream table; the names and the meanings are those of the SQL functions.
 
-    `schedule` is ``calculated`` (whenever a source changed), a duration such as ``5m``, or a cron expression in
-    `schedule_timezone`; `tier` (hot, warm, cold, frozen) stretches it. `refresh_mode` is AUTO, DIFFERENTIAL or FULL.
-    `watermark_gating` is auto, none, gate or hold_back; `require_watermark` waits for sources that never advanced,
-    `watermark_tolerance` and `batch_tolerance` replace the tolerance of groups that go by event time and by batch
-    numbers, after `gate_deadline` a gated table refreshes anyway.
-    `diamond_consistency` (atomic, none) and `diamond_schedule_policy` (fastest, slowest) concern what is read through
-    two ways; a delta of more than `fuse_ceiling` rows is held for a decision. With `allow_circular` it may read itself,
-    through others that allow it too; such a cycle fails after `max_fixpoint_iterations` rounds without a fixed point.
-    Watermarks that were the newest within `watermark_retention` can be read back. A refresh fails when one of its
-    statements runs for longer than `statement_timeout`. `engine` (auto, spark, postgres) says who computes it; auto is
-    whoever the refresher chooses. At creation only: `output_mode`
-    (update, append, complete) and, for append, `window_end`, the column that says when the window of a row ends.
+    - `schedule` is ``calculated`` (whenever a source changed), a duration such as ``5m``, or a cron expression in
+      `schedule_timezone`; `tier` (hot, warm, cold, frozen) stretches it.
+    - `refresh_mode` is AUTO, DIFFERENTIAL or FULL. `engine` (auto, spark, postgres) says who computes it; auto is
+      whoever the refresher chooses.
+    - `watermark_gating` is auto, none, gate or hold_back. `require_watermark` waits for sources that never advanced.
+      `watermark_tolerance` and `batch_tolerance` replace the tolerance of groups that go by event time and by batch
+      numbers. After `gate_deadline` a gated table refreshes anyway.
+    - `diamond_consistency` (atomic, none) and `diamond_schedule_policy` (fastest, slowest) concern what is read through
+      two ways.
+    - A delta of more than `fuse_ceiling` rows is held for a decision.
+    - With `allow_circular` it may read itself, through others that allow it too; such a cycle fails after
+      `max_fixpoint_iterations` rounds without a fixed point.
+    - Watermarks that were the newest within `watermark_retention` can be read back.
+    - A refresh fails when one of its statements runs for longer than `statement_timeout`.
+    - At creation only: `output_mode` (update, append, complete) and, for append, `window_end`, the column that says
+      when the window of a row ends.
     """
 
     schedule: Annotated[

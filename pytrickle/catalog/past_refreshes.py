@@ -44,8 +44,8 @@ KEPT = 100
 def evidence(connection: psycopg.Connection, table: StreamTable) -> Evidence:
     """Read the sizes of a stream table and its sources, and its newest refreshes of about each number of changes.
 
-    A first load does what a whole refresh does. Of the history, the newest 10,000 entries are looked at; of refreshes
-    with about as many changes the newest 100, so that after as many of the other kind a way is tried again.
+    A first load does what a whole refresh does. It looks at the newest 10,000 entries of the history, and among them at
+    the newest 100 refreshes with about as many changes; so a way that was not taken in 100 refreshes is tried again.
     """
     relids = [table.relid, *(dependency.relid for dependency in table.dependencies)]
     values = {"relids": relids, "relid": table.relid, "pgt_id": table.pgt_id}

@@ -59,6 +59,7 @@ watermark_groups = Table(
     Column("batch_tolerance", BigInteger),
     *mirrored.WATERMARK_GROUPS,
     Column("source_names", ARRAY(Text)),
+    Column("source_owners", ARRAY(Text)),
 )
 
 source_gates = Table(

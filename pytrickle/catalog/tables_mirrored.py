@@ -52,7 +52,10 @@ STREAM_TABLES: tuple[Column[Any], ...] = (
 
 DEPENDENCIES = (Column("cdc_mode", Text, nullable=False),)
 
-CHANGE_TRACKING = (Column("slot_name", Text),)
+CHANGE_TRACKING: tuple[Column[Any], ...] = (
+    Column("slot_name", Text),
+    Column("tracked_by_pgt_ids", ARRAY(BigInteger), nullable=False),
+)
 
 REFRESH_HISTORY: tuple[Column[Any], ...] = (
     Column("start_time", TIMESTAMP),

@@ -45,8 +45,9 @@ from pytrickle.refresh.cycle.rules import check_monotone
 from pytrickle.refresh.planner import Planner
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import RefreshResult
+from pytrickle.schedule.daemon import Daemon
 from pytrickle.schedule.lanes import Lanes
-from pytrickle.schedule.tick import Daemon, Ticker
+from pytrickle.schedule.tick import Ticker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

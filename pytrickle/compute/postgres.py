@@ -1,4 +1,4 @@
-"""Reading a plan without Spark: what PostgreSQL computes wholly is copied, for few rows faster than a job starts."""
+"""Reading a plan without Spark: PostgreSQL computes it wholly, and few rows are copied faster than a job starts."""
 
 from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
@@ -14,7 +14,7 @@ from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 
 COPIED = "COPY (\n{query}\n) TO STDOUT (FORMAT csv)"
 PLAIN = "SELECT {columns} FROM (\n{query}\n) AS q"
-NETTED = """
+CONSOLIDATED = """
 SELECT {items}CAST(sum({weight}) AS bigint)
 FROM (\n{query}\n) AS q
 GROUP BY {numbers} HAVING sum({weight}) <> 0
@@ -42,7 +42,7 @@ def _copied(connection: psycopg.Connection, postgres_query: PostgresQuery, setti
         # A savepoint that is rolled back takes the settings with it.
         with connection.transaction(force_rollback=True), connection.cursor() as cursor:
             settle(connection, (*settings, *postgres_query.settings))
-            with cursor.copy(filled(COPIED, query=_netted(postgres_query))) as copy:
+            with cursor.copy(filled(COPIED, query=_consolidated(postgres_query))) as copy:
                 for block in copy:
                     data.write(block)
     except BaseException:
@@ -51,10 +51,10 @@ def _copied(connection: psycopg.Connection, postgres_query: PostgresQuery, setti
     return Copied((*postgres_query.columns, WEIGHT) if postgres_query.weighted else postgres_query.columns, data)
 
 
-def _netted(postgres_query: PostgresQuery) -> sql.Composed:
-    """Net weighted rows by content, as Spark does: texts are equal where their bytes are."""
+def _consolidated(postgres_query: PostgresQuery) -> sql.Composed:
+    """Consolidate weighted rows, as Spark does: texts are equal where their bytes are."""
     if not postgres_query.weighted:
         return filled(PLAIN, columns=", ".join(postgres_query.columns), query=postgres_query.query)
     items = "".join(f'{column} COLLATE "C" AS {column}, ' for column in postgres_query.columns)
     numbers = ", ".join(str(i + 1) for i in range(len(postgres_query.columns))) or "()"
-    return filled(NETTED, items=items, weight=WEIGHT, query=postgres_query.query, numbers=numbers)
+    return filled(CONSOLIDATED, items=items, weight=WEIGHT, query=postgres_query.query, numbers=numbers)

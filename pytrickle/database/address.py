@@ -18,7 +18,7 @@ Address = str | sqlalchemy.URL | sqlalchemy.Engine
 def connection_string(address: Address | None) -> str | None:
     """Return the libpq connection string for an address; raise ConfigError for an engine that is not on psycopg 3.
 
-    Of an engine one connection is borrowed, so that what its creator or connect_args add counts as well.
+    One connection is borrowed from an engine, so that what its creator or connect_args add counts as well.
     """
     if isinstance(address, sqlalchemy.Engine):
         return _of_engine(address)

@@ -12,7 +12,8 @@ from pytrickle.extension.contents import Contents, StreamTable
 HEAD = """\
 -- What the extension pg_trickle holds, as calls of pytrickle. Run it in the database that has the sources and
 -- pytrickle's catalog, as the role that shall own the stream tables: psql -v ON_ERROR_STOP=1 -f FILE
--- A table that has the name of a stream table must be renamed or dropped first."""
+-- A table that has the name of a stream table must be renamed or dropped first. Whoever refreshes runs the queries and
+-- the functions that they call: read those of roles that you do not trust."""
 _DEFAULTS = {"diamond_consistency": "atomic", "diamond_schedule_policy": "fastest"}
 _SETTINGS = "-- Settings of the extension; docs/howto/come-from-pg-trickle.md says what takes the place of each:"
 

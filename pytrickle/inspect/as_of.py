@@ -50,8 +50,8 @@ CLOSED = statement(
 class AsOf:
     """The rows of a stream table's query as of an earlier watermark, in no particular order.
 
-    `watermarks` names, for each base table, the watermark at which it was read; None for one that never advanced. Of a
-    stream table that emits closed windows it names that one alone: what it emitted is read, not its base tables.
+    `watermarks` names, for each base table, the watermark at which it was read; None for one that never advanced. For a
+    stream table that emits closed windows it names that one alone, for what it emitted is read, not its base tables.
     """
 
     stream_table: str
@@ -72,7 +72,7 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
     """Evaluate the defining query of a stream table with every base table read at a watermark, in one snapshot.
 
     Each base table is read at its newest watermark not after the given one; one that never advanced is read as it was
-    at the newest of those advances. Stream tables that it reads are evaluated by their queries, too. Of one that emits
+    at the newest of those advances. Stream tables that it reads are evaluated by their queries, too. For one that emits
     closed windows the answer is what it had emitted by then. `connection` answers the planner's questions. Raises
     NotRetained where the change history does not reach back that far, and InvalidArgument for a query that depends on
     the clock, reads what cannot be captured or another stream table's closed windows, where sources go by another kind

@@ -122,11 +122,13 @@ class Body:
 class WindowPlan:
     """Output mode append: statements with the parameters `before`, `through` and `since`.
 
-    Windows to `before` were closed earlier, those to `through` are now; those to `since` were emitted by a query that
-    the stream table had before. `withhold` take what is late out of staged changes, `record_missed` writes how closed
-    windows differ from what was computed anew, `record_missed_since` does so for those after `since`, and
-    `forget_closed` takes them out of that. `close` moves rows to the stream table, `close_state` drops their state,
-    which is found by `state_index`.
+    Windows to `before` were closed earlier, those to `through` are now; those to `since` were emitted by an earlier
+    query of the stream table.
+
+    - `withhold` take what is late out of staged changes, and record it.
+    - `record_missed` records how closed windows differ from what was computed anew, `record_missed_since` does so for
+      those after `since`, and `forget_closed` takes closed windows out of what was computed.
+    - `close` moves rows to the stream table, `close_state` drops their state, which `state_index` finds.
     """
 
     withhold: tuple[str, ...]

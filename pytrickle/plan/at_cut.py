@@ -65,10 +65,11 @@ def expanded(definition: Definition, rewound: dict[int, ChangeRange], probe: Pro
 
 
 def path_of(definition: Definition, query: str) -> tuple[str, ...]:
-    """Write the setting by which functions of the hidden view find what their creator's session did, if that is read.
+    """Write the setting by which functions that the hidden view calls find what they found for its creator.
 
-    All names within the view are settled. What stands around it must name no operator and no function without a schema
-    that might take other arguments than those of PostgreSQL's own: somebody could offer a better match in the path.
+    It is empty where the view is not read. All names within the view are settled. The SQL around it must name, without
+    a schema, no operator and no function that could also take arguments of other types: somebody could offer a better
+    match in the path.
     """
     return (f"SET LOCAL search_path = {definition.search_path}",) if query == _by_the_view(definition) else ()
 

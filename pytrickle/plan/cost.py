@@ -28,8 +28,8 @@ class Experience:
     def of(cls, refreshes: Iterable[PastRefresh], stored_rows: int) -> "Experience":
         """Learn from refreshes, newest first.
 
-        Of those of a class and the default together the median counts, and between two the shorter one: a single slow
-        refresh, which may have waited for a lock or for Spark to start, changes nothing.
+        The median of the refreshes of a class and the default together counts, and between two the shorter one: a
+        single slow refresh, which may have waited for a lock or for Spark to start, changes nothing.
         """
         taken: dict[int, list[float]] = {}
         for past in refreshes:

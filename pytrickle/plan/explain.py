@@ -72,10 +72,10 @@ def draw(plan: RefreshPlan, estimates: Mapping[str, int]) -> Part:
     reads = [_read(plan, plan.read, estimates)] if plan.read else _joins(plan)
     if plan.keyed:
         rows = estimates.get(plan.keyed.query)
-        reads.append(Part("compute touched groups anew where increments do not do", rows, "PostgreSQL"))
-    moved = "net" if plan.join or (plan.read and plan.read.weighted) else "hand on"
+        reads.append(Part("compute touched groups anew where increments do not suffice", rows, "PostgreSQL"))
+    moved = "consolidate" if plan.join or (plan.read and plan.read.weighted) else "hand on"
     detour = ", by way of a staging table" if plan.placement.staging_table else ""
-    done = "join, net and group" if plan.grouping else "join and net" if plan.join else moved
+    done = "join, consolidate and group" if plan.grouping else "join and consolidate" if plan.join else moved
     label = f"{done} rows{detour}"
     rows = reads[0].rows if plan.read else sum(part.rows or 0 for part in reads)
     carrier = Part(label, rows, DIRECT if plan.placement.direct else "Spark", tuple(reads))

@@ -87,7 +87,7 @@ def _missing_in(block: Project, definition: Definition) -> tuple[MissingIndex, .
 def _missing_for_some_keys(block: Project, keys: set[Column], definition: Definition) -> tuple[MissingIndex, ...]:
     """Follow those keys of operations in a block that it equates, or asks for itself: others do not narrow a search.
 
-    Of groups by (a, b) that are joined by b alone, an index on a is of no use.
+    For groups by (a, b) that are joined by b alone, an index on a is of no use.
     """
     join = block.input
     assert isinstance(join, Join)

@@ -84,7 +84,7 @@ def inputs_of(node: Any) -> tuple[Any, ...]:
 class RelationTree:
     """Draws relations: `leaf_place` is where the leaves of their joins are read, operations with all below them.
 
-    Of the leaves with the aliases `reached` only the rows that changes join are read, about so many.
+    From the leaves with the aliases `reached` only the rows that changes join are read, about so many.
     """
 
     definition: Definition

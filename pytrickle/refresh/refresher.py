@@ -209,7 +209,7 @@ class Refresher:
 
     @conflicts()
     def _write_up_to_date(self, table: StreamTable, moment: datetime) -> None:
-        """Without new rows, write a higher effective watermark, the end of a skip or error, a schedule served."""
+        """Without new rows, still write a higher effective watermark, the end of a skip or error, a schedule served."""
         decided = table.decision.effective
         higher = decided.exceeds(table.effective) or table.decision.let_through != NOTHING_NEW
         if not (higher or table.last_skip_reason or table.last_error or table.timed or table.gated_since):

@@ -34,8 +34,9 @@ class Lanes:
     def run(self, pass_: Pass, units: Sequence[Unit], work: Work) -> None:
         """Do the work on every unit after all that it reads, and on as many at a time as there are lanes.
 
-        What is alone ready stays in the calling thread, which a chain never leaves, and so does what has no change to
-        read. `on_result` is called in that thread only. Raise what ends a unit's work, after the others under way.
+        A unit that alone is ready stays in the calling thread, so that a chain never leaves it; so does one without a
+        change to read. `on_result` is called in that thread only. Raise what ends a unit's work, after the others under
+        way are done.
         """
         if self.limit == 1:
             for unit in units:

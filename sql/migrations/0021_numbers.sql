@@ -1,4 +1,5 @@
--- The number of a stream table is a bigint, as in the extension pg_trickle. Run once and never edited afterwards.
+-- The number of a stream table is a bigint, as in the extension pg_trickle; what a source is used by, and whose it was.
+-- Run once and never edited afterwards.
 
 -- What shows the number, or takes it, comes anew with the functions.
 DO $$
@@ -7,6 +8,8 @@ DECLARE
         SELECT string_agg(c.oid::regclass::text, ', ') FROM pg_catalog.pg_class AS c
         WHERE c.relnamespace = 'pgtrickle'::regnamespace AND c.relkind = 'v');
     changed regprocedure;
+    altered text;
+    detail text;
 BEGIN
     IF views IS NOT NULL THEN
         EXECUTE 'DROP VIEW ' || views;
@@ -37,11 +40,30 @@ BEGIN
     LOOP
         EXECUTE format('DROP ROUTINE %s', changed);
     END LOOP;
+    FOREACH altered IN ARRAY ARRAY['pgt_stream_tables', 'pgt_dependencies', 'pgt_refresh_history',
+        'pgt_refresh_requests', 'pgt_late_changes']
+    LOOP
+        EXECUTE format('ALTER TABLE pgtrickle.%I ALTER COLUMN pgt_id TYPE bigint', altered);
+    END LOOP;
+EXCEPTION WHEN dependent_objects_still_exist OR feature_not_supported THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+    RAISE EXCEPTION 'something of yours is made of the catalog: %', detail
+        USING ERRCODE = '2BP01', CONSTRAINT = 'dependents_exist', HINT = 'Drop it, install, and create it again.';
 END
 $$;
 
-ALTER TABLE pgtrickle.pgt_stream_tables ALTER COLUMN pgt_id TYPE bigint;
-ALTER TABLE pgtrickle.pgt_dependencies ALTER COLUMN pgt_id TYPE bigint;
-ALTER TABLE pgtrickle.pgt_refresh_history ALTER COLUMN pgt_id TYPE bigint;
-ALTER TABLE pgtrickle.pgt_refresh_requests ALTER COLUMN pgt_id TYPE bigint;
-ALTER TABLE pgtrickle.pgt_late_changes ALTER COLUMN pgt_id TYPE bigint;
+ALTER TABLE pgtrickle.pgt_change_tracking ADD COLUMN tracked_by_pgt_ids bigint[] NOT NULL DEFAULT '{}';
+COMMENT ON COLUMN pgtrickle.pgt_change_tracking.tracked_by_pgt_ids IS 'The stream tables for which it is captured.';
+UPDATE pgtrickle.pgt_change_tracking AS k
+SET tracked_by_pgt_ids = ARRAY(
+    SELECT d.pgt_id FROM pgtrickle.pgt_dependencies AS d
+    WHERE d.source_relid = k.source_relid AND d.source_type <> 'UNCAPTURED' ORDER BY d.pgt_id);
+
+-- Whoever may create tables could otherwise take the place of one that somebody else dropped.
+ALTER TABLE pgtrickle.pgt_watermark_groups ADD COLUMN source_owners text[];
+COMMENT ON COLUMN pgtrickle.pgt_watermark_groups.source_owners IS
+    'The owners of its sources, also of those that were dropped since.';
+UPDATE pgtrickle.pgt_watermark_groups AS g
+SET source_owners = ARRAY(
+    SELECT pg_get_userbyid(c.relowner)::text FROM unnest(g.sources) WITH ORDINALITY AS s (source, place)
+    LEFT JOIN pg_catalog.pg_class AS c ON c.oid = s.source ORDER BY s.place);

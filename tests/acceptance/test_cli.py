@@ -76,7 +76,10 @@ def test_uninstall_removes_the_catalog_and_leaves_the_tables(run: Run, shop: Dat
     assert (again.exit_code, json.loads(again.stderr)["type"]) == (1, "NotInstalled")
 
 
-def test_a_stream_table_that_is_created_with_initialize_has_its_rows(run: Run, shop: Database) -> None:
+def test_a_stream_table_that_is_created_with_initialize_has_its_rows(
+    run: Run, shop: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTRICKLE_ENGINE", "postgres")
     created = run("create", "report", QUERY, "--initialize", "--json")
     assert (created.exit_code, json.loads(created.stdout)["action"]) == (0, "FULL")
     assert sorted(shop.execute("TABLE report")) == sorted(shop.execute(QUERY)) != []

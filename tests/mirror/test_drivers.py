@@ -21,6 +21,12 @@ INFERRED = {
     "mark_idle($1)": "{text}",
     "reset_watermark($1)": "{text}",
     "set_source_limits($1, $2)": "{text,interval}",
+    "watermark_history($1)": "{text}",
+    "watermark_of($1)": "{text}",
+    "capture_problem($1)": "{text}",
+    "repair_capture($1)": "{text}",
+    "grant_loader($1, $2)": "{text,text}",
+    "revoke_loader($1, $2)": "{text,text}",
     "drop_watermark_group($1)": "{text}",
     "create_refresh_group($1, $2, $3)": "{text,text[],text}",
     "refresh_stream_table($1)": "{text}",
@@ -91,3 +97,20 @@ def test_a_name_means_what_it_means_on_the_search_path_of_its_caller(sources: Da
         with pytest.raises(psycopg.errors.UndefinedTable, match="relation 'lines' does not exist"):
             loader.execute("SELECT pgtrickle.advance_watermark('lines', '2026-03-01 12:00Z')")
     assert sources.value("SELECT source_relid::regclass::text FROM pgtrickle.pgt_watermarks") == "shop.orders"
+
+
+@pytest.mark.parametrize("source", ["'orders'", "'orders'::text", "'orders'::varchar", "'orders'::regclass"])
+def test_what_asks_about_a_source_takes_its_name_in_any_type(sources: Database, source: str) -> None:
+    sources.execute("SELECT pgtrickle.create_stream_table('ids', 'SELECT id FROM orders')")
+    sources.execute("SELECT pgtrickle.advance_watermark('orders', '2026-03-01 12:00Z')")
+    assert sources.execute(f"SELECT watermark FROM pgtrickle.watermark_history({source})") == [(NOON,)]
+    assert sources.value(f"SELECT pgtrickle.watermark_of({source})") == NOON
+    assert sources.value(f"SELECT pgtrickle.capture_problem({source})") is None
+    sources.execute(f"SELECT pgtrickle.repair_capture({source})")
+    role = sources.create_role("orchestrator")
+    loaders = "SELECT source_relid::text, loader::text FROM pgtrickle.pgt_loaders"
+    for typed in (f"'{role}'", f"'{role}'::text", f"'{role}'::name"):
+        sources.execute(f"SELECT pgtrickle.grant_loader({source}, {typed})")
+        assert sources.execute(loaders) == [("orders", role)]
+        sources.execute(f"SELECT pgtrickle.revoke_loader({source}, {typed})")
+        assert sources.execute(loaders) == []

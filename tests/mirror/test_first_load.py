@@ -76,15 +76,28 @@ def test_with_initialize_false_nobody_waits(sales: Mirror) -> None:
     ids=["transaction", "one message", "function"],
 )
 def test_in_a_transaction_block_it_says_what_to_do_and_creates_nothing(
-    sales: Mirror, statements: tuple[str, ...]
+    every_db: Database, statements: tuple[str, ...]
 ) -> None:
-    session = sales.db.connect()
+    every_db.execute("CREATE TABLE sales (id int PRIMARY KEY, amount int)")
+    session = every_db.connect()
     for statement in statements[:-1]:
         session.execute(statement.encode())
     with refused("2D000", "in autocommit mode", message="commits, which a transaction block or a function"):
         session.execute(statements[-1].encode())
     session.execute("ROLLBACK")
-    assert sales.value("SELECT count(*) FROM pgtrickle.pgt_stream_tables") == 0
+    assert every_db.value("SELECT count(*) FROM pgtrickle.pgt_stream_tables") == 0
+
+
+def test_where_it_may_commit_it_creates_the_stream_table_on_every_server(every_db: Database) -> None:
+    every_db.execute("CREATE TABLE sales (id int PRIMARY KEY, amount int)")
+    for place, block in enumerate(
+        (f"CALL {CREATE}", f"DO $$ BEGIN CALL {CREATE.replace('totals', 'others')}; END $$"), 1
+    ):
+        assert told(every_db, block) == ["no refresher runs: the request is served when one does"]
+        assert every_db.value("SELECT count(*) FROM pgtrickle.pgt_refresh_requests") == place
+    call = "CALL pgtrickle.create_and_load_stream_table(%s, %s, fuse_ceiling => %s)"
+    every_db.execute(call, "given", "SELECT id FROM sales", 9)
+    assert every_db.value("SELECT fuse_ceiling FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 'given'") == 9
 
 
 def test_a_first_load_that_fails_is_an_error_and_leaves_the_stream_table(sales: Mirror) -> None:

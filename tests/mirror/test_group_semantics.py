@@ -105,3 +105,32 @@ def test_a_table_that_was_created_again_is_adopted_by_its_owner(db: Database, ad
     assert db.execute(clocks) == [(11 if advanced else 12,)]
     with refused("55000", "nothing to take over"):
         db.execute("SELECT pgtrickle.adopt_source('staging'::regclass)")
+
+
+def test_a_stranger_who_creates_a_table_under_the_name_of_a_dropped_one_does_not_take_its_place(db: Database) -> None:
+    mallory, etl = db.create_role("mallory"), db.create_role("etl")
+    db.execute(f"GRANT CREATE ON SCHEMA public TO {mallory}, {etl}; ALTER TABLE staging OWNER TO {etl}")
+    db.execute("SELECT pgtrickle.alter_watermark_group('g', tolerance => '1 hour')")
+    advance(db, "orders", "lines", "staging")
+    db.execute("DROP TABLE staging")
+    squatter = db.connect(user=mallory)
+    squatter.execute("CREATE TABLE staging (id integer)")
+    squatter.execute("SELECT pgtrickle.advance_watermark('staging', '2026-03-01 13:00Z')")
+    with refused("42501", f"Only {etl}, which owned that"):
+        squatter.execute("SELECT pgtrickle.adopt_source('staging')")
+    assert DROPPED in decisions(db)["by_gate"][1]
+    db.execute("DROP TABLE staging")
+    with db.connect(user=etl) as owner:
+        owner.execute("CREATE TABLE staging (id integer)")
+        owner.execute("SELECT pgtrickle.adopt_source('staging')")
+    assert {made for made, _ in decisions(db).values()} == {"run"}
+
+
+def test_a_name_that_several_dropped_sources_had_forgets_none_of_them(db: Database) -> None:
+    db.execute("CREATE SCHEMA shop; CREATE TABLE shop.staging (id integer)")
+    db.execute("SELECT pgtrickle.create_watermark_group('shop', ARRAY['shop.staging', 'orders'])")
+    db.execute("DROP TABLE staging, shop.staging")
+    with refused("42P09", "with its schema", message="'staging' may be any of public.staging, shop.staging"):
+        db.execute("SELECT pgtrickle.forget_source('staging')")
+    assert db.value("SELECT pgtrickle.forget_source('shop.staging')") == 1
+    assert db.value("SELECT pgtrickle.forget_source('staging')") == 1

@@ -152,19 +152,35 @@ def test_the_wait_ends_in_time_and_leaves_nothing(totals: Mirror) -> None:
 def test_a_lock_that_somebody_else_takes_asks_for_nothing(totals: Mirror) -> None:
     """The key of a call is made of what only its transaction has: seen in pg_locks, it serves nobody else."""
     mallory = totals.db.connect(autocommit=False, user=totals.db.create_role("mallory"))
-    key = "SELECT pgtrickle_private.request_key(pgt_id, %s) FROM pgtrickle.pgt_stream_tables"
+    key = "SELECT pgtrickle_private.request_key(%s, %s)"
+    number = totals.value("SELECT pgt_id FROM pgtrickle.pgt_stream_tables")
     own = "SELECT virtualtransaction FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'virtualxid'"
     (transaction,) = mallory.execute(own).fetchone() or ("",)
-    seen = totals.db.value(key, "1/1")
-    mallory.execute("SELECT pg_advisory_xact_lock(%s), pg_advisory_xact_lock(1)", (seen,))
+    seen = [totals.db.value(key, asked, "1/1") for asked in (number, -2)]
+    mallory.execute("SELECT pg_advisory_xact_lock(%s), pg_advisory_xact_lock(%s)", seen)
     waiting = "SELECT count(*) FROM pgtrickle_private.waiting_requests()"
     assert totals.value(waiting) == 0
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        mallory.execute(key.encode(), (transaction,))
+        mallory.execute(key.encode(), (number, transaction))
     mallory.rollback()
     (transaction,) = mallory.execute(own).fetchone() or ("",)
-    mallory.execute("SELECT pg_advisory_xact_lock(%s)", (totals.db.value(key, transaction),))
-    assert totals.value(waiting) == 1, "so it is the secret that keeps others out"
+    for asked, found in ((number, 0), (-2, 1)):
+        mallory.execute("SELECT pg_advisory_xact_lock(%s)", (totals.db.value(key, asked, transaction),))
+        assert totals.value(waiting) == found, "so it is the secret that keeps others out"
+
+
+def test_the_locks_of_applications_cost_a_tick_one_key_for_each_session(totals: Mirror) -> None:
+    """Not one for each of their locks, nor for each stream table."""
+    totals.run("CREATE TABLE other (id int)")
+    for number in range(20):
+        totals.run(f"SELECT pgtrickle.create_stream_table('other_{number}', 'SELECT id FROM other')")
+    sessions = [totals.db.connect(autocommit=False) for _ in range(3)]
+    for session in sessions:
+        session.execute("SELECT pg_advisory_xact_lock_shared(g) FROM generate_series(1, 50) AS g")
+    totals.run("SET track_functions = 'all'", "BEGIN", "SELECT pgtrickle_private.waiting_requests()")
+    calls = "SELECT pg_stat_get_xact_function_calls('pgtrickle_private.request_key(bigint, text)'::regprocedure)"
+    assert totals.value(calls) == len(sessions)
+    totals.run("ROLLBACK")
 
 
 def test_refresh_if_stale_refreshes_what_is_old(totals: Mirror) -> None:

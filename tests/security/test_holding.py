@@ -8,7 +8,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from pytrickle.apply.staging_table import STAGING_LOCK, _take
-from pytrickle.schedule.tick import Daemon
+from pytrickle.schedule.daemon import Daemon
 from tests.equivalence.local_engine import local_client
 from tests.security.roles import House, ask
 from tests.sql.checks import refused

@@ -9,7 +9,7 @@ from time import monotonic
 import psycopg
 import pytest
 
-from pytrickle.schedule.tick import Daemon
+from pytrickle.schedule.daemon import Daemon
 from tests.equivalence.local_engine import local_client
 from tests.security.attempts import stopped
 from tests.security.roles import House, ask

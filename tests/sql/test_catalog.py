@@ -115,7 +115,13 @@ def test_public_may_look_and_advance_and_nothing_else(shop: Database) -> None:
     # The client compares versions before it does anything else, for loaders and monitors too.
     views = {f"pgt_readable_{what}" for what in ("errors", "history", "late_changes", "late_rows")}
     mirrored = {"stream_tables_info", "refresh_history_info", "pgt_refresh_summary", "pg_stat_stream_tables"} | {
-        *("quick_health", "pgt_cdc_status", "pg_stat_pgtrickle", "pg_stat_progress_pgtrickle"),
+        *(
+            "quick_health",
+            "pgt_cdc_status",
+            "pg_stat_pgtrickle",
+            "pg_stat_progress_pgtrickle",
+            "pgt_cost_model_summary",
+        ),
     }
     assert {table for (table,) in tables} == {f"pgtrickle.{name}" for name in {"pgt_schema_version", *views, *mirrored}}
     writable = "has_table_privilege('public', oid, 'INSERT, UPDATE, DELETE, TRUNCATE')"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Database
+from tests.documents import ROOT
 
 COLUMNS = """
     SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_attribute AS a
@@ -26,13 +28,52 @@ def _listed(name: str) -> dict[str, dict[str, str]]:
     return found
 
 
-TABLES, VIEWS = _listed("tables.txt"), _listed("views.txt")
+TABLES, VIEWS, ABSENT = _listed("tables.txt"), _listed("views.txt"), _listed("absent.txt")
+# Where the page says that a column of a table is, or what stands for it.
+ELSEWHERE = {
+    "stream_tables_info": ("last_full_ms", "has_keyless_source", "tentative_frontier", "is_topk"),
+    "pgt_cdc_status": ("slot_name", "decoder_confirmed_lsn", "transition_started_at"),
+}
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_has_the_columns_that_scripts_for_pg_trickle_read(db: Database, table: str) -> None:
     found = dict(db.execute(COLUMNS, table))
     assert {name: found.get(name) for name in TABLES[table]} == TABLES[table]
+
+
+@pytest.mark.parametrize("table", ABSENT)
+def test_a_column_that_is_not_in_its_table_is_on_the_page_that_says_where_it_is(db: Database, table: str) -> None:
+    assert not ABSENT[table].keys() & dict(db.execute(COLUMNS, table)).keys()
+    page = (ROOT / "docs/howto/come-from-pg-trickle.md").read_text(encoding="utf-8")
+    _, _, rows = page.partition(f"| `{table}` |")
+    named = re.findall(r"`(\w+)`", "".join(row for row in re.split(r"\n(?=\| `)", rows)[0].splitlines()))
+    assert ABSENT[table].keys() <= set(named)
+
+
+@pytest.mark.parametrize("view", ELSEWHERE)
+def test_a_view_has_the_columns_that_the_page_sends_readers_to(db: Database, view: str) -> None:
+    assert set(ELSEWHERE[view]) <= dict(db.execute(COLUMNS, view)).keys()
+
+
+def test_the_readers_of_a_source_are_known_through_all_that_changes_them(db: Database) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, x int); CREATE TABLE u (id int)")
+    numbers = [
+        db.value(f"SELECT pgtrickle.create_stream_table('{name}', 'SELECT id FROM {source}')")
+        for name, source in {"a": "t", "b": "t", "c": "a"}.items()
+    ]
+    tracked = (
+        "SELECT source_relid::text, tracked_by_pgt_ids FROM pgtrickle.pgt_change_tracking"
+        " WHERE source_relid::text IN ('t', 'u', 'a') ORDER BY 1"
+    )
+    a, b, c = numbers
+    assert db.execute(tracked) == [("a", [c]), ("t", [a, b])]
+    db.execute("SELECT pgtrickle.repair_capture('t')")
+    assert db.execute(tracked) == [("a", [c]), ("t", [a, b])]
+    db.execute("SELECT pgtrickle.alter_stream_table('b', query => 'SELECT id FROM u')")
+    assert db.execute(tracked) == [("a", [c]), ("t", [a]), ("u", [b])]
+    db.execute("SELECT pgtrickle.drop_stream_table('a', cascade => true)")
+    assert db.execute(tracked) == [("u", [b])]
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -85,3 +85,10 @@ def test_what_is_beside_the_way_is_not_on_it_too() -> None:
 
 def test_a_newcomer_finds_twenty_answers() -> None:
     assert len(_section("Where do I …?")) == 20
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "sql/functions").rglob("*.sql")), ids=lambda path: path.stem)
+def test_sql_comes_in_short_files_of_short_lines(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 300
+    assert [number for number, line in enumerate(lines, 1) if len(line) > 120] == []

@@ -14,7 +14,7 @@ import pytest
 
 from pytrickle import errors, watermarks
 from pytrickle.client.client import Client
-from pytrickle.compute.spark.session import CONFIGURATION
+from pytrickle.compute.spark.session import CONFIGURATION, LOCAL
 from pytrickle.config import Settings
 from tests.documents import ROOT, RUNNABLE, anchors, blocks, documents, links
 
@@ -77,7 +77,7 @@ def test_all_that_the_built_in_session_sets_is_described() -> None:
     text = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
     rows = [row.split("|")[1:3] for row in text.splitlines() if row.startswith("| `spark.")]
     described = {(name.strip(), value.strip()) for names, value in rows for name in names.split(",")}
-    assert described == {(f"`{name}`", f"`{value}`") for name, value in CONFIGURATION.items()}
+    assert described == {(f"`{name}`", f"`{value}`") for name, value in (CONFIGURATION | LOCAL).items()}
 
 
 def shown(default: object) -> str:

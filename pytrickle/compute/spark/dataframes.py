@@ -45,6 +45,6 @@ def _load(reader: PinnedReader, frame: Frame) -> DataFrame:
 
 
 def consolidate(rows: DataFrame) -> DataFrame:
-    """Net weighted rows by content and drop what cancels out; NULLs are equal, text is compared bytewise."""
+    """Add up the weights of equal rows and drop what cancels out; NULLs are equal, text is compared bytewise."""
     columns = [name for name in rows.columns if name != WEIGHT]
     return rows.groupBy(*columns).agg(total(WEIGHT).alias(WEIGHT)).where(col(WEIGHT) != 0)

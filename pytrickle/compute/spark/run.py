@@ -92,7 +92,7 @@ class SparkEngine:
 
 def _read(reader: PinnedReader, postgres_query: PostgresQuery) -> DataFrame:
     frame = reader.read(postgres_query.query, postgres_query.settings)
-    # Declared as one partition it needs no shuffle, so netting stays within the task that reads.
+    # Declared as one partition it needs no shuffle, so rows are consolidated within the task that reads.
     return consolidate(frame.coalesce(1)) if postgres_query.weighted else frame
 
 

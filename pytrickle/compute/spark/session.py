@@ -19,13 +19,14 @@ CONFIGURATION = {
     "spark.sql.shuffle.partitions": "4",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
     # Each table that is broadcast takes a page at least, which Spark does not account for. Its default, tens of
     # megabytes for however few rows, exhausts the driver: the delta of a join of ten tables has ninety such joins.
     "spark.buffer.pageSize": "2m",
 }
+
+# Executors of a cluster must reach the driver, those of a local master are in its process.
+LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
 def build_session(settings: Settings) -> SparkSession:
@@ -34,7 +35,8 @@ def build_session(settings: Settings) -> SparkSession:
     builder = SparkSession.builder.appName("pytrickle").master(settings.spark_master)
     logging = Path(__file__).with_name("log4j2.properties").as_uri()
     builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging}")
-    for name, value in CONFIGURATION.items():
+    here = LOCAL if settings.spark_master.startswith("local") else {}
+    for name, value in (CONFIGURATION | here).items():
         builder = builder.config(name, value)
     try:
         return configure_spark_with_pytrickle(builder, settings.jdbc_jar).getOrCreate()

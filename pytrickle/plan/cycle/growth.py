@@ -33,8 +33,8 @@ def standing_in(shape: Analysis, sources: Mapping[int, Source]) -> Analysis:
 def growth(shape: Analysis, ranges: dict[int, ChangeRange], whole: bool) -> Growth:
     """Compile what a query gains by the changes of some ranges, or with `whole` all of its rows.
 
-    The weights are net, so that they count copies: a monotone query loses nothing. Where the query removes duplicates,
-    every row comes once, whether it was there already or not.
+    The rows are consolidated, so that weights count copies: a monotone query loses nothing. Where the query removes
+    duplicates, every row comes once, whether it was there already or not.
     """
     query = shape.query
     if query is None:

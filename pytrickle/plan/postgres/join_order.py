@@ -146,9 +146,9 @@ def links(leaf: Leaf, join: Join, known: set[str]) -> list[Predicate]:
 def conditions(join: Join) -> list[str]:
     """Write the predicates of a join so that PostgreSQL expects enough rows where changes meet changes.
 
-    It takes the columns of a key for independent, and what it has no statistics of for 200 values. Of several
-    equalities between the same two sets of changes only the first shall count; else it expects one row of them, and
-    runs through the next set of changes once for each row that there is.
+    PostgreSQL takes the columns of a key for independent, and expects 200 values where it has no statistics. So only
+    the first of several equalities between the same two sets of changes shall count; else it expects one row, and runs
+    through the next set of changes once for each row that there is.
     """
     changed = {leaf.alias for leaf in leaves(join) if has_weight(leaf)}
     met: set[frozenset[str]] = set()

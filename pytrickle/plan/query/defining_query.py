@@ -102,7 +102,7 @@ def _accumulates(select: exp.Select, definition: Definition) -> bool:
 
 
 def _recomputes(select: exp.Select, definition: Definition) -> bool:
-    """Whether a SELECT differs from one that increments can maintain by calls that take rows as they come."""
+    """Whether increments could maintain a SELECT, but for calls that take rows as they come."""
     nodes = _nodes_above(select)
     if any(isinstance(node, exp.Anonymous) and node.name.lower() == "grouping" for node in nodes):
         return False

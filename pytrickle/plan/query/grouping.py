@@ -68,7 +68,7 @@ class Grouping(Generic[C]):
         return found
 
     def _own_call(self, node: exp.Expr) -> exp.Expr:
-        """What a subquery calls over groups belongs to the query of whose columns alone its arguments are made."""
+        """An aggregate call in a subquery belongs to the query of whose columns alone its arguments are made."""
         asks = isinstance(node, exp.Anonymous) and function_name(node) == "grouping"
         if self.names is None or not (asks or is_call(node, self.aggregates)):
             return node

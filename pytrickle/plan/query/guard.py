@@ -90,7 +90,7 @@ def _consolidate(facts: Facts, group: list[tuple[Block, Columns]]) -> tuple[Bloc
     read = [_read(columns) for _, columns in group]
     names = tuple(f"a{i}" for i in range(len(read[0])))
     rows: Rows = tuple((block, found) for (block, _), found in zip(group, read, strict=True))
-    leaf = derive_unguarded(facts, rows, names, (), Folded(net=True))
+    leaf = derive_unguarded(facts, rows, names, (), Folded(cancels=True))
     block, columns = group[0]
     places = {column: own_column(leaf.alias, name) for column, name in zip(read[0], names, strict=True)}
     shown = tuple(_placed(each, places) for each in columns)

@@ -7,7 +7,7 @@ from pytrickle.plan.query.probe import Probe
 
 
 def understood(definition: Definition, probe: Probe) -> Definition:
-    """Say of a definition whether it needs its creator's search_path.
+    """Note in a definition whether it needs its creator's search_path.
 
     PostgreSQL prints every name with its schema, but not the operators of IN, NULLIF, CASE x WHEN or IS DISTINCT FROM,
     nor what functions name in their bodies.

@@ -31,7 +31,7 @@ Cases = list[tuple[Block, list[exp.Expr]]]
 def scalar_cases(recursion: Recursion, block: Block, query: exp.Expr, context: Context) -> list[Case]:
     """List the cases of a scalar subquery's value: where it has a row, and where it has none.
 
-    Of a subquery of several columns the value is a tuple of them.
+    The value of a subquery of several columns is a tuple.
     """
     query, context = recursion.unwrapped(query, context)
     if isinstance(query, exp.Select) and is_plain_aggregate(query, recursion.facts.definition):

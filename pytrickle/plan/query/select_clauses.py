@@ -17,7 +17,7 @@ def own_nodes(item: exp.Expr) -> list[exp.Expr]:
 
 
 def has_calls(select: exp.Select, definition: Definition) -> bool:
-    """Whether a SELECT calls an aggregate that is no window function, be it only to sort by it."""
+    """Whether a SELECT calls an aggregate that is no window function, even if only to sort by it."""
     aggregates = definition.aggregates
     return any(
         is_call(node, aggregates) and not isinstance(node.parent, exp.Window)

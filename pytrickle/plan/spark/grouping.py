@@ -23,11 +23,11 @@ _RAISE = f"raise_error('{INEXACT}')"
 
 @dataclass(frozen=True, slots=True)
 class SparkGrouping:
-    """What Spark groups by, and its aggregates by name; `netted` says that rows must cancel out first."""
+    """What Spark groups by, and its aggregates by name; `consolidated` says that rows must cancel out first."""
 
     by: tuple[str, ...]
     aggregates: tuple[tuple[str, str], ...]
-    netted: bool
+    consolidated: bool
 
     @property
     def columns(self) -> tuple[str, ...]:

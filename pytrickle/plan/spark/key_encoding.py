@@ -33,7 +33,7 @@ class Kind:
 
 
 def carrier(equality: Equality, left: Kind | None, right: Kind | None) -> str | None:
-    """Return a template that maps both sides to what is the same exactly where PostgreSQL finds them equal, if any.
+    """Return a template, if any, that maps both sides to one value exactly where PostgreSQL finds them equal.
 
     >>> integer = Kind("int4", True)
     >>> carrier(Equality(("l", "k"), ("r", "k"), null_safe=True), integer, integer)

@@ -19,7 +19,7 @@ TOGETHER_PAGES = 2_048
 
 JOINED = "SELECT {hint}* FROM (\n{left}\n) AS a {join} (\n{right}\n) AS b{condition}"
 TERM = "SELECT {output}{sign}{product} AS {weight} FROM (\n{joined}\n) AS j"
-NETTED = "SELECT {columns}sum({weight}) AS {weight} FROM (\n{rows}\n) AS r{by} HAVING sum({weight}) <> 0"
+CONSOLIDATED = "SELECT {columns}sum({weight}) AS {weight} FROM (\n{rows}\n) AS r{by} HAVING sum({weight}) <> 0"
 GROUPED = "SELECT {texts} FROM (\nSELECT {items} FROM (\n{rows}\n) AS n{by}\n) AS g"
 
 
@@ -37,7 +37,7 @@ class SparkQuery:
 
 
 def spark_query(terms: tuple[SparkTerm, ...], grouping: SparkGrouping | None, delta_rows: int | None) -> SparkQuery:
-    """Write the weighted rows of all terms, netted by content, or the parts of groups that they make.
+    """Write the weighted rows of all terms, consolidated, or the parts of groups that they make.
 
     The terms begin with so many changed rows, or with a whole table if `delta_rows` is None.
     """
@@ -46,7 +46,7 @@ def spark_query(terms: tuple[SparkTerm, ...], grouping: SparkGrouping | None, de
     writer = _Writer(names, _are_few(names, delta_rows), delta_rows is not None and delta_rows <= BROADCAST_ROWS)
     rows = "\nUNION ALL\n".join(writer.term(term) for term in terms)
     columns = tuple(name for name, _, _ in terms[0].output)
-    text = _grouped(rows, columns, grouping) if grouping else _netted(rows, columns)
+    text = _grouped(rows, columns, grouping) if grouping else _consolidated(rows, columns)
     kept = frozenset(name for each, name in names.items() if read.count(each) > 1)
     return SparkQuery({name: each for each, name in names.items()}, text, kept, writer.together)
 
@@ -102,9 +102,9 @@ class _Writer:
         return f"SELECT {listed}CAST({sign}{WEIGHT} AS BIGINT) AS {WEIGHT} FROM {{{self.names[frame.read]}}}"
 
 
-def _netted(rows: str, columns: tuple[str, ...]) -> str:
+def _consolidated(rows: str, columns: tuple[str, ...]) -> str:
     listed = "".join(f"`{column}`, " for column in columns)
-    return NETTED.format(columns=listed, weight=WEIGHT, rows=rows, by=_by(columns))
+    return CONSOLIDATED.format(columns=listed, weight=WEIGHT, rows=rows, by=_by(columns))
 
 
 def _grouped(rows: str, columns: tuple[str, ...], grouping: SparkGrouping) -> str:
@@ -114,7 +114,7 @@ def _grouped(rows: str, columns: tuple[str, ...], grouping: SparkGrouping) -> st
         items=", ".join(
             [*(f"`{name}`" for name in grouping.by), *(f"{sql} AS `{name}`" for name, sql in grouping.aggregates)]
         ),
-        rows=_netted(rows, columns) if grouping.netted else rows,
+        rows=_consolidated(rows, columns) if grouping.consolidated else rows,
         by=_by(grouping.by),
     )
 

@@ -19,7 +19,7 @@ Output = tuple[tuple[str, int, str], ...]
 @dataclass(frozen=True, slots=True)
 class SparkTerm:
     """Leaves joined in order. `keys[i]` pairs columns of leaf i with (earlier leaf, column); `output` locates each
-    output column as (leaf, column). The weights of a `negated` term change sign. Of the leaves with the aliases
+    output column as (leaf, column). The weights of a `negated` term change sign. From the leaves with the aliases
     `reached` only the rows that the delta joins are read."""
 
     leaves: tuple[SparkLeaf, ...]

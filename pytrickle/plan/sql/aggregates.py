@@ -11,8 +11,8 @@ from enum import StrEnum
 class Shows(StrEnum):
     """What a result shows of values that are equal, but may look different, such as 1 and 1.00.
 
-    CHOSEN is one of them, as min() shows it; PASSED may look as they do, as sum() does; COUNTED looks the same
-    whichever they are. Of OTHER results nothing is known.
+    A CHOSEN result is one of them, as that of min(); a PASSED one may look as they do, as that of sum(); a COUNTED one
+    looks the same whichever they are. Nothing is known of OTHER results.
     """
 
     CHOSEN = "chosen"

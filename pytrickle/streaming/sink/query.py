@@ -81,7 +81,7 @@ def _output_mode(frame: DataFrame) -> str | None:
 
 
 def check_event_time(columns: Sequence[str], event_time: str | None) -> None:
-    """Raise InvalidArgument if the column of event times is none of the query's."""
+    """Raise InvalidArgument unless the query has the column of event times."""
     if event_time is not None and event_time not in columns:
         raise InvalidArgument(
             f"The query has no column {event_time}.", f"Let event_time name one of {', '.join(columns)}."

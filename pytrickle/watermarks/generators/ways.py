@@ -64,7 +64,7 @@ def heartbeat(watermark_lateness: timedelta = LATENESS, **terms: Unpack[Terms]) 
 def bounded_file(**terms: Unpack[Terms]) -> Generator:
     """Make a generator for a file in the order of event time: W = max(t) read, then INFINITY after `exhaust`.
 
-    Of a file in any other order nothing may be asserted before it is exhausted: call `emit` only then.
+    For a file in any other order nothing may be asserted before it is exhausted: call `emit` only then.
     """
     return Generator(Newest(0), Heeds.ROWS, **terms)
 

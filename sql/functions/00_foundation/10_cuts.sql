@@ -46,8 +46,8 @@ $probe$;
 COMMENT ON FUNCTION pgtrickle_private.current_lsn() IS
     'The current WAL insert position, or NULL where the platform refuses it (probed at install).';
 
--- PostgreSQL leaves the own transaction out of the list of running ones, so its xid looks visible in its own snapshot
--- as soon as any younger transaction, be it an own savepoint that was rolled back, has ended.
+-- PostgreSQL leaves a transaction out of the list of running ones in its own snapshot. So its xid looks visible there
+-- as soon as any younger transaction has ended, even a savepoint of its own that was rolled back.
 CREATE OR REPLACE FUNCTION pgtrickle_private.committed_snapshot() RETURNS pg_snapshot
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -67,7 +67,7 @@ AS $$
 DECLARE
     now cut := ROW(committed_snapshot(), NULL, NULL, NULL)::cut;
 BEGIN
-    -- After the snapshot: no change that it shows may have a higher position.
+    -- Taken after the snapshot, so that no change that the snapshot shows has a higher position.
     now.lsn := current_lsn();
     RETURN now;
 END

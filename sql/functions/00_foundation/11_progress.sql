@@ -77,7 +77,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.progress_text(pgtrickle.progress) IS
-    'As part of a sentence; NULL if it has no kind.';
+    'How far something is, as part of a sentence; NULL if it has no kind.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.distance_text(a pgtrickle.distance) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -86,4 +86,5 @@ BEGIN
     RETURN COALESCE((a).span::text, (a).batches || CASE (a).batches WHEN 1 THEN ' batch' ELSE ' batches' END);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.distance_text(pgtrickle.distance) IS 'As part of a sentence.';
+COMMENT ON FUNCTION pgtrickle_private.distance_text(pgtrickle.distance) IS
+    'A distance, as part of a sentence.';

@@ -8,7 +8,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.catalog_owner() IS
     'The role that owns the catalog, and everything that is generated.';
 
--- What ALTER DEFAULT PRIVILEGES of whoever creates an object granted beside.
+-- Default privileges of whoever creates an object may have granted more on it.
 CREATE OR REPLACE FUNCTION pgtrickle_private.revoke_all(kind text, object text, owner oid, granted aclitem[])
     RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

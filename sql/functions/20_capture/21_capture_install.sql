@@ -202,8 +202,9 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.refuse_reserved_columns(regclass) IS
     'Error 42701 if a column of the source is or view is named like a bookkeeping column.';
 
--- Nobody else can write between the installation and the end of its transaction. But one that took its snapshot before
--- may lack what was written before, and not captured: what its own cuts leave out is not all in the buffer.
+-- Nobody else can write between the installation and the end of its transaction. But a transaction whose snapshot is
+-- older than the installation may not see what others wrote before it, which was not captured: then the buffer does not
+-- hold all that its own cuts leave out.
 CREATE OR REPLACE FUNCTION pgtrickle_private.captured_from() RETURNS jsonb
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$

@@ -28,6 +28,18 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.remove_capture(regclass) IS
     'Drops the triggers, functions and change buffer of a source.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.note_readers(source regclass) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    UPDATE pgt_change_tracking AS k
+    SET tracked_by_pgt_ids = ARRAY(
+        SELECT d.pgt_id FROM pgt_dependencies AS d
+        WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED' ORDER BY d.pgt_id)
+    WHERE k.source_relid = source
+$$;
+COMMENT ON FUNCTION pgtrickle_private.note_readers(regclass) IS
+    'Writes down for which stream tables a source is captured; whoever calls it has locked the source.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.trim_capture(source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -44,6 +56,7 @@ BEGIN
         PERFORM remove_capture(source);
         RETURN;
     END IF;
+    PERFORM note_readers(source);
     PERFORM keep_capture_problem(source);
     -- A captured column that nobody reads could be dropped by its owner, and then every write would fail.
     FOR surplus IN

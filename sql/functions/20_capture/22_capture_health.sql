@@ -68,6 +68,17 @@ COMMENT ON FUNCTION pgtrickle.capture_problem(regclass) IS
     'Why changes of the source may have been missed since capture was installed, or NULL. Then call '
     'pgtrickle.repair_capture().';
 
+CREATE OR REPLACE FUNCTION pgtrickle.capture_problem(
+        source text, search_path text DEFAULT current_setting('search_path')) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN capture_problem(source_named(source, search_path));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.capture_problem(text, text) IS
+    'The same for a source that comes by its name, as text.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.mark_reinitialize(pgt_id bigint, reason text) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -104,3 +115,14 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.repair_capture(regclass) IS
     'Installs capture of the source anew with an empty buffer, and has every stream table that reads it reinitialized.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.repair_capture(
+        source text, search_path text DEFAULT current_setting('search_path')) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    PERFORM repair_capture(source_named(source, search_path));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.repair_capture(text, text) IS
+    'The same for a source that comes by its name, as text.';

@@ -39,8 +39,8 @@ CREATE OR REPLACE TRIGGER check_frontier BEFORE UPDATE OF frontier ON pgtrickle.
                        AND NEW.frontier::text IS DISTINCT FROM OLD.frontier::text)
     EXECUTE FUNCTION pgtrickle_private.check_frontier();
 
--- What is retained may be most of the buffer, and no statistics say so: it is found by the index. What a plan that may
--- not scan is said to cost is no reason to compile it.
+-- What is retained may be most of the buffer, and no statistics say so; so it is found by the index. With scans
+-- forbidden the estimated cost is huge, which must not make PostgreSQL compile the plan.
 CREATE OR REPLACE FUNCTION pgtrickle_private.clean_change_buffer(source regclass) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET enable_seqscan = off SET jit = off

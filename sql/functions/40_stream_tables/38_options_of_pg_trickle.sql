@@ -44,7 +44,7 @@ AS $$
 DECLARE
     names CONSTANT text := (
         SELECT string_agg(o.option, ', ' ORDER BY o.option)
-        -- For each what asks for nothing special; without it, any value does.
+        -- For each option the values that ask for nothing special. With every other value it is named.
         FROM (VALUES ('cdc_mode', '{auto,trigger}'::text[]), ('append_only', '{false}'),
                   ('pooler_compatibility_mode', '{false}'), ('partition_by', '{}'), ('max_differential_joins', '{}'),
                   ('max_delta_fraction', '{}'), ('output_distribution_column', '{}'), ('storage_backend', '{heap}'),
@@ -111,7 +111,7 @@ AS $$
             'storage_fillfactor', given -> 'fillfactor'))
         || freshness_in_our_words(given ->> 'target_freshness')
         || fuse_in_our_words(given, ceiling)
-        -- Asked for and not to be had, so it stays what it is.
+        -- Nothing else can be had here, so the column stays as it is.
         - 'storage_backend'
 $$;
 COMMENT ON FUNCTION pgtrickle_private.in_our_words(jsonb, bigint) IS

@@ -15,7 +15,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.is_period(schedule text) RETURNS bo
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    -- What an interval does not need PostgreSQL overlooks: it would read '*/10' as ten seconds.
+    -- PostgreSQL overlooks signs that an interval does not need: it would read '*/10' as ten seconds.
     RETURN schedule ~ '^\s*@?(\s*[-+]?\.?[0-9A-Za-z]([-+.:]*[0-9A-Za-z])*((?<=[A-Za-z]),)?)+\s*$'
         AND isfinite(schedule::interval) AND schedule::interval > interval '0';
 EXCEPTION WHEN data_exception THEN

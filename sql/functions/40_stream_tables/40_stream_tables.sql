@@ -158,7 +158,9 @@ AS $$
     FROM (SELECT CASE WHEN source_type <> 'UNCAPTURED' THEN install_capture(source, columns) END AS since) AS c
     ON CONFLICT ON CONSTRAINT pgt_dependencies_pkey DO UPDATE
     SET source_name = EXCLUDED.source_name, source_type = EXCLUDED.source_type,
-        columns_used = EXCLUDED.columns_used, captured_xid = EXCLUDED.captured_xid, captured_pos = EXCLUDED.captured_pos
+        columns_used = EXCLUDED.columns_used,
+        captured_xid = EXCLUDED.captured_xid, captured_pos = EXCLUDED.captured_pos;
+    SELECT note_readers(source)
 $$;
 COMMENT ON FUNCTION pgtrickle_private.record_source(bigint, regclass, text, text[]) IS
     'Records a dependency and has its columns captured.';

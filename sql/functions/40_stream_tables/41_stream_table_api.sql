@@ -121,7 +121,7 @@ COMMENT ON FUNCTION pgtrickle.create_stream_table(
         interval, text,
     text, interval, text, integer, text, text) IS
     'Creates a stream table from a query and has its sources captured; returns its number. It is filled by the next '
-    'refresh. '
+    'refresh; create_and_load_stream_table() waits for that. '
     'schedule is ''calculated'', an interval, or a cron expression in schedule_timezone; refresh_mode AUTO, '
     'DIFFERENTIAL or FULL; watermark_gating auto, none, gate or hold_back; '
     'tier hot, warm, cold or frozen; diamond_consistency atomic or none; diamond_schedule_policy fastest or slowest; '

@@ -59,6 +59,17 @@ COMMENT ON FUNCTION pgtrickle.grant_loader(regclass, name) IS
     'sink. For orchestrators, and for loaders that may insert into some columns only. For the owner of the source or '
     'of the catalog.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.grant_loader(
+        source text, role text, search_path text DEFAULT current_setting('search_path')) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    PERFORM grant_loader(source_named(source, search_path), role::name);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.grant_loader(text, text, text) IS
+    'The same for a source that comes by its name, as text.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.revoke_loader(source regclass, role name) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -69,3 +80,14 @@ $$;
 COMMENT ON FUNCTION pgtrickle.revoke_loader(regclass, name) IS
     'Takes back what grant_loader() gave; who may insert into the source may still speak for it. Harmless where there '
     'is nothing to take.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.revoke_loader(
+        source text, role text, search_path text DEFAULT current_setting('search_path')) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    PERFORM revoke_loader(source_named(source, search_path), role::name);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.revoke_loader(text, text, text) IS
+    'The same for a source that comes by its name, as text.';

@@ -143,8 +143,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.discard_late_rows(regclass, bigint[]) IS
-    'Says of these rows that were kept out of the source that they are not wanted; returns how many that changed. '
-    'Needs INSERT and SELECT on the source.';
+    'Marks these rows, which were kept out of the source, as not wanted; returns how many were marked. Needs INSERT '
+    'and SELECT on the source.';
 
 -- A row that is being put back may pass the limit, and is known again by its event time, as it is declared now.
 CREATE OR REPLACE FUNCTION pgtrickle_private.begin_replay(caller name, source regclass, late_ids bigint[]) RETURNS void
@@ -211,9 +211,9 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.note_replayed(regclass, timestamptz, jsonb[]) IS
-    'Says of rows of an event time that this transaction is putting back that they came in, as many as did.';
+    'Notes how many rows of an event time came in, of those that this transaction is putting back.';
 
--- What the triggers do not judge any more, as it is no longer late or they are gone, nobody has seen come in.
+-- Nobody has seen a row come in that the triggers no longer judge, because it is no longer late or they are gone.
 CREATE OR REPLACE FUNCTION pgtrickle_private.end_replay(caller name, source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$

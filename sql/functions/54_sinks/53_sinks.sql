@@ -143,6 +143,17 @@ $$;
 COMMENT ON FUNCTION pgtrickle.watermark_of(regclass) IS
     'The watermark of a source, for its loader to go on from; NULL: it has none, or goes by batch numbers.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.watermark_of(
+        source text, search_path text DEFAULT current_setting('search_path')) RETURNS timestamptz
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN watermark_of(source_named(source, search_path));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.watermark_of(text, text) IS
+    'The same for a source that comes by its name, as text.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.commit_sink_batch(caller name, source regclass, sink text,
     next pgtrickle.pgt_sink_batches) RETURNS boolean
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

@@ -26,18 +26,19 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.name_sources() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    -- One that is gone keeps the name that it had.
-    NEW.source_names := ARRAY(
-        SELECT COALESCE(format('%I.%I', n.nspname, c.relname), o.name)
-        FROM unnest(NEW.sources) WITH ORDINALITY AS s (source, place)
-        LEFT JOIN pg_class AS c ON c.oid = s.source LEFT JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        LEFT JOIN unnest(CASE WHEN TG_OP = 'UPDATE' THEN OLD.sources END,
-            CASE WHEN TG_OP = 'UPDATE' THEN OLD.source_names END) AS o (source, name) ON o.source = s.source
-        ORDER BY s.place);
+    -- One that is gone keeps the name and the owner that it had.
+    SELECT array_agg(COALESCE(format('%I.%I', n.nspname, c.relname), o.name) ORDER BY s.place),
+        array_agg(COALESCE(pg_get_userbyid(c.relowner)::text, o.owner) ORDER BY s.place)
+    INTO NEW.source_names, NEW.source_owners
+    FROM unnest(NEW.sources) WITH ORDINALITY AS s (source, place)
+    LEFT JOIN pg_class AS c ON c.oid = s.source LEFT JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    LEFT JOIN unnest(CASE WHEN TG_OP = 'UPDATE' THEN OLD.sources END,
+        CASE WHEN TG_OP = 'UPDATE' THEN OLD.source_names END,
+        CASE WHEN TG_OP = 'UPDATE' THEN OLD.source_owners END) AS o (source, name, owner) ON o.source = s.source;
     RETURN NEW;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.name_sources() IS 'Keeps the names of a group''s sources beside them.';
+COMMENT ON FUNCTION pgtrickle_private.name_sources() IS 'Keeps the names and owners of a group''s sources beside them.';
 
 CREATE OR REPLACE TRIGGER name_sources BEFORE INSERT OR UPDATE
     ON pgtrickle.pgt_watermark_groups FOR EACH ROW EXECUTE FUNCTION pgtrickle_private.name_sources();
@@ -48,10 +49,15 @@ AS $$
 DECLARE
     gone CONSTANT regclass[] := ARRAY(SELECT DISTINCT d.source FROM dropped_sources() AS d
         WHERE forget_source.source IN (d.name, split_part(d.name, '.', 2)));
+    names CONSTANT text[] := ARRAY(SELECT DISTINCT d.name FROM dropped_sources() AS d
+        WHERE d.source = ANY (gone) ORDER BY d.name);
     emptied integer;
     altered integer;
 BEGIN
-    IF gone = '{}' THEN
+    IF cardinality(names) > 1 THEN
+        RAISE EXCEPTION '% may be any of %', quote_literal(source), array_to_string(names, ', ')
+            USING ERRCODE = '42P09', CONSTRAINT = 'invalid_argument', HINT = 'Say which one, with its schema.';
+    ELSIF gone = '{}' THEN
         RAISE EXCEPTION 'no source % of a watermark group was dropped', COALESCE(quote_literal(source), 'NULL')
             USING ERRCODE = '42704', CONSTRAINT = 'unknown_table',
                 HINT = 'alter_watermark_group() takes out one that exists; pytrickle doctor names those that do not.';
@@ -76,6 +82,31 @@ COMMENT ON FUNCTION pgtrickle.forget_source(text) IS
     'Takes a table that was dropped out of its watermark groups, and forgets its watermarks, gate and limits; a group '
     'without any other source is dropped. Returns how many groups there were.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_successor(caller name, adopted regclass, gone regclass[])
+    RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    owners CONSTANT text[] := ARRAY(
+        SELECT DISTINCT COALESCE(m.owner, '?')
+        FROM pgt_watermark_groups AS g CROSS JOIN unnest(g.sources, g.source_owners) AS m (source, owner)
+        WHERE m.source = ANY (gone));
+BEGIN
+    IF NOT pg_has_role(caller, catalog_owner(), 'USAGE') AND EXISTS (
+        SELECT FROM unnest(owners) AS owner
+        WHERE CASE WHEN to_regrole(quote_ident(owner)) IS NULL THEN true
+            ELSE NOT pg_has_role(caller, to_regrole(quote_ident(owner)), 'USAGE') END)
+    THEN
+        RAISE EXCEPTION 'permission denied to take the place of the dropped %', qualified_name(adopted)
+            USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
+                HINT = format('Only %s, which owned that, and %I, which owns the catalog, may.',
+                    array_to_string(owners, ', '), catalog_owner());
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.check_successor(name, regclass, regclass[]) IS
+    'Error 42501 unless the caller has the rights of who owned the dropped tables, or owns the catalog.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.take_over_source(caller name, adopted regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -88,6 +119,7 @@ BEGIN
         RAISE EXCEPTION 'no source of a watermark group was dropped that had the name %', qualified_name(adopted)
             USING ERRCODE = '55000', CONSTRAINT = 'invalid_argument', HINT = 'There is nothing to take over.';
     END IF;
+    PERFORM check_successor(caller, adopted, gone);
     LOCK TABLE pgt_watermark_groups IN SHARE ROW EXCLUSIVE MODE;
     DELETE FROM pgt_watermarks AS w WHERE w.source_relid = adopted AND w.watermark = '-infinity';
     IF EXISTS (SELECT FROM pgt_watermarks AS w WHERE w.source_relid = adopted) THEN
@@ -122,8 +154,8 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.adopt_source(regclass) IS
     'Puts a table that was created again in the place of the dropped one of the same name: in its watermark groups, '
-    'with its gate, its limits and, unless the new one has advanced already, its watermarks. For the owner of the '
-    'table or of the catalog.';
+    'with its gate, its limits and, unless the new one has advanced already, its watermarks. For who owns the table '
+    'and owned the dropped one, or owns the catalog.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.adopt_source(
         source text, search_path text DEFAULT current_setting('search_path')) RETURNS void

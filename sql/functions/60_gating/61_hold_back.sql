@@ -77,10 +77,9 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.agreement(bigint, integer, bigint[]) IS
-    'At which cuts the sources of a group agree, by their watermarks alone: how far that is complete, and of which '
-    'source the cut does not cover what '
-    'the stream table, or one that it reads, shows, or can be read no longer, or not yet. All NULL where they agree '
-    'at none.';
+    'At which cuts the sources of a group agree, by their watermarks alone, and how far that is complete. Also which '
+    'source has a cut that does not cover what the stream table, or one that it reads, shows already, or that can no '
+    'longer be read, or not yet. All NULL where they agree at none.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.hold_back_group(
         p_pgt_id bigint, p_group_id integer, upstream bigint[],
@@ -110,8 +109,8 @@ BEGIN
             reason := COALESCE(waiting_for || ' never advanced', missing.source
                 || ' has not advanced since its changes are captured');
             waiting_for := COALESCE(waiting_for, missing.source::text);
-            -- What can read the source itself does not run without its cap beside what cannot: it would leave the cut
-            -- that it shows.
+            -- A filled stream table that can read this source itself waits while another one cannot: if it ran without
+            -- a cap, it would leave the cut that it shows.
             decision := CASE WHEN stream_table.require_watermark OR EXISTS (
                                  SELECT FROM pgt_dependencies AS d
                                      CROSS JOIN LATERAL latest_entry(d.source_relid, unbounded()) AS e

@@ -40,7 +40,7 @@ DECLARE
         WHERE t.pgt_id = p_pgt_id);
     entry record;
 BEGIN
-    -- A group of which it is a source vouches for nothing yet, then.
+    -- Then a group of which it is a source vouches for nothing yet.
     IF NOT EXISTS (SELECT FROM pgt_watermark_history AS h WHERE h.source_relid = p_source AND h.progress >= wanted) THEN
         RETURN wanted;
     END IF;

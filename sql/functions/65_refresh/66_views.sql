@@ -139,7 +139,8 @@ BEGIN
     PERFORM refuse_other_columns(written, stream_table.pgt_relid);
     canonical := pg_get_viewdef(written);
     EXECUTE format('DROP VIEW pgtrickle_state.query_%s', id);
-    -- The view keeps its identity, by which a refresh under way knows it; the claim of that one fails afterwards.
+    -- The view keeps its identity, by which a refresh under way knows it. That refresh then fails when it wants to
+    -- commit.
     EXECUTE format('ALTER VIEW pgtrickle_state.query_%s_before RENAME TO query_%s', id, id);
     EXECUTE format('CREATE OR REPLACE VIEW pgtrickle_state.query_%s AS %s', id, canonical);
     PERFORM lock_query_sources(stream_table.view_relid);

@@ -21,7 +21,8 @@ COMMENT ON FUNCTION pgtrickle_private.own_virtual_transaction() IS
     'What pg_locks calls this transaction, whether it writes or not.';
 
 -- Number 0 stands for no stream table: who asks for it waits until no tick from before is at work; -1 says that a drain
--- is about to be committed.
+-- is about to be committed. Whoever asks for anything holds -2 too: applications take such locks of their own, and to
+-- look for each stream table among all of them would take every tick too long.
 CREATE OR REPLACE FUNCTION pgtrickle_private.waiting_requests()
     RETURNS TABLE (request_key bigint, pgt_id bigint)
     LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -30,13 +31,17 @@ AS $$
         SELECT l.virtualtransaction, (l.classid::bigint << 32) | l.objid::bigint AS key
         FROM pg_locks AS l
         WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
-            AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database()))
-    SELECT h.key, t.pgt_id
-    FROM (SELECT DISTINCT virtualtransaction FROM held) AS v
-    CROSS JOIN (SELECT s.pgt_id FROM pgt_stream_tables AS s UNION ALL VALUES (0), (-1)) AS t
-    JOIN held AS h ON h.virtualtransaction = v.virtualtransaction
-        AND h.key = request_key(t.pgt_id, v.virtualtransaction)
-    WHERE t.pgt_id < 0 OR NOT EXISTS (SELECT FROM pgt_refresh_answers AS a WHERE a.request_key = h.key)
+            AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+    ), holders AS MATERIALIZED (
+        SELECT v.virtualtransaction, request_key(-2, v.virtualtransaction) AS key
+        FROM (SELECT DISTINCT virtualtransaction FROM held) AS v
+    ), keys AS MATERIALIZED (
+        SELECT t.pgt_id, v.virtualtransaction, request_key(t.pgt_id, v.virtualtransaction) AS key
+        FROM holders AS v JOIN held AS m USING (virtualtransaction, key)
+        CROSS JOIN (SELECT s.pgt_id FROM pgt_stream_tables AS s UNION ALL VALUES (0), (-1)) AS t)
+    SELECT k.key, k.pgt_id
+    FROM keys AS k JOIN held AS h USING (virtualtransaction, key)
+    WHERE k.pgt_id < 0 OR NOT EXISTS (SELECT FROM pgt_refresh_answers AS a WHERE a.request_key = k.key)
 $$;
 COMMENT ON FUNCTION pgtrickle_private.waiting_requests() IS
     'The refreshes that other transactions ask for and wait for, by the locks that they hold.';
@@ -156,6 +161,7 @@ BEGIN
     LOOP
         -- An answer from before is about an earlier call of this transaction, until the refresher forgets it.
         asked := asked OR (NOT EXISTS (SELECT FROM pgt_refresh_answers AS a WHERE a.request_key = key)
+            AND pg_try_advisory_xact_lock(request_key(-2, own_virtual_transaction()))
             AND pg_try_advisory_xact_lock(key));
         PERFORM nextval('pgtrickle.pgt_refresh_calls');
         FOR turn IN 1..50 LOOP

@@ -20,7 +20,8 @@ BEGIN
     ON CONFLICT (only_row) DO UPDATE SET active = true, complete = false, requested_at = EXCLUDED.requested_at,
         requested_by = EXCLUDED.requested_by;
     IF refresher_runs() THEN
-        PERFORM pg_advisory_xact_lock(request_key(-1, own_virtual_transaction()));
+        PERFORM pg_advisory_xact_lock(request_key(number, own_virtual_transaction()))
+        FROM unnest('{-2,-1}'::bigint[]) AS number;
         quiet := (SELECT a.action NOT IN ('LATE') FROM ask_refresher(0, patience) AS a);
     END IF;
     UPDATE pgt_drain SET complete = quiet;

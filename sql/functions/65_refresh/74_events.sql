@@ -53,8 +53,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.tell_of_change() IS
-    'Tells those who listen as they would to pg_trickle that a stream table was suspended or resumed, is to be computed '
-    'anew, or is held by its fuse.';
+    'Tells those who listen as they would to pg_trickle that a stream table was suspended or resumed, is to be '
+    'computed anew, or is held by its fuse.';
 
 CREATE OR REPLACE TRIGGER tell_of_change AFTER UPDATE ON pgtrickle.pgt_stream_tables FOR EACH ROW
     WHEN (OLD.status <> NEW.status OR OLD.paused <> NEW.paused OR OLD.fuse_blown_at IS DISTINCT FROM NEW.fuse_blown_at

@@ -25,6 +25,17 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle.watermark_history(regclass) IS 'Every advance of a source, newest first.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.watermark_history(
+        source text, search_path text DEFAULT current_setting('search_path'))
+    RETURNS TABLE (watermark timestamptz, advanced_at timestamptz, advanced_by text, lsn pg_lsn, batch bigint)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT h.watermark, h.advanced_at, h.advanced_by, h.lsn, h.batch
+    FROM watermark_history(source_named(source, search_path)) AS h
+$$;
+COMMENT ON FUNCTION pgtrickle.watermark_history(text, text) IS
+    'The same for a source that comes by its name, as text.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.watermark_groups()
     RETURNS TABLE (group_name text, source_count integer, tolerance_secs double precision, created_at timestamptz,
         sources text[], tolerance interval, stale_after interval, on_stale text, idle_after interval,

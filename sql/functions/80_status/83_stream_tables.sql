@@ -36,4 +36,5 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle.pgt_status() IS
     'Every stream table: how fresh it is, whether it may refresh now and why, and what pytrickle itself failed on '
-    '(planner_defect), if it did. engine says who is to compute it, last_engine who did. status is SUSPENDED also while it is paused; refresh_mode is what was asked for.';
+    '(planner_defect), if it did. engine says who is to compute it, last_engine who did. status is SUSPENDED also '
+    'while it is paused; refresh_mode is what was asked for.';

@@ -29,6 +29,16 @@ COMMENT ON VIEW pgtrickle.pgt_refresh_summary IS
     'Sums over the refreshes of each stream table, without those that were skipped. They reach back to '
     'stats_reset_at, as far as the history does.';
 
+CREATE OR REPLACE VIEW pgtrickle.pgt_cost_model_summary AS
+SELECT h.pgt_id, avg(h.duration_ms) FILTER (WHERE h.action IN ('FULL', 'REINITIALIZE')) AS avg_full_ms,
+    avg(h.duration_ms) FILTER (WHERE h.action = 'DIFFERENTIAL') AS avg_diff_ms, count(*)::integer AS sample_count,
+    percentile_cont(0.95) WITHIN GROUP (ORDER BY h.duration_ms) AS p95_ms,
+    percentile_cont(0.99) WITHIN GROUP (ORDER BY h.duration_ms) AS p99_ms, max(h.finished_at) AS updated_at
+FROM pgtrickle.pgt_refresh_history AS h
+WHERE h.status = 'COMPLETED' AND h.action IN ('FULL', 'REINITIALIZE', 'DIFFERENTIAL') GROUP BY h.pgt_id;
+COMMENT ON VIEW pgtrickle.pgt_cost_model_summary IS
+    'How long refreshes of each stream table take that compute everything, and those that compute its changes.';
+
 CREATE OR REPLACE VIEW pgtrickle.pg_stat_stream_tables AS
 SELECT i.pgt_id, i.pgt_schema, i.pgt_name, i.status, i.refresh_mode, i.is_populated, i.data_timestamp, i.schedule,
     i.staleness, i.stale, i.consecutive_errors, i.needs_reinit, i.last_refresh_at, s.total_refreshes,

@@ -7,13 +7,13 @@ from pytrickle.plan.algebra.construct import Construct, Names
 
 @dataclass(frozen=True, slots=True)
 class Folded(Construct):
-    """A sum of blocks as one leaf. A `net` one shows no row that another block takes away.
+    """A sum of blocks as one leaf. With `cancels` it shows no row that another block takes away.
 
-    >>> Folded().linear, Folded(net=True).consolidated
+    >>> Folded().linear, Folded(cancels=True).consolidated
     (True, True)
     """
 
-    net: bool = False
+    cancels: bool = False
     label = "rows"
 
     @property
@@ -24,7 +24,7 @@ class Folded(Construct):
     @property
     def consolidated(self) -> bool:
         """Whether weights are added up before anything is computed from the rows."""
-        return self.net
+        return self.cancels
 
     def columns(self, arguments: Names, keys: Names) -> Names:
         """Name all columns."""
