@@ -58,6 +58,8 @@ SELECT o.number, o.buyer FROM orders AS o (number, buyer);
 SELECT id FROM orders WHERE false UNION ALL SELECT id FROM customers;
 -- LIKE … ESCAPE, SIMILAR TO, regular expressions
 SELECT id FROM orders WHERE note LIKE 'a!%' ESCAPE '!' OR note SIMILAR TO '(a|n)%' OR note ~ '^a' OR note !~* 'X';
+-- substring by an SQL pattern, normalize()
+SELECT id, substring(note SIMILAR '%#"[0-9]#"%' ESCAPE '#') AS digit, note IS NFC NORMALIZED AS normal, normalize(note, NFKC) AS text FROM orders;
 -- inet and geometric operators
 SELECT id FROM orders WHERE ('10.0.0.' || id)::inet <<= '10.0.0.0/28'::cidr AND point(id, 1) ~= point(id, 1);
 -- TABLE
@@ -348,6 +350,8 @@ SELECT o.id, g.n FROM orders o CROSS JOIN generate_series(1, 3) AS g (n);
 SELECT o.id, v.label FROM orders o JOIN (VALUES (1, 'one'), (2, 'two')) v (k, label) ON v.k = o.customer;
 -- XMLELEMENT
 SELECT id, xmlelement(name "order", xmlattributes(id AS number), note)::text AS written FROM orders;
+-- XMLPARSE, XMLSERIALIZE, XMLROOT, XMLEXISTS, IS DOCUMENT
+SELECT id, xmlserialize(CONTENT xmlroot(xmlparse(CONTENT note), VERSION '1.1') AS text) AS x FROM orders WHERE xmlexists('/order' PASSING xmlelement(name "order", note)) OR xmlparse(CONTENT note) IS NOT DOCUMENT;
 
 -- ## LIMIT
 -- ORDER BY … LIMIT

@@ -47,8 +47,7 @@ def jdbc_target(connection: psycopg.Connection) -> JdbcTarget:
         # find another answer, so this holds for a server on this machine only.
         properties |= {"sslmode": "disable", "gssEncMode": "disable"}
     properties["assumeMinServerVersion"] = "15"
-    # Spark asks for the columns of a query before the session has its settings.
-    properties["currentSchema"] = SAFE_PATH.replace(" ", "")
+    properties["currentSchema"] = SAFE_PATH
     if info.password:
         properties["password"] = info.password
     return JdbcTarget(f"jdbc:postgresql://{host}:{info.port}/{quote(info.dbname, safe='')}", properties)

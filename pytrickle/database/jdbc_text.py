@@ -1,4 +1,8 @@
-"""SQL text for PostgreSQL's JDBC driver, which takes a question mark for a parameter unless it is doubled."""
+"""SQL text for PostgreSQL's JDBC driver, which takes a question mark for a parameter unless it is doubled.
+
+Spark also asks for the columns of a query in a session without the settings of ours: there a role's default may let a
+backslash within a string begin an escape.
+"""
 
 import re
 
@@ -16,21 +20,32 @@ _TOKEN = re.compile(
     | \?""",
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
+_IN_WORD = re.compile(rf"[${_LETTER}]")
 _COMMENT = re.compile(r"/\*|\*/")
 
 
 def jdbc_text(query: str) -> str:
-    r"""Double each question mark that is an operator, or a part of one, as jsonb and the geometric types have them.
+    r"""Double each question mark that is an operator or a part of one; write each backslash so that it always is one.
 
     >>> jdbc_text("SELECT j ? 'a?', j @? '$.a ? (@ > 1)', j ?| $$?$$::text[] /* ? */ AS \"?\" FROM t")
     'SELECT j ?? \'a?\', j @?? \'$.a ? (@ > 1)\', j ??| $$?$$::text[] /* ? */ AS "?" FROM t'
+    >>> print(jdbc_text(r"SELECT 'a\' || date'\'"))
+    SELECT E'a\\' || date E'\\'
     """
     written, done = [], 0
     while found := _TOKEN.search(query, done):
         end = _end_of_comment(query, found.end()) if found[0] == "/*" else found.end()
-        written += [query[done : found.start()], "??" if found[0] == "?" else query[found.start() : end]]
+        written += [query[done : found.start()], _piece(query, found.start(), end)]
         done = end
     return "".join([*written, query[done:]])
+
+
+def _piece(query: str, start: int, end: int) -> str:
+    piece, before = query[start:end], query[max(0, start - 2) : start]
+    # In a string that U& begins a backslash is an escape anyway.
+    if piece[0] == "'" and "\\" in piece and before.upper() != "U&":
+        return (" E" if _IN_WORD.fullmatch(before[-1:]) else "E") + piece.replace("\\", "\\\\")
+    return "??" if piece == "?" else piece
 
 
 def _end_of_comment(query: str, start: int) -> int:

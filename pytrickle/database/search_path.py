@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 # In pgtrickle_state lies the equality of the types of extensions, which PostgreSQL looks up by its name.
 SAFE_PATH = "pg_catalog, pgtrickle_state, pg_temp"
@@ -10,6 +11,7 @@ SAFE_PATH = "pg_catalog, pgtrickle_state, pg_temp"
 # are written with their schemas there, and operators not at all.
 USERS_PATH = "SET LOCAL search_path TO DEFAULT"
 AGAIN_SAFE = f"SET LOCAL search_path = {SAFE_PATH}"
+_SETTING = "SET LOCAL search_path = "
 _SCHEMA = re.compile(r'"((?:[^"]|"")+)"|([a-z_][a-z0-9_$]*)')
 
 
@@ -30,3 +32,13 @@ def quoted_path(path: str) -> str | None:
             return None
         at = found.end() + 2
     return None
+
+
+def path_set(statements: Iterable[str]) -> str:
+    """Return the search_path under which a session stands after its settings: the last one that they set.
+
+    >>> path_set([AGAIN_SAFE, "SET LOCAL jit = off", 'SET LOCAL search_path = "pg_catalog", "my tools"'])
+    '"pg_catalog", "my tools"'
+    """
+    found = [statement.removeprefix(_SETTING) for statement in statements if statement.startswith(_SETTING)]
+    return [SAFE_PATH, *found][-1]

@@ -8,8 +8,7 @@ import pytest
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.client.client import Client
 from pytrickle.errors import Defect, NotDifferentiable
-from pytrickle.plan import analysis
-from pytrickle.refresh import planner
+from pytrickle.plan import analysis, planning
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.repeats import first
@@ -88,8 +87,8 @@ def test_a_delta_that_cannot_be_planned_is_replaced_by_the_whole_query(
     db: Database, client: Client, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     client.tick()
-    fails = failing(planner.plan_differential, error, lambda task, *_: task.shape.definition.name == "bad")
-    monkeypatch.setattr(planner, "plan_differential", fails)
+    fails = failing(planning.plan_differential, error, lambda task, *_: task.shape.definition.name == "bad")
+    monkeypatch.setattr(planning, "plan_differential", fails)
     db.execute("DELETE FROM t WHERE id = 1")
     assert actions(client) == {"bad": "FULL", "good": "DIFFERENTIAL"}
     assert rows(db) == [(0, 3), (1, 2), (2, 3)]

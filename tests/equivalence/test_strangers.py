@@ -1,11 +1,13 @@
 """The program that plays other people's queries: each outcome is told apart, on a script of our own."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytrickle.client.client import Client
+from tests.equivalence.strangers.__main__ import equal_in, written
 from tests.equivalence.strangers.play import Player
 from tests.equivalence.strangers.played import Played
 from tests.servers import OLDEST, Server
@@ -13,12 +15,16 @@ from tests.servers import OLDEST, Server
 SAMPLE = Path(__file__).parent / "strangers" / "sample"
 
 
-def test_every_outcome_of_a_strange_query_is_told(
-    servers: Callable[[int], Server], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(scope="module")
+def player(servers: Callable[[int], Server]) -> Player:
+    """A player of the sample that has begun."""
     player = Player(servers(OLDEST), SAMPLE)
     player.prepare()
-    found = player.play_script("sample")
+    return player
+
+
+def test_every_outcome_of_a_strange_query_is_told(player: Player, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = list(player.play_script("sample"))
     assert [(each.query.split()[1], each.status) for each in found] == [
         ("depot,", "equal"),
         ("'a;b'", "equal"),
@@ -34,6 +40,13 @@ def test_every_outcome_of_a_strange_query_is_told(
     monkeypatch.setattr(Client, "tick", lambda client: [])  # a stream table that nobody refreshes
     (neglected,) = player.play_again([grouped])
     assert neglected.status == "unequal"
+
+
+def test_a_run_plays_what_another_one_showed_as_equal(player: Player, tmp_path: Path) -> None:
+    results = tmp_path / "results.json"
+    played = list(written(replace(player, last=4).play_script("sample"), results))
+    again = replace(player, chosen=equal_in(results))
+    assert [each.query for each in again.play_script("sample")] == [each.query for each in played[:3]]
 
 
 def test_a_refresh_that_failed_is_no_equal_one() -> None:

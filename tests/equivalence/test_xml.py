@@ -19,6 +19,36 @@ def test_xml_elements_refresh_differentially(db: Database) -> None:
             assert not differences(connection, "st", ELEMENTS, True), change
 
 
+KEYWORDS = {
+    "filtered": """SELECT t.id, u.id AS u FROM t JOIN u USING (k)
+        WHERE xmlexists('/a[@n = "AS"]' PASSING t.x) AND NOT xmlparse(CONTENT t.s) IS DOCUMENT""",
+    "parsed": """SELECT id, xmlserialize(CONTENT xmlparse(CONTENT s || ' SIMILAR ') AS varchar(40)) AS s,
+        xmlroot(x, VERSION '1.0', STANDALONE YES)::text AS r, xmlroot(x, VERSION NO VALUE)::text AS n FROM t""",
+    "cut_out": r"""SELECT substring(s SIMILAR '%#"[a-z]#"%' ESCAPE '#') AS cut,
+        substring(substring(s SIMILAR s ESCAPE NULL) FROM 1) AS no, count(*) AS c FROM u GROUP BY 1, 2""",
+    "normal": "SELECT id, normalize(s, NFKC) AS n, s IS NOT NORMALIZED AS o FROM u WHERE s IS NFC NORMALIZED",
+}
+
+
+def test_calls_with_keywords_between_their_arguments_refresh_differentially(db: Database) -> None:
+    for table in "tu":
+        db.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, k int, s text, x xml)")
+    with local_client(db.dsn) as (client, _), db.connect() as connection:
+        for name, query in KEYWORDS.items():
+            client.create_stream_table(name, query)
+        client.tick()
+        for change in (
+            """INSERT INTO t VALUES (1, 1, 'a', '<a n="AS"/>'), (2, 1, 'b', '<a n="BS"/>'), (3, 2, NULL, '<b/>');
+            INSERT INTO u SELECT id, k, s || chr(64257) || id, x FROM t""",
+            """UPDATE t SET x = '<a n="AS"/>' WHERE id = 3; UPDATE u SET s = 'c', k = 2 WHERE id < 3""",
+            "DELETE FROM t WHERE id = 1; DELETE FROM u WHERE id = 1",
+        ):
+            db.execute(change)
+            assert {(result.action, result.error) for result in client.tick()} == {("DIFFERENTIAL", None)}
+            for name, query in KEYWORDS.items():
+                assert not differences(connection, name, query, True), (name, change)
+
+
 def test_tables_read_from_xml_refresh_differentially(db: Database) -> None:
     columns = (
         """COLUMNS n int PATH '@n', name varchar(20) DEFAULT 'it''s ' || d.id PATH 'name', "o, o" FOR ORDINALITY"""

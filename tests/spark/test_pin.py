@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import pytrickle
 from pytrickle.compute.spark.jdbc import FETCH_SIZE, PinnedReader, ctid_ranges
 from pytrickle.database import Snapshot, exported_snapshot, jdbc_target
 from pytrickle.plan.spark.reads import CTID
@@ -81,3 +82,30 @@ def test_snapshot_is_gone_with_its_holder_and_the_read_fails_instead_of_reading_
         reader = _reader(spark, numbers, snapshot)
     with pytest.raises(Exception, match="snapshot"):
         reader.read("SELECT CAST(id AS text) AS id FROM public.numbers").collect()
+
+
+SETUP = """
+CREATE SCHEMA "my tools";
+CREATE TABLE t (id int PRIMARY KEY, s text);
+INSERT INTO t VALUES (1, 'a');
+CREATE FUNCTION "my tools".one() RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 1';
+SET search_path = public, "my tools";
+CREATE FUNCTION ids() RETURNS SETOF int STABLE LANGUAGE sql AS 'SELECT id + one() FROM t'
+"""
+
+
+def test_the_columns_of_a_query_are_asked_for_in_a_session_that_reads_its_text_alike(
+    db: Database, spark: SparkSession
+) -> None:
+    queries = {"by_path": "SELECT i FROM ids() AS i", "backslash": r"SELECT id, s || '\' AS s FROM t"}
+    with db.connect() as creator:
+        creator.execute(SETUP)
+        for name, query in queries.items():
+            creator.execute("SELECT pgtrickle.create_stream_table(%s, %s)", (name, query))
+    db.execute(f"ALTER DATABASE {db.value('SELECT current_database()')} SET standard_conforming_strings = off")
+    with pytrickle.connect(db.dsn, spark, direct_delta_rows=0) as client:
+        assert {(result.action, result.error) for result in client.tick()} == {("FULL", None)}
+        db.execute("INSERT INTO t VALUES (5, 'b')")
+        assert {(result.action, result.error) for result in client.tick()} == {("FULL", None), ("DIFFERENTIAL", None)}
+    assert sorted(db.execute("SELECT * FROM by_path")) == [(2,), (6,)]
+    assert sorted(db.execute("SELECT * FROM backslash")) == [(1, "a\\"), (5, "b\\")]

@@ -30,6 +30,7 @@ QUOTED = [
     r"SELECT E'\'?' || e'\\' AS c",
     r"SELECT 'C:\' || '?' AS c",
     "SELECT U&'d!003F?' UESCAPE '!' AS c",
+    r"SELECT U&'d\003F?' || text'C:\' AS c",
     "SELECT $$?$$ || $a$ $$ ? $b$ $a$ AS c",
     'SELECT "c?" AS c FROM (SELECT 1) AS q ("c?")',
     'SELECT "a""?" AS c FROM (SELECT 2) AS q ("a""?")',
@@ -76,5 +77,5 @@ def test_each_operator_with_a_question_mark_is_refreshed_by_spark(db: Database, 
 
 def test_a_question_mark_within_an_identifier_or_behind_one_is_told_apart() -> None:
     assert jdbc_text("SELECT a$b$?c FROM type'?'") == "SELECT a$b$??c FROM type'?'"
-    assert jdbc_text("SELECT name'\\' ? 1") == "SELECT name'\\' ?? 1"
+    assert jdbc_text("SELECT name'\\' ? 1") == "SELECT name E'\\\\' ?? 1"
     assert jdbc_text("SELECT ? ?? ?-| /* open ?") == "SELECT ?? ???? ??-| /* open ?"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pytrickle.database import JdbcTarget, jdbc_text
+from pytrickle.database import JdbcTarget, jdbc_text, path_set
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place
 from pytrickle.plan.spark.reads import CTID
 
@@ -37,8 +37,14 @@ class PinnedReader:
         )
 
     def _options(self, planner: Sequence[str]) -> dict[str, str]:
-        statements = jdbc_text("; ".join(self._statements(planner)))
-        return {"sessionInitStatement": statements, "fetchsize": self.fetch_size, **self.target.properties}
+        statements = self._statements(planner)
+        return {
+            **self.target.properties,
+            "sessionInitStatement": jdbc_text("; ".join(statements)),
+            "fetchsize": self.fetch_size,
+            # Spark asks for the columns of a query in a session of its own, which gets no other settings.
+            "currentSchema": path_set(statements),
+        }
 
     def _statements(self, planner: Sequence[str]) -> list[str]:
         pin = [

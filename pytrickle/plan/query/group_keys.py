@@ -36,6 +36,6 @@ class GroupKeys:
     def dependent(self, column: exp.Column) -> exp.Expr:
         """Take in a bare column that is no key: it depends on a grouped primary key, so it may serve as a key too."""
         if not self.open:
-            raise NotDifferentiable(f"the reference {column.sql()}")
+            raise NotDifferentiable(f"a reference to {column.sql()} that the planner cannot follow")
         self.listed.append(column.copy())
         return own_column(self.table, f"k{len(self.listed) - 1}")

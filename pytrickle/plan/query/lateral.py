@@ -17,7 +17,7 @@ from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.order_dependence import refuse_unsettled
 from pytrickle.plan.query.scope import WHOLE, Names, columns_named, is_whole, lookup, resolve
 from pytrickle.plan.query.whole_row import ROW, is_asked_for, with_rows
-from pytrickle.plan.sql import xml_table
+from pytrickle.plan.sql import keyword_calls
 from pytrickle.plan.sql.dialect import quote, render
 
 Columns = list[exp.Expr]
@@ -55,8 +55,8 @@ def _names(item: exp.Expr) -> list[str]:
     if isinstance(item, exp.Values):
         return [*names, *(f"column{i + 1}" for i in range(len(names), len(item.expressions[0].expressions)))]
     call = item.this
-    if isinstance(call, exp.Anonymous) and call.this == xml_table.CALL:
-        return [*names, *xml_table.columns_of(call.expressions[0].name)[len(names) :]]
+    if isinstance(call, exp.Anonymous) and call.this == keyword_calls.TABLE:
+        return [*names, *keyword_calls.columns_of(call.expressions[0].name)[len(names) :]]
     return names
 
 
@@ -89,7 +89,7 @@ def embedded(facts: Facts, node: exp.Expr, names: Names, outer: Names) -> exp.Ex
             part = exp.Star() if is_whole(column) else exp.to_identifier(column.name, quoted=True)
             found: exp.Expr = exp.Dot(this=source, expression=part)
         elif not column.table and column.find_ancestor(exp.Query):
-            raise NotDifferentiable(f"the reference {column.sql()}")
+            raise NotDifferentiable(f"a reference to {column.sql()} that the planner cannot follow")
         else:
             found = lookup(column, names, outer).copy()
         if column is result:

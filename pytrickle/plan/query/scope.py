@@ -41,7 +41,7 @@ def resolve(expression: exp.Expr, names: Names, outer: Names | None = None) -> e
 def lookup(column: exp.Column, names: Names, outer: Names) -> exp.Expr:
     """Find what a column reference stands for; expressions come in parentheses."""
     if column.args.get("db"):
-        raise NotDifferentiable(f"the reference {column.sql()}")
+        raise NotDifferentiable(f"a reference to {column.sql()} that the planner cannot follow")
     for scope in (names, outer):
         found = _find(column, scope)
         if found is not None:
@@ -49,7 +49,9 @@ def lookup(column: exp.Column, names: Names, outer: Names) -> exp.Expr:
         if column.table and column.table in scope:
             # What is nearer hides what is further away, even where it lacks the column.
             break
-    raise NotDifferentiable("a whole-row reference" if is_whole(column) else f"the reference {column.sql()}")
+    if is_whole(column):
+        raise NotDifferentiable("a whole-row reference")
+    raise NotDifferentiable(f"a reference to {column.sql()} that the planner cannot follow")
 
 
 def reads_around(query: exp.Expr, outer: Names) -> bool:

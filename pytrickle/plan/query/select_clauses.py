@@ -76,7 +76,7 @@ def text_below(select: exp.Select, items: Sequence[exp.Expr]) -> str:
 def refuse_limited_sets(query: exp.Expr, definition: Definition) -> None:
     """PostgreSQL leaves open which rows of a function LIMIT keeps, unless ORDER BY says so, but keeps the first."""
     if isinstance(query, exp.Select) and unrolls(query, definition) and not _sorts_by_its_sets(query, definition):
-        raise NotDifferentiable("LIMIT over a set-returning function in the select list")
+        raise NotDifferentiable("LIMIT over a set-returning function in the select list that ORDER BY does not name")
 
 
 def _sorts_by_its_sets(select: exp.Select, definition: Definition) -> bool:

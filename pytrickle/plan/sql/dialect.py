@@ -14,7 +14,9 @@ from pytrickle.plan.sql.operators import called, spelled_out
 AGGREGATES = frozenset(map(str.upper, added_up()))
 USING_ALIAS = "using_alias"
 NAME_PARTS = re.compile(r'"((?:[^"]|"")*)"|[^".]+')
-SPECIAL_SYNTAX = frozenset({"CAST", "EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION"})
+# What may follow IS and would be taken for a column.
+IS_WORDS = (("DOCUMENT",), ("NORMALIZED",), *((form, "NORMALIZED") for form in ("NFC", "NFD", "NFKC", "NFKD")))
+SPECIAL_SYNTAX = frozenset({"CAST", "EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION", "NORMALIZE"})
 
 
 class Canonical(Postgres):
@@ -33,7 +35,10 @@ class Canonical(Postgres):
         }
 
         def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
-            """Keep `x IS NOT TRUE` apart from `NOT x IS TRUE`, as PostgreSQL prints them."""
+            """Keep `x IS NOT TRUE` apart from `NOT x IS TRUE`, as PostgreSQL prints them, and IS_WORDS as keywords."""
+            for words in IS_WORDS:
+                if self._match_text_seq(*words):
+                    return exp.Is(this=this, expression=exp.Var(this=" ".join(words)))
             result: exp.Expr | None = super()._parse_is(this)
             if isinstance(result, exp.Not) and isinstance(result.this, exp.Is):
                 result.this.set("negate", True)

@@ -2,7 +2,7 @@
 
 import re
 
-from pytrickle.plan.sql import xml_table
+from pytrickle.plan.sql import keyword_calls
 
 KNOWN = frozenset((
     "+", "-", "*", "/", "%", "=", "<>", "<", ">", "<=", ">=", "||", "~~", "!~~", "~~*", "!~~*", "~", "~*", "->", "->>",
@@ -41,7 +41,7 @@ def spelled_out(text: str) -> str:
             return piece
         return f"OPERATOR(pg_catalog.{piece})"
 
-    return PIECES.sub(spelled, xml_table.as_calls(text))
+    return PIECES.sub(spelled, keyword_calls.as_calls(text))
 
 
 def _as_call(beginning: str) -> str:
@@ -62,8 +62,8 @@ def called(name: str, arguments: list[str], first: str) -> str | None:
     """Write the construct that a call stands for, whose first argument is the text `first`."""
     if name == ROWS_FROM:
         return f"ROWS FROM({', '.join(arguments)})"
-    if name == xml_table.CALL:
-        return xml_table.filled(first, arguments[1:])
+    if name in keyword_calls.CALLS:
+        return keyword_calls.filled(name, first, arguments[1:])
     if name in NAMED:
         quoted = first.replace('"', '""')
         return f"{name}(" + ", ".join([f'NAME "{quoted}"', *arguments[1:]]) + ")"

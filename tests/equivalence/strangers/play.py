@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 import pytrickle
 from pytrickle.client.client import Client
@@ -34,7 +35,8 @@ _TEMPORARY = re.compile(r"\b(create|create or replace)\s+(local\s+)?temp(orary)?
 class Player:
     """Plays the scripts of a directory on a server, by the tests' own engine or by the given Spark session.
 
-    `only` is a text that the queries to play contain, `first` and `last` are their numbers within their script.
+    `only` is a text that the queries to play contain, `first` and `last` are their numbers within their script, and
+    `chosen` those of which (script, query) is among them; None means all.
     """
 
     server: Server
@@ -44,6 +46,7 @@ class Player:
     only: str = ""
     first: int = 1
     last: int = sys.maxsize
+    chosen: frozenset[tuple[str, str]] | None = None
 
     def prepare(self) -> None:
         """Make the database that every script begins with: pytrickle and the tables of test_setup."""
@@ -53,33 +56,38 @@ class Player:
         command = [str(program), "-X", "-q", "-d", dsn, "-f", str(script)]
         subprocess.run(command, env=environment, capture_output=True, check=False)
 
-    def play_script(self, name: str) -> list[Played]:
+    def play_script(self, name: str) -> Iterator[Played]:
         """Run a script; play the queries that stand between two statements of other kinds together."""
-        database = f"strangers_{name}"
-        dsn = self.server.create(database, BEGUN)
-        _limit(dsn)
-        found: list[Played] = []
+        with self.server.database(BEGUN) as dsn:
+            _limit(dsn)
+            yield from self._play_statements(name, dsn)
+
+    def _play_statements(self, name: str, dsn: str) -> Iterator[Played]:
+        database = str(conninfo_to_dict(dsn)["dbname"])
         pending: list[Played] = []
         number = 0
         for statement in statements((self.directory / "sql" / f"{name}.sql").read_text()):
             if _QUERY.match(statement):
                 number += 1
-                wanted = self.first <= number <= self.last and self.only in statement
-                pending += [Played(name, statement)] if wanted else []
+                pending += [Played(name, statement)] if self._wants(name, number, statement) else []
             elif not _LEFT_OUT.match(statement):
                 if not _HARMLESS.match(statement):
-                    found += self._play_all(database, pending)
+                    yield from self._play_all(database, pending)
                     pending = []
                 _run(dsn, _TEMPORARY.sub(r"\1 ", statement))
-        return found + self._play_all(database, pending)
+        yield from self._play_all(database, pending)
 
     def play_again(self, played: list[Played]) -> list[Played]:
         """Play queries once more, over what every script begins with."""
-        return self._play_all(BEGUN, [Played(each.file, each.query) for each in played])
+        return list(self._play_all(BEGUN, [Played(each.file, each.query) for each in played]))
 
-    def _play_all(self, database: str, queries: list[Played]) -> list[Played]:
-        groups = [queries[first : first + MOST] for first in range(0, len(queries), MOST)]
-        return [played for group in groups for played in self._play_together(database, group)]
+    def _wants(self, name: str, number: int, query: str) -> bool:
+        is_chosen = self.chosen is None or (name, query) in self.chosen
+        return is_chosen and self.first <= number <= self.last and self.only in query
+
+    def _play_all(self, database: str, queries: list[Played]) -> Iterator[Played]:
+        for first in range(0, len(queries), MOST):
+            yield from self._play_together(database, queries[first : first + MOST])
 
     def _play_together(self, database: str, queries: list[Played]) -> list[Played]:
         """Play queries in one database; what breaks there is played again by itself, so that it blames itself alone."""
@@ -107,6 +115,7 @@ class Player:
         else:
             settings = {"small_delta_rows": self.small_delta_rows, "direct_delta_rows": 0}
             with pytrickle.connect(dsn, self.session, **settings) as client:
+                client._engine.owned = True  # tuned to each plan, as a session is that nobody brought
                 yield client
 
 
