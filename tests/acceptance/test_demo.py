@@ -26,6 +26,7 @@ def test_the_demo_keeps_its_promises_and_shows_what_they_are_worth(capfd: pytest
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.repeats
 def test_the_demo_needs_no_java_with_the_engine_postgres(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

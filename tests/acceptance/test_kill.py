@@ -13,6 +13,7 @@ import pytest
 
 from tests.acceptance.conftest import Rows, Shop
 from tests.acceptance.slow import SLOWLY, TOTALS
+from tests.repeats import only
 from tests.waiting import wait_for, wait_until_blocked
 
 # It waits for as long as it takes to be killed.
@@ -108,7 +109,7 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", only(("between staging and apply", "inside the write transaction"), STEPS))
 def test_killed_refresher_leaves_nothing_half_done_and_nothing_is_applied_twice(totals: Shop, step: str) -> None:
     obstacle, waits_in, applied = STEPS[step]
     buffer = totals.db.value("SELECT buffer FROM pgtrickle.pgt_change_tracking")

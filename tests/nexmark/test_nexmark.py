@@ -8,7 +8,7 @@ from tests.nexmark.rounds import check_rounds
 from tests.repeats import first
 
 
-@pytest.mark.parametrize(("seed", "small_delta_rows"), first(1, ((1, 200_000), (2, 0))))
+@pytest.mark.parametrize(("seed", "small_delta_rows"), first(0, ((1, 200_000), (2, 0)), then=1))
 def test_every_query_equals_its_stream_table_after_every_round(db: Database, seed: int, small_delta_rows: int) -> None:
     with local_client(db.dsn, small_delta_rows=small_delta_rows) as (client, _):
         check_rounds(db, client, seed)

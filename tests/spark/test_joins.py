@@ -150,7 +150,7 @@ OPERATIONS = {
 }
 
 
-@pytest.mark.parametrize("steps", first(1, ("a bc", "abc a bc"), then=0))
+@pytest.mark.parametrize("steps", first(0, ("a bc", "abc a bc"), then=1))
 def test_joins_with_operations_at_every_step(chain: Database, spark: "SparkSession", steps: str) -> None:
     with spark_client(chain, spark) as client:
         for name, query in OPERATIONS.items():

@@ -100,7 +100,7 @@ def test_every_row_once_whatever_fails(
             run(stream, orders, frame, form)
         disarm(orders)
         assert stream.assert_promises_kept(orders) == 2 * PER_FILE, name
-    kept = orders.value("SELECT pg_get_functiondef('pgtrickle.watermark_of'::regproc)")
+    kept = orders.value("SELECT pg_get_functiondef('pgtrickle.watermark_of(regclass)'::regprocedure)")
     orders.execute(LOSE)
     with pytest.raises(StreamingQueryException, match="are left"):
         run(stream, orders, frame, form)

@@ -1,0 +1,98 @@
+"""The measurements: after each change every engine refreshes a stream table of its own, and the job by hand runs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import psycopg
+from pyspark.sql import SparkSession
+
+from benchmarks.baselines import create_baselines, refresh_materialized_view
+from benchmarks.clock import Timing, stopwatch
+from benchmarks.data import Orders
+from benchmarks.engines.hand import buffer_of, increments
+from benchmarks.engines.processor import processor_seconds
+from pytrickle.client.client import Client
+
+ENGINES = ("postgres", "spark", "auto")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one way took, once for each round: seconds of the clock, and of the server's processors."""
+
+    seconds: list[float] = field(default_factory=list)
+    server: list[float] = field(default_factory=list)
+    done_by: set[str] = field(default_factory=set)
+
+    @property
+    def clock(self) -> Timing:
+        """The seconds of the rounds that count."""
+        return Timing(tuple(self.seconds[1:]))
+
+    @property
+    def processor(self) -> Timing:
+        """The same of the server's processors."""
+        return Timing(tuple(self.server[1:]))
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a measurement works with; `postmaster` is the server's first process."""
+
+    client: Client
+    spark: SparkSession
+    connection: psycopg.Connection
+    dsn: str
+    orders: Orders
+    postmaster: int
+
+    def prepare(self) -> dict[str, Cost]:
+        """Create the tables, a stream table for each engine, and the view; return what the first loads took."""
+        self.orders.create(self.connection)
+        create_baselines(self.connection, self.orders)
+        costs = {engine: Cost() for engine in ENGINES}
+        for engine in ENGINES:
+            name = f"{self.orders.schema}.report_{engine}"
+            self.client.create_stream_table(name, self.orders.query, refresh_mode="DIFFERENTIAL", engine=engine)
+            for _ in range(2):
+                self._take(costs[engine], lambda name=name: self._refresh(name))
+                self.connection.execute("SELECT pgtrickle.reinitialize_stream_table(%s)", [name])
+            self._refresh(name)
+        return costs
+
+    def measure(self, rows: int, rounds: int) -> dict[str, Cost]:
+        """Change about so many rows, and take what follows; the first round warms up."""
+        costs = {way: Cost() for way in (*ENGINES, "by hand", "view")}
+        for _ in range(rounds + 1):
+            after = self._position()
+            self.orders.change(self.connection, rows)
+            self.orders.tidy(self.connection)
+            for engine in ENGINES:
+                name = f"{self.orders.schema}.report_{engine}"
+                self._take(costs[engine], lambda name=name: self._refresh(name))
+            hand = (self.spark, self.connection, self.dsn, self.orders, after)
+            self._take(costs["by hand"], lambda hand=hand: str(increments(*hand).num_rows))
+            self._take(costs["view"], lambda: str(refresh_materialized_view(self.connection, self.orders)))
+        return costs
+
+    def _refresh(self, name: str) -> str:
+        result = self.client.refresh(name)
+        assert result.error is None and result.action != "NO_DATA"
+        return str(result.engine)
+
+    def _take(self, cost: Cost, work: Callable[[], str]) -> None:
+        before, told = processor_seconds(self.postmaster), []
+        cost.seconds.append(stopwatch(lambda: told.append(work())))
+        cost.server.append(processor_seconds(self.postmaster) - before)
+        cost.done_by.update(told)
+
+    def _position(self) -> int:
+        query = f"SELECT coalesce(max(pgt_pos), 0) FROM {buffer_of(self.connection, self.orders)}"
+        row = self.connection.execute(query.encode()).fetchone()
+        assert row is not None
+        return int(row[0])
+
+
+def sizes(orders: int) -> Sequence[int]:
+    """Return the numbers of changed rows that are measured."""
+    return (100, orders // 1000, orders // 100, orders // 10)
