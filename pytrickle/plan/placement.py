@@ -192,6 +192,9 @@ def place_whole(way: Way, stage: Stage, rows_read: int, limits: Limits) -> Place
     """Decide about a refresh that computes everything from so many rows of the sources and their changes."""
     few = limits.direct > 0 and min(rows_read, way.stored_rows or rows_read) <= limits.direct
     placed = _carried(Placement(way.action, way.reason, stage), few, rows_read, limits)
+    if stage is Stage.STATE and limits.direct > 0 and not placed.direct:
+        # Groups are few beside their rows, and PostgreSQL computes in parallel what it copies, not what Spark fetches.
+        return replace(placed, direct=True, staging_table=False, engine_reason="PostgreSQL groups the rows as it reads")
     return place_whole(way, stage, rows_read, limits.alone()) if _lacks_table(placed, limits) else placed
 
 

@@ -82,7 +82,7 @@ def test_the_write_transaction_aggregates_what_spark_joins(
 def test_many_rows_go_by_way_of_a_staging_table() -> None:
     placed = place_delta(delta_way(BULK_ROWS + 1), INDEXED, True, BULK_ROWS + 1, LIMITS)
     assert (placed.place, placed.direct, placed.staging_table) == (Place.SPARK, False, True)
-    first_load = place_whole(Way(Action.FULL, "first load"), Stage.STATE, BULK_ROWS + 1, LIMITS)
+    first_load = place_whole(Way(Action.FULL, "first load"), Stage.CONTENT, BULK_ROWS + 1, LIMITS)
     assert (first_load.direct, first_load.staging_table) == (False, True)
 
 
@@ -105,6 +105,13 @@ def test_within_a_unit_spark_joins_what_needs_no_staging_table() -> None:
     assert place_delta(delta_way(101), INDEXED, True, 101, limits).place is Place.SPARK
 
 
-def test_the_refresher_reads_a_whole_of_few_rows_only_where_auto_chose_it() -> None:
-    assert place_whole(Way(Action.FULL, "", stored_rows=10), Stage.STATE, 5_000, LIMITS).direct
-    assert not place_whole(Way(Action.FULL, "first load"), Stage.STATE, 5_000, LIMITS).direct
+def test_the_refresher_reads_a_whole_of_few_rows_itself() -> None:
+    assert place_whole(Way(Action.FULL, "", stored_rows=10), Stage.CONTENT, 5_000, LIMITS).direct
+    assert place_whole(Way(Action.FULL, "first load"), Stage.CONTENT, LIMITS.direct, LIMITS).direct
+    assert not place_whole(Way(Action.FULL, "first load"), Stage.CONTENT, 5_000, LIMITS).direct
+
+
+def test_the_refresher_reads_groups_itself_however_many_rows_they_are_made_of() -> None:
+    placed = place_whole(Way(Action.FULL, "first load"), Stage.STATE, BULK_ROWS + 1, LIMITS)
+    assert (placed.direct, placed.staging_table) == (True, False)
+    assert not place_whole(Way(Action.FULL, "first load"), Stage.STATE, 5_000, replace(LIMITS, direct=0)).direct
