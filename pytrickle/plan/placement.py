@@ -190,11 +190,13 @@ def limits_of(setting: EngineName, option: EngineName, limits: Limits) -> Limits
 
 def place_whole(way: Way, stage: Stage, rows_read: int, limits: Limits) -> Placement:
     """Decide about a refresh that computes everything from so many rows of the sources and their changes."""
-    few = limits.direct > 0 and min(rows_read, way.stored_rows or rows_read) <= limits.direct
-    placed = _carried(Placement(way.action, way.reason, stage), few, rows_read, limits)
-    if stage is Stage.STATE and limits.direct > 0 and not placed.direct:
-        # Groups are few beside their rows, and PostgreSQL computes in parallel what it copies, not what Spark fetches.
-        return replace(placed, direct=True, staging_table=False, engine_reason="PostgreSQL groups the rows as it reads")
+    rows = min(rows_read, rows_read if way.stored_rows is None else way.stored_rows)
+    few = limits.direct > 0 and rows <= limits.direct
+    reason = _compared(rows, few, limits)
+    # Groups are few beside their rows, and PostgreSQL computes in parallel what it copies, not what Spark fetches.
+    if not few and limits.direct > 0 and stage is Stage.STATE:
+        few, reason = True, "PostgreSQL groups the rows as it reads"
+    placed = _carried(Placement(way.action, way.reason, stage, engine_reason=reason), few, rows_read, limits)
     return place_whole(way, stage, rows_read, limits.alone()) if _lacks_table(placed, limits) else placed
 
 
@@ -211,7 +213,9 @@ def place_delta(way: Way, terms: Terms, grouped: bool, delta_rows: int, limits: 
     place, why = join_place(terms, delta_rows, limits)
     stage = _delta_stage(place, terms.spark_groups) if grouped else Stage.CHANGES
     few = place is not Place.SPARK and delta_rows <= limits.direct
-    placed = _carried(Placement(way.action, way.reason, stage, place, why, terms.missing), few, delta_rows, limits)
+    reason = why if place is Place.SPARK else _compared(delta_rows, few, limits)
+    placement = Placement(way.action, way.reason, stage, place, why, terms.missing, engine_reason=reason)
+    placed = _carried(placement, few, delta_rows, limits)
     return place_delta(way, terms, grouped, delta_rows, limits.alone()) if _lacks_table(placed, limits) else placed
 
 
@@ -243,11 +247,15 @@ def _preferred_place(terms: Terms, delta_rows: int, limits: Limits) -> tuple[Pla
     return Place.INDEX, f"{delta_rows} changed rows{few}, and every join column is indexed"
 
 
+def _compared(rows: int, few: bool, limits: Limits) -> str:
+    return f"{rows:,} rows, {'at most' if few else 'more than'} {limits.direct:,}"
+
+
 def _carried(placement: Placement, few: bool, rows: int, limits: Limits) -> Placement:
     """Decide who reads what PostgreSQL computed, and whether Spark writes it to a staging table."""
     alone = limits.means is Means.POSTGRES
     direct = few or alone
-    reason = limits.chosen or f"{rows:,} rows, {'at most' if few else 'more than'} {limits.direct:,}"
+    reason = limits.chosen or placement.engine_reason
     if alone and (limits.spark or not limits.chosen):
         reason = "Spark cannot take part in this refresh"
     return replace(placement, direct=direct, staging_table=not direct and rows > BULK_ROWS, engine_reason=reason)

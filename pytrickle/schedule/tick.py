@@ -8,6 +8,7 @@ from time import monotonic
 import psycopg
 
 from pytrickle.catalog import stream_table as catalog
+from pytrickle.config import EngineName
 from pytrickle.database import impatient, translate_errors, unless_locked
 from pytrickle.readable import Rows
 from pytrickle.refresh.refresher import Refresher
@@ -119,7 +120,8 @@ def _refresh_one(refresher: Refresher, broken: Broken, pgt_id: int, respect_gate
 
 def _prepare(refresher: Refresher, run: Pass, chosen: Iterable[Unit]) -> None:
     """Fail before anything is recorded where nothing could be computed: it is not a stream table's failure."""
-    if not all(map(run.is_quiet, chosen)):
+    changed = (unit for unit in chosen if not run.is_quiet(unit))
+    if any(table.engine is not EngineName.POSTGRES for unit in changed for table in unit.tables):
         refresher.engine.prepare()
 
 

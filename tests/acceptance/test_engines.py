@@ -86,3 +86,16 @@ def test_a_stream_table_has_an_engine_of_its_own(db: Database, monkeypatch: pyte
         assert [result.engine for result in client.tick()] == ["postgres"], "this setting never starts Java"
         client.alter_stream_table("theirs", reset=["engine"])
         assert client.status().stream_tables[0].engine == "auto"
+
+
+def test_tables_that_postgresql_computes_need_no_java_where_the_others_do(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    with pytrickle.connect(db.dsn, engine="spark") as client:
+        client.create_stream_table("theirs", "SELECT id FROM t", engine="postgres")
+        assert [(result.action, result.engine) for result in client.tick()] == [("FULL", "postgres")]
+        client.create_stream_table("ours", "SELECT id FROM t")
+        with pytest.raises(JavaMissing):
+            client.tick()

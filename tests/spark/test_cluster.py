@@ -21,7 +21,7 @@ from tests.documents import ROOT
 from tests.equivalence.oracle import differences
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.long, pytest.mark.repeats]
+pytestmark = pytest.mark.long
 
 PROGRAM = Path(__file__).with_name("cluster_session.py")
 EXECUTOR = b"CoarseGrainedExecutorBackend"

@@ -253,6 +253,21 @@ def test_each_source_is_read_once_however_many_terms_use_it(
     assert {table: after[table] - before[table] for table in "abc"} == dict.fromkeys("abc", 1)
 
 
+def test_a_refresh_leaves_nothing_behind_in_the_session(chain: Database, spark: "SparkSession") -> None:
+    """A daemon uses one session for months: views and kept frames would pile up."""
+    before = {table.name for table in spark.catalog.listTables()}
+    query = "SELECT a.x, b.x AS y, c.x AS z FROM a JOIN b ON a.k = b.k JOIN c ON b.j = c.k"
+    with spark_client(chain, spark) as client:
+        client.create_stream_table("chain", query)
+        tick(client, "FULL")
+        for table in "abc":
+            change(chain, table, 1)
+        assert joins_in_spark(client, "chain")
+        tick(client, "DIFFERENTIAL")
+    assert {table.name for table in spark.catalog.listTables()} == before
+    assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
+
+
 def settle(db: Database) -> None:
     """Have everything reported that was scanned: by a session of Spark when it ends, by this one when it is asked."""
     db.execute("SELECT pg_stat_force_next_flush()")

@@ -115,3 +115,13 @@ def test_the_refresher_reads_groups_itself_however_many_rows_they_are_made_of() 
     placed = place_whole(Way(Action.FULL, "first load"), Stage.STATE, BULK_ROWS + 1, LIMITS)
     assert (placed.direct, placed.staging_table) == (True, False)
     assert not place_whole(Way(Action.FULL, "first load"), Stage.STATE, 5_000, replace(LIMITS, direct=0)).direct
+
+
+def test_the_reason_of_the_engine_names_the_number_that_decided() -> None:
+    stored = place_whole(Way(Action.FULL, "", stored_rows=0), Stage.CONTENT, 5_000, LIMITS)
+    assert (stored.direct, stored.engine_reason) == (True, "0 rows, at most 1,000")
+    many = place_whole(Way(Action.FULL, "first load"), Stage.CONTENT, 5_000, LIMITS)
+    assert (many.direct, many.engine_reason) == (False, "5,000 rows, more than 1,000")
+    assert place_delta(delta_way(10), INDEXED, False, 10, LIMITS).engine_reason == "10 rows, at most 1,000"
+    joined = place_delta(delta_way(500), INDEXED, False, 500, LIMITS)
+    assert (joined.place, joined.engine_reason) == (Place.SPARK, "500 changed rows, more than 100")
