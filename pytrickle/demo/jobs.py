@@ -19,7 +19,7 @@ FROM pgtrickle.pgt_stream_tables AS t WHERE t.pgt_relid = CAST(%s AS regclass)
 class Job:
     """One refresh: who computed it, the changed rows that it read, through which watermark and LSN, what it wrote."""
 
-    report: str
+    stream_table: str
     action: str
     engine: str
     changes: int
@@ -27,6 +27,11 @@ class Job:
     lsn: str | None
     written: int
     duration: timedelta
+
+    @property
+    def report(self) -> str:
+        """The name of the stream table without its schema."""
+        return self.stream_table.rpartition(".")[2]
 
     @property
     def title(self) -> str:
@@ -44,7 +49,7 @@ def job_of(result: RefreshResult, connection: psycopg.Connection) -> Job:
     row = connection.execute(READ, (result.stream_table,)).fetchone()
     changes, lsn = row or (0, None)
     return Job(
-        result.stream_table.rpartition(".")[2],
+        result.stream_table,
         result.action,
         result.engine or "postgres",
         changes or 0,

@@ -100,8 +100,11 @@ def _play(dsn: str, duration: timedelta, progress: Console, engine: EngineName) 
                 _load_and_show(dsn, duration, seen, check_daemon, progress)
             with progress.status("Verifying each report against its defining query …"):
                 verified = {mode: client.verify(report_name(mode)).matches for mode in MODES}
-            engines = Counter(job.engine for job in seen.jobs)
-            return Outcome(seen.observer.tallies(), seen.refreshes, verified, seen.failures, engines)
+            refreshes, engines = (
+                Counter(job.stream_table for job in seen.jobs),
+                Counter(job.engine for job in seen.jobs),
+            )
+            return Outcome(seen.observer.tallies(), refreshes, verified, seen.failures, engines)
         finally:
             drop_reports(connection, client)
 
@@ -113,7 +116,6 @@ class Seen:
     observer: Observer
     connection: psycopg.Connection
     jobs: list[Job] = field(default_factory=list)
-    refreshes: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
 
     def note(self, result: RefreshResult) -> None:
@@ -121,7 +123,6 @@ class Seen:
         if result.error is not None:
             self.failures.append(f"{result.stream_table} failed: {result.error}")
         elif result.action not in ("NO_DATA", "SKIP"):
-            self.refreshes[result.stream_table] += 1
             self.jobs.append(job_of(result, self.connection))
             self.observer.look()
 
@@ -136,7 +137,7 @@ def _load_and_show(
     """Let both loaders work for `duration` while the screen follows them; whatever fails in between ends it."""
     shop = Shop(opened_at=datetime.now(UTC))
     left: timedelta | None = None
-    closing = latest = shop.opened_at
+    closing = shop.opened_at
     # A client of its own: the daemon's is busy in its thread. It only reads, so it never starts Spark.
     with pytrickle.connect(dsn) as reader, running_loaders(dsn, shop) as check_loaders, _display(progress) as show:
         while left is None or left > timedelta(0):
@@ -149,8 +150,10 @@ def _load_and_show(
                 continue
             now = datetime.now(UTC)
             if left is None:
-                closing, latest = now + duration, now + duration + EXTRA
-            left = (latest if proves_nothing_yet(seen.observer.tallies()) else closing) - now
+                closing = now + duration
+            left = closing - now
+            if left <= timedelta(0) and proves_nothing_yet(seen.observer.tallies()):
+                left += EXTRA
 
 
 @contextmanager
