@@ -4,8 +4,8 @@ import psycopg
 
 # Catalog rows carry the transaction that wrote them, so nothing needs to be printed or parsed to see that nothing
 # changed. Those of relations are written by TRUNCATE too, and so by every first load: of them the columns count that a
-# definition can depend on, and sizes by powers of two, from 16 pages on. As a prepared statement this takes a tenth of what an SQL
-# function would, which is planned anew at every call.
+# definition can depend on, and sizes by powers of two, from 16 pages on. As a prepared statement this takes a tenth of
+# what an SQL function would, which is planned anew at every call.
 STAMP = """
 WITH stream_table AS MATERIALIZED (
     SELECT pgt_relid::oid AS storage, view_relid AS view, full_reason, view_stamp
