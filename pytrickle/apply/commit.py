@@ -1,22 +1,27 @@
 """The write transaction of a refresh: lock, compare frontiers, apply the rows, store frontiers and history, commit."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from time import monotonic
 
 import psycopg
+from psycopg.types.json import Jsonb
 from sqlalchemy import Integer, Text, bindparam, case, cast, func, insert, select, update
 from sqlalchemy.dialects.postgresql import JSONB
 
 from pytrickle.apply.closed_windows import Closing
-from pytrickle.apply.rows import apply_rows
+from pytrickle.apply.few_rows import apply_few, few_rows
+from pytrickle.apply.rows import apply_many, apply_rows
+from pytrickle.apply.statements import LOOKUPS
 from pytrickle.catalog.tables import refresh_history, stream_tables
+from pytrickle.compute.postgres import read_within, settings_undone
 from pytrickle.compute.staged import Staged
 from pytrickle.cut import Cut
-from pytrickle.database import filled, settle, statement
+from pytrickle.database import settle, statement
 from pytrickle.errors import RefreshConflict
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.refresh_plan import RefreshPlan
@@ -67,7 +72,15 @@ ADVANCE = statement(
     )
     .returning(cast(ROW.refresh_xid, Text), ROW.effective_watermark)
 )
-FRONTIER = "UPDATE pgtrickle.pgt_dependencies SET frontier = {frontier} WHERE pgt_id = %s AND source_relid = %s::oid"
+FRONTIERS = """
+UPDATE pgtrickle.pgt_dependencies AS d
+SET frontier = ROW(n.snapshot::pg_snapshot, n.xid::xid8, n.pos, n.lsn::pg_lsn)::pgtrickle.cut
+FROM jsonb_to_recordset(%s) AS n (relid oid, snapshot text, xid text, pos bigint, lsn text)
+WHERE d.pgt_id = %s AND d.source_relid = n.relid
+"""
+# Compiling the statements of a merge takes longer than running them.
+UNCOMPILED = "SET LOCAL jit = off"
+REPEATABLE = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 HISTORY = statement(
     insert(refresh_history).values(
         status="COMPLETED",
@@ -122,14 +135,35 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
     are not what the last refresh left.
     """
     with connection.transaction():
-        # Compiling the statements of a merge takes longer than running them.
-        settle(connection, (*what.settings, "SET LOCAL jit = off"))
-        closed, earlier_query = closed_through(connection, what)
-        xid, through = advance_frontier(connection, plan, what)
-        inserted, deleted = apply_rows(connection, plan.apply, staged, Closing(closed, through, earlier_query))
-        store_frontiers(connection, plan, what)
-        record(connection, plan, what, (inserted, deleted))
-    return Committed(inserted, deleted, xid)
+        settle(connection, (*what.settings, UNCOMPILED))
+        return _write(connection, plan, what, partial(apply_rows, connection, plan.apply, staged))
+
+
+def commit_within(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, snapshot: str) -> Committed:
+    """Compute a refresh in the transaction that applies it, which stands at an exported snapshot.
+
+    Raise as `commit` does, and RefreshConflict also when the stream table was altered since the snapshot.
+    """
+    with connection.transaction():
+        at_snapshot = (REPEATABLE, f"SET TRANSACTION SNAPSHOT '{snapshot}'")
+        settle(connection, (*at_snapshot, *what.settings, *(plan.read.settings if plan.read else ())))
+        with read_within(connection, plan) as staged:
+            few = few_rows(plan.apply, staged)
+            settle(connection, (*settings_undone(plan), UNCOMPILED, *(LOOKUPS if few else ())))
+            if few:
+                return _write(connection, plan, what, lambda closing: apply_few(connection, plan.apply, few))
+            return _write(connection, plan, what, partial(apply_many, connection, plan.apply, staged))
+
+
+def _write(
+    connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, apply: Callable[[Closing], tuple[int, int]]
+) -> Committed:
+    closed, earlier_query = closed_through(connection, what) if plan.apply.windows else (None, None)
+    xid, through = advance_frontier(connection, plan, what)
+    rows = apply(Closing(closed, through, earlier_query))
+    store_frontiers(connection, plan, what)
+    record(connection, plan, what, rows)
+    return Committed(*rows, xid)
 
 
 @contextmanager
@@ -209,11 +243,13 @@ def frontier_for_people(plan: RefreshPlan, what: Commitment) -> str:
 @conflicts()
 def store_frontiers(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> None:
     """Store how far the refresh read each source whose changes are captured."""
-    for change_range in plan.ranges:
-        source = plan.shape.definition.source(change_range.relid)
-        if source.captured:
-            frontier = filled(FRONTIER, frontier=(change_range.new or what.snapshot).literal())
-            connection.execute(frontier, (what.pgt_id, change_range.relid))
+    frontiers = [
+        {"relid": change_range.relid, **(change_range.new or what.snapshot).to_json()}
+        for change_range in plan.ranges
+        if plan.shape.definition.source(change_range.relid).captured
+    ]
+    if frontiers:
+        connection.execute(FRONTIERS, (Jsonb(frontiers), what.pgt_id))
 
 
 def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, rows: tuple[int, int]) -> None:

@@ -10,6 +10,7 @@ from psycopg import sql
 from pyarrow import csv
 
 from pytrickle.apply.closed_windows import Closing, close_windows, withhold, withhold_whole
+from pytrickle.apply.few_rows import apply_few, few_rows
 from pytrickle.apply.statements import create_kept, create_like, index_lookups, run
 from pytrickle.compute.staged import Copied, Staged
 from pytrickle.database import filled, trusted
@@ -36,6 +37,14 @@ STAGED = "INSERT INTO pg_temp.{table}\n{rows}"
 
 def apply_rows(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, closing: Closing) -> tuple[int, int]:
     """Bring the stream table up to date by way of its body, where it has one; return rows inserted and deleted."""
+    if few := few_rows(plan, staged):
+        with index_lookups(connection):
+            return apply_few(connection, plan, few)
+    return apply_many(connection, plan, staged, closing)
+
+
+def apply_many(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, closing: Closing) -> tuple[int, int]:
+    """Bring it up to date by way of temporary tables."""
     if plan.body and plan.stage.whole:
         _create_body(connection, plan.body)
     elif plan.discard:

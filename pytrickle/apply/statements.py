@@ -28,13 +28,15 @@ def create_kept(connection: psycopg.Connection, name: str, query: str, kind: str
     connection.execute("SELECT pgtrickle_private.hand_over(%s::regclass)", (name,))
 
 
+LOOKUPS = tuple(f"SET LOCAL {switch} = off" for switch in ("enable_hashjoin", "enable_mergejoin", "enable_seqscan"))
+
+
 @contextmanager
 def index_lookups(connection: psycopg.Connection) -> Iterator[None]:
     """Have joins follow the row hash's index, whatever a planner without statistics would guess.
 
     Before the first ANALYZE it takes an indexed expression for 200 values and prefers to read the whole table.
     """
-    switches = ("enable_hashjoin", "enable_mergejoin", "enable_seqscan")
-    settle(connection, (f"SET LOCAL {switch} = off" for switch in switches))
+    settle(connection, LOOKUPS)
     yield
-    settle(connection, (f"SET LOCAL {switch} TO DEFAULT" for switch in switches))
+    settle(connection, (setting.replace("= off", "TO DEFAULT") for setting in LOOKUPS))

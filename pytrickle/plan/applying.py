@@ -45,6 +45,7 @@ class Applying:
             self.stage,
             self._storage.target(pgt_id, key),
             self._shown.target(pgt_id, key),
+            WEIGHT,
             tuple((f"r{i}", name) for i, (name, _) in enumerate(self.shape.definition.columns)),
             self._content_layout(),
             self._storage.replacement(after) if self.stage.whole else None,

@@ -9,7 +9,7 @@ from typing import Protocol
 import psycopg
 
 from pytrickle.apply.closed_windows import has_closing
-from pytrickle.apply.commit import UP_TO_DATE, Commitment, Committed, commit, conflicts
+from pytrickle.apply.commit import UP_TO_DATE, Commitment, Committed, commit, commit_within, conflicts
 from pytrickle.apply.staging_table import staging_table
 from pytrickle.catalog.buffer_statistics import BufferStatistics
 from pytrickle.catalog.definition import ChangeRange
@@ -19,7 +19,15 @@ from pytrickle.compute.postgres import read_directly
 from pytrickle.compute.staged import Staged
 from pytrickle.database import Snapshot, Snapshots, statement, translate_errors
 from pytrickle.defects import defects_named
-from pytrickle.errors import Defect, EvaluationFailed, FuseBlown, PytrickleError, SparkTooNarrow, UnknownStreamTable
+from pytrickle.errors import (
+    Defect,
+    EvaluationFailed,
+    FuseBlown,
+    PytrickleError,
+    RefreshConflict,
+    SparkTooNarrow,
+    UnknownStreamTable,
+)
 from pytrickle.plan.append_mode import asks_for_closing
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.placement import Means
@@ -28,6 +36,8 @@ from pytrickle.refresh.planner import Planner, needs_refresh
 from pytrickle.refresh.values import AFTER_FAILURE, Computation, Goal, RefreshResult
 
 MANY_CHANGES = 10_000
+# So many are taken in so fast that nobody else is likely to alter the stream table meanwhile.
+FEW_CHANGES = 1_000
 MARK_UP_TO_DATE = statement(UP_TO_DATE)
 ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
 
@@ -183,12 +193,28 @@ class Refresher:
     def _carry_out(self, computation: Computation, snapshot: Snapshot) -> tuple[RefreshResult, Committed | None]:
         plan, table = computation.plan, computation.table
         assert plan is not None
+        if plan.placement.direct and plan.action is Action.DIFFERENTIAL and plan.delta_rows <= FEW_CHANGES:
+            try:
+                return self._carry_out_within(computation, plan, snapshot)
+            except RefreshConflict as conflict:
+                # Perhaps only what is not about the frontier was altered, such as a schedule, which is no obstacle.
+                if not isinstance(conflict.__cause__, psycopg.errors.SerializationFailure):
+                    raise
         with (
             translate_errors(),
             staging_table(self.connection, plan.staging, table.pgt_id) as staging,
             self._compute(plan, snapshot, computation.settings, staging) as staged,
         ):
             done = commit(self.connection, plan, staged, self.commitment(computation, snapshot))
+        return self.result(computation, done), done
+
+    def _carry_out_within(
+        self, computation: Computation, plan: RefreshPlan, snapshot: Snapshot
+    ) -> tuple[RefreshResult, Committed | None]:
+        """Compute few changes where they are applied, at the same snapshot."""
+        what = self.commitment(computation, snapshot)
+        with translate_errors():
+            done = commit_within(self.connection, plan, what, snapshot.name)
         return self.result(computation, done), done
 
     def _compute(self, plan: RefreshPlan, snapshot: Snapshot, settings: tuple[str, ...], staging: str | None) -> Staged:
