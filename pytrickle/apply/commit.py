@@ -1,8 +1,8 @@
 """The write transaction of a refresh: lock, compare frontiers, apply the rows, store frontiers and history, commit."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -14,14 +14,14 @@ from sqlalchemy import Integer, Text, bindparam, case, cast, func, insert, selec
 from sqlalchemy.dialects.postgresql import JSONB
 
 from pytrickle.apply.closed_windows import Closing
-from pytrickle.apply.few_rows import apply_few, few_rows
+from pytrickle.apply.few_rows import FewRows, apply_few, few_rows
 from pytrickle.apply.rows import apply_many, apply_rows
-from pytrickle.apply.statements import LOOKUPS
+from pytrickle.apply.statements import LOOK_UP
 from pytrickle.catalog.tables import refresh_history, stream_tables
 from pytrickle.compute.postgres import read_within, settings_undone
 from pytrickle.compute.staged import Staged
 from pytrickle.cut import Cut
-from pytrickle.database import settle, statement
+from pytrickle.database import pipelined, settle, statement
 from pytrickle.errors import RefreshConflict
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.refresh_plan import RefreshPlan
@@ -72,15 +72,9 @@ ADVANCE = statement(
     )
     .returning(cast(ROW.refresh_xid, Text), ROW.effective_watermark)
 )
-FRONTIERS = """
-UPDATE pgtrickle.pgt_dependencies AS d
-SET frontier = ROW(n.snapshot::pg_snapshot, n.xid::xid8, n.pos, n.lsn::pg_lsn)::pgtrickle.cut
-FROM jsonb_to_recordset(%s) AS n (relid oid, snapshot text, xid text, pos bigint, lsn text)
-WHERE d.pgt_id = %s AND d.source_relid = n.relid
-"""
 # Compiling the statements of a merge takes longer than running them.
 UNCOMPILED = "SET LOCAL jit = off"
-REPEATABLE = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+REPEATABLE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 HISTORY = statement(
     insert(refresh_history).values(
         status="COMPLETED",
@@ -92,6 +86,14 @@ HISTORY = statement(
         *("effective_watermark", "effective_batch", "data_timestamp", "fixpoint_iteration", "engine"),
     ],
 )
+FRONTIERS_AND_HISTORY = f"""
+WITH frontiers AS (
+    UPDATE pgtrickle.pgt_dependencies AS d
+    SET frontier = ROW(n.snapshot::pg_snapshot, n.xid::xid8, n.pos, n.lsn::pg_lsn)::pgtrickle.cut
+    FROM jsonb_to_recordset(%(frontiers)s) AS n (relid oid, snapshot text, xid text, pos bigint, lsn text)
+    WHERE d.pgt_id = %(pgt_id)s AND d.source_relid = n.relid
+)
+{HISTORY}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +146,36 @@ def commit_within(connection: psycopg.Connection, plan: RefreshPlan, what: Commi
 
     Raise as `commit` does, and RefreshConflict also when the stream table was altered since the snapshot.
     """
-    with connection.transaction():
-        at_snapshot = (REPEATABLE, f"SET TRANSACTION SNAPSHOT '{snapshot}'")
-        settle(connection, (*at_snapshot, *what.settings, *(plan.read.settings if plan.read else ())))
-        with read_within(connection, plan) as staged:
-            few = few_rows(plan.apply, staged)
-            settle(connection, (*settings_undone(plan), UNCOMPILED, *(LOOKUPS if few else ())))
-            if few:
-                return _write(connection, plan, what, lambda closing: apply_few(connection, plan.apply, few))
-            return _write(connection, plan, what, partial(apply_many, connection, plan.apply, staged))
+    begin = (REPEATABLE, f"SET TRANSACTION SNAPSHOT '{snapshot}'", *what.settings)
+    reading = plan.read.settings if plan.read else ()
+    with transaction(connection, (*begin, *reading)), read_within(connection, plan) as staged:
+        if few := few_rows(plan.apply, staged):
+            return _write_few(connection, plan, what, few)
+        settle(connection, (*settings_undone(plan), UNCOMPILED))
+        return _write(connection, plan, what, partial(apply_many, connection, plan.apply, staged))
+
+
+@contextmanager
+def transaction(connection: psycopg.Connection, begin: Iterable[str]) -> Iterator[None]:
+    """Commit what is done within the block; the statements that begin the transaction are one message."""
+    try:
+        settle(connection, begin)
+        yield
+    except BaseException:
+        with suppress(psycopg.OperationalError):
+            connection.rollback()
+        raise
+    connection.commit()
+
+
+def _write_few(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, few: FewRows) -> Committed:
+    """Write by lookups; what was set for the planner while the rows were read does no harm to these statements."""
+    with pipelined(connection):
+        connection.execute(LOOK_UP)
+        xid, _ = advance_frontier(connection, plan, what)
+    rows = apply_few(connection, plan.apply, few)
+    record(connection, plan, what, rows)
+    return Committed(*rows, xid)
 
 
 def _write(
@@ -161,7 +184,6 @@ def _write(
     closed, earlier_query = closed_through(connection, what) if plan.apply.windows else (None, None)
     xid, through = advance_frontier(connection, plan, what)
     rows = apply(Closing(closed, through, earlier_query))
-    store_frontiers(connection, plan, what)
     record(connection, plan, what, rows)
     return Committed(*rows, xid)
 
@@ -240,23 +262,27 @@ def frontier_for_people(plan: RefreshPlan, what: Commitment) -> str:
     return json.dumps({"sources": positions, "data_timestamp": moment})
 
 
+def frontiers_reached(plan: RefreshPlan, what: Commitment) -> Jsonb:
+    """Return how far the refresh read each source whose changes are captured."""
+    return Jsonb(
+        [
+            {"relid": change_range.relid, **(change_range.new or what.snapshot).to_json()}
+            for change_range in plan.ranges
+            if plan.shape.definition.source(change_range.relid).captured
+        ]
+    )
+
+
 @conflicts()
-def store_frontiers(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> None:
-    """Store how far the refresh read each source whose changes are captured."""
-    frontiers = [
-        {"relid": change_range.relid, **(change_range.new or what.snapshot).to_json()}
-        for change_range in plan.ranges
-        if plan.shape.definition.source(change_range.relid).captured
-    ]
-    if frontiers:
-        connection.execute(FRONTIERS, (Jsonb(frontiers), what.pgt_id))
-
-
 def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, rows: tuple[int, int]) -> None:
-    """Write the history by the server's clock alone: durations, from which AUTO learns, must not mix two clocks."""
+    """Store the frontiers, and the history by the server's clock alone.
+
+    Durations, from which AUTO learns, must not mix two clocks.
+    """
     connection.execute(
-        HISTORY,
+        FRONTIERS_AND_HISTORY,
         {
+            "frontiers": frontiers_reached(plan, what),
             "pgt_id": what.pgt_id,
             "action": plan.action,
             "initiated_by": what.initiated_by,

@@ -28,7 +28,9 @@ def create_kept(connection: psycopg.Connection, name: str, query: str, kind: str
     connection.execute("SELECT pgtrickle_private.hand_over(%s::regclass)", (name,))
 
 
-LOOKUPS = tuple(f"SET LOCAL {switch} = off" for switch in ("enable_hashjoin", "enable_mergejoin", "enable_seqscan"))
+SWITCHES = ("enable_hashjoin", "enable_mergejoin", "enable_seqscan")
+# One statement, as it is needed in a pipeline.
+LOOK_UP = ("SELECT " + ", ".join(f"set_config('{switch}', 'off', true)" for switch in SWITCHES)).encode()
 
 
 @contextmanager
@@ -37,6 +39,6 @@ def index_lookups(connection: psycopg.Connection) -> Iterator[None]:
 
     Before the first ANALYZE it takes an indexed expression for 200 values and prefers to read the whole table.
     """
-    settle(connection, LOOKUPS)
+    connection.execute(LOOK_UP)
     yield
-    settle(connection, (setting.replace("= off", "TO DEFAULT") for setting in LOOKUPS))
+    settle(connection, (f"SET LOCAL {switch} TO DEFAULT" for switch in SWITCHES))

@@ -17,7 +17,7 @@ from pytrickle.catalog.gating import NOTHING_NEW
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.compute.postgres import read_directly
 from pytrickle.compute.staged import Staged
-from pytrickle.database import Snapshot, Snapshots, statement, translate_errors
+from pytrickle.database import Snapshot, Snapshots, pipelined, statement, translate_errors
 from pytrickle.defects import defects_named
 from pytrickle.errors import (
     Defect,
@@ -69,7 +69,8 @@ class Refresher:
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
         """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
         with defects_named(f"refreshing {table.name}"):
-            ranges = self.changed(snapshot, table, goal)
+            with translate_errors(), pipelined(snapshot.connection):
+                ranges = self.changed(snapshot, table, goal)
             if ranges is None:
                 with translate_errors():
                     return self.mark_up_to_date(table, goal), None
@@ -89,7 +90,9 @@ class Refresher:
     ) -> tuple[RefreshResult, Committed | None]:
         """Refresh by the plan that is best; by PostgreSQL alone where Spark cannot compute that exactly."""
         try:
-            return self._carry_out(Computation(table, goal, self.planner.plan(snapshot, table, ranges)), snapshot)
+            with translate_errors(), pipelined(snapshot.connection):
+                plan = self.planner.plan(snapshot, table, ranges)
+            return self._carry_out(Computation(table, goal, plan), snapshot)
         except SparkTooNarrow as error:
             plan = self._without_spark(snapshot, table, ranges, error)
             return self._carry_out(Computation(table, goal, plan), snapshot)
