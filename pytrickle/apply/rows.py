@@ -45,6 +45,7 @@ def apply_rows(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, 
 
 def apply_many(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, closing: Closing) -> tuple[int, int]:
     """Bring it up to date by way of temporary tables."""
+    _forget_staged(connection)
     if plan.body and plan.stage.whole:
         _create_body(connection, plan.body)
     elif plan.discard:
@@ -95,8 +96,8 @@ def _load_increments(connection: psycopg.Connection, stage: Stage, state: StateP
         _load_rows(connection, KEYED, staged.keyed, {})
 
 
-def forget_staged(connection: psycopg.Connection) -> None:
-    """Drop the temporary tables of one commit, where another one follows in the same transaction."""
+def _forget_staged(connection: psycopg.Connection) -> None:
+    """Drop the temporary tables of another stream table that was refreshed in the same transaction."""
     names = ", ".join(f"pg_temp.{name}" for name in (CHANGES, CONTENT, INPUT, INCREMENTS, KEYED, BEFORE, AFTER))
     run(connection, filled("DROP TABLE IF EXISTS {names}", names=names))
 
