@@ -124,8 +124,9 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     g.*
 FROM pgtrickle.pgt_stream_tables AS s
     LEFT JOIN (pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace) ON c.oid = s.pgt_relid
-    CROSS JOIN LATERAL pgtrickle.gating_decision(s.pgt_id) AS g
-    (gating, decision, reason, waiting_for, decided_watermark, caps, deadline_passed, decided_batch, let_through)
+    JOIN pgtrickle_private.gating_decisions(%(pgt_id)s) AS g
+    (about, gating, decision, reason, waiting_for, decided_watermark, caps, deadline_passed, decided_batch, let_through)
+    ON g.about = s.pgt_id
 WHERE %(pgt_id)s::bigint IS NULL OR s.pgt_id = %(pgt_id)s
 ORDER BY s.pgt_id
 """
