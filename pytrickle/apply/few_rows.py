@@ -29,7 +29,7 @@ class FewRows:
 
 def few_rows(plan: ApplyPlan, staged: Staged) -> FewRows | None:
     """Return staged changes or increments as parameters; None where they are many, or are not applied as they are."""
-    if plan.stage not in {Stage.CHANGES, Stage.INCREMENTS} or plan.windows or plan.body:
+    if plan.stage not in {Stage.CHANGES, Stage.INCREMENTS} or plan.windows or (plan.body and not plan.body.shown_few):
         return None
     columns = _columns(staged.rows, MOST_GROUPS if staged.keyed is not None else MOST_ROWS)
     if columns is None or staged.keyed is None:
@@ -47,7 +47,11 @@ def apply_few(connection: psycopg.Connection, plan: ApplyPlan, few: FewRows) -> 
     else:
         changes = row_array(few.columns, [staged for staged, _ in plan.names])
         weights = f"{{{','.join(map(str, few.columns[plan.weight]))}}}"
-    return _apply(connection, plan.target, changes, weights) if weights else (0, 0)
+    applied = _apply(connection, plan.target, changes, weights)
+    if plan.body and plan.body.shown_few:
+        row = connection.execute(trusted(plan.body.shown_few)).fetchone()
+        return _apply(connection, plan.shown, *(row or (None, None)))
+    return applied
 
 
 def _merge(
@@ -65,7 +69,10 @@ def _merge(
     return changes, weights
 
 
-def _apply(connection: psycopg.Connection, target: Target, changes: str | None, weights: str) -> tuple[int, int]:
+def _apply(connection: psycopg.Connection, target: Target, changes: str | None, weights: str | None) -> tuple[int, int]:
+    """Apply changes, of which there are none where their weights are NULL."""
+    if weights is None:
+        return 0, 0
     row = connection.execute(trusted(target.apply_few), {"rows": changes, "weights": weights}).fetchone()
     expected, deleted, inserted = row or (0, 0, 0)
     if deleted != expected:

@@ -125,13 +125,15 @@ class StatePlan:
 class Body:
     """The hidden table that is maintained in place of the stream table, which shows a part of it.
 
-    `stage_shown` stages the difference between the first rows, which LIMIT shows, and those shown so far.
+    `stage_shown` stages the difference between the first rows, which LIMIT shows, and those shown so far; `shown_few`
+    returns it as two arrays, of the rows and of their weights.
     """
 
     table: str
     layout: str
     index: str | None
     stage_shown: str | None = None
+    shown_few: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

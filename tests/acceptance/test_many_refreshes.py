@@ -16,6 +16,8 @@ QUERIES = {
     " FROM orders AS o JOIN customers AS c ON c.id = o.customer GROUP BY c.name",
     "amounts": "SELECT DISTINCT customer, amount FROM orders",
     "ranked": "SELECT id, customer, row_number() OVER (PARTITION BY customer ORDER BY id) AS place FROM orders",
+    "first_five": "SELECT id, amount FROM orders ORDER BY id DESC LIMIT 5",
+    "largest": "SELECT customer, sum(amount) AS amount FROM orders GROUP BY customer ORDER BY 2 DESC, 1 LIMIT 3",
     "onward": "SELECT name, amount FROM totals WHERE n > 1",
 }
 ORDERS, CUSTOMERS = 200, 20

@@ -138,6 +138,24 @@ def test_copies_of_a_row_go_one_by_one(db: Database, client: Client) -> None:
     assert refreshed(client, '"all"') == (1, 1)
 
 
+@pytest.mark.usefixtures("only_few")
+def test_the_first_rows_follow_few_changes(db: Database, client: Client) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, k int, v int)")
+    db.execute("INSERT INTO t SELECT n, n % 4, n FROM generate_series(1, 20) AS n")
+    client.create_stream_table("first_rows", "SELECT id, v FROM t ORDER BY v DESC, id LIMIT 3")
+    client.create_stream_table("first_groups", "SELECT k, sum(v) AS s FROM t GROUP BY k ORDER BY s, k LIMIT 2")
+    client.tick()
+    for change in (
+        "INSERT INTO t VALUES (30, 1, 19)",
+        "UPDATE t SET v = 0 WHERE id = 20",
+        "DELETE FROM t WHERE id < 5",
+    ):
+        db.execute(change)
+        refreshed(client, "first_rows")
+        refreshed(client, "first_groups")
+    assert db.execute("SELECT id FROM first_rows ORDER BY v DESC, id") == [(19,), (30,), (18,)]
+
+
 @pytest.mark.parametrize("most_rows", (0, 4))
 def test_few_rows_and_many_come_to_the_same(
     db: Database, client: Client, most_rows: int, monkeypatch: pytest.MonkeyPatch

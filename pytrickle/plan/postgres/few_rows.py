@@ -41,6 +41,8 @@ SELECT {columns}{weight} FROM (
     ) AS u
 ) AS n WHERE {weight} <> 0"""
 
+ARRAYS = "SELECT CAST(array_agg(ROW({columns})) AS text), CAST(array_agg({weight}) AS text) FROM (\n{rows}\n) AS n"
+
 
 def literal(text: str) -> str:
     """Write SQL for a statement with parameters, in which a percent sign is doubled."""
@@ -77,3 +79,8 @@ def difference(after: str, before: str, columns: tuple[str, ...]) -> str:
     """Write `after - before` as weighted rows, consolidated by their text."""
     listed = "".join(f"{column}, " for column in columns)
     return DIFFERENCE.format(columns=listed, weight=WEIGHT, text=row_text(columns), after=after, before=before)
+
+
+def as_arrays(rows: str, columns: tuple[str, ...]) -> str:
+    """Write a query that returns weighted rows as the two parameters of `apply_text`; NULL where there are none."""
+    return ARRAYS.format(columns=", ".join(columns), weight=WEIGHT, rows=rows)
