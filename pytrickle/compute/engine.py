@@ -11,7 +11,7 @@ import psycopg
 
 from pytrickle.compute.staged import Staged
 from pytrickle.config import EngineName, Settings
-from pytrickle.database import jdbc_target
+from pytrickle.database import JdbcTarget, jdbc_target
 from pytrickle.errors import SparkLost
 from pytrickle.plan.refresh_plan import RefreshPlan
 
@@ -32,15 +32,15 @@ class LazyEngine:
     def prepare(self) -> None:
         """Start Spark at once where all is to be computed by it, so that what is missing is said once, not per table.
 
-        Raise JavaMissing, JdbcDriverMissing or SparkFailed.
+        Raise JavaMissing, JdbcDriverMissing, DatabaseOutOfReach or SparkFailed.
         """
         if self.settings.engine is EngineName.SPARK:
-            self._started()
+            self._started(jdbc_target(self.connection()))
 
     def compute(
         self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
     ) -> Staged:
-        """Compute a plan's rows on Spark; raise SparkFailed, JavaMissing, JdbcDriverMissing or ConfigError.
+        """Compute a plan's rows on Spark; raise SparkFailed or ConfigError.
 
         A session of ours that is lost is forgotten, so that the next plan builds another one.
         """
@@ -48,7 +48,7 @@ class LazyEngine:
         from pytrickle.compute.spark.session import forget_session
 
         target = jdbc_target(self.connection())
-        session = self._started()
+        session = self._started(target)
         engine = SparkEngine(session, target, self.owned)
         try:
             return engine.compute(plan, snapshot, settings, staging)
@@ -60,10 +60,14 @@ class LazyEngine:
                     self.session = None
             raise
 
-    def _started(self) -> SparkSession:
+    def _started(self, target: JdbcTarget) -> SparkSession:
+        from pytrickle.compute.spark.reach import check_reach
         from pytrickle.compute.spark.session import build_session
 
         with self.lock:
             if self.session is None:
+                check_reach(target, self.settings.spark_master)
                 self.session, self.owned = build_session(self.settings), True
+            elif target.is_loopback and not self.owned:
+                check_reach(target, self.session.conf.get("spark.master") or "")
             return self.session

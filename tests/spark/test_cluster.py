@@ -15,15 +15,18 @@ from typing import IO, Any
 import pyspark
 import pytest
 
+from pytrickle.compute.spark.reach import EXECUTORS_HINT
 from tests.acceptance.slow import LOCK, SLOWLY
 from tests.conftest import Database
 from tests.documents import ROOT
 from tests.equivalence.oracle import differences
+from tests.programs import printed_by
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 
 PROGRAM = Path(__file__).with_name("cluster_session.py")
+REACH_SESSION = Path(__file__).with_name("reach_session.py")
 EXECUTOR = b"CoarseGrainedExecutorBackend"
 SPARK_CLASS = Path(pyspark.__file__).with_name("bin") / "spark-class"
 JOINED = (
@@ -86,6 +89,17 @@ def test_a_cluster_computes_and_outlives_executors_workers_and_its_master(db: Da
         _change(db)
         assert tick()["results"] == [["public.report", "DIFFERENTIAL", "spark", None]], "the master is lost"
         _assert_equal(db)
+
+
+@pytest.mark.repeats
+def test_executors_that_cannot_connect_say_so_in_one_sentence(db: Database, cluster: Cluster) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    db.execute("SELECT pgtrickle.create_stream_table('copied', 'SELECT id FROM t')")
+    said, hint = printed_by(REACH_SESSION, db.dsn, cluster.master)
+    sentence = "Spark's executors cannot connect to the database: The connection attempt failed."
+    assert said == f"{sentence} (UnknownHostException: 127.0.0.1)"
+    assert hint == EXECUTORS_HINT
+    assert db.value("SELECT last_error_retryable FROM pgtrickle.pgt_stream_tables")
 
 
 def _kill_an_executor_while_it_reads(db: Database, cluster: Cluster, tick: Callable[..., Any]) -> None:
