@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -12,7 +13,7 @@ import psycopg
 from pytrickle.compute.staged import Staged
 from pytrickle.config import EngineName, Settings
 from pytrickle.database import JdbcTarget, jdbc_target
-from pytrickle.errors import SparkLost
+from pytrickle.errors import PytrickleError, SparkLost
 from pytrickle.plan.refresh_plan import RefreshPlan
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ class LazyEngine:
         if self.settings.engine is EngineName.SPARK:
             self._started(jdbc_target(self.connection()))
 
+    def start_beside(self) -> None:
+        """Start Spark in a thread, for the time before there is work; what fails is said when Spark is needed."""
+        target = jdbc_target(self.connection())
+        Thread(target=self._try_to_start, args=(target,), name="spark", daemon=True).start()
+
     def compute(
         self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
     ) -> Staged:
@@ -59,6 +65,10 @@ class LazyEngine:
                     forget_session()
                     self.session = None
             raise
+
+    def _try_to_start(self, target: JdbcTarget) -> None:
+        with suppress(PytrickleError):
+            self._started(target)
 
     def _started(self, target: JdbcTarget) -> SparkSession:
         from pytrickle.compute.spark.reach import check_reach
