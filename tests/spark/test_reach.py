@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,13 +28,19 @@ def test_a_driver_that_cannot_connect_says_so_and_may_try_again(db: Database, sp
     assert (failed.value.hint, failed.value.retryable, failed.value.sqlstate) == (DRIVER_HINT, True, "08001")
 
 
+# Nobody answers there; a session of one's own is asked for its master only.
+ELSEWHERE = "spark://192.0.2.77:7077"
+BROUGHT = SimpleNamespace(conf={"spark.master": ELSEWHERE})
+
+
+@pytest.mark.parametrize("session", [None, BROUGHT], ids=["built", "brought"])
 def test_an_address_that_leads_executors_to_themselves_is_refused_before_spark_starts(
-    db: Database, monkeypatch: pytest.MonkeyPatch
+    db: Database, monkeypatch: pytest.MonkeyPatch, session: Any
 ) -> None:
     """It is the machine's fault, so no stream table is booked as failed."""
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     db.execute("CREATE TABLE t (id int PRIMARY KEY)")
-    with pytrickle.connect(db.dsn, engine="spark", spark_master="spark://192.0.2.77:7077") as client:
+    with pytrickle.connect(db.dsn, session, engine="spark", spark_master=ELSEWHERE) as client:
         client.create_stream_table("copied", "SELECT id FROM t")
         with pytest.raises(DatabaseOutOfReach, match=r"executors of spark://192\.0\.2\.77:7077 cannot reach"):
             client.tick()
