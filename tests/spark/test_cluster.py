@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -25,6 +26,8 @@ pytestmark = pytest.mark.long
 
 PROGRAM = Path(__file__).with_name("cluster_session.py")
 REACH_SESSION = Path(__file__).with_name("reach_session.py")
+# How the tests start the driver's Java; a cluster's other processes do not live long either.
+QUICK = os.environ["SPARK_SUBMIT_OPTS"]
 JOINED = (
     "SELECT c.region, count(*) AS n, sum(o.amount) AS a FROM orders o JOIN customers c USING (customer)"
     " WHERE slowly(o.amount) >= 0 GROUP BY c.region"
@@ -38,7 +41,8 @@ INSERT INTO orders SELECT i, i % 500 + 1, i % 89 FROM generate_series(1, 60000) 
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    monkeypatch.setenv("SPARK_DAEMON_JAVA_OPTS", QUICK)
     with standalone_cluster(tmp_path, workers=2) as started:
         yield started
 
@@ -104,7 +108,8 @@ def _assert_equal(db: Database) -> None:
 
 @contextmanager
 def _driver(db: Database, cluster: Cluster) -> Iterator[Callable[..., Any]]:
-    own = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
+    executors = shlex.join(["--conf", f"spark.executor.extraJavaOptions={QUICK}", "pyspark-shell"])
+    own = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "PYSPARK_SUBMIT_ARGS": executors}
     command = [sys.executable, str(PROGRAM), db.dsn, cluster.master]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=own) as process:
         assert process.stdin and process.stdout
