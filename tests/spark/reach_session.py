@@ -12,7 +12,8 @@ NOWHERE = "-DsocksProxyHost=127.0.0.1 -DsocksProxyPort=1 -DsocksNonProxyHosts=no
 
 def main(dsn: str, master: str) -> None:
     """Write what a refresh says of it."""
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--conf 'spark.executor.extraJavaOptions={NOWHERE}' pyspark-shell"
+    options = f"{os.environ['SPARK_SUBMIT_OPTS']} {NOWHERE}"
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--conf 'spark.executor.extraJavaOptions={options}' pyspark-shell"
     with pytrickle.connect(dsn, engine="spark", spark_master=master) as client:
         try:
             client.refresh("copied")

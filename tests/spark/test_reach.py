@@ -11,8 +11,10 @@ import pytrickle
 from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.compute.spark.reach import DRIVER_HINT
 from pytrickle.compute.spark.run import translated
+from pytrickle.config import Settings
 from pytrickle.database import JdbcTarget, jdbc_target
 from pytrickle.errors import DatabaseOutOfReach, SparkCannotConnect
+from pytrickle.inspect.doctor.spark import read_pinned
 from tests.conftest import Database
 
 if TYPE_CHECKING:
@@ -45,3 +47,8 @@ def test_an_address_that_leads_executors_to_themselves_is_refused_before_spark_s
         with pytest.raises(DatabaseOutOfReach, match=r"executors of spark://192\.0\.2\.77:7077 cannot reach"):
             client.tick()
         assert client.history() == ()
+
+
+def test_the_doctor_says_it_too(db: Database) -> None:
+    with pytest.raises(DatabaseOutOfReach):
+        read_pinned(Settings(db.dsn, spark_master=ELSEWHERE))
