@@ -3,7 +3,7 @@ A gated stream table is an answer, not an error.
 
     PytrickleError
     ├── ConfigError             correct the settings or the machine
-    │   └── JavaMissing, JdbcDriverMissing, PackageMissing
+    │   └── JavaMissing, JdbcDriverMissing, DatabaseOutOfReach, PackageMissing
     ├── MigrationError          the catalog could not be installed or removed; nothing was changed
     ├── CatalogError            correct the call
     │   ├── NotInstalled, CatalogVersionMismatch, UnknownStreamTable, UnknownWatermarkGroup, StreamTableExists
@@ -15,7 +15,7 @@ A gated stream table is an answer, not an error.
     ├── RefreshError            the stream table keeps its last contents
     │   ├── RefreshConflict*, FuseBlown, FixpointNotReached, StagingFailed, StreamTableDrifted
     │   └── SparkFailed
-    │       └── EvaluationFailed, SparkOutOfMemory, SparkTooNarrow, SparkLost*
+    │       └── EvaluationFailed, SparkOutOfMemory, SparkTooNarrow, SparkCannotConnect*, SparkLost*
     ├── NotYet*                 the data will come, or the hint says what keeps it
     │   └── NotFresh*, WaitTimeout*
     ├── Defect                  report it
@@ -69,6 +69,15 @@ class JdbcDriverMissing(ConfigError):
     """Spark needs PostgreSQL's JDBC driver, and no jar was found."""
 
     default_hint = "Install it (on Debian: apt-get install libpostgresql-jdbc-java) or set PYTRICKLE_JDBC_JAR."
+
+
+class DatabaseOutOfReach(ConfigError):
+    """Spark's executors are on other machines, and the database's address means something else there."""
+
+    default_hint = (
+        "Name the server in the DSN as every worker reaches it, such as host=db.example.com: no Unix socket, and no"
+        " address of this machine for itself."
+    )
 
 
 class PackageMissing(ConfigError):
@@ -234,6 +243,13 @@ class SparkTooNarrow(SparkFailed):
     """A value or a sum has more digits than Spark's decimals; the refresh goes on without Spark."""
 
     default_hint = "PostgreSQL computes such a refresh; nothing has to be done."
+
+
+class SparkCannotConnect(SparkFailed):
+    """Spark's driver or its executors could not open a connection to the database."""
+
+    default_hint = "Nothing was changed; look at the firewall and pg_hba.conf between Spark's machines and the server."
+    default_retryable = True
 
 
 class SparkLost(SparkFailed):

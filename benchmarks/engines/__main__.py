@@ -1,17 +1,24 @@
-"""Run the benchmark: `python -m benchmarks.engines [--orders N] [--rounds N] [--output DIRECTORY]`."""
+"""Run the benchmark: `python -m benchmarks.engines [--orders N] [--rounds N] [--output DIRECTORY]`.
+
+With `--first-refresh` or `--cluster [--rows N]` only that is measured, and its section of the report replaced.
+"""
 
 import argparse
 import os
 import sys
 from pathlib import Path
 
+import psycopg
 from rich.console import Console
 
 import pytrickle
 from benchmarks.conditions import conditions
 from benchmarks.data import Orders
+from benchmarks.engines.cluster import measure_cluster
+from benchmarks.engines.first_refresh import measure_first_refresh
 from benchmarks.engines.measure import Bench, sizes
 from benchmarks.engines.report import write_report
+from benchmarks.engines.sections import CLUSTER, FIRST_REFRESH, put_section, sections_apart
 from benchmarks.server import debian_binaries, server_settings
 from pytrickle.compute.spark.session import build_session
 from pytrickle.database import connect
@@ -22,13 +29,8 @@ console = Console(stderr=True)
 
 def main() -> None:
     """Measure every engine on a server started for the purpose, and write the report."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.engines", description="Measure the engines.")
-    parser.add_argument("--orders", type=int, default=5_000_000, help="orders in the table")
-    parser.add_argument("--customers", type=int, default=100_000, help="customers that they are of")
-    parser.add_argument("--rounds", type=int, default=5, help="how often each size is measured")
-    parser.add_argument("--output", type=Path, default=Path("docs"), help="where the report goes")
-    parser.add_argument("--binaries", type=Path, default=debian_binaries(), help="directory of postgres and initdb")
-    options = parser.parse_args()
+    options = _options()
+    path = options.output / "benchmarks-engines.md"
     load = os.getloadavg()[0]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with (
@@ -36,6 +38,9 @@ def main() -> None:
         connect(server.dsn, role="benchmark") as connection,
     ):
         pytrickle.install(server.dsn)
+        if options.first_refresh or options.cluster:
+            _measure_apart(options, path, connection, server)
+            return
         spark = build_session(pytrickle.Settings(spark_master="local[2]"))
         with pytrickle.connect(server.dsn, spark) as client:
             orders = Orders("bench", options.orders, options.customers, 250)
@@ -47,8 +52,34 @@ def main() -> None:
                 console.print(f"Changing {rows:,} rows …")
                 measured[rows] = bench.measure(rows, options.rounds)
             found = conditions(connection, spark, load)
-    path = options.output / "benchmarks-engines.md"
+    apart = sections_apart(path)
     write_report(measured, first, (options.orders, options.customers, options.rounds), found, path)
+    for title, text in apart.items():
+        put_section(path, title, text)
+    console.print(f"Wrote {path}.")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.engines", description="Measure the engines.")
+    parser.add_argument("--orders", type=int, default=5_000_000, help="orders in the table")
+    parser.add_argument("--customers", type=int, default=100_000, help="customers that they are of")
+    parser.add_argument("--rounds", type=int, default=5, help="how often each size is measured")
+    parser.add_argument("--output", type=Path, default=Path("docs"), help="where the report goes")
+    parser.add_argument("--binaries", type=Path, default=debian_binaries(), help="directory of postgres and initdb")
+    parser.add_argument("--first-refresh", action="store_true", help="measure only the first refresh of a process")
+    parser.add_argument("--cluster", action="store_true", help="measure only a cluster of one executor and of two")
+    parser.add_argument("--rows", type=int, default=2_000_000, help="rows of each table that the cluster joins")
+    return parser.parse_args()
+
+
+def _measure_apart(options: argparse.Namespace, path: Path, connection: psycopg.Connection, server: Server) -> None:
+    """Measure with processes of their own, which no other Spark may disturb."""
+    with pytrickle.connect(server.dsn, engine="postgres") as client:
+        if options.first_refresh:
+            put_section(path, FIRST_REFRESH, measure_first_refresh(client, connection, server.dsn, options.rounds))
+        if options.cluster:
+            sizes = (options.rows, options.rounds, _postmaster(server))
+            put_section(path, CLUSTER, measure_cluster(client, connection, server.dsn, sizes))
     console.print(f"Wrote {path}.")
 
 

@@ -20,7 +20,7 @@ from pytrickle.client.reports import Reports
 from pytrickle.client.schedules import Schedules
 from pytrickle.client.sources import Sources
 from pytrickle.compute.engine import LazyEngine
-from pytrickle.config import Settings
+from pytrickle.config import EngineName, Settings
 from pytrickle.database import (
     AGAIN_SAFE,
     USERS_PATH,
@@ -194,8 +194,14 @@ class Client(Reports, Sources, Schedules, LateData):
             self.tick(on_result)
             return
         report, tell = on_error or (lambda error: None), on_leader or (lambda leads: None)
+
+        def lead(leads: bool) -> None:
+            if leads and self.settings.engine is EngineName.SPARK:
+                self._engine.start_beside()
+            tell(leads)
+
         step = partial(self._ticker.tick, on_result or (lambda result: None))
-        Daemon(self.settings.dsn, self.settings.poll_interval, step, report, tell, self._stop).run()
+        Daemon(self.settings.dsn, self.settings.poll_interval, step, report, lead, self._stop).run()
 
     def stop(self) -> None:
         """End `run` after the tick under way; may be called from another thread or a signal handler."""

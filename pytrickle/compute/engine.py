@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 import psycopg
 
 from pytrickle.compute.staged import Staged
 from pytrickle.config import EngineName, Settings
-from pytrickle.database import jdbc_target
-from pytrickle.errors import SparkLost
+from pytrickle.database import JdbcTarget, jdbc_target
+from pytrickle.errors import PytrickleError, SparkLost
 from pytrickle.plan.refresh_plan import RefreshPlan
 
 if TYPE_CHECKING:
@@ -32,15 +33,20 @@ class LazyEngine:
     def prepare(self) -> None:
         """Start Spark at once where all is to be computed by it, so that what is missing is said once, not per table.
 
-        Raise JavaMissing, JdbcDriverMissing or SparkFailed.
+        Raise JavaMissing, JdbcDriverMissing, DatabaseOutOfReach or SparkFailed.
         """
         if self.settings.engine is EngineName.SPARK:
-            self._started()
+            self._started(jdbc_target(self.connection()))
+
+    def start_beside(self) -> None:
+        """Start Spark in a thread, for the time before there is work; what fails is said when Spark is needed."""
+        target = jdbc_target(self.connection())
+        Thread(target=self._try_to_start, args=(target,), name="spark", daemon=True).start()
 
     def compute(
         self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
     ) -> Staged:
-        """Compute a plan's rows on Spark; raise SparkFailed, JavaMissing, JdbcDriverMissing or ConfigError.
+        """Compute a plan's rows on Spark; raise SparkFailed or ConfigError.
 
         A session of ours that is lost is forgotten, so that the next plan builds another one.
         """
@@ -48,7 +54,7 @@ class LazyEngine:
         from pytrickle.compute.spark.session import forget_session
 
         target = jdbc_target(self.connection())
-        session = self._started()
+        session = self._started(target)
         engine = SparkEngine(session, target, self.owned)
         try:
             return engine.compute(plan, snapshot, settings, staging)
@@ -60,10 +66,18 @@ class LazyEngine:
                     self.session = None
             raise
 
-    def _started(self) -> SparkSession:
+    def _try_to_start(self, target: JdbcTarget) -> None:
+        with suppress(PytrickleError):
+            self._started(target)
+
+    def _started(self, target: JdbcTarget) -> SparkSession:
+        from pytrickle.compute.spark.reach import check_reach
         from pytrickle.compute.spark.session import build_session
 
         with self.lock:
             if self.session is None:
+                check_reach(target, self.settings.spark_master)
                 self.session, self.owned = build_session(self.settings), True
+            elif target.is_loopback and not self.owned:
+                check_reach(target, self.session.conf.get("spark.master") or "")
             return self.session

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import psycopg
 
@@ -25,6 +26,19 @@ class JdbcTarget:
 
     url: str
     properties: Mapping[str, str] = field(repr=False)
+
+    @property
+    def host(self) -> str:
+        """The server's name or address."""
+        return urlsplit(self.url.removeprefix("jdbc:")).hostname or ""
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether the address means the server only on the server's own machine."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
 
 
 def jdbc_target(connection: psycopg.Connection) -> JdbcTarget:

@@ -149,6 +149,27 @@ exec cat
 """
 
 
+def _java_that_never_does_anything(home: Path) -> tuple[Path, dict[str, str]]:
+    """Return the file that tells of its start, and the environment that has it started."""
+    java = home / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(JAVA)
+    java.chmod(0o755)
+    return home / "started", {"JAVA_HOME": str(home), "STARTED": str(home / "started")}
+
+
+def test_a_leader_whose_engine_is_spark_starts_it_before_there_is_work(db: Database, tmp_path: Path) -> None:
+    begun, environment = _java_that_never_does_anything(tmp_path)
+    daemon = Daemon(db.dsn, tmp_path / "daemon.log", PYTRICKLE_ENGINE="spark", **environment)
+    try:
+        wait_for(begun.exists, "Java to be started")
+        assert daemon.leads
+        assert daemon.end(signal.SIGTERM) == 0
+    finally:
+        daemon.end(signal.SIGKILL)
+    assert "Traceback" not in daemon.log.read_text()
+
+
 @pytest.mark.parametrize("number", first(1, (signal.SIGTERM, signal.SIGINT), then=0))
 @pytest.mark.parametrize("tables", first(1, (1, 2)), ids=["in the main thread", "in a lane"])
 def test_a_second_signal_ends_a_daemon_while_its_java_starts(
@@ -157,13 +178,8 @@ def test_a_second_signal_ends_a_daemon_while_its_java_starts(
     if tables == 2:
         shop.execute("SELECT pgtrickle.create_stream_table('counts', 'SELECT count(*) FROM orders')")
     shop.execute("INSERT INTO orders VALUES (400, 1, 5)")
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    java.write_text(JAVA)
-    java.chmod(0o755)
-    begun = tmp_path / "started"
-    environment = {"JAVA_HOME": str(tmp_path), "STARTED": str(begun), "PYTRICKLE_DIRECT_DELTA_ROWS": "0"}
-    daemon = Daemon(shop.dsn, tmp_path / "daemon.log", **environment)
+    begun, environment = _java_that_never_does_anything(tmp_path)
+    daemon = Daemon(shop.dsn, tmp_path / "daemon.log", PYTRICKLE_DIRECT_DELTA_ROWS="0", **environment)
     try:
         wait_for(begun.exists, "Java to be started")
         daemon.process.send_signal(number)

@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from pytrickle.client.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
@@ -97,32 +98,37 @@ class History:
 def test_held_back_tables_show_exactly_what_their_cuts_cover(db: Database, seed: int) -> None:
     rng = Random(1000 + seed)
     with local_client(db.dsn, small_delta_rows=rng.choice((0, 20_000))) as (client, _):
-        world = World(db, client, rng)
-        history = History(world, tolerance=rng.choice((0, 0, 1, 3)))
-        world.create_tables()
-        world.run("CREATE SCHEMA copies")
-        names = [table.name for table in world.tables]
-        client.create_watermark_group("all", names, f"{history.tolerance} minutes")
-        mode = rng.choice(("AUTO", "AUTO", "AUTO", "FULL"))
-        world.create_stream_tables(QUERIES, watermark_gating="hold_back", refresh_mode=mode)
-        for table in world.tables:
-            history.load(table, 0)
-        for number in range(ROUNDS):
-            if history.writer is None and rng.random() < 0.6:
-                history.begin_writer(rng.choice(world.tables))
-            for table in rng.sample(world.tables, len(world.tables)):
-                if rng.random() < 0.7:
-                    history.load(table, number + 1)
-                else:
-                    history._run(mutation(rng, table))
-            if rng.random() < 0.6:
-                history.end_writer()
-            world.tick(
-                frozenset({"DIFFERENTIAL", "NO_DATA", "FULL"})
-                if number == 0 or mode == "FULL"
-                else frozenset({"DIFFERENTIAL", "NO_DATA"})
-            )
-            history.check(number)
-        world.verify()
-        history.end_writer()
-        world.verify()
+        play_held_back(db, client, rng)
+
+
+def play_held_back(db: Database, client: Client, rng: Random) -> None:
+    """Load, change and advance at random; compare every stream table after every tick."""
+    world = World(db, client, rng)
+    history = History(world, tolerance=rng.choice((0, 0, 1, 3)))
+    world.create_tables()
+    world.run("CREATE SCHEMA copies")
+    names = [table.name for table in world.tables]
+    client.create_watermark_group("all", names, f"{history.tolerance} minutes")
+    mode = rng.choice(("AUTO", "AUTO", "AUTO", "FULL"))
+    world.create_stream_tables(QUERIES, watermark_gating="hold_back", refresh_mode=mode)
+    for table in world.tables:
+        history.load(table, 0)
+    for number in range(ROUNDS):
+        if history.writer is None and rng.random() < 0.6:
+            history.begin_writer(rng.choice(world.tables))
+        for table in rng.sample(world.tables, len(world.tables)):
+            if rng.random() < 0.7:
+                history.load(table, number + 1)
+            else:
+                history._run(mutation(rng, table))
+        if rng.random() < 0.6:
+            history.end_writer()
+        world.tick(
+            frozenset({"DIFFERENTIAL", "NO_DATA", "FULL"})
+            if number == 0 or mode == "FULL"
+            else frozenset({"DIFFERENTIAL", "NO_DATA"})
+        )
+        history.check(number)
+    world.verify()
+    history.end_writer()
+    world.verify()

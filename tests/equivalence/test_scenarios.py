@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pytrickle.client.client import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
@@ -78,26 +79,31 @@ def test_awkward_values_survive_where_the_engine_joins(db: Database, name: str) 
 
 def _play(db: Database, case: Case, **settings: Any) -> None:
     disable_jit(db)
+    with local_client(db.dsn, **settings) as (client, _):
+        play_case(db, client, case)
+
+
+def play_case(db: Database, client: Client, case: Case) -> None:
+    """Create what a case asks for, and after each of its batches refresh and compare."""
     for statement in (*TABLES, *(line[2:] for line in case.preparation)):
         db.execute(statement)
-    with local_client(db.dsn, **settings) as (client, _):
-        for number, query in enumerate(case.queries):
-            client.create_stream_table(f"st{number}", query[2:])
-            # A view keeps what the query meant at first, as the stream table does.
-            db.execute(f"CREATE VIEW expected{number} AS {query[2:]}")
-        for batch in ("> ", *case.batches, "> "):
-            if batch != "> ":
-                db.execute(batch[2:])
-            for result in client.tick():
-                told = f"{case.id}: {result.stream_table}: {result.action}, {result.error or result.reason}"
-                assert result.action in ANY_ACTION, f"{told}, after: {batch}"
-                assert "failed" not in result.reason, f"{told}, after: {batch}"
-            with db.connect() as connection:
-                for number, query in enumerate(case.queries):
-                    wrong = differences(connection, f"st{number}", f"TABLE expected{number}", query[0] == "=")
-                    assert not wrong, f"{case.id}: {query} differs by {wrong} after: {batch}"
-        for number in range(len(case.queries)):
-            assert client.verify(f"st{number}").matches
+    for number, query in enumerate(case.queries):
+        client.create_stream_table(f"st{number}", query[2:])
+        # A view keeps what the query meant at first, as the stream table does.
+        db.execute(f"CREATE VIEW expected{number} AS {query[2:]}")
+    for batch in ("> ", *case.batches, "> "):
+        if batch != "> ":
+            db.execute(batch[2:])
+        for result in client.tick():
+            told = f"{case.id}: {result.stream_table}: {result.action}, {result.error or result.reason}"
+            assert result.action in ANY_ACTION, f"{told}, after: {batch}"
+            assert "failed" not in result.reason, f"{told}, after: {batch}"
+        with db.connect() as connection:
+            for number, query in enumerate(case.queries):
+                wrong = differences(connection, f"st{number}", f"TABLE expected{number}", query[0] == "=")
+                assert not wrong, f"{case.id}: {query} differs by {wrong} after: {batch}"
+    for number in range(len(case.queries)):
+        assert client.verify(f"st{number}").matches
 
 
 def test_every_scenario_is_read_and_has_queries_and_batches() -> None:

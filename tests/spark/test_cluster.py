@@ -4,31 +4,30 @@ import json
 import os
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-import pyspark
 import pytest
 
+from benchmarks.engines.standalone import Cluster, kill, standalone_cluster
+from pytrickle.compute.spark.reach import EXECUTORS_HINT
 from tests.acceptance.slow import LOCK, SLOWLY
 from tests.conftest import Database
 from tests.documents import ROOT
 from tests.equivalence.oracle import differences
+from tests.programs import printed_by
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 
 PROGRAM = Path(__file__).with_name("cluster_session.py")
+REACH_SESSION = Path(__file__).with_name("reach_session.py")
 # How the tests start the driver's Java; a cluster's other processes do not live long either.
 QUICK = os.environ["SPARK_SUBMIT_OPTS"]
-EXECUTOR = b"CoarseGrainedExecutorBackend"
-SPARK_CLASS = Path(pyspark.__file__).with_name("bin") / "spark-class"
 JOINED = (
     "SELECT c.region, count(*) AS n, sum(o.amount) AS a FROM orders o JOIN customers c USING (customer)"
     " WHERE slowly(o.amount) >= 0 GROUP BY c.region"
@@ -41,31 +40,11 @@ INSERT INTO orders SELECT i, i % 500 + 1, i % 89 FROM generate_series(1, 60000) 
 """
 
 
-@dataclass
-class Cluster:
-    """The processes of a cluster, and the driver that refreshes through it."""
-
-    master: str
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
-
-    def executors(self) -> list[int]:
-        """Find the process ids of the executors, which share the process group of the worker that started them."""
-        groups = {process.pid for process in self.processes[1:]}
-        executors = [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if _runs(entry, EXECUTOR)]
-        return [pid for pid in executors if os.getpgid(pid) in groups]
-
-
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    port = _free_port()
-    with ExitStack() as stack:
-        made = Cluster(f"spark://127.0.0.1:{port}")
-        start = _starter(stack, tmp_path, made)
-        start("Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
-        wait_for(lambda: _listens(port), "the master")
-        for _ in range(2):
-            start("Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0", made.master)
-        yield made
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    monkeypatch.setenv("SPARK_DAEMON_JAVA_OPTS", QUICK)
+    with standalone_cluster(tmp_path, workers=2) as started:
+        yield started
 
 
 def test_a_cluster_computes_and_outlives_executors_workers_and_its_master(db: Database, cluster: Cluster) -> None:
@@ -80,15 +59,26 @@ def test_a_cluster_computes_and_outlives_executors_workers_and_its_master(db: Da
 
         _kill_an_executor_while_it_reads(db, cluster, tick)
 
-        _kill(cluster.processes[1])
+        kill(cluster.processes[1])
         _change(db)
         assert tick()["results"] == [["public.report", "DIFFERENTIAL", "spark", None]], "a worker is lost"
         _assert_equal(db)
 
-        _kill(cluster.processes[0])
+        kill(cluster.processes[0])
         _change(db)
         assert tick()["results"] == [["public.report", "DIFFERENTIAL", "spark", None]], "the master is lost"
         _assert_equal(db)
+
+
+@pytest.mark.repeats
+def test_executors_that_cannot_connect_say_so_in_one_sentence(db: Database, cluster: Cluster) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    db.execute("SELECT pgtrickle.create_stream_table('copied', 'SELECT id FROM t')")
+    said, hint = printed_by(REACH_SESSION, db.dsn, cluster.master)
+    sentence = "Spark's executors cannot connect to the database: The connection attempt failed."
+    assert said == f"{sentence} (UnknownHostException: 127.0.0.1)"
+    assert hint == EXECUTORS_HINT
+    assert db.value("SELECT last_error_retryable FROM pgtrickle.pgt_stream_tables")
 
 
 def _kill_an_executor_while_it_reads(db: Database, cluster: Cluster, tick: Callable[..., Any]) -> None:
@@ -140,42 +130,3 @@ def _answer(answers: IO[str]) -> Any:
     line = answers.readline()
     assert line, "the driver has ended"
     return json.loads(line)
-
-
-def _starter(stack: ExitStack, home: Path, made: Cluster) -> Callable[..., None]:
-    places = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": str(home), "SPARK_LOG_DIR": str(home)}
-    own = {**os.environ, "SPARK_DAEMON_JAVA_OPTS": QUICK, **places}
-
-    def start(role: str, *arguments: str) -> None:
-        command = [str(SPARK_CLASS), f"org.apache.spark.deploy.{role.lower()}.{role}", *arguments]
-        log = stack.enter_context((home / f"{role}{len(made.processes)}.log").open("wb"))
-        process = subprocess.Popen(command, env=own, stdout=log, stderr=log, start_new_session=True)
-        stack.callback(_kill, process)
-        made.processes.append(process)
-
-    return start
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill one of the cluster's processes and what it has started, unless that has ended."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait(timeout=20)
-
-
-def _runs(entry: Path, program: bytes) -> bool:
-    try:
-        return program in (entry / "cmdline").read_bytes()
-    except OSError:
-        return False
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0

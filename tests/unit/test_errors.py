@@ -41,7 +41,7 @@ def test_only_conflicts_outages_and_what_is_yet_to_come_are_retryable() -> None:
     starred = set(re.findall(r"(\w+)\*", errors.__doc__ or ""))
     assert {kind.__name__ for kind in retryable} == starred
     yet_to_come = {errors.NotYet, errors.NotFresh, errors.WaitTimeout}
-    outages = {errors.ConnectionLost, errors.SparkLost}
+    outages = {errors.ConnectionLost, errors.SparkCannotConnect, errors.SparkLost}
     conflicts = {errors.RefreshConflict, errors.SerializationFailure, errors.LockTimeout}
     assert retryable == conflicts | outages | yet_to_come
 

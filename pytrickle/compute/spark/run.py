@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pytrickle.compute.spark.dataframes import consolidate, result_of
 from pytrickle.compute.spark.jdbc import PinnedReader
+from pytrickle.compute.spark.reach import cannot_connect
 from pytrickle.compute.staged import Staged
 from pytrickle.database import JdbcTarget, stopped_by_limit
 from pytrickle.errors import (
@@ -115,8 +116,8 @@ def translated() -> Iterator[None]:
         if any(sign in message for sign in TOO_NARROW):
             raise SparkTooNarrow("Spark's decimals are too narrow for a value or a sum of this refresh.") from error
         sentence = _sentence(message)
-        if stopped := stopped_by_limit(sentence):
-            raise stopped from error
+        if known := stopped_by_limit(sentence) or cannot_connect(message, sentence):
+            raise known from error
         # An end of the session is FATAL, and a canceled query says so: neither is about the query.
         refused = f"PSQLException: ERROR: {sentence}" in message and not sentence.startswith("canceling ")
         if not refused and any(sign in message for sign in OUT_OF_MEMORY):

@@ -17,15 +17,21 @@ def find_jar(settings: Settings) -> str:
 
 
 def read_pinned(settings: Settings) -> str:
-    """Let Spark read a snapshot that this process exported; raise SparkFailed if it cannot or saw another one."""
+    """Let Spark read a snapshot that this process exported.
+
+    Raise SparkFailed if it cannot or saw another one, DatabaseOutOfReach where its executors never could.
+    """
     # Starting Spark takes seconds, so only those who ask for this check load it.
     from pytrickle.compute.spark.jdbc import PinnedReader
+    from pytrickle.compute.spark.reach import check_reach
     from pytrickle.compute.spark.run import translated
     from pytrickle.compute.spark.session import build_session
 
     with exported_snapshot(settings.dsn) as snapshot, translated():
+        target = jdbc_target(snapshot.connection)
+        check_reach(target, settings.spark_master)
         spark = build_session(settings)
-        reader = PinnedReader(spark, jdbc_target(snapshot.connection), snapshot.name, settings=())
+        reader = PinnedReader(spark, target, snapshot.name, settings=())
         rows = reader.read("SELECT pg_current_snapshot()::text AS seen").collect()
         version = spark.version
     if [row.seen for row in rows] != [snapshot.cut.snapshot]:

@@ -1,0 +1,54 @@
+"""Spark that cannot connect to the database where psycopg can: one sentence that says who could not, and a remedy."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pytrickle
+from pytrickle.compute.spark.jdbc import PinnedReader
+from pytrickle.compute.spark.reach import DRIVER_HINT
+from pytrickle.compute.spark.run import translated
+from pytrickle.config import Settings
+from pytrickle.database import JdbcTarget, jdbc_target
+from pytrickle.errors import DatabaseOutOfReach, SparkCannotConnect
+from pytrickle.inspect.doctor.spark import read_pinned
+from tests.conftest import Database
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_a_driver_that_cannot_connect_says_so_and_may_try_again(db: Database, spark: SparkSession) -> None:
+    known = jdbc_target(db.connect())
+    closed = JdbcTarget("jdbc:postgresql://127.0.0.1:1/shop", known.properties)
+    with pytest.raises(SparkCannotConnect) as failed, translated():
+        PinnedReader(spark, closed, "1-1-1", ()).read("SELECT 1 AS one").toArrow()
+    assert failed.value.message.startswith("Spark cannot connect to the database: Connection to 127.0.0.1:1 refused.")
+    assert (failed.value.hint, failed.value.retryable, failed.value.sqlstate) == (DRIVER_HINT, True, "08001")
+
+
+# Nobody answers there; a session of one's own is asked for its master only.
+ELSEWHERE = "spark://192.0.2.77:7077"
+BROUGHT = SimpleNamespace(conf={"spark.master": ELSEWHERE})
+
+
+@pytest.mark.parametrize("session", [None, BROUGHT], ids=["built", "brought"])
+def test_an_address_that_leads_executors_to_themselves_is_refused_before_spark_starts(
+    db: Database, monkeypatch: pytest.MonkeyPatch, session: Any
+) -> None:
+    """It is the machine's fault, so no stream table is booked as failed."""
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    with pytrickle.connect(db.dsn, session, engine="spark", spark_master=ELSEWHERE) as client:
+        client.create_stream_table("copied", "SELECT id FROM t")
+        with pytest.raises(DatabaseOutOfReach, match=r"executors of spark://192\.0\.2\.77:7077 cannot reach"):
+            client.tick()
+        assert client.history() == ()
+
+
+def test_the_doctor_says_it_too(db: Database) -> None:
+    with pytest.raises(DatabaseOutOfReach):
+        read_pinned(Settings(db.dsn, spark_master=ELSEWHERE))
