@@ -143,14 +143,15 @@ class Refresher:
         )
 
     def result(self, computation: Computation, done: Committed | None) -> RefreshResult:
-        """Tell what a refresh did, and remember whether it was slow."""
+        """Tell what a refresh did, and remember how long it took."""
         plan = computation.plan
         done_as = (
             (plan.action, plan.reason) if plan else (Action.NO_DATA, computation.table.decision.explained("no changes"))
         )
         engine = plan.placement.engine.value if plan else None
         result = _result(computation.table, done_as, done, computation.goal.since, engine)
-        self.planner.remember(computation.table.pgt_id, result)
+        if plan:
+            self.planner.remember(computation.table.pgt_id, plan, monotonic() - computation.started)
         return result
 
     def mark_up_to_date(self, table: StreamTable, goal: Goal) -> RefreshResult:

@@ -1,0 +1,22 @@
+"""What PostgreSQL's planner says that a query costs."""
+
+from collections.abc import Iterable
+
+import psycopg
+
+from pytrickle.database import filled, settle
+
+
+def query_cost(connection: psycopg.Connection, query: str, settings: Iterable[str]) -> float | None:
+    """Ask the planner, under some settings, what a query costs in its own units, without running it.
+
+    None where PostgreSQL refuses to plan the query: running it will say why.
+    """
+    # A savepoint that is rolled back takes the settings with it.
+    try:
+        with connection.transaction(force_rollback=True):
+            settle(connection, settings)
+            row = connection.execute(filled("EXPLAIN (FORMAT JSON) {query}", query=query)).fetchone()
+    except psycopg.Error:
+        return None
+    return float(row[0][0]["Plan"]["Total Cost"]) if row else None

@@ -1,0 +1,65 @@
+"""What one process remembers of the past of stream tables, so that few changes need not ask for it each time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from pytrickle.catalog.definition import Evidence, PastRefresh
+from pytrickle.plan.cost import CONSIDERED, size_class
+from pytrickle.plan.quote import Quote
+
+# The database's history is read again before this process has added so many refreshes to what it remembers,
+RENEWED = 100
+# and where a refresh took so many seconds that a query more does not matter.
+SLOW = 0.1
+# So many quotes of one stream table are kept.
+QUOTES = 64
+
+# Which sources changed; how many changes there are, and how many rows the sources have, by size classes.
+Size = tuple[frozenset[int], int, int]
+
+
+@dataclass(slots=True)
+class Remembered:
+    """Remembers by stream table its evidence, kept up with this process's refreshes, and the quotes of its shape."""
+
+    evidences: dict[int, Evidence] = field(default_factory=dict)
+    added: dict[int, int] = field(default_factory=dict)
+    quotes: dict[int, tuple[object, dict[Size, Quote]]] = field(default_factory=dict)
+
+    def evidence(self, pgt_id: int, read: Callable[[], Evidence]) -> Evidence:
+        """Return what is known of a stream table; `read` asks the database, where that is due."""
+        known = self.evidences.get(pgt_id)
+        if known is None or self.added.get(pgt_id, 0) >= RENEWED:
+            known = self.evidences[pgt_id] = read()
+            self.added[pgt_id] = 0
+        return known
+
+    def add(self, pgt_id: int, past: PastRefresh) -> None:
+        """Take note of a refresh of this process; after a slow one, or a first load, the database is asked again."""
+        known = self.evidences.get(pgt_id)
+        if known is None:
+            return
+        if not past.delta_rows or past.seconds >= SLOW:
+            del self.evidences[pgt_id]
+            return
+        # A copy, for other lanes read it meanwhile.
+        self.evidences[pgt_id] = replace(known, refreshes=(past, *known.refreshes[: RENEWED * CONSIDERED]))
+        self.added[pgt_id] = self.added.get(pgt_id, 0) + 1
+
+    def quote(self, pgt_id: int, shape: object, size: Size) -> Quote | None:
+        """Return the quote for a size, if one was asked for since the stream table has this shape."""
+        known = self.quotes.get(pgt_id)
+        return known[1].get(size) if known is not None and known[0] is shape else None
+
+    def keep(self, pgt_id: int, shape: object, size: Size, quote: Quote) -> None:
+        """Keep a quote."""
+        known = self.quotes.get(pgt_id)
+        if known is None or known[0] is not shape or len(known[1]) >= QUOTES:
+            known = self.quotes[pgt_id] = (shape, {})
+        known[1][size] = quote
+
+
+def size_of(changed: dict[int, int], source_rows: int) -> Size:
+    """Return the size of changes, given by source, to sources that have so many rows together."""
+    relids = frozenset(relid for relid, delta_rows in changed.items() if delta_rows)
+    return relids, size_class(sum(changed.values())), size_class(source_rows)
