@@ -67,6 +67,14 @@ class Limits:
         """Whether Spark may compute a whole refresh, rather than read what PostgreSQL computed."""
         return self.spark and self.means is not Means.POSTGRES
 
+    def prefer(self, engine: EngineName, reason: str) -> "Limits":
+        """Let an engine compute, for what was measured; what a setting or an option chose stays."""
+        if self.chosen or self.means is not Means.ALL:
+            return self
+        if engine is EngineName.SPARK:
+            return replace(self, small=0, direct=0, chosen=reason)
+        return replace(self, means=Means.POSTGRES, chosen=reason)
+
     def alone(self) -> "Limits":
         """Leave everything to PostgreSQL."""
         return replace(self, means=Means.POSTGRES)

@@ -24,6 +24,7 @@ from pytrickle.plan.append_mode import check_append
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.at_cut import query_at
 from pytrickle.plan.auto import WORTH_ASKING, expected, is_unfamiliar
+from pytrickle.plan.engines import faster_engine
 from pytrickle.plan.placement import Limits, Means, Standing, Way, choose_way, delta_way, limits_of
 from pytrickle.plan.planning import plan_differential, plan_full, plan_refresh
 from pytrickle.plan.postgres.merge_state import state_table
@@ -92,6 +93,7 @@ class Planner:
             task = Task(shape, ranges, self._limits(table, means), table.window_end)
             standing = _standing(_with_state(snapshot_connection, table, shape), task)
             way, delta = self._choose(snapshot_connection, table, task, standing)
+            task = self._preferring(task, table.pgt_id, way)
             plan = plan_refresh(task, way, table.refresh_mode, lambda: self._query(task), delta)
         return plan.because(table.decision.explained(plan.reason))
 
@@ -121,6 +123,14 @@ class Planner:
                 quote = self._quote(snapshot_connection, table, task, delta)
             self.past.keep(table.pgt_id, task.shape, size, quote)
         return choose_way(standing, known, quote), delta
+
+    def _preferring(self, task: Task, pgt_id: int, way: Way) -> Task:
+        """Prefer the engine that was faster; after few changes too little is to be gained."""
+        known = self.past.evidences.get(pgt_id)
+        if known is None or task.delta_rows < WORTH_ASKING:
+            return task
+        faster = faster_engine(known, task.delta_rows, way.action is Action.FULL)
+        return replace(task, limits=task.limits.prefer(*faster)) if faster else task
 
     def _quote(
         self, snapshot_connection: psycopg.Connection, table: StreamTable, task: Task, delta: RefreshPlan

@@ -298,6 +298,24 @@ def test_a_bad_guess_is_corrected_at_the_next_refresh(world: World, monkeypatch:
     world.assert_exact(("joined",))
 
 
+def test_the_engine_that_was_faster_is_kept_to(world: World) -> None:
+    create(world, ("joined",))
+    for seconds, engine in ((60.0, "spark"), (60.0, "spark"), (0.5, "postgres")):
+        world.db.execute(
+            "INSERT INTO pgtrickle.pgt_refresh_history"
+            " (pgt_id, action, status, initiated_by, delta_rows, started_at, finished_at, engine)"
+            " SELECT pgt_id, 'DIFFERENTIAL', 'COMPLETED', 'MANUAL', 40000,"
+            f" now() - {seconds} * interval '1 second', now(), '{engine}' FROM pgtrickle.pgt_stream_tables"
+        )
+    took(world, "FULL", 3600.0)
+    world.db.execute(MANY)
+    explained = world.pt.explain("joined").text
+    assert "engine: postgres (for about as many changes PostgreSQL took 0.5 s, Spark 60.0 s" in explained
+    (result,) = world.pt.tick()
+    assert (result.action, result.engine) == ("DIFFERENTIAL", "postgres")
+    world.assert_exact(("joined",))
+
+
 def test_a_table_that_was_never_analyzed_is_not_taken_for_an_empty_one(world: World) -> None:
     world.db.execute("CREATE TABLE c (id int, v numeric) WITH (autovacuum_enabled = off)")
     world.pt.create_stream_table("of_c", "SELECT id, v FROM c WHERE v >= 0")
