@@ -24,14 +24,24 @@ class Round:
     view: float
 
     @property
-    def regret(self) -> float:
-        """Return how many times longer AUTO took than the better of the two modes that have no choice."""
-        return self.seconds["AUTO"] / min(self.seconds["DIFFERENTIAL"], self.seconds["FULL"])
+    def best(self) -> float:
+        """Return the seconds of the better of the two modes that have no choice."""
+        return min(self.seconds["DIFFERENTIAL"], self.seconds["FULL"])
+
+    @property
+    def way(self) -> float:
+        """Return how many times longer the way that AUTO chose took, in the mode that has no other."""
+        return self.seconds["FULL" if self.action == "FULL" else "DIFFERENTIAL"] / self.best
+
+    @property
+    def taken(self) -> float:
+        """Return how many times longer AUTO itself took, its choice included."""
+        return self.seconds["AUTO"] / self.best
 
     @property
     def lost(self) -> float:
-        """Return how many seconds longer AUTO took than the better of the two."""
-        return self.seconds["AUTO"] - min(self.seconds["DIFFERENTIAL"], self.seconds["FULL"])
+        """Return how many seconds longer it took."""
+        return self.seconds["AUTO"] - self.best
 
 
 @dataclass(slots=True)
@@ -64,13 +74,15 @@ class Choices:
                 self.rounds.append(self._round(query, percent, number))
 
     def _round(self, query: Query, percent: float, number: int) -> Round:
-        results = {mode: self.client.refresh(named(query, mode)) for mode in MODES}
+        # Whoever is first finds the changes in no cache, so that they take turns.
+        modes = MODES[number % len(MODES) :] + MODES[: number % len(MODES)]
+        results = {mode: self.client.refresh(named(query, mode)) for mode in modes}
         view = stopwatch(query.recompute, self.database.connection)
         if not all(query.equal(self.database.connection, named(query, mode)) for mode in MODES):
             self.unequal.add(query.name)
         seconds = {mode: result.duration.total_seconds() for mode, result in results.items()}
         done = Round(query.name, percent, number, results["AUTO"].action, results["AUTO"].reason or "", seconds, view)
-        figures = ", ".join(f"{mode} {taken * 1e3:.0f} ms" for mode, taken in {**seconds, "view": view}.items())
+        figures = ", ".join(f"{mode} {taken * 1e3:.0f} ms" for mode, taken in sorted({**seconds, "view": view}.items()))
         self.report(f"  {query.title}: {figures}; {done.action}: {done.reason}")
         return done
 

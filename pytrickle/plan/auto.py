@@ -165,21 +165,22 @@ def _measured_whole(wholes: list[float], evidence: Evidence) -> float | None:
 
 
 def _whole_by_default(evidence: Evidence, grouped: bool, hope: float, quote: Quote) -> float:
-    """Estimate by rows, `hope` times too high, or by the quote, but no more than the first load took.
+    """Estimate by rows or by the quote, but no more than the first load took, nor less than that beyond its start.
 
-    It is at least what the first load took beyond the start, unless the sources were filled since. Where a quote and a
-    first load of PostgreSQL's differ, the truth is taken to be in the middle.
+    A first load of PostgreSQL's did the same, but slowly, since it was the first: the truth is taken to be in the
+    middle. Where neither that nor the quote is known, the estimate by rows may be `hope` times too high.
     """
     read, load = quote.of_whole(), evidence.first_load
     rows = (PER_STORED_GROUP if grouped else PER_STORED_ROW) * evidence.stored_rows
     rows += PER_SOURCE_ROW * evidence.source_rows if read is None else read
-    if read is not None:
+    if read is not None or (load is not None and not evidence.loaded_by_spark):
         hope = 1
-    if load is None or (read is not None and load * FILLED < FIXED + rows):
-        return FIXED + rows / hope
-    started = STARTING if evidence.loaded_by_spark else WARMING
-    least = max(min(FIXED + rows / hope, load), load - started)
-    return least if read is None or evidence.loaded_by_spark else sqrt(least * load)
+    estimated = FIXED + rows / hope
+    if load is None or (read is not None and load * FILLED < estimated):
+        return estimated
+    if evidence.loaded_by_spark:
+        return max(min(estimated, load), load - STARTING)
+    return sqrt(max(min(estimated, load), load - WARMING) * load)
 
 
 def _readable(seconds: float) -> str:
