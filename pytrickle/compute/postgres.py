@@ -19,6 +19,8 @@ SELECT {items}CAST(sum({weight}) AS bigint)
 FROM (\n{query}\n) AS q
 GROUP BY {numbers} HAVING sum({weight}) <> 0
 """
+# Within the write transaction too: what a query calls could leave deferred triggers, which run as the refresher.
+READ_ONLY = "SET TRANSACTION READ ONLY"
 IN_MEMORY = 64 * 1024 * 1024
 
 
@@ -41,7 +43,7 @@ def _copied(connection: psycopg.Connection, postgres_query: PostgresQuery, setti
     try:
         # A savepoint that is rolled back takes the settings with it.
         with connection.transaction(force_rollback=True), connection.cursor() as cursor:
-            settle(connection, (*settings, *postgres_query.settings))
+            settle(connection, (READ_ONLY, *settings, *postgres_query.settings))
             with cursor.copy(filled(COPIED, query=_consolidated(postgres_query))) as copy:
                 for block in copy:
                     data.write(block)
