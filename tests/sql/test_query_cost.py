@@ -23,3 +23,7 @@ def test_a_query_that_cannot_be_planned_has_no_cost_and_breaks_no_transaction(db
     with db.connect() as connection, connection.transaction():
         assert query_cost(connection, "SELECT 1 / 0", ()) is None
         assert connection.execute("SELECT 1").fetchone() == (1,)
+    with db.connect() as connection, connection.transaction(), connection.pipeline():
+        assert query_cost(connection, "SELECT 1 / 0", ()) is None
+        assert query_cost(connection, "SELECT 1", SETTINGS)
+        assert connection.execute("SELECT 1").fetchone() == (1,)
