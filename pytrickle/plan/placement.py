@@ -6,7 +6,7 @@ from enum import Enum, StrEnum
 from pytrickle.catalog.definition import Evidence
 from pytrickle.config import EngineName
 from pytrickle.plan.apply_plan import Action, Stage
-from pytrickle.plan.auto import WORTH_ASKING, choose_action, least_worth_asking
+from pytrickle.plan.auto import choose_action, least_worth_asking
 from pytrickle.plan.missing_index import MissingIndex
 from pytrickle.plan.quote import Quote
 
@@ -172,7 +172,7 @@ def choose_way(standing: Standing, evidence: Evidence | None, quote: Quote | Non
     if evidence is not None:
         least = least_worth_asking(evidence, standing.spark)
         choice = choose_action(standing.delta_rows, evidence, standing.grouped, least, quote)
-        if choice.action is Action.FULL or standing.delta_rows >= WORTH_ASKING:
+        if standing.delta_rows >= least:
             return Way(choice.action, choice.reason, choice.stored_rows)
     return delta_way(standing.delta_rows)
 
