@@ -99,6 +99,9 @@ class Planner:
 
     def remember(self, pgt_id: int, plan: RefreshPlan, seconds: float) -> None:
         """Remember how long a refresh took, for the choice of the next one's way."""
+        if plan.action is Action.REINITIALIZE:
+            self.past.forget(pgt_id)
+            return
         spark = plan.placement.engine is EngineName.SPARK
         self.past.add(pgt_id, PastRefresh(plan.action is not Action.DIFFERENTIAL, plan.delta_rows, seconds, spark))
 
@@ -109,7 +112,7 @@ class Planner:
         if not standing.has_choice:
             return choose_way(standing, None), None
         if task.delta_rows >= WORTH_ASKING:
-            self.past.evidences.pop(table.pgt_id, None)
+            self.past.forget(table.pgt_id)
         known = self.past.evidence(table.pgt_id, lambda: evidence(snapshot_connection, table))
         if standing.spark or not is_unfamiliar(task.delta_rows, known, standing.spark):
             return choose_way(standing, known), None

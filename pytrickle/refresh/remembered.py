@@ -1,16 +1,19 @@
 """What one process remembers of the past of stream tables, so that few changes need not ask for it each time."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
-from pytrickle.plan.cost import CONSIDERED, size_class
+from pytrickle.plan.cost import PATIENCE, size_class
 from pytrickle.plan.quote import Quote
 
 # The database's history is read again before this process has added so many refreshes to what it remembers,
 RENEWED = 100
 # and where a refresh took so many seconds that a query more does not matter.
 SLOW = 0.1
+# So many refreshes of about each number of changes are remembered; more would change nothing.
+KEPT = 2 * PATIENCE
 # So many quotes of one stream table are kept.
 QUOTES = 64
 
@@ -30,7 +33,8 @@ class Remembered:
         """Return what is known of a stream table; `read` asks the database, where that is due."""
         known = self.evidences.get(pgt_id)
         if known is None or self.added.get(pgt_id, 0) >= RENEWED:
-            known = self.evidences[pgt_id] = read()
+            known = read()
+            known = self.evidences[pgt_id] = replace(known, refreshes=_newest(known.refreshes))
             self.added[pgt_id] = 0
         return known
 
@@ -40,11 +44,15 @@ class Remembered:
         if known is None:
             return
         if not past.delta_rows or past.seconds >= SLOW:
-            del self.evidences[pgt_id]
+            self.forget(pgt_id)
             return
         # A copy, for other lanes read it meanwhile.
-        self.evidences[pgt_id] = replace(known, refreshes=(past, *known.refreshes[: RENEWED * CONSIDERED]))
+        self.evidences[pgt_id] = replace(known, refreshes=_newest((past, *known.refreshes)))
         self.added[pgt_id] = self.added.get(pgt_id, 0) + 1
+
+    def forget(self, pgt_id: int) -> None:
+        """Ask the database again the next time."""
+        self.evidences.pop(pgt_id, None)
 
     def quote(self, pgt_id: int, shape: object, size: Size) -> Quote | None:
         """Return the quote for a size, if one was asked for since the stream table has this shape."""
@@ -57,6 +65,18 @@ class Remembered:
         if known is None or known[0] is not shape or len(known[1]) >= QUOTES:
             known = self.quotes[pgt_id] = (shape, {})
         known[1][size] = quote
+
+
+def _newest(refreshes: Iterable[PastRefresh]) -> tuple[PastRefresh, ...]:
+    """Keep the newest of each class of sizes, in their order."""
+    seen: Counter[int] = Counter()
+    kept = []
+    for past in refreshes:
+        size = size_class(past.delta_rows)
+        seen[size] += 1
+        if seen[size] <= KEPT:
+            kept.append(past)
+    return tuple(kept)
 
 
 def size_of(changed: dict[int, int], source_rows: int) -> Size:
