@@ -1,6 +1,6 @@
 """What planning needs to know of a stream table: its definition, the changes of its sources, how it stands."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import psycopg
@@ -103,7 +103,8 @@ class Planner:
             self.past.forget(pgt_id)
             return
         spark = plan.placement.engine is EngineName.SPARK
-        self.past.add(pgt_id, PastRefresh(plan.action is not Action.DIFFERENTIAL, plan.delta_rows, seconds, spark))
+        past = PastRefresh(plan.action is not Action.DIFFERENTIAL, plan.delta_rows, seconds, spark)
+        self.past.add(pgt_id, past, _changed(plan.ranges))
 
     def _choose(
         self, snapshot_connection: psycopg.Connection, table: StreamTable, task: Task, standing: Standing
@@ -114,10 +115,11 @@ class Planner:
         if task.delta_rows >= WORTH_ASKING:
             self.past.forget(table.pgt_id)
         known = self.past.evidence(table.pgt_id, lambda: evidence(snapshot_connection, table))
+        changed = _changed(task.ranges.values())
+        known = self.past.about(table.pgt_id, known, changed)
         if standing.spark or not is_unfamiliar(task.delta_rows, known, standing.spark):
             return choose_way(standing, known), None
-        changed = {relid: change_range.delta_rows for relid, change_range in task.ranges.items()}
-        size = size_of(changed, known.source_rows)
+        size = size_of(changed, task.delta_rows, known.source_rows)
         quote, delta = self.past.quote(table.pgt_id, task.shape, size), None
         if quote is None:
             delta = plan_differential(task, delta_way(task.delta_rows))
@@ -166,6 +168,10 @@ class Planner:
 
     def _limits(self, table: StreamTable, means: Means) -> Limits:
         return limits_of(self.engine, table.engine, Limits(self.small_delta_rows, self.direct_delta_rows, means))
+
+
+def _changed(ranges: Iterable[ChangeRange]) -> frozenset[int]:
+    return frozenset(change_range.relid for change_range in ranges if change_range.delta_rows)
 
 
 def _with_state(snapshot_connection: psycopg.Connection, table: StreamTable, shape: Analysis) -> StreamTable:

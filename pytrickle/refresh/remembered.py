@@ -23,10 +23,14 @@ Size = tuple[frozenset[int], int, int]
 
 @dataclass(slots=True)
 class Remembered:
-    """Remembers by stream table its evidence, kept up with this process's refreshes, and the quotes of its shape."""
+    """Remembers by stream table its evidence, kept up with this process's refreshes, and the quotes of its shape.
+
+    `measured` are the sources whose changes differential refreshes of this process took in together.
+    """
 
     evidences: dict[int, Evidence] = field(default_factory=dict)
     added: dict[int, int] = field(default_factory=dict)
+    measured: dict[int, set[frozenset[int]]] = field(default_factory=dict)
     quotes: dict[int, tuple[object, dict[Size, Quote]]] = field(default_factory=dict)
 
     def evidence(self, pgt_id: int, read: Callable[[], Evidence]) -> Evidence:
@@ -38,8 +42,20 @@ class Remembered:
             self.added[pgt_id] = 0
         return known
 
-    def add(self, pgt_id: int, past: PastRefresh) -> None:
+    def about(self, pgt_id: int, evidence: Evidence, changed: frozenset[int]) -> Evidence:
+        """Leave out what changes of other sources took: that says nothing of a dimension table that never changed.
+
+        Which sources changed is not in the history, so that a process which has measured nothing yet trusts it.
+        """
+        known = self.measured.get(pgt_id)
+        if not known or any(changed <= sources for sources in known):
+            return evidence
+        return replace(evidence, refreshes=tuple(past for past in evidence.refreshes if past.whole))
+
+    def add(self, pgt_id: int, past: PastRefresh, changed: frozenset[int]) -> None:
         """Take note of a refresh of this process; after a slow one, or a first load, the database is asked again."""
+        if not past.whole:
+            self.measured.setdefault(pgt_id, set()).add(changed)
         known = self.evidences.get(pgt_id)
         if known is None:
             return
@@ -79,7 +95,6 @@ def _newest(refreshes: Iterable[PastRefresh]) -> tuple[PastRefresh, ...]:
     return tuple(kept)
 
 
-def size_of(changed: dict[int, int], source_rows: int) -> Size:
-    """Return the size of changes, given by source, to sources that have so many rows together."""
-    relids = frozenset(relid for relid, delta_rows in changed.items() if delta_rows)
-    return relids, size_class(sum(changed.values())), size_class(source_rows)
+def size_of(changed: frozenset[int], delta_rows: int, source_rows: int) -> Size:
+    """Return the size of so many changes of some sources, which have so many rows together."""
+    return changed, size_class(delta_rows), size_class(source_rows)

@@ -205,6 +205,22 @@ def test_the_planner_is_asked_before_a_delta_that_nobody_measured(
     world.assert_exact(("joined",))
 
 
+def test_the_planner_is_asked_before_a_source_changes_that_never_did(world: World, prices: Prices) -> None:
+    """What changes of `a` took says nothing of `b`, each row of which is joined with 400 of `a`."""
+    create(world, ("joined",))
+    took(world, "FULL", 10.0)
+    world.db.execute(FEW_ROWS)
+    assert world.tick() == {"joined": "DIFFERENTIAL"}
+    prices.asked.clear()
+    prices.delta = 100_000_000.0
+    world.db.execute("UPDATE b SET name = name || '!' WHERE k IN (7, 8)")
+    assert world.tick() == {"joined": "FULL"}
+    assert len(prices.asked) == 2
+    world.db.execute(FEW_ROWS)
+    assert world.tick() == {"joined": "DIFFERENTIAL"}
+    world.assert_exact(("joined",))
+
+
 def test_the_planner_is_not_asked_where_the_whole_takes_a_few_milliseconds(world: World, prices: Prices) -> None:
     create(world, ("joined",))
     took(world, "FULL", 0.02)
