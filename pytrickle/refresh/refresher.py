@@ -120,7 +120,7 @@ class Refresher:
 
     def _stage(self, computation: Computation, snapshot: Snapshot) -> None:
         assert computation.plan is not None
-        computation.staged = self._compute(computation.plan, snapshot, computation.settings, None)
+        computation.staged = self._compute(computation, computation.plan, snapshot, None)
 
     def commitment(self, computation: Computation, snapshot: Snapshot) -> Commitment:
         """Say what the write transaction stores beside the rows."""
@@ -170,7 +170,11 @@ class Refresher:
         if not needs_refresh(table, ranges):
             with translate_errors(), snapshot.connection.transaction():
                 return ranges if self._closes_windows(snapshot, table) else None
-        _respect_fuse(table, sum(change_range.delta_rows for change_range in ranges.values()))
+        delta_rows = sum(change_range.delta_rows for change_range in ranges.values())
+        _respect_fuse(table, delta_rows)
+        if delta_rows >= MANY_CHANGES and table.refresh_mode == "AUTO" and table.populated:
+            # AUTO asks PostgreSQL's planner what these changes cost.
+            self._analyze_buffers(table, ranges, snapshot)
         return ranges
 
     def _closes_windows(self, snapshot: Snapshot, table: StreamTable) -> bool:
@@ -187,26 +191,27 @@ class Refresher:
         with (
             translate_errors(),
             staging_table(self.connection, plan.staging, table.pgt_id) as staging,
-            self._compute(plan, snapshot, computation.settings, staging) as staged,
+            self._compute(computation, plan, snapshot, staging) as staged,
         ):
             done = commit(self.connection, plan, staged, self.commitment(computation, snapshot))
         return self.result(computation, done), done
 
-    def _compute(self, plan: RefreshPlan, snapshot: Snapshot, settings: tuple[str, ...], staging: str | None) -> Staged:
-        if snapshot.connection is not self.connection:
-            self._analyze_buffers(plan, snapshot)
+    def _compute(self, computation: Computation, plan: RefreshPlan, snapshot: Snapshot, staging: str | None) -> Staged:
+        table, settings = computation.table, computation.settings
+        if plan.action is Action.DIFFERENTIAL and plan.read and plan.delta_rows >= MANY_CHANGES:
+            self._analyze_buffers(table, {change_range.relid: change_range for change_range in plan.ranges}, snapshot)
         if plan.placement.direct:
             return read_directly(snapshot.connection, plan, settings)
         return self.engine.compute(plan, snapshot.name, settings, staging)
 
-    def _analyze_buffers(self, plan: RefreshPlan, snapshot: Snapshot) -> None:
-        """Let PostgreSQL know of many changes before it plans how to join them."""
-        if plan.action is not Action.DIFFERENTIAL or plan.read is None or plan.delta_rows < MANY_CHANGES:
+    def _analyze_buffers(self, table: StreamTable, ranges: dict[int, ChangeRange], snapshot: Snapshot) -> None:
+        """Let PostgreSQL know of many changes before it plans how to join them; within a unit it cannot."""
+        if snapshot.connection is self.connection:
             return
-        for change_range in plan.ranges:
-            buffer = plan.shape.definition.source(change_range.relid).buffer
-            if buffer:
-                self.statistics.renew(buffer, change_range.delta_rows, snapshot.cut)
+        with translate_errors():
+            for dependency in table.dependencies:
+                if dependency.buffer and dependency.relid in ranges:
+                    self.statistics.renew(dependency.buffer, ranges[dependency.relid].delta_rows, snapshot.cut)
 
     @conflicts()
     def _write_up_to_date(self, table: StreamTable, moment: datetime) -> None:

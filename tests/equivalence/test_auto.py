@@ -221,6 +221,25 @@ def test_the_planner_is_asked_before_a_source_changes_that_never_did(world: Worl
     world.assert_exact(("joined",))
 
 
+@pytest.mark.parametrize(("changes", "told"), [(999, False), (1_000, True)])
+def test_many_changes_are_analyzed_before_the_planner_is_asked(
+    world: World, monkeypatch: pytest.MonkeyPatch, changes: int, told: bool
+) -> None:
+    known = []
+    statistics = "SELECT EXISTS (SELECT FROM pg_stats WHERE schemaname = 'pgtrickle_changes' AND attname = 'pgt_xid')"
+    monkeypatch.setattr(
+        pytrickle.refresh.planner, "query_cost", lambda *_: known.append(world.db.value(statistics)) or 10.0
+    )
+    create(world, ("joined",))
+    took(world, "FULL", 10.0)
+    for (buffer,) in world.db.execute("SELECT buffer FROM pgtrickle.pgt_change_tracking"):
+        world.db.execute(f"ALTER TABLE {buffer} SET (autovacuum_enabled = off)")
+    world.db.execute(f"DELETE FROM a WHERE id <= {changes}")
+    assert world.tick() == {"joined": "DIFFERENTIAL"}
+    assert known == [told, told]
+    world.assert_exact(("joined",))
+
+
 def test_the_planner_is_not_asked_where_the_whole_takes_a_few_milliseconds(world: World, prices: Prices) -> None:
     create(world, ("joined",))
     took(world, "FULL", 0.02)
