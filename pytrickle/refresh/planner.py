@@ -97,6 +97,10 @@ class Planner:
             plan = plan_refresh(task, way, table.refresh_mode, lambda: self._query(task), delta)
         return plan.because(table.decision.explained(plan.reason))
 
+    def may_leave_to_spark(self, table: StreamTable, delta_rows: int) -> bool:
+        """Whether Spark may join so many changes, as far as their number tells."""
+        return self._limits(table, Means.ALL).let_spark_join(delta_rows)
+
     def remember(self, pgt_id: int, plan: RefreshPlan, seconds: float) -> None:
         """Remember how long a refresh took, for the choice of the next one's way."""
         if plan.action is Action.REINITIALIZE:
