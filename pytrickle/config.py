@@ -45,8 +45,8 @@ class Settings:
     jdbc_jar: str | None = None
     poll_interval: timedelta = timedelta(seconds=1)
     history_retention: timedelta = timedelta(days=30)
-    small_delta_rows: int = 200_000
-    direct_delta_rows: int = 200_000
+    small_delta_rows: int = 1_000_000
+    direct_delta_rows: int = 1_000_000
     max_concurrent_refreshes: int = 4
     statement_timeout: timedelta | None = None
 

@@ -1,4 +1,4 @@
-"""Run the benchmark: `python -m benchmarks.tpch [--orders N] [--rounds N] [--queries q01,q05] [--output DIRECTORY]`."""
+"""Run the benchmark: `python -m benchmarks.tpch [--orders N] [--rounds N] [--queries q01,q05] [--choices]`."""
 
 import argparse
 import os
@@ -9,9 +9,11 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 import pytrickle
-from benchmarks.conditions import conditions
+from benchmarks.conditions import conditions, machine
 from benchmarks.server import debian_binaries, server_settings
 from benchmarks.tpch.chart import draw_chart
+from benchmarks.tpch.choices import Choices
+from benchmarks.tpch.choices_report import write_choices
 from benchmarks.tpch.database import Database
 from benchmarks.tpch.measure import Measurement
 from benchmarks.tpch.queries import read_queries
@@ -36,8 +38,10 @@ def main() -> None:
         console.print(f"PostgreSQL {server.version} started.")
         pytrickle.install(server.dsn)
         with connect(server.dsn, role="benchmark") as connection, pytrickle.connect(server.dsn) as client:
+            if options.choices:
+                _choose(connection, client, options)
+                return
             results = _measure(connection, client, options)
-    options.output.mkdir(parents=True, exist_ok=True)
     draw_chart(results, options.output / "benchmarks-tpch.png")
     write_report(results, "benchmarks-tpch.png", options.output / "benchmarks-tpch.md")
     console.print(f"Wrote {options.output / 'benchmarks-tpch.md'} and the chart beside it.")
@@ -49,10 +53,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="repetitions at each rate of change")
     parser.add_argument("--queries", type=_queries, default=read_queries(), help="names by comma (default: all)")
     parser.add_argument("--timeout", type=int, default=300, help="seconds that one statement may take")
-    parser.add_argument("--output", type=Path, help="where the report goes (default: docs; build for fewer orders)")
+    parser.add_argument("--choices", action="store_true", help="measure how well AUTO chooses instead")
+    parser.add_argument("--output", type=Path, help="where the report goes (default: docs; build for few orders)")
     parser.add_argument("--binaries", type=Path, default=debian_binaries(), help="directory of postgres and initdb")
     options = parser.parse_args()
-    options.output = options.output or Path("docs" if options.orders >= DEFAULT_ORDERS else "build")
+    published = options.choices or options.orders >= DEFAULT_ORDERS
+    options.output = options.output or Path("docs" if published else "build")
+    options.output.mkdir(parents=True, exist_ok=True)
     return options
 
 
@@ -81,6 +88,23 @@ def _measure(connection: psycopg.Connection, client: Client, options: argparse.N
         measurement.failures,
         frozenset(measurement.unequal),
     )
+
+
+def _choose(connection: psycopg.Connection, client: Client, options: argparse.Namespace) -> None:
+    """Measure how well AUTO chooses, and write that section of the report."""
+    stands = machine(os.getloadavg()[0], "PostgreSQL and the benchmark share it")
+    database = Database(connection, options.orders)
+    console.print(f"Making {options.orders:,} orders …")
+    database.create()
+    choices = Choices(database, client, options.queries, console.print)
+    choices.create()
+    for percent in PERCENTS:
+        choices.measure(percent, options.rounds)
+    if choices.unequal:
+        raise SystemExit(f"Not what the query gives: {', '.join(sorted(choices.unequal))}.")
+    path = options.output / "benchmarks-choices.md"
+    write_choices(choices.rounds, options.orders, stands, path)
+    console.print(f"Wrote {path}.")
 
 
 if __name__ == "__main__":

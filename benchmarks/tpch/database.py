@@ -9,7 +9,7 @@ from psycopg import sql
 HERE = Path(__file__).parent
 # The tables and queries that the tests compare, too.
 SHARED = HERE.parents[1] / "tests" / "tpch"
-CHANGED_TABLES = ("orders", "lineitem", "customer", "part")
+CHANGED_TABLES = ("lineitem", "orders", "partsupp", "part", "customer", "supplier", "nation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,8 @@ class Database:
     orders: int
 
     def create(self) -> None:
-        """Create, fill and index the tables."""
+        """Create, fill and index the tables, which this session then finds by their names."""
+        self.connection.execute("SET search_path TO DEFAULT")
         parameters = {
             "orders": self.orders,
             "customers": max(self.orders // 10, 30),

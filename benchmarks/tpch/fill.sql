@@ -12,9 +12,5 @@ FROM unnest(
 INSERT INTO supplier SELECT * FROM generator.suppliers(1, {suppliers});
 INSERT INTO customer SELECT * FROM generator.customers(1, {customers});
 INSERT INTO part SELECT * FROM generator.parts(1, {parts});
-INSERT INTO partsupp
-SELECT
-    part, generator.supplier_of(part, nth), 1 + floor(random() * 9999)::integer, generator.money(1, 1000),
-    generator.comment(198)
-FROM generate_series(1, {parts}) AS part CROSS JOIN generate_series(0, 3) AS nth;
+INSERT INTO partsupp SELECT * FROM generator.offers(1, {parts});
 SELECT generator.place_orders(1, {orders});

@@ -83,6 +83,15 @@ SELECT
 FROM (SELECT key, 1 + floor(random() * 5)::integer AS maker FROM generate_series(first, last) AS key) AS drawn
 $$;
 
+-- What the four suppliers of each part ask for it.
+CREATE FUNCTION generator.offers(first integer, last integer) RETURNS SETOF partsupp LANGUAGE sql VOLATILE
+AS $$
+SELECT
+    part, generator.supplier_of(part, nth), 1 + floor(random() * 9999)::integer, generator.money(1, 1000),
+    generator.comment(198)
+FROM generate_series(first, last) AS part CROSS JOIN generate_series(0, 3) AS nth
+$$;
+
 CREATE TEMPORARY TABLE placed (orderkey bigint, custkey integer, orderdate date, lines integer);
 
 -- Adds orders and their line items.

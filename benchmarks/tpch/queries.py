@@ -30,11 +30,15 @@ class Query:
 
     def create(self, connection: psycopg.Connection, client: Client) -> None:
         """Create both and load both."""
+        self.create_view(connection)
+        client.create_stream_table(self.name, self.text)
+        client.refresh(self.name)
+
+    def create_view(self, connection: psycopg.Connection) -> None:
+        """Create and load the materialized view."""
         connection.execute(
             sql.SQL("CREATE MATERIALIZED VIEW {} AS ").format(self.materialized_view) + sql.SQL(self.text)
         )
-        client.create_stream_table(self.name, self.text)
-        client.refresh(self.name)
 
     def drop(self, connection: psycopg.Connection, client: Client) -> None:
         """Drop both, or what there is of them."""
@@ -50,9 +54,9 @@ class Query:
         """Refresh the materialized view."""
         connection.execute(sql.SQL("REFRESH MATERIALIZED VIEW {}").format(self.materialized_view))
 
-    def equal(self, connection: psycopg.Connection) -> bool:
+    def equal(self, connection: psycopg.Connection, stream_table: str | None = None) -> bool:
         """Compare the stream table with the materialized view, as multisets; both were refreshed on the same data."""
-        stored, expected = sql.Identifier(self.name), self.materialized_view
+        stored, expected = sql.Identifier(stream_table or self.name), self.materialized_view
         difference = "(TABLE {} EXCEPT ALL TABLE {}) UNION ALL (TABLE {} EXCEPT ALL TABLE {})"
         statement = sql.SQL(difference).format(stored, expected, expected, stored)
         return connection.execute(statement).fetchone() is None

@@ -124,11 +124,12 @@ class ChangeRange:
 
 @dataclass(frozen=True, slots=True)
 class PastRefresh:
-    """A completed refresh after many changes: whether it computed the whole table, and how many seconds it took."""
+    """A completed refresh: whether it computed the whole table, how many seconds it took, and whether on Spark."""
 
     whole: bool
     delta_rows: int
     seconds: float
+    spark: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +137,11 @@ class Evidence:
     """What is known of a stream table's size and past; `refreshes` are newest first.
 
     The sizes are PostgreSQL's estimates, by the size of the files where a table was never analyzed. `first_load` are
-    the seconds of the newest refresh that began from nothing.
+    the seconds of the newest refresh that began from nothing, which Spark may have `loaded_by_spark`.
     """
 
     source_rows: int
     stored_rows: int
     refreshes: tuple[PastRefresh, ...] = ()
     first_load: float | None = None
+    loaded_by_spark: bool = True

@@ -17,10 +17,11 @@ WITH sizes AS (
         JOIN pg_class AS c ON c.oid = t.part
     GROUP BY r.relid
 ), completed AS (
-    SELECT action, delta_rows, extract(epoch FROM finished_at - started_at)::float8 AS seconds, refresh_id
+    SELECT action, delta_rows, extract(epoch FROM finished_at - started_at)::float8 AS seconds, refresh_id,
+        engine = 'spark' AS spark
     FROM (
-        SELECT refresh_id, action, status, delta_rows, started_at, finished_at FROM pgtrickle.pgt_refresh_history
-        WHERE pgt_id = %(pgt_id)s ORDER BY refresh_id DESC LIMIT %(scanned)s
+        SELECT refresh_id, action, status, delta_rows, started_at, finished_at, engine
+        FROM pgtrickle.pgt_refresh_history WHERE pgt_id = %(pgt_id)s ORDER BY refresh_id DESC LIMIT %(scanned)s
     ) AS h
     WHERE status = 'COMPLETED'
 ), ranked AS (
@@ -32,10 +33,14 @@ WITH sizes AS (
 SELECT
     coalesce((SELECT sum(rows) FROM sizes WHERE relid <> %(relid)s::oid), 0)::bigint,
     coalesce((SELECT sum(rows) FROM sizes WHERE relid = %(relid)s::oid), 0)::bigint,
-    (SELECT coalesce(jsonb_agg(jsonb_build_array(action = 'FULL', delta_rows, seconds) ORDER BY refresh_id DESC), '[]')
+    (SELECT coalesce(jsonb_agg(
+        jsonb_build_array(action = 'FULL', delta_rows, seconds, coalesce(spark, false)) ORDER BY refresh_id DESC), '[]')
      FROM past),
-    (SELECT seconds FROM completed WHERE action IN ('FULL', 'REINITIALIZE') AND delta_rows = 0
-     ORDER BY refresh_id DESC LIMIT 1)
+    f.seconds, coalesce(f.spark, true)
+FROM (SELECT) AS always LEFT JOIN LATERAL (
+    SELECT seconds, spark FROM completed WHERE action IN ('FULL', 'REINITIALIZE') AND delta_rows = 0
+    ORDER BY refresh_id DESC LIMIT 1
+) AS f ON true
 """
 SCANNED = 10_000
 KEPT = 100
@@ -50,5 +55,5 @@ def evidence(connection: psycopg.Connection, table: StreamTable) -> Evidence:
     relids = [table.relid, *(dependency.relid for dependency in table.dependencies)]
     values = {"relids": relids, "relid": table.relid, "pgt_id": table.pgt_id}
     row = connection.execute(EVIDENCE, {**values, "scanned": SCANNED, "kept": KEPT}).fetchone()
-    sources, stored, past, first_load = row or (0, 0, [], None)
-    return Evidence(sources, stored, tuple(PastRefresh(*entry) for entry in past), first_load)
+    sources, stored, past, first_load, by_spark = row or (0, 0, [], None, True)
+    return Evidence(sources, stored, tuple(PastRefresh(*entry) for entry in past), first_load, by_spark)

@@ -15,11 +15,13 @@ from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.past_refreshes import evidence
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.catalog.tables import refresh_history
+from pytrickle.config import EngineName
 from pytrickle.database import SAFE_PATH, Snapshot, filled, settle, statement, translate_errors
 from pytrickle.errors import UnknownStreamTable
 from pytrickle.inspect.concurrency import beside, together_with
 from pytrickle.plan.auto import expected, least_worth_asking
 from pytrickle.plan.explain import describe, render_text
+from pytrickle.plan.quote import Quote
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.refresh.cycle.rules import Member, Outlook, outlook, plan_member
 from pytrickle.refresh.planner import needs_refresh
@@ -159,7 +161,8 @@ def _whole_from_rows(connection: psycopg.Connection, table: StreamTable, plan: R
     if table.refresh_mode != "AUTO" or plan.shape.full_reason:
         return None
     known = evidence(connection, table)
-    return expected(known, plan.shape.grouped is not None).switch_rows(least_worth_asking(known))
+    least = least_worth_asking(known, plan.placement.engine is EngineName.SPARK)
+    return expected(known, plan.shape.grouped is not None, Quote(plan.length)).switch_rows(least)
 
 
 def _estimates(connection: psycopg.Connection, plan: RefreshPlan) -> dict[str, int]:

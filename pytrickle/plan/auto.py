@@ -3,17 +3,25 @@
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import sqrt
 from statistics import median_high
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
 from pytrickle.plan.apply_plan import Action
-from pytrickle.plan.cost import CONSIDERED, FIXED, Experience
+from pytrickle.plan.cost import FIXED, Experience, measured
+from pytrickle.plan.quote import Quote
 
-# Below so many changed rows a differential refresh takes little more than the fixed time, which a whole one takes too.
+# From so many changed rows on there is always a choice.
 WORTH_ASKING = 10_000
-# A table whose last differential refresh took so many seconds is worth asking about after any number of changes.
+# After fewer, there is one where the sources have so many rows together: of fewer, either way takes about as long.
+SMALL = 5_000
+# By so many seconds a whole refresh must be cheaper after few changes.
+GAIN = 0.02
+# What is computed as a whole in so many seconds is not worth asking PostgreSQL's planner about.
+NEAR = 0.03
+# Where Spark computes, there is a choice after few changes if the last differential refresh took so many seconds,
 SLOW = 0.1
-# Unless its sources have fewer rows than this: then it waited for something else, such as Spark to start.
+# unless the sources have fewer rows than this: then it waited for something else, such as Spark to start.
 LARGE = 100_000
 # How many times cheaper the other way must be before AUTO changes its way.
 MARGIN = 1.3
@@ -26,8 +34,12 @@ TRIAL = 4
 PER_SOURCE_ROW = 0.4e-6
 PER_STORED_ROW = 15e-6
 PER_STORED_GROUP = 45e-6
-# Seconds of a first load that Spark's start may have taken; what it took beyond them, a whole refresh takes too.
+# Seconds of a first load that the start may have taken, of Spark or of this process; what it took beyond them, a whole
+# refresh takes too.
 STARTING = 20.0
+WARMING = 0.3
+# So many times more than a first load took, a whole refresh is expected to take if its sources were filled since.
+FILLED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +47,14 @@ class Costs:
     """Expected seconds of either way: what differential refreshes took before tells what one takes for so many changes.
 
     `few_whole` and `many_whole` are whether the last refresh after fewer than 10,000 changes, or after more, was whole,
-    and not as a trial.
+    and not as a trial. With `quoted` PostgreSQL's planner was asked about the delta, for none was measured.
     """
 
     experience: Experience
     whole: float
     few_whole: bool
     many_whole: bool
+    quoted: bool = False
 
     def differential(self, delta_rows: int) -> float:
         """Return the expected seconds of a differential refresh, which grow with the changed rows."""
@@ -53,12 +66,23 @@ class Costs:
         The way of the last refresh is left only where the other is clearly cheaper. A table that is computed whole
         after few changes is so after many, too.
         """
-        stays_whole = self.few_whole or (self.many_whole and delta_rows >= WORTH_ASKING)
-        return 1 / MARGIN if stays_whole else MARGIN
+        return 1 / MARGIN if self._stays_whole(delta_rows) else MARGIN
 
     def favours_whole(self, delta_rows: int) -> bool:
         """Whether a whole refresh is to be chosen; if so, it is for more changes too."""
-        return self.differential(delta_rows) > self.factor(delta_rows) * self.whole
+        differential = self.differential(delta_rows)
+        if differential <= self.factor(delta_rows) * self.whole:
+            return False
+        least = 0.0 if self._stays_whole(delta_rows) else GAIN
+        return delta_rows >= WORTH_ASKING or differential - self.whole >= least
+
+    def is_worth_asking_about(self, delta_rows: int) -> bool:
+        """Whether PostgreSQL's planner may know better: nothing was measured, and the whole takes some time."""
+        unknown = not self.experience.knows(delta_rows) and self.whole > NEAR
+        return unknown and not self.favours_whole(delta_rows)
+
+    def _stays_whole(self, delta_rows: int) -> bool:
+        return self.few_whole or (self.many_whole and delta_rows >= WORTH_ASKING)
 
     def switch_rows(self, least: int) -> int:
         """Return the number of changed rows, `least` or more, from which a whole refresh is chosen."""
@@ -74,7 +98,9 @@ class Choice:
     stored_rows: int = 0
 
 
-def choose_action(delta_rows: int, evidence: Evidence, grouped: bool, least: int = WORTH_ASKING) -> Choice:
+def choose_action(
+    delta_rows: int, evidence: Evidence, grouped: bool, least: int = WORTH_ASKING, quote: Quote | None = None
+) -> Choice:
     """Choose how to take in `delta_rows` changes of all sources together; more of them never favour DIFFERENTIAL.
 
     Fewer than `least` are always taken in differentially.
@@ -84,48 +110,81 @@ def choose_action(delta_rows: int, evidence: Evidence, grouped: bool, least: int
     >>> choose_action(100_000, Evidence(source_rows=5_000_000, stored_rows=250), grouped=True).action.value
     'DIFFERENTIAL'
     """
-    costs = expected(evidence, grouped)
-    differential = f"{costs.differential(delta_rows):.1f} s"
-    whole = f"{costs.whole:.1f} s"
+    costs = expected(evidence, grouped, quote)
+    differential, whole = _readable(costs.differential(delta_rows)), _readable(costs.whole)
+    asked = ", by PostgreSQL's planner" if costs.quoted and not costs.experience.knows(delta_rows) else ""
     if delta_rows >= least and costs.favours_whole(delta_rows):
-        ways = f"a whole refresh is expected to take {whole}, a differential one {differential}"
+        ways = f"a whole refresh is expected to take {whole}, a differential one {differential}{asked}"
         return Choice(Action.FULL, f"{delta_rows} changed rows: {ways}", evidence.stored_rows)
-    ways = f"a differential refresh is expected to take {differential}, a whole one {whole}"
+    ways = f"a differential refresh is expected to take {differential}, a whole one {whole}{asked}"
     return Choice(Action.DIFFERENTIAL, f"{delta_rows} changed rows: {ways}", evidence.stored_rows)
 
 
-def least_worth_asking(evidence: Evidence) -> int:
-    """Return from how many changes on there is a choice: any number where the last differential refresh was slow."""
+def least_worth_asking(evidence: Evidence, spark: bool = False) -> int:
+    """Return from how many changes on there is a choice: any number where the sources are large enough.
+
+    Where Spark computes, which takes some time for any number, only where the last differential refresh was slow.
+    """
+    if not spark:
+        return 1 if evidence.source_rows >= SMALL else WORTH_ASKING
     last = next((past.seconds for past in evidence.refreshes if not past.whole), 0.0)
     return 1 if last >= SLOW and evidence.source_rows >= LARGE else WORTH_ASKING
 
 
-def expected(evidence: Evidence, grouped: bool) -> Costs:
-    """Estimate costs from the newest refreshes, and by default what was not measured.
+def is_unfamiliar(delta_rows: int, evidence: Evidence, spark: bool) -> bool:
+    """Whether there is a choice, and no refresh of about as many changes tells what one takes."""
+    experience = Experience.of(evidence.refreshes, evidence.stored_rows)
+    return delta_rows >= least_worth_asking(evidence, spark) and not experience.knows(delta_rows)
+
+
+def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> Costs:
+    """Estimate costs from the newest refreshes, and by a quote or by default what was not measured.
 
     Where two measured whole refreshes are in the middle, the one that favours a differential refresh counts.
     """
-    experience = Experience.of(evidence.refreshes, evidence.stored_rows)
-    wholes = [past.seconds for past in evidence.refreshes if past.whole][:CONSIDERED]
+    quote = quote or Quote()
+    wholes = [past.seconds for past in measured(evidence.refreshes, whole=True)]
     tried = len(wholes) > 1
+    slow = Experience.of(evidence.refreshes, evidence.stored_rows, quote.planning).slow
+    whole = _measured_whole(wholes, evidence) or _whole_by_default(evidence, grouped, TRIAL if slow else 1, quote)
+    reading = quote.of_delta(max(whole - FIXED, 0.0))
     return Costs(
-        experience,
-        median_high(wholes) if wholes else _whole_by_default(evidence, grouped, TRIAL if experience.slow else 1),
+        Experience.of(evidence.refreshes, evidence.stored_rows, reading),
+        whole,
         few_whole=tried and _last_was_whole(past for past in evidence.refreshes if past.delta_rows < WORTH_ASKING),
         many_whole=tried and _last_was_whole(past for past in evidence.refreshes if past.delta_rows >= WORTH_ASKING),
+        quoted=quote.asked,
     )
 
 
-def _whole_by_default(evidence: Evidence, grouped: bool, hope: float) -> float:
-    """Estimate by rows, `hope` times too high, but no more than the first load took, which does the same.
+def _measured_whole(wholes: list[float], evidence: Evidence) -> float | None:
+    """Return the median; a single one that took longer than the first load is believed half: it may have waited."""
+    if len(wholes) == 1 and evidence.first_load and not evidence.loaded_by_spark:
+        return sqrt(wholes[0] * min(wholes[0], evidence.first_load))
+    return median_high(wholes) if wholes else None
 
-    It is at least what the first load took beyond Spark's start.
+
+def _whole_by_default(evidence: Evidence, grouped: bool, hope: float, quote: Quote) -> float:
+    """Estimate by rows or by the quote, but no more than the first load took, nor less than that beyond its start.
+
+    A first load of PostgreSQL's did the same, but slowly, since it was the first: the truth is taken to be in the
+    middle. Where neither that nor the quote is known, the estimate by rows may be `hope` times too high.
     """
-    per_stored = PER_STORED_GROUP if grouped else PER_STORED_ROW
-    by_rows = FIXED + PER_SOURCE_ROW * evidence.source_rows + per_stored * evidence.stored_rows
-    if evidence.first_load is None:
-        return by_rows / hope
-    return max(min(by_rows, evidence.first_load) / hope, evidence.first_load - STARTING)
+    read, load = quote.of_whole(), evidence.first_load
+    rows = (PER_STORED_GROUP if grouped else PER_STORED_ROW) * evidence.stored_rows
+    rows += PER_SOURCE_ROW * evidence.source_rows if read is None else read
+    if read is not None or (load is not None and not evidence.loaded_by_spark):
+        hope = 1
+    estimated = FIXED + rows / hope
+    if load is None or (read is not None and load * FILLED < estimated):
+        return estimated
+    if evidence.loaded_by_spark:
+        return max(min(estimated, load), load - STARTING)
+    return sqrt(max(min(estimated, load), load - WARMING) * load)
+
+
+def _readable(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 0.95 else f"{seconds * 1e3:.0f} ms"
 
 
 def _last_was_whole(refreshes: Iterator[PastRefresh]) -> bool:

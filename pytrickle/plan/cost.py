@@ -1,6 +1,6 @@
 """How long differential refreshes take: measured defaults, and what refreshes of as many changes took before."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median_low
 
@@ -14,30 +14,41 @@ PER_TOUCHED_ROW = 20e-6
 
 # So many of the newest refreshes of either kind are taken into account.
 CONSIDERED = 5
+# After so many refreshes of the other way a single one is not believed any more.
+PATIENCE = 8
 LEAST_SLOWNESS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """How many times longer than by default the differential refreshes of a stream table took, by size class."""
+    """How many times longer than by default the differential refreshes of a stream table took, by size class.
+
+    `reading` are the seconds by default that reading the delta takes, whatever its size.
+    """
 
     stored_rows: int
     slowness: Mapping[int, float]
+    reading: float = 0.0
 
     @classmethod
-    def of(cls, refreshes: Iterable[PastRefresh], stored_rows: int) -> "Experience":
-        """Learn from refreshes, newest first.
+    def of(cls, refreshes: Iterable[PastRefresh], stored_rows: int, reading: float = 0.0) -> "Experience":
+        """Learn from refreshes, newest first: the median of those of a class counts, between two the shorter one.
 
-        The median of the refreshes of a class and the default together counts, and between two the shorter one: a
-        single slow refresh, which may have waited for a lock or for Spark to start, changes nothing.
+        A single slow refresh is believed until whole ones have been made instead of it for a while. One of Spark's
+        changes nothing: it may have waited for Spark to start.
         """
         taken: dict[int, list[float]] = {}
-        for past in refreshes:
-            if not past.whole:
-                slowness = past.seconds / _default(past.delta_rows, stored_rows)
-                taken.setdefault(size_class(past.delta_rows), []).append(slowness)
-        medians = {size: median_low([1.0, *slowness[:CONSIDERED]]) for size, slowness in taken.items()}
-        return cls(stored_rows, {size: max(slowness, LEAST_SLOWNESS) for size, slowness in medians.items()})
+        for size, pasts in _by_class(refreshes).items():
+            found = measured(pasts, whole=False)
+            slowness = [past.seconds / _default(past.delta_rows, stored_rows, reading) for past in found]
+            if slowness:
+                taken[size] = [1.0, *slowness] if found[0].spark else slowness
+        medians = {size: median_low(slowness) for size, slowness in taken.items()}
+        return cls(stored_rows, {size: max(slowness, LEAST_SLOWNESS) for size, slowness in medians.items()}, reading)
+
+    def knows(self, delta_rows: int) -> bool:
+        """Whether a differential refresh of about as many changes was measured."""
+        return size_class(delta_rows) in self.slowness
 
     @property
     def slow(self) -> bool:
@@ -52,7 +63,7 @@ class Experience:
     def _alone(self, delta_rows: int) -> float:
         """Judge by the same class, else by the next larger one, else by the default."""
         size = size_class(delta_rows)
-        default = _default(delta_rows, self.stored_rows)
+        default = _default(delta_rows, self.stored_rows, self.reading)
         larger = min((known for known in self.slowness if known >= size), default=None)
         if larger is None:
             # That few changes went fast does not mean that many will.
@@ -62,7 +73,7 @@ class Experience:
             return default * slowness
         # What many changes took beyond the default is due to the changes.
         rows = 1 << 2 * larger
-        return default + (slowness - 1) * _default(rows, self.stored_rows) * delta_rows / rows
+        return default + (slowness - 1) * _default(rows, self.stored_rows, self.reading) * delta_rows / rows
 
 
 def size_class(delta_rows: int) -> int:
@@ -74,5 +85,26 @@ def size_class(delta_rows: int) -> int:
     return (max(delta_rows, 1).bit_length() - 1) // 2
 
 
-def _default(delta_rows: int, stored_rows: int) -> float:
-    return FIXED + PER_CHANGE * delta_rows + PER_TOUCHED_ROW * min(delta_rows, stored_rows)
+def measured(refreshes: Sequence[PastRefresh], whole: bool) -> list[PastRefresh]:
+    """Return the newest refreshes of one way; none where a single one was followed by many of the other.
+
+    That one may have waited for something: it is worth another trial.
+
+    >>> slow, quick = PastRefresh(False, 5, 9.0), PastRefresh(True, 5, 0.1)
+    >>> [len(measured([quick] * times + [slow], whole=False)) for times in (7, 8)]
+    [1, 0]
+    """
+    found = [past for past in refreshes if past.whole is whole][:CONSIDERED]
+    doubtful = len(found) == 1 and refreshes.index(found[0]) >= PATIENCE
+    return [] if doubtful else found
+
+
+def _by_class(refreshes: Iterable[PastRefresh]) -> dict[int, list[PastRefresh]]:
+    classes: dict[int, list[PastRefresh]] = {}
+    for past in refreshes:
+        classes.setdefault(size_class(past.delta_rows), []).append(past)
+    return classes
+
+
+def _default(delta_rows: int, stored_rows: int, reading: float) -> float:
+    return FIXED + reading + PER_CHANGE * delta_rows + PER_TOUCHED_ROW * min(delta_rows, stored_rows)

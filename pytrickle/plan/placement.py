@@ -6,8 +6,9 @@ from enum import Enum, StrEnum
 from pytrickle.catalog.definition import Evidence
 from pytrickle.config import EngineName
 from pytrickle.plan.apply_plan import Action, Stage
-from pytrickle.plan.auto import WORTH_ASKING, choose_action, least_worth_asking
+from pytrickle.plan.auto import choose_action, least_worth_asking
 from pytrickle.plan.missing_index import MissingIndex
+from pytrickle.plan.quote import Quote
 
 # From so many rows on, the result may be too large for one process.
 BULK_ROWS = 1_000_000
@@ -66,6 +67,14 @@ class Limits:
         """Whether Spark may compute a whole refresh, rather than read what PostgreSQL computed."""
         return self.spark and self.means is not Means.POSTGRES
 
+    def prefer(self, engine: EngineName, reason: str) -> "Limits":
+        """Let an engine compute, for what was measured; what a setting or an option chose stays."""
+        if self.chosen or self.means is not Means.ALL:
+            return self
+        if engine is EngineName.SPARK:
+            return replace(self, small=0, direct=0, chosen=reason)
+        return replace(self, means=Means.POSTGRES, chosen=reason)
+
     def alone(self) -> "Limits":
         """Leave everything to PostgreSQL."""
         return replace(self, means=Means.POSTGRES)
@@ -77,7 +86,10 @@ WITHIN = Limits(0, 0, Means.POSTGRES)
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What the way of a refresh depends on: the stream table's row, its query's `full_reason`, and its changes."""
+    """What the way of a refresh depends on: the stream table's row, its query's `full_reason`, and its changes.
+
+    `spark` says that Spark computes it in any case.
+    """
 
     populated: bool
     reinitialize_reason: str | None
@@ -86,11 +98,13 @@ class Standing:
     full_reason: str | None
     grouped: bool
     delta_rows: int
+    spark: bool = False
 
-    def has_choice(self, slow: bool) -> bool:
-        """Whether AUTO may choose, and it pays to ask what is known: after few changes for a slow table only."""
-        free = self.refresh_mode == "AUTO" and self.output_mode == "update" and not self.full_reason
-        return free and (slow or self.delta_rows >= WORTH_ASKING)
+    @property
+    def has_choice(self) -> bool:
+        """Whether AUTO may choose."""
+        lasting = self.populated and not self.reinitialize_reason and self.delta_rows > 0
+        return lasting and self.refresh_mode == "AUTO" and self.output_mode == "update" and not self.full_reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +158,7 @@ class Placement:
         return EngineName.POSTGRES if self.direct else EngineName.SPARK
 
 
-def choose_way(standing: Standing, evidence: Evidence | None) -> Way:
+def choose_way(standing: Standing, evidence: Evidence | None, quote: Quote | None = None) -> Way:
     """Choose between the whole and the delta; `evidence` is None where there is no choice to make."""
     if not standing.populated or standing.reinitialize_reason:
         action = Action.REINITIALIZE if standing.populated else Action.FULL
@@ -156,8 +170,9 @@ def choose_way(standing: Standing, evidence: Evidence | None) -> Way:
     if standing.full_reason:
         return Way(Action.FULL, f"no delta rule: {standing.full_reason}")
     if evidence is not None:
-        choice = choose_action(standing.delta_rows, evidence, standing.grouped, least_worth_asking(evidence))
-        if choice.action is Action.FULL or standing.delta_rows >= WORTH_ASKING:
+        least = least_worth_asking(evidence, standing.spark)
+        choice = choose_action(standing.delta_rows, evidence, standing.grouped, least, quote)
+        if standing.delta_rows >= least:
             return Way(choice.action, choice.reason, choice.stored_rows)
     return delta_way(standing.delta_rows)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from pytrickle.catalog.definition import ChangeRange, Definition, Evidence
+from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate, unfold_all
 from pytrickle.plan.algebra.query import Query, Top
 from pytrickle.plan.algebra.relation import Operation, Relation, UnionAll, Version, operations
@@ -19,10 +19,8 @@ from pytrickle.plan.placement import (
     SETTINGS,
     Place,
     Placement,
-    Standing,
     Terms,
     Way,
-    choose_way,
     place_delta,
     place_whole,
     place_whole_in_spark,
@@ -63,17 +61,16 @@ class Reads:
 
 
 def plan_refresh(
-    task: Task, standing: Standing, evidence: Evidence | None, as_written: Callable[[], str]
+    task: Task, way: Way, refresh_mode: str, as_written: Callable[[], str], delta: RefreshPlan | None = None
 ) -> RefreshPlan:
-    """Decide between the delta and the whole, and plan that; `as_written` reads the defining query at the new frontier.
+    """Plan what was decided; `as_written` reads the defining query at the new frontier.
 
-    `evidence` is None where there is no choice to make.
+    `delta` is the plan for the changes, where it was made already.
     """
-    way = choose_way(standing, evidence)
     if way.action is Action.DIFFERENTIAL:
-        return plan_differential(task, way)
+        return delta.because(way.reason) if delta else plan_differential(task, way)
     # A query that reads no table is computed as it is written, so that rows that tie come in the query's own order.
-    if task.shape.query is not None and task.shape.definition.sources and standing.refresh_mode != "FULL":
+    if task.shape.query is not None and task.shape.definition.sources and refresh_mode != "FULL":
         return plan_initial(task, way)
     return plan_full(task, as_written(), way)
 

@@ -57,6 +57,11 @@ class RefreshPlan:
         """The buffered changes that this refresh takes in."""
         return sum(change_range.delta_rows for change_range in self.ranges)
 
+    @property
+    def length(self) -> int:
+        """How many characters of SQL PostgreSQL has to plan."""
+        return sum(len(read.query) for read in (self.read, self.keyed) if read)
+
     def because(self, reason: str) -> "RefreshPlan":
         """Give it another reason."""
         return replace(self, placement=replace(self.placement, reason=reason))

@@ -1,16 +1,18 @@
 """What planning needs to know of a stream table: its definition, the changes of its sources, how it stands."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import psycopg
 
 from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
-from pytrickle.catalog.definition import ChangeRange
+from pytrickle.catalog.definition import ChangeRange, PastRefresh
 from pytrickle.catalog.definition_stamp import definition_stamp
 from pytrickle.catalog.past_refreshes import evidence
+from pytrickle.catalog.query_cost import query_cost
 from pytrickle.catalog.server_probe import server_probe
+from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.config import EngineName
 from pytrickle.cut import Cut
@@ -21,20 +23,23 @@ from pytrickle.plan.analysis import Analysis, analyse
 from pytrickle.plan.append_mode import check_append
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.at_cut import query_at
-from pytrickle.plan.auto import SLOW
-from pytrickle.plan.placement import Limits, Means, Standing, Way, limits_of
-from pytrickle.plan.planning import plan_full, plan_refresh
+from pytrickle.plan.auto import WORTH_ASKING, expected, is_unfamiliar
+from pytrickle.plan.engines import faster_engine
+from pytrickle.plan.placement import Limits, Means, Standing, Way, choose_way, delta_way, limits_of
+from pytrickle.plan.planning import plan_differential, plan_full, plan_refresh
 from pytrickle.plan.postgres.merge_state import state_table
 from pytrickle.plan.postgres.stored_rows import body_table
 from pytrickle.plan.query.meaning import understood
+from pytrickle.plan.quote import Quote
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.plan.task import Task
-from pytrickle.refresh.values import RefreshResult
+from pytrickle.refresh.remembered import Remembered, size_of
 
 
 @dataclass(slots=True)
 class Planner:
-    """Plans refreshes; `connection` probes queries. Remembers analysed definitions, and which tables were slow.
+    """Plans refreshes; `connection` probes queries. Remembers analysed definitions, and how long
+    refreshes took.
 
     `engine` says who computes. With `auto`, up to `small_delta_rows` changed rows are joined in PostgreSQL; up to
     `direct_delta_rows` the refresher itself reads what PostgreSQL computed.
@@ -45,7 +50,7 @@ class Planner:
     direct_delta_rows: int
     engine: EngineName = EngineName.AUTO
     shapes: dict[int, tuple[str, Analysis]] = field(default_factory=dict)
-    slow: set[int] = field(default_factory=set)
+    past: Remembered = field(default_factory=Remembered)
 
     def shape(self, snapshot_connection: psycopg.Connection, pgt_id: int) -> Analysis:
         """Return the analysed definition of a stream table, read and analysed again only when its stamp changed."""
@@ -87,15 +92,71 @@ class Planner:
                 check_append(shape, table.window_end)
             task = Task(shape, ranges, self._limits(table, means), table.window_end)
             standing = _standing(_with_state(snapshot_connection, table, shape), task)
-            known = evidence(snapshot_connection, table) if standing.has_choice(table.pgt_id in self.slow) else None
-            plan = plan_refresh(task, standing, known, lambda: self._query(task))
+            way, delta = self._choose(snapshot_connection, table, task, standing)
+            task = self._preferring(task, table.pgt_id, way)
+            plan = plan_refresh(task, way, table.refresh_mode, lambda: self._query(task), delta)
         return plan.because(table.decision.explained(plan.reason))
 
-    def remember(self, pgt_id: int, result: RefreshResult) -> None:
-        """Remember whether a table refreshed slowly: after few changes only the past of such tables is asked for."""
-        if result.action == Action.DIFFERENTIAL:
-            slow = result.duration.total_seconds() >= SLOW
-            (self.slow.add if slow else self.slow.discard)(pgt_id)
+    def may_leave_to_spark(self, table: StreamTable, delta_rows: int) -> bool:
+        """Whether Spark may join so many changes, as far as their number tells."""
+        return self._limits(table, Means.ALL).let_spark_join(delta_rows)
+
+    def remember(self, pgt_id: int, plan: RefreshPlan, seconds: float) -> None:
+        """Remember how long a refresh took, for the choice of the next one's way."""
+        if plan.action is Action.REINITIALIZE:
+            self.past.forget(pgt_id)
+            return
+        spark = plan.placement.engine is EngineName.SPARK
+        past = PastRefresh(plan.action is not Action.DIFFERENTIAL, plan.delta_rows, seconds, spark)
+        self.past.add(pgt_id, past, _changed(plan.ranges))
+
+    def _choose(
+        self, snapshot_connection: psycopg.Connection, table: StreamTable, task: Task, standing: Standing
+    ) -> tuple[Way, RefreshPlan | None]:
+        """Choose the way; return beside it the plan for the changes, where the choice needed it."""
+        if not standing.has_choice:
+            return choose_way(standing, None), None
+        if task.delta_rows >= WORTH_ASKING:
+            self.past.forget(table.pgt_id)
+        known = self.past.evidence(table.pgt_id, lambda: evidence(snapshot_connection, table))
+        changed = _changed(task.ranges.values())
+        known = self.past.about(table.pgt_id, known, changed)
+        if standing.spark or not is_unfamiliar(task.delta_rows, known, standing.spark):
+            return choose_way(standing, known), None
+        size = size_of(changed, task.delta_rows, known.source_rows)
+        quote, delta = self.past.quote(table.pgt_id, task.shape, size), None
+        if quote is None:
+            delta = plan_differential(task, delta_way(task.delta_rows))
+            quote = Quote(delta.length)
+            if delta.read and expected(known, standing.grouped, quote).is_worth_asking_about(task.delta_rows):
+                quote = self._quote(snapshot_connection, table, task, delta)
+            self.past.keep(table.pgt_id, task.shape, size, quote)
+        return choose_way(standing, known, quote), delta
+
+    def _preferring(self, task: Task, pgt_id: int, way: Way) -> Task:
+        """Prefer the engine that was faster; after few changes too little is to be gained."""
+        known = self.past.evidences.get(pgt_id)
+        if known is None or task.delta_rows < WORTH_ASKING:
+            return task
+        faster = faster_engine(known, task.delta_rows, way.action is Action.FULL)
+        return replace(task, limits=task.limits.prefer(*faster)) if faster else task
+
+    def _quote(
+        self, snapshot_connection: psycopg.Connection, table: StreamTable, task: Task, delta: RefreshPlan
+    ) -> Quote:
+        """Ask PostgreSQL's planner what the delta costs, and what the whole query does."""
+        whole = plan_refresh(task, Way(Action.FULL, ""), table.refresh_mode, lambda: self._query(task))
+
+        def cost(plan: RefreshPlan) -> float | None:
+            settings = session_statements(table)
+            found = [
+                query_cost(snapshot_connection, read.query, (*settings, *read.settings))
+                for read in (plan.read, plan.keyed)
+                if read
+            ]
+            return None if None in found else sum(each for each in found if each)
+
+        return Quote(delta.length, cost(delta), cost(whole))
 
     def as_written(
         self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange], reason: str
@@ -111,6 +172,10 @@ class Planner:
 
     def _limits(self, table: StreamTable, means: Means) -> Limits:
         return limits_of(self.engine, table.engine, Limits(self.small_delta_rows, self.direct_delta_rows, means))
+
+
+def _changed(ranges: Iterable[ChangeRange]) -> frozenset[int]:
+    return frozenset(change_range.relid for change_range in ranges if change_range.delta_rows)
 
 
 def _with_state(snapshot_connection: psycopg.Connection, table: StreamTable, shape: Analysis) -> StreamTable:
@@ -134,6 +199,7 @@ def _standing(table: StreamTable, task: Task) -> Standing:
         task.shape.full_reason,
         task.shape.grouped is not None,
         task.delta_rows,
+        task.limits.spark,
     )
 
 

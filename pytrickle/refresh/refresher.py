@@ -35,7 +35,7 @@ from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.planner import Planner, needs_refresh
 from pytrickle.refresh.values import AFTER_FAILURE, Computation, Goal, RefreshResult
 
-MANY_CHANGES = 10_000
+MANY_CHANGES = 1_000
 # So many are taken in so fast that nobody else is likely to alter the stream table meanwhile.
 FEW_CHANGES = 1_000
 MARK_UP_TO_DATE = statement(UP_TO_DATE)
@@ -133,7 +133,7 @@ class Refresher:
 
     def _stage(self, computation: Computation, snapshot: Snapshot) -> None:
         assert computation.plan is not None
-        computation.staged = self._compute(computation.plan, snapshot, computation.settings, None)
+        computation.staged = self._compute(computation, computation.plan, snapshot, None)
 
     def commitment(self, computation: Computation, snapshot: Snapshot) -> Commitment:
         """Say what the write transaction stores beside the rows."""
@@ -156,14 +156,15 @@ class Refresher:
         )
 
     def result(self, computation: Computation, done: Committed | None) -> RefreshResult:
-        """Tell what a refresh did, and remember whether it was slow."""
+        """Tell what a refresh did, and remember how long it took."""
         plan = computation.plan
         done_as = (
             (plan.action, plan.reason) if plan else (Action.NO_DATA, computation.table.decision.explained("no changes"))
         )
         engine = plan.placement.engine.value if plan else None
         result = _result(computation.table, done_as, done, computation.goal.since, engine)
-        self.planner.remember(computation.table.pgt_id, result)
+        if plan:
+            self.planner.remember(computation.table.pgt_id, plan, monotonic() - computation.started)
         return result
 
     def mark_up_to_date(self, table: StreamTable, goal: Goal) -> RefreshResult:
@@ -182,7 +183,12 @@ class Refresher:
         if not needs_refresh(table, ranges):
             with translate_errors(), snapshot.connection.transaction():
                 return ranges if self._closes_windows(snapshot, table) else None
-        _respect_fuse(table, sum(change_range.delta_rows for change_range in ranges.values()))
+        delta_rows = sum(change_range.delta_rows for change_range in ranges.values())
+        _respect_fuse(table, delta_rows)
+        lasting = table.populated and table.refresh_mode != "FULL"
+        if lasting and delta_rows >= MANY_CHANGES and not self.planner.may_leave_to_spark(table, delta_rows):
+            # Before PostgreSQL's planner is asked what these changes cost.
+            self._analyze_buffers(table, ranges, snapshot)
         return ranges
 
     def _closes_windows(self, snapshot: Snapshot, table: StreamTable) -> bool:
@@ -206,7 +212,7 @@ class Refresher:
         with (
             translate_errors(),
             staging_table(self.connection, plan.staging, table.pgt_id) as staging,
-            self._compute(plan, snapshot, computation.settings, staging) as staged,
+            self._compute(computation, plan, snapshot, staging) as staged,
         ):
             done = commit(self.connection, plan, staged, self.commitment(computation, snapshot))
         return self.result(computation, done), done
@@ -220,21 +226,22 @@ class Refresher:
             done = commit_within(self.connection, plan, what, snapshot.name)
         return self.result(computation, done), done
 
-    def _compute(self, plan: RefreshPlan, snapshot: Snapshot, settings: tuple[str, ...], staging: str | None) -> Staged:
-        if snapshot.connection is not self.connection:
-            self._analyze_buffers(plan, snapshot)
+    def _compute(self, computation: Computation, plan: RefreshPlan, snapshot: Snapshot, staging: str | None) -> Staged:
+        table, settings = computation.table, computation.settings
+        if plan.action is Action.DIFFERENTIAL and plan.read and self.planner.may_leave_to_spark(table, plan.delta_rows):
+            self._analyze_buffers(table, {change_range.relid: change_range for change_range in plan.ranges}, snapshot)
         if plan.placement.direct:
             return read_directly(snapshot.connection, plan, settings)
         return self.engine.compute(plan, snapshot.name, settings, staging)
 
-    def _analyze_buffers(self, plan: RefreshPlan, snapshot: Snapshot) -> None:
-        """Let PostgreSQL know of many changes before it plans how to join them."""
-        if plan.action is not Action.DIFFERENTIAL or plan.read is None or plan.delta_rows < MANY_CHANGES:
+    def _analyze_buffers(self, table: StreamTable, ranges: dict[int, ChangeRange], snapshot: Snapshot) -> None:
+        """Let PostgreSQL know of many changes before it plans how to join them; within a unit it cannot."""
+        if snapshot.connection is self.connection:
             return
-        for change_range in plan.ranges:
-            buffer = plan.shape.definition.source(change_range.relid).buffer
-            if buffer:
-                self.statistics.renew(buffer, change_range.delta_rows, snapshot.cut)
+        with translate_errors():
+            for dependency in table.dependencies:
+                if dependency.buffer and dependency.relid in ranges:
+                    self.statistics.renew(dependency.buffer, ranges[dependency.relid].delta_rows, snapshot.cut)
 
     @conflicts()
     def _write_up_to_date(self, table: StreamTable, moment: datetime) -> None:

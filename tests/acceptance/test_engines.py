@@ -43,7 +43,7 @@ def test_small_tables_are_loaded_without_java(db: Database, monkeypatch: pytest.
         assert (result.action, result.engine, result.error) == ("FULL", "postgres", None)
         explained = client.explain("joined")
         assert explained.data["engine"] == "postgres"
-        assert "engine: postgres" in str(explained) and "at most 200,000" in str(explained)
+        assert "engine: postgres" in str(explained) and "at most 1,000,000" in str(explained)
 
 
 def test_the_engine_spark_says_at_once_what_is_missing(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:

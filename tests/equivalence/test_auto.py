@@ -1,13 +1,15 @@
 """AUTO after many changes: whole and differential refreshes of one table in turns, exact and as a difference."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
-import pytrickle.plan.auto
 import pytrickle.refresh.planner
+import pytrickle.refresh.remembered
 from pytrickle.catalog.past_refreshes import KEPT, evidence
+from pytrickle.catalog.query_cost import query_cost
 from pytrickle.catalog.stream_table import resolve_name, stream_table
 from pytrickle.client.client import Client
 from tests.conftest import Database
@@ -140,14 +142,151 @@ def test_other_modes_leave_nothing_to_choose(world: World, mode: str, monkeypatc
         world.assert_exact()
 
 
-def test_few_changes_pay_no_query_for_the_choice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_changes_pay_a_query_for_the_choice_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     create(world)
+    monkeypatch.setattr(pytrickle.refresh.remembered, "SLOW", 3600.0)
+    world.db.execute(FEW[0])
+    world.tick()
     monkeypatch.setattr(pytrickle.refresh.planner, "evidence", _never)
-    monkeypatch.setattr(pytrickle.refresh.planner, "SLOW", 3600.0)
     for statement in FEW:
         world.db.execute(statement)
         world.tick()
     world.assert_exact()
+
+
+@dataclass
+class Prices:
+    """What PostgreSQL's planner is made to say that a delta and a whole query cost; `asked` are the queries."""
+
+    delta: float
+    whole: float = 100_000.0
+    asked: list[str] = field(default_factory=list)
+
+    def cost(self, _: object, query: str, __: object) -> float:
+        self.asked.append(query)
+        return self.delta if "pgtrickle_changes" in query else self.whole
+
+
+@pytest.fixture
+def prices(monkeypatch: pytest.MonkeyPatch) -> Prices:
+    """Prices that a test may change; a refresh is never slow."""
+    found = Prices(1.0)
+    monkeypatch.setattr(pytrickle.refresh.planner, "query_cost", found.cost)
+    monkeypatch.setattr(pytrickle.refresh.remembered, "SLOW", 3600.0)
+    return found
+
+
+def took(world: World, action: str, seconds: float) -> None:
+    """Pretend that what was done so far took so long in PostgreSQL."""
+    world.db.execute(
+        f"UPDATE pgtrickle.pgt_refresh_history SET started_at = finished_at - {seconds} * interval '1 second',"
+        f" engine = 'postgres' WHERE action = '{action}'"
+    )
+
+
+FEW_ROWS = "UPDATE a SET v = v + 1 WHERE id IN (7, 8)"
+
+
+@pytest.mark.parametrize(("delta", "action"), [(10.0, "DIFFERENTIAL"), (100_000_000.0, "FULL")])
+def test_the_planner_is_asked_before_a_delta_that_nobody_measured(
+    world: World, prices: Prices, delta: float, action: str
+) -> None:
+    create(world, ("joined",))
+    took(world, "FULL", 10.0)
+    prices.delta = delta
+    world.db.execute(FEW_ROWS)
+    assert world.tick() == {"joined": action}
+    assert len(prices.asked) == 2
+    newest = world.pt.history("joined")[0]
+    assert action == "DIFFERENTIAL" or (newest.reason or "").endswith("by PostgreSQL's planner")
+    world.db.execute(FEW_ROWS)
+    world.tick()
+    assert len(prices.asked) == 2, "as many changes of as many rows are asked about once"
+    world.assert_exact(("joined",))
+
+
+def test_the_planner_is_asked_before_a_source_changes_that_never_did(world: World, prices: Prices) -> None:
+    """What changes of `a` took says nothing of `b`, each row of which is joined with 400 of `a`."""
+    create(world, ("joined",))
+    took(world, "FULL", 10.0)
+    world.db.execute(FEW_ROWS)
+    assert world.tick() == {"joined": "DIFFERENTIAL"}
+    prices.asked.clear()
+    prices.delta = 100_000_000.0
+    world.db.execute("UPDATE b SET name = name || '!' WHERE k IN (7, 8)")
+    assert world.tick() == {"joined": "FULL"}
+    assert len(prices.asked) == 2
+    world.db.execute(FEW_ROWS)
+    assert world.tick() == {"joined": "DIFFERENTIAL"}
+    world.assert_exact(("joined",))
+
+
+@pytest.mark.parametrize(("changes", "told"), [(999, False), (1_000, True)])
+def test_many_changes_are_analyzed_before_the_planner_is_asked(
+    world: World, monkeypatch: pytest.MonkeyPatch, changes: int, told: bool
+) -> None:
+    known = []
+    statistics = "SELECT EXISTS (SELECT FROM pg_stats WHERE schemaname = 'pgtrickle_changes' AND attname = 'pgt_xid')"
+    monkeypatch.setattr(
+        pytrickle.refresh.planner, "query_cost", lambda *_: known.append(world.db.value(statistics)) or 10.0
+    )
+    create(world, ("joined",))
+    took(world, "FULL", 10.0)
+    for (buffer,) in world.db.execute("SELECT buffer FROM pgtrickle.pgt_change_tracking"):
+        world.db.execute(f"ALTER TABLE {buffer} SET (autovacuum_enabled = off)")
+    world.db.execute(f"DELETE FROM a WHERE id <= {changes}")
+    assert world.tick() == {"joined": "DIFFERENTIAL"}
+    assert known == [told, told]
+    world.assert_exact(("joined",))
+
+
+def test_the_planner_is_not_asked_where_the_whole_takes_a_few_milliseconds(world: World, prices: Prices) -> None:
+    create(world, ("joined",))
+    took(world, "FULL", 0.02)
+    world.db.execute(FEW_ROWS)
+    assert world.tick() == {"joined": "DIFFERENTIAL"}
+    assert prices.asked == []
+
+
+def test_the_planner_is_not_asked_about_small_tables(world: World, prices: Prices) -> None:
+    world.db.execute("CREATE TABLE little AS SELECT * FROM a WHERE id <= 50")
+    world.db.execute("ANALYZE little")
+    world.pt.create_stream_table("of_little", "SELECT id, v FROM little WHERE v >= 0")
+    world.tick()
+    took(world, "FULL", 10.0)
+    world.db.execute("UPDATE little SET v = v + 1")
+    assert world.tick() == {"of_little": "DIFFERENTIAL"}
+    assert prices.asked == []
+
+
+def test_what_was_measured_is_not_asked_about(world: World, prices: Prices) -> None:
+    create(world, ("joined",))
+    took(world, "FULL", 10.0)
+    world.db.execute(FEW_ROWS)
+    assert world.tick() == {"joined": "DIFFERENTIAL"}
+    prices.asked.clear()
+    with local_client(world.db.dsn) as (client, engine):
+        stranger = World(world.db, client, engine)
+        world.db.execute(FEW_ROWS)
+        assert stranger.tick() == {"joined": "DIFFERENTIAL"}
+    assert prices.asked == []
+
+
+def test_the_planner_answers_for_the_delta_and_for_the_whole(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real planner, which is asked within the snapshot and leaves it as it was."""
+    found = []
+
+    def noted(*arguments: Any) -> float | None:
+        found.append(query_cost(*arguments))
+        return found[-1]
+
+    monkeypatch.setattr(pytrickle.refresh.planner, "query_cost", noted)
+    create(world, ("grouped", "joined"))
+    took(world, "FULL", 10.0)
+    world.db.execute(FEW_ROWS)
+    assert world.tick() == dict.fromkeys(("grouped", "joined"), "DIFFERENTIAL")
+    assert len(found) >= 4 and all(cost and cost > 0 for cost in found)
+    world.assert_exact(("grouped", "joined"))
 
 
 def _never(*_: object) -> None:
@@ -181,22 +320,34 @@ def test_the_past_decides(world: World) -> None:
     world.assert_exact(("scalar",))
 
 
-def test_few_changes_that_took_long_are_taken_in_another_way(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Every refresh is remembered as slow, whatever this machine takes, and every source counts as large.
-    monkeypatch.setattr(pytrickle.refresh.planner, "SLOW", 0.0)
-    monkeypatch.setattr(pytrickle.plan.auto, "LARGE", 0)
+def test_a_bad_guess_is_corrected_at_the_next_refresh(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Every refresh is remembered as slow, whatever this machine takes.
+    monkeypatch.setattr(pytrickle.refresh.remembered, "SLOW", 0.0)
     create(world, ("joined",))
-    few = "UPDATE a SET v = v + 1 WHERE id IN (7, 8)"
-    for _ in range(2):
-        world.db.execute(few)
-        assert world.tick() == {"joined": "DIFFERENTIAL"}
-        world.db.execute(
-            "UPDATE pgtrickle.pgt_refresh_history SET started_at = finished_at - interval '1 hour'"
-            " WHERE action = 'DIFFERENTIAL'"
-        )
-    world.db.execute(few)
+    world.db.execute(FEW_ROWS)
+    assert world.tick() == {"joined": "DIFFERENTIAL"}
+    took(world, "DIFFERENTIAL", 3600.0)
+    world.db.execute(FEW_ROWS)
     assert world.tick() == {"joined": "FULL"}
     assert "changed rows: a whole refresh is expected to take" in (world.pt.history("joined")[0].reason or "")
+    world.assert_exact(("joined",))
+
+
+def test_the_engine_that_was_faster_is_kept_to(world: World) -> None:
+    create(world, ("joined",))
+    for seconds, engine in ((60.0, "spark"), (60.0, "spark"), (0.5, "postgres")):
+        world.db.execute(
+            "INSERT INTO pgtrickle.pgt_refresh_history"
+            " (pgt_id, action, status, initiated_by, delta_rows, started_at, finished_at, engine)"
+            " SELECT pgt_id, 'DIFFERENTIAL', 'COMPLETED', 'MANUAL', 40000,"
+            f" now() - {seconds} * interval '1 second', now(), '{engine}' FROM pgtrickle.pgt_stream_tables"
+        )
+    took(world, "FULL", 3600.0)
+    world.db.execute(MANY)
+    explained = world.pt.explain("joined").text
+    assert "engine: postgres (for about as many changes PostgreSQL took 0.5 s, Spark 60.0 s" in explained
+    (result,) = world.pt.tick()
+    assert (result.action, result.engine) == ("DIFFERENTIAL", "postgres")
     world.assert_exact(("joined",))
 
 

@@ -14,12 +14,17 @@ from pytrickle.plan.auto import (
     LARGE,
     MARGIN,
     SLOW,
+    SMALL,
     STARTING,
+    WARMING,
     WORTH_ASKING,
     choose_action,
     expected,
+    is_unfamiliar,
     least_worth_asking,
 )
+from pytrickle.plan.cost import PATIENCE
+from pytrickle.plan.quote import Quote
 
 seconds = st.floats(0.0, 10_000.0)
 pasts = st.builds(PastRefresh, st.booleans(), st.integers(WORTH_ASKING, 10**9), seconds)
@@ -31,15 +36,24 @@ evidences = st.builds(
     st.none() | seconds,
 )
 sizes = st.integers(0, 10**9)
+units = st.floats(0, 1e9)
+quotes = st.none() | st.builds(Quote, st.integers(0, 10**6), units | st.none(), units | st.none())
 
 
-@given(evidences, sizes, sizes, st.booleans())
+@given(evidences, st.tuples(sizes, sizes), st.booleans(), quotes, st.sampled_from([1, WORTH_ASKING]))
 def test_more_changes_never_turn_full_into_differential(
-    evidence: Evidence, one: int, other: int, grouped: bool
+    evidence: Evidence, rows: tuple[int, int], grouped: bool, quote: Quote | None, least: int
 ) -> None:
-    fewer, more = sorted((one, other))
-    if choose_action(fewer, evidence, grouped).action is Action.FULL:
-        assert choose_action(more, evidence, grouped).action is Action.FULL
+    if choose_action(min(rows), evidence, grouped, least, quote).action is Action.FULL:
+        assert choose_action(max(rows), evidence, grouped, least, quote).action is Action.FULL
+
+
+@given(st.integers(0, 10**6), units, units, units, st.floats(0, 1e6))
+def test_a_delta_that_costs_more_is_never_expected_to_take_less(
+    length: int, cost: float, more: float, whole: float, seconds: float
+) -> None:
+    one, other = (Quote(length, delta, whole).of_delta(seconds) for delta in (cost, cost + more))
+    assert Quote(length).planning <= one <= other
 
 
 @given(evidences, st.integers(0, WORTH_ASKING - 1), st.booleans())
@@ -55,13 +69,58 @@ def test_the_choice_switches_exactly_where_it_says(evidence: Evidence, grouped: 
     assert rows == least or choose_action(rows - 1, evidence, grouped, least).action is Action.DIFFERENTIAL
 
 
-def test_few_changes_are_asked_about_after_a_slow_refresh_of_a_large_table() -> None:
+def test_few_changes_of_small_tables_leave_no_choice() -> None:
+    assert least_worth_asking(Evidence(SMALL, 1)) == 1
+    assert least_worth_asking(Evidence(SMALL - 1, 1)) == WORTH_ASKING
+
+
+def test_spark_is_asked_about_few_changes_after_a_slow_refresh_of_a_large_table() -> None:
     slow, quick = PastRefresh(False, 10, SLOW), PastRefresh(False, 10, SLOW / 2)
     whole = PastRefresh(True, 10, SLOW)
-    assert least_worth_asking(Evidence(LARGE, 1, (whole, slow, quick))) == 1
-    assert least_worth_asking(Evidence(LARGE - 1, 1, (whole, slow, quick))) == WORTH_ASKING
-    assert least_worth_asking(Evidence(LARGE, 1, (whole, quick, slow))) == WORTH_ASKING
-    assert least_worth_asking(Evidence(LARGE, 1, (whole,))) == WORTH_ASKING
+    assert least_worth_asking(Evidence(LARGE, 1, (whole, slow, quick)), spark=True) == 1
+    assert least_worth_asking(Evidence(LARGE - 1, 1, (whole, slow, quick)), spark=True) == WORTH_ASKING
+    assert least_worth_asking(Evidence(LARGE, 1, (whole, quick, slow)), spark=True) == WORTH_ASKING
+    assert least_worth_asking(Evidence(LARGE, 1, (whole,)), spark=True) == WORTH_ASKING
+
+
+def test_what_was_measured_for_about_as_many_changes_is_familiar() -> None:
+    known = Evidence(SMALL, 1, (PastRefresh(False, 50, 1.0), PastRefresh(True, 2_000, 1.0)))
+    assert {rows: is_unfamiliar(rows, known, False) for rows in (40, 50, 70, 2_000)} == {
+        40: False,
+        50: False,
+        70: True,
+        2_000: True,
+    }
+    assert not is_unfamiliar(70, replace(known, source_rows=SMALL - 1), False)
+
+
+def test_the_planner_is_asked_only_where_it_may_know_better() -> None:
+    asked = expected(Evidence(1_000_000, 250), True, Quote(1_000))
+    assert asked.whole > 0.4 and asked.is_worth_asking_about(50)
+    quick = expected(Evidence(1_000_000, 250, first_load=0.03), True, Quote(1_000))
+    assert not quick.is_worth_asking_about(50), "the whole takes a few milliseconds"
+    long = expected(Evidence(1_000_000, 250), True, Quote(2_000_000))
+    assert long.favours_whole(50) and not long.is_worth_asking_about(50), "planning takes longer than the whole"
+    known = expected(Evidence(1_000_000, 250, (PastRefresh(False, 50, 0.3),)), True, Quote(1_000))
+    assert not known.is_worth_asking_about(50), "it was measured"
+
+
+def test_the_planner_decides_what_was_never_measured() -> None:
+    loaded = Evidence(1_000_000, 250, first_load=1.0, loaded_by_spark=False)
+    for delta, action in ((1e3, Action.DIFFERENTIAL), (1e7, Action.FULL)):
+        chosen = choose_action(50, loaded, True, least=1, quote=Quote(5_000, delta, whole=1e5))
+        assert (chosen.action, chosen.reason.endswith("by PostgreSQL's planner")) == (action, True)
+    measured = replace(loaded, refreshes=(PastRefresh(False, 50, 0.01),))
+    chosen = choose_action(50, measured, True, least=1, quote=Quote(5_000, 1e7, whole=1e5))
+    assert (chosen.action, "planner" in chosen.reason) == (Action.DIFFERENTIAL, False)
+
+
+def test_a_first_load_of_fewer_rows_says_little() -> None:
+    empty = Evidence(1_000_000, 250, first_load=0.05, loaded_by_spark=False)
+    assert expected(empty, True).whole == 0.05
+    assert expected(empty, True, Quote(0, 1.0, whole=1e6)).whole > 6
+    loaded = expected(replace(empty, first_load=2.0), True, Quote(0, 1.0, whole=1e5)).whole
+    assert 2.0 - WARMING < loaded < 2.0
 
 
 @given(evidences, st.integers(WORTH_ASKING, 10**8), st.booleans())
@@ -109,8 +168,27 @@ def test_a_whole_refresh_is_expected_to_take_no_longer_than_the_first_load_nor_m
     assert choose_action(20_000, replace(by_default, first_load=0.3), True).action is Action.FULL
 
 
-def test_one_slow_refresh_changes_nothing_and_two_do() -> None:
-    slow = PastRefresh(False, 50_000, 60.0)
+def test_a_bad_guess_is_corrected_at_the_next_refresh() -> None:
+    slow, quick = PastRefresh(False, 50, 4.6), PastRefresh(True, 50, 0.1)
+    past: tuple[PastRefresh, ...] = ()
+    actions = []
+    for _ in range(4):
+        actions.append(choose_action(50, Evidence(100_000, 10, past), True, least=1).action.value)
+        past = (slow if actions[-1] == "DIFFERENTIAL" else quick, *past)
+    assert actions == ["DIFFERENTIAL", "FULL", "FULL", "FULL"]
+
+
+def test_a_single_slow_refresh_is_doubted_after_a_while_and_two_are_not() -> None:
+    slow, whole = PastRefresh(False, 50, 60.0), PastRefresh(True, 50, 0.5)
+    sizes = (5_000_000, 250)
+    for times, single in ((PATIENCE - 1, Action.FULL), (PATIENCE, Action.DIFFERENTIAL)):
+        for slow_ones, action in ((1, single), (2, Action.FULL)):
+            past = (whole,) * times + (slow,) * slow_ones
+            assert choose_action(50, Evidence(*sizes, past), True, least=1).action is action
+
+
+def test_one_slow_refresh_of_spark_changes_nothing_and_two_do() -> None:
+    slow = PastRefresh(False, 50_000, 60.0, spark=True)
     sizes = (5_000_000, 250)
     assert choose_action(50_000, Evidence(*sizes, (slow,)), True).action is Action.DIFFERENTIAL
     assert choose_action(50_000, Evidence(*sizes, (slow, slow)), True).action is Action.FULL

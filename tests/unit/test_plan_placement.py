@@ -47,16 +47,17 @@ def test_the_row_of_a_stream_table_may_leave_no_choice(changes: dict[str, object
 
 def test_auto_computes_the_whole_where_deltas_were_slow() -> None:
     many = replace(STANDING, delta_rows=50_000)
-    assert many.has_choice(slow=False)
+    assert many.has_choice
     chosen = choose_way(many, Evidence(100_000, 10, SLOW))
     assert (chosen.action, chosen.stored_rows) == (Action.FULL, 10)
     assert choose_way(many, None).action is Action.DIFFERENTIAL
 
 
-def test_only_slow_tables_are_asked_about_after_few_changes() -> None:
-    assert not STANDING.has_choice(slow=False)
-    assert STANDING.has_choice(slow=True)
-    assert not replace(STANDING, refresh_mode="DIFFERENTIAL").has_choice(slow=True)
+def test_only_a_populated_table_in_mode_auto_leaves_a_choice() -> None:
+    assert STANDING.has_choice
+    without = ({"refresh_mode": "DIFFERENTIAL"}, {"populated": False}, {"reinitialize_reason": "it drifted"})
+    assert not any(replace(STANDING, **changes).has_choice for changes in without)  # type: ignore[arg-type]
+    assert not replace(STANDING, delta_rows=0).has_choice
 
 
 @pytest.mark.parametrize(

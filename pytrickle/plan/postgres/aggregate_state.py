@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pytrickle.plan.algebra.query import Aggregate
 from pytrickle.plan.postgres.aggregate import Merge, StateColumn, result, state_columns
 from pytrickle.plan.postgres.consolidate import PLACE, TABLE, WEIGHT, consolidate
+from pytrickle.plan.sql.copies import copies
 from pytrickle.plan.sql.dialect import quote, row_text
 from pytrickle.plan.sql.types import has_one_text
 
 GROUPED = "SELECT {items}\nFROM (\n{rows}\n) AS d{group}"
 FINAL = "SELECT {output}\nFROM (SELECT {inner} FROM {state}) AS g{having}"
-ONE_BY_ONE = "SELECT d.*{places} FROM (\n{rows}\n) AS d, generate_series(1, {weight}) AS e (pgt_n)"
+ONE_BY_ONE = f"SELECT d.*{{places}} FROM (\n{{rows}}\n) AS d, {copies(f'd.{WEIGHT}')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class Grouped:
         """
         if not placed:
             places = f", 0 AS {TABLE}, {row_text(self.arguments)} AS {PLACE}" if self.takes_places else ""
-            rows = ONE_BY_ONE.format(places=places, rows=self.consolidate(rows), weight=WEIGHT)
+            rows = ONE_BY_ONE.format(places=places, rows=self.consolidate(rows))
         return self._select([f"{column.value} AS {column.name}" for column in self.values], rows)
 
     @property

@@ -1,6 +1,7 @@
 """Weighted rows in PostgreSQL text: consolidated, or expanded to the rows that they stand for."""
 
 from pytrickle.plan.algebra.relation import Operation
+from pytrickle.plan.sql.copies import copies
 from pytrickle.plan.sql.dialect import row_text
 
 WEIGHT = "pgt_weight"
@@ -20,7 +21,7 @@ SELECT {columns}, {weight}, {text} AS pgt_text FROM (
 ) AS d
 ) AS d WHERE {weight} <> 0"""
 PLAIN = "SELECT {columns} FROM (\n{rows}\n) AS d"
-REPEATED = "SELECT {columns} FROM (\n{rows}\n) AS d, generate_series(1, d.{weight}) AS e (pgt_n)"
+REPEATED = f"SELECT {{columns}} FROM (\n{{rows}}\n) AS d, {copies(f'd.{WEIGHT}')}"
 
 
 def consolidate(rows: str, columns: tuple[str, ...], exact: bool = True) -> str:
@@ -42,4 +43,4 @@ def expand(rows: str, columns: tuple[str, ...], exact: bool, plain: bool) -> str
     listed = ", ".join(f"d.{column}" for column in columns)
     if plain:
         return PLAIN.format(columns=listed, rows=rows)
-    return REPEATED.format(columns=listed, rows=consolidate(rows, columns, exact), weight=WEIGHT)
+    return REPEATED.format(columns=listed, rows=consolidate(rows, columns, exact))

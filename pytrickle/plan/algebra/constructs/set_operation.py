@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytrickle.plan.algebra.construct import ROW, Construct, Names, listed
+from pytrickle.plan.sql.copies import copies
 
 COUNTS = tuple(f"count(*) FILTER (WHERE {ROW}.side = {side})" for side in (0, 1))
 # How often a row is shown that the left side has so often, and the right side so often.
@@ -14,10 +15,8 @@ SHOWN = {
     "except": f" HAVING {COUNTS[0]} > 0 AND {COUNTS[1]} = 0",
 }
 ONCE = "SELECT {keys} FROM {rows} AS d GROUP BY {keys}{shown}"
-REPEATED = (
-    "SELECT {columns} FROM (SELECT {keys}, {times} AS n FROM {rows} AS d GROUP BY {keys}) AS g, "
-    "generate_series(1, g.n) AS e (pgt_n)"
-)
+COUNTED = "SELECT {keys}, {times} AS n FROM {rows} AS d GROUP BY {keys}"
+REPEATED = f"SELECT {{columns}} FROM ({COUNTED}) AS g, {copies('g.n')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,35 @@
+"""What PostgreSQL's planner says that a query costs."""
+
+from collections.abc import Iterable
+
+import psycopg
+from psycopg.pq import PipelineStatus
+
+from pytrickle.database import filled, settle, trusted
+
+# What PostgreSQL before 18 adds for each step of a kind that is switched off, and that it takes for want of another.
+SWITCHED_OFF = 1e10
+
+
+def query_cost(connection: psycopg.Connection, query: str, settings: Iterable[str]) -> float | None:
+    """Ask the planner, under some settings, what a query costs in its own units, without running it.
+
+    None where PostgreSQL refuses to plan the query: running it will say why.
+    """
+    # A savepoint that is rolled back takes the settings with it.
+    try:
+        with connection.transaction(force_rollback=True):
+            _settle(connection, settings)
+            row = connection.execute(filled("EXPLAIN (FORMAT JSON) {query}", query=query)).fetchone()
+    except psycopg.Error:
+        return None
+    return float(row[0][0]["Plan"]["Total Cost"]) % SWITCHED_OFF if row else None
+
+
+def _settle(connection: psycopg.Connection, settings: Iterable[str]) -> None:
+    """Set what a refresh sets; in a pipeline one by one, which does not wait for each there."""
+    if connection.pgconn.pipeline_status is PipelineStatus.OFF:
+        settle(connection, settings)
+        return
+    for setting in settings:
+        connection.execute(trusted(setting))

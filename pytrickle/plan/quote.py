@@ -1,0 +1,50 @@
+"""What a delta will take that was never computed: by the length of its SQL, and by PostgreSQL's own estimates."""
+
+from dataclasses import dataclass
+
+# Measured defaults, in seconds: per character of the SQL, for writing and planning it; and per unit of what PostgreSQL
+# says a query costs. It takes the touched keys of a delta for many more than they are, so that a unit is worth less.
+PER_CHARACTER = 0.7e-6
+PER_UNIT_OF_DELTA = 2e-6
+PER_UNIT_OF_WHOLE = 6e-6
+# How far a measured whole refresh may move these units in either direction.
+TRUSTED = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """The length of a delta's SQL, and what PostgreSQL's planner says that it and the whole query cost, if asked."""
+
+    length: int = 0
+    delta: float | None = None
+    whole: float | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether the planner has answered."""
+        return self.delta is not None
+
+    @property
+    def planning(self) -> float:
+        """Return the seconds that it takes to plan the delta, or to ask what it costs."""
+        return PER_CHARACTER * self.length
+
+    def of_whole(self) -> float | None:
+        """Return the seconds in which the whole query is expected to be read."""
+        return None if self.whole is None else PER_UNIT_OF_WHOLE * self.whole
+
+    def of_delta(self, whole: float) -> float:
+        """Return the seconds in which the delta is expected to be read, if the whole query is read in `whole` seconds.
+
+        >>> round(Quote(length=10_000).of_delta(1.0), 3)
+        0.007
+        >>> round(Quote(10_000, delta=5_000, whole=10_000).of_delta(0.06), 3)
+        0.017
+        >>> round(Quote(10_000, delta=5_000, whole=10_000).of_delta(0.12), 3)
+        0.027
+        """
+        if self.delta is None:
+            return self.planning
+        expected = self.of_whole()
+        slower = whole / expected if expected else 1.0
+        return self.planning + PER_UNIT_OF_DELTA * self.delta * min(max(slower, 1 / TRUSTED), TRUSTED)

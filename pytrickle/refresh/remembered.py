@@ -1,0 +1,100 @@
+"""What one process remembers of the past of stream tables, so that few changes need not ask for it each time."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from pytrickle.catalog.definition import Evidence, PastRefresh
+from pytrickle.plan.cost import PATIENCE, size_class
+from pytrickle.plan.quote import Quote
+
+# The database's history is read again before this process has added so many refreshes to what it remembers,
+RENEWED = 100
+# and where a refresh took so many seconds that a query more does not matter.
+SLOW = 0.1
+# So many refreshes of about each number of changes are remembered; more would change nothing.
+KEPT = 2 * PATIENCE
+# So many quotes of one stream table are kept.
+QUOTES = 64
+
+# Which sources changed; how many changes there are, and how many rows the sources have, by size classes.
+Size = tuple[frozenset[int], int, int]
+
+
+@dataclass(slots=True)
+class Remembered:
+    """Remembers by stream table its evidence, kept up with this process's refreshes, and the quotes of its shape.
+
+    `measured` are the sources whose changes differential refreshes of this process took in together.
+    """
+
+    evidences: dict[int, Evidence] = field(default_factory=dict)
+    added: dict[int, int] = field(default_factory=dict)
+    measured: dict[int, set[frozenset[int]]] = field(default_factory=dict)
+    quotes: dict[int, tuple[object, dict[Size, Quote]]] = field(default_factory=dict)
+
+    def evidence(self, pgt_id: int, read: Callable[[], Evidence]) -> Evidence:
+        """Return what is known of a stream table; `read` asks the database, where that is due."""
+        known = self.evidences.get(pgt_id)
+        if known is None or self.added.get(pgt_id, 0) >= RENEWED:
+            known = read()
+            known = self.evidences[pgt_id] = replace(known, refreshes=_newest(known.refreshes))
+            self.added[pgt_id] = 0
+        return known
+
+    def about(self, pgt_id: int, evidence: Evidence, changed: frozenset[int]) -> Evidence:
+        """Leave out what changes of other sources took: that says nothing of a dimension table that never changed.
+
+        Which sources changed is not in the history, so that a process which has measured nothing yet trusts it.
+        """
+        known = self.measured.get(pgt_id)
+        if not known or any(changed <= sources for sources in known):
+            return evidence
+        return replace(evidence, refreshes=tuple(past for past in evidence.refreshes if past.whole))
+
+    def add(self, pgt_id: int, past: PastRefresh, changed: frozenset[int]) -> None:
+        """Take note of a refresh of this process; after a slow one, or a first load, the database is asked again."""
+        if not past.whole:
+            self.measured.setdefault(pgt_id, set()).add(changed)
+        known = self.evidences.get(pgt_id)
+        if known is None:
+            return
+        if not past.delta_rows or past.seconds >= SLOW:
+            self.forget(pgt_id)
+            return
+        # A copy, for other lanes read it meanwhile.
+        self.evidences[pgt_id] = replace(known, refreshes=_newest((past, *known.refreshes)))
+        self.added[pgt_id] = self.added.get(pgt_id, 0) + 1
+
+    def forget(self, pgt_id: int) -> None:
+        """Ask the database again the next time."""
+        self.evidences.pop(pgt_id, None)
+
+    def quote(self, pgt_id: int, shape: object, size: Size) -> Quote | None:
+        """Return the quote for a size, if one was asked for since the stream table has this shape."""
+        known = self.quotes.get(pgt_id)
+        return known[1].get(size) if known is not None and known[0] is shape else None
+
+    def keep(self, pgt_id: int, shape: object, size: Size, quote: Quote) -> None:
+        """Keep a quote."""
+        known = self.quotes.get(pgt_id)
+        if known is None or known[0] is not shape or len(known[1]) >= QUOTES:
+            known = self.quotes[pgt_id] = (shape, {})
+        known[1][size] = quote
+
+
+def _newest(refreshes: Iterable[PastRefresh]) -> tuple[PastRefresh, ...]:
+    """Keep the newest of each class of sizes, in their order."""
+    seen: Counter[int] = Counter()
+    kept = []
+    for past in refreshes:
+        size = size_class(past.delta_rows)
+        seen[size] += 1
+        if seen[size] <= KEPT:
+            kept.append(past)
+    return tuple(kept)
+
+
+def size_of(changed: frozenset[int], delta_rows: int, source_rows: int) -> Size:
+    """Return the size of so many changes of some sources, which have so many rows together."""
+    return changed, size_class(delta_rows), size_class(source_rows)

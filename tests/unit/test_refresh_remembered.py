@@ -1,0 +1,75 @@
+"""What a process remembers of the past: read once, kept up with its own refreshes, and read again when that is due."""
+
+from pytrickle.catalog.definition import Evidence, PastRefresh
+from pytrickle.plan.quote import Quote
+from pytrickle.refresh.remembered import KEPT, QUOTES, RENEWED, SLOW, Remembered, size_of
+
+QUICK = SLOW / 2
+A = frozenset({1})
+
+
+class Database:
+    """Counts how often it is asked."""
+
+    def __init__(self, *refreshes: PastRefresh) -> None:
+        self.refreshes, self.asked = refreshes, 0
+
+    def read(self) -> Evidence:
+        self.asked += 1
+        return Evidence(1_000, 10, self.refreshes)
+
+
+def test_the_database_is_asked_once_and_refreshes_are_added() -> None:
+    database, past = Database(), Remembered()
+    assert past.evidence(1, database.read).refreshes == ()
+    past.add(1, PastRefresh(False, 5, QUICK), A)
+    past.add(2, PastRefresh(False, 5, QUICK), A)
+    assert past.evidence(1, database.read).refreshes == (PastRefresh(False, 5, QUICK),)
+    assert (database.asked, set(past.evidences)) == (1, {1})
+
+
+def test_the_database_is_asked_again_after_a_slow_refresh_a_load_and_many_refreshes() -> None:
+    database, past = Database(), Remembered()
+    for refresh in (PastRefresh(False, 5, SLOW), PastRefresh(True, 0, QUICK)):
+        past.evidence(1, database.read)
+        past.add(1, refresh, A)
+    assert 1 not in past.evidences
+    for _ in range(2 * RENEWED):
+        past.evidence(1, database.read)
+        past.add(1, PastRefresh(False, 5, QUICK), A)
+    assert database.asked == 4
+
+
+def test_only_the_newest_of_each_size_are_remembered() -> None:
+    few, many = (tuple(PastRefresh(False, rows, number) for number in range(100)) for rows in (5, 5_000))
+    known = Remembered().evidence(1, Database(*few, *many).read)
+    assert known.refreshes == few[:KEPT] + many[:KEPT]
+
+
+def test_what_changes_of_one_source_took_says_nothing_of_another() -> None:
+    past = Remembered()
+    known = Evidence(1_000, 10, (PastRefresh(False, 5, QUICK), PastRefresh(True, 5, QUICK)))
+    both, dimension = frozenset({1, 2}), frozenset({3})
+    assert past.about(7, known, dimension) == known, "nothing was measured by this process"
+    past.add(7, PastRefresh(False, 5, QUICK), both)
+    for changed in (A, both):
+        assert past.about(7, known, changed) == known
+    for changed in (dimension, both | dimension):
+        assert past.about(7, known, changed).refreshes == (PastRefresh(True, 5, QUICK),)
+    past.add(7, PastRefresh(True, 5, QUICK), dimension)
+    assert past.about(7, known, dimension) != known, "it was not measured, but computed as a whole"
+    past.add(7, PastRefresh(False, 5, QUICK), dimension)
+    assert past.about(7, known, dimension) == known
+
+
+def test_quotes_are_kept_for_a_shape_and_a_size_and_not_too_many() -> None:
+    past, shape, other = Remembered(), object(), object()
+    size = size_of(A, 5, 1_000)
+    past.keep(7, shape, size, Quote(5))
+    assert past.quote(7, shape, size_of(A, 7, 1_000)) == Quote(5)
+    for unlike in (size_of(frozenset({1, 2}), 5, 1_000), size_of(A, 50, 1_000), size_of(A, 5, 9_000)):
+        assert past.quote(7, shape, unlike) is None
+    assert past.quote(7, other, size) is None
+    for number in range(3 * QUOTES):
+        past.keep(7, shape, (frozenset({number}), 1, 1), Quote(5))
+    assert len(past.quotes[7][1]) <= QUOTES
