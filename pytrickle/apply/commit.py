@@ -18,7 +18,7 @@ from pytrickle.apply.few_rows import FewRows, apply_few, few_rows
 from pytrickle.apply.rows import apply_many, apply_rows
 from pytrickle.apply.statements import LOOK_UP
 from pytrickle.catalog.tables import refresh_history, stream_tables
-from pytrickle.compute.postgres import read_within, settings_undone
+from pytrickle.compute.postgres import READ_ONLY, read_within, settings_undone
 from pytrickle.compute.staged import Staged
 from pytrickle.cut import Cut
 from pytrickle.database import pipelined, settle, statement
@@ -75,6 +75,8 @@ ADVANCE = statement(
 # Compiling the statements of a merge takes longer than running them.
 UNCOMPILED = "SET LOCAL jit = off"
 REPEATABLE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+# The savepoint is released, for after a rollback the client would have its prepared statements dropped.
+READING, READ = ("SAVEPOINT pgt_reading", READ_ONLY), "RELEASE SAVEPOINT pgt_reading"
 HISTORY = statement(
     insert(refresh_history).values(
         status="COMPLETED",
@@ -147,11 +149,11 @@ def commit_within(connection: psycopg.Connection, plan: RefreshPlan, what: Commi
     Raise as `commit` does, and RefreshConflict also when the stream table was altered since the snapshot.
     """
     begin = (REPEATABLE, f"SET TRANSACTION SNAPSHOT '{snapshot}'", *what.settings)
-    reading = plan.read.settings if plan.read else ()
+    reading = (*READING, *(plan.read.settings if plan.read else ()))
     with transaction(connection, (*begin, *reading)), read_within(connection, plan) as staged:
         if few := few_rows(plan.apply, staged):
             return _write_few(connection, plan, what, few)
-        settle(connection, (*settings_undone(plan), UNCOMPILED))
+        settle(connection, (READ, *settings_undone(plan), UNCOMPILED))
         return _write(connection, plan, what, partial(apply_many, connection, plan.apply, staged))
 
 
@@ -171,6 +173,7 @@ def transaction(connection: psycopg.Connection, begin: Iterable[str]) -> Iterato
 def _write_few(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, few: FewRows) -> Committed:
     """Write by lookups; what was set for the planner while the rows were read does no harm to these statements."""
     with pipelined(connection):
+        connection.execute(READ)
         connection.execute(LOOK_UP)
         xid, _ = advance_frontier(connection, plan, what)
     rows = apply_few(connection, plan.apply, few)

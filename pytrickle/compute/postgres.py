@@ -20,6 +20,8 @@ SELECT {items}CAST(sum({weight}) AS bigint)
 FROM (\n{query}\n) AS q
 GROUP BY {numbers} HAVING sum({weight}) <> 0
 """
+# Within the write transaction too: what a query calls could leave deferred triggers, which run as the refresher.
+READ_ONLY = "SET TRANSACTION READ ONLY"
 IN_MEMORY = 64 * 1024 * 1024
 
 
@@ -32,7 +34,7 @@ def read_directly(connection: psycopg.Connection, plan: RefreshPlan, settings: t
     def copied(postgres_query: PostgresQuery) -> Copied:
         # A savepoint that is rolled back takes the settings with it.
         with connection.transaction(force_rollback=True):
-            settle(connection, (*settings, *postgres_query.settings))
+            settle(connection, (READ_ONLY, *settings, *postgres_query.settings))
             return _copied(connection, postgres_query)
 
     return _staged(plan, copied)
