@@ -18,6 +18,9 @@ _LOGIN_REFUSED = ("authentication failed", "no password supplied", "no pg_hba.co
 # A role may have other defaults: backslashes in strings would then mean something else, and dates not be readable.
 _READING = "SET standard_conforming_strings = on; SET DateStyle TO ISO;"
 
+# Each stream table is written by statements of its own. A plan that is kept takes some 130 kB of the server's memory.
+_KEPT_PLANS = 500
+
 
 def connect(dsn: str = "", *, role: str = "client") -> psycopg.Connection:
     """Open an autocommit connection that the server lists as ``pytrickle/<role>``.
@@ -40,6 +43,7 @@ def open_connection(dsn: str, *, role: str, autocommit: bool) -> psycopg.Connect
         )
     except psycopg.Error as error:
         raise _unreachable(str(error)) from None
+    connection.prepared_max = _KEPT_PLANS
     register_infinity(connection)
     register_lowered(connection)
     connection.add_notice_handler(_pass_on)
