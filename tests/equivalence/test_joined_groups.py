@@ -32,6 +32,22 @@ def test_auto_has_groups_made_where_rows_are_joined(db: Database) -> None:
     assert stages == {(name, Stage.PARTS) for name in QUERIES} | {("texts", Stage.INPUT)}
 
 
+def test_whole_tables_are_grouped_at_the_edges_of_their_types(db: Database) -> None:
+    db.execute(TABLES)
+    for change in CHANGES[:3]:
+        db.execute(change)
+    with local_client(db.dsn, engine="spark") as (client, engine):
+        for name, query in QUERIES.items():
+            client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+        client.tick()
+        assert {plan.placement.stage for plan in engine.plans} == {Stage.STATE_PARTS}
+        check(db, QUERIES)
+        for change in CHANGES[3:]:
+            db.execute(change)
+            assert {(result.error, result.reason.count("by PostgreSQL")) for result in client.tick()} == {(None, 0)}
+            check(db, QUERIES)
+
+
 @pytest.mark.parametrize("wide", TOO_WIDE)
 def test_auto_leaves_values_that_are_too_wide_for_the_engine_to_postgresql(db: Database, wide: str) -> None:
     db.execute(TABLES)

@@ -12,7 +12,7 @@ from pytrickle.compute.spark.jdbc import PinnedReader, ctid_ranges
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.spark.query import SparkQuery
-from pytrickle.plan.spark.reads import Frame
+from pytrickle.plan.spark.reads import CTID, Frame
 
 PAGES_PER_RANGE = 8192
 MAX_RANGES = 16
@@ -24,17 +24,17 @@ def result_of(query: SparkQuery, reader: PinnedReader) -> Iterator[DataFrame]:
     frames = {name: _load(reader, frame) for name, frame in query.frames.items()}
     # Several lanes share a session, so that nobody else may have this name.
     views = {name: f"pgt_{uuid4().hex}" for name in frames}
+    catalog = reader.spark.catalog
+    kept = {name: frames[name].drop(CTID).persist() for name in query.kept}
     try:
-        for name, frame in frames.items():
+        for name, frame in (frames | kept).items():
             frame.createOrReplaceTempView(views[name])
-            if name in query.kept:
-                frame.persist()
         yield reader.spark.sql(query.template.format(**views))
     finally:
-        for name, frame in frames.items():
-            reader.spark.catalog.dropTempView(views[name])
-            if name in query.kept:
-                frame.unpersist()
+        for view in views.values():
+            catalog.dropTempView(view)
+        for frame in kept.values():
+            frame.unpersist()
 
 
 def _load(reader: PinnedReader, frame: Frame) -> DataFrame:

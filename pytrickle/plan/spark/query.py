@@ -82,8 +82,7 @@ class _Writer:
 
     def _frame(self, frame: Frame, columns: tuple[str, ...]) -> str:
         listed = "".join(f"{column}, " for column in columns)
-        sign = "-" if frame.negated else ""
-        return f"SELECT {listed}CAST({sign}{WEIGHT} AS BIGINT) AS {WEIGHT} FROM {{{self.names[frame.read]}}}"
+        return f"SELECT {listed}CAST({frame.weight} AS BIGINT) AS {WEIGHT} FROM {{{self.names[frame.read]}}}"
 
 
 def _consolidated(rows: str, columns: tuple[str, ...]) -> str:
