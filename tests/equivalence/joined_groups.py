@@ -13,6 +13,8 @@ QUERIES = {
     "numerics": f"SELECT name, sum(price) AS p, avg(any_numeric) AS a, sum(rate) AS r {FROM} GROUP BY name",
     "by_rate": f"SELECT sum(any_numeric) AS a, count(note) AS c {FROM} GROUP BY rate",
     "everything": f"SELECT sum(price) AS p, min(i) AS least, max(b) AS most, count(any_numeric) AS n {FROM}",
+    "by_numbers": f"SELECT i, b, s, sum(i) AS total, count(*) AS n {FROM} GROUP BY i, b, s",
+    "by_price": f"SELECT price, sum(price) AS p, avg(any_numeric) AS a, max(s) AS m {FROM} GROUP BY price",
     "digits": f"SELECT name, sum(wide) AS w, avg(part) AS p, count(wide) AS n {FROM} GROUP BY name",
     "extremes": f"SELECT name, min(s) AS least, max(i) AS most, sum(any_numeric) AS a {FROM} GROUP BY name",
 }

@@ -25,7 +25,7 @@ def result_of(query: SparkQuery, reader: PinnedReader) -> Iterator[DataFrame]:
     # Several lanes share a session, so that nobody else may have this name.
     views = {name: f"pgt_{uuid4().hex}" for name in frames}
     catalog = reader.spark.catalog
-    kept = {name: frames[name].drop(CTID).persist() for name in query.kept}
+    kept = {name: _without_ctid(frames[name], query.frames[name]).cache() for name in query.kept}
     try:
         for name, frame in (frames | kept).items():
             frame.createOrReplaceTempView(views[name])
@@ -42,6 +42,10 @@ def _load(reader: PinnedReader, frame: Frame) -> DataFrame:
         return reader.read(frame.sql, PLANNER + SETTINGS[Place.POSTGRES])
     parts = min(MAX_RANGES, max(1, frame.pages // PAGES_PER_RANGE))
     return reader.read_ranges(frame.sql, ctid_ranges(frame.pages, parts))
+
+
+def _without_ctid(rows: DataFrame, frame: Frame) -> DataFrame:
+    return rows if frame.pages is None else rows.drop(CTID)
 
 
 def consolidate(rows: DataFrame) -> DataFrame:

@@ -1,9 +1,9 @@
 """Grouping in Spark: what the leaves carry for an aggregate's arguments, and the sums that Spark takes over it.
 
-Groups are told apart by the texts of their keys, so one group may come in several parts (1.0 and 1.00); the write
-transaction puts the parts together. Spark's decimals have 38 digits: what does not fit raises INEXACT there, and the
-refresh is computed by PostgreSQL instead. A declared type of few enough digits always fits. Its values travel as they
-are, and NaN as a number that has one digit more; those of others travel with a code that says what they are.
+Groups are told apart by the texts of their keys, or by integers, so one group may come in several parts (1.0 and 1.00);
+the write transaction puts the parts together. Spark's decimals have 38 digits: what does not fit raises INEXACT there,
+and the refresh is computed by PostgreSQL instead. A declared type of few enough digits always fits. Its values travel
+as they are, and NaN as a number that has one digit more; those of others travel with a code that says what they are.
 """
 
 from dataclasses import dataclass
@@ -53,13 +53,16 @@ def spark_grouping(grouped: Grouped) -> SparkGrouping | None:
 
 
 def carried_columns(grouped: Grouped, name: str, expr: Expr) -> tuple[tuple[str, str], ...]:
-    """List what a leaf carries for a column below the aggregate: a key's text, or what sums need of an argument."""
+    """List what a leaf carries for a column below the aggregate: a key's text, or what sums need of an argument.
+
+    Integers travel as they are: they have one text each.
+    """
     sql = expr.sql
     type_name = dict(grouped.types)[name]
-    if name in grouped.keys:
-        return ((name, f"CAST({sql} AS text)"),)
     if type_name in INTEGERS:
         return ((name, f"CAST({sql} AS bigint)"),)
+    if name in grouped.keys:
+        return ((name, f"CAST({sql} AS text)"),)
     if digits := _fitting_digits(type_name):
         return ((f"{name}_value", _value_or_nan(sql, *digits)),)
     if is_numeric(type_name):
@@ -137,8 +140,8 @@ def _fitting(name: str, nan: str) -> dict[str, str]:
         f"{name}_n": _counted(f"{value} IS NOT NULL"),
         f"{name}_s": _summed(f"CASE WHEN {value} < {nan} THEN {_product(value)} ELSE 0 END"),
         f"{name}_nan": _counted(f"{value} = {nan}"),
-        f"{name}_pinf": _counted("false"),
-        f"{name}_ninf": _counted("false"),
+        f"{name}_pinf": "0",
+        f"{name}_ninf": "0",
     }
 
 

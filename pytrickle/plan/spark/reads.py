@@ -33,12 +33,6 @@ class Frame:
     negated: bool = False
 
     @property
-    def weight(self) -> str:
-        """The weight of a row, which for a table is not read: it would travel with each row."""
-        sign = "-" if self.negated else ""
-        return f"{sign}{1 if self.pages is not None else WEIGHT}"
-
-    @property
     def read(self) -> "Frame":
         """What is read, whichever sign its rows get then."""
         return Frame(self.sql, self.pages)
