@@ -3,8 +3,9 @@
 import psycopg
 
 # Catalog rows carry the transaction that wrote them, so nothing needs to be printed or parsed to see that nothing
-# changed. Sizes count by powers of two. As a prepared statement this takes a tenth of what an SQL function would,
-# which is planned anew at every call.
+# changed. Those of relations are written by TRUNCATE too, and so by every first load: of them the columns count that a
+# definition can depend on, and sizes by powers of two, from 16 pages on. As a prepared statement this takes a tenth of
+# what an SQL function would, which is planned anew at every call.
 STAMP = """
 WITH stream_table AS MATERIALIZED (
     SELECT pgt_relid::oid AS storage, view_relid AS view, full_reason, view_stamp
@@ -19,13 +20,15 @@ WITH stream_table AS MATERIALIZED (
     SELECT storage AS relid FROM stream_table UNION SELECT relid FROM views UNION SELECT relid FROM dependencies
 )
 SELECT md5(concat_ws('|',
-    (SELECT string_agg(concat_ws(' ', c.oid, c.xmin, n.xmin, floor(log(2.0, greatest(c.relpages, 0) + 1))), ','
+    (SELECT string_agg(concat_ws(' ', c.oid, c.relname, c.relnamespace, c.relowner, c.relkind, c.relpersistence,
+                                 c.relispartition, c.relrowsecurity, c.relforcerowsecurity, c.relreplident,
+                                 c.reloptions, n.xmin, floor(log(2.0, greatest(c.relpages, 15) + 1))), ','
                        ORDER BY c.oid)
      FROM relations AS r JOIN pg_class AS c ON c.oid = r.relid JOIN pg_namespace AS n ON n.oid = c.relnamespace),
     (SELECT string_agg(concat_ws(' ', a.attrelid, a.attnum, a.xmin), ',' ORDER BY a.attrelid, a.attnum)
      FROM relations AS r JOIN pg_attribute AS a ON a.attrelid = r.relid AND a.attnum > 0),
     (SELECT string_agg(concat_ws(' ', i.indexrelid, i.xmin), ',' ORDER BY i.indexrelid)
-     FROM relations AS r JOIN pg_index AS i ON i.indrelid = r.relid),
+     FROM dependencies AS r JOIN pg_index AS i ON i.indrelid = r.relid),
     (SELECT string_agg(concat_ws(' ', w.oid, w.xmin), ',' ORDER BY w.oid)
      FROM relations AS r JOIN pg_rewrite AS w ON w.ev_class = r.relid),
     (SELECT string_agg(concat_ws(' ', relid, source_type, columns_used, buffer), ',' ORDER BY relid) FROM dependencies),

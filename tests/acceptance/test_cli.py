@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from tests.acceptance.commands import Run, commands
+from tests.commands import Run, commands
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.repeats import first

@@ -8,7 +8,7 @@ import socket
 import psycopg
 
 from pytrickle.catalog import install as migrate
-from tests.acceptance.commands import commands
+from tests.commands import commands
 from tests.conftest import Database
 
 

@@ -21,7 +21,7 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 
-TICKS = (6, 50)
+TICKS = (4, 50)
 TABLES = {
     "totals": "SELECT customer, count(*) AS n, sum(amount) AS amount, max(amount) AS top FROM orders GROUP BY customer",
     "named": "SELECT o.id, c.name, o.amount FROM orders o JOIN customers c ON c.id = o.customer",
@@ -144,7 +144,7 @@ def test_tables_match_their_queries_at_every_tick_whatever_writers_do(busy: Shop
             seen.append(len(shown))
             assert all(future.running() for future in futures)
     assert seen == sorted(seen)
-    assert len(set(seen)) > 3
+    assert len(set(seen)) > 2
     busy.tick()
     for name, query in (*TABLES.items(), ("held", HELD)):
         assert busy.rows(name) == set(busy.db.execute(query))
@@ -152,7 +152,7 @@ def test_tables_match_their_queries_at_every_tick_whatever_writers_do(busy: Shop
 
 def test_two_refreshers_at_once_apply_every_change_once(busy: Shop, connect: Callable[..., pytrickle.Client]) -> None:
     def refresh(client: pytrickle.Client) -> list[pytrickle.RefreshResult]:
-        return [result for _ in range(5) for result in client.tick()]
+        return [result for _ in range(3) for result in client.tick()]
 
     busy.tick()
     clients = [connect(), connect()]

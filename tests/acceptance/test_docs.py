@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from sqlglot import tokenize
 from sqlglot.tokens import TokenType
-from typer.testing import CliRunner
 
-from pytrickle.cli import app
+from tests.commands import COMMAND
 from tests.conftest import Database
 from tests.documents import ROOT, RUNNABLE, Block, blocks, documents
 
@@ -105,7 +105,7 @@ def commands(text: str) -> list[str]:
 def shell(command: str) -> str:
     program, *arguments = shlex.split(command)
     if program == "pytrickle":
-        return CliRunner().invoke(app, arguments, prog_name="pytrickle", catch_exceptions=False).output
+        return CliRunner().invoke(COMMAND, arguments, prog_name="pytrickle", catch_exceptions=False).output
     assert program == "python", command
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True, cwd=ROOT).stdout
 

@@ -97,7 +97,7 @@ STEPS = {
     "before staging": ("SELECT pg_advisory_xact_lock(4711)", "pgt_read", False),
     "between staging and apply": (
         "SELECT FROM pgtrickle.pgt_stream_tables WHERE pgt_id = 1 FOR UPDATE",
-        "FOR UPDATE",
+        "UPDATE pgtrickle.pgt_stream_tables",
         False,
     ),
     "inside the write transaction": (
@@ -109,7 +109,7 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("step", only(("between staging and apply", "inside the write transaction"), STEPS))
+@pytest.mark.parametrize("step", only(("inside the write transaction",), STEPS))
 def test_killed_refresher_leaves_nothing_half_done_and_nothing_is_applied_twice(totals: Shop, step: str) -> None:
     obstacle, waits_in, applied = STEPS[step]
     buffer = totals.db.value("SELECT buffer FROM pgtrickle.pgt_change_tracking")

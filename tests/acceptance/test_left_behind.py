@@ -107,10 +107,10 @@ def test_no_order_of_refreshes_claims_more_than_is_shown(local_shop: Shop, seed:
         if chance.random() < 0.1:
             local_shop.tick()
             world.check()
-        for name in chance.sample(sorted(TABLES), 2):
+        for name in chance.sample(sorted(TABLES), 1):
             local_shop.pt.refresh(name)
             by_hand += world.check()
-    assert by_hand > 20
+    assert by_hand > 10
 
 
 @pytest.mark.parametrize("below", ["gate", "hold_back", "none"])

@@ -167,10 +167,9 @@ OPEN = {
 }
 
 
-# One that changes a source, its rows, a stream table, a query, capture, a watermark and a request.
+# One that changes a source, a query, capture, a watermark and a request.
 OF_EACH_KIND = {
-    *("events are altered", "events are emptied", "a stream table is created", "a query is altered"),
-    *("another stream table over events is dropped", "capture is repaired", "a refresh is asked for"),
+    *("events are altered", "a query is altered", "capture is repaired", "a refresh is asked for"),
     "a watermark advances for the first time",
 }
 

@@ -92,7 +92,7 @@ def _play(db: Database, queries: dict[str, str], mode: str, exact: bool) -> None
 
 def _groups(*without: str) -> list[Any]:
     """List the groups; all but one are left to the longer runs."""
-    return first(1, (name for name in GROUPS if name not in without), then=4)
+    return first(1, (name for name in GROUPS if name not in without), then=2)
 
 
 @pytest.mark.parametrize("group", _groups())

@@ -143,13 +143,13 @@ def batches(pair: tuple[Side, Side], rng: Random) -> Iterator[str]:
     yield "DELETE FROM r WHERE x IS NULL; DELETE FROM l"
 
 
-# One pair for each way in which values of two types are equal.
-KINDS = {
-    *("numeric, double", "bigint, double", "date, timestamptz", "character, text", "citext, text", "cidr, inet"),
-    *("interval, interval", "priced, priced"),
-}
+# One pair for each way in which values of two types are equal: rounded, moved to another zone, padded, by an extension.
+KINDS = {"numeric, double", "date, timestamptz", "character, text", "citext, text"}
 # Others of these kinds, and what `make test` has no room for.
-FURTHER_KINDS = {"numeric, real", "amount, numeric", "date, timestamp", "name, text", "mood, mood", "jsonb, jsonb"}
+FURTHER_KINDS = {
+    *("bigint, double", "cidr, inet", "interval, interval", "priced, priced", "numeric, real", "amount, numeric"),
+    *("date, timestamp", "name, text", "mood, mood", "jsonb, jsonb"),
+}
 
 
 # One query for each way in which values of the two sides meet.

@@ -3,26 +3,27 @@
 import pytest
 
 from tests.conftest import Database
-from tests.equivalence.grammar import CORE, WHOLE, Grammar
+from tests.equivalence.grammar import CORE, WHOLE
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.runs import Size, ask_for_joined_rows_only, disable_jit, play, small_delta_rows
 from tests.repeats import first
 
-GRAMMARS = {"core": CORE, "whole": WHOLE}
+GRAMMARS = {"whole": WHOLE, "core": CORE}
 
 
-@pytest.mark.parametrize("seed", first(1, range(8), then=1))
-@pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=GRAMMARS.keys())
+@pytest.mark.parametrize(
+    ("grammar", "seed"), first(1, ((name, seed) for seed in range(8) for name in GRAMMARS), then=2)
+)
 def test_random_stream_tables_equal_their_queries_after_every_batch(
-    db: Database, grammar: Grammar, seed: int, monkeypatch: pytest.MonkeyPatch
+    db: Database, grammar: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if seed % 4 == 0:
         ask_for_joined_rows_only(monkeypatch)
     disable_jit(db)
     with local_client(db.dsn, small_delta_rows=small_delta_rows(seed)) as (client, _):
-        world = play(db, client, seed, grammar, Size(queries=12, batches=5))
+        world = play(db, client, seed, GRAMMARS[grammar], Size(queries=12, batches=5))
         world.verify()
-        if grammar is CORE:  # What test_read_at_a_cut shows to fail is in the whole grammar.
+        if grammar == "core":  # What test_read_at_a_cut shows to fail is in the whole grammar.
             world.mutate()
             world.verify()
         told = f"{len(world.differential)} of {len(world.queries)} refreshed differentially; {dict(world.actions)}"

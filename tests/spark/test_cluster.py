@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -24,6 +25,8 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.long
 
 PROGRAM = Path(__file__).with_name("cluster_session.py")
+# How the tests start the driver's Java; a cluster's other processes do not live long either.
+QUICK = os.environ["SPARK_SUBMIT_OPTS"]
 EXECUTOR = b"CoarseGrainedExecutorBackend"
 SPARK_CLASS = Path(pyspark.__file__).with_name("bin") / "spark-class"
 JOINED = (
@@ -115,7 +118,8 @@ def _assert_equal(db: Database) -> None:
 
 @contextmanager
 def _driver(db: Database, cluster: Cluster) -> Iterator[Callable[..., Any]]:
-    own = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
+    executors = shlex.join(["--conf", f"spark.executor.extraJavaOptions={QUICK}", "pyspark-shell"])
+    own = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "PYSPARK_SUBMIT_ARGS": executors}
     command = [sys.executable, str(PROGRAM), db.dsn, cluster.master]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=own) as process:
         assert process.stdin and process.stdout
@@ -139,7 +143,8 @@ def _answer(answers: IO[str]) -> Any:
 
 
 def _starter(stack: ExitStack, home: Path, made: Cluster) -> Callable[..., None]:
-    own = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": str(home), "SPARK_LOG_DIR": str(home)}
+    places = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": str(home), "SPARK_LOG_DIR": str(home)}
+    own = {**os.environ, "SPARK_DAEMON_JAVA_OPTS": QUICK, **places}
 
     def start(role: str, *arguments: str) -> None:
         command = [str(SPARK_CLASS), f"org.apache.spark.deploy.{role.lower()}.{role}", *arguments]

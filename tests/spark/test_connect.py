@@ -29,7 +29,7 @@ def test_refreshes_run_on_spark_connect(db: Database) -> None:
     ]
 
 
-@pytest.mark.parametrize("form", first(1, FORMS))
+@pytest.mark.parametrize("form", first(1, FORMS, then=0))
 def test_a_stream_is_loaded_on_spark_connect(db: Database, tmp_path: Path, form: str) -> None:
     db.execute(TABLE)
     assert printed_by(STREAMS, db.dsn, str(tmp_path), form) == [str(2 * PER_FILE), "pyspark.sql.connect.session"]

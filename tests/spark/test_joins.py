@@ -183,13 +183,11 @@ def test_chains_and_self_joins_in_ranges_of_pages(
         for name, query in CHAIN.items():
             client.create_stream_table(name, query)
         tick(client, "FULL")
-        for step in range(2):
-            for table in "abc":
-                change(chain, table, step)
-            if step == 0:
-                assert all(joins_in_spark(client, name) for name in CHAIN)
-            tick(client, "DIFFERENTIAL")
-            compare(chain, CHAIN)
+        for table in "abc":
+            change(chain, table, 1)
+        assert all(joins_in_spark(client, name) for name in CHAIN)
+        tick(client, "DIFFERENTIAL")
+        compare(chain, CHAIN)
     assert max(ranges) > 1
 
 

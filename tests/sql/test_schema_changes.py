@@ -90,13 +90,14 @@ NOTICED = {
 
 def test_harmless_changes_leave_capture_and_refreshes_as_they_are(db: Database) -> None:
     with changing_world(db) as world:
-        for name, change in HARMLESS.items():
-            moved = name == "schema renamed"
-            db.execute(change)
+        for names in (list(HARMLESS)[start : start + 4] for start in range(0, len(HARMLESS), 4)):
+            moved = "schema renamed" in names
+            for name in names:
+                db.execute(HARMLESS[name])
             world.write("shop.orders" if moved else "orders", "shop.events" if moved else "events")
-            assert set(world.tick().values()) <= {"DIFFERENTIAL", "NO_DATA"}, (name, world.actions, world.errors)
-            assert world.actions["happened"] == world.actions["copied"] == "DIFFERENTIAL", name
-            assert world.wrong() == [], name
+            assert set(world.tick().values()) <= {"DIFFERENTIAL", "NO_DATA"}, (names, world.actions, world.errors)
+            assert world.actions["happened"] == world.actions["copied"] == "DIFFERENTIAL", names
+            assert world.wrong() == [], names
 
 
 @pytest.mark.parametrize("case", REFUSED)

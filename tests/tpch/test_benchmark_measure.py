@@ -36,6 +36,7 @@ def measure(db: Database) -> Iterator[Measure]:
     tpch.connection.execute("SELECT pg_reload_conf()")
 
 
+@pytest.mark.repeats
 def test_a_query_that_is_too_slow_leaves_the_others_alone(db: Database, measure: Measure, tmp_path: Path) -> None:
     queries = (*read_queries(["q01", "q06"]), Query("q99", ENDLESS), Query("q98", "SELECT random() AS r FROM region"))
     with local_client(db.dsn) as (client, _):

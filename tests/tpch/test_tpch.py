@@ -14,7 +14,7 @@ def test_there_are_22_queries() -> None:
 
 
 # With seed 6 every query has rows in every round; with seed 8 some results are empty for a while.
-@pytest.mark.parametrize(("seed", "small_delta_rows"), first(1, ((6, 200_000), (8, 0))))
+@pytest.mark.parametrize(("seed", "small_delta_rows"), first(0, ((6, 200_000), (8, 0)), then=1))
 def test_every_query_equals_its_stream_table_after_every_round(db: Database, seed: int, small_delta_rows: int) -> None:
     with local_client(db.dsn, small_delta_rows=small_delta_rows) as (client, _):
         check_rounds(db, client, seed)

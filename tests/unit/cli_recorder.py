@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import pytrickle
 from pytrickle.catalog.reports import StreamTableStatus
-from pytrickle.cli import app
+from tests.commands import COMMAND
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -112,4 +112,4 @@ def recording(monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 
 def run(*arguments: str, **options: Any) -> Any:
-    return CliRunner().invoke(app, arguments, prog_name="pytrickle", **options)
+    return CliRunner().invoke(COMMAND, arguments, prog_name="pytrickle", **options)
