@@ -46,7 +46,7 @@ def main() -> None:
             orders = Orders("bench", options.orders, options.customers, 250)
             bench = Bench(client, spark, connection, server.dsn, orders, _postmaster(server))
             console.print("Creating and loading …")
-            first = bench.prepare()
+            first = bench.prepare(options.rounds)
             measured = {}
             for rows in sizes(options.orders):
                 console.print(f"Changing {rows:,} rows …")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import psycopg
 from pyspark.sql import SparkSession
@@ -9,7 +10,7 @@ from pyspark.sql import SparkSession
 from benchmarks.baselines import create_baselines, refresh_materialized_view
 from benchmarks.clock import Timing, stopwatch
 from benchmarks.data import Orders
-from benchmarks.engines.hand import buffer_of, increments
+from benchmarks.engines.hand import buffer_of, increments, whole
 from benchmarks.engines.processor import processor_seconds
 from pytrickle.client.client import Client
 
@@ -46,18 +47,22 @@ class Bench:
     orders: Orders
     postmaster: int
 
-    def prepare(self) -> dict[str, Cost]:
-        """Create the tables, a stream table for each engine, and the view; return what the first loads took."""
+    def prepare(self, rounds: int) -> dict[str, Cost]:
+        """Create the tables, a stream table for each engine, and the view; return what whole refreshes took."""
         self.orders.create(self.connection)
         create_baselines(self.connection, self.orders)
-        costs = {engine: Cost() for engine in ENGINES}
+        costs = {way: Cost() for way in (*ENGINES, "by hand")}
         for engine in ENGINES:
-            name = f"{self.orders.schema}.report_{engine}"
-            self.client.create_stream_table(name, self.orders.query, refresh_mode="DIFFERENTIAL", engine=engine)
-            for _ in range(2):
-                self._take(costs[engine], lambda name=name: self._refresh(name))
-                self.connection.execute("SELECT pgtrickle.reinitialize_stream_table(%s)", [name])
-            self._refresh(name)
+            options = {"refresh_mode": "DIFFERENTIAL", "engine": engine}
+            self.client.create_stream_table(self._name(engine), self.orders.query, **options)
+        for _ in range(rounds + 1):
+            for engine in ENGINES:
+                self._take(costs[engine], partial(self._refresh, self._name(engine)))
+                self.connection.execute("SELECT pgtrickle.reinitialize_stream_table(%s)", [self._name(engine)])
+            by_hand = partial(whole, self.spark, self.connection, self.dsn, self.orders)
+            self._take(costs["by hand"], lambda by_hand=by_hand: str(by_hand().num_rows))
+        for engine in ENGINES:
+            self._refresh(self._name(engine))
         return costs
 
     def measure(self, rows: int, rounds: int) -> dict[str, Cost]:
@@ -71,10 +76,12 @@ class Bench:
             hand = (self.spark, self.connection, self.dsn, self.orders, after)
             self._take(costs["by hand"], lambda hand=hand: str(increments(*hand).num_rows))
             for engine in ENGINES:
-                name = f"{self.orders.schema}.report_{engine}"
-                self._take(costs[engine], lambda name=name: self._refresh(name))
+                self._take(costs[engine], partial(self._refresh, self._name(engine)))
             self._take(costs["view"], lambda: str(refresh_materialized_view(self.connection, self.orders)))
         return costs
+
+    def _name(self, engine: str) -> str:
+        return f"{self.orders.schema}.report_{engine}"
 
     def _refresh(self, name: str) -> str:
         result = self.client.refresh(name)

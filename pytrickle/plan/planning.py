@@ -84,8 +84,7 @@ def plan_differential(task: Task, way: Way) -> RefreshPlan:
     compiler = delta_compiler(query, shape.definition, ranges)
     delta = rows_of(compiler, parts, shape)
     allowed = task.limits.let_spark_join(task.delta_rows)
-    # In `auto` the write transaction groups: measured on one machine, that takes no longer.
-    grouping = spark_grouping(shape.grouped) if task.limits.spark and shape.grouped else None
+    grouping = spark_grouping(shape.grouped) if shape.grouped else None
     joinable = _joinable(task, terms, grouping is not None) if allowed else None
     read = terms_read(compiler, parts, joinable is not None, grouping is not None)
     placement = place_delta(way, read, shape.grouped is not None, task.delta_rows, task.limits)

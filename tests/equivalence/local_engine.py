@@ -1,4 +1,4 @@
-"""The engine's double: runs a plan's reads by psycopg in the exported snapshot and joins in Python, without a JVM."""
+"""The engine's double: computes a plan's reads and its queries for Spark by PostgreSQL, without a JVM."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,24 +12,28 @@ import pyarrow as pa
 from pytrickle.client.client import Client
 from pytrickle.compute.staged import Staged
 from pytrickle.config import Settings
+from pytrickle.errors import SparkTooNarrow
+from pytrickle.plan.placement import PLANNER
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
-from pytrickle.plan.spark.reads import Frame, SparkLeaf
-from pytrickle.plan.spark.terms import SparkTerm
+from pytrickle.plan.spark.grouping import INEXACT
+from pytrickle.plan.spark.query import SparkQuery, spark_query
 
-Row = dict[str, Any]
+# What Spark's SQL has and PostgreSQL's has not; in each session of the double the function raises as Spark's does.
+RAISE = """
+CREATE FUNCTION pg_temp.raise_error(message text) RETURNS numeric LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION '%', message; END $$"""
+IN_POSTGRESQL = {"`": '"', "AS STRING": "AS text", "raise_error(": "pg_temp.raise_error("}
+TEXTS = frozenset({"text", "varchar"})
+FRAME = "{name} AS MATERIALIZED (SELECT {items} FROM (\n{sql}\n) AS f)"
 
 
 @dataclass(slots=True)
 class LocalEngine:
-    """Computes plans as SparkEngine does, but never writes staging tables.
-
-    `plans` keeps what was asked for, `reads` how often each text was read.
-    """
+    """Computes plans as SparkEngine does, but never writes staging tables; `plans` keeps what was asked for."""
 
     dsn: str
     plans: list[RefreshPlan] = field(default_factory=list)
-    reads: Counter[str] = field(default_factory=Counter)
 
     def prepare(self) -> None:
         """It is always there."""
@@ -41,66 +45,57 @@ class LocalEngine:
         keyed = self._reading(plan.keyed, snapshot, settings) if plan.keyed else None
         if plan.read is not None:
             return Staged(self._reading(plan.read, snapshot, settings), keyed)
-        with self._pinned(snapshot, settings) as connection:
-            return Staged(_Joins(connection, self.reads).rows(plan), keyed)
+        query = spark_query(plan.join, plan.grouping, None if plan.placement.stage.whole else plan.delta_rows)
+        with self._pinned(snapshot, (*settings, *PLANNER)) as connection:
+            return Staged(_joined(connection, query), keyed)
 
     def _reading(self, reading: PostgresQuery, snapshot: str, settings: tuple[str, ...]) -> pa.Table:
         with self._pinned(snapshot, (*settings, *reading.settings)) as connection:
-            cursor = connection.execute(reading.query.encode())
-            rows = cursor.fetchall()
-        self.reads[reading.query] += 1
+            rows = connection.execute(reading.query.encode()).fetchall()
         if reading.weighted:
             return _table(reading.columns, _netted(rows))
         return _table(reading.columns, rows, weighted=False)
 
     @contextmanager
     def _pinned(self, snapshot: str, settings: tuple[str, ...]) -> Iterator[psycopg.Connection[Any]]:
-        with psycopg.connect(self.dsn) as connection:
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'".encode())
-            for statement in settings:
-                connection.execute(statement.encode())
-            yield connection
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute(RAISE)
+            with connection.transaction():
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'".encode())
+                for statement in settings:
+                    connection.execute(statement.encode())
+                yield connection
 
 
-@dataclass(slots=True)
-class _Joins:
-    """Frames read once, joined term by term in nested loops."""
+def _joined(connection: psycopg.Connection[Any], query: SparkQuery) -> pa.Table:
+    """Run a query in Spark's SQL; every frame is read once."""
+    frames = ",\n".join(
+        FRAME.format(name=name, items=_bytewise(connection, frame.sql), sql=frame.sql)
+        for name, frame in query.frames.items()
+    )
+    text = query.template.format(**{name: name for name in query.frames})
+    for theirs, ours in IN_POSTGRESQL.items():
+        text = text.replace(theirs, ours)
+    try:
+        cursor = connection.execute(f"WITH {frames}\n{text}".encode())
+    except psycopg.errors.RaiseException as error:
+        if INEXACT in str(error):
+            raise SparkTooNarrow("The double takes a value for too wide.") from error
+        raise
+    columns = tuple(column.name for column in cursor.description or ())
+    if WEIGHT not in columns:
+        return _table(columns, cursor.fetchall(), weighted=False)
+    return _table(columns[:-1], [(*row, int(weight)) for *row, weight in cursor])
 
-    connection: psycopg.Connection[Any]
-    reads: Counter[str]
-    known: dict[str, list[Row]] = field(default_factory=dict)
 
-    def rows(self, plan: RefreshPlan) -> pa.Table:
-        columns = tuple(name for name, _, _ in plan.join[0].output)
-        weighted = [row for term in plan.join for row in self._term(term)]
-        return _table(columns, _netted(weighted))
-
-    def _term(self, term: SparkTerm) -> Iterator[tuple[Any, ...]]:
-        partial: list[tuple[Row, ...]] = [()]
-        for leaf, keys in zip(term.leaves, term.keys, strict=True):
-            found: dict[tuple[Any, ...], list[Row]] = {}
-            for row in self._leaf(leaf):
-                found.setdefault(tuple(row[own] for own, _, _ in keys), []).append(row)
-            wanted = [(left, tuple(left[at][other] for _, at, other in keys)) for left in partial]
-            partial = [(*left, row) for left, key in wanted if None not in key for row in found.get(key, ())]
-        for joined in partial:
-            weight = -1 if term.negated else 1
-            for row in joined:
-                weight *= row[WEIGHT]
-            yield (*(joined[at][column] for _, at, column in term.output), weight)
-
-    def _leaf(self, leaf: SparkLeaf) -> list[Row]:
-        return [row for frame in leaf.frames for row in self._frame(frame)]
-
-    def _frame(self, frame: Frame) -> list[Row]:
-        if frame.sql not in self.known:
-            self.reads[frame.sql] += 1
-            cursor = self.connection.execute(frame.sql.encode())
-            names = [column.name for column in cursor.description or ()]
-            self.known[frame.sql] = [dict(zip(names, row, strict=True)) for row in cursor]
-        sign = -1 if frame.negated else 1
-        return [{**row, WEIGHT: sign * row[WEIGHT]} for row in self.known[frame.sql]]
+def _bytewise(connection: psycopg.Connection[Any], query: str) -> str:
+    """List the columns of a frame; texts are equal where their bytes are, as in Spark."""
+    columns = connection.execute(f"SELECT * FROM (\n{query}\n) AS f LIMIT 0".encode()).description or ()
+    return ", ".join(
+        f'{column.name} COLLATE "C" AS {column.name}' if column.type_display in TEXTS else column.name
+        for column in columns
+    )
 
 
 def _netted(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

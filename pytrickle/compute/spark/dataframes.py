@@ -12,7 +12,7 @@ from pytrickle.compute.spark.jdbc import PinnedReader, ctid_ranges
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.spark.query import SparkQuery
-from pytrickle.plan.spark.reads import Frame
+from pytrickle.plan.spark.reads import CTID, Frame
 
 PAGES_PER_RANGE = 8192
 MAX_RANGES = 16
@@ -24,17 +24,17 @@ def result_of(query: SparkQuery, reader: PinnedReader) -> Iterator[DataFrame]:
     frames = {name: _load(reader, frame) for name, frame in query.frames.items()}
     # Several lanes share a session, so that nobody else may have this name.
     views = {name: f"pgt_{uuid4().hex}" for name in frames}
+    catalog = reader.spark.catalog
+    kept = {name: _without_ctid(frames[name], query.frames[name]).cache() for name in query.kept}
     try:
-        for name, frame in frames.items():
+        for name, frame in (frames | kept).items():
             frame.createOrReplaceTempView(views[name])
-            if name in query.kept:
-                frame.persist()
         yield reader.spark.sql(query.template.format(**views))
     finally:
-        for name, frame in frames.items():
-            reader.spark.catalog.dropTempView(views[name])
-            if name in query.kept:
-                frame.unpersist()
+        for view in views.values():
+            catalog.dropTempView(view)
+        for frame in kept.values():
+            frame.unpersist()
 
 
 def _load(reader: PinnedReader, frame: Frame) -> DataFrame:
@@ -42,6 +42,10 @@ def _load(reader: PinnedReader, frame: Frame) -> DataFrame:
         return reader.read(frame.sql, PLANNER + SETTINGS[Place.POSTGRES])
     parts = min(MAX_RANGES, max(1, frame.pages // PAGES_PER_RANGE))
     return reader.read_ranges(frame.sql, ctid_ranges(frame.pages, parts))
+
+
+def _without_ctid(rows: DataFrame, frame: Frame) -> DataFrame:
+    return rows if frame.pages is None else rows.drop(CTID)
 
 
 def consolidate(rows: DataFrame) -> DataFrame:

@@ -1,9 +1,9 @@
 """JDBC reads pinned to an exported snapshot, on any executor of any cluster."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from pytrickle.database import JdbcTarget, jdbc_text, path_set
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place
@@ -16,30 +16,38 @@ FETCH_SIZE = "10000"
 
 @dataclass(frozen=True, slots=True)
 class PinnedReader:
-    """Reads queries in one exported snapshot under one set of session settings (statements)."""
+    """Reads queries in one exported snapshot under one set of session settings (statements).
+
+    Each option is a call to Spark's driver, so queries with the same planner settings share a reader.
+    """
 
     spark: SparkSession
     target: JdbcTarget
     snapshot: str
     settings: tuple[str, ...]
     fetch_size: str = FETCH_SIZE
+    _readers: dict[tuple[str, ...], DataFrameReader] = field(default_factory=dict)
 
     def read(self, query: str, planner: Sequence[str] = ()) -> DataFrame:
         """Return the rows of one query, read by one connection under further planner settings."""
-        options = self._options(planner)
-        return self.spark.read.format("jdbc").options(url=self.target.url, dbtable=_table(query), **options).load()
+        return self._reader(planner).option("dbtable", _table(query)).load()
 
     def read_ranges(self, query: str, ranges: Sequence[str]) -> DataFrame:
         """Return the rows of a query that exposes its ctid, one connection for every range predicate."""
-        options = self._options(PLANNER + SETTINGS[Place.POSTGRES])
-        return self.spark.read.jdbc(self.target.url, _table(query), predicates=list(ranges), properties=options).drop(
-            CTID
-        )
+        reader = self._reader(PLANNER + SETTINGS[Place.POSTGRES])
+        return reader.jdbc(self.target.url, _table(query), predicates=list(ranges))
 
-    def _options(self, planner: Sequence[str]) -> dict[str, str]:
-        statements = self._statements(planner)
+    def _reader(self, planner: Sequence[str]) -> DataFrameReader:
+        """Return the reader with all options but the query, which a read copies from it."""
+        if tuple(planner) not in self._readers:
+            options = self._options(self._statements(planner))
+            self._readers[tuple(planner)] = self.spark.read.format("jdbc").options(**options)
+        return self._readers[tuple(planner)]
+
+    def _options(self, statements: list[str]) -> dict[str, str]:
         return {
             **self.target.properties,
+            "url": self.target.url,
             "sessionInitStatement": jdbc_text("; ".join(statements)),
             "fetchsize": self.fetch_size,
             # Spark asks for the columns of a query in a session of its own, which gets no other settings.

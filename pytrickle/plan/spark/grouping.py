@@ -1,8 +1,9 @@
 """Grouping in Spark: what the leaves carry for an aggregate's arguments, and the sums that Spark takes over it.
 
-Groups are told apart by the texts of their keys, so one group may come in several parts (1.0 and 1.00); the write
-transaction puts the parts together. Spark's decimals have 38 digits: what does not fit raises INEXACT there, and the
-refresh is computed by PostgreSQL instead.
+Groups are told apart by the texts of their keys, or by integers, so one group may come in several parts (1.0 and 1.00);
+the write transaction puts the parts together. Spark's decimals have 38 digits: what does not fit raises INEXACT there,
+and the refresh is computed by PostgreSQL instead. A declared type of few enough digits always fits. Its values travel
+as they are, and NaN as a number that has one digit more; those of others travel with a code that says what they are.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.consolidate import WEIGHT
 
 INEXACT = "pytrickle: a value or a sum is too wide for the decimals of Spark"
-# A product of both has 38 digits, and so has a sum of such products.
+# A product of both has 38 digits, and so has a sum of such products. Spark may round a product of more.
 VALUE, WEIGHT_TYPE = "numeric(28,12)", "DECIMAL(9,0)"
 LARGEST = "1e16"
 
@@ -52,41 +53,58 @@ def spark_grouping(grouped: Grouped) -> SparkGrouping | None:
 
 
 def carried_columns(grouped: Grouped, name: str, expr: Expr) -> tuple[tuple[str, str], ...]:
-    """List what a leaf carries for a column below the aggregate: a key's text, or what sums need of an argument."""
+    """List what a leaf carries for a column below the aggregate: a key's text, or what sums need of an argument.
+
+    Integers travel as they are: they have one text each.
+    """
     sql = expr.sql
     type_name = dict(grouped.types)[name]
-    if name in grouped.keys:
-        return ((name, f"CAST({sql} AS text)"),)
     if type_name in INTEGERS:
         return ((name, f"CAST({sql} AS bigint)"),)
+    if name in grouped.keys:
+        return ((name, f"CAST({sql} AS text)"),)
+    if digits := _fitting_digits(type_name):
+        return ((f"{name}_value", _value_or_nan(sql, *digits)),)
     if is_numeric(type_name):
         scale = ((f"{name}_scale", f"scale({sql})"),) if type_name == "numeric" else ()
-        fits = "true" if _always_fits(type_name) else _fits(sql)
-        return ((f"{name}_kind", _kind(sql, fits)), (f"{name}_value", _value(sql, fits)), *scale)
+        return ((f"{name}_kind", _kind(sql)), (f"{name}_value", _value(sql)), *scale)
     return ((f"{name}_kind", f"CAST(CASE WHEN ({sql}) IS NOT NULL THEN 1 ELSE 0 END AS smallint)"),)
 
 
-def _always_fits(type_name: str) -> bool:
-    """Whether the declared digits of a type are few enough.
+def _fitting_digits(type_name: str) -> tuple[int, int] | None:
+    """Return the declared digits of a type, all and those behind the point, if they are few enough.
 
-    >>> [_always_fits(name) for name in ("numeric(15,2)", "numeric(20,2)", "numeric(20,13)", "numeric")]
-    [True, False, False, False]
+    >>> [_fitting_digits(name) for name in ("numeric(27,12)", "numeric(18,2)", "numeric(20,13)", "numeric(3,-2)")]
+    [(27, 12), None, None, None]
     """
     declared = SCALED.fullmatch(type_name)
-    return declared is not None and int(declared[1]) - int(declared[2]) <= 16 and int(declared[2]) <= 12
+    if declared is None:
+        return None
+    precision, scale = int(declared[1]), int(declared[2])
+    return (precision, scale) if 0 <= scale <= min(12, precision) and precision - scale <= 15 else None
 
 
-def _kind(sql: str, fits: str) -> str:
+def _value_or_nan(sql: str, precision: int, scale: int) -> str:
+    """Write a value, or for NaN the least number that is too large for its type."""
+    wider = f"numeric({precision + 1},{scale})"
+    return f"CASE WHEN ({sql}) = 'NaN' THEN CAST({_nan(precision, scale)} AS {wider}) ELSE CAST({sql} AS {wider}) END"
+
+
+def _nan(precision: int, scale: int) -> str:
+    return f"1{'0' * (precision - scale)}"
+
+
+def _kind(sql: str) -> str:
     """Tell NULL (0), a value that fits (1), NaN (2), both infinities (3, 4), and what does not fit (5) apart."""
     return (
         f"CAST(CASE WHEN ({sql}) IS NULL THEN 0 WHEN ({sql}) = 'NaN' THEN 2 WHEN ({sql}) = 'Infinity' THEN 3"
-        f" WHEN ({sql}) = '-Infinity' THEN 4 WHEN {fits} THEN 1 ELSE 5 END AS smallint)"
+        f" WHEN ({sql}) = '-Infinity' THEN 4 WHEN {_fits(sql)} THEN 1 ELSE 5 END AS smallint)"
     )
 
 
-def _value(sql: str, fits: str) -> str:
+def _value(sql: str) -> str:
     finite = f"({sql}) > '-Infinity' AND ({sql}) < 'Infinity'"
-    return f"CAST(CASE WHEN {finite} THEN CASE WHEN {fits} THEN {sql} ELSE 0 END ELSE 0 END AS {VALUE})"
+    return f"CAST(CASE WHEN {finite} THEN CASE WHEN {_fits(sql)} THEN {sql} ELSE 0 END ELSE 0 END AS {VALUE})"
 
 
 def _fits(sql: str) -> str:
@@ -99,13 +117,13 @@ def _aggregates(call: Call, type_name: str) -> dict[str, str]:
     if call.function in {"min", "max"}:
         return {f"{call.name}_v": f"{call.function}({name}) FILTER (WHERE {WEIGHT} > 0)"}
     if type_name in INTEGERS:
-        count = _counted(f"{name} IS NOT NULL")
-        product = f"coalesce(CAST({name} AS DECIMAL(20,0)), 0) * CAST({WEIGHT} AS {WEIGHT_TYPE})"
-        return {f"{name}_n": count, f"{name}_s": _summed(f"coalesce({product}, {_RAISE})")}
+        value = f"coalesce(CAST({name} AS DECIMAL(20,0)), 0)"
+        return {f"{name}_n": _counted(f"{name} IS NOT NULL"), f"{name}_s": _summed(_product(value))}
+    if digits := _fitting_digits(type_name):
+        return _fitting(name or "", _nan(*digits))
     if not is_numeric(type_name):
         return {f"{name}_n": _counted(f"{name}_kind = 1")}
-    product = f"{name}_value * CAST({WEIGHT} AS {WEIGHT_TYPE})"
-    fitting = f"CASE WHEN {name}_kind = 5 THEN {_RAISE} ELSE coalesce({product}, {_RAISE}) END"
+    fitting = f"CASE WHEN {name}_kind = 5 THEN {_RAISE} ELSE {_product(f'{name}_value')} END"
     return {
         f"{name}_n": _counted(f"{name}_kind > 0"),
         f"{name}_s": _summed(fitting),
@@ -115,8 +133,26 @@ def _aggregates(call: Call, type_name: str) -> dict[str, str]:
     }
 
 
+def _fitting(name: str, nan: str) -> dict[str, str]:
+    """Write the aggregates of a declared type, in which there are no infinities."""
+    value = f"{name}_value"
+    return {
+        f"{name}_n": _counted(f"{value} IS NOT NULL"),
+        f"{name}_s": _summed(f"CASE WHEN {value} < {nan} THEN {_product(value)} ELSE 0 END"),
+        f"{name}_nan": _counted(f"{value} = {nan}"),
+        f"{name}_pinf": "0",
+        f"{name}_ninf": "0",
+    }
+
+
 def _counted(condition: str) -> str:
     return f"sum(CASE WHEN {condition} THEN {WEIGHT} ELSE 0 END)"
+
+
+def _product(value: str) -> str:
+    """Multiply by the weight. Products of decimals take long, and nearly all weights are 1 or -1."""
+    wide = f"coalesce({value} * CAST({WEIGHT} AS {WEIGHT_TYPE}), {_RAISE})"
+    return f"CASE {WEIGHT} WHEN 1 THEN {value} WHEN -1 THEN -{value} ELSE {wide} END"
 
 
 def _summed(product: str) -> str:

@@ -1,6 +1,7 @@
 """The terms of a delta as one query in Spark's SQL, over leaves that are read once each.
 
-Written as text it costs Spark's driver a few calls, however many terms and columns there are.
+Written as text it costs Spark's driver a few calls, however many terms and columns there are. A subquery more, or an
+expression more, takes Spark longer to analyse than the rows of few changes to join.
 """
 
 from collections.abc import Mapping
@@ -14,10 +15,9 @@ from pytrickle.plan.spark.terms import SparkTerm
 # Up to so many changed rows every task keeps them in memory; beyond, Spark shuffles both sides and spills.
 BROADCAST_ROWS = 500_000
 
-JOINED = "SELECT {hint}* FROM (\n{left}\n) AS a {join} (\n{right}\n) AS b{condition}"
-TERM = "SELECT {output}{sign}{product} AS {weight} FROM (\n{joined}\n) AS j"
+TERM = "SELECT {hint}{output}{product} AS {weight}\nFROM {joined}"
 CONSOLIDATED = "SELECT {columns}sum({weight}) AS {weight} FROM (\n{rows}\n) AS r{by} HAVING sum({weight}) <> 0"
-GROUPED = "SELECT {texts} FROM (\nSELECT {items} FROM (\n{rows}\n) AS n{by}\n) AS g"
+GROUPED = "SELECT {items} FROM (\n{rows}\n) AS n{by}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,36 +54,44 @@ class _Writer:
     def term(self, term: SparkTerm) -> str:
         joined = self._leaf(term.leaves[0], 0)
         for i, leaf in enumerate(term.leaves[1:], 1):
-            tests = " AND ".join(f"b.l{i}_{own} = a.l{other}_{column}" for own, other, column in term.keys[i])
-            joined = JOINED.format(
-                hint=self._hint(i),
-                left=joined,
-                join="JOIN" if tests else "CROSS JOIN",
-                right=self._leaf(leaf, i),
-                condition=f" ON {tests}" if tests else "",
-            )
+            tests = " AND ".join(f"t{i}.{own} = t{other}.{column}" for own, other, column in term.keys[i])
+            joined += f"\n{'JOIN' if tests else 'CROSS JOIN'} {self._leaf(leaf, i)}" + (f" ON {tests}" if tests else "")
         return TERM.format(
-            output="".join(f"l{leaf}_{column} AS `{name}`, " for name, leaf, column in term.output),
-            sign="-" if term.negated else "",
-            product=" * ".join(f"l{i}_{WEIGHT}" for i in range(len(term.leaves))),
+            hint=self._hint(term),
+            output="".join(f"t{leaf}.{column} AS `{name}`, " for name, leaf, column in term.output),
+            product=_product(term),
             weight=WEIGHT,
             joined=joined,
         )
 
-    def _hint(self, position: int) -> str:
+    def _hint(self, term: SparkTerm) -> str:
         # The delta leads; where it fits into memory the tables need no shuffle.
-        return "/*+ BROADCAST(a) */ " if self.small and position == 1 else ""
+        return "/*+ BROADCAST(t0) */ " if self.small and len(term.leaves) > 1 else ""
 
     def _leaf(self, leaf: SparkLeaf, position: int) -> str:
-        """Name the columns of a leaf after its position, so that they differ from those of all others."""
+        """Write a leaf of several frames as their union."""
+        if len(leaf.frames) == 1:
+            return f"{{{self.names[leaf.frames[0].read]}}} AS t{position}"
         frames = "\nUNION ALL\n".join(self._frame(frame, leaf.columns) for frame in leaf.frames)
-        items = ", ".join(f"{column} AS l{position}_{column}" for column in (*leaf.columns, WEIGHT))
-        return f"SELECT {items} FROM (\n{frames}\n) AS l"
+        return f"(\n{frames}\n) AS t{position}"
 
     def _frame(self, frame: Frame, columns: tuple[str, ...]) -> str:
         listed = "".join(f"{column}, " for column in columns)
-        sign = "-" if frame.negated else ""
-        return f"SELECT {listed}CAST({sign}{WEIGHT} AS BIGINT) AS {WEIGHT} FROM {{{self.names[frame.read]}}}"
+        return f"SELECT {listed}{_weight(frame)} AS {WEIGHT} FROM {{{self.names[frame.read]}}}"
+
+
+def _weight(frame: Frame, prefix: str = "") -> str:
+    """Write the weight of a frame's rows, which for a table is not read: it would travel with each row."""
+    sign = "-" if frame.negated else ""
+    return f"CAST({sign}{1 if frame.pages is not None else prefix + WEIGHT} AS BIGINT)"
+
+
+def _product(term: SparkTerm) -> str:
+    factors = [
+        _weight(leaf.frames[0], f"t{i}.") if len(leaf.frames) == 1 else f"t{i}.{WEIGHT}"
+        for i, leaf in enumerate(term.leaves)
+    ]
+    return ("-" if term.negated else "") + " * ".join(factors)
 
 
 def _consolidated(rows: str, columns: tuple[str, ...]) -> str:
@@ -93,11 +101,9 @@ def _consolidated(rows: str, columns: tuple[str, ...]) -> str:
 
 def _grouped(rows: str, columns: tuple[str, ...], grouping: SparkGrouping) -> str:
     """Take the aggregates of weighted rows; all values of the result are texts."""
+    items = [(name, f"`{name}`") for name in grouping.by] + list(grouping.aggregates)
     return GROUPED.format(
-        texts=", ".join(f"CAST(`{name}` AS STRING) AS `{name}`" for name in grouping.columns),
-        items=", ".join(
-            [*(f"`{name}`" for name in grouping.by), *(f"{sql} AS `{name}`" for name, sql in grouping.aggregates)]
-        ),
+        items=", ".join(f"CAST({sql} AS STRING) AS `{name}`" for name, sql in items),
         rows=_consolidated(rows, columns) if grouping.consolidated else rows,
         by=_by(grouping.by),
     )

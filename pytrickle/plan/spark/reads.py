@@ -24,7 +24,8 @@ ROWS_PER_CHANGE = 5
 class Frame:
     """One JDBC read of one source, or of one operation, at one version: columns c<i> and the weight.
 
-    `pages` is set when the read covers a whole table, which is then split into ranges of ctid.
+    `pages` is set when the read covers a whole table, which is then split into ranges of ctid. Its rows count once each
+    and come without a weight.
     """
 
     sql: str
@@ -91,7 +92,7 @@ class Reads:
                 correction, rows = Version.FUTURE, change_range.future_rows
         source = self.definition.source(scan.relid)
         ctid = f"{quote(scan.alias)}.ctid AS {CTID}"
-        whole = Frame(self._select(scan, where, table_name(source), f"1 AS {WEIGHT}, {ctid}"), source.pages)
+        whole = Frame(self._select(scan, where, table_name(source), ctid), source.pages)
         return [whole, self._buffered(scan, where, correction, True)] if rows else [whole]
 
     def _buffered(self, scan: Scan, where: str, version: Version, negated: bool) -> Frame:
@@ -116,6 +117,6 @@ class Reads:
         weight = f"{quote(derived.alias)}.{WEIGHT}"
         return Frame(compiler.within(self._select(derived, where, name, weight)), None, negated)
 
-    def _select(self, leaf: Scan | Derived, where: str, rows: str, weight: str) -> str:
+    def _select(self, leaf: Scan | Derived, where: str, rows: str, further: str) -> str:
         items = [f"{expression} AS {name}" for expression, name in self.asked.get((leaf.alias, where), {}).items()]
-        return READ.format(items=", ".join([*items, weight]), rows=rows, alias=quote(leaf.alias), where=where)
+        return READ.format(items=", ".join([*items, further]), rows=rows, alias=quote(leaf.alias), where=where)

@@ -1,0 +1,62 @@
+"""Groups that the engine makes of what it joined: few parts of groups travel, not the rows that they are made of."""
+
+import pytest
+
+from pytrickle.plan.apply_plan import Stage
+from tests.conftest import Database
+from tests.equivalence.joined_groups import CHANGES, INSERT_WIDE, QUERIES, TABLES, TEXTS, TOO_WIDE
+from tests.equivalence.local_engine import local_client
+from tests.equivalence.oracle import differences
+
+
+def check(db: Database, queries: dict[str, str]) -> None:
+    with db.connect() as connection:
+        wrong = {name: differences(connection, name, query, True) for name, query in queries.items()}
+    assert not any(wrong.values()), wrong
+
+
+def test_auto_has_groups_made_where_rows_are_joined(db: Database) -> None:
+    db.execute(TABLES)
+    queries = QUERIES | {"texts": TEXTS}
+    with local_client(db.dsn, small_delta_rows=0) as (client, engine):
+        for name, query in queries.items():
+            client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+        client.tick()
+        engine.plans.clear()
+        for change in CHANGES:
+            db.execute(change)
+            assert {(result.error, result.reason.count("by PostgreSQL")) for result in client.tick()} == {(None, 0)}
+            check(db, queries)
+    stages = {(plan.shape.definition.name, plan.placement.stage) for plan in engine.plans}
+    # The maximum of a text depends on its collation, which the engine does not know.
+    assert stages == {(name, Stage.PARTS) for name in QUERIES} | {("texts", Stage.INPUT)}
+
+
+def test_whole_tables_are_grouped_at_the_edges_of_their_types(db: Database) -> None:
+    db.execute(TABLES)
+    for change in CHANGES[:3]:
+        db.execute(change)
+    with local_client(db.dsn, engine="spark") as (client, engine):
+        for name, query in QUERIES.items():
+            client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+        client.tick()
+        assert {plan.placement.stage for plan in engine.plans} == {Stage.STATE_PARTS}
+        check(db, QUERIES)
+        for change in CHANGES[3:]:
+            db.execute(change)
+            assert {(result.error, result.reason.count("by PostgreSQL")) for result in client.tick()} == {(None, 0)}
+            check(db, QUERIES)
+
+
+@pytest.mark.parametrize("wide", TOO_WIDE)
+def test_auto_leaves_values_that_are_too_wide_for_the_engine_to_postgresql(db: Database, wide: str) -> None:
+    db.execute(TABLES)
+    with local_client(db.dsn, small_delta_rows=0) as (client, engine):
+        client.create_stream_table("numerics", QUERIES["numerics"], refresh_mode="DIFFERENTIAL")
+        client.tick()
+        db.execute(INSERT_WIDE.format(wide))
+        (result,) = client.tick()
+        assert [plan.placement.stage for plan in engine.plans] == [Stage.PARTS]
+        assert (result.action, result.engine, result.error) == ("DIFFERENTIAL", "postgres", None)
+        assert "Spark's decimals are too narrow" in result.reason
+        check(db, {"numerics": QUERIES["numerics"]})
