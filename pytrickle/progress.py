@@ -33,6 +33,8 @@ class Progress:
         >>> Progress(batch=3).joined(Progress(datetime(2026, 1, 1), 2))
         Progress(watermark=datetime.datetime(2026, 1, 1, 0, 0), batch=3)
         """
+        if self == other:
+            return self
         watermarks: Iterable[datetime] = filter(None, (self.watermark, other.watermark))
         batches = (batch for batch in (self.batch, other.batch) if batch is not None)
         return Progress(max(watermarks, default=None), max(batches, default=None))

@@ -1,4 +1,4 @@
-"""Graphs of stream tables over one table of events: chains, layers, a tree, diamonds."""
+"""Graphs of stream tables over one table of events: chains, layers, a tree, diamonds, tables apart."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,6 +34,12 @@ def wide(depth: int, width: int) -> Topology:
     return Topology(f"wide, {depth} x {width}", tuple(tables), last, (width,) * depth)
 
 
+def apart(count: int) -> Topology:
+    """Stream tables that do not read each other."""
+    tables = tuple((f"a{i}", f"SELECT id, amount + {i} AS amount FROM {BASE}") for i in range(count))
+    return Topology(f"{count} apart", tables, tuple(name for name, _ in tables), (count,))
+
+
 def fan_out(depth: int) -> Topology:
     """A binary tree: each stream table is read by two."""
     levels = range(depth)
@@ -57,6 +63,7 @@ def topologies() -> Iterator[Topology]:
     yield wide(5, 20)
     yield fan_out(7)
     yield diamond(4)
+    yield apart(500)
 
 
 def _copy(source: str) -> str:

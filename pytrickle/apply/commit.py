@@ -1,22 +1,27 @@
 """The write transaction of a refresh: lock, compare frontiers, apply the rows, store frontiers and history, commit."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from time import monotonic
 
 import psycopg
+from psycopg.types.json import Jsonb
 from sqlalchemy import Integer, Text, bindparam, case, cast, func, insert, select, update
 from sqlalchemy.dialects.postgresql import JSONB
 
 from pytrickle.apply.closed_windows import Closing
-from pytrickle.apply.rows import apply_rows
+from pytrickle.apply.few_rows import FewRows, apply_few, few_rows
+from pytrickle.apply.rows import apply_many, apply_rows
+from pytrickle.apply.statements import LOOK_UP
 from pytrickle.catalog.tables import refresh_history, stream_tables
+from pytrickle.compute.postgres import READ_ONLY, read_within, settings_undone
 from pytrickle.compute.staged import Staged
 from pytrickle.cut import Cut
-from pytrickle.database import filled, settle, statement
+from pytrickle.database import pipelined, settle, statement
 from pytrickle.errors import RefreshConflict
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.refresh_plan import RefreshPlan
@@ -67,7 +72,11 @@ ADVANCE = statement(
     )
     .returning(cast(ROW.refresh_xid, Text), ROW.effective_watermark)
 )
-FRONTIER = "UPDATE pgtrickle.pgt_dependencies SET frontier = {frontier} WHERE pgt_id = %s AND source_relid = %s::oid"
+# Compiling the statements of a merge takes longer than running them.
+UNCOMPILED = "SET LOCAL jit = off"
+REPEATABLE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+# The savepoint is released, for after a rollback the client would have its prepared statements dropped.
+READING, READ = ("SAVEPOINT pgt_reading", READ_ONLY), "RELEASE SAVEPOINT pgt_reading"
 HISTORY = statement(
     insert(refresh_history).values(
         status="COMPLETED",
@@ -79,6 +88,14 @@ HISTORY = statement(
         *("effective_watermark", "effective_batch", "data_timestamp", "fixpoint_iteration", "engine"),
     ],
 )
+FRONTIERS_AND_HISTORY = f"""
+WITH frontiers AS (
+    UPDATE pgtrickle.pgt_dependencies AS d
+    SET frontier = ROW(n.snapshot::pg_snapshot, n.xid::xid8, n.pos, n.lsn::pg_lsn)::pgtrickle.cut
+    FROM jsonb_to_recordset(%(frontiers)s) AS n (relid oid, snapshot text, xid text, pos bigint, lsn text)
+    WHERE d.pgt_id = %(pgt_id)s AND d.source_relid = n.relid
+)
+{HISTORY}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +139,56 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
     are not what the last refresh left.
     """
     with connection.transaction():
-        # Compiling the statements of a merge takes longer than running them.
-        settle(connection, (*what.settings, "SET LOCAL jit = off"))
-        closed, earlier_query = closed_through(connection, what)
-        xid, through = advance_frontier(connection, plan, what)
-        inserted, deleted = apply_rows(connection, plan.apply, staged, Closing(closed, through, earlier_query))
-        store_frontiers(connection, plan, what)
-        record(connection, plan, what, (inserted, deleted))
-    return Committed(inserted, deleted, xid)
+        settle(connection, (*what.settings, UNCOMPILED))
+        return _write(connection, plan, what, partial(apply_rows, connection, plan.apply, staged))
+
+
+def commit_within(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, snapshot: str) -> Committed:
+    """Compute a refresh in the transaction that applies it, which stands at an exported snapshot.
+
+    Raise as `commit` does, and RefreshConflict also when the stream table was altered since the snapshot.
+    """
+    begin = (REPEATABLE, f"SET TRANSACTION SNAPSHOT '{snapshot}'", *what.settings)
+    reading = (*READING, *(plan.read.settings if plan.read else ()))
+    with transaction(connection, (*begin, *reading)), read_within(connection, plan) as staged:
+        if few := few_rows(plan.apply, staged):
+            return _write_few(connection, plan, what, few)
+        settle(connection, (READ, *settings_undone(plan), UNCOMPILED))
+        return _write(connection, plan, what, partial(apply_many, connection, plan.apply, staged))
+
+
+@contextmanager
+def transaction(connection: psycopg.Connection, begin: Iterable[str]) -> Iterator[None]:
+    """Commit what is done within the block; the statements that begin the transaction are one message."""
+    try:
+        settle(connection, begin)
+        yield
+    except BaseException:
+        with suppress(psycopg.OperationalError):
+            connection.rollback()
+        raise
+    connection.commit()
+
+
+def _write_few(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, few: FewRows) -> Committed:
+    """Write by lookups; what was set for the planner while the rows were read does no harm to these statements."""
+    with pipelined(connection):
+        connection.execute(READ)
+        connection.execute(LOOK_UP)
+        xid, _ = advance_frontier(connection, plan, what)
+    rows = apply_few(connection, plan.apply, few)
+    record(connection, plan, what, rows)
+    return Committed(*rows, xid)
+
+
+def _write(
+    connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, apply: Callable[[Closing], tuple[int, int]]
+) -> Committed:
+    closed, earlier_query = closed_through(connection, what) if plan.apply.windows else (None, None)
+    xid, through = advance_frontier(connection, plan, what)
+    rows = apply(Closing(closed, through, earlier_query))
+    record(connection, plan, what, rows)
+    return Committed(*rows, xid)
 
 
 @contextmanager
@@ -206,21 +265,27 @@ def frontier_for_people(plan: RefreshPlan, what: Commitment) -> str:
     return json.dumps({"sources": positions, "data_timestamp": moment})
 
 
+def frontiers_reached(plan: RefreshPlan, what: Commitment) -> Jsonb:
+    """Return how far the refresh read each source whose changes are captured."""
+    return Jsonb(
+        [
+            {"relid": change_range.relid, **(change_range.new or what.snapshot).to_json()}
+            for change_range in plan.ranges
+            if plan.shape.definition.source(change_range.relid).captured
+        ]
+    )
+
+
 @conflicts()
-def store_frontiers(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> None:
-    """Store how far the refresh read each source whose changes are captured."""
-    for change_range in plan.ranges:
-        source = plan.shape.definition.source(change_range.relid)
-        if source.captured:
-            frontier = filled(FRONTIER, frontier=(change_range.new or what.snapshot).literal())
-            connection.execute(frontier, (what.pgt_id, change_range.relid))
-
-
 def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, rows: tuple[int, int]) -> None:
-    """Write the history by the server's clock alone: durations, from which AUTO learns, must not mix two clocks."""
+    """Store the frontiers, and the history by the server's clock alone.
+
+    Durations, from which AUTO learns, must not mix two clocks.
+    """
     connection.execute(
-        HISTORY,
+        FRONTIERS_AND_HISTORY,
         {
+            "frontiers": frontiers_reached(plan, what),
             "pgt_id": what.pgt_id,
             "action": plan.action,
             "initiated_by": what.initiated_by,

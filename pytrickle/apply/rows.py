@@ -10,6 +10,7 @@ from psycopg import sql
 from pyarrow import csv
 
 from pytrickle.apply.closed_windows import Closing, close_windows, withhold, withhold_whole
+from pytrickle.apply.few_rows import apply_few, few_rows
 from pytrickle.apply.statements import create_kept, create_like, index_lookups, run
 from pytrickle.compute.staged import Copied, Staged
 from pytrickle.database import filled, trusted
@@ -36,6 +37,15 @@ STAGED = "INSERT INTO pg_temp.{table}\n{rows}"
 
 def apply_rows(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, closing: Closing) -> tuple[int, int]:
     """Bring the stream table up to date by way of its body, where it has one; return rows inserted and deleted."""
+    if few := few_rows(plan, staged):
+        with index_lookups(connection):
+            return apply_few(connection, plan, few)
+    return apply_many(connection, plan, staged, closing)
+
+
+def apply_many(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, closing: Closing) -> tuple[int, int]:
+    """Bring it up to date by way of temporary tables."""
+    _forget_staged(connection)
     if plan.body and plan.stage.whole:
         _create_body(connection, plan.body)
     elif plan.discard:
@@ -86,8 +96,8 @@ def _load_increments(connection: psycopg.Connection, stage: Stage, state: StateP
         _load_rows(connection, KEYED, staged.keyed, {})
 
 
-def forget_staged(connection: psycopg.Connection) -> None:
-    """Drop the temporary tables of one commit, where another one follows in the same transaction."""
+def _forget_staged(connection: psycopg.Connection) -> None:
+    """Drop the temporary tables of another stream table that was refreshed in the same transaction."""
     names = ", ".join(f"pg_temp.{name}" for name in (CHANGES, CONTENT, INPUT, INCREMENTS, KEYED, BEFORE, AFTER))
     run(connection, filled("DROP TABLE IF EXISTS {names}", names=names))
 

@@ -28,13 +28,17 @@ def create_kept(connection: psycopg.Connection, name: str, query: str, kind: str
     connection.execute("SELECT pgtrickle_private.hand_over(%s::regclass)", (name,))
 
 
+SWITCHES = ("enable_hashjoin", "enable_mergejoin", "enable_seqscan")
+# One statement, as it is needed in a pipeline.
+LOOK_UP = ("SELECT " + ", ".join(f"set_config('{switch}', 'off', true)" for switch in SWITCHES)).encode()
+
+
 @contextmanager
 def index_lookups(connection: psycopg.Connection) -> Iterator[None]:
     """Have joins follow the row hash's index, whatever a planner without statistics would guess.
 
     Before the first ANALYZE it takes an indexed expression for 200 values and prefers to read the whole table.
     """
-    switches = ("enable_hashjoin", "enable_mergejoin", "enable_seqscan")
-    settle(connection, (f"SET LOCAL {switch} = off" for switch in switches))
+    connection.execute(LOOK_UP)
     yield
-    settle(connection, (f"SET LOCAL {switch} TO DEFAULT" for switch in switches))
+    settle(connection, (f"SET LOCAL {switch} TO DEFAULT" for switch in SWITCHES))

@@ -103,9 +103,8 @@ class StreamTable:
 
 STREAM_TABLES = """
 SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
-    EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.pgt_relid) AS exists,
-    format('%%I.%%I', s.pgt_schema, s.pgt_name) AS stored_name,
-    pgtrickle_private.qualified_name(s.pgt_relid) AS name, s.refresh_mode,
+    c.oid IS NOT NULL AS exists, format('%%I.%%I', s.pgt_schema, s.pgt_name) AS stored_name,
+    format('%%I.%%I', n.nspname, c.relname) AS name, s.refresh_mode,
     s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.effective_batch,
     s.reinitialize_reason, s.last_skip_reason, s.last_error, s.gated_since, s.diamond_consistency,
     s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at,
@@ -123,8 +122,11 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
         WHERE d.pgt_id = s.pgt_id
     ) AS dependencies,
     g.*
-FROM pgtrickle.pgt_stream_tables AS s, pgtrickle.gating_decision(s.pgt_id) AS g
-    (gating, decision, reason, waiting_for, decided_watermark, caps, deadline_passed, decided_batch, let_through)
+FROM pgtrickle.pgt_stream_tables AS s
+    LEFT JOIN (pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace) ON c.oid = s.pgt_relid
+    JOIN pgtrickle_private.gating_decisions(%(pgt_id)s) AS g
+    (about, gating, decision, reason, waiting_for, decided_watermark, caps, deadline_passed, decided_batch, let_through)
+    ON g.about = s.pgt_id
 WHERE %(pgt_id)s::bigint IS NULL OR s.pgt_id = %(pgt_id)s
 ORDER BY s.pgt_id
 """

@@ -1,5 +1,6 @@
 """Reading a plan without Spark: PostgreSQL computes it wholly, and few rows are copied faster than a job starts."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 from typing import IO
@@ -29,24 +30,56 @@ def read_directly(connection: psycopg.Connection, plan: RefreshPlan, settings: t
 
     The plan must be one that PostgreSQL computes wholly. Raises psycopg's errors.
     """
+
+    def copied(postgres_query: PostgresQuery) -> Copied:
+        # A savepoint that is rolled back takes the settings with it.
+        with connection.transaction(force_rollback=True):
+            settle(connection, (READ_ONLY, *settings, *postgres_query.settings))
+            return _copied(connection, postgres_query)
+
+    return _staged(plan, copied)
+
+
+def read_within(connection: psycopg.Connection, plan: RefreshPlan) -> Staged:
+    """Compute the rows within the transaction that applies them; leave the planner's settings as they were for it.
+
+    The settings of the stream table, and those of `plan.read`, must have been made. Raises psycopg's errors.
+    """
+
+    def copied(postgres_query: PostgresQuery) -> Copied:
+        if postgres_query is not plan.read:
+            settle(connection, postgres_query.settings)
+        return _copied(connection, postgres_query)
+
+    return _staged(plan, copied)
+
+
+def settings_undone(plan: RefreshPlan) -> tuple[str, ...]:
+    """Write statements that undo what was set for the planner while a plan was read."""
+    queries = filter(None, (plan.read, plan.keyed))
+    names = dict.fromkeys(setting.split()[2] for query in queries for setting in query.settings)
+    return tuple(f"SET LOCAL {name} TO DEFAULT" for name in names)
+
+
+def _staged(plan: RefreshPlan, copied: Callable[[PostgresQuery], Copied]) -> Staged:
     if plan.read is None:
         raise TypeError("a plan whose joins are Spark's cannot be read directly")
     with ExitStack() as unless_complete:
-        rows = unless_complete.enter_context(_copied(connection, plan.read, settings))
-        keyed = _copied(connection, plan.keyed, settings) if plan.keyed else None
+        rows = unless_complete.enter_context(copied(plan.read))
+        keyed = copied(plan.keyed) if plan.keyed else None
         unless_complete.pop_all()
         return Staged(rows, keyed)
 
 
-def _copied(connection: psycopg.Connection, postgres_query: PostgresQuery, settings: tuple[str, ...]) -> Copied:
+def _copied(connection: psycopg.Connection, postgres_query: PostgresQuery) -> Copied:
     data: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed once its rows are staged
     try:
-        # A savepoint that is rolled back takes the settings with it.
-        with connection.transaction(force_rollback=True), connection.cursor() as cursor:
-            settle(connection, (READ_ONLY, *settings, *postgres_query.settings))
-            with cursor.copy(filled(COPIED, query=_consolidated(postgres_query))) as copy:
-                for block in copy:
-                    data.write(block)
+        with (
+            connection.cursor() as cursor,
+            cursor.copy(filled(COPIED, query=_consolidated(postgres_query))) as copy,
+        ):
+            for block in copy:
+                data.write(block)
     except BaseException:
         data.close()
         raise

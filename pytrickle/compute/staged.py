@@ -1,9 +1,15 @@
 """What a computation hands over to the write transaction."""
 
+import re
 from dataclasses import dataclass
+from os import SEEK_END
 from typing import IO, Self
 
 import pyarrow as pa
+
+# A field of CSV as PostgreSQL writes it: quoted, or empty for NULL, or plain; then a comma or the end of the line.
+FIELD = re.compile(r'("[^"]*(?:""[^"]*)*"|[^,\n]*)([,\n])')
+Row = tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +18,20 @@ class Copied:
 
     columns: tuple[str, ...]
     data: IO[bytes]
+
+    def rows(self, most_bytes: int) -> list[Row] | None:
+        """Return the rows, a column that is NULL as None, unless they take more than so many bytes."""
+        if self.data.seek(0, SEEK_END) > most_bytes:
+            return None
+        self.data.seek(0)
+        found: list[Row] = []
+        row: list[str | None] = []
+        for field, end in FIELD.findall(self.data.read().decode()):
+            row.append(field[1:-1].replace('""', '"') if field.startswith('"') else field or None)
+            if end == "\n":
+                found.append(tuple(row))
+                row = []
+        return found
 
     def __enter__(self) -> Self:
         return self

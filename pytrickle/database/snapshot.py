@@ -18,6 +18,11 @@ from pytrickle.database.lock_timeout import wait_a_moment
 from pytrickle.database.trusted import filled
 from pytrickle.errors import DatabaseError
 
+BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+EXPORT = """
+SELECT pg_export_snapshot(), c.snapshot::text, c.xid::text, c.pos, c.lsn::text FROM pgtrickle.current_cut() AS c
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -56,10 +61,11 @@ class Snapshots:
     @contextmanager
     def export(self) -> Iterator[Snapshot]:
         """Hold a read-only snapshot, as ``exported_snapshot`` does, on a connection of its own meanwhile."""
+        taken = monotonic()
         connection = self._take()
         try:
             with translate_errors():
-                snapshot = _export(connection)
+                snapshot = _export(connection, taken)
             yield snapshot
         finally:
             self._give_back(connection)
@@ -70,8 +76,6 @@ class Snapshots:
         connection = self._take()
         try:
             with translate_errors():
-                keep_open(connection)
-                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 connection.execute(filled("SET TRANSACTION SNAPSHOT {name}", name=sql.Literal(snapshot.name)))
             yield replace(snapshot, connection=connection)
         finally:
@@ -89,34 +93,32 @@ class Snapshots:
         self.close()
 
     def _take(self) -> psycopg.Connection:
+        """Return a connection that is not in use, in a transaction that has no snapshot yet."""
         # Several threads take and give back, so that the last may be gone before it is popped.
         with suppress(IndexError):
             while connection := self.idle.pop():
                 with suppress(psycopg.Error):
-                    connection.execute("SELECT")
+                    connection.execute(BEGIN)
                     return connection
                 connection.close()
         connection = connect(self.dsn, role="snapshot")
         with translate_errors():
             wait_a_moment(connection)
+            keep_open(connection)
+            connection.execute(BEGIN)
         return connection
 
     def _give_back(self, connection: psycopg.Connection) -> None:
         try:
-            connection.rollback()
+            # Nothing was written. After a rollback the client would also have its prepared statements dropped.
+            connection.commit()
             self.idle.append(connection)
         except psycopg.Error:
             connection.close()
 
 
-def _export(connection: psycopg.Connection) -> Snapshot:
-    taken = monotonic()
-    keep_open(connection)
-    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-    row = connection.execute(
-        "SELECT pg_export_snapshot(), c.snapshot::text, c.xid::text, c.pos, c.lsn::text"
-        " FROM pgtrickle.current_cut() AS c"
-    ).fetchone()
+def _export(connection: psycopg.Connection, taken: float) -> Snapshot:
+    row = connection.execute(EXPORT).fetchone()
     if row is None:
         raise DatabaseError("The server exported no snapshot.")
     name, *cut = row

@@ -61,7 +61,8 @@ class Target:
     """A table of a stream table's rows, and the statements that apply the staged changes to it.
 
     `layout` is a query with the columns of the changes, `count_deleted` counts the rows that they delete, `has_rows`
-    asks whether there are any, and `indexes` are created once the table holds its first rows.
+    asks whether there are any, and `indexes` are created once the table holds its first rows. `apply_few` takes the
+    changes as parameters instead.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Target:
     count_deleted: str
     delete: str
     insert: str
+    apply_few: str
     indexes: tuple[str, ...]
 
 
@@ -80,6 +82,19 @@ class Replacement:
 
     stage_differences: str
     stage_all: str
+
+
+@dataclass(frozen=True, slots=True)
+class FewGroups:
+    """Statements that take few increments, and the values of groups computed anew, as parameters.
+
+    `columns` are those of the state, in the order in which the parameters have them. `merge` returns the numbers of
+    negative and of empty groups, which `delete_empty` deletes, and the changes of the stream table.
+    """
+
+    columns: tuple[str, ...]
+    merge: str
+    delete_empty: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +114,7 @@ class StatePlan:
     delete_empty: str | None
     touched: str
     stage_differences: str
+    few: FewGroups
     layout: str = ""
     index: str | None = None
     input_layout: str = ""
@@ -109,13 +125,15 @@ class StatePlan:
 class Body:
     """The hidden table that is maintained in place of the stream table, which shows a part of it.
 
-    `stage_shown` stages the difference between the first rows, which LIMIT shows, and those shown so far.
+    `stage_shown` stages the difference between the first rows, which LIMIT shows, and those shown so far; `shown_few`
+    returns it as two arrays, of the rows and of their weights.
     """
 
     table: str
     layout: str
     index: str | None
     stage_shown: str | None = None
+    shown_few: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +163,14 @@ class ApplyPlan:
     """What the write transaction does with the staged rows of one refresh.
 
     `target` is the table that the changes are applied to: the stream table, or its body. `names` maps staged columns to
-    those of the table of changes; others keep theirs. `discard` drops the tables that a refresh of the whole does not
-    maintain.
+    those of the table of changes; others keep theirs. `weight` is the staged column of weights. `discard` drops the
+    tables that a refresh of the whole does not maintain.
     """
 
     stage: Stage
     target: Target
     shown: Target
+    weight: str
     names: tuple[tuple[str, str], ...] = ()
     content_layout: str = ""
     replacement: Replacement | None = None

@@ -10,6 +10,7 @@ from pytrickle.plan.append_mode import EventWindows
 from pytrickle.plan.apply_plan import CONTENT, ApplyPlan, Body, Stage, StatePlan
 from pytrickle.plan.postgres.compile import compile_rows
 from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.few_rows import as_arrays, difference
 from pytrickle.plan.postgres.merge_state import MergeState, state_table
 from pytrickle.plan.postgres.stored_rows import Storage, body_table
 from pytrickle.plan.query.first_rows import shown_rows
@@ -45,6 +46,7 @@ class Applying:
             self.stage,
             self._storage.target(pgt_id, key),
             self._shown.target(pgt_id, key),
+            WEIGHT,
             tuple((f"r{i}", name) for i, (name, _) in enumerate(self.shape.definition.columns)),
             self._content_layout(),
             self._storage.replacement(after) if self.stage.whole else None,
@@ -113,14 +115,17 @@ class Applying:
         if not (self.top or self.window_end):
             return None
         shown, body = self._shown, self._storage.table
-        layout, first = SELECT.format(items=shown.column_list(), table=shown.table), None
+        layout = SELECT.format(items=shown.column_list(), table=shown.table)
+        first, few = None, None
         columns: tuple[str, ...] = (quote(self.window_end),) if self.window_end else ()
         if self.top:
             short = all(is_short(type_name) for _, type_name in self.shape.definition.columns)
             columns = self.top.indexed if short else ()
-            first = shown.stage(shown.difference(shown_rows(self.top, body, shown.columns), layout))
+            rows = shown_rows(self.top, body, shown.columns)
+            first = shown.stage(shown.difference(rows, layout))
+            few = as_arrays(difference(rows, layout, shown.columns), shown.columns)
         index = INDEX.format(table=body, columns=", ".join(columns)) if columns else None
-        return Body(body, layout, index, first)
+        return Body(body, layout, index, first, few)
 
 
 def input_layout(shape: Analysis) -> str:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from psycopg import sql
 
 from pytrickle.apply.commit import commit
-from pytrickle.apply.rows import forget_staged
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.database import Snapshot, filled
 from pytrickle.refresh.cycle.fixpoint import Fixpoint
@@ -77,7 +76,6 @@ class AtomicRefresh:
             return self.refresher.mark_up_to_date(table, computation.goal), None
         what = self.refresher.commitment(computation, self.snapshot)
         committed = commit(inside.connection, computation.plan, computation.staged, what)
-        forget_staged(inside.connection)
         self.written[table.relid] = committed.xid
         return self.refresher.result(computation, committed), committed
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import psycopg
 
 from pytrickle.apply.closed_windows import has_closing
-from pytrickle.apply.commit import UP_TO_DATE, Commitment, Committed, commit, conflicts
+from pytrickle.apply.commit import UP_TO_DATE, Commitment, Committed, commit, commit_within, conflicts
 from pytrickle.apply.staging_table import staging_table
 from pytrickle.catalog.buffer_statistics import BufferStatistics
 from pytrickle.catalog.definition import ChangeRange
@@ -17,9 +17,17 @@ from pytrickle.catalog.gating import NOTHING_NEW
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.compute.postgres import read_directly
 from pytrickle.compute.staged import Staged
-from pytrickle.database import Snapshot, Snapshots, statement, translate_errors
+from pytrickle.database import Snapshot, Snapshots, pipelined, statement, translate_errors
 from pytrickle.defects import defects_named
-from pytrickle.errors import Defect, EvaluationFailed, FuseBlown, PytrickleError, SparkTooNarrow, UnknownStreamTable
+from pytrickle.errors import (
+    Defect,
+    EvaluationFailed,
+    FuseBlown,
+    PytrickleError,
+    RefreshConflict,
+    SparkTooNarrow,
+    UnknownStreamTable,
+)
 from pytrickle.plan.append_mode import asks_for_closing
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.placement import Means
@@ -28,6 +36,8 @@ from pytrickle.refresh.planner import Planner, needs_refresh
 from pytrickle.refresh.values import AFTER_FAILURE, Computation, Goal, RefreshResult
 
 MANY_CHANGES = 10_000
+# So many are taken in so fast that nobody else is likely to alter the stream table meanwhile.
+FEW_CHANGES = 1_000
 MARK_UP_TO_DATE = statement(UP_TO_DATE)
 ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
 
@@ -59,7 +69,8 @@ class Refresher:
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
         """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
         with defects_named(f"refreshing {table.name}"):
-            ranges = self.changed(snapshot, table, goal)
+            with translate_errors(), pipelined(snapshot.connection):
+                ranges = self.changed(snapshot, table, goal)
             if ranges is None:
                 with translate_errors():
                     return self.mark_up_to_date(table, goal), None
@@ -79,7 +90,9 @@ class Refresher:
     ) -> tuple[RefreshResult, Committed | None]:
         """Refresh by the plan that is best; by PostgreSQL alone where Spark cannot compute that exactly."""
         try:
-            return self._carry_out(Computation(table, goal, self.planner.plan(snapshot, table, ranges)), snapshot)
+            with translate_errors(), pipelined(snapshot.connection):
+                plan = self.planner.plan(snapshot, table, ranges)
+            return self._carry_out(Computation(table, goal, plan), snapshot)
         except SparkTooNarrow as error:
             plan = self._without_spark(snapshot, table, ranges, error)
             return self._carry_out(Computation(table, goal, plan), snapshot)
@@ -183,12 +196,28 @@ class Refresher:
     def _carry_out(self, computation: Computation, snapshot: Snapshot) -> tuple[RefreshResult, Committed | None]:
         plan, table = computation.plan, computation.table
         assert plan is not None
+        if plan.placement.direct and plan.action is Action.DIFFERENTIAL and plan.delta_rows <= FEW_CHANGES:
+            try:
+                return self._carry_out_within(computation, plan, snapshot)
+            except RefreshConflict as conflict:
+                # Perhaps only what is not about the frontier was altered, such as a schedule, which is no obstacle.
+                if not isinstance(conflict.__cause__, psycopg.errors.SerializationFailure):
+                    raise
         with (
             translate_errors(),
             staging_table(self.connection, plan.staging, table.pgt_id) as staging,
             self._compute(plan, snapshot, computation.settings, staging) as staged,
         ):
             done = commit(self.connection, plan, staged, self.commitment(computation, snapshot))
+        return self.result(computation, done), done
+
+    def _carry_out_within(
+        self, computation: Computation, plan: RefreshPlan, snapshot: Snapshot
+    ) -> tuple[RefreshResult, Committed | None]:
+        """Compute few changes where they are applied, at the same snapshot."""
+        what = self.commitment(computation, snapshot)
+        with translate_errors():
+            done = commit_within(self.connection, plan, what, snapshot.name)
         return self.result(computation, done), done
 
     def _compute(self, plan: RefreshPlan, snapshot: Snapshot, settings: tuple[str, ...], staging: str | None) -> Staged:

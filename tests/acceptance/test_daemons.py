@@ -101,7 +101,7 @@ def test_a_leader_killed_in_mid_tick_is_followed_and_nothing_is_lost_or_doubled(
             shop.execute(f"INSERT INTO orders VALUES ({100 + number}, {number % 5}, 1)")
             shop.execute(f"UPDATE orders SET amount = amount + 1 WHERE id = {number + 1}")
             shop.execute(f"DELETE FROM orders WHERE id = {60 - number}")
-            wait_until_blocked(shop, "FOR UPDATE" if obstacle == WRITING else "slowly")
+            wait_until_blocked(shop, "UPDATE pgtrickle.pgt_stream_tables" if obstacle == WRITING else "slowly")
             wait_for(lambda: heir.stands_by, "the second daemon to stand by")  # noqa: B023
             assert leader.end(signal.SIGKILL) == -signal.SIGKILL
             locker.execute("SELECT pg_advisory_unlock_all()")

@@ -97,7 +97,7 @@ STEPS = {
     "before staging": ("SELECT pg_advisory_xact_lock(4711)", "pgt_read", False),
     "between staging and apply": (
         "SELECT FROM pgtrickle.pgt_stream_tables WHERE pgt_id = 1 FOR UPDATE",
-        "FOR UPDATE",
+        "UPDATE pgtrickle.pgt_stream_tables",
         False,
     ),
     "inside the write transaction": (

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pytrickle.plan.apply_plan import AFTER, BEFORE, INCREMENTS, INPUT, KEYED, StatePlan
 from pytrickle.plan.postgres.aggregate import Merge
 from pytrickle.plan.postgres.aggregate_state import Grouped, row_hash
+from pytrickle.plan.postgres.merge_few import FewChanges
 from pytrickle.plan.postgres.stored_rows import Storage
 from pytrickle.plan.sql.dialect import quote
 
@@ -49,6 +50,7 @@ class MergeState:
             self._delete_empty() if self.grouped.aggregate.grouped else None,
             self.grouped.final(f"(SELECT s.* {self._touched}) AS s"),
             storage.stage(storage.difference(after, before)),
+            FewChanges(self.grouped, self.table, storage, keyed).plan(),
         )
 
     def created(self, plan: StatePlan, rows: str) -> StatePlan:

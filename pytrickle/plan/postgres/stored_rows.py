@@ -6,6 +6,7 @@ from pytrickle.catalog.definition import Definition
 from pytrickle.plan.apply_plan import CHANGES, Replacement, Target
 from pytrickle.plan.postgres.aggregate_state import row_hash
 from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.few_rows import apply_text
 from pytrickle.plan.sql.dialect import quote, row_text
 
 NAMES = {"weight": WEIGHT, "staged": CHANGES}
@@ -87,6 +88,7 @@ class Storage:
             COUNT_DELETED.format(**NAMES),
             DELETE.format(**NAMES, table=self.table, same=self.same("t", "c")),
             INSERT.format(**NAMES, table=self.table, columns=columns, items=self.column_list("c")),
+            apply_text(self.table, self.columns, self.same("t", "c")),
             self._indexes(pgt_id, key),
         )
 

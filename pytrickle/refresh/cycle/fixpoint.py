@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from pytrickle.apply.commit import Committed, commit
-from pytrickle.apply.rows import forget_staged
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.session_settings import limit_statements, session_statements
 from pytrickle.catalog.stream_table import StreamTable
@@ -200,7 +199,6 @@ class Fixpoint:
                 return self.refresher.mark_up_to_date(turn.table, turn.goal), None
             what = self.refresher.commitment(computation, self.inside)
             committed = commit(connection, computation.plan, computation.staged, what)
-            forget_staged(connection)
             self._check(turn, committed)
             return self.refresher.result(computation, committed), committed
 

@@ -54,10 +54,13 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.tier_factor(text) IS
     'By which factor a tier stretches a schedule; NULL for frozen.';
 
+-- PL/pgSQL, although one expression, as is the next one: its plan is kept, and every tick asks for every stream table.
 CREATE OR REPLACE FUNCTION pgtrickle_private.is_running(t pgtrickle.pgt_stream_tables) RETURNS boolean
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT NOT (t).paused AND (t).tier <> 'frozen' AND NOT EXISTS (SELECT FROM pgt_drain AS d WHERE d.active)
+BEGIN
+    RETURN NOT (t).paused AND (t).tier <> 'frozen' AND NOT EXISTS (SELECT FROM pgt_drain AS d WHERE d.active);
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.is_running(pgtrickle.pgt_stream_tables) IS
     'Whether a stream table is neither paused nor frozen, nor all are drained.';
@@ -66,9 +69,10 @@ COMMENT ON FUNCTION pgtrickle_private.is_running(pgtrickle.pgt_stream_tables) IS
 -- must not lie before the moment it serves. last_refresh_at lies ahead only after the clock was set back.
 CREATE OR REPLACE FUNCTION pgtrickle_private.is_due(t pgtrickle.pgt_stream_tables,
     poll_interval interval DEFAULT '1 second') RETURNS boolean
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT CASE
+BEGIN
+    RETURN CASE
         WHEN NOT is_running(t) OR (t).status = 'SUSPENDED' OR (t).retry_at > now() THEN false
         WHEN (t).frontier_version = 0 OR (t).last_refresh_at IS NULL THEN true
         WHEN (t).schedule = 'calculated' AND (t).tier = 'hot' THEN true
@@ -78,7 +82,8 @@ AS $$
             OR now() >= (t).last_refresh_at
                 + tier_factor((t).tier) * CASE (t).schedule WHEN 'calculated' THEN poll_interval
                     ELSE (t).schedule::interval END
-        END
+        END;
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.is_due(pgtrickle.pgt_stream_tables, interval) IS
     'Whether a tick takes up a stream table: at once until it is filled, then by its schedule and tier, never while '

@@ -229,6 +229,42 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.gate_deadline_passed(pgtrickle.pgt_stream_tables, regclass[]) IS
     'Whether a stream table has waited behind a shut gate for as long as it may.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.anything_gates() RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM pgt_watermark_groups) OR EXISTS (SELECT FROM pgt_source_limits)
+        OR EXISTS (SELECT FROM pgt_source_gates WHERE ungated_at IS NULL);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.anything_gates() IS
+    'Whether there is anything that could keep a stream table from being refreshed.';
+
+-- Where nothing can gate, what a stream table is made of at any depth does not matter.
+CREATE OR REPLACE FUNCTION pgtrickle_private.gating_decisions(p_pgt_id bigint)
+    RETURNS TABLE (pgt_id bigint, gating text, decision text, reason text, waiting_for text,
+        effective_watermark timestamptz, caps jsonb, deadline_passed boolean, effective_batch bigint, let_through jsonb)
+    LANGUAGE plpgsql STABLE ROWS 100 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+    IF anything_gates() THEN
+        RETURN QUERY SELECT t.pgt_id, d.*
+        FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_decision(t.pgt_id) AS d
+        WHERE p_pgt_id IS NULL OR t.pgt_id = p_pgt_id;
+    ELSE
+        RETURN QUERY SELECT t.pgt_id, m.gating, 'run', without_groups(m.gating), NULL::text,
+            NULL::timestamptz, '{}'::jsonb, false, NULL::bigint, '{}'::jsonb
+        FROM pgt_stream_tables AS t
+            CROSS JOIN LATERAL (SELECT CASE t.watermark_gating WHEN 'auto' THEN 'none' ELSE t.watermark_gating END)
+                AS m (gating)
+        WHERE p_pgt_id IS NULL OR t.pgt_id = p_pgt_id;
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.gating_decisions(bigint) IS
+    'The gating decision of one stream table, or of each of them, as gating_decision gives it.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.gating_decision(
         p_pgt_id bigint,
         OUT gating text, OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz,
@@ -242,17 +278,10 @@ DECLARE
     scope record;
     found record;
 BEGIN
-    -- Where nothing can gate, what a stream table is made of at any depth does not matter.
-    IF stream_table.pgt_id IS NOT NULL AND NOT EXISTS (SELECT FROM pgt_watermark_groups)
-        AND NOT EXISTS (SELECT FROM pgt_source_limits)
-        AND NOT EXISTS (SELECT FROM pgt_source_gates WHERE ungated_at IS NULL)
-    THEN
-        gating := CASE stream_table.watermark_gating WHEN 'auto' THEN 'none' ELSE stream_table.watermark_gating END;
-        decision := 'run';
-        reason := without_groups(gating);
-        caps := '{}';
-        let_through := '{}';
-        deadline_passed := false;
+    IF stream_table.pgt_id IS NOT NULL AND NOT anything_gates() THEN
+        SELECT d.gating, d.decision, d.reason, d.caps, d.let_through, d.deadline_passed
+        INTO gating, decision, reason, caps, let_through, deadline_passed
+        FROM gating_decisions(p_pgt_id) AS d;
         RETURN;
     END IF;
     scope := gating_scope(p_pgt_id);

@@ -1,0 +1,89 @@
+"""Refreshes of few rows leave nothing behind in the system catalogs, however many there are."""
+
+from __future__ import annotations
+
+import pytest
+
+import pytrickle
+from tests.conftest import Database
+from tests.repeats import first
+from tests.waiting import wait_for
+
+QUERIES = {
+    "filtered": "SELECT id, amount FROM orders WHERE amount > 3",
+    "named": "SELECT o.id, o.amount, c.name FROM orders AS o JOIN customers AS c ON c.id = o.customer",
+    "totals": "SELECT c.name, count(*) AS n, sum(o.amount) AS amount, min(o.amount) AS least"
+    " FROM orders AS o JOIN customers AS c ON c.id = o.customer GROUP BY c.name",
+    "amounts": "SELECT DISTINCT customer, amount FROM orders",
+    "ranked": "SELECT id, customer, row_number() OVER (PARTITION BY customer ORDER BY id) AS place FROM orders",
+    "first_five": "SELECT id, amount FROM orders ORDER BY id DESC LIMIT 5",
+    "largest": "SELECT customer, sum(amount) AS amount FROM orders GROUP BY customer ORDER BY 2 DESC, 1 LIMIT 3",
+    "onward": "SELECT name, amount FROM totals WHERE n > 1",
+}
+ORDERS, CUSTOMERS = 200, 20
+TABLES = (
+    "CREATE TABLE customers (id int PRIMARY KEY, name text NOT NULL)",
+    "CREATE TABLE orders (id int PRIMARY KEY, customer int NOT NULL, amount int NOT NULL)",
+    "CREATE INDEX ON orders (customer)",
+    f"INSERT INTO customers SELECT n, 'customer ' || n FROM generate_series(0, {CUSTOMERS - 1}) AS n",
+    f"INSERT INTO orders SELECT n, n % {CUSTOMERS}, n % 7 FROM generate_series(1, {ORDERS}) AS n",
+)
+CHANGES = (
+    f"INSERT INTO orders SELECT n, n %% {CUSTOMERS}, n %% 7 FROM generate_series(%s + 1, %s + 3) AS n",
+    "UPDATE orders SET amount = amount + 1 WHERE id = %s - 50",
+    "DELETE FROM orders WHERE id BETWEEN %s - 199 AND %s - 197",
+)
+CHURN = """
+SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_sys_tables
+WHERE schemaname = 'pg_catalog' AND relname IN ('pg_class', 'pg_attribute', 'pg_type', 'pg_depend')
+"""
+SESSIONS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+"""
+# So many pages hold the rows of some ticks; dead rows among them are used again.
+MOST_BYTES = 8 * 1024 * 1024
+SIZES = """
+SELECT format('%s.%s', n.nspname, c.relname), pg_total_relation_size(c.oid)
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.relkind = 'r' AND (n.nspname IN ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_state')
+    OR c.relname IN ('pg_class', 'pg_attribute', 'pg_type'))
+"""
+
+
+@pytest.mark.parametrize("ticks", first(1, (60, 2_000), then=0))
+def test_many_refreshes_of_few_rows_hardly_write_to_the_system_catalogs(db: Database, ticks: int) -> None:
+    for statement in TABLES:
+        db.execute(statement)
+    with pytrickle.connect(db.dsn, engine="postgres") as client:
+        for name, query in QUERIES.items():
+            client.create_stream_table(name, query)
+        client.tick()
+    one, many = _written_by(db, range(1)), _written_by(db, range(1, ticks))
+    # A table that has grown to twice its size is analysed again, for which temporary views are made.
+    assert many <= 10 * one
+    large = [row for row in db.execute(SIZES) if row[1] > MOST_BYTES]
+    assert large == []
+
+
+def _written_by(db: Database, ticks: range) -> int:
+    """Count what a client writes to the system catalogs that ticks so often, and analyses every query once."""
+    before = _churn(db)
+    with pytrickle.connect(db.dsn, engine="postgres") as client:
+        for number in ticks:
+            _change(db, ORDERS + 3 * number)
+            results = client.tick()
+            assert {result.action for result in results} == {"DIFFERENTIAL"}, results
+        assert all(client.verify(name).matches for name in QUERIES)
+    return _churn(db) - before
+
+
+def _change(db: Database, last: int) -> None:
+    for statement in CHANGES:
+        db.execute(statement, *[last] * statement.count("%s"))
+
+
+def _churn(db: Database) -> int:
+    """Count the rows written to the system catalogs, which sessions tell when they end."""
+    wait_for(lambda: db.value(SESSIONS) == 0, "the sessions of the client to end")
+    return int(db.value(CHURN))
