@@ -15,6 +15,7 @@ from pytrickle.plan.algebra.constructs.group import Group
 from pytrickle.plan.algebra.constructs.set_operation import SetOperation
 from pytrickle.plan.algebra.constructs.window import Window
 from pytrickle.plan.algebra.relation import Join, Operation, Project, Scan
+from pytrickle.plan.sql.copies import copies
 
 INPUT = Project(Join((Scan("t1", 1, ("a",)),)), ())
 LEFT, RIGHT = "count(*) FILTER (WHERE d.side = 0)", "count(*) FILTER (WHERE d.side = 1)"
@@ -43,7 +44,7 @@ def written(construct: Construct, arguments: str, keys: str, exact: bool = True)
             "k0 side",
             "k0",
             f"SELECT g.k0 FROM (SELECT d.k0, least({LEFT}, {RIGHT}) AS n FROM ( r ) AS d GROUP BY d.k0) AS g, "
-            "generate_series(1, g.n) AS e (pgt_n)",
+            + copies("g.n"),
         ),
     ],
 )
