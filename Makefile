@@ -1,6 +1,7 @@
 .PHONY: help demo shell test test-long test-soak lint format bench bench-engines bench-tpch bench-propagation bench-watermarks bench-sink docs env
 
-PYTEST = .venv/bin/python -m pytest -n 2 --dist worksteal
+# Three processes for two cores: tests often wait for servers and for each other.
+PYTEST = .venv/bin/python -m pytest -n 3 --dist worksteal
 # The tests and what they start are compiled once, whatever the environment says: that takes eight seconds of each process.
 test test-long test-soak: export PYTHONDONTWRITEBYTECODE =
 

@@ -104,7 +104,8 @@ class StreamTable:
 STREAM_TABLES = """
 SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     c.oid IS NOT NULL AS exists, format('%%I.%%I', s.pgt_schema, s.pgt_name) AS stored_name,
-    format('%%I.%%I', n.nspname, c.relname) AS name, s.refresh_mode,
+    CASE WHEN c.oid IS NOT NULL THEN format('%%I.%%I', n.nspname, c.relname) ELSE s.pgt_relid::oid::text END
+        AS name, s.refresh_mode,
     s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.effective_batch,
     s.reinitialize_reason, s.last_skip_reason, s.last_error, s.gated_since, s.diamond_consistency,
     s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at,
