@@ -83,7 +83,7 @@ def sources(name: str) -> set[str]:
     return {name} if name not in TABLES else set().union(*(sources(each) for each in TABLES[name][0].split()))
 
 
-@pytest.mark.parametrize("seed", first(1, range(3), then=0))
+@pytest.mark.parametrize("seed", first(0, range(3), then=1))
 def test_no_order_of_refreshes_claims_more_than_is_shown(local_shop: Shop, seed: int) -> None:
     chance, world = random.Random(seed), World(local_shop)
     world.create()
