@@ -1,0 +1,53 @@
+"""What others commit between the snapshot of a refresh of few rows and its commit comes later, and stops nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pytrickle.refresh import refresher
+from tests.acceptance.conftest import TABLES, Shop
+
+Meanwhile = Callable[[str], None]
+
+
+@pytest.fixture
+def meanwhile(local_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
+    """Have a statement committed once, before the next refresh that computes where it writes begins to do so."""
+    left: list[str] = []
+    commit_within = refresher.commit_within
+
+    def after_another(*arguments: Any) -> Any:
+        if left:
+            local_shop.db.execute(left.pop())
+        return commit_within(*arguments)
+
+    monkeypatch.setattr(refresher, "commit_within", after_another)
+    return left.append
+
+
+@pytest.fixture
+def named(local_shop: Shop) -> Shop:
+    """A filled join of orders with customers; a change of an order is pending."""
+    local_shop.pt.create_stream_table("named", TABLES["named"])
+    local_shop.db.execute("INSERT INTO orders VALUES (1, 1, 10), (2, 2, 20)")
+    local_shop.tick()
+    local_shop.db.execute("UPDATE orders SET amount = 11 WHERE id = 1")
+    return local_shop
+
+
+def test_rows_of_another_source_are_read_as_they_were(named: Shop, meanwhile: Meanwhile) -> None:
+    meanwhile("UPDATE customers SET name = 'Eve' WHERE id = 1")
+    assert named.tick()["named"].action == "DIFFERENTIAL"
+    assert named.rows("named") == {(1, "Ada", 11), (2, "Bob", 20)}
+    named.assert_verified()
+    assert named.tick()["named"].action == "DIFFERENTIAL"
+    assert named.rows("named") == {(1, "Eve", 11), (2, "Bob", 20)}
+    named.assert_verified()
+
+
+def test_an_altered_schedule_stops_no_refresh(named: Shop, meanwhile: Meanwhile) -> None:
+    meanwhile("SELECT pgtrickle.alter_stream_table('named', schedule => '1h')")
+    assert named.tick()["named"].action == "DIFFERENTIAL"
+    assert named.rows("named") == {(1, "Ada", 11), (2, "Bob", 20)}
+    assert named.db.value("SELECT schedule FROM pgtrickle.pgt_stream_tables") == "1h"
