@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from time import monotonic
@@ -14,18 +13,17 @@ from sqlalchemy import Integer, Text, bindparam, case, cast, func, insert, selec
 from sqlalchemy.dialects.postgresql import JSONB
 
 from pytrickle.apply.closed_windows import Closing
+from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.few_rows import FewRows, apply_few, few_rows
 from pytrickle.apply.rows import apply_many, apply_rows
 from pytrickle.apply.statements import LOOK_UP
 from pytrickle.catalog.tables import refresh_history, stream_tables
 from pytrickle.compute.postgres import READ_ONLY, read_within, settings_undone
 from pytrickle.compute.staged import Staged
-from pytrickle.cut import Cut
 from pytrickle.database import pipelined, settle, statement
 from pytrickle.errors import RefreshConflict
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.refresh_plan import RefreshPlan
-from pytrickle.progress import Progress
 
 ROW = stream_tables.c
 CLOSED = statement(
@@ -96,40 +94,6 @@ WITH frontiers AS (
     WHERE d.pgt_id = %(pgt_id)s AND d.source_relid = n.relid
 )
 {HISTORY}"""
-
-
-@dataclass(frozen=True, slots=True)
-class Commitment:
-    """What the write transaction stores beside the rows; `since` is the reading of the monotonic clock at the start.
-
-    `let_through` is that of the gating decision. `known_reason` is why this refresh computes the whole table again,
-    `next_reason` why the next one must. With `window_end`, rows are shown once the window that this column ends is
-    closed. `planner_defect` names what planning failed on.
-    """
-
-    pgt_id: int
-    frontier_version: int
-    view_stamp: str | None
-    settings: tuple[str, ...]
-    snapshot: Cut
-    data_timestamp: datetime
-    effective: Progress
-    let_through: str
-    initiated_by: str
-    since: float
-    known_reason: str | None = None
-    next_reason: str | None = None
-    window_end: str | None = None
-    planner_defect: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """What a committed refresh changed, and the transaction that did it."""
-
-    rows_inserted: int
-    rows_deleted: int
-    xid: str
 
 
 def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, what: Commitment) -> Committed:

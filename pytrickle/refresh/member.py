@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from pytrickle.apply.commit import Committed
+from pytrickle.apply.commitment import Committed
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.database import translate_errors
 from pytrickle.defects import defect

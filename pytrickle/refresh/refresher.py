@@ -9,7 +9,8 @@ from typing import Protocol
 import psycopg
 
 from pytrickle.apply.closed_windows import has_closing
-from pytrickle.apply.commit import UP_TO_DATE, Commitment, Committed, commit, commit_within, conflicts
+from pytrickle.apply.commit import UP_TO_DATE, commit, commit_within, conflicts
+from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.staging_table import staging_table
 from pytrickle.catalog.buffer_statistics import BufferStatistics
 from pytrickle.catalog.definition import ChangeRange
@@ -221,9 +222,8 @@ class Refresher:
         self, computation: Computation, plan: RefreshPlan, snapshot: Snapshot
     ) -> tuple[RefreshResult, Committed | None]:
         """Compute few changes where they are applied, at the same snapshot."""
-        what = self.commitment(computation, snapshot)
         with translate_errors():
-            done = commit_within(self.connection, plan, what, snapshot.name)
+            done = commit_within(self.connection, plan, self.commitment(computation, snapshot), snapshot.name)
         return self.result(computation, done), done
 
     def _compute(self, computation: Computation, plan: RefreshPlan, snapshot: Snapshot, staging: str | None) -> Staged:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
-from pytrickle.apply.commit import Committed, commit
+from pytrickle.apply.commit import commit
+from pytrickle.apply.commitment import Committed
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.session_settings import limit_statements, session_statements
 from pytrickle.catalog.stream_table import StreamTable
