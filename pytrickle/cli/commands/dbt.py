@@ -16,7 +16,8 @@ app = typer.Typer(help="dbt: stream tables as models.", no_args_is_help=True)
 def init(
     invocation: Invocation,
     project_dir: Annotated[
-        Path, typer.Option(help="The directory of the project: where its dbt_project.yml is.", show_default="the current one")
+        Path,
+        typer.Option(help="The project's directory: where its dbt_project.yml is.", show_default="the current one"),
     ] = Path(),
 ) -> None:
     """Have a dbt project use the macros of pytrickle: write them into its packages.yml."""
