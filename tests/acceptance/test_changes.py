@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from pytrickle.errors import NotFresh, NotRetained, PytrickleError
 from tests.acceptance.conftest import Shop
 from tests.repeats import first
 
@@ -84,6 +85,10 @@ class History:
         newest = self.shop.db.value("SELECT max(version) FROM pgtrickle.versions('sales')")
         assert self.seen["sales"].setdefault(newest, rows) == rows
 
+    def as_of(self, name: str, version: int, parts: int, part: int) -> Rows:
+        query = f"SELECT * FROM pgtrickle.as_of_version(NULL::{name}, %s, %s, %s)"
+        return Counter(self.shop.db.execute(query, version, parts, part))
+
     def changes(self, name: str, since: int, until: int, options: str) -> list[tuple[Any, ...]]:
         return self.shop.db.execute(CHANGES.format(name=name, options=options), since, until)
 
@@ -113,6 +118,10 @@ def played(shop: Shop, seed: int) -> History:
 def test_changes_lead_from_any_version_to_any_later_one(local_shop: Shop, seed: int) -> None:
     history = played(local_shop, seed)
     for name, seen in history.seen.items():
+        for version, rows in seen.items():
+            for parts in (1, 3):
+                parted = [history.as_of(name, version, parts, part) for part in range(parts)]
+                assert sum(parted, Counter()) == rows
         for since, until in combinations(sorted(seen), 2):
             for options in OPTIONS if history.chance.random() < 0.4 else OPTIONS[:1]:
                 assert changed(seen[since], history.changes(name, since, until, options)) == seen[until]
@@ -131,3 +140,51 @@ def test_changes_lead_from_one_watermark_to_another_as_it_was_read_back(local_sh
         changes = local_shop.db.execute(BY_WATERMARK.format(name="sales"), since, until)
         assert changed(known[since], changes) == known[until]
         assert known[until] == Counter(local_shop.pt.as_of("sales", until).rows)
+
+
+VALUES = """
+CREATE TABLE odd (id int PRIMARY KEY, b bool, s int2, l int8, f float4, d float8, n numeric(10,2), free numeric,
+    t text, v varchar(9), c char(3), raw bytea, day date, ts timestamp, tz timestamptz, j jsonb, u uuid, a int[],
+    span interval);
+INSERT INTO odd VALUES (1, true, -32768, 9223372036854775807, 0.5, 1e-300, -12345678.90, 1.10,
+    E'a "quoted",\\n line\\r\\n', '', 'x', '\\x00ff', '0001-01-01', '1969-12-31 23:59:59.999999',
+    '9999-12-31 23:59:59.999998+00', '{"k": [1, null]}', '00000000-0000-0000-0000-000000000001', '{1,NULL}', '1 mon');
+INSERT INTO odd (id) VALUES (2);
+INSERT INTO odd VALUES (3, false, 0, 0, 'NaN', '-Infinity', 0, 'NaN', '\\N', '\\.', '', '', '1970-01-01', '1970-01-01',
+    'epoch', '[]', NULL, '{}', '0');
+"""
+
+
+def test_values_arrive_in_arrow_as_postgresql_has_them(local_shop: Shop) -> None:
+    db = local_shop.db
+    db.execute(VALUES.partition(";")[0])
+    local_shop.pt.create_feed("odd", "odd")
+    local_shop.pt.advance_watermark("odd", 1)
+    db.execute(VALUES.partition(";")[2])
+    local_shop.pt.advance_watermark("odd", 2)
+    found = local_shop.pt.changes("odd", 1)
+    query = "SELECT c._change_type, c._commit_version, c._commit_timestamp, (c.changed).* FROM"
+    expected = db.connect().execute(f"{query} pgtrickle.changes_of_versions(NULL::odd, 1) AS c")
+    assert found.column_names == [column.name for column in expected.description or ()]
+    as_text = {"free", "j", "u", "a", "span"}
+    for row, own in zip(found.to_pylist(), expected.fetchall(), strict=True):
+        for (name, value), known in zip(row.items(), own, strict=True):
+            same = value == known or repr(value) == repr(known)
+            assert same or (name in as_text and (value is None) == (known is None)), (name, known)
+    texts = ", ".join(f"{name}::text" for name in sorted(as_text))
+    wanted = db.execute(f"SELECT {texts} FROM odd ORDER BY id")
+    assert [tuple(row.values()) for row in found.select(sorted(as_text)).to_pylist()] == wanted
+
+
+def test_a_value_that_arrow_does_not_have_is_refused(local_shop: Shop) -> None:
+    local_shop.db.execute("CREATE TABLE days (id int PRIMARY KEY, day date)")
+    local_shop.pt.create_feed("days", "days")
+    local_shop.pt.advance_watermark("days", 1)
+    local_shop.db.execute("INSERT INTO days VALUES (1, 'infinity')")
+    local_shop.pt.advance_watermark("days", 2)
+    with pytest.raises(PytrickleError, match="infinite dates"):
+        local_shop.pt.changes("days", 1)
+    with pytest.raises(NotRetained):
+        local_shop.pt.changes("days", 0)
+    with pytest.raises(NotFresh):
+        local_shop.pt.changes("days", 1, 3)

@@ -76,4 +76,5 @@ BEGIN
     PERFORM write_capture(source);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.trim_capture(regclass) IS 'Stops capturing what no stream table and no feed reads any more.';
+COMMENT ON FUNCTION pgtrickle_private.trim_capture(regclass) IS
+    'Stops capturing what no stream table and no feed reads any more.';

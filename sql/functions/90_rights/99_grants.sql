@@ -99,6 +99,7 @@ AS $$
         'pgtrickle.advance_feed(text, bigint)',
         'pgtrickle.changes(anyelement, timestamptz, timestamptz, text, boolean)',
         'pgtrickle.changes_of_versions(anyelement, bigint, bigint, text, boolean)',
+        'pgtrickle.as_of_version(anyelement, bigint, integer, integer)',
         'pgtrickle.covers(pgtrickle.cut, xid8, bigint)',
         -- What these call with the rights of their caller: it tells nothing that is not told to everybody.
         'pgtrickle_private.catalog_owner()',
@@ -134,7 +135,10 @@ AS $$
         'pgtrickle_private.newest_version(regclass)',
         'pgtrickle_private.version_at(regclass, pgtrickle.progress)',
         'pgtrickle_private.version_ranges(regclass, bigint, bigint)',
-        'pgtrickle_private.typed_changes_query(regclass, text, boolean)'
+        'pgtrickle_private.typed_changes_query(regclass, text, boolean)',
+        'pgtrickle_private.as_of_query(regclass)',
+        'pgtrickle_private.cut_of_version(regclass, bigint)',
+        'pgtrickle_private.check_not_rewritten(regclass)'
     ]::regprocedure[])
 $$;
 COMMENT ON FUNCTION pgtrickle_private.public_functions() IS 'The functions that every role may call.';
