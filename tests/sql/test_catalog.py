@@ -53,7 +53,7 @@ INNER_FUNCTIONS = {
     *("distance", "readable_stream_table", "check_wait", "reach", "await_progress", "refuse_stale", "filled_at"),
     *("verdicts", "period_of", "without_values", "refresher_runs", "direct_sources", "dag_edges", "refresh_timing"),
     *("definition_text", "definition_json"),
-    *("as_of_query", "cut_of_version", "check_not_rewritten"),
+    *("as_of_query", "cut_of_version", "check_not_rewritten", "check_group_at"),
     *("check_version", "check_same_buffer", "newest_version", "version_at", "version_ranges", "typed_changes_query"),
 }
 FOR_ONE_SOURCE = {

@@ -44,6 +44,8 @@ _WRITTEN = {
     "timestamp": "(extract(epoch FROM {0}) * 1000000)::bigint",
     "timestamptz": "(extract(epoch FROM {0}) * 1000000)::bigint",
     "bytea": "encode({0}, 'hex')",
+    # The last watermark of a source that is exhausted.
+    "watermark": "(extract(epoch FROM NULLIF({0}, 'infinity')) * 1000000)::bigint",
 }
 _LARGEST_PRECISION = 38
 
@@ -87,7 +89,7 @@ class Relation:
 COMMIT = (
     Column("_change_type", pa.string(), "text"),
     Column("_commit_version", pa.int64(), "int8"),
-    Column("_commit_timestamp", pa.timestamp("us", "UTC"), "timestamptz"),
+    Column("_commit_timestamp", pa.timestamp("us", "UTC"), "watermark"),
 )
 """What stands before the columns of a relation in its changes."""
 

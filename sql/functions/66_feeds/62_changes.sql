@@ -143,11 +143,11 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.changes_of_versions(anyelement, bigint, bigint, text, boolean) IS
     'The changes that lead from one version of a source or stream table to another (NULL: its newest), by its row '
-    'type: NULL::sales. Each row as it was inserted or deleted, with the version that shows it and its watermark, in an '
-    'order in which the changes of one row follow each other. With deduplication => ''net'' what they come to in the '
-    'end, all at the last version; with compute_updates => true also update_preimage and update_postimage, which needs a '
-    'key. Needs SELECT on the relation, no policy that hides rows, and a feed; error 55000 if the changes are no '
-    'longer kept.';
+    'type: NULL::sales. Each row as it was inserted or deleted, with the version that shows it and its watermark, in '
+    'an order in which the changes of one row follow each other. With deduplication => ''net'' what they come to in '
+    'the end, all at the last version; with compute_updates => true also update_preimage and update_postimage, which '
+    'needs a key. Needs SELECT on the relation, no policy that hides rows, and a feed; error 55000 if the changes are '
+    'no longer kept.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.changes(
         relation anyelement, since timestamptz, until timestamptz DEFAULT NULL, deduplication text DEFAULT 'none',

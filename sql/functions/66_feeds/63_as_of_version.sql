@@ -84,3 +84,31 @@ COMMENT ON FUNCTION pgtrickle.as_of_version(anyelement, bigint, integer, integer
     'The rows of a source or stream table as of a version, by its row type: NULL::sales. Of several parts only one: '
     'together they are all rows, whenever each is read. Needs SELECT on the relation, no policy that hides rows, and a '
     'feed; error 55000 if the changes since are no longer kept.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_group_at(relation regclass, name text, wanted pgtrickle.progress)
+    RETURNS void
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    found pgt_watermark_groups;
+    members progress[];
+BEGIN
+    SELECT g.* INTO found FROM pgt_watermark_groups AS g WHERE g.group_name = name;
+    IF relation = ANY (found.sources) IS NOT TRUE THEN
+        RAISE EXCEPTION '% is in no watermark group %', relation, COALESCE(quote_literal(name), 'NULL')
+            USING ERRCODE = '42704', CONSTRAINT = 'unknown_watermark_group',
+                HINT = 'pgtrickle.watermark_groups() lists the groups and their sources.';
+    END IF;
+    members := ARRAY(SELECT v.progress FROM unnest(found.sources) AS s (source)
+        CROSS JOIN LATERAL versions_of(s.source) AS v WHERE v.version = version_at(s.source, wanted));
+    IF EXISTS (SELECT FROM unnest(members) AS a CROSS JOIN unnest(members) AS b
+        WHERE is_before(beyond(a::progress, ROW(found.tolerance, found.batch_tolerance)::distance), b::progress)) THEN
+        RAISE EXCEPTION 'the sources of group % do not agree at %', quote_literal(name), progress_text(wanted)
+            USING ERRCODE = '55000', CONSTRAINT = 'not_fresh',
+                HINT = 'Ask for a watermark at which they agree: pgtrickle.watermark_status() shows the newest.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.check_group_at(regclass, text, pgtrickle.progress) IS
+    'Error 55000 unless all sources of a watermark group are complete through this, and agree there; 42704 where the '
+    'relation is none of them.';

@@ -138,6 +138,7 @@ AS $$
         'pgtrickle_private.typed_changes_query(regclass, text, boolean)',
         'pgtrickle_private.as_of_query(regclass)',
         'pgtrickle_private.cut_of_version(regclass, bigint)',
+        'pgtrickle_private.check_group_at(regclass, text, pgtrickle.progress)',
         'pgtrickle_private.check_not_rewritten(regclass)'
     ]::regprocedure[])
 $$;
