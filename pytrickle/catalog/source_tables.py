@@ -1,7 +1,8 @@
-"""SQLAlchemy Core metadata of the catalog tables about sources: watermarks, gates, late rows, loaders."""
+"""SQLAlchemy Core metadata of the catalog tables about sources: watermarks, gates, late rows, loaders, feeds."""
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Identity,
     Integer,
@@ -155,6 +156,39 @@ sink_batches = Table(
     Column("row_count", BigInteger),
     Column("row_digest", Numeric),
     Column("loader", Text),
+)
+
+feeds = Table(
+    "pgt_feeds",
+    catalog,
+    Column("feed_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("feed_name", Text, nullable=False),
+    Column("source_relid", REGCLASS, nullable=False),
+    Column("source_name", Text, nullable=False),
+    Column("feed_owner", Text, nullable=False),
+    Column("columns_used", ARRAY(Text), nullable=False),
+    Column("captured_xid", XID8, nullable=False),
+    Column("captured_pos", BigInteger, nullable=False),
+    Column("frontier", CUT, nullable=False),
+    Column("read_version", BigInteger),
+    Column("max_age", Interval),
+    Column("max_rows", BigInteger),
+    Column("cut_off_at", TIMESTAMP),
+    Column("cut_off_reason", Text),
+    Column("created_at", TIMESTAMP, nullable=False),
+    Column("read_at", TIMESTAMP),
+)
+
+versions = Table(
+    "pgt_versions",
+    catalog,
+    Column("version", BigInteger, Identity(always=True), primary_key=True),
+    Column("source_relid", REGCLASS, nullable=False),
+    Column("watermark", TIMESTAMP),
+    Column("batch", BigInteger),
+    Column("is_first", Boolean, nullable=False),
+    Column("cut", CUT, nullable=False),
+    Column("recorded_at", TIMESTAMP, nullable=False),
 )
 
 calls = Table(

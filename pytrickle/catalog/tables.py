@@ -92,6 +92,7 @@ stream_tables = Table(
     Column("last_sqlstate", Text),
     *mirrored.STREAM_TABLES,
     Column("engine", Text, nullable=False),
+    Column("followed", Boolean, nullable=False),
 )
 
 dependencies = Table(

@@ -18,6 +18,7 @@ _BY_CONSTRAINT: dict[str, type[PytrickleError]] = {
     "invalid_argument": errors.InvalidArgument,
     "not_differentiable": errors.NotDifferentiable,
     "not_fresh": errors.NotFresh,
+    "not_retained": errors.NotRetained,
     "unknown_stream_table": errors.UnknownStreamTable,
     "unknown_watermark_group": errors.UnknownWatermarkGroup,
     "wait_timeout": errors.WaitTimeout,

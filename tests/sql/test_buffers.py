@@ -150,4 +150,4 @@ def test_what_may_not_scan_is_not_compiled(db: Database) -> None:
         "SELECT proname, proconfig @> '{jit=off}' FROM pg_proc WHERE proconfig::text ~ 'enable_' AND pronamespace = %s"
     )
     found = db.execute(f"{without}::regnamespace ORDER BY 1", "pgtrickle_private")
-    assert found == [("clean_change_buffer", True), ("forget_call", True)]
+    assert found == [("clean_change_buffer", True), ("feed_excess", True), ("forget_call", True)]

@@ -24,10 +24,11 @@ WITH_ARGUMENTS = (
     | SINKS
     | {
         *("advance_watermark", "advance_batch", "assert_fresh", "wait_for", "watermark_history"),
+        *("changes", "changes_of_versions", "advance_feed", "versions", "covers", "as_of_version"),
     }
 )
 PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
-    "dag",
+    *("dag", "feeds"),
     *("dependencies", "dependency_tree", "bootstrap_status", "refresh_timeline"),
     "pgt_status",
     "refresh_groups",
@@ -52,6 +53,8 @@ INNER_FUNCTIONS = {
     *("distance", "readable_stream_table", "check_wait", "reach", "await_progress", "refuse_stale", "filled_at"),
     *("verdicts", "period_of", "without_values", "refresher_runs", "direct_sources", "dag_edges", "refresh_timing"),
     *("definition_text", "definition_json"),
+    *("as_of_query", "cut_of_version", "check_not_rewritten", "check_group_at"),
+    *("check_version", "check_same_buffer", "newest_version", "version_at", "version_ranges", "typed_changes_query"),
 }
 FOR_ONE_SOURCE = {
     "advance_watermark",

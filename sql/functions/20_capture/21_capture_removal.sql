@@ -19,6 +19,11 @@ BEGIN
         EXECUTE format('DROP FUNCTION %s CASCADE', capture_function);
     END LOOP;
     DELETE FROM pgt_capture_gaps WHERE source_relid = source;
+    IF EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = source) THEN
+        PERFORM cut_off(ARRAY(SELECT f.feed_id FROM pgt_feeds AS f WHERE f.source_relid = source),
+            'its changes may have been missed, or it was dropped');
+        EXECUTE format('DROP VIEW IF EXISTS %s', feed_view(source));
+    END IF;
     DELETE FROM pgt_change_tracking WHERE source_relid = source RETURNING buffer INTO capture_buffer;
     IF FOUND THEN
         EXECUTE format('DROP TABLE IF EXISTS %s', capture_buffer);
@@ -50,7 +55,8 @@ BEGIN
     PERFORM lock_sources(ARRAY[source], 'SHARE ROW EXCLUSIVE', ARRAY(SELECT buffer FROM pgt_change_tracking
         WHERE source_relid = source));
     SELECT * INTO tracking FROM pgt_change_tracking WHERE source_relid = source FOR UPDATE;
-    IF NOT EXISTS (SELECT FROM pgt_dependencies WHERE source_relid = source AND source_type <> 'UNCAPTURED')
+    IF NOT EXISTS (SELECT FROM pgt_dependencies WHERE source_relid = source AND source_type <> 'UNCAPTURED'
+            UNION ALL SELECT FROM pgt_feeds AS f WHERE f.source_relid = source)
         OR NOT EXISTS (SELECT FROM pg_class WHERE oid = source)
     THEN
         PERFORM remove_capture(source);
@@ -61,7 +67,8 @@ BEGIN
     -- A captured column that nobody reads could be dropped by its owner, and then every write would fail.
     FOR surplus IN
         SELECT jsonb_object_keys(tracking.captured_columns) EXCEPT
-        SELECT unnest(columns_used) FROM pgt_dependencies WHERE source_relid = source
+        SELECT unnest(columns_used) FROM pgt_dependencies WHERE source_relid = source EXCEPT
+        SELECT unnest(f.columns_used) FROM pgt_feeds AS f WHERE f.source_relid = source
     LOOP
         EXECUTE format('ALTER TABLE %s DROP COLUMN %I', tracking.buffer, surplus);
         UPDATE pgt_change_tracking SET captured_columns = captured_columns - surplus WHERE source_relid = source;
@@ -69,4 +76,5 @@ BEGIN
     PERFORM write_capture(source);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.trim_capture(regclass) IS 'Stops capturing what no stream table reads any more.';
+COMMENT ON FUNCTION pgtrickle_private.trim_capture(regclass) IS
+    'Stops capturing what no stream table and no feed reads any more.';

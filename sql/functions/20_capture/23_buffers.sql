@@ -65,6 +65,9 @@ BEGIN
              AND cut_is_readable(h.cut, d.captured_xid, d.captured_pos, COALESCE(cleaned, '{}'))
          ORDER BY h.history_id LIMIT 1)) AS p
     WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED';
+    IF EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = source) THEN
+        frontiers := frontiers || ARRAY(SELECT DISTINCT ON (f::text) f FROM feed_frontiers(source) AS f);
+    END IF;
     IF change_buffer IS NULL OR frontiers IS NULL
         OR has_table_privilege(to_regclass(change_buffer)::oid, 'DELETE') IS NOT TRUE THEN
         RETURN 0;
@@ -95,6 +98,9 @@ BEGIN
         RAISE EXCEPTION 'change buffers can be cleaned at READ COMMITTED only'
             USING ERRCODE = '25001', CONSTRAINT = 'invalid_argument',
                   HINT = 'Call it outside of the snapshot transaction.';
+    END IF;
+    IF EXISTS (SELECT FROM pgt_feeds) THEN
+        PERFORM cut_off_laggards();
     END IF;
     RETURN (SELECT COALESCE(sum(clean_change_buffer(source_relid)), 0) FROM pgt_change_tracking);
 END

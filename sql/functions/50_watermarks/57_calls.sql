@@ -38,6 +38,8 @@ BEGIN
             NEW.result := to_jsonb(commit_sink_batch(NEW.caller, NEW.source, NEW.arguments ->> 'sink',
                 jsonb_populate_record(NULL::pgt_sink_batches, NEW.arguments)));
         WHEN 'drop_sink' THEN PERFORM forget_sink(NEW.caller, NEW.source, NEW.arguments ->> 'sink');
+        WHEN 'advance_feed' THEN PERFORM advance_feed_of(NEW.caller, NEW.arguments ->> 'name',
+            (NEW.arguments ->> 'version')::bigint);
         WHEN 'adopt_source' THEN PERFORM take_over_source(NEW.caller, NEW.source);
         WHEN 'grant_loader' THEN PERFORM allow_loader(NEW.caller, NEW.source, NEW.arguments ->> 'role');
         WHEN 'revoke_loader' THEN PERFORM disallow_loader(NEW.caller, NEW.source, NEW.arguments ->> 'role');

@@ -17,10 +17,14 @@ AS $$
             WHERE t.watermark_retention IS NOT NULL
                 AND (entry).source_relid IN (SELECT b.source FROM base_sources(t.pgt_id) AS b)
                 AND retained_from((entry).source_relid, t.watermark_retention) < (entry).history_id)
+        AND NOT EXISTS (
+            SELECT FROM pgt_feeds AS f
+            WHERE f.source_relid = (entry).source_relid AND f.cut_off_at IS NULL
+                AND NOT cut_covers(f.frontier, (entry).cut))
 $$;
 COMMENT ON FUNCTION pgtrickle_private.advance_is_passed(pgtrickle.pgt_watermark_history) IS
     'Whether every stream table that reads the source shows all that the advance covers, every one held back on it '
-    'has reached its watermark, and none retains an older one.';
+    'has reached its watermark, none retains an older one, and every feed has read it.';
 
 -- What waits to be replayed is in no other place.
 CREATE OR REPLACE FUNCTION pgtrickle_private.forget_late_rows(oldest timestamptz) RETURNS void
@@ -115,6 +119,8 @@ BEGIN
         WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = e.source_relid);
     PERFORM forget_late_rows(oldest);
     PERFORM forget_sinks();
+    PERFORM drop_feed(f.feed_name) FROM pgt_feeds AS f
+        WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = f.source_relid);
     RETURN refreshes + advances;
 END
 $$;

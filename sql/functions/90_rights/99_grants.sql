@@ -94,6 +94,13 @@ AS $$
         'pgtrickle.stream_table_spec(oid)',
         'pgtrickle.export_definition(text, text)',
         'pgtrickle.stream_table_definition(text, text)',
+        'pgtrickle.versions(regclass)',
+        'pgtrickle.feeds()',
+        'pgtrickle.advance_feed(text, bigint)',
+        'pgtrickle.changes(anyelement, timestamptz, timestamptz, text, boolean)',
+        'pgtrickle.changes_of_versions(anyelement, bigint, bigint, text, boolean)',
+        'pgtrickle.as_of_version(anyelement, bigint, integer, integer)',
+        'pgtrickle.covers(pgtrickle.cut, xid8, bigint)',
         -- What these call with the rights of their caller: it tells nothing that is not told to everybody.
         'pgtrickle_private.catalog_owner()',
         'pgtrickle_private.qualified_name(regclass)',
@@ -122,7 +129,17 @@ AS $$
         'pgtrickle_private.refresh_timing(bigint)',
         'pgtrickle_private.definition_text(bigint)',
         'pgtrickle_private.definition_json(bigint)',
-        'pgtrickle_private.without_values(text, text)'
+        'pgtrickle_private.without_values(text, text)',
+        'pgtrickle_private.check_version(regclass, bigint)',
+        'pgtrickle_private.check_same_buffer(regclass)',
+        'pgtrickle_private.newest_version(regclass)',
+        'pgtrickle_private.version_at(regclass, pgtrickle.progress)',
+        'pgtrickle_private.version_ranges(regclass, bigint, bigint)',
+        'pgtrickle_private.typed_changes_query(regclass, text, boolean)',
+        'pgtrickle_private.as_of_query(regclass)',
+        'pgtrickle_private.cut_of_version(regclass, bigint)',
+        'pgtrickle_private.check_group_at(regclass, text, pgtrickle.progress)',
+        'pgtrickle_private.check_not_rewritten(regclass)'
     ]::regprocedure[])
 $$;
 COMMENT ON FUNCTION pgtrickle_private.public_functions() IS 'The functions that every role may call.';
@@ -147,6 +164,8 @@ AS $$
         'pgtrickle.pg_stat_pgtrickle',
         'pgtrickle.pg_stat_progress_pgtrickle'
     ]::regclass[])
+    UNION
+    SELECT c.oid FROM pgt_feeds AS f JOIN pg_class AS c ON c.oid = to_regclass(feed_view(f.source_relid))
 $$;
 COMMENT ON FUNCTION pgtrickle_private.public_relations() IS 'The tables and views that every role may read.';
 

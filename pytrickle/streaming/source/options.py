@@ -1,0 +1,135 @@
+"""The options of the data source: what to read, as of when, and between which versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from pytrickle.config import Settings
+from pytrickle.errors import InvalidArgument
+
+_KNOWN = {
+    *("dsn", "table", "columns", "partitions", "snapshot", "version", "asof", "group", "feed", "readchangefeed"),
+    *("startingversion", "endingversion", "startingtimestamp", "endingtimestamp"),
+    *("startingboundinclusive", "endingboundinclusive", "deduplicationmode", "computeupdates", "maxversionspertrigger"),
+}
+_TRUTH = {"true": True, "false": False}
+_MODES = {"none": False, "netchanges": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Where changes begin or end: at a version or a watermark, and whether its own changes are among them."""
+
+    at: int | datetime | None
+    by_version: bool
+    inclusive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a reader was asked for; the connection string is never shown."""
+
+    dsn: str = field(repr=False)
+    table: str
+    columns: tuple[str, ...]
+    partitions: int
+    snapshot: str | None
+    version: int | None
+    as_of: int | datetime | None
+    group: str | None
+    feed: str | None
+    changes: bool
+    starting: Bound
+    ending: Bound
+    net: bool
+    updates: bool
+    most_versions: int | None
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Options:
+        """Read the options of a data source, whose names Spark lowers; raise InvalidArgument for what cannot be."""
+        given = _Given({name.lower(): value for name, value in options.items()})
+        return cls(
+            dsn=Settings.from_environment(given.text("dsn")).dsn,
+            table=given.required("table"),
+            columns=tuple(name.strip() for name in (given.text("columns") or "").split(",") if name.strip()),
+            partitions=given.number("partitions") or 1,
+            snapshot=given.text("snapshot"),
+            version=given.number("version"),
+            as_of=given.watermark("asof"),
+            group=given.text("group"),
+            feed=given.text("feed"),
+            changes=given.truth("readchangefeed", False),
+            starting=given.bound("starting"),
+            ending=given.bound("ending"),
+            net=given.choice("deduplicationmode", _MODES, "none"),
+            updates=given.truth("computeupdates", False),
+            most_versions=given.number("maxversionspertrigger"),
+        ).checked(given)
+
+    def checked(self, given: _Given) -> Options:
+        """Return these options; raise InvalidArgument for an unknown one, or some that exclude each other."""
+        if unknown := sorted(set(given.options) - _KNOWN):
+            raise InvalidArgument(
+                f"There is no option {unknown[0]!r}.", f"The options are {', '.join(sorted(_KNOWN))}."
+            )
+        if sum(given is not None for given in (self.version, self.as_of, self.snapshot)) > 1:
+            raise InvalidArgument("version, asOf and snapshot exclude each other.", "Give one of them.")
+        if self.group is not None and self.as_of is None:
+            raise InvalidArgument("A group is given without asOf.", "Give the watermark at which its sources agree.")
+        if self.partitions > 1 and (self.version, self.as_of, self.snapshot) == (None, None, None):
+            hint = "Give version or asOf, which need a feed, or the name of an exported snapshot."
+            raise InvalidArgument("Several partitions must read one moment.", hint)
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    options: Mapping[str, str] = field(repr=False)
+
+    def text(self, name: str) -> str | None:
+        return self.options.get(name) or None
+
+    def required(self, name: str) -> str:
+        if not (value := self.text(name)):
+            raise InvalidArgument(f"The option {name} is missing.", "Give the name of a table or stream table.")
+        return value
+
+    def number(self, name: str) -> int | None:
+        value = self.text(name)
+        if value is not None and not (value.isascii() and value.isdigit()):
+            raise InvalidArgument(f"{value!r} is not a number for the option {name}.", "Give a whole number.")
+        return None if value is None else int(value)
+
+    def watermark(self, name: str) -> int | datetime | None:
+        """Return an event time, or the number of a batch, which is nothing but digits."""
+        value = self.text(name)
+        return int(value) if value and value.isascii() and value.isdigit() else self.moment(name)
+
+    def moment(self, name: str) -> datetime | None:
+        value = self.text(name)
+        try:
+            found = None if value is None else datetime.fromisoformat(value)
+        except ValueError:
+            raise InvalidArgument(f"{value!r} is not a time for the option {name}.", "As 2026-03-02T12:00Z.") from None
+        if found is not None and found.utcoffset() is None:
+            raise InvalidArgument(f"{value!r} has no UTC offset.", "Give it one, such as 2026-03-02T12:00Z.")
+        return found and found.astimezone(UTC)
+
+    def truth(self, name: str, default: bool) -> bool:
+        return self.choice(name, _TRUTH, str(default).lower())
+
+    def choice(self, name: str, choices: Mapping[str, bool], default: str) -> bool:
+        value = (self.text(name) or default).lower()
+        if value not in choices:
+            raise InvalidArgument(f"{value!r} is no value for the option {name}.", f"Give {' or '.join(choices)}.")
+        return choices[value]
+
+    def bound(self, side: str) -> Bound:
+        version, moment = self.number(f"{side}version"), self.watermark(f"{side}timestamp")
+        if version is not None and moment is not None:
+            raise InvalidArgument(f"{side}Version and {side}Timestamp exclude each other.", "Give one of them.")
+        inclusive = self.truth(f"{side}boundinclusive", True)
+        return Bound(moment if version is None else version, version is not None, inclusive)

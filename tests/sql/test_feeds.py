@@ -1,0 +1,159 @@
+"""Feeds keep the changes that somebody follows, say how far they were read, and end where they would grow for ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.conftest import Database
+from tests.sql.checks import buffer_of, create, refused
+
+VERSIONS = "SELECT version FROM pgtrickle.versions('t') WHERE readable ORDER BY version"
+CHANGES = "SELECT _change_type, (changed).a FROM pgtrickle.changes_of_versions(NULL::t, %s, %s)"
+CLEAN = "SELECT pgtrickle.clean_change_buffers()"
+
+
+def advance(db: Database, day: int) -> None:
+    db.execute("SELECT pgtrickle.advance_watermark('t', %s::date)", f"2026-01-{day:02}")
+
+
+def feed(db: Database, column: str) -> Any:
+    return db.value(f"SELECT {column} FROM pgtrickle.feeds()")
+
+
+@pytest.fixture
+def followed(db: Database) -> Database:
+    """A table with a feed, at three versions: a row was inserted after each."""
+    db.execute("CREATE TABLE t (a integer PRIMARY KEY)")
+    db.execute("SELECT pgtrickle.create_feed('f', 't')")
+    for day in (1, 2, 3):
+        advance(db, day)
+        db.execute("INSERT INTO t VALUES (%s)", day)
+    return db
+
+
+def test_only_what_the_feed_has_read_is_deleted(followed: Database) -> None:
+    assert followed.value(CLEAN) == 0
+    followed.execute("SELECT pgtrickle.advance_feed('f', 2)")
+    assert followed.value(CLEAN) == 1
+    assert followed.execute(VERSIONS) == [(2,), (3,)]
+    assert followed.execute(CHANGES, 2, 3) == [("insert", 2)]
+    assert feed(followed, "(read_version, newest_version, versions_behind)::text") == "(2,3,1)"
+    with refused("55000", "Read public.t as a whole", "not_retained"):
+        followed.execute(CHANGES, 1, 3)
+
+
+def test_a_stream_table_keeps_its_changes_beside_the_feed(followed: Database) -> None:
+    create(followed, "SELECT a FROM t")
+    followed.execute("UPDATE pgtrickle.pgt_dependencies SET frontier = pgtrickle.current_cut()")
+    assert followed.value(CLEAN) == 0
+    followed.execute("SELECT pgtrickle.drop_stream_table('s')")
+    assert followed.execute(CHANGES, 1, 3) == [("insert", 1), ("insert", 2)]
+
+
+def test_dropping_the_feed_ends_the_capture_that_nobody_else_needs(followed: Database) -> None:
+    followed.execute("SELECT pgtrickle.drop_feed('f')")
+    assert followed.execute("SELECT FROM pgtrickle.pgt_change_tracking") == []
+    assert followed.execute("SELECT FROM pg_trigger WHERE tgrelid = 't'::regclass") == []
+    assert followed.execute("SELECT FROM pg_class WHERE relname LIKE 'pgt\\_changes\\_%%'") == []
+    with refused("55000", "create_feed", "not_retained"):
+        followed.execute(CHANGES, 1, 3)
+
+
+def test_a_feed_with_too_many_unread_changes_is_cut_off_and_its_buffer_shrinks(followed: Database) -> None:
+    followed.execute("UPDATE pgtrickle.pgt_feeds SET max_rows = 1000")
+    followed.execute("INSERT INTO t SELECT generate_series(10, 1005)")
+    assert followed.value(CLEAN) == 0
+    followed.execute("INSERT INTO t VALUES (2000), (2001)")
+    assert followed.value(CLEAN) == 1001
+    assert feed(followed, "cut_off_reason") == "more than 1000 changes waited to be read"
+    assert followed.value(f"SELECT count(*) FROM {buffer_of(followed, 't')}") == 0
+    assert "cut off" in followed.value("SELECT sentence FROM pgtrickle.alerts() WHERE kind = 'feed'")
+    with refused("55000", "Read public.t as a whole", "not_retained"):
+        followed.execute(CHANGES, 1, 3)
+    with refused("55000", "Read public.t as a whole", "not_retained"):
+        followed.execute("SELECT pgtrickle.advance_feed('f', 3)")
+
+
+def test_a_feed_that_is_not_read_for_too_long_is_cut_off(followed: Database) -> None:
+    followed.execute("UPDATE pgtrickle.pgt_watermark_history SET advanced_at = now() - interval '8 days'")
+    followed.execute("SELECT pgtrickle.advance_feed('f', 3)")
+    followed.execute(CLEAN)
+    assert feed(followed, "cut_off_reason") is None
+    followed.execute("UPDATE pgtrickle.pgt_feeds SET read_version = 1, frontier = h.cut"
+                     " FROM pgtrickle.pgt_watermark_history AS h WHERE h.history_id = 1")  # fmt: skip
+    followed.execute(CLEAN)
+    assert feed(followed, "cut_off_reason") == "a version waited longer than 7 days to be read"
+
+
+def test_changes_that_may_have_been_missed_are_not_passed_over(followed: Database) -> None:
+    followed.execute("ALTER TABLE t DISABLE TRIGGER ALL")
+    followed.execute("INSERT INTO t VALUES (9)")
+    followed.execute("ALTER TABLE t ENABLE TRIGGER ALL")
+    with refused("55000", "Read public.t as a whole", "not_retained"):
+        followed.execute(CHANGES, 1, 3)
+    followed.execute("SELECT pgtrickle.repair_capture('t'::regclass)")
+    assert feed(followed, "cut_off_reason") == "its changes may have been missed, or it was dropped"
+    followed.execute("SELECT pgtrickle.drop_feed('f')")
+    followed.execute("SELECT pgtrickle.create_feed('f', 't')")
+    advance(followed, 4)
+    assert followed.execute(VERSIONS) == [(4,)]
+
+
+def test_a_column_that_is_added_later_is_not_left_out_silently(followed: Database) -> None:
+    followed.execute("ALTER TABLE t ADD COLUMN b integer")
+    with refused("55000", "Read public.t as a whole", "not_retained"):
+        followed.execute(CHANGES, 1, 3)
+
+
+def test_a_buffer_that_was_made_anew_is_not_read_for_an_old_snapshot(followed: Database) -> None:
+    """The old snapshot sees the new table of the same name, but none of the rows that the old one had."""
+    reader = followed.connect(autocommit=False)
+    reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    reader.execute("SELECT 1")
+    followed.execute("SELECT pgtrickle.drop_feed('f')")
+    followed.execute("SELECT pgtrickle.create_feed('f', 't')")
+    with refused("55000", "Read public.t as a whole", "not_retained"):
+        reader.execute(CHANGES, (1, 3))
+
+
+def test_a_watermark_that_is_not_reached_yet_is_refused(followed: Database) -> None:
+    with refused("55000", "Ask again later", "not_fresh"):
+        followed.execute("SELECT * FROM pgtrickle.changes(NULL::t, '2026-01-01Z', '2026-01-04Z')")
+    with refused("55000", "Read public.t as a whole", "not_retained"):
+        followed.execute("SELECT * FROM pgtrickle.changes(NULL::t, '2025-12-31Z')")
+
+
+def test_updates_are_paired_by_the_key_and_refused_without_one(followed: Database) -> None:
+    followed.execute("ALTER TABLE t DROP CONSTRAINT t_pkey")
+    with refused("22023", "primary key"):
+        followed.execute("SELECT * FROM pgtrickle.changes_of_versions(NULL::t, 1, 3, compute_updates => true)")
+
+
+def test_only_who_may_read_every_row_follows_and_only_the_owner_advances(followed: Database) -> None:
+    stranger = followed.connect(user=followed.create_role("stranger"))
+    reader = followed.connect(user=followed.create_role("reader"))
+    followed.execute("GRANT SELECT ON t TO reader")
+    assert stranger.execute(f"SELECT * FROM pgtrickle.pgt_changes_{oid(followed)}").fetchall() == []
+    with refused("42501"):
+        stranger.execute(CHANGES, (1, 3))
+    assert reader.execute(CHANGES, (1, 3)).fetchall() == [("insert", 1), ("insert", 2)]
+    with refused("42501", "create_feed"):
+        reader.execute("SELECT pgtrickle.advance_feed('f', 3)")
+    followed.execute("ALTER TABLE t ENABLE ROW LEVEL SECURITY")
+    followed.execute("CREATE POLICY one ON t USING (a = 1)")
+    with refused("42501"):
+        reader.execute(CHANGES, (1, 3))
+
+
+def oid(db: Database) -> int:
+    return int(db.value("SELECT 't'::regclass::oid::bigint"))
+
+
+def test_the_changes_of_a_few_versions_are_found_by_the_index(followed: Database) -> None:
+    followed.execute("INSERT INTO t SELECT generate_series(10, 20000)")
+    followed.execute(f"ANALYZE {buffer_of(followed, 't')}")
+    query = followed.value("SELECT pgtrickle_private.changes_query('t')")
+    plan = followed.execute(f"EXPLAIN {query.replace('$1', '1').replace('$2', '3')}")
+    assert any("Index" in line for (line,) in plan), plan
