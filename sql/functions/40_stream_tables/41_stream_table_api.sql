@@ -21,10 +21,7 @@ BEGIN
     END IF;
     target := new_relation_name(name, search_path);
     view := create_query_view(id, query, search_path);
-    PERFORM refuse_volatile(view);
-    PERFORM refuse_reserved_columns(view);
-    PERFORM refuse_domain(view);
-    PERFORM check_source_rights(view);
+    PERFORM check_query(view);
     PERFORM check_output_mode(view, options);
     PERFORM refuse_differential(required_mode(options), full_reason(view));
     storage := create_storage(target.schema_name, target.table_name, view);
