@@ -92,6 +92,8 @@ stream_tables = Table(
     Column("last_sqlstate", Text),
     *mirrored.STREAM_TABLES,
     Column("engine", Text, nullable=False),
+    Column("recomputation_asked", Boolean, nullable=False),
+    Column("project", Text),
 )
 
 dependencies = Table(
@@ -141,6 +143,7 @@ refresh_groups = Table(
     Column("isolation", Text, nullable=False),
     Column("created_at", TIMESTAMP, nullable=False),
     *mirrored.REFRESH_GROUPS,
+    Column("project", Text),
 )
 
 refresh_history = Table(

@@ -114,7 +114,8 @@ class Client(Reports, Inspection, Sources, Schedules, LateData):
     ) -> RefreshResult | None:
         """Create a stream table; its rows come with the first refresh.
 
-        Under refresh_mode DIFFERENTIAL a query without delta rules raises NotDifferentiable. Nothing is half-created.
+        Under refresh_mode DIFFERENTIAL or DIFFERENTIAL_STRICT a query without delta rules raises NotDifferentiable.
+        Nothing is half-created.
         With `initialize` that refresh follows at once and is returned; if it fails, the stream table is there, empty.
         """
         with translate_errors(), self._connection().transaction():
@@ -159,11 +160,13 @@ class Client(Reports, Inspection, Sources, Schedules, LateData):
         staleness: timedelta = self._call("SELECT pgtrickle.assert_fresh(%s, %s::interval)", name, max_staleness)
         return staleness
 
-    def refresh(self, name: str, *, respect_gate: bool = False) -> RefreshResult:
-        """Refresh one stream table now.
+    def refresh(self, name: str, *, respect_gate: bool = False, full: bool = False) -> RefreshResult:
+        """Refresh one stream table now; with `full` compute all of it anew, also where its refresh mode is strict.
 
         A gate is passed unless `respect_gate` is set; a hold_back cap is never passed. Raises what made it fail.
         """
+        if full:
+            self._call("SELECT pgtrickle_private.ask_for_recomputation(%s)", name)
         with translate_errors():
             pgt_id = catalog.resolve_name(self._connection(), name)
         return self._ticker.refresh(pgt_id, respect_gate)
@@ -250,7 +253,7 @@ class Client(Reports, Inspection, Sources, Schedules, LateData):
     def _require(self, pgt_id: int) -> None:
         """Refuse what a planner must refuse: a mode that needs a delta rule, for a query that has none."""
         table = catalog.stream_table(self._connection(), pgt_id)
-        if table.refresh_mode != "DIFFERENTIAL" and table.window_end is None:
+        if not table.differential_only and table.window_end is None:
             return
         shape = self._refreshing().planner.shape(self._connection(), pgt_id)
         if table.window_end is not None:

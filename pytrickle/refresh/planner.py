@@ -33,6 +33,7 @@ from pytrickle.plan.query.meaning import understood
 from pytrickle.plan.quote import Quote
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.plan.task import Task
+from pytrickle.refresh.refusals import refuse_recomputing
 from pytrickle.refresh.remembered import Remembered, size_of
 
 
@@ -85,7 +86,7 @@ class Planner:
         snapshot_connection = snapshot.connection
         with defects_named(f"planning {table.name}"), translate_errors(), snapshot_connection.transaction():
             shape = self.shape(snapshot_connection, table.pgt_id)
-            if shape.full_reason and table.refresh_mode == "DIFFERENTIAL":
+            if shape.full_reason and table.differential_only:
                 kind = Defect if shape.defect else NotDifferentiable
                 raise kind(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
             if table.window_end is not None:
@@ -93,6 +94,7 @@ class Planner:
             task = Task(shape, ranges, self.limits(table, means), table.window_end)
             standing = _standing(_with_state(snapshot_connection, table, shape), task)
             way, delta = self._choose(snapshot_connection, table, task, standing)
+            refuse_recomputing(table, way.action, way.reason)
             task = self._preferring(task, table.pgt_id, way)
             plan = plan_refresh(task, way, table.refresh_mode, lambda: self.query(task), delta)
         return plan.because(table.decision.explained(plan.reason))
