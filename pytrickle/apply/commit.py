@@ -9,7 +9,7 @@ from time import monotonic
 
 import psycopg
 from psycopg.types.json import Jsonb
-from sqlalchemy import Integer, Text, bindparam, case, cast, func, insert, select, update
+from sqlalchemy import Integer, Text, and_, bindparam, case, cast, func, insert, select, update
 from sqlalchemy.dialects.postgresql import JSONB
 
 from pytrickle.apply.closed_windows import Closing
@@ -60,6 +60,9 @@ ADVANCE = statement(
         reinitialize_reason=case(
             (ROW.reinitialize_reason.is_not_distinct_from(bindparam("known_reason")), bindparam("next_reason")),
             else_=ROW.reinitialize_reason,
+        ),
+        recomputation_asked=and_(
+            ROW.recomputation_asked, ROW.reinitialize_reason.is_distinct_from(bindparam("known_reason"))
         ),
         planner_defect=bindparam("planner_defect"),
         fuse_blown_at=None,

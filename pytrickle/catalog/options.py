@@ -33,8 +33,8 @@ class Options(TypedDict, total=False):
 
     - `schedule` is ``calculated`` (whenever a source changed), a duration such as ``5m``, or a cron expression in
       `schedule_timezone`; `tier` (hot, warm, cold, frozen) stretches it.
-    - `refresh_mode` is AUTO, DIFFERENTIAL or FULL. `engine` (auto, spark, postgres) says who computes it; auto is
-      whoever the refresher chooses.
+    - `refresh_mode` is AUTO, DIFFERENTIAL, DIFFERENTIAL_STRICT (which fails rather than compute it anew) or FULL.
+      `engine` (auto, spark, postgres) says who computes it; auto is whoever the refresher chooses.
     - `watermark_gating` is auto, none, gate or hold_back. `require_watermark` waits for sources that never advanced.
       `watermark_tolerance` and `batch_tolerance` replace the tolerance of groups that go by event time and by batch
       numbers. After `gate_deadline` a gated table refreshes anyway.
@@ -57,7 +57,13 @@ class Options(TypedDict, total=False):
     tier: Annotated[
         str, Option("Stretch the schedule: twofold, tenfold, for ever.", choices=("hot", "warm", "cold", "frozen"))
     ]
-    refresh_mode: Annotated[str, Option("How to refresh it.", choices=("AUTO", "DIFFERENTIAL", "FULL"))]
+    refresh_mode: Annotated[
+        str,
+        Option(
+            "How to refresh it; DIFFERENTIAL_STRICT fails rather than compute it anew.",
+            choices=("AUTO", "DIFFERENTIAL", "DIFFERENTIAL_STRICT", "FULL"),
+        ),
+    ]
     watermark_gating: Annotated[
         str,
         Option(

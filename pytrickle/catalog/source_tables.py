@@ -59,6 +59,7 @@ watermark_groups = Table(
     Column("idle_after", Interval),
     Column("batch_tolerance", BigInteger),
     *mirrored.WATERMARK_GROUPS,
+    Column("project", Text),
     Column("source_names", ARRAY(Text)),
     Column("source_owners", ARRAY(Text)),
 )

@@ -7,16 +7,13 @@ from typing import Any
 
 import psycopg
 from psycopg.rows import dict_row
-from sqlalchemy import BigInteger, cast, select
-from sqlalchemy.dialects.postgresql import ARRAY, OID
 
 from pytrickle.catalog.definition import Definition, Source, SourceColumn, View
 from pytrickle.catalog.gating import Decision
 from pytrickle.catalog.printed import calling
-from pytrickle.catalog.tables import refresh_groups as groups
 from pytrickle.config import EngineName
 from pytrickle.cut import Cut
-from pytrickle.database import quoted_path, statement
+from pytrickle.database import quoted_path
 from pytrickle.errors import CatalogError, UnknownStreamTable
 from pytrickle.progress import Progress
 
@@ -40,6 +37,7 @@ class StreamTable:
     """A stream table's catalog row as a refresh needs it.
 
     `statement_timeout` is how long a statement of its refresh may run, None for as long as the server lets it.
+    `recomputation_asked` says that somebody asked for what `reinitialize_reason` is about.
     `timed` says that its schedule is not calculated, `halted` why ticks leave it alone, if they do; `view_stamp` is new
     when its query means something new.
     """
@@ -74,6 +72,7 @@ class StreamTable:
     engine: EngineName
     view_stamp: str | None
     planner_defect: str | None
+    recomputation_asked: bool
     dependencies: tuple[Dependency, ...]
     decision: Decision
 
@@ -81,6 +80,16 @@ class StreamTable:
     def effective(self) -> Progress:
         """How far it is complete."""
         return Progress(self.effective_watermark, self.effective_batch)
+
+    @property
+    def differential_only(self) -> bool:
+        """Whether a query without delta rules is an error."""
+        return self.refresh_mode in {"DIFFERENTIAL", "DIFFERENTIAL_STRICT"}
+
+    @property
+    def strict(self) -> bool:
+        """Whether it is computed anew only when somebody asks for it."""
+        return self.refresh_mode == "DIFFERENTIAL_STRICT"
 
     @property
     def populated(self) -> bool:
@@ -111,7 +120,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at,
     s.max_fixpoint_iterations, s.view_stamp, s.output_mode, s.window_end,
     coalesce(s.statement_timeout, %(statement_timeout)s) AS statement_timeout, s.engine,
-    s.earlier_query_through, s.planner_defect,
+    s.earlier_query_through, s.planner_defect, s.recomputation_asked,
     s.schedule <> 'calculated' AS timed, pgtrickle_private.is_due(s, %(poll_interval)s) AS due,
     pgtrickle_private.halted(s) AS halted,
     (
@@ -147,30 +156,6 @@ def stream_tables(
     with connection.cursor(row_factory=dict_row) as cursor:
         rows = cursor.execute(STREAM_TABLES, given)
         return tuple(_stream_table(row) for row in rows)
-
-
-REFRESH_GROUPS = statement(
-    select(
-        groups.c.group_name,
-        cast(cast(groups.c.members, ARRAY(OID)), ARRAY(BigInteger)),
-        groups.c.isolation == "repeatable_read",
-    ).order_by(groups.c.group_id)
-)
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshGroup:
-    """A declared refresh group: its members, by relid, are due together and, where `atomic`, committed together."""
-
-    name: str
-    members: frozenset[int]
-    atomic: bool
-
-
-def refresh_groups(connection: psycopg.Connection) -> tuple[RefreshGroup, ...]:
-    """Read the refresh groups."""
-    rows = connection.execute(REFRESH_GROUPS)
-    return tuple(RefreshGroup(name, frozenset(members), atomic) for name, members, atomic in rows)
 
 
 def stream_table(connection: psycopg.Connection, pgt_id: int) -> StreamTable:

@@ -93,6 +93,8 @@ stream_tables = Table(
     *mirrored.STREAM_TABLES,
     Column("engine", Text, nullable=False),
     Column("followed", Boolean, nullable=False),
+    Column("recomputation_asked", Boolean, nullable=False),
+    Column("project", Text),
 )
 
 dependencies = Table(
@@ -142,6 +144,7 @@ refresh_groups = Table(
     Column("isolation", Text, nullable=False),
     Column("created_at", TIMESTAMP, nullable=False),
     *mirrored.REFRESH_GROUPS,
+    Column("project", Text),
 )
 
 refresh_history = Table(

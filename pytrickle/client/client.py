@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack
 
 import psycopg
 from psycopg.sql import SQL, Composed
@@ -16,6 +16,7 @@ from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.buffer_statistics import BufferStatistics
 from pytrickle.catalog.options import Options, call
 from pytrickle.client.feeds import Feeds
+from pytrickle.client.inspection import Inspection
 from pytrickle.client.late_data import LateData
 from pytrickle.client.reports import Reports
 from pytrickle.client.schedules import Schedules
@@ -34,12 +35,8 @@ from pytrickle.database import (
     trusted,
 )
 from pytrickle.database import connect as open_connection
-from pytrickle.defects import defects_named
 from pytrickle.errors import NotDifferentiable, PytrickleError
 from pytrickle.inspect.as_of import AsOf
-from pytrickle.inspect.as_of import as_of as read_as_of
-from pytrickle.inspect.explain import Explanation, explain
-from pytrickle.inspect.verify import VerifyResult, verify, verify_each
 from pytrickle.plan.append_mode import check_append
 from pytrickle.progress import Moment, sql_type
 from pytrickle.refresh.cycle.rules import check_monotone
@@ -88,7 +85,7 @@ def as_of(name: str, watermark: datetime | int, dsn: Address | None = None) -> A
         return client.as_of(name, watermark)
 
 
-class Client(Reports, Sources, Schedules, LateData, Feeds):
+class Client(Reports, Inspection, Sources, Schedules, LateData, Feeds):
     """Stream tables, watermarks and refreshes of one database. Not safe for use by several threads, but for `stop`."""
 
     def __init__(self, settings: Settings, spark: SparkSession | None = None) -> None:
@@ -118,7 +115,8 @@ class Client(Reports, Sources, Schedules, LateData, Feeds):
     ) -> RefreshResult | None:
         """Create a stream table; its rows come with the first refresh.
 
-        Under refresh_mode DIFFERENTIAL a query without delta rules raises NotDifferentiable. Nothing is half-created.
+        Under refresh_mode DIFFERENTIAL or DIFFERENTIAL_STRICT a query without delta rules raises NotDifferentiable.
+        Nothing is half-created.
         With `initialize` that refresh follows at once and is returned; if it fails, the stream table is there, empty.
         """
         with translate_errors(), self._connection().transaction():
@@ -163,11 +161,13 @@ class Client(Reports, Sources, Schedules, LateData, Feeds):
         staleness: timedelta = self._call("SELECT pgtrickle.assert_fresh(%s, %s::interval)", name, max_staleness)
         return staleness
 
-    def refresh(self, name: str, *, respect_gate: bool = False) -> RefreshResult:
-        """Refresh one stream table now.
+    def refresh(self, name: str, *, respect_gate: bool = False, full: bool = False) -> RefreshResult:
+        """Refresh one stream table now; with `full` compute all of it anew, also where its refresh mode is strict.
 
         A gate is passed unless `respect_gate` is set; a hold_back cap is never passed. Raises what made it fail.
         """
+        if full:
+            self._call("SELECT pgtrickle_private.ask_for_recomputation(%s)", name)
         with translate_errors():
             pgt_id = catalog.resolve_name(self._connection(), name)
         return self._ticker.refresh(pgt_id, respect_gate)
@@ -207,35 +207,6 @@ class Client(Reports, Sources, Schedules, LateData, Feeds):
     def stop(self) -> None:
         """End `run` after the tick under way; may be called from another thread or a signal handler."""
         self._stop.set()
-
-    def explain(self, name: str) -> Explanation:
-        """Explain what the next refresh of a stream table would do, and where each part would run."""
-        with translate_errors():
-            pgt_id = catalog.resolve_name(self._connection(), name)
-        with defects_named(f"explaining {name}"):
-            return explain(self._refreshing(), pgt_id, self.settings.max_concurrent_refreshes)
-
-    @overload
-    def verify(self, name: str) -> VerifyResult: ...
-    @overload
-    def verify(self, name: None = None) -> tuple[VerifyResult, ...]: ...
-
-    def verify(self, name: str | None = None) -> VerifyResult | tuple[VerifyResult, ...]:
-        """Compare a stream table with its defining query at its own frontier; all, one by one, without a name."""
-        if name is None:
-            return verify_each([table.stream_table for table in self.stream_tables()], self.verify)
-        with translate_errors():
-            pgt_id = catalog.resolve_name(self._connection(), name)
-        return verify(self.settings.dsn, self._connection(), pgt_id)
-
-    def as_of(self, name: str, watermark: datetime | int) -> AsOf:
-        """Return the rows that the query of a stream table gave as of an earlier watermark.
-
-        Raises NotRetained where the change history no longer reaches back that far; `watermark_retention` keeps it.
-        """
-        with translate_errors():
-            pgt_id = catalog.resolve_name(self._connection(), name)
-        return read_as_of(self.settings.dsn, self._connection(), pgt_id, watermark)
 
     def __repr__(self) -> str:
         place = "closed" if self._is_closed else named(self._connection())
@@ -283,7 +254,7 @@ class Client(Reports, Sources, Schedules, LateData, Feeds):
     def _require(self, pgt_id: int) -> None:
         """Refuse what a planner must refuse: a mode that needs a delta rule, for a query that has none."""
         table = catalog.stream_table(self._connection(), pgt_id)
-        if table.refresh_mode != "DIFFERENTIAL" and table.window_end is None:
+        if not table.differential_only and table.window_end is None:
             return
         shape = self._refreshing().planner.shape(self._connection(), pgt_id)
         if table.window_end is not None:

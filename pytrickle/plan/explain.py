@@ -20,6 +20,7 @@ APPLIED = {
     Stage.STATE_PARTS: "put the groups' parts together, replace the groups' state, write the rows that differ",
     Stage.STATE: "replace the groups' state, write the rows that differ",
 }
+COSTS = {"delta": "for these changes", "whole": "for the first load"}
 DIRECT = "the refresher itself, without Spark"
 
 MINUS = "− "
@@ -123,20 +124,54 @@ def render_text(facts: dict[str, Any]) -> str:
     lines += [f"  next: {facts['next']}"]
     lines += [f"  refreshed together with: {facts['together_with']}"] if facts["together_with"] else []
     lines += [f"  at the same time as: {facts['beside']}"]
-    lines += [f"  differential: {'yes' if facts['differential'] else 'no, ' + str(facts['full_reason'])}"]
+    lines += [_differential(facts)]
     if facts["whole_from_rows"]:
         lines.append(f"  whole refresh expected to pay from: {facts['whole_from_rows']:,} changed rows")
     for source in facts["sources"]:
         cut = f", read at a cut, {source['rows_beyond_cut']} changes beyond it" if source["capped"] else ""
         lines.append(f"  source {source['source']}: {source['delta_rows']} changes{cut}")
-    for i, term in enumerate(facts["terms"]):
-        lines.append(f"  delta = {term}" if i == 0 else f"        {'' if term.startswith(MINUS) else '+ '}{term}")
+    lines += _delta(facts)
     lines += [f"  engine: {facts['engine']} ({facts['engine_reason']})"]
     if facts["place"]:
         lines.append(f"  runs in: {facts['place']} ({facts['placement_reason']})")
-    lines += [f"  missing index: {statement};" for statement in facts["missing_indexes"]]
-    lines += ["  plan:", *(f"    {line}" for line in Part.of(facts["tree"]).lines())]
+    lines += _plan(facts)
     return "\n".join([*lines, *_queries(facts)])
+
+
+def render_preview(facts: dict[str, Any]) -> str:
+    """Lay out for people what would become of a query."""
+    lines = ["A stream table of this query, after one change in every source:", _differential(facts)]
+    lines += [f"  gating: {facts['gating']}"]
+    lines += [f"  source: {source['source']}" for source in facts["sources"]]
+    lines += _delta(facts)
+    lines += [f"  {_after(each)}" for each in facts["after"]]
+    cost = facts["cost"]
+    known = [f"{cost[part]:,.0f} {said}" for part, said in COSTS.items() if cost[part] is not None]
+    lines += [f"  cost that PostgreSQL expects, in its own units: {', '.join(known)}"] if known else []
+    lines += _plan(facts)
+    return "\n".join([*lines, *_queries(facts)])
+
+
+def _after(facts: Mapping[str, Any]) -> str:
+    when = "first load" if facts["changes"] is None else f"after {facts['changes']:,} changes"
+    place = f", in {facts['place']}" if facts["place"] else ""
+    return f"{when}: {facts['action']} by {facts['engine']}{place}"
+
+
+def _differential(facts: Mapping[str, Any]) -> str:
+    return f"  differential: {'yes' if facts['differential'] else 'no, ' + str(facts['full_reason'])}"
+
+
+def _delta(facts: Mapping[str, Any]) -> list[str]:
+    return [
+        f"  delta = {term}" if i == 0 else f"        {'' if term.startswith(MINUS) else '+ '}{term}"
+        for i, term in enumerate(facts["terms"])
+    ]
+
+
+def _plan(facts: Mapping[str, Any]) -> list[str]:
+    missing = [f"  missing index: {statement};" for statement in facts["missing_indexes"]]
+    return [*missing, "  plan:", *(f"    {line}" for line in Part.of(facts["tree"]).lines())]
 
 
 def _cycle(facts: dict[str, Any] | None) -> list[str]:

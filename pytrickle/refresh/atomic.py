@@ -6,11 +6,11 @@ from psycopg import sql
 
 from pytrickle.apply.commit import commit
 from pytrickle.catalog.stream_table import StreamTable
-from pytrickle.database import Snapshot, filled
+from pytrickle.database import Snapshot, filled, translate_errors
 from pytrickle.refresh.cycle.fixpoint import Fixpoint
 from pytrickle.refresh.member import Done, GoalOf, blamed_on
 from pytrickle.refresh.refresher import Refresher
-from pytrickle.refresh.values import Computation
+from pytrickle.refresh.values import Computation, attempting
 
 
 @dataclass(slots=True)
@@ -75,7 +75,8 @@ class AtomicRefresh:
         if computation.plan is None or computation.staged is None:
             return self.refresher.mark_up_to_date(table, computation.goal), None
         what = self.refresher.commitment(computation, self.snapshot)
-        committed = commit(inside.connection, computation.plan, computation.staged, what)
+        with attempting(computation.plan), translate_errors():
+            committed = commit(inside.connection, computation.plan, computation.staged, what)
         self.written[table.relid] = committed.xid
         return self.refresher.result(computation, committed), committed
 

@@ -33,6 +33,7 @@ from pytrickle.plan.query.meaning import understood
 from pytrickle.plan.quote import Quote
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.plan.task import Task
+from pytrickle.refresh.refusals import refuse_recomputing
 from pytrickle.refresh.remembered import Remembered, size_of
 
 
@@ -85,21 +86,22 @@ class Planner:
         snapshot_connection = snapshot.connection
         with defects_named(f"planning {table.name}"), translate_errors(), snapshot_connection.transaction():
             shape = self.shape(snapshot_connection, table.pgt_id)
-            if shape.full_reason and table.refresh_mode == "DIFFERENTIAL":
+            if shape.full_reason and table.differential_only:
                 kind = Defect if shape.defect else NotDifferentiable
                 raise kind(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
             if table.window_end is not None:
                 check_append(shape, table.window_end)
-            task = Task(shape, ranges, self._limits(table, means), table.window_end)
+            task = Task(shape, ranges, self.limits(table, means), table.window_end)
             standing = _standing(_with_state(snapshot_connection, table, shape), task)
             way, delta = self._choose(snapshot_connection, table, task, standing)
+            refuse_recomputing(table, way.action, way.reason)
             task = self._preferring(task, table.pgt_id, way)
-            plan = plan_refresh(task, way, table.refresh_mode, lambda: self._query(task), delta)
+            plan = plan_refresh(task, way, table.refresh_mode, lambda: self.query(task), delta)
         return plan.because(table.decision.explained(plan.reason))
 
     def may_leave_to_spark(self, table: StreamTable, delta_rows: int) -> bool:
         """Whether Spark may join so many changes, as far as their number tells."""
-        return self._limits(table, Means.ALL).let_spark_join(delta_rows)
+        return self.limits(table, Means.ALL).let_spark_join(delta_rows)
 
     def remember(self, pgt_id: int, plan: RefreshPlan, seconds: float) -> None:
         """Remember how long a refresh took, for the choice of the next one's way."""
@@ -145,7 +147,7 @@ class Planner:
         self, snapshot_connection: psycopg.Connection, table: StreamTable, task: Task, delta: RefreshPlan
     ) -> Quote:
         """Ask PostgreSQL's planner what the delta costs, and what the whole query does."""
-        whole = plan_refresh(task, Way(Action.FULL, ""), table.refresh_mode, lambda: self._query(task))
+        whole = plan_refresh(task, Way(Action.FULL, ""), table.refresh_mode, lambda: self.query(task))
 
         def cost(plan: RefreshPlan) -> float | None:
             settings = session_statements(table)
@@ -162,15 +164,16 @@ class Planner:
         self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange], reason: str
     ) -> RefreshPlan:
         """Plan the evaluation of the query as PostgreSQL would by itself."""
-        task = Task(shape, ranges, self._limits(table, Means.ALL), table.window_end)
-        return plan_full(task, self._query(task), Way(Action.FULL, reason))
+        task = Task(shape, ranges, self.limits(table, Means.ALL), table.window_end)
+        return plan_full(task, self.query(task), Way(Action.FULL, reason))
 
-    def _query(self, task: Task) -> str:
+    def query(self, task: Task) -> str:
         """Read the defining query at the new frontier."""
         with server_probe(self.connection) as probe:
             return query_at(task.shape.definition, task.ranges, probe)
 
-    def _limits(self, table: StreamTable, means: Means) -> Limits:
+    def limits(self, table: StreamTable, means: Means) -> Limits:
+        """Return by which limits a stream table is refreshed."""
         return limits_of(self.engine, table.engine, Limits(self.small_delta_rows, self.direct_delta_rows, means))
 
 

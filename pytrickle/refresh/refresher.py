@@ -23,7 +23,6 @@ from pytrickle.defects import defects_named
 from pytrickle.errors import (
     Defect,
     EvaluationFailed,
-    FuseBlown,
     PytrickleError,
     RefreshConflict,
     SparkTooNarrow,
@@ -34,7 +33,8 @@ from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.placement import Means
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.planner import Planner, needs_refresh
-from pytrickle.refresh.values import AFTER_FAILURE, Computation, Goal, RefreshResult
+from pytrickle.refresh.refusals import respect_fuse
+from pytrickle.refresh.values import AFTER_FAILURE, Computation, Goal, RefreshResult, attempting
 
 MANY_CHANGES = 1_000
 # So many are taken in so fast that nobody else is likely to alter the stream table meanwhile.
@@ -124,7 +124,7 @@ class Refresher:
             return Computation(table, goal)
         means = Means.POSTGRES if inside else Means.NO_STAGING_TABLE
         computation = Computation(table, goal, self.planner.plan(snapshot, table, ranges, means))
-        with translate_errors():
+        with attempting(computation.plan), translate_errors():
             try:
                 self._stage(computation, snapshot)
             except SparkTooNarrow as error:
@@ -185,7 +185,7 @@ class Refresher:
             with translate_errors(), snapshot.connection.transaction():
                 return ranges if self._closes_windows(snapshot, table) else None
         delta_rows = sum(change_range.delta_rows for change_range in ranges.values())
-        _respect_fuse(table, delta_rows)
+        respect_fuse(table, delta_rows)
         lasting = table.populated and table.refresh_mode != "FULL"
         if lasting and delta_rows >= MANY_CHANGES and not self.planner.may_leave_to_spark(table, delta_rows):
             # Before PostgreSQL's planner is asked what these changes cost.
@@ -211,6 +211,7 @@ class Refresher:
                 if not isinstance(conflict.__cause__, psycopg.errors.SerializationFailure):
                     raise
         with (
+            attempting(plan),
             translate_errors(),
             staging_table(self.connection, plan.staging, table.pgt_id) as staging,
             self._compute(computation, plan, snapshot, staging) as staged,
@@ -222,7 +223,7 @@ class Refresher:
         self, computation: Computation, plan: RefreshPlan, snapshot: Snapshot
     ) -> tuple[RefreshResult, Committed | None]:
         """Compute few changes where they are applied, at the same snapshot."""
-        with translate_errors():
+        with attempting(plan), translate_errors():
             done = commit_within(self.connection, plan, self.commitment(computation, snapshot), snapshot.name)
         return self.result(computation, done), done
 
@@ -263,14 +264,6 @@ class Refresher:
         )
 
 
-def _respect_fuse(table: StreamTable, delta_rows: int) -> None:
-    """Raise FuseBlown for a delta above the ceiling, unless it was let pass: that is stored as -infinity."""
-    passed = table.fuse_blown_at is not None and table.fuse_blown_at.year == datetime.min.year
-    guarded = table.fuse_ceiling is not None and table.populated and not table.reinitialize_reason and not passed
-    if guarded and delta_rows > (table.fuse_ceiling or 0):
-        raise FuseBlown(f"{delta_rows} changed rows are more than the fuse of {table.fuse_ceiling} lets pass.")
-
-
 def _is_worth_another_way(table: StreamTable, error: PytrickleError) -> bool:
     """Whether the planner failed, or an expression did, perhaps on rows that the query as it is written never
     evaluates.
@@ -279,7 +272,7 @@ def _is_worth_another_way(table: StreamTable, error: PytrickleError) -> bool:
     it takes some away.
     """
     about_values = isinstance(error, EvaluationFailed) or (error.sqlstate or "")[:2] in {"21", "22"}
-    return table.refresh_mode != "FULL" and (about_values or isinstance(error, Defect))
+    return not table.strict and table.refresh_mode != "FULL" and (about_values or isinstance(error, Defect))
 
 
 def _result(

@@ -1,6 +1,7 @@
 """A refresh as values: what it aims at, what was computed for it, and what came of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
@@ -9,6 +10,7 @@ from pytrickle.catalog.session_settings import limit_statements, session_stateme
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.compute.staged import Staged
 from pytrickle.cut import Cut
+from pytrickle.errors import PytrickleError
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.readable import Readable
@@ -49,6 +51,16 @@ class Goal:
     moment: datetime
     initiated_by: str
     since: float
+
+
+@contextmanager
+def attempting(plan: RefreshPlan | None) -> Iterator[None]:
+    """Note in what makes a planned refresh fail what that was about to do."""
+    try:
+        yield
+    except PytrickleError as error:
+        error.attempted = plan.action.value if plan else None
+        raise
 
 
 @dataclass(slots=True)

@@ -79,9 +79,17 @@ def record_failure(
             return
         _count(connection, table, error, known)
         if known.last_error != str(error):
-            action = "REINITIALIZE" if table.reinitialize_reason else "DIFFERENTIAL" if table.populated else "FULL"
+            action = error.attempted or _likely_action(table)
             entry = {"action": action, "status": "FAILED", "reason": None, "error": str(error), "sqlstate": error.kind}
             _remember(connection, table, initiated_by, started, entry)
+
+
+def _likely_action(table: StreamTable) -> str:
+    """Say what was to be done by a refresh that failed before it was planned."""
+    if table.reinitialize_reason:
+        return "REINITIALIZE"
+    whole = not table.populated or table.refresh_mode == "FULL" or table.output_mode == "complete"
+    return "FULL" if whole else "DIFFERENTIAL"
 
 
 def _known(connection: psycopg.Connection, table: StreamTable) -> Known | None:
@@ -145,7 +153,7 @@ def _next_attempt(table: StreamTable, error: PytrickleError) -> str | None:
     known = table.reinitialize_reason
     if isinstance(error, StreamTableDrifted):
         return known or str(error)
-    if error.retryable or not table.populated:
+    if error.retryable or not table.populated or (table.strict and known is None):
         return known
     if known is None:
         return f"{AFTER_FAILURE}{error.kind}"

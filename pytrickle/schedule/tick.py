@@ -8,6 +8,7 @@ from time import monotonic
 import psycopg
 
 from pytrickle.catalog import stream_table as catalog
+from pytrickle.catalog.refresh_groups import refresh_groups
 from pytrickle.config import EngineName
 from pytrickle.database import impatient, translate_errors, unless_locked
 from pytrickle.readable import Rows
@@ -70,7 +71,7 @@ def _tick(
     with refresher.snapshots.export() as base:
         with translate_errors():
             tables = _stream_tables(refresher, base.connection)
-            groups = catalog.refresh_groups(base.connection)
+            groups = refresh_groups(base.connection)
             requests = Requests(filed(base.connection), awaited)
             run = Pass.at(refresher, base, tables, on_result, broken)
         initiated = _asked(requests.pgt_ids, tables)
@@ -102,7 +103,7 @@ def _refresh_one(refresher: Refresher, broken: Broken, pgt_id: int, respect_gate
         with translate_errors():
             tables = _stream_tables(refresher, base.connection)
             wanted = next(table for table in tables if table.pgt_id == pgt_id)
-            found = units(tables, catalog.refresh_groups(base.connection))
+            found = units(tables, refresh_groups(base.connection))
             run = Pass.at(refresher, base, tables, lambda result: None, broken)
         by_relid = {table.relid: table for table in tables}
         chosen = {wanted.relid}

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytrickle.catalog.stream_table import RefreshGroup, StreamTable
+from pytrickle.catalog.refresh_groups import RefreshGroup
+from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.schedule.dag import cycles, reads_graph
 
 if TYPE_CHECKING:

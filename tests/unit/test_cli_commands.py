@@ -30,7 +30,7 @@ def test_a_refresh_is_one_line(client: Recorder) -> None:
     assert result.stdout == (
         "shop.report  DIFFERENTIAL  +2 -1  through 2026-01-01 12:00:00+00:00  120 ms  2 changes in orders\n"
     )
-    assert client.calls == [("refresh", ("report",), {"respect_gate": True})]
+    assert client.calls == [("refresh", ("report",), {"respect_gate": True, "full": False})]
 
 
 def test_a_refresh_in_json_has_the_fields_of_the_result(client: Recorder) -> None:

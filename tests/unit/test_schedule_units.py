@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytrickle.catalog.gating import Decision
-from pytrickle.catalog.stream_table import Dependency, RefreshGroup, StreamTable
+from pytrickle.catalog.refresh_groups import RefreshGroup
+from pytrickle.catalog.stream_table import Dependency, StreamTable
 from pytrickle.cut import Cut
 from pytrickle.refresh.atomic import in_blocks
 from pytrickle.schedule.dag import topological

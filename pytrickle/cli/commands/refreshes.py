@@ -41,11 +41,12 @@ def refresh(
     respect_gate: Annotated[
         bool, typer.Option("--respect-gate", help="Skip the refresh while the watermarks of its sources disagree.")
     ] = False,
+    full: Annotated[bool, typer.Option("--full", help="Compute all of it anew, also if its mode is strict.")] = False,
     engine: Engine = None,
 ) -> None:
     """Refresh one stream table now. It need not be due, and a gate does not stop it unless asked to."""
     with invocation.client(engine=engine) as client, progress(f"refreshing {name}"):
-        result = client.refresh(name, respect_gate=respect_gate)
+        result = client.refresh(name, respect_gate=respect_gate, full=full)
     invocation.show(result, render.result)
 
 

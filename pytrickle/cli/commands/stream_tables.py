@@ -88,11 +88,23 @@ def drop(
 
 
 @command(app, "explain", example="pytrickle explain totals")
-def explain(invocation: Invocation, name: Name) -> None:
-    """Explain how a stream table is refreshed. Its delta plan, where each part runs, its gating, why FULL if FULL."""
+def explain(
+    invocation: Invocation,
+    name: Annotated[str | None, typer.Argument(help="Name of the stream table.")] = None,
+    query: Annotated[str | None, typer.Option("--query", help="Explain a query before a table is made of it.")] = None,
+    file: Annotated[Path | None, typer.Option("--file", "-f", help="Read that query from a file; - is stdin.")] = None,
+) -> None:
+    """Explain how a stream table is refreshed. Its delta plan, where each part runs, its gating, why FULL if FULL.
+
+    With --query or --file, how one of that query would be; nothing is created. Exit code 3 if not differentially.
+    """
+    if name is not None and (query is not None or file is not None):
+        raise typer.BadParameter("Give either the name of a stream table, or a query.")
     with invocation.client() as client:
-        explanation = client.explain(name)
+        explanation = client.explain(name) if name is not None else client.explain(query=_query(query, file))
     invocation.show(explanation.data, lambda _: explanation.text)
+    if name is None and not explanation.data["differential"]:
+        raise typer.Exit(UNHEALTHY)
 
 
 @command(app, "verify", example="pytrickle verify totals")
@@ -125,7 +137,7 @@ def _verified(client: Client, name: str) -> VerifyResult:
 
 def _query(query: str | None, file: Path | None) -> str:
     if (query is None) == (file is None):
-        raise typer.BadParameter("Give the defining query either as an argument or with --file.")
+        raise typer.BadParameter("Give the defining query either by itself or with --file.")
     if file is None:
         return query or ""
     try:

@@ -14,6 +14,7 @@ from pytrickle.cut import Cut
 from pytrickle.database import Snapshot, settle
 from pytrickle.errors import FixpointNotReached, StreamTableDrifted
 from pytrickle.plan.analysis import Analysis
+from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.cycle.growth import growth, standing_in
 from pytrickle.plan.placement import PLANNER
 from pytrickle.plan.refresh_plan import RefreshPlan
@@ -21,6 +22,7 @@ from pytrickle.refresh.cycle.gains import Grown
 from pytrickle.refresh.cycle.rules import Member, plan_member, refuse, why_anew
 from pytrickle.refresh.member import Done, GoalOf, MemberFailed, blamed_on
 from pytrickle.refresh.refresher import Refresher
+from pytrickle.refresh.refusals import refuse_recomputing
 from pytrickle.refresh.values import Computation, Goal
 
 
@@ -83,6 +85,7 @@ class Fixpoint:
         members = self._members(tables)
         with blamed_on(tables[0]):
             self.anew = why_anew(self.inside.connection, members)
+            self._refuse_recomputing(members)
             self._set_out(members)
         rounds = self._go_round(min(table.max_fixpoint_iterations for table in tables))
         return self._finish(rounds)
@@ -103,6 +106,11 @@ class Fixpoint:
         with blamed_on(tables[0]):
             refuse(members)
         return members
+
+    def _refuse_recomputing(self, members: list[Member]) -> None:
+        for member in members:
+            if self.anew:
+                refuse_recomputing(member.table, Action.REINITIALIZE, self.anew)
 
     def _set_out(self, members: list[Member]) -> None:
         connection = self.inside.connection

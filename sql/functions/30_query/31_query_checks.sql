@@ -76,3 +76,16 @@ COMMENT ON FUNCTION pgtrickle_private.check_source_rights(regclass) IS
     'Error 42501 unless everything below a view may be read by the role as which it is read there, and captured by '
     'the current role; '
     '0A000 where row-level security would hide rows from one of these roles.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_query(view regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    PERFORM refuse_volatile(view);
+    PERFORM refuse_reserved_columns(view);
+    PERFORM refuse_domain(view);
+    PERFORM check_source_rights(view);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.check_query(regclass) IS
+    'The error of create_stream_table() for a query that cannot become a stream table of the current role.';

@@ -18,7 +18,8 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.check_options(options pgtrickle.pgt
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    PERFORM check_choice('refresh_mode', options.refresh_mode, 'AUTO', 'DIFFERENTIAL', 'FULL');
+    PERFORM check_choice('refresh_mode', options.refresh_mode, 'AUTO', 'DIFFERENTIAL', 'DIFFERENTIAL_STRICT',
+        'FULL');
     PERFORM check_choice('watermark_gating', options.watermark_gating, 'auto', 'none', 'gate', 'hold_back');
     PERFORM check_choice('tier', options.tier, 'hot', 'warm', 'cold', 'frozen');
     PERFORM check_choice('diamond_consistency', options.diamond_consistency, 'atomic', 'none');

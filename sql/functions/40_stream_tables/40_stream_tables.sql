@@ -206,7 +206,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_differential(refresh_mode te
     LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    IF refresh_mode = 'DIFFERENTIAL' AND full_reason IS NOT NULL THEN
+    IF refresh_mode IN ('DIFFERENTIAL', 'DIFFERENTIAL_STRICT') AND full_reason IS NOT NULL THEN
         RAISE EXCEPTION 'the stream table cannot be refreshed differentially: %', full_reason
             USING ERRCODE = '0A000', CONSTRAINT = 'not_differentiable',
                   HINT = 'Use refresh_mode => ''AUTO'' or ''FULL''.';

@@ -21,10 +21,7 @@ BEGIN
     END IF;
     target := new_relation_name(name, search_path);
     view := create_query_view(id, query, search_path);
-    PERFORM refuse_volatile(view);
-    PERFORM refuse_reserved_columns(view);
-    PERFORM refuse_domain(view);
-    PERFORM check_source_rights(view);
+    PERFORM check_query(view);
     PERFORM check_output_mode(view, options);
     PERFORM refuse_differential(required_mode(options), full_reason(view));
     storage := create_storage(target.schema_name, target.table_name, view);
@@ -123,7 +120,8 @@ COMMENT ON FUNCTION pgtrickle.create_stream_table(
     'Creates a stream table from a query and has its sources captured; returns its number. It is filled by the next '
     'refresh; create_and_load_stream_table() waits for that. '
     'schedule is ''calculated'', an interval, or a cron expression in schedule_timezone; refresh_mode AUTO, '
-    'DIFFERENTIAL or FULL; watermark_gating auto, none, gate or hold_back; '
+    'DIFFERENTIAL, DIFFERENTIAL_STRICT (fails rather than compute it anew) or FULL; '
+    'watermark_gating auto, none, gate or hold_back; '
     'tier hot, warm, cold or frozen; diamond_consistency atomic or none; diamond_schedule_policy fastest or slowest; '
     'output_mode update, append or complete; what is NULL has its default. '
     'engine says who computes it: spark, postgres, or with auto whoever the refresher chooses. '
@@ -161,7 +159,9 @@ AS $$
         reinitialize_reason = CASE
             WHEN t.refresh_mode = 'FULL' AND options.refresh_mode <> 'FULL' AND t.frontier_version > 0
             THEN COALESCE(t.reinitialize_reason, 'refresh_mode was FULL')
-            ELSE t.reinitialize_reason END
+            ELSE t.reinitialize_reason END,
+        recomputation_asked = t.recomputation_asked
+            OR (t.refresh_mode = 'FULL' AND options.refresh_mode <> 'FULL' AND t.frontier_version > 0)
     WHERE t.pgt_id = options.pgt_id
 $$;
 COMMENT ON FUNCTION pgtrickle_private.store_options(pgtrickle.pgt_stream_tables) IS

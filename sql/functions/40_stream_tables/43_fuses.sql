@@ -17,7 +17,8 @@ BEGIN
     UPDATE pgt_stream_tables AS t
     SET fuse_blown_at = CASE decision WHEN 'apply' THEN '-infinity'::timestamptz END,
         reinitialize_reason = CASE decision WHEN 'reinitialize' THEN COALESCE(t.reinitialize_reason, 'reset_fuse')
-            ELSE t.reinitialize_reason END
+            ELSE t.reinitialize_reason END,
+        recomputation_asked = t.recomputation_asked OR decision = 'reinitialize'
     WHERE t.pgt_id = id AND t.fuse_blown_at IS NOT NULL;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'the fuse of % has not blown', name

@@ -8,8 +8,8 @@ DECLARE
     found CONSTANT text := (SELECT format_type(a.atttypid, NULL) FROM pg_attribute AS a WHERE a.attrelid = view
         AND a.attname = options.window_end);
 BEGIN
-    IF options.output_mode = 'complete' AND options.refresh_mode = 'DIFFERENTIAL' THEN
-        PERFORM refuse_value('refresh_mode', 'DIFFERENTIAL',
+    IF options.output_mode = 'complete' AND options.refresh_mode IN ('DIFFERENTIAL', 'DIFFERENTIAL_STRICT') THEN
+        PERFORM refuse_value('refresh_mode', options.refresh_mode,
             'output_mode => ''complete'' computes the whole table: use AUTO or FULL.');
     ELSIF options.output_mode <> 'append' THEN
         IF options.window_end IS NOT NULL THEN

@@ -154,7 +154,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.adopt_query(id bigint, query text, 
 AS $$
 BEGIN
     UPDATE pgt_stream_tables AS t
-    SET defining_query = query, session_settings = session_settings()
+    SET defining_query = query, recomputation_asked = t.frontier_version > 0, session_settings = session_settings()
         || jsonb_build_object('search_path', resolved_search_path(search_path)),
         earlier_query_through = CASE WHEN t.output_mode = 'append' THEN t.effective_watermark END
     WHERE t.pgt_id = id;

@@ -41,16 +41,29 @@ $$;
 COMMENT ON FUNCTION pgtrickle.rebuild_cdc_triggers() IS
     'Installs capture anew wherever it is damaged, and leaves alone what is sound; returns the word done.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.reinitialize_stream_table(name text,
-    search_path text DEFAULT current_setting('search_path')) RETURNS text
+CREATE OR REPLACE FUNCTION pgtrickle_private.ask_for_recomputation(name text,
+    search_path text DEFAULT current_setting('search_path')) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     id CONSTANT bigint := stream_table_id(name, search_path);
 BEGIN
-    UPDATE pgt_stream_tables AS t SET reinitialize_reason = COALESCE(t.reinitialize_reason, 'it was asked for')
+    UPDATE pgt_stream_tables AS t
+    SET reinitialize_reason = COALESCE(t.reinitialize_reason, 'it was asked for'), recomputation_asked = true
     WHERE t.pgt_id = id;
-    PERFORM file_request(id, NULL);
+    RETURN id;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.ask_for_recomputation(text, text) IS
+    'Has the next refresh of a stream table compute it anew, also where its refresh mode forbids that by itself; '
+    'returns its number.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.reinitialize_stream_table(name text,
+    search_path text DEFAULT current_setting('search_path')) RETURNS text
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    PERFORM file_request(ask_for_recomputation(name, search_path), NULL);
     RETURN format('%s is computed anew by the next refresh', name);
 END
 $$;

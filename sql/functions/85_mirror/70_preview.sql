@@ -20,10 +20,7 @@ BEGIN
             'volatility', (
                 SELECT max(p.provolatile::text) FROM query_functions(view) AS f JOIN pg_proc AS p ON p.oid = f),
             'full_reason', full_reason(view));
-        PERFORM refuse_volatile(view);
-        PERFORM refuse_reserved_columns(view);
-        PERFORM refuse_domain(view);
-        PERFORM check_source_rights(view);
+        PERFORM check_query(view);
         RAISE EXCEPTION USING ERRCODE = 'P0001', CONSTRAINT = 'previewed';
     EXCEPTION WHEN OTHERS THEN
         GET STACKED DIAGNOSTICS refusal = CONSTRAINT_NAME;

@@ -30,7 +30,8 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.grant_to_operators() RETURNS void
 AS $$
 DECLARE
     operators CONSTANT text := group_role('operator');
-    state CONSTANT text := 'paused, consecutive_failures, retry_at, status, fuse_blown_at, reinitialize_reason';
+    state CONSTANT text := 'paused, consecutive_failures, retry_at, status, fuse_blown_at, reinitialize_reason, '
+        'recomputation_asked';
     callable regprocedure;
 BEGIN
     IF operators IS NULL THEN
@@ -46,7 +47,7 @@ BEGIN
             'refresh_or_file', 'file_request', 'refresh_patience', 'why_not_wait', 'own_locks', 'refresher_runs',
             'tell_of_unseen_rows', 'ask_refresher', 'filled_at', 'drain', 'quiesce', 'pause_all', 'resume_all',
             'resume_after_drain', 'begin_drain', 'end_drain', 'is_drained', 'foreign_setting',
-            'reinitialize_stream_table',
+            'reinitialize_stream_table', 'ask_for_recomputation',
             'stream_table_id', 'relation_named', 'check_choice', 'refuse_value', 'tell')
     LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', callable, operators);

@@ -1,0 +1,31 @@
+"""What a refresh refuses to do before somebody decides: too large a delta, and under a strict mode a whole refresh."""
+
+from datetime import datetime
+
+from pytrickle.catalog.stream_table import StreamTable
+from pytrickle.errors import FuseBlown, RefreshError
+from pytrickle.plan.apply_plan import Action
+
+
+class WouldRecompute(RefreshError):
+    """The refresh would have to compute the whole stream table anew, and its refresh mode forbids that."""
+
+
+def refuse_recomputing(table: StreamTable, action: Action, reason: str) -> None:
+    """Raise WouldRecompute where a refresh is whole that must not be: a first load may, and what was asked for."""
+    if not (table.strict and table.populated) or action is Action.DIFFERENTIAL or table.recomputation_asked:
+        return
+    raise WouldRecompute(
+        f"{table.name} would be computed anew ({reason}), which its refresh mode DIFFERENTIAL_STRICT forbids.",
+        f"To have it computed anew once: pytrickle refresh {table.name} --full, or SELECT"
+        f" pgtrickle.reinitialize_stream_table('{table.name}').",
+        attempted=action.value,
+    )
+
+
+def respect_fuse(table: StreamTable, delta_rows: int) -> None:
+    """Raise FuseBlown for a delta above the ceiling, unless it was let pass: that is stored as -infinity."""
+    passed = table.fuse_blown_at is not None and table.fuse_blown_at.year == datetime.min.year
+    guarded = table.fuse_ceiling is not None and table.populated and not table.reinitialize_reason and not passed
+    if guarded and delta_rows > (table.fuse_ceiling or 0):
+        raise FuseBlown(f"{delta_rows} changed rows are more than the fuse of {table.fuse_ceiling} lets pass.")
