@@ -61,7 +61,7 @@ def console(stream: TextIO) -> Console:
 def show(content: RenderableType) -> None:
     """Print a result for people on stdout."""
     target = console(sys.stdout)
-    target.print(content, soft_wrap=isinstance(content, str))
+    target.print(content, soft_wrap=isinstance(content, str), crop=False)
 
 
 def show_json(value: Any, *, indent: int | None = 2) -> None:
