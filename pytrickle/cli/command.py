@@ -14,10 +14,12 @@ import typer
 from rich.console import RenderableType
 
 from pytrickle.cli.console import show, show_error, show_json, show_warning
+from pytrickle.config import EngineName
 from pytrickle.errors import NotYet, PytrickleError
 
 if TYPE_CHECKING:
     from pytrickle.client.client import Client
+    from pytrickle.refresh.values import RefreshResult
 
 UNHEALTHY = 3
 
@@ -33,6 +35,11 @@ Dsn = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document; durations are in seconds.")]
+
+Engine = Annotated[
+    EngineName | None,
+    typer.Option("--engine", help="Who computes; without it the setting PYTRICKLE_ENGINE, else auto."),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,12 @@ def command(
         return function
 
     return register
+
+
+def fail_if_any_failed(results: Sequence[RefreshResult]) -> None:
+    """End the command with exit code 1 if a refresh failed."""
+    if any(result.action == "FAILED" for result in results):
+        raise typer.Exit(1)
 
 
 def root_options(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> None:
