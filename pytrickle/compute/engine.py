@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from logging import getLogger
@@ -85,10 +85,22 @@ class LazyEngine:
         with self.lock:
             if self.session is None:
                 check_reach(target, self.settings.spark_master)
-                began = monotonic()
-                log.info("Starting Spark (%s): %s.", self.settings.spark_master, why)
-                self.session, self.owned = build_session(self.settings), True
-                log.info("Spark has started after %s.", length(timedelta(seconds=monotonic() - began)))
+                with _told(self.settings.spark_master, why):
+                    self.session, self.owned = build_session(self.settings), True
             elif target.is_loopback and not self.owned:
                 check_reach(target, self.session.conf.get("spark.master") or "")
             return self.session
+
+
+@contextmanager
+def _told(master: str, why: str | None) -> Iterator[None]:
+    """Log that Spark starts, and how that ends."""
+    began = monotonic()
+    ends = {"event": {"ends": "Spark"}}
+    log.info("Starting Spark (%s): %s.", master, why, extra={"event": {"begins": "Spark"}})
+    try:
+        yield
+    except PytrickleError:
+        log.debug("Spark has not started.", extra=ends)
+        raise
+    log.info("Spark has started after %s.", length(timedelta(seconds=monotonic() - began)), extra=ends)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from pytrickle.cli.activity import activity
 from pytrickle.cli.command import Engine, Invocation, command, fail_if_any_failed
-from pytrickle.cli.console import progress
 from pytrickle.cli.show import render
 
 app = typer.Typer()
@@ -23,7 +23,7 @@ def refresh(
     engine: Engine = None,
 ) -> None:
     """Refresh one stream table now. It need not be due, and a gate does not stop it unless asked to."""
-    with invocation.client(engine=engine) as client, progress(f"refreshing {name}"):
+    with invocation.client(engine=engine) as client, activity(f"refreshing {name}", as_json=invocation.as_json):
         result = client.refresh(name, respect_gate=respect_gate)
     invocation.show(result, render.result)
 
@@ -31,9 +31,12 @@ def refresh(
 @command(app, "tick", example="pytrickle tick")
 def tick(invocation: Invocation, engine: Engine = None) -> None:
     """Refresh all that is due, once. Sources come before the tables that read them; exit code 1 if one failed."""
-    with invocation.client(engine=engine) as client, progress("refreshing what is due") as describe:
-        results = client.tick(on_result=lambda result: describe(f"refreshed {result.stream_table}, next"))
-    invocation.show(results, render.results)
+    as_json = invocation.as_json
+    with invocation.client(engine=engine) as client, activity("looking for what is due", as_json=as_json) as now:
+        shown = now.is_seen and not as_json
+        results = client.tick(on_result=lambda row: now.result(row, render.result(row) if shown else None))
+    if not (shown and results):
+        invocation.show(results, render.results)
     fail_if_any_failed(results)
 
 
