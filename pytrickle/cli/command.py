@@ -14,6 +14,7 @@ import typer
 from rich.console import RenderableType
 
 from pytrickle.cli.console import show, show_error, show_json, show_warning
+from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.config import EngineName
 from pytrickle.errors import NotYet, PytrickleError
 
@@ -146,5 +147,6 @@ def _errors_shown(*, as_json: bool) -> Iterator[None]:
     try:
         yield
     except PytrickleError as error:
+        error.hint = on_the_command_line(error.hint) if error.hint else None
         show_error(error, as_json=as_json)
         raise typer.Exit(UNHEALTHY if isinstance(error, NotYet) else 1) from None

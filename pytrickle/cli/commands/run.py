@@ -19,6 +19,7 @@ from pytrickle.cli import values
 from pytrickle.cli.command import Engine, Invocation, command, fail_if_any_failed
 from pytrickle.cli.console import show, show_json
 from pytrickle.cli.log import LogFormat, LogLevel, logged
+from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.service import Service, serving
 from pytrickle.cli.show import render
 from pytrickle.errors import PytrickleError
@@ -72,7 +73,7 @@ def run(
             ):
                 _serve(client, service, statistics_every, _printer(listen, invocation.as_json))
         except PytrickleError as error:
-            log.error(" ".join(filter(None, (str(error), error.hint))))
+            log.error("%s %s", error, on_the_command_line(error.hint or ""))
             raise typer.Exit(1) from None
 
 
