@@ -22,6 +22,10 @@ Every command takes `--dsn` and `--json`, before or after its name. Without `--d
 `PYTRICKLE_DSN`, else of libpq's environment (`PGHOST`, `PGDATABASE`, `PGSERVICE`, …). Results go to standard output,
 errors and progress to standard error; a password is never printed.
 
+On a terminal, a table is laid out for its width: sentences are wrapped between words, and what is least important is
+left out and named below. A pipe or a file gets every column, one line for each row. Moments are written to the second,
+in your own time zone on a terminal and in UTC elsewhere; `--json` has them in full, in UTC, and durations in seconds.
+
 | exit code | |
 |---|---|
 | 0 | done |

@@ -6,6 +6,7 @@ from typing import TypedDict
 
 from psycopg import sql
 
+from pytrickle.catalog.source_name import SOURCE
 from pytrickle.database import filled, function_call
 
 
@@ -22,7 +23,6 @@ class Limits(TypedDict, total=False):
 
 
 TYPES = {
-    "source": "pg_catalog.regclass",
     "sources": "pg_catalog.text[]",
     "reset": "pg_catalog.text[]",
     "tolerance": "interval",
@@ -34,11 +34,12 @@ TYPES = {
 
 def call_with_limits(function: str, arguments: Mapping[str, object]) -> tuple[sql.Composed, list[object]]:
     """Return a call of a pgtrickle function with named arguments, and its parameters."""
-    named = [
-        filled("{name} => %s::{kind}", name=sql.Identifier(name), kind=TYPES.get(name, "pg_catalog.text"))
-        for name in arguments
-    ]
+    named = [filled("{name} => {value}", name=sql.Identifier(name), value=_value(name)) for name in arguments]
     return function_call(function, named), list(arguments.values())
+
+
+def _value(name: str) -> str:
+    return SOURCE if name == "source" else f"%s::{TYPES.get(name, 'pg_catalog.text')}"
 
 
 def tolerance_of_a_kind(tolerance: timedelta | str | int | None) -> dict[str, object]:

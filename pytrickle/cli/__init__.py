@@ -20,6 +20,7 @@ from pytrickle.cli.commands import (
     operations,
     refresh_groups,
     refreshes,
+    run,
     schedules,
     sources,
     stream_tables,
@@ -34,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for noun in (operations, stream_tables, refreshes, schedules, sources, late, freshness, dag, advice, extension):
+for noun in (operations, stream_tables, refreshes, run, schedules, sources, late, freshness, dag, advice, extension):
     app.add_typer(noun.app)
 app.add_typer(refresh_groups.fuses)
 app.add_typer(watermarks.app, name="watermark")

@@ -14,10 +14,13 @@ import typer
 from rich.console import RenderableType
 
 from pytrickle.cli.console import show, show_error, show_json, show_warning
+from pytrickle.cli.remedies import on_the_command_line
+from pytrickle.config import EngineName
 from pytrickle.errors import NotYet, PytrickleError
 
 if TYPE_CHECKING:
     from pytrickle.client.client import Client
+    from pytrickle.refresh.values import RefreshResult
 
 UNHEALTHY = 3
 
@@ -33,6 +36,11 @@ Dsn = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document; durations are in seconds.")]
+
+Engine = Annotated[
+    EngineName | None,
+    typer.Option("--engine", help="Who computes; without it the setting PYTRICKLE_ENGINE, else auto."),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +97,12 @@ def command(
     return register
 
 
+def fail_if_any_failed(results: Sequence[RefreshResult]) -> None:
+    """End the command with exit code 1 if a refresh failed."""
+    if any(result.action == "FAILED" for result in results):
+        raise typer.Exit(1)
+
+
 def root_options(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> None:
     """Take --dsn and --json before a command's name; use it as the callback of a Typer app."""
     context.obj = _merged(context.obj, dsn, as_json)
@@ -133,5 +147,6 @@ def _errors_shown(*, as_json: bool) -> Iterator[None]:
     try:
         yield
     except PytrickleError as error:
+        error.hint = on_the_command_line(error.hint) if error.hint else None
         show_error(error, as_json=as_json)
         raise typer.Exit(UNHEALTHY if isinstance(error, NotYet) else 1) from None

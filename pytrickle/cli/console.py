@@ -61,7 +61,7 @@ def console(stream: TextIO) -> Console:
 def show(content: RenderableType) -> None:
     """Print a result for people on stdout."""
     target = console(sys.stdout)
-    target.print(content, soft_wrap=isinstance(content, str))
+    target.print(content, soft_wrap=isinstance(content, str), crop=False)
 
 
 def show_json(value: Any, *, indent: int | None = 2) -> None:
@@ -75,14 +75,15 @@ def show_note(text: str) -> None:
     console(sys.stderr).print(text, style="dim", soft_wrap=True)
 
 
-def show_warning(message: str, hint: str, *, as_json: bool) -> None:
+def show_warning(message: str, hint: str | None, *, as_json: bool) -> None:
     """Print what is dangerous and how to avoid it on stderr: two plain sentences, or one line of JSON."""
     if as_json:
         sys.stderr.write(json.dumps({"warning": message, "hint": hint}) + "\n")
         return
     target = console(sys.stderr)
     target.print(Text.assemble(("warning: ", "bold yellow"), message), soft_wrap=True)
-    target.print(Text.assemble(("hint: ", "bold"), hint), soft_wrap=True)
+    if hint:
+        target.print(Text.assemble(("hint: ", "bold"), hint), soft_wrap=True)
 
 
 def show_error(error: PytrickleError, *, as_json: bool) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 import typer
@@ -99,7 +101,7 @@ def jsonable(value: Any) -> Any:
         return {field.name: jsonable(getattr(value, field.name)) for field in fields(value)}
     match value:
         case datetime():
-            return moment(value).replace(" ", "T")
+            return _written(value, UTC, "T", "auto")
         case timedelta():
             return value.total_seconds()
         case Mapping():
@@ -113,18 +115,25 @@ def jsonable(value: Any) -> Any:
 
 
 def moment(value: datetime) -> str:
-    """Write a moment for people, without a fraction that is zero.
+    """Write a moment for people, to the second before it: in their own time zone on a terminal, else in UTC.
 
     >>> moment(datetime(2026, 1, 1, 12, tzinfo=UTC)), moment(datetime.max)
     ('2026-01-01 12:00:00+00:00', 'infinity')
     """
+    return _written(value, None if sys.stdout.isatty() else UTC, " ", "seconds")
+
+
+def _written(value: datetime, zone: tzinfo | None, separator: str, precision: str) -> str:
+    """Write a moment in ISO 8601, in a time zone or in that of this machine."""
     match value.replace(tzinfo=None):
         case datetime.max:
             return "infinity"
         case datetime.min:
             return "-infinity"
-        case _:
-            return value.isoformat(sep=" ")
+    # Within a day of the ends of Python's calendar there may be no other zone.
+    with suppress(OverflowError):
+        value = value.astimezone(zone)
+    return value.isoformat(separator, precision)
 
 
 def through(event_time: datetime | None, batch: int | None) -> str | None:

@@ -44,6 +44,7 @@ from pytrickle.refresh.planner import Planner
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import RefreshResult
 from pytrickle.schedule.daemon import Daemon
+from pytrickle.schedule.journal import Journal
 from pytrickle.schedule.lanes import Lanes
 from pytrickle.schedule.tick import Ticker
 
@@ -185,24 +186,29 @@ class Client(Reports, Inspection, Sources, Schedules, LateData, Feeds):
         on_result: OnResult | None = None,
         on_error: Callable[[PytrickleError], None] | None = None,
         on_leader: Callable[[bool], None] | None = None,
+        on_beat: Callable[[bool], None] | None = None,
+        statistics_every: timedelta | None = None,
     ) -> None:
         """Tick whenever a watermark or a request arrives, and every poll interval, until `stop` is called.
 
-        Of several running on one database, one leads and the others stand by; `on_leader` is told which this one
-        does. A lost connection is reported to `on_error` and waited out.
+        What happens is logged, to the loggers `pytrickle.run` and `pytrickle.refresh`, and a summary every so often.
+        Of several running on one database, one leads and the others stand by; `on_leader` is told which this one does.
+        A lost connection is reported to `on_error` and waited out. `on_beat` is called several times per second while
+        nothing is done, with False, and with True when a tick begins.
         """
         if once:
             self.tick(on_result)
             return
-        report, tell = on_error or (lambda error: None), on_leader or (lambda leads: None)
+        journal = Journal(statistics_every, on_result, on_error, on_leader)
 
         def lead(leads: bool) -> None:
             if leads and self.settings.engine is EngineName.SPARK:
                 self._engine.start_beside()
-            tell(leads)
+            journal.lead(leads)
 
-        step = partial(self._ticker.tick, on_result or (lambda result: None))
-        Daemon(self.settings.dsn, self.settings.poll_interval, step, report, lead, self._stop).run()
+        step = partial(journal.tick, self._ticker.tick)
+        beat = on_beat or (lambda busy: None)
+        Daemon(self.settings.dsn, self.settings.poll_interval, step, journal.trouble, lead, self._stop, beat).run()
 
     def stop(self) -> None:
         """End `run` after the tick under way; may be called from another thread or a signal handler."""

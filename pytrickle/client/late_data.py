@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from pytrickle.catalog.source_name import SOURCE
+
 
 class LateData(ABC):
     """The part of a client that is about late data; each method is one transaction."""
@@ -27,12 +29,12 @@ class LateData(ABC):
         Rows later than `too_late` are kept in the ledger instead of in the source. `time_zone` is for columns of type
         timestamp or date. Waits for running writers. Raises InvalidArgument for a column that is no event time.
         """
-        statement = "SELECT pgtrickle.set_event_time(%s::pg_catalog.regclass, %s::pg_catalog.name, %s::interval, %s)"
+        statement = f"SELECT pgtrickle.set_event_time({SOURCE}, %s::pg_catalog.name, %s::interval, %s)"
         self._call(statement, source, column_name, too_late, time_zone)
 
     def unset_event_time(self, source: str) -> None:
         """Stop noting late rows of a source; those in the ledger stay."""
-        self._call("SELECT pgtrickle.unset_event_time(%s::pg_catalog.regclass)", source)
+        self._call(f"SELECT pgtrickle.unset_event_time({SOURCE})", source)
 
     def replay_late_rows(
         self, source: str, late_ids: Sequence[int] | None = None, *, skip_conflicts: bool = False
@@ -43,12 +45,12 @@ class LateData(ABC):
         there already is passed over.
         """
         given = None if late_ids is None else list(late_ids)
-        statement = "SELECT pgtrickle.replay_late_rows(%s::pg_catalog.regclass, %s::bigint[], %s)"
+        statement = f"SELECT pgtrickle.replay_late_rows({SOURCE}, %s::bigint[], %s)"
         replayed: int = self._call(statement, source, given, skip_conflicts)
         return replayed
 
     def discard_late_rows(self, source: str, late_ids: Sequence[int]) -> int:
         """Mark rows that were kept out of a source as not wanted; return how many were marked."""
-        statement = "SELECT pgtrickle.discard_late_rows(%s::pg_catalog.regclass, %s::bigint[])"
+        statement = f"SELECT pgtrickle.discard_late_rows({SOURCE}, %s::bigint[])"
         discarded: int = self._call(statement, source, list(late_ids))
         return discarded

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from psycopg.sql import SQL, Composed
 
 from pytrickle.catalog.silence_limits import Limits, call_with_limits, tolerance_of_a_kind
+from pytrickle.catalog.source_name import SOURCE
 from pytrickle.database import filled
 from pytrickle.progress import sql_type
 
@@ -60,24 +61,24 @@ class Sources(ABC):
         It is an event time or the number of a batch. A loader should rather call the SQL function as it loads the rows.
         """
         call = "advance_batch" if isinstance(watermark, int) else "advance_watermark"
-        template = "SELECT pgtrickle.{call}(%s::pg_catalog.regclass, %s::{kind})"
+        template = f"SELECT pgtrickle.{{call}}({SOURCE}, %s::{{kind}})"
         self._execute(filled(template, call=call, kind=sql_type(watermark)), (source, watermark))
 
     def reset_watermark(self, source: str) -> None:
         """Forget every watermark of a source that is in no group; its next one may be of the other kind, or lower."""
-        self._call("SELECT pgtrickle.reset_watermark(%s::pg_catalog.regclass)", source)
+        self._call(f"SELECT pgtrickle.reset_watermark({SOURCE})", source)
 
     def gate_source(self, source: str, reason: str | None = None) -> None:
         """Keep ticks from refreshing what is made of a source, until `ungate_source`."""
-        self._call("SELECT pgtrickle.gate_source(%s::pg_catalog.regclass, %s)", source, reason)
+        self._call(f"SELECT pgtrickle.gate_source({SOURCE}, %s)", source, reason)
 
     def ungate_source(self, source: str) -> None:
         """Open the gate of a source."""
-        self._call("SELECT pgtrickle.ungate_source(%s::pg_catalog.regclass)", source)
+        self._call(f"SELECT pgtrickle.ungate_source({SOURCE})", source)
 
     def mark_idle(self, source: str) -> None:
         """Let the watermark groups of a source go on without it, until its next advance."""
-        self._call("SELECT pgtrickle.mark_idle(%s::pg_catalog.regclass)", source)
+        self._call(f"SELECT pgtrickle.mark_idle({SOURCE})", source)
 
     def set_source_limits(self, source: str, **limits: Unpack[Limits]) -> None:
         """Limit the time since the loader of a source was last seen; what is left out its groups decide."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
+from logging import getLogger
 from threading import Lock, Thread
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -13,11 +16,15 @@ import psycopg
 from pytrickle.compute.staged import Staged
 from pytrickle.config import EngineName, Settings
 from pytrickle.database import JdbcTarget, jdbc_target
+from pytrickle.durations import length
 from pytrickle.errors import PytrickleError, SparkLost
 from pytrickle.plan.refresh_plan import RefreshPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+log = getLogger("pytrickle.spark")
+CHOSEN = "the engine is spark"
 
 
 @dataclass(slots=True)
@@ -36,7 +43,7 @@ class LazyEngine:
         Raise JavaMissing, JdbcDriverMissing, DatabaseOutOfReach or SparkFailed.
         """
         if self.settings.engine is EngineName.SPARK:
-            self._started(jdbc_target(self.connection()))
+            self._started(jdbc_target(self.connection()), CHOSEN)
 
     def start_beside(self) -> None:
         """Start Spark in a thread, for the time before there is work; what fails is said when Spark is needed."""
@@ -54,7 +61,7 @@ class LazyEngine:
         from pytrickle.compute.spark.session import forget_session
 
         target = jdbc_target(self.connection())
-        session = self._started(target)
+        session = self._started(target, plan.placement.engine_reason)
         engine = SparkEngine(session, target, self.owned)
         try:
             return engine.compute(plan, snapshot, settings, staging)
@@ -64,20 +71,36 @@ class LazyEngine:
                 if self.owned and self.session is session:
                     forget_session()
                     self.session = None
+                    log.warning("Spark was lost; the next refresh that needs it starts another one.")
             raise
 
     def _try_to_start(self, target: JdbcTarget) -> None:
         with suppress(PytrickleError):
-            self._started(target)
+            self._started(target, CHOSEN)
 
-    def _started(self, target: JdbcTarget) -> SparkSession:
+    def _started(self, target: JdbcTarget, why: str | None) -> SparkSession:
         from pytrickle.compute.spark.reach import check_reach
         from pytrickle.compute.spark.session import build_session
 
         with self.lock:
             if self.session is None:
                 check_reach(target, self.settings.spark_master)
-                self.session, self.owned = build_session(self.settings), True
+                with _told(self.settings.spark_master, why):
+                    self.session, self.owned = build_session(self.settings), True
             elif target.is_loopback and not self.owned:
                 check_reach(target, self.session.conf.get("spark.master") or "")
             return self.session
+
+
+@contextmanager
+def _told(master: str, why: str | None) -> Iterator[None]:
+    """Log that Spark starts, and how that ends."""
+    began = monotonic()
+    ends = {"event": {"ends": "Spark"}}
+    log.info("Starting Spark (%s): %s.", master, why, extra={"event": {"begins": "Spark"}})
+    try:
+        yield
+    except PytrickleError:
+        log.debug("Spark has not started.", extra=ends)
+        raise
+    log.info("Spark has started after %s.", length(timedelta(seconds=monotonic() - began)), extra=ends)

@@ -30,7 +30,8 @@ class Daemon:
     Of several daemons on one database the one that holds the leader's lock ticks; the others try for it every second
     at least. The lock goes with its session, so a leader that dies is followed at once. `on_leader` is told True when
     this daemon begins to lead, False when it begins to stand by. A retryable error, such as a lost connection, is
-    reported to `on_error` and waited out.
+    reported to `on_error` and waited out. `on_beat` is called several times per second, with False, and before each
+    tick, with True, until the end of which it is not called again.
     """
 
     dsn: str
@@ -39,6 +40,7 @@ class Daemon:
     on_error: Callable[[PytrickleError], None]
     on_leader: Callable[[bool], None]
     stop: Event = field(default_factory=Event)
+    on_beat: Callable[[bool], None] = lambda busy: None
 
     def run(self) -> None:
         """Run until stopped; the tick under way is finished first."""
@@ -49,7 +51,7 @@ class Daemon:
                 if not error.retryable:
                     raise
                 self.on_error(error)
-                self.stop.wait(self.poll_interval.total_seconds())
+                self._rest()
 
     def _listen_and_tick(self) -> None:
         with connect(self.dsn, role="listener") as connection, connect(self.dsn, role="leader") as seat:
@@ -65,6 +67,7 @@ class Daemon:
                     self.on_leader(leads)
                 seen = calls(connection)
                 if leads:
+                    self.on_beat(True)
                     self.tick()
                 self._wait(connection, self.poll_interval if leads else min(self.poll_interval, TAKEOVER), seen)
                 self._gather(connection, began + min(BREATH, self.poll_interval.total_seconds()))
@@ -85,10 +88,17 @@ class Daemon:
         left = interval.total_seconds()
         with translate_errors():
             while left > 0 and not self.stop.is_set():
+                self.on_beat(False)
                 woken = list(connection.notifies(timeout=min(SLICE, left), stop_after=1))
                 if woken or calls(connection) != seen:
                     return
                 left -= SLICE
+
+    def _rest(self) -> None:
+        until = monotonic() + self.poll_interval.total_seconds()
+        while (left := until - monotonic()) > 0 and not self.stop.is_set():
+            self.on_beat(False)
+            self.stop.wait(min(SLICE, left))
 
 
 def _leads(seat: psycopg.Connection) -> bool:

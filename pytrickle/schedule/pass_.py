@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from logging import getLogger
 from threading import Lock
 from time import monotonic
 
@@ -20,6 +21,8 @@ from pytrickle.schedule.health import Broken
 from pytrickle.schedule.outcomes import record_blown_fuse, record_failure, record_skip
 from pytrickle.schedule.units import Unit
 from pytrickle.schedule.verdict import Fail, Go, Seen, Skip, SoFar
+
+log = getLogger("pytrickle.refresh")
 
 OnResult = Callable[[RefreshResult], None]
 
@@ -196,6 +199,8 @@ class Work:
 
     def _refreshed(self, tables: tuple[StreamTable, ...], later: bool) -> dict[int, Done]:
         refresher = self.pass_.refresher
+        for table in tables:
+            log.debug("refreshing %s", table.name, extra={"event": {"begins": table.name}})
         with self._snapshot(later) as snapshot:
             if len(tables) > 1 or self.unit.cycles:
                 together = AtomicRefresh(

@@ -15,7 +15,7 @@ import pytest
 from pytrickle.catalog.reports import HistoryRow, Status, StreamTableStatus, WatermarkRow, WatermarkStatusRow
 from pytrickle.cli.console import console
 from pytrickle.config import EngineName
-from pytrickle.errors import ConnectionLost, PytrickleError
+from pytrickle.errors import NotInstalled
 from tests.unit.cli_recorder import NOON, Explained, Recorder, Result, Verification, recording, run, table
 
 
@@ -117,14 +117,25 @@ def test_a_second_signal_ends_run_at_once(client: Recorder) -> None:
     assert run("run").exit_code == 0
 
 
-def test_run_reports_an_error_that_it_waits_out(client: Recorder) -> None:
-    def serve(*, on_error: Callable[[PytrickleError], None], **_: Any) -> None:
-        on_error(ConnectionLost("The server went away."))
+def test_run_ends_with_one_line_of_its_log_where_it_cannot_go_on(client: Recorder) -> None:
+    def serve(**_: Any) -> None:
+        raise NotInstalled("There is no catalog.", "Run pytrickle install.")
 
     client.answers["run"] = serve
-    result = run("run")
-    assert result.exit_code == 0
-    assert result.stderr.startswith("error: The server went away.\nhint: ")
+    result = run("run", "--log-format", "json")
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert json.loads(line)["message"] == "There is no catalog. Run pytrickle install."
+
+
+def test_run_prints_events_alone_and_in_json_to_stdout(client: Recorder) -> None:
+    def serve(*, on_result: Callable[[Result], None], **_: Any) -> None:
+        for action in ("NO_DATA", "SKIP", "SKIP", "DIFFERENTIAL"):
+            on_result(Result(action=action))
+
+    client.answers["run"] = serve
+    printed = run("run", "--json").stdout
+    assert [json.loads(line)["action"] for line in printed.splitlines()] == ["SKIP", "DIFFERENTIAL"]
 
 
 def test_run_ends_well_when_spark_takes_the_interrupt(client: Recorder) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from pytrickle.catalog.options import Options
 from pytrickle.cli import options
+from pytrickle.cli.activity import activity
 from pytrickle.cli.command import UNHEALTHY, Invocation, command
 from pytrickle.cli.console import progress
 from pytrickle.cli.show import render
@@ -41,7 +42,7 @@ def create(
     """Create a stream table from its query. The next tick fills it, or the command itself with --initialize."""
     chosen = options.given(settings)
     text = _query(query, file)
-    with invocation.client() as client:
+    with invocation.client() as client, activity(f"creating {name}", as_json=invocation.as_json):
         client.create_stream_table(name, text, **chosen)
         filled = client.refresh(name) if initialize else None
     if filled is None:

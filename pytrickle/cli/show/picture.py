@@ -25,7 +25,7 @@ def picture(dag: Dag) -> Picture:
     """Describe a graph in short words, ready to be drawn."""
     tables = {table.stream_table: table for table in dag.stream_tables}
     boxes = tuple(_box(row, tables.get(row.relation), _together(dag, row.relation)) for row in dag.relations)
-    caption = f"As of {moment(dag.as_of.replace(microsecond=0))}." if boxes else EMPTY
+    caption = f"As of {moment(dag.as_of)}." if boxes else EMPTY
     return Picture(boxes, tuple(map(_band, dag.groups)), caption)
 
 

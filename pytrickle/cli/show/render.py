@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from pytrickle.catalog.reports import (
@@ -21,7 +20,7 @@ from pytrickle.catalog.reports import (
     WatermarkStatusRow,
 )
 from pytrickle.cli.show import render_sources
-from pytrickle.cli.show.columns import columns
+from pytrickle.cli.show.columns import Columns, columns
 from pytrickle.cli.values import distance, length, moment, reached, through
 
 if TYPE_CHECKING:
@@ -66,9 +65,13 @@ def _defects(state: Status) -> str:
     return "\n".join((f"Planner defects: {state.planner_defects}. Please report them with their tracebacks.", *named))
 
 
-def groups(rows: Iterable[WatermarkStatusRow]) -> Table:
+def groups(rows: Iterable[WatermarkStatusRow]) -> Columns:
     """Draw where every watermark group stands."""
-    table = columns("group", "state", "lag", "tolerance", "effective watermark", "agreed watermark", "reason")
+    table = columns(
+        *("group", "state", "lag", "tolerance", "effective watermark", "agreed watermark", "reason"),
+        sentences=("reason",),
+        spare=("agreed watermark", "tolerance", "effective watermark"),
+    )
     for row in rows:
         effective = through(row.effective_watermark, row.effective_batch) or _NONE
         agreed = through(row.agreed_watermark, row.agreed_batch) or _NONE
@@ -78,18 +81,22 @@ def groups(rows: Iterable[WatermarkStatusRow]) -> Table:
     return table
 
 
-def watermarks(rows: Iterable[WatermarkRow], now: datetime) -> Table:
+def watermarks(rows: Iterable[WatermarkRow], now: datetime) -> Columns:
     """Draw every source's watermark, the time since it last advanced, and since its loader last called."""
-    table = columns("source", "watermark", "last advance", "last seen", "by")
+    table = columns("source", "watermark", "last advance", "last seen", "by", spare=("by", "last advance"))
     for row in rows:
         ages = (f"{length(max(now - when, timedelta(0)))} ago" for when in (row.advanced_at, row.last_seen_at))
         table.add_row(row.source, through(row.watermark, row.batch), *ages, row.advanced_by)
     return table
 
 
-def stream_tables(rows: Iterable[StreamTableStatus]) -> Table:
+def stream_tables(rows: Iterable[StreamTableStatus]) -> Columns:
     """Draw every stream table's mode, effective watermark, state, and the one sentence that explains it."""
-    table = columns("stream table", "mode", "gating", "state", "effective watermark", "data is", "by", "reason")
+    table = columns(
+        *("stream table", "state", "data is", "effective watermark", "mode", "gating", "by", "reason"),
+        sentences=("reason",),
+        spare=("by", "gating", "mode", "effective watermark"),
+    )
     for row in rows:
         age = _NONE if row.staleness is None else f"{length(row.staleness)} old"
         mode = " ".join((row.refresh_mode, row.schedule, *((row.tier,) if row.tier in {"warm", "cold"} else ())))
@@ -97,7 +104,7 @@ def stream_tables(rows: Iterable[StreamTableStatus]) -> Table:
         reason = row.last_error or row.reason
         done_by = row.last_engine or _NONE
         table.add_row(
-            row.stream_table, mode, row.watermark_gating, _state(state_of(row)), effective, age, done_by, reason
+            row.stream_table, _state(state_of(row)), age, effective, mode, row.watermark_gating, done_by, reason
         )
     return table
 
@@ -117,11 +124,15 @@ def history(rows: Sequence[HistoryRow]) -> RenderableType:
     """Draw refreshes, newest first."""
     if not rows:
         return "No refresh yet."
-    table = columns("started", "stream table", "action", "status", "by", "took", "inserted", "deleted", "reason")
+    table = columns(
+        *("started", "stream table", "action", "status", "by", "took", "inserted", "deleted", "reason"),
+        sentences=("reason",),
+        spare=("by", "deleted", "inserted", "status"),
+    )
     for row in rows:
         took = None if row.finished_at is None else row.finished_at - row.started_at
         counts = (_NONE if count is None else str(count) for count in (row.rows_inserted, row.rows_deleted))
-        started = moment(row.started_at.replace(microsecond=0))
+        started = moment(row.started_at)
         status = _state(row.status.lower())
         initiator = row.initiated_by.lower()
         table.add_row(
@@ -134,7 +145,7 @@ def watermark_history(rows: Sequence[HistoryEntry]) -> RenderableType:
     """Draw the advances of one source, newest first."""
     if not rows:
         return "This source never advanced."
-    table = columns("watermark", "advanced at", "by", "lsn")
+    table = columns("watermark", "advanced at", "by", "lsn", spare=("lsn", "by"))
     for row in rows:
         table.add_row(through(row.watermark, row.batch), moment(row.advanced_at), row.advanced_by, row.lsn or _NONE)
     return table
@@ -144,7 +155,7 @@ def group_list(rows: Sequence[WatermarkGroupRow]) -> RenderableType:
     """Draw the watermark groups with their sources and tolerance."""
     if not rows:
         return "No watermark group yet."
-    table = columns("group", "tolerance", "stale after", "idle after", "sources")
+    table = columns("group", "tolerance", "stale after", "idle after", "sources", sentences=("sources",))
     for row in rows:
         stale = _NONE if row.stale_after is None else f"{length(row.stale_after)}, {row.on_stale}"
         tolerance = distance(row.tolerance, row.batch_tolerance)
@@ -156,7 +167,7 @@ def refresh_group_list(rows: Sequence[RefreshGroupRow]) -> RenderableType:
     """Draw the refresh groups with their stream tables."""
     if not rows:
         return "No refresh group yet."
-    table = columns("refresh group", "isolation", "stream tables")
+    table = columns("refresh group", "isolation", "stream tables", sentences=("stream tables",))
     for row in rows:
         table.add_row(row.group_name, row.isolation, ", ".join(row.members))
     return table
@@ -183,10 +194,10 @@ def verified(rows: Sequence[VerifyResult]) -> RenderableType:
     """Draw what comparing stream tables with their defining queries found."""
     if not rows:
         return "No stream table yet."
-    reasons = ["reason"] if any(row.pending or row.error for row in rows) else []
-    table = columns("stream table", "state", "missing rows", "unexpected rows", *reasons)
+    reason = ("reason",) if any(row.pending or row.error for row in rows) else ()
+    table = columns("stream table", "state", "missing rows", "unexpected rows", *reason, sentences=reason)
     for row in rows:
-        table.add_row(row.stream_table, *_compared(row)[: 3 + len(reasons)])
+        table.add_row(row.stream_table, *_compared(row)[: 3 + len(reason)])
     return table
 
 
@@ -219,7 +230,7 @@ def checks(rows: Sequence[Check]) -> RenderableType:
     return Group(*lines)
 
 
-def _block(title: str, table: Table, rows: Sequence[object]) -> tuple[RenderableType, ...]:
+def _block(title: str, table: Columns, rows: Sequence[object]) -> tuple[RenderableType, ...]:
     return (Text(title, style="bold"), table if rows else Text("  none"), Text(""))
 
 

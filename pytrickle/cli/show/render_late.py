@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from rich.table import Table
-
 from pytrickle.catalog.late_reports import EventTimeRow, LateRow, WatermarkMetrics
-from pytrickle.cli.show.columns import columns
+from pytrickle.cli.show.columns import Columns, columns
 from pytrickle.cli.values import length, moment
 
 _NONE = "-"
 
 
-def event_times(rows: Sequence[EventTimeRow]) -> Table:
+def event_times(rows: Sequence[EventTimeRow]) -> Columns:
     """Draw the declared event times."""
-    drawn = columns("source", "event time", "too late after", "problem")
+    drawn = columns("source", "event time", "too late after", "problem", sentences=("problem",))
     for row in rows:
         column = row.column_name if row.time_zone is None else f"{row.column_name} in {row.time_zone}"
         drawn.add_row(row.source, column, _length(row.too_late), row.problem or _NONE)
     return drawn
 
 
-def late_rows(rows: Sequence[LateRow]) -> Table:
+def late_rows(rows: Sequence[LateRow]) -> Columns:
     """Draw entries of the late ledger."""
-    drawn = columns("id", "source", "event time", "missed", "late by", "status", "row")
+    drawn = columns(
+        *("id", "source", "event time", "missed", "late by", "status", "row"),
+        sentences=("row",),
+        spare=("missed", "late by"),
+    )
     for row in rows:
         values = ", ".join(f"{name}={value}" for name, value in row.row_data.items() if value is not None)
         times = (moment(row.event_time), moment(row.watermark), _length(row.lag))
@@ -33,9 +35,12 @@ def late_rows(rows: Sequence[LateRow]) -> Table:
     return drawn
 
 
-def metrics(rows: Sequence[WatermarkMetrics]) -> Table:
+def metrics(rows: Sequence[WatermarkMetrics]) -> Columns:
     """Draw watermarks as numbers; what is not known is a dash."""
-    drawn = columns("source", "watermark", "lag", "in groups", "rate", "every", "since", "idle", "late", "waiting")
+    drawn = columns(
+        *("source", "watermark", "lag", "in groups", "rate", "every", "since", "idle", "late", "waiting"),
+        spare=("in groups", "rate", "every", "waiting", "idle", "since"),
+    )
     for row in rows:
         drawn.add_row(
             row.source,

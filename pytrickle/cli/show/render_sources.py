@@ -3,45 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-
-from rich.table import Table
 
 from pytrickle.catalog.reports import AlertRow, BootstrapRow, SourceGateRow
-from pytrickle.cli.show.columns import columns
+from pytrickle.cli.show.columns import Columns, columns
 from pytrickle.cli.values import moment, through
 
 _NONE = "-"
 
 
-def gates(rows: Sequence[SourceGateRow]) -> Table:
+def gates(rows: Sequence[SourceGateRow]) -> Columns:
     """Draw the sources under a gate."""
-    table = columns("source", "gated since", "by", "reason", "holds")
+    table = columns("source", "gated since", "by", "reason", "holds", sentences=("reason", "holds"), spare=("by",))
     for row in rows:
         held = ", ".join(row.stream_tables) or _NONE
-        table.add_row(row.source, _second(row.gated_at), row.gated_by, row.reason or _NONE, held)
+        table.add_row(row.source, moment(row.gated_at), row.gated_by, row.reason or _NONE, held)
     return table
 
 
-def alerts(rows: Sequence[AlertRow]) -> Table:
+def alerts(rows: Sequence[AlertRow]) -> Columns:
     """Draw incidents, open or ended."""
-    table = columns("kind", "subject", "group", "since", "ended", "sentence")
+    table = columns(
+        *("kind", "subject", "group", "since", "ended", "sentence"), sentences=("sentence",), spare=("group", "ended")
+    )
     for row in rows:
-        ended = _NONE if row.closed_at is None else _second(row.closed_at)
-        table.add_row(row.kind, row.subject, row.group_name or _NONE, _second(row.since), ended, row.sentence)
+        ended = _NONE if row.closed_at is None else moment(row.closed_at)
+        table.add_row(row.kind, row.subject, row.group_name or _NONE, moment(row.since), ended, row.sentence)
     return table
 
 
-def bootstrap(rows: Sequence[BootstrapRow]) -> Table:
+def bootstrap(rows: Sequence[BootstrapRow]) -> Columns:
     """Draw every source with each stream table made of it."""
-    table = columns("source", "gate", "watermark", "stream table", "filled", "waits for")
+    table = columns(
+        *("source", "gate", "watermark", "stream table", "filled", "waits for"),
+        sentences=("waits for",),
+        spare=("filled", "watermark"),
+    )
     for row in rows:
         gate = f"shut by {row.gated_by}" if row.gated else "opened" if row.ungated_at else _NONE
         watermark = through(row.watermark, row.batch) or "never advanced"
         filled = _NONE if row.filled is None else "yes" if row.filled else "no"
         table.add_row(row.source, gate, watermark, row.stream_table or _NONE, filled, row.waits_for or _NONE)
     return table
-
-
-def _second(value: datetime) -> str:
-    return moment(value.replace(microsecond=0))

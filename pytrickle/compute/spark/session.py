@@ -7,6 +7,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from pytrickle.compute.spark.builder import configure_spark_with_pytrickle
+from pytrickle.compute.spark.gateway import JavaOutput, start_java
 from pytrickle.compute.spark.java import find_java
 from pytrickle.config import Settings
 from pytrickle.errors import SparkFailed
@@ -38,10 +39,15 @@ def build_session(settings: Settings) -> SparkSession:
     here = LOCAL if settings.spark_master.startswith("local") else {}
     for name, value in (CONFIGURATION | here).items():
         builder = builder.config(name, value)
+    output = JavaOutput()
     try:
-        return configure_spark_with_pytrickle(builder, settings.jdbc_jar).getOrCreate()
+        builder = configure_spark_with_pytrickle(builder, settings.jdbc_jar)
+        start_java(builder._options, output)
+        return builder.getOrCreate()
     except (PySparkException, RuntimeError, OSError) as error:
-        raise SparkFailed("The Spark session could not be started.", "Run pytrickle doctor.") from error
+        said = output.why() if SparkContext._gateway is None else None
+        reason = f": {said}" if said else ""
+        raise SparkFailed(f"The Spark session could not be started{reason}.", "Run pytrickle doctor.") from error
 
 
 def forget_session() -> None:

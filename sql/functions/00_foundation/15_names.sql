@@ -46,7 +46,8 @@ BEGIN
     IF relation IS NULL AND name IS NOT NULL THEN
         RAISE EXCEPTION 'relation % does not exist', quote_literal(name)
             USING ERRCODE = '42P01', CONSTRAINT = 'unknown_table',
-                  HINT = 'Qualify the name if its schema is not in your search_path.';
+                  HINT = did_you_mean(name, known_tables(name LIKE '%.%'))
+                         || 'Qualify the name if its schema is not in your search_path.';
     END IF;
     RETURN relation;
 END
@@ -90,7 +91,8 @@ BEGIN
     IF id IS NULL THEN
         RAISE EXCEPTION 'there is no stream table %', COALESCE(quote_literal(name), 'NULL')
             USING ERRCODE = '42704', CONSTRAINT = 'unknown_stream_table',
-                  HINT = 'SELECT stream_table FROM pgtrickle.pgt_status() lists those that exist; '
+                  HINT = did_you_mean(name, known_stream_tables(name LIKE '%.%'))
+                         || 'SELECT stream_table FROM pgtrickle.pgt_status() lists those that exist; '
                          || 'qualify the name if its schema is not in your search_path.';
     END IF;
     RETURN id;

@@ -93,12 +93,13 @@ COMMENT ON FUNCTION pgtrickle.create_watermark_group(text, text[], text, interva
     'The same with the tolerance as text: an interval such as 30 seconds, or a number of seconds.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_unknown_group(group_name text) RETURNS void
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RAISE EXCEPTION 'there is no watermark group %', COALESCE(quote_literal(group_name), 'NULL')
         USING ERRCODE = '42704', CONSTRAINT = 'unknown_watermark_group',
-              HINT = 'SELECT group_name FROM pgtrickle.watermark_groups() lists those that exist.';
+              HINT = did_you_mean(group_name, known_groups())
+                     || 'SELECT group_name FROM pgtrickle.watermark_groups() lists those that exist.';
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.refuse_unknown_group(text) IS 'Error 42704: no watermark group has this name.';

@@ -55,7 +55,8 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no refresh group %', quote_nullable(group_name)
             USING ERRCODE = '42704', CONSTRAINT = 'unknown_refresh_group',
-                HINT = 'SELECT * FROM pgtrickle.refresh_groups() lists them.';
+                HINT = did_you_mean(group_name, (SELECT array_agg(g.group_name) FROM refresh_groups() AS g))
+                       || 'SELECT * FROM pgtrickle.refresh_groups() lists them.';
     END IF;
 END
 $$;

@@ -104,6 +104,11 @@ AS $$
         -- What these call with the rights of their caller: it tells nothing that is not told to everybody.
         'pgtrickle_private.catalog_owner()',
         'pgtrickle_private.qualified_name(regclass)',
+        'pgtrickle_private.pairs_of(text)',
+        'pgtrickle_private.did_you_mean(text, text[])',
+        'pgtrickle_private.known_stream_tables(boolean)',
+        'pgtrickle_private.known_groups()',
+        'pgtrickle_private.known_tables(boolean)',
         'pgtrickle_private.relation_named(text, text)',
         'pgtrickle_private.source_named(text, text)',
         'pgtrickle_private.known_stream_table(regclass, text)',

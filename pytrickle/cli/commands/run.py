@@ -1,0 +1,166 @@
+"""The command that keeps stream tables fresh until it is stopped: run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from logging import getLogger
+from threading import Timer
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pytrickle.cli import values
+from pytrickle.cli.command import Engine, Invocation, command, fail_if_any_failed
+from pytrickle.cli.console import show, show_json
+from pytrickle.cli.log import LogFormat, LogLevel, logged
+from pytrickle.cli.remedies import on_the_command_line
+from pytrickle.cli.service import Service, serving
+from pytrickle.cli.show import render
+from pytrickle.errors import PytrickleError
+
+if TYPE_CHECKING:
+    from pytrickle.client.client import Client
+    from pytrickle.refresh.values import RefreshResult
+
+app = typer.Typer()
+log = getLogger("pytrickle.run")
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+GRACE = 3.0
+STOPPED = "Stopped; a refresh that was under way has changed nothing unless it had committed."
+# They tell of results, which --json prints to stdout.
+RESULTS = "pytrickle.refresh"
+
+
+@command(app, "run", example="pytrickle run --log-format logfmt")
+def run(
+    invocation: Invocation,
+    once: Annotated[bool, typer.Option("--once", help="Do one tick, print its results, and stop.")] = False,
+    engine: Engine = None,
+    log_format: Annotated[
+        LogFormat | None, typer.Option("--log-format", help="How a line is written (default: text; json with --json).")
+    ] = None,
+    log_level: Annotated[
+        LogLevel, typer.Option("--log-level", help="What is written, and all that matters more.")
+    ] = LogLevel.INFO,
+    statistics_every: Annotated[
+        timedelta | None,
+        typer.Option(parser=values.duration, metavar="DURATION", help="Also write a summary so often, such as 10m."),
+    ] = None,
+) -> None:
+    """Refresh what is due until stopped. Loaders wake it; SIGTERM or Ctrl-C stops it, a second one at once.
+
+    Each event is one line on stderr: a refresh that found changes, a skip for a new reason, a failure, the beginning
+    and the end of an outage. With --json the results go to stdout, a JSON document each. A lost server is waited for.
+    Of several on one database one leads; the others stand by, and one of them takes over when it ends. Under systemd
+    it reports that it is ready and alive.
+    """
+    form = log_format or (LogFormat.JSON if invocation.as_json else LogFormat.TEXT)
+    if once:
+        _tick_once(invocation, engine)
+        return
+    with logged(form, log_level, *([RESULTS] if invocation.as_json else [])), serving() as service:
+        try:
+            with (
+                invocation.client(engine=engine) as client,
+                _stopped_by_signals(client.stop, service) as listen,
+            ):
+                _serve(client, service, statistics_every, _printer(listen, invocation.as_json))
+        except PytrickleError as error:
+            log.error("%s %s", error, on_the_command_line(error.hint or ""))
+            raise typer.Exit(1) from None
+
+
+def _serve(
+    client: Client, service: Service, every: timedelta | None, on_result: Callable[[RefreshResult], None]
+) -> None:
+    def on_leader(leads: bool) -> None:
+        service.ready("Refreshing." if leads else "Standing by.")
+
+    client.run(on_result=on_result, on_leader=on_leader, on_beat=service.beat, statistics_every=every)
+
+
+def _printer(listen: Callable[[], None], as_json: bool) -> Callable[[RefreshResult], None]:
+    """Return what listens for signals anew after each result, and prints those that are events."""
+    skipped: dict[str, str] = {}
+
+    def on_result(result: RefreshResult) -> None:
+        listen()
+        known = skipped.pop(result.stream_table, None)
+        if result.action == "SKIP":
+            skipped[result.stream_table] = result.reason
+        if as_json and result.action != "NO_DATA" and (result.action, known) != ("SKIP", result.reason):
+            show_json(result, indent=None)
+
+    return on_result
+
+
+def _tick_once(invocation: Invocation, engine: Engine) -> None:
+    results: list[RefreshResult] = []
+
+    def on_result(result: RefreshResult) -> None:
+        results.append(result)
+        if invocation.as_json:
+            show_json(result, indent=None)
+        else:
+            show(render.result(result))
+
+    with invocation.client(engine=engine) as client:
+        client.run(once=True, on_result=on_result)
+    fail_if_any_failed(results)
+
+
+@contextmanager
+def _stopped_by_signals(stop: Callable[[], None], service: Service) -> Iterator[Callable[[], None]]:
+    """Let the first SIGTERM or Ctrl-C end the block after the refresh under way, and a second one at once.
+
+    What cannot be interrupted, such as the start of a Java process in another thread, gets a moment to end; then the
+    process ends without it.
+
+    Yields what listens for them anew: Spark puts its own handler of Ctrl-C in place of ours when it starts.
+    """
+    received: list[int] = []
+    last_resort = Timer(GRACE, _end_process)
+    last_resort.daemon = True
+
+    def ask_to_stop(number: int, _frame: FrameType | None) -> None:
+        if received:
+            # A third one must not interrupt what ends already.
+            for each in SIGNALS:
+                signal.signal(each, signal.SIG_IGN)
+            last_resort.start()
+            raise KeyboardInterrupt
+        received.append(number)
+        log.info("Stopping after the refresh under way; a second signal stops at once.")
+        service.tell("STOPPING=1")
+        stop()
+
+    def listen() -> None:
+        for number in SIGNALS:
+            signal.signal(number, ask_to_stop)
+
+    previous = {number: signal.getsignal(number) for number in SIGNALS}
+    listen()
+    try:
+        yield listen
+        log.info("Stopped.")
+    except KeyboardInterrupt:
+        stop()
+        log.info(STOPPED)
+    finally:
+        last_resort.cancel()
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _end_process() -> None:
+    """End the process as a kill would, which no refresh minds: what had not committed has changed nothing."""
+    log.info(STOPPED)
+    sys.stdout.flush()
+    os._exit(0)

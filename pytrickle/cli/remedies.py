@@ -1,0 +1,43 @@
+"""Hints in the language of the command line: where a command does what a hint says in SQL, it names the command."""
+
+from __future__ import annotations
+
+import re
+
+# What a call in a hint is on the command line. A call that has no command stays as it is.
+COMMANDS = {
+    "alter_stream_table": "alter NAME",
+    "alter_watermark_group": "group alter NAME",
+    "create_stream_table": "create NAME QUERY",
+    "create_watermark_group": "group create NAME SOURCE…",
+    "drop_stream_table": "drop NAME",
+    "drop_watermark_group": "group drop NAME",
+    "gate_source": "gate SOURCE",
+    "mark_source_idle": "source idle SOURCE",
+    "pgt_status": "status",
+    "refresh_groups": "refresh-group list",
+    "refresh_stream_table": "refresh NAME",
+    "reset_fuse": "reset-fuse NAME",
+    "reset_watermark": "watermark reset SOURCE",
+    "resume_stream_table": "resume NAME",
+    "set_source_limits": "source limits SOURCE",
+    "source_gates": "gates",
+    "ungate_source": "ungate SOURCE",
+    "watermark_groups": "group list",
+    "watermark_status": "status",
+    "watermarks": "watermark list",
+}
+_CALL = re.compile(
+    r"(?:SELECT (?:\*|[a-z_]+(?:, [a-z_]+)*) FROM |SELECT )?pgtrickle\.([a-z_]+)\((?:[^()]|\([^()]*\))*\)"
+)
+
+
+def on_the_command_line(hint: str) -> str:
+    """Return a hint with the commands that do what its calls do.
+
+    >>> on_the_command_line("SELECT stream_table FROM pgtrickle.pgt_status() lists those that exist.")
+    'pytrickle status lists those that exist.'
+    >>> on_the_command_line("Use pgtrickle.cut() instead.")
+    'Use pgtrickle.cut() instead.'
+    """
+    return _CALL.sub(lambda call: f"pytrickle {COMMANDS[call[1]]}" if call[1] in COMMANDS else call[0], hint)

@@ -1,0 +1,56 @@
+"""Starting Spark's Java process, whose output goes to a logger: nothing of it belongs on a command's stderr."""
+
+import os
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from logging import getLogger
+from threading import Thread
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+
+log = getLogger("pytrickle.spark.java")
+REMEMBERED = 3
+# Where one of these is set, Spark is not started by this process.
+ELSEWHERE = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_GATEWAY_PORT")
+
+
+@dataclass(slots=True)
+class JavaOutput:
+    """What Java writes, logged line by line until it ends; `last` are the last lines, which say why it ended."""
+
+    last: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    reader: Thread | None = None
+
+    def pipe(self) -> int:
+        """Return the end of a pipe for Java to write to, which is followed from now on."""
+        reading, writing = os.pipe()
+        self.reader = Thread(target=self._follow, args=(reading,), name="java", daemon=True)
+        self.reader.start()
+        return writing
+
+    def why(self) -> str | None:
+        """Return the last that a Java which has ended wrote."""
+        if self.reader is not None:
+            self.reader.join(1)
+        return "; ".join(self.last) or None
+
+    def _follow(self, reading: int) -> None:
+        with open(reading, encoding="utf-8", errors="replace") as output:
+            for line in filter(None, map(str.rstrip, output)):
+                self.last.append(line)
+                log.debug("%s", line)
+
+
+def start_java(options: Mapping[str, str], output: JavaOutput) -> None:
+    """Start the Java process of a session with these options, unless this process has one or needs none."""
+    if SparkContext._gateway or any(name in os.environ for name in ELSEWHERE):
+        return
+    conf = SparkConf().setAll(list(options.items()))
+    writing = output.pipe()
+    try:
+        gateway = launch_gateway(conf, {"stdout": writing, "stderr": writing})  # type: ignore[no-untyped-call]
+    finally:
+        os.close(writing)
+    SparkContext._ensure_initialized(gateway=gateway, conf=conf)

@@ -1,0 +1,40 @@
+"""What Java writes goes to a logger, and into the error where Spark cannot be started."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from pytrickle.compute.spark.session import build_session
+from pytrickle.config import Settings
+from pytrickle.errors import SparkFailed
+
+# A Java that knows its version, and else complains and ends.
+JAVA = """#!/bin/sh
+[ "$1" = -version ] && { echo 'openjdk version "21.0.1"' >&2; exit; }
+echo "WARNING: of no interest" >&2
+echo "Unrecognized VM option 'Sputnik'" >&2
+exit 1
+"""
+
+
+# Spark's own library leaves the pipe to a Java that ended open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_java_that_does_not_start_is_told_in_the_error_and_not_on_stderr(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(JAVA)
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr("pyspark.SparkContext._gateway", None)
+    caplog.set_level(logging.DEBUG, "pytrickle.spark")
+    with pytest.raises(SparkFailed, match="Unrecognized VM option 'Sputnik'"):
+        build_session(Settings())
+    assert capfd.readouterr().err == ""
+    assert "WARNING: of no interest" in [record.getMessage() for record in caplog.records]
+    assert {record.name for record in caplog.records} == {"pytrickle.spark.java"}
