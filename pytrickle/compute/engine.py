@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -71,13 +72,18 @@ class LazyEngine:
             self._started(target)
 
     def _started(self, target: JdbcTarget) -> SparkSession:
+        from pytrickle.compute.spark.class_archive import class_archive
         from pytrickle.compute.spark.reach import check_reach
         from pytrickle.compute.spark.session import build_session
+        from pytrickle.compute.spark.write_archive import start_writing
 
         with self.lock:
             if self.session is None:
                 check_reach(target, self.settings.spark_master)
-                self.session, self.owned = build_session(self.settings), True
+                archive = class_archive(self.settings)
+                self.session, self.owned = build_session(self.settings, archive), True
+                if archive and not archive.exists:
+                    atexit.register(start_writing, self.settings, target)
             elif target.is_loopback and not self.owned:
                 check_reach(target, self.session.conf.get("spark.master") or "")
             return self.session
