@@ -45,7 +45,7 @@ def main() -> None:
     archive = class_archive(settings)
     if archive is None or archive.exists:
         return
-    os.nice(19)
+    os.nice(10)
     with archive.path.with_suffix(".lock").open("w") as lock, suppress(BlockingIOError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _write(archive, settings, told)
