@@ -29,6 +29,7 @@ class Settings:
     started), or ``auto``, which leaves to Spark what is large.
     ``spark_master``: master URL of the session pytrickle builds itself.
     ``jdbc_jar``: path of PostgreSQL's JDBC driver; None lets Spark's environment be searched.
+    ``class_archive``: whether Spark's classes are archived in the user's cache directory, for faster starts.
     ``poll_interval``: how long the daemon sleeps when nothing wakes it.
     ``history_retention``: how long refreshes and watermark advances that nothing needs any more are kept.
     ``small_delta_rows``: up to this many changed rows ``auto`` joins inside PostgreSQL, beyond it in Spark.
@@ -43,6 +44,7 @@ class Settings:
     engine: EngineName = EngineName.AUTO
     spark_master: str = "local[*]"
     jdbc_jar: str | None = None
+    class_archive: bool = True
     poll_interval: timedelta = timedelta(seconds=1)
     history_retention: timedelta = timedelta(days=30)
     small_delta_rows: int = 1_000_000
@@ -98,9 +100,20 @@ def _engine(name: str) -> EngineName:
         raise ConfigError(f"There is no engine {name!r}.", f"The engines are {', '.join(EngineName)}.") from None
 
 
+SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
+
+
+def _switch(value: object) -> bool:
+    try:
+        return SWITCH[str(value).lower()]
+    except KeyError:
+        raise ConfigError(f"The setting class_archive cannot be {value!r}.", "It must be on or off.") from None
+
+
 _PARSERS: dict[str, Callable[[Any], Any]] = {
     "dsn": libpq_dsn,
     "engine": _engine,
+    "class_archive": _switch,
     "poll_interval": lambda seconds: timedelta(seconds=float(seconds)),
     "statement_timeout": lambda seconds: timedelta(seconds=float(seconds)),
     "history_retention": lambda days: timedelta(days=float(days)),

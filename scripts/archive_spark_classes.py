@@ -7,7 +7,7 @@ import os
 import sys
 
 # What the tests start Spark's Java with: an archive fits no other collector than that which wrote it.
-OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 
 def main(archive: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -79,14 +80,19 @@ class LazyEngine:
             self._started(target, CHOSEN)
 
     def _started(self, target: JdbcTarget, why: str | None) -> SparkSession:
+        from pytrickle.compute.spark.class_archive import class_archive
         from pytrickle.compute.spark.reach import check_reach
         from pytrickle.compute.spark.session import build_session
+        from pytrickle.compute.spark.write_archive import start_writing
 
         with self.lock:
             if self.session is None:
                 check_reach(target, self.settings.spark_master)
+                archive = class_archive(self.settings)
                 with _told(self.settings.spark_master, why):
-                    self.session, self.owned = build_session(self.settings), True
+                    self.session, self.owned = build_session(self.settings, archive), True
+                if archive and not archive.exists:
+                    atexit.register(start_writing, self.settings, target)
             elif target.is_loopback and not self.owned:
                 check_reach(target, self.session.conf.get("spark.master") or "")
             return self.session

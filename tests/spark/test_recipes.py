@@ -1,4 +1,4 @@
-"""The commands that docs/howto/spark.md gives for archives, clusters and Spark Connect do what it says."""
+"""The commands that docs/howto/spark.md gives for clusters and Spark Connect do what it says."""
 
 import os
 import socket
@@ -49,19 +49,6 @@ def shop(db: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Datab
     return db
 
 
-def test_an_archive_of_classes_is_written_and_used(
-    shop: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("SPARK_SUBMIT_OPTS")
-    archive = tmp_path / "spark.jsa"
-    write, use = (text.replace("/var/cache/pytrickle/spark.jsa", str(archive)) for text in recipes("spark.jsa"))
-    run(lines(write))
-    wait_for(lambda: archive.exists() and not writes(archive), "the archive")
-    shop.execute("INSERT INTO orders VALUES (101, 3)")
-    run([*lines(use)[:1], 'export SPARK_SUBMIT_OPTS="$SPARK_SUBMIT_OPTS -Xshare:on"', *lines(use)[1:]])
-    assert shop.execute(REFRESHED) == [("FULL", "COMPLETED"), ("DIFFERENTIAL", "COMPLETED")]
-
-
 def test_a_standalone_cluster_starts_and_refreshes(shop: Database) -> None:
     port = free_port()
     start, use = (
@@ -107,19 +94,6 @@ def program(command: str) -> Iterator[None]:
         yield
     finally:
         kill(process)
-
-
-def writes(archive: Path) -> bool:
-    """Whether a Java still runs that was told to write this archive."""
-    told = f"ArchiveClassesAtExit={archive}".encode()
-    return any(told in commandline(entry) for entry in Path("/proc").glob("[0-9]*"))
-
-
-def commandline(entry: Path) -> bytes:
-    try:
-        return (entry / "cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 def free_port() -> int:

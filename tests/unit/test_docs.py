@@ -84,6 +84,8 @@ def shown(default: object) -> str:
     match default:
         case None:
             return "none"
+        case True:
+            return "`on`"
         case "":
             return "empty"
         case timedelta(days=days, seconds=0) if days:

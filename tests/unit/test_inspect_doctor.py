@@ -70,7 +70,12 @@ def no_jar() -> str:
 
 
 def findings(dsn: str, **probes: Any) -> dict[str, Check]:
-    probes = {"find_java": lambda: "17", "find_jar": lambda: "a.jar", "verify_catalog": migrate.verify} | {
+    probes = {
+        "find_java": lambda: "17",
+        "find_jar": lambda: "a.jar",
+        "find_archive": lambda: "a.jsa",
+        "verify_catalog": migrate.verify,
+    } | {
         "trust": migrate.trust,
         "grants": migrate.grants,
         **probes,

@@ -1,5 +1,6 @@
 """Delta terms translated to Spark joins: the order of the leaves, carriers, and what stays in PostgreSQL."""
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,6 +11,7 @@ from pytrickle.plan.algebra.delta import differentiate
 from pytrickle.plan.algebra.relation import Expr, Join, Predicate, Project, Scan, Version
 from pytrickle.plan.missing_index import missing_indexes
 from pytrickle.plan.query.block import Block, project
+from pytrickle.plan.spark.query import BROADCAST_ROWS, spark_query
 from pytrickle.plan.spark.terms import spark_terms
 from pytrickle.plan.sql.dialect import parse_query
 from tests.unit.chain import CHAIN, chain, definition, equal, ranges
@@ -127,3 +129,26 @@ def test_equalities_are_told_by_whether_null_equals_null(condition: str, null_sa
     assert isinstance(block.input, Join)
     (predicate,) = block.input.predicates
     assert (predicate.equality.null_safe if predicate.equality else None) == null_safe
+
+
+@pytest.mark.parametrize(
+    ("rows", "changes", "kept"),
+    [
+        (50, 100, "t1, t2, t3"),
+        (BROADCAST_ROWS - 1, 2 * BROADCAST_ROWS, "t1, t2, t3"),
+        (200, 100, "t0"),
+        (BROADCAST_ROWS, 2 * BROADCAST_ROWS, None),
+        (0, 100, "t0"),
+        (0, 2 * BROADCAST_ROWS, None),
+    ],
+)
+def test_every_task_keeps_what_has_fewer_rows_as_far_as_that_is_known(
+    rows: int, changes: int, kept: str | None
+) -> None:
+    """Zero rows are those of a table that was never analyzed."""
+    known = definition()
+    known = replace(known, sources=tuple(replace(source, estimated_rows=rows) for source in known.sources))
+    changed = ranges(2) | {2: ChangeRange(2, None, None, changes, 0)}
+    terms = spark_terms(differentiate(chain(), frozenset({2})), known, changed) or ()
+    assert re.findall(r"BROADCAST\(([^)]*)\)", spark_query(terms, None, changes).template) == ([kept] if kept else [])
+    assert "BROADCAST" not in spark_query(terms, None, None).template

@@ -103,6 +103,7 @@ def doctor(
     probes = Probes(
         find_java=find_java,
         find_jar=lambda: spark_probe.find_jar(settings),
+        find_archive=lambda: spark_probe.find_archive(settings),
         verify_catalog=migrate.verify,
         trust=migrate.trust,
         grants=migrate.grants,

@@ -17,12 +17,18 @@ SYSTEM_JARS = (
 MAVEN_COORDINATE = "org.postgresql:postgresql:42.7.8"
 
 
-def find_java() -> str:
-    """Return the version line of the Java runtime that Spark will use; raise JavaMissing if there is none fit."""
+def java_program() -> str:
+    """Return the path of the Java runtime that Spark will use; raise JavaMissing if there is none."""
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if program is None:
         raise JavaMissing("No Java runtime was found.")
+    return program
+
+
+def find_java() -> str:
+    """Return the version line of the Java runtime that Spark will use; raise JavaMissing if there is none fit."""
+    program = java_program()
     try:
         shown = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=True).stderr
     except (OSError, subprocess.SubprocessError) as error:

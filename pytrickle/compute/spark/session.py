@@ -7,6 +7,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from pytrickle.compute.spark.builder import configure_spark_with_pytrickle
+from pytrickle.compute.spark.class_archive import ClassArchive
 from pytrickle.compute.spark.gateway import JavaOutput, start_java
 from pytrickle.compute.spark.java import find_java
 from pytrickle.config import Settings
@@ -30,14 +31,29 @@ CONFIGURATION = {
 LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
-def build_session(settings: Settings) -> SparkSession:
-    """Start a Spark session for refreshes; raise JavaMissing or SparkFailed."""
-    find_java()
+def build_session(settings: Settings, archive: ClassArchive | None = None) -> SparkSession:
+    """Start a Spark session for refreshes; raise JavaMissing or SparkFailed.
+
+    Java takes its classes from the archive where there is one; that with which it does not start is removed.
+    """
+    if archive is None or not archive.exists:
+        find_java()
+        return start_session(settings)
+    archive.touch()
+    try:
+        return start_session(settings, archive.use)
+    except SparkFailed:
+        archive.path.unlink(missing_ok=True)
+        return start_session(settings)
+
+
+def start_session(settings: Settings, java: str = "", **further: str) -> SparkSession:
+    """Start a Spark session with further options of Java, and further settings of Spark; raise SparkFailed."""
     builder = SparkSession.builder.appName("pytrickle").master(settings.spark_master)
     logging = Path(__file__).with_name("log4j2.properties").as_uri()
-    builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging}")
+    builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging} {java}".rstrip())
     here = LOCAL if settings.spark_master.startswith("local") else {}
-    for name, value in (CONFIGURATION | here).items():
+    for name, value in (CONFIGURATION | here | further).items():
         builder = builder.config(name, value)
     output = JavaOutput()
     try:

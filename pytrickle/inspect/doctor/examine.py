@@ -16,14 +16,15 @@ from pytrickle.inspect.doctor.check import Check, attempt, ok, problem
 class Probes:
     """What the doctor needs from other parts of the package.
 
-    `find_java` and `find_jar` say which Java runtime and JDBC driver Spark will use; `verify_catalog` looks whether
-    the catalog fits the package, `trust` to whom all of it belongs, `grants` what was granted on it; `read_pinned` lets
-    Spark read an exported snapshot and says in words what it saw, None leaves Spark out of it. Each raises one of our
-    errors, with a hint, when something is wrong.
+    `find_java` and `find_jar` say which Java runtime and JDBC driver Spark will use, `find_archive` what makes its
+    start faster; `verify_catalog` looks whether the catalog fits the package, `trust` to whom all of it belongs,
+    `grants` what was granted on it; `read_pinned` lets Spark read an exported snapshot and says in words what it saw,
+    None leaves Spark out of it. Each raises one of our errors, with a hint, when something is wrong.
     """
 
     find_java: Callable[[], str]
     find_jar: Callable[[], str]
+    find_archive: Callable[[], str]
     verify_catalog: Callable[[psycopg.Connection[Any]], None]
     trust: Callable[[psycopg.Connection[Any]], str]
     grants: Callable[[psycopg.Connection[Any]], tuple[str, ...]]
@@ -37,6 +38,7 @@ def examine(dsn: str, probes: Probes) -> Iterator[Check]:
     """
     yield attempt("Java", probes.find_java)
     yield attempt("JDBC driver", probes.find_jar)
+    yield attempt("Java classes", probes.find_archive)
     try:
         connection = connect(dsn, role="doctor")
     except PytrickleError as error:

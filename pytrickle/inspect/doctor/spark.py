@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytrickle.compute.spark.class_archive import class_archive, is_given
 from pytrickle.compute.spark.java import MAVEN_COORDINATE, find_jdbc_jar
 from pytrickle.config import Settings
 from pytrickle.database import exported_snapshot, jdbc_target
@@ -14,6 +15,20 @@ def find_jar(settings: Settings) -> str:
     if jar is None:
         raise JdbcDriverMissing(f"No jar on this machine; Spark has to download {MAVEN_COORDINATE} when it starts.")
     return jar
+
+
+def find_archive(settings: Settings) -> str:
+    """Say whether there is an archive of Spark's classes, which makes starts faster."""
+    if not settings.class_archive:
+        return "switched off by the setting class_archive"
+    if is_given():
+        return "left to the options of Java in the environment"
+    archive = class_archive(settings)
+    if archive is None:
+        return "none, for there is no directory of caches in which nobody else may write"
+    if archive.exists:
+        return f"{archive.path}, {archive.path.stat().st_size >> 20} MB"
+    return "none yet; it is written after the first process that starts Spark has ended"
 
 
 def read_pinned(settings: Settings) -> str:
@@ -30,7 +45,7 @@ def read_pinned(settings: Settings) -> str:
     with exported_snapshot(settings.dsn) as snapshot, translated():
         target = jdbc_target(snapshot.connection)
         check_reach(target, settings.spark_master)
-        spark = build_session(settings)
+        spark = build_session(settings, class_archive(settings))
         reader = PinnedReader(spark, target, snapshot.name, settings=())
         rows = reader.read("SELECT pg_current_snapshot()::text AS seen").collect()
         version = spark.version

@@ -1,6 +1,6 @@
 """Grouping in Spark: what the leaves carry for an aggregate's arguments, and the sums that Spark takes over it.
 
-Groups are told apart by the texts of their keys, or by integers, so one group may come in several parts (1.0 and 1.00);
+Groups are told apart by the texts of their keys, or by numbers, so one group may come in several parts (1.0 and 1.00);
 the write transaction puts the parts together. Spark's decimals have 38 digits: what does not fit raises INEXACT there,
 and the refresh is computed by PostgreSQL instead. A declared type of few enough digits always fits. Its values travel
 as they are, and NaN as a number that has one digit more; those of others travel with a code that says what they are.
@@ -13,6 +13,7 @@ from pytrickle.plan.algebra.relation import Expr
 from pytrickle.plan.postgres.aggregate import INTEGERS, SCALED, Merge, is_numeric
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.spark.key_encoding import carried_key, shown_key
 
 INEXACT = "pytrickle: a value or a sum is too wide for the decimals of Spark"
 # A product of both has 38 digits, and so has a sum of such products. Spark may round a product of more.
@@ -24,16 +25,17 @@ _RAISE = f"raise_error('{INEXACT}')"
 
 @dataclass(frozen=True, slots=True)
 class SparkGrouping:
-    """What Spark groups by, and its aggregates by name; `consolidated` says that rows must cancel out first."""
+    """What Spark groups by, each key with its text in Spark's SQL, and its aggregates by name; `consolidated` says that
+    rows must cancel out first."""
 
-    by: tuple[str, ...]
+    by: tuple[tuple[str, str], ...]
     aggregates: tuple[tuple[str, str], ...]
     consolidated: bool
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the result."""
-        return (*self.by, *(name for name, _ in self.aggregates))
+        return tuple(name for name, _ in (*self.by, *self.aggregates))
 
 
 def spark_grouping(grouped: Grouped) -> SparkGrouping | None:
@@ -49,20 +51,18 @@ def spark_grouping(grouped: Grouped) -> SparkGrouping | None:
     scales = tuple(column.name.removesuffix("s") for column in grouped.merged if column.merge is Merge.SCALES)
     if not set(direct) <= set(found):
         return None
-    return SparkGrouping((*grouped.keys, *scales), tuple((name, found[name]) for name in direct), bool(grouped.extrema))
+    by = tuple((name, shown_key(f"`{name}`", types.get(name, ""))) for name in (*grouped.keys, *scales))
+    return SparkGrouping(by, tuple((name, found[name]) for name in direct), bool(grouped.extrema))
 
 
 def carried_columns(grouped: Grouped, name: str, expr: Expr) -> tuple[tuple[str, str], ...]:
-    """List what a leaf carries for a column below the aggregate: a key's text, or what sums need of an argument.
-
-    Integers travel as they are: they have one text each.
-    """
+    """List what a leaf carries for a column below the aggregate: a key, or what sums need of an argument."""
     sql = expr.sql
     type_name = dict(grouped.types)[name]
+    if name in grouped.keys:
+        return ((name, carried_key(sql, type_name)),)
     if type_name in INTEGERS:
         return ((name, f"CAST({sql} AS bigint)"),)
-    if name in grouped.keys:
-        return ((name, f"CAST({sql} AS text)"),)
     if digits := _fitting_digits(type_name):
         return ((f"{name}_value", _value_or_nan(sql, *digits)),)
     if is_numeric(type_name):

@@ -6,10 +6,27 @@ from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.relation import Derived, Equality, Expr, Function, Leaf, Operation, Project, Scan, leaves
 from pytrickle.plan.missing_index import TEXTUAL
+from pytrickle.plan.postgres.aggregate import INTEGERS
 from pytrickle.plan.sql.types import base_of
 
 INTEGER = frozenset({"int2", "int4", "int8"})
-CANONICAL = frozenset({"uuid", "date", "timestamp", "timestamptz", "bool", "bytea"})
+INFINITE = {"infinity": 2147483647, "-infinity": -2147483648}
+DAYS = (
+    "CASE WHEN isfinite({0}) THEN {0} - DATE 'J0' "
+    + "".join(f"WHEN {{0}} = '{name}' THEN {number} " for name, number in INFINITE.items())
+    + "END"
+)
+# Values of one of these types are equal where these are: Spark compares numbers and bytes faster than texts. What a
+# type sends in binary form costs the server less than its text does, and has infinities and years BC.
+NATIVE = {
+    "bool": "{}",
+    "bytea": "{}",
+    "date": DAYS,
+    "timestamp": "timestamp_send({})",
+    "timestamptz": "timestamptz_send({})",
+    "uuid": "uuid_send({})",
+}
+CANONICAL = frozenset(NATIVE)
 BASE_TYPES = {
     "smallint": "int2",
     "integer": "int4",
@@ -37,11 +54,11 @@ def carrier(equality: Equality, left: Kind | None, right: Kind | None) -> str | 
 
     >>> integer = Kind("int4", True)
     >>> carrier(Equality(("l", "k"), ("r", "k"), null_safe=True), integer, integer)
-    "coalesce(CAST('=' AS text) || CAST({} AS bigint), '')"
+    "coalesce(CAST('=' AS text) || CAST(CAST({} AS bigint) AS text), '')"
     """
     found = None if left is None or right is None else _template(equality, left, right)
     # As texts that begin with a sign, values leave the empty text to NULL.
-    return f"coalesce(CAST('=' AS text) || {found}, '')" if found and equality.null_safe else found
+    return f"coalesce(CAST('=' AS text) || CAST({found} AS text), '')" if found and equality.null_safe else found
 
 
 def _template(equality: Equality, left: Kind, right: Kind) -> str | None:
@@ -54,7 +71,31 @@ def _template(equality: Equality, left: Kind, right: Kind) -> str | None:
         return "CAST({} AS bigint)"
     if types == {"numeric"}:
         return "CAST(trim_scale({}) AS text)"
-    return "CAST({} AS text)" if len(types) == 1 and types <= CANONICAL else None
+    return NATIVE.get(left.base_type) if len(types) == 1 else None
+
+
+def carried_key(sql: str, type_name: str) -> str:
+    """Write what Spark groups by for a key, which `shown_key` makes a text of again.
+
+    Integers, like truth values, have one text each.
+    """
+    if type_name in INTEGERS:
+        return f"CAST({sql} AS bigint)"
+    if type_name == "date":
+        return DAYS.format(f"({sql})")
+    return f"CAST({sql} AS {'boolean' if type_name == 'boolean' else 'text'})"
+
+
+def shown_key(column: str, type_name: str) -> str:
+    """Write in Spark's SQL the text of a key that PostgreSQL reads: a date is the number of its day.
+
+    >>> shown_key("k", "bigint")
+    'CAST(k AS STRING)'
+    """
+    if type_name != "date":
+        return f"CAST({column} AS STRING)"
+    infinite = " ".join(f"WHEN {number} THEN '{name}'" for name, number in INFINITE.items())
+    return f"CASE {column} {infinite} ELSE concat('J', CAST({column} AS STRING)) END"
 
 
 def kind_of(leaf: Leaf, column: str, definition: Definition) -> Kind | None:

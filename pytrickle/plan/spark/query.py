@@ -12,7 +12,7 @@ from pytrickle.plan.spark.grouping import SparkGrouping
 from pytrickle.plan.spark.reads import Frame, SparkLeaf
 from pytrickle.plan.spark.terms import SparkTerm
 
-# Up to so many changed rows every task keeps them in memory; beyond, Spark shuffles both sides and spills.
+# Up to so many rows every task keeps in memory; where both sides of a join have more, Spark shuffles them and spills.
 BROADCAST_ROWS = 500_000
 
 TERM = "SELECT {hint}{output}{product} AS {weight}\nFROM {joined}"
@@ -36,7 +36,7 @@ def spark_query(terms: tuple[SparkTerm, ...], grouping: SparkGrouping | None, de
     """
     read = [frame.read for term in terms for leaf in term.leaves for frame in leaf.frames]
     names = {each: f"frame{i}" for i, each in enumerate(dict.fromkeys(read))}
-    writer = _Writer(names, delta_rows is not None and delta_rows <= BROADCAST_ROWS)
+    writer = _Writer(names, delta_rows)
     rows = "\nUNION ALL\n".join(writer.term(term) for term in terms)
     columns = tuple(name for name, _, _ in terms[0].output)
     text = _grouped(rows, columns, grouping) if grouping else _consolidated(rows, columns)
@@ -46,10 +46,10 @@ def spark_query(terms: tuple[SparkTerm, ...], grouping: SparkGrouping | None, de
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes terms over named frames; `small` says that what comes first fits into every task's memory."""
+    """Writes terms over named frames, which begin with so many changed rows, or with a whole table if that is None."""
 
     names: Mapping[Frame, str]
-    small: bool
+    delta_rows: int | None
 
     def term(self, term: SparkTerm) -> str:
         joined = self._leaf(term.leaves[0], 0)
@@ -65,8 +65,19 @@ class _Writer:
         )
 
     def _hint(self, term: SparkTerm) -> str:
-        # The delta leads; where it fits into memory the tables need no shuffle.
-        return "/*+ BROADCAST(t0) */ " if self.small and len(term.leaves) > 1 else ""
+        kept = ", ".join(f"t{i}" for i in self._kept_in_memory(term))
+        return f"/*+ BROADCAST({kept}) */ " if kept else ""
+
+    def _kept_in_memory(self, term: SparkTerm) -> list[int]:
+        """List the leaves that every task keeps, so that nothing is shuffled: tables with fewer rows than the changes,
+        which then pass by as they are read; else, as far as they fit, the changes themselves."""
+        if self.delta_rows is None or len(term.leaves) == 1:
+            return []
+        changes, *tables = (leaf.rows for leaf in term.leaves)
+        least = min(changes or 0, BROADCAST_ROWS)
+        fewer = [i for i, rows in enumerate(tables, 1) if rows is not None and rows < least]
+        leads = len(fewer) < len(tables) and self.delta_rows <= BROADCAST_ROWS
+        return [0, *fewer] if leads else fewer
 
     def _leaf(self, leaf: SparkLeaf, position: int) -> str:
         """Write a leaf of several frames as their union."""
@@ -101,11 +112,11 @@ def _consolidated(rows: str, columns: tuple[str, ...]) -> str:
 
 def _grouped(rows: str, columns: tuple[str, ...], grouping: SparkGrouping) -> str:
     """Take the aggregates of weighted rows; all values of the result are texts."""
-    items = [(name, f"`{name}`") for name in grouping.by] + list(grouping.aggregates)
+    aggregates = [(name, f"CAST({sql} AS STRING)") for name, sql in grouping.aggregates]
     return GROUPED.format(
-        items=", ".join(f"CAST({sql} AS STRING) AS `{name}`" for name, sql in items),
+        items=", ".join(f"{text} AS `{name}`" for name, text in (*grouping.by, *aggregates)),
         rows=_consolidated(rows, columns) if grouping.consolidated else rows,
-        by=_by(grouping.by),
+        by=_by(tuple(name for name, _ in grouping.by)),
     )
 
 

@@ -40,10 +40,14 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class SparkLeaf:
-    """An input of a Spark join: the union of some frames, all of which have these columns beside the weight."""
+    """An input of a Spark join: the union of some frames, all of which have these columns beside the weight.
+
+    `rows` is how many are expected, None where nobody knows.
+    """
 
     frames: tuple[Frame, ...]
     columns: tuple[str, ...]
+    rows: int | None = None
 
 
 @dataclass(slots=True)
@@ -79,7 +83,16 @@ class Reads:
         a source, OLD = NEW - DELTA for an operation."""
         frames = self._operation(leaf, where) if isinstance(leaf, Derived) else self._source(leaf, where)
         columns = tuple(self.asked.get((leaf.alias, where), {}).values())
-        return SparkLeaf(tuple(Frame(f.sql, f.pages, f.negated != leaf.negated) for f in frames), columns)
+        signed = tuple(Frame(f.sql, f.pages, f.negated != leaf.negated) for f in frames)
+        return SparkLeaf(signed, columns, self._expected_rows(leaf))
+
+    def _expected_rows(self, leaf: Scan | Derived) -> int | None:
+        """A table that was never analyzed says that it has no rows."""
+        if isinstance(leaf, Derived):
+            return None
+        if leaf.version is Version.DELTA:
+            return self.ranges[leaf.relid].delta_rows
+        return self.definition.source(leaf.relid).estimated_rows or None
 
     def _source(self, scan: Scan, where: str) -> list[Frame]:
         change_range = self.ranges[scan.relid]
