@@ -1,6 +1,10 @@
 """The stamp of a definition: whether it must be read and analysed again, at a fraction of the cost of doing so."""
 
+from dataclasses import dataclass
+
 import psycopg
+
+from pytrickle.cut import Cut
 
 # Catalog rows carry the transaction that wrote them, so nothing needs to be printed or parsed to see that nothing
 # changed. Those of relations are written by TRUNCATE too, and so by every first load: of them the columns count that a
@@ -41,8 +45,35 @@ SELECT md5(concat_ws('|',
     (SELECT full_reason FROM stream_table), (SELECT view_stamp FROM stream_table)))
 """
 
+# The same beside what else is asked at the beginning of a refresh in one transaction.
+STANDING = f"""
+SELECT s.stamp, (SELECT bool_and(to_regclass(name) IS NOT NULL) FROM unnest(%(needed)s::text[]) AS name) IS NOT FALSE,
+    c.snapshot::text, c.xid::text, c.pos, c.lsn::text
+FROM ({STAMP}) AS s (stamp) LEFT JOIN pgtrickle.current_cut() AS c ON %(cut)s::boolean
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The stamp of a definition, whether all tables that its refresh needs are there, and the cut, if asked for."""
+
+    stamp: str
+    complete: bool
+    cut: Cut | None
+
 
 def definition_stamp(connection: psycopg.Connection, pgt_id: int) -> str:
     """Return a text that differs whenever the definition of a stream table would."""
     row = connection.execute(STAMP, {"pgt_id": pgt_id}, prepare=True).fetchone()
     return str(row[0]) if row else ""
+
+
+def ask_standing(connection: psycopg.Connection, pgt_id: int, needed: list[str], cut: bool) -> psycopg.Cursor:
+    """Ask for the stamp, whether the tables that are `needed` are there, and the current `cut`; see `standing`."""
+    return connection.execute(STANDING, {"pgt_id": pgt_id, "needed": needed, "cut": cut}, prepare=True)
+
+
+def standing(asked: psycopg.Cursor) -> Standing:
+    """Return what was asked for."""
+    stamp, complete, *cut = asked.fetchone() or (None, False, None)
+    return Standing(str(stamp or ""), complete, Cut(*cut) if cut[0] else None)

@@ -37,8 +37,6 @@ from pytrickle.refresh.planner import Planner, needs_refresh
 from pytrickle.refresh.values import AFTER_FAILURE, Computation, Goal, RefreshResult
 
 MANY_CHANGES = 1_000
-# So many are taken in so fast that nobody else is likely to alter the stream table meanwhile.
-FEW_CHANGES = 1_000
 MARK_UP_TO_DATE = statement(UP_TO_DATE)
 ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
 
@@ -79,7 +77,7 @@ class Refresher:
                 return self._planned(snapshot, table, goal, ranges)
             except PytrickleError as error:
                 shape = self.planner.known_shape(table.pgt_id)
-                if shape is None or shape.query is None or not _is_worth_another_way(table, error):
+                if shape is None or shape.query is None or not is_worth_another_way(table, error):
                     raise
                 reason = f"{AFTER_FAILURE}{error.kind}"
                 plan = self.planner.as_written(table, shape, ranges, table.decision.explained(reason))
@@ -185,7 +183,7 @@ class Refresher:
             with translate_errors(), snapshot.connection.transaction():
                 return ranges if self._closes_windows(snapshot, table) else None
         delta_rows = sum(change_range.delta_rows for change_range in ranges.values())
-        _respect_fuse(table, delta_rows)
+        respect_fuse(table, delta_rows)
         lasting = table.populated and table.refresh_mode != "FULL"
         if lasting and delta_rows >= MANY_CHANGES and not self.planner.may_leave_to_spark(table, delta_rows):
             # Before PostgreSQL's planner is asked what these changes cost.
@@ -203,7 +201,7 @@ class Refresher:
     def _carry_out(self, computation: Computation, snapshot: Snapshot) -> tuple[RefreshResult, Committed | None]:
         plan, table = computation.plan, computation.table
         assert plan is not None
-        if plan.placement.direct and plan.action is Action.DIFFERENTIAL and plan.delta_rows <= FEW_CHANGES:
+        if plan.computed_where_applied:
             try:
                 return self._carry_out_within(computation, plan, snapshot)
             except RefreshConflict as conflict:
@@ -263,7 +261,7 @@ class Refresher:
         )
 
 
-def _respect_fuse(table: StreamTable, delta_rows: int) -> None:
+def respect_fuse(table: StreamTable, delta_rows: int) -> None:
     """Raise FuseBlown for a delta above the ceiling, unless it was let pass: that is stored as -infinity."""
     passed = table.fuse_blown_at is not None and table.fuse_blown_at.year == datetime.min.year
     guarded = table.fuse_ceiling is not None and table.populated and not table.reinitialize_reason and not passed
@@ -271,7 +269,7 @@ def _respect_fuse(table: StreamTable, delta_rows: int) -> None:
         raise FuseBlown(f"{delta_rows} changed rows are more than the fuse of {table.fuse_ceiling} lets pass.")
 
 
-def _is_worth_another_way(table: StreamTable, error: PytrickleError) -> bool:
+def is_worth_another_way(table: StreamTable, error: PytrickleError) -> bool:
     """Whether the planner failed, or an expression did, perhaps on rows that the query as it is written never
     evaluates.
 
