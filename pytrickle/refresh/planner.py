@@ -33,7 +33,11 @@ from pytrickle.plan.query.meaning import understood
 from pytrickle.plan.quote import Quote
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.plan.task import Task
+from pytrickle.plan.template import Outline, Template
 from pytrickle.refresh.remembered import Remembered, size_of
+
+# So many templates of one stream table are kept: there is one for each set of sources that change together.
+MOST_TEMPLATES = 8
 
 
 @dataclass(slots=True)
@@ -51,6 +55,7 @@ class Planner:
     engine: EngineName = EngineName.AUTO
     shapes: dict[int, tuple[str, Analysis]] = field(default_factory=dict)
     past: Remembered = field(default_factory=Remembered)
+    templates: dict[int, tuple[Analysis, dict[Outline, Template | None]]] = field(default_factory=dict)
 
     def shape(self, snapshot_connection: psycopg.Connection, pgt_id: int) -> Analysis:
         """Return the analysed definition of a stream table, read and analysed again only when its stamp changed."""
@@ -109,7 +114,20 @@ class Planner:
         if way is None or way.action is not Action.DIFFERENTIAL:
             return None
         task = self._preferring(task, table.pgt_id, way)
-        return plan_differential(task, way).because(table.decision.explained(way.reason))
+        way = replace(way, reason=table.decision.explained(way.reason))
+        return self._by_template(table.pgt_id, task, way)
+
+    def _by_template(self, pgt_id: int, task: Task, way: Way) -> RefreshPlan:
+        """Plan the changes by a template; the shape is the same object until the definition changes."""
+        shape, templates = self.templates.get(pgt_id, (None, {}))
+        if shape is not task.shape or len(templates) > MOST_TEMPLATES:
+            templates = {}
+            self.templates[pgt_id] = (task.shape, templates)
+        outline = Outline.of(task)
+        if outline not in templates:
+            templates[outline] = Template.of(task, way)
+        template = templates[outline]
+        return template.filled(task, way) if template else plan_differential(task, way)
 
     def may_leave_to_spark(self, table: StreamTable, delta_rows: int) -> bool:
         """Whether Spark may join so many changes, as far as their number tells."""
