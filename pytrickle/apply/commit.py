@@ -115,13 +115,29 @@ def commit_within(connection: psycopg.Connection, plan: RefreshPlan, what: Commi
 
     Raise as `commit` does, and RefreshConflict also when the stream table was altered since the snapshot.
     """
-    begin = (REPEATABLE, f"SET TRANSACTION SNAPSHOT '{snapshot}'", *what.settings)
-    reading = (*READING, *(plan.read.settings if plan.read else ()))
-    with transaction(connection, (*begin, *reading)), read_within(connection, plan) as staged:
+    reading = (*what.settings, *(plan.read.settings if plan.read else ()))
+    with transaction(connection, reading_at(snapshot, reading)):
+        return read_and_commit(connection, plan, what)
+
+
+def reading_at(snapshot: str | None, settings: Iterable[str]) -> tuple[str, ...]:
+    """Write the statements that begin a write transaction at a snapshot, its own if none is named, to read first."""
+    imported = (f"SET TRANSACTION SNAPSHOT '{snapshot}'",) if snapshot else ()
+    return (REPEATABLE, *imported, *READING, *settings)
+
+
+def read_and_commit(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> Committed:
+    """Compute a refresh in a transaction that was begun to read, under the settings of `plan.read`; apply and commit.
+
+    Raise as `commit_within` does.
+    """
+    with read_within(connection, plan) as staged:
         if few := few_rows(plan.apply, staged):
             return _write_few(connection, plan, what, few)
         settle(connection, (READ, *settings_undone(plan), UNCOMPILED))
-        return _write(connection, plan, what, partial(apply_many, connection, plan.apply, staged))
+        done = _write(connection, plan, what, partial(apply_many, connection, plan.apply, staged))
+        connection.commit()
+        return done
 
 
 @contextmanager
@@ -143,8 +159,11 @@ def _write_few(connection: psycopg.Connection, plan: RefreshPlan, what: Commitme
         connection.execute(READ)
         connection.execute(LOOK_UP)
         xid, _ = advance_frontier(connection, plan, what)
-    rows = apply_few(connection, plan.apply, few)
-    record(connection, plan, what, rows)
+        rows = apply_few(connection, plan.apply, few)
+        with conflicts():
+            record(connection, plan, what, rows)
+            # An error in what was sent before it ends the pipeline, so that the COMMIT is not even tried.
+            connection.commit()
     return Committed(*rows, xid)
 
 

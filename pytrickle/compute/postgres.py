@@ -1,6 +1,6 @@
 """Reading a plan without Spark: PostgreSQL computes it wholly, and few rows are copied faster than a job starts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 from typing import IO
@@ -57,7 +57,16 @@ def read_within(connection: psycopg.Connection, plan: RefreshPlan) -> Staged:
 def settings_undone(plan: RefreshPlan) -> tuple[str, ...]:
     """Write statements that undo what was set for the planner while a plan was read."""
     queries = filter(None, (plan.read, plan.keyed))
-    names = dict.fromkeys(setting.split()[2] for query in queries for setting in query.settings)
+    return undone(setting for query in queries for setting in query.settings)
+
+
+def undone(settings: Iterable[str]) -> tuple[str, ...]:
+    """Write statements that undo settings.
+
+    >>> undone(["SET LOCAL jit = off"])
+    ('SET LOCAL jit TO DEFAULT',)
+    """
+    names = dict.fromkeys(setting.split()[2] for setting in settings)
     return tuple(f"SET LOCAL {name} TO DEFAULT" for name in names)
 
 

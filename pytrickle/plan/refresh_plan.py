@@ -10,6 +10,9 @@ from pytrickle.plan.placement import Placement
 from pytrickle.plan.spark.grouping import SparkGrouping
 from pytrickle.plan.spark.terms import SparkTerm
 
+# So many are taken in so fast that nobody else is likely to alter the stream table meanwhile.
+FEW_CHANGES = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class PostgresQuery:
@@ -56,6 +59,11 @@ class RefreshPlan:
     def delta_rows(self) -> int:
         """The buffered changes that this refresh takes in."""
         return sum(change_range.delta_rows for change_range in self.ranges)
+
+    @property
+    def computed_where_applied(self) -> bool:
+        """Whether PostgreSQL computes so few changes that it may as well do so in the transaction that applies them."""
+        return self.placement.direct and self.action is Action.DIFFERENTIAL and self.delta_rows <= FEW_CHANGES
 
     @property
     def length(self) -> int:

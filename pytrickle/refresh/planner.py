@@ -7,7 +7,7 @@ import psycopg
 
 from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
-from pytrickle.catalog.definition import ChangeRange, PastRefresh
+from pytrickle.catalog.definition import ChangeRange, Evidence, PastRefresh
 from pytrickle.catalog.definition_stamp import definition_stamp
 from pytrickle.catalog.past_refreshes import evidence
 from pytrickle.catalog.query_cost import query_cost
@@ -33,8 +33,12 @@ from pytrickle.plan.query.meaning import understood
 from pytrickle.plan.quote import Quote
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.plan.task import Task
+from pytrickle.plan.template import Outline, Template
 from pytrickle.refresh.refusals import refuse_recomputing
 from pytrickle.refresh.remembered import Remembered, size_of
+
+# So many templates of one stream table are kept: there is one for each set of sources that change together.
+MOST_TEMPLATES = 8
 
 
 @dataclass(slots=True)
@@ -52,19 +56,24 @@ class Planner:
     engine: EngineName = EngineName.AUTO
     shapes: dict[int, tuple[str, Analysis]] = field(default_factory=dict)
     past: Remembered = field(default_factory=Remembered)
+    templates: dict[int, tuple[Analysis, dict[Outline, Template | None]]] = field(default_factory=dict)
 
     def shape(self, snapshot_connection: psycopg.Connection, pgt_id: int) -> Analysis:
         """Return the analysed definition of a stream table, read and analysed again only when its stamp changed."""
         stamp = definition_stamp(snapshot_connection, pgt_id)
-        known = self.shapes.get(pgt_id)
-        if known is not None and known[0] == stamp:
-            return known[1]
+        if known := self.unchanged_shape(pgt_id, stamp):
+            return known
         with defects_named(f"analysing stream table number {pgt_id}"):
             definition = catalog.definition(snapshot_connection, pgt_id)
             with server_probe(self.connection) as probe:
                 shape = analyse(understood(definition, probe), probe)
         self.shapes[pgt_id] = (stamp, shape)
         return shape
+
+    def unchanged_shape(self, pgt_id: int, stamp: str) -> Analysis | None:
+        """Return the analysed definition of a stream table, if it was analysed when it had this stamp."""
+        known = self.shapes.get(pgt_id)
+        return known[1] if known is not None and known[0] == stamp else None
 
     def known_shape(self, pgt_id: int) -> Analysis | None:
         """Return the definition of a stream table as it was last analysed, if it was."""
@@ -99,6 +108,29 @@ class Planner:
             plan = plan_refresh(task, way, table.refresh_mode, lambda: self.query(task), delta)
         return plan.because(table.decision.explained(plan.reason))
 
+    def foreseen(self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange]) -> RefreshPlan | None:
+        """Plan a refresh without asking the database anything; None where it would have to be asked."""
+        task = Task(shape, ranges, self.limits(table, Means.ALL))
+        standing = _standing(table, task)
+        way = self._way(table.pgt_id, task, standing, self.past.fresh(table.pgt_id))
+        if way is None or way.action is not Action.DIFFERENTIAL:
+            return None
+        task = self._preferring(task, table.pgt_id, way)
+        way = replace(way, reason=table.decision.explained(way.reason))
+        return self._by_template(table.pgt_id, task, way)
+
+    def _by_template(self, pgt_id: int, task: Task, way: Way) -> RefreshPlan:
+        """Plan the changes by a template; the shape is the same object until the definition changes."""
+        shape, templates = self.templates.get(pgt_id, (None, {}))
+        if shape is not task.shape or len(templates) > MOST_TEMPLATES:
+            templates = {}
+            self.templates[pgt_id] = (task.shape, templates)
+        outline = Outline.of(task)
+        if outline not in templates:
+            templates[outline] = Template.of(task, way)
+        template = templates[outline]
+        return template.filled(task, way) if template else plan_differential(task, way)
+
     def may_leave_to_spark(self, table: StreamTable, delta_rows: int) -> bool:
         """Whether Spark may join so many changes, as far as their number tells."""
         return self.limits(table, Means.ALL).let_spark_join(delta_rows)
@@ -107,6 +139,11 @@ class Planner:
         """Remember how long a refresh took, for the choice of the next one's way."""
         if plan.action is Action.REINITIALIZE:
             self.past.forget(pgt_id)
+        if plan.read and plan.computed_where_applied:
+            self.past.planned_few[pgt_id] = plan.read.settings
+        else:
+            self.past.planned_few.pop(pgt_id, None)
+        if plan.action is Action.REINITIALIZE:
             return
         spark = plan.placement.engine is EngineName.SPARK
         past = PastRefresh(plan.action is not Action.DIFFERENTIAL, plan.delta_rows, seconds, spark)
@@ -121,19 +158,29 @@ class Planner:
         if task.delta_rows >= WORTH_ASKING:
             self.past.forget(table.pgt_id)
         known = self.past.evidence(table.pgt_id, lambda: evidence(snapshot_connection, table))
+        if way := self._way(table.pgt_id, task, standing, known):
+            return way, None
         changed = _changed(task.ranges.values())
         known = self.past.about(table.pgt_id, known, changed)
-        if standing.spark or not is_unfamiliar(task.delta_rows, known, standing.spark):
-            return choose_way(standing, known), None
-        size = size_of(changed, task.delta_rows, known.source_rows)
-        quote, delta = self.past.quote(table.pgt_id, task.shape, size), None
-        if quote is None:
-            delta = plan_differential(task, delta_way(task.delta_rows))
-            quote = Quote(delta.length)
-            if delta.read and expected(known, standing.grouped, quote).is_worth_asking_about(task.delta_rows):
-                quote = self._quote(snapshot_connection, table, task, delta)
-            self.past.keep(table.pgt_id, task.shape, size, quote)
+        delta = plan_differential(task, delta_way(task.delta_rows))
+        quote = Quote(delta.length)
+        if delta.read and expected(known, standing.grouped, quote).is_worth_asking_about(task.delta_rows):
+            quote = self._quote(snapshot_connection, table, task, delta)
+        self.past.keep(table.pgt_id, task.shape, size_of(changed, task.delta_rows, known.source_rows), quote)
         return choose_way(standing, known, quote), delta
+
+    def _way(self, pgt_id: int, task: Task, standing: Standing, known: Evidence | None) -> Way | None:
+        """Choose the way by what is known and was quoted before; None where that does not suffice."""
+        if not standing.has_choice:
+            return choose_way(standing, None)
+        if known is None:
+            return None
+        changed = _changed(task.ranges.values())
+        known = self.past.about(pgt_id, known, changed)
+        if standing.spark or not is_unfamiliar(task.delta_rows, known, standing.spark):
+            return choose_way(standing, known)
+        quote = self.past.quote(pgt_id, task.shape, size_of(changed, task.delta_rows, known.source_rows))
+        return choose_way(standing, known, quote) if quote else None
 
     def _preferring(self, task: Task, pgt_id: int, way: Way) -> Task:
         """Prefer the engine that was faster; after few changes too little is to be gained."""
@@ -181,10 +228,16 @@ def _changed(ranges: Iterable[ChangeRange]) -> frozenset[int]:
     return frozenset(change_range.relid for change_range in ranges if change_range.delta_rows)
 
 
+def kept_tables(shape: Analysis) -> list[str]:
+    """Name the hidden tables that taking in changes needs."""
+    pgt_id = shape.definition.pgt_id
+    needed = [state_table(pgt_id)] if shape.grouped else []
+    return needed + ([body_table(pgt_id)] if shape.query and shape.query.top else [])
+
+
 def _with_state(snapshot_connection: psycopg.Connection, table: StreamTable, shape: Analysis) -> StreamTable:
     """Have a table computed anew that was refreshed as a whole so far, and so lacks what increments are added to."""
-    needed = [state_table(table.pgt_id)] if shape.grouped else []
-    needed += [body_table(table.pgt_id)] if shape.query and shape.query.top else []
+    needed = kept_tables(shape)
     lasting = table.populated and shape.definition.sources
     if not (needed and lasting) or table.reinitialize_reason or table.refresh_mode == "FULL":
         return table

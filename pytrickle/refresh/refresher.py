@@ -37,8 +37,6 @@ from pytrickle.refresh.refusals import respect_fuse
 from pytrickle.refresh.values import AFTER_FAILURE, Computation, Goal, RefreshResult, attempting
 
 MANY_CHANGES = 1_000
-# So many are taken in so fast that nobody else is likely to alter the stream table meanwhile.
-FEW_CHANGES = 1_000
 MARK_UP_TO_DATE = statement(UP_TO_DATE)
 ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
 
@@ -79,7 +77,7 @@ class Refresher:
                 return self._planned(snapshot, table, goal, ranges)
             except PytrickleError as error:
                 shape = self.planner.known_shape(table.pgt_id)
-                if shape is None or shape.query is None or not _is_worth_another_way(table, error):
+                if shape is None or shape.query is None or not is_worth_another_way(table, error):
                     raise
                 reason = f"{AFTER_FAILURE}{error.kind}"
                 plan = self.planner.as_written(table, shape, ranges, table.decision.explained(reason))
@@ -203,7 +201,7 @@ class Refresher:
     def _carry_out(self, computation: Computation, snapshot: Snapshot) -> tuple[RefreshResult, Committed | None]:
         plan, table = computation.plan, computation.table
         assert plan is not None
-        if plan.placement.direct and plan.action is Action.DIFFERENTIAL and plan.delta_rows <= FEW_CHANGES:
+        if plan.computed_where_applied:
             try:
                 return self._carry_out_within(computation, plan, snapshot)
             except RefreshConflict as conflict:
@@ -264,7 +262,7 @@ class Refresher:
         )
 
 
-def _is_worth_another_way(table: StreamTable, error: PytrickleError) -> bool:
+def is_worth_another_way(table: StreamTable, error: PytrickleError) -> bool:
     """Whether the planner failed, or an expression did, perhaps on rows that the query as it is written never
     evaluates.
 

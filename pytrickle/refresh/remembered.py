@@ -25,22 +25,28 @@ Size = tuple[frozenset[int], int, int]
 class Remembered:
     """Remembers by stream table its evidence, kept up with this process's refreshes, and the quotes of its shape.
 
-    `measured` are the sources whose changes differential refreshes of this process took in together.
+    `planned_few` has the settings under which the changes were read, where the last refresh took in few. `measured`
+    are the sources whose changes differential refreshes of this process took in together.
     """
 
     evidences: dict[int, Evidence] = field(default_factory=dict)
     added: dict[int, int] = field(default_factory=dict)
     measured: dict[int, set[frozenset[int]]] = field(default_factory=dict)
     quotes: dict[int, tuple[object, dict[Size, Quote]]] = field(default_factory=dict)
+    planned_few: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
     def evidence(self, pgt_id: int, read: Callable[[], Evidence]) -> Evidence:
         """Return what is known of a stream table; `read` asks the database, where that is due."""
-        known = self.evidences.get(pgt_id)
-        if known is None or self.added.get(pgt_id, 0) >= RENEWED:
+        known = self.fresh(pgt_id)
+        if known is None:
             known = read()
             known = self.evidences[pgt_id] = replace(known, refreshes=_newest(known.refreshes))
             self.added[pgt_id] = 0
         return known
+
+    def fresh(self, pgt_id: int) -> Evidence | None:
+        """Return what is known of a stream table, None where the database is to be asked."""
+        return self.evidences.get(pgt_id) if self.added.get(pgt_id, 0) < RENEWED else None
 
     def about(self, pgt_id: int, evidence: Evidence, changed: frozenset[int]) -> Evidence:
         """Leave out what changes of other sources took: that says nothing of a dimension table that never changed.

@@ -12,6 +12,7 @@ from pytrickle.catalog.change_ranges import empty_buffers
 from pytrickle.catalog.stream_table import StreamTable, effective_progress
 from pytrickle.database import Snapshot, translate_errors
 from pytrickle.errors import FuseBlown, PytrickleError, RefreshConflict
+from pytrickle.refresh.at_once import refresh_at_once
 from pytrickle.refresh.atomic import AtomicRefresh
 from pytrickle.refresh.member import Done, MemberFailed
 from pytrickle.refresh.refresher import Refresher
@@ -201,6 +202,10 @@ class Work:
         refresher = self.pass_.refresher
         for table in tables:
             log.debug("refreshing %s", table.name, extra={"event": {"begins": table.name}})
+        if len(tables) == 1 and not self.unit.cycles:
+            goal, base = self._goal(tables[0], later, {}), None if later else self.pass_.base
+            if done := refresh_at_once(refresher, tables[0], goal, base):
+                return {tables[0].relid: done}
         with self._snapshot(later) as snapshot:
             if len(tables) > 1 or self.unit.cycles:
                 together = AtomicRefresh(

@@ -6,32 +6,43 @@ from typing import Any
 import pytest
 
 from pytrickle.refresh import refresher
+from pytrickle.schedule import pass_
 from tests.acceptance.conftest import TABLES, Shop
 
 Meanwhile = Callable[[str], None]
 
 
+@pytest.fixture(params=["first", "again"])
+def again(request: pytest.FixtureRequest) -> bool:
+    """Whether few changes were taken in before, so that the next refresh is one transaction from the beginning."""
+    return bool(request.param == "again")
+
+
 @pytest.fixture
-def meanwhile(local_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
+def meanwhile(local_shop: Shop, again: bool, monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
     """Have a statement committed once, before the next refresh that computes where it writes begins to do so."""
     left: list[str] = []
-    commit_within = refresher.commit_within
+    module, name = (pass_, "refresh_at_once") if again else (refresher, "commit_within")
+    refreshed = getattr(module, name)
 
     def after_another(*arguments: Any) -> Any:
         if left:
             local_shop.db.execute(left.pop())
-        return commit_within(*arguments)
+        return refreshed(*arguments)
 
-    monkeypatch.setattr(refresher, "commit_within", after_another)
+    monkeypatch.setattr(module, name, after_another)
     return left.append
 
 
 @pytest.fixture
-def named(local_shop: Shop) -> Shop:
+def named(local_shop: Shop, again: bool) -> Shop:
     """A filled join of orders with customers; a change of an order is pending."""
     local_shop.pt.create_stream_table("named", TABLES["named"])
     local_shop.db.execute("INSERT INTO orders VALUES (1, 1, 10), (2, 2, 20)")
     local_shop.tick()
+    if again:
+        local_shop.db.execute("UPDATE orders SET amount = 12 WHERE id = 1")
+        local_shop.tick()
     local_shop.db.execute("UPDATE orders SET amount = 11 WHERE id = 1")
     return local_shop
 

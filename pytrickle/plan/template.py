@@ -1,0 +1,111 @@
+"""Plans for changes, kept as templates: from one refresh to the next often only the cuts differ between which it reads.
+
+What a plan depends on beside the cuts is the `Outline` of its task; tasks with one outline have one template.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from secrets import token_hex
+
+from pytrickle.catalog.definition import ChangeRange
+from pytrickle.cut import Cut
+from pytrickle.plan.placement import Limits, Way
+from pytrickle.plan.planning import FEW_ROWS, plan_differential
+from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
+from pytrickle.plan.task import Task
+
+# Nobody can know it before this process starts, so no query's text contains it.
+SECRET = token_hex(16)
+CONDITION = re.compile(rf"pgt_{SECRET}_(\d+)_(old|new)_(covered|beyond)")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCut(Cut):
+    """A cut that is not known yet: it writes a name in place of each condition."""
+
+    name: str = ""
+
+    def covered(self) -> str:
+        """Write the name of the condition that a buffered change is covered."""
+        return f"pgt_{SECRET}_{self.name}_covered"
+
+    def beyond(self) -> str:
+        """Write the name of the condition that it is not."""
+        return f"pgt_{SECRET}_{self.name}_beyond"
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """All that the plan for changes depends on, beside the definition and the cuts themselves.
+
+    `ranges` has for each source whether it has an old and a new cut, whether there are changes between them and beyond,
+    and its rank by the number of changes, in the order of which sources are joined.
+    """
+
+    ranges: tuple[tuple[int, bool, bool, bool, bool, int], ...]
+    few: bool
+    direct: bool
+    let_spark_join: bool
+    limits: Limits
+
+    @classmethod
+    def of(cls, task: Task) -> "Outline":
+        """Return the outline of a task."""
+        counts = [change_range.past_rows for change_range in task.ranges.values()]
+        ranks = {count: rank for rank, count in enumerate(sorted(set(counts)))}
+        return cls(
+            tuple((*_kind(change_range), ranks[change_range.past_rows]) for change_range in task.ranges.values()),
+            sum(counts) <= FEW_ROWS,
+            task.delta_rows <= task.limits.direct,
+            task.limits.let_spark_join(task.delta_rows),
+            task.limits,
+        )
+
+
+def _kind(change_range: ChangeRange) -> tuple[int, bool, bool, bool, bool]:
+    delta, future = bool(change_range.delta_rows), bool(change_range.future_rows)
+    return change_range.relid, change_range.old is not None, change_range.new is not None, delta, future
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The plan for changes between cuts that are not known yet."""
+
+    plan: RefreshPlan
+
+    @classmethod
+    def of(cls, task: Task, way: Way) -> "Template | None":
+        """Plan a task, whatever its cuts; None where more is read than one or two queries."""
+        ranges = {relid: _opened(change_range) for relid, change_range in task.ranges.items()}
+        plan = plan_differential(replace(task, ranges=ranges), way)
+        return None if plan.read is None or plan.staging else cls(plan)
+
+    def filled(self, task: Task, way: Way) -> RefreshPlan:
+        """Return the plan for a task of the same outline, as `plan_differential` would."""
+        plan, ranges = self.plan, task.ranges
+        return replace(
+            plan,
+            placement=replace(plan.placement, action=way.action, reason=way.reason),
+            ranges=tuple(ranges.values()),
+            read=_filled(plan.read, ranges),
+            keyed=_filled(plan.keyed, ranges),
+        )
+
+
+def _opened(change_range: ChangeRange) -> ChangeRange:
+    def opened(cut: Cut | None, end: str) -> Cut | None:
+        return OpenCut("1:1:", None, None, None, f"{change_range.relid}_{end}") if cut else None
+
+    return replace(change_range, old=opened(change_range.old, "old"), new=opened(change_range.new, "new"))
+
+
+def _filled(read: PostgresQuery | None, ranges: Mapping[int, ChangeRange]) -> PostgresQuery | None:
+    def condition(found: re.Match[str]) -> str:
+        change_range = ranges[int(found[1])]
+        cut = change_range.old if found[2] == "old" else change_range.new
+        if cut is None:
+            raise TypeError("a template was made for other cuts")
+        return cut.covered() if found[3] == "covered" else cut.beyond()
+
+    return replace(read, query=CONDITION.sub(condition, read.query)) if read else None

@@ -1,0 +1,125 @@
+"""A refresh of few changes, after one that took in few: one transaction of few statements, all of it or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytrickle.schedule import pass_
+from tests.acceptance.conftest import SHOP, TABLES, Shop
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+
+MOST_STATEMENTS = 12
+QUERIES = {
+    **TABLES,
+    "onward": "SELECT t.customer, t.amount, o.id FROM totals AS t JOIN orders AS o ON o.customer = t.customer",
+}
+
+
+@pytest.fixture
+def filled(db: Database) -> Iterator[Shop]:
+    """A stream table of each kind, and one that reads another beside its source; few changes were taken in before."""
+    db.execute(SHOP)
+    with local_client(db.dsn, max_concurrent_refreshes=1) as (client, _):
+        shop = Shop(db, client)
+        for name, query in QUERIES.items():
+            client.create_stream_table(name, query, diamond_consistency="none")
+        for number in (1, 2):
+            _order(shop, number)
+            shop.tick()
+        yield shop
+
+
+def test_it_takes_few_statements(filled: Shop, tmp_path: Path) -> None:
+    _order(filled, 3)
+    counts = _counted(filled, tmp_path / "trace")
+    assert len(counts) == len(QUERIES)
+    assert min(counts) > 6 and max(counts) <= MOST_STATEMENTS, counts
+    filled.assert_verified()
+
+
+def test_what_reads_another_stream_table_stands_at_the_same_cut(filled: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    refreshed: list[str] = []
+    at_once = pass_.refresh_at_once
+
+    def after_another(*arguments: Any) -> Any:
+        refreshed.append(arguments[1].name)
+        if arguments[1].name == "public.onward":
+            _order(filled, 4)
+        done = at_once(*arguments)
+        assert done is not None
+        return done
+
+    monkeypatch.setattr(pass_, "refresh_at_once", after_another)
+    _order(filled, 3)
+    assert {result.action for result in filled.tick().values()} == {"DIFFERENTIAL"}
+    assert set(refreshed) == {f"public.{name}" for name in QUERIES}
+    assert {number for *_, number in filled.rows("onward")} == {1, 2, 3}
+    filled.assert_verified()
+    monkeypatch.undo()
+    assert {result.action for result in filled.tick().values()} == {"DIFFERENTIAL"}
+    assert {number for *_, number in filled.rows("onward")} == {1, 2, 3, 4}
+    filled.assert_verified()
+
+
+def test_nothing_is_stored_where_its_history_cannot_be(filled: Shop) -> None:
+    filled.db.execute(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END';"
+        "CREATE TRIGGER refuse BEFORE INSERT ON pgtrickle.pgt_refresh_history FOR EACH ROW"
+        " WHEN (NEW.status = 'COMPLETED') EXECUTE FUNCTION refuse()"
+    )
+    before = {name: filled.rows(name) for name in TABLES}
+    frontiers = filled.db.execute("SELECT frontier::text FROM pgtrickle.pgt_dependencies ORDER BY pgt_id, source_relid")
+    _order(filled, 3)
+    assert {result.action for result in filled.pt.tick()} == {"FAILED", "SKIP"}
+    assert {name: filled.rows(name) for name in TABLES} == before
+    assert frontiers == filled.db.execute(
+        "SELECT frontier::text FROM pgtrickle.pgt_dependencies ORDER BY pgt_id, source_relid"
+    )
+    filled.db.execute("DROP FUNCTION refuse CASCADE")
+    assert not any(result.error for result in filled.pt.tick())
+    filled.assert_verified()
+
+
+def test_a_lost_aggregate_state_is_made_anew(filled: Shop) -> None:
+    number = filled.db.value("SELECT pgt_id FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 'totals'")
+    filled.db.execute(f"DROP TABLE pgtrickle_state.state_{number}")
+    _order(filled, 3)
+    assert filled.tick()["totals"].action == "REINITIALIZE"
+    filled.assert_verified()
+
+
+def test_a_query_that_was_altered_is_planned_anew(filled: Shop) -> None:
+    filled.pt.alter_stream_table("named", query=TABLES["named"].replace("= o.customer", "= o.id"))
+    _order(filled, 3)
+    assert filled.tick()["named"].action == "REINITIALIZE"
+    filled.assert_verified()
+
+
+def _order(shop: Shop, number: int) -> None:
+    shop.db.execute("INSERT INTO orders VALUES (%s, %s, 10)", number, 1 + number % 2)
+
+
+def _counted(shop: Shop, trace: Path) -> list[int]:
+    """Tick, and count for each transaction that refreshes what the refresher sent, as its client library traced it."""
+    connection = shop.pt._refreshing().connection.pgconn
+    with trace.open("wb") as target:
+        connection.trace(target.fileno())
+        shop.tick()
+        connection.untrace()
+    counts: list[int] = []
+    refreshes = False
+    for line in trace.read_text().splitlines():
+        _, sender, _, kind, *rest = (*line.split("\t"), "", "", "")
+        if sender == "F" and "BEGIN ISOLATION LEVEL REPEATABLE READ; " in rest[0]:
+            counts.append(0)
+            refreshes = True
+        if refreshes and sender == "F" and kind in {"Query", "Execute"}:
+            counts[-1] += 1
+        if kind == "CommandComplete" and "COMMIT" in rest[0]:
+            refreshes = False
+    return counts

@@ -1,0 +1,86 @@
+"""A template of a plan, filled with other cuts, is the plan that would be made for them."""
+
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+
+import pytest
+
+from pytrickle.catalog.definition import ChangeRange
+from pytrickle.cut import Cut
+from pytrickle.plan.analysis import Analysis
+from pytrickle.plan.placement import Limits, Means, delta_way
+from pytrickle.plan.planning import plan_differential
+from pytrickle.plan.task import Task
+from pytrickle.plan.template import SECRET, Outline, Template
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+
+TABLES = """
+CREATE TABLE a (id int PRIMARY KEY, b int, x int);
+CREATE TABLE b (id int PRIMARY KEY, c int, y text);
+CREATE TABLE c (id int PRIMARY KEY, z numeric);
+CREATE INDEX ON a (b);
+CREATE INDEX ON b (c)
+"""
+QUERIES = {
+    "filtered": "SELECT id, x FROM a WHERE x > 3",
+    "joined": "SELECT a.id, y, z FROM a JOIN b ON b.id = a.b JOIN c ON c.id = b.c",
+    "outer_joined": "SELECT a.id, y, z FROM a LEFT JOIN b ON b.id = a.b FULL JOIN c ON c.id = b.c",
+    "grouped": "SELECT y, count(*) AS n, sum(x) AS s, min(x) AS m FROM a JOIN b ON b.id = a.b GROUP BY y",
+    "distinct_rows": "SELECT DISTINCT y FROM a JOIN b ON b.id = a.b",
+    "ranked": "SELECT id, row_number() OVER (PARTITION BY b ORDER BY id) AS place FROM a",
+    "without": "SELECT id FROM a WHERE NOT EXISTS (SELECT FROM b WHERE b.id = a.b) AND b NOT IN (SELECT id FROM c)",
+    "first_rows": "SELECT a.id, z FROM a JOIN c ON c.id = a.b ORDER BY z DESC, a.id LIMIT 3",
+    "united": "SELECT id FROM a UNION SELECT c FROM b EXCEPT SELECT id FROM c",
+}
+LIMITS = (Limits(1_000, 1_000), Limits(0, 0, Means.POSTGRES))
+COUNTS = (0, 1, 5, 20)
+
+
+@pytest.fixture(scope="module")
+def shapes(steady_db: Database) -> list[Analysis]:
+    steady_db.execute(TABLES)
+    with local_client(steady_db.dsn) as (client, _):
+        for name, query in QUERIES.items():
+            client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+        client.tick()
+        return [shape for _, shape in client._refreshing().planner.shapes.values()]
+
+
+def test_a_template_becomes_the_plan_between_other_cuts(shapes: list[Analysis]) -> None:
+    assert len(shapes) == len(QUERIES)
+    templates: dict[tuple[int, Outline], Template | None] = {}
+    random, filled = Random(7), 0
+    for shape, limits in product(shapes, LIMITS):
+        for _ in range(25):
+            task = Task(shape, _ranges(random, shape), limits)
+            way, key = delta_way(task.delta_rows), (shape.definition.pgt_id, Outline.of(task))
+            filled += key in templates
+            if key not in templates:
+                templates[key] = Template.of(task, way)
+            template, plan = templates[key], plan_differential(task, way)
+            assert template is not None
+            found = template.filled(task, way)
+            assert (found.read, found.keyed, found.apply) == (plan.read, plan.keyed, plan.apply)
+            assert (found.ranges, found.action, found.reason) == (plan.ranges, plan.action, plan.reason)
+            assert (found.placement.place, found.placement.direct) == (plan.placement.place, plan.placement.direct)
+            assert SECRET not in repr(found.read) + repr(found.keyed) + repr(found.apply)
+    assert filled > 50
+
+
+def _ranges(random: Random, shape: Analysis) -> dict[int, ChangeRange]:
+    return {
+        source.relid: ChangeRange(
+            source.relid, _cut(random), _cut(random) if (capped := random.random() < 0.5) else None,
+            random.choice(COUNTS), random.choice(COUNTS) if capped else 0,
+        )
+        for source in shape.definition.sources
+    }  # fmt: skip
+
+
+def _cut(random: Random) -> Cut:
+    oldest = random.randrange(1_000, 9_000)
+    xid = str(oldest + 3) if random.random() < 0.5 else None
+    return Cut(f"{oldest}:{oldest + 9}:{oldest},{oldest + 3}", xid, 7 if xid else None, None)
