@@ -1,4 +1,4 @@
-.PHONY: help demo shell test test-long test-soak lint format bench bench-engines bench-tpch bench-propagation bench-watermarks bench-sink docs env
+.PHONY: help demo shell test test-long test-soak lint format bench bench-engines bench-tpch bench-propagation bench-watermarks bench-sink bench-capture bench-scale docs env
 
 # Three processes for two cores: tests often wait for servers and for each other.
 PYTEST = .venv/bin/python -m pytest -n 3 --dist worksteal
@@ -86,6 +86,14 @@ bench-watermarks: env
 bench-sink: env
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[embedded,dev,bench]"
 	.venv/bin/python -m benchmarks.sink $(BENCH_ARGS)
+
+# What capture costs those who write: COPY, single rows, and pgbench's clients with a refresher beside them.
+bench-capture: env
+	.venv/bin/python -m benchmarks.capture $(BENCH_ARGS)
+
+# What thousands of stream tables cost: to create them, to tick over them, to look at them.
+bench-scale: env
+	.venv/bin/python -m benchmarks.scale $(BENCH_ARGS)
 
 # Make .venv, and install by apt what the machine lacks.
 env:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 import pytrickle
 from benchmarks.baselines import create_baselines, recompute_with_spark
-from benchmarks.capture import measure_capture
+from benchmarks.capture.cost import Sizes, measure_capture
 from benchmarks.chart import draw_chart
 from benchmarks.clock import Timing, stopwatch
 from benchmarks.conditions import conditions
@@ -18,8 +18,8 @@ from benchmarks.data import Orders
 from benchmarks.refreshes import measure_refresh, stream_table
 from benchmarks.report import write_report
 from benchmarks.results import Results
-from benchmarks.scale import SCALES, Scale
 from benchmarks.server import debian_binaries, server_settings
+from benchmarks.sizes import SCALES, Scale
 from pytrickle.client.client import Client
 from pytrickle.database import connect
 from pytrickle.demo.server import postgres_server
@@ -55,7 +55,7 @@ def _measure(connection: psycopg.Connection, client: Client, scale: Scale) -> Re
     load = os.getloadavg()[0]
     # Capture first: as long as Spark has not started, nothing else uses the machine.
     console.print("Measuring the cost of capture …")
-    capture = measure_capture(connection, scale)
+    capture = measure_capture(connection, Sizes(scale.copied_rows, scale.single_inserts, scale.copy_rounds))
     more, fewer = _tables(connection, client, scale)
     console.print("Loading both stream tables …")
     initial = stopwatch(client.refresh, stream_table(more))

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmarks.capture import CaptureCost
+from benchmarks.capture.cost import CaptureCost
 from benchmarks.clock import Timing
 from benchmarks.refreshes import Refresh
-from benchmarks.scale import Scale
+from benchmarks.sizes import Scale
 
 
 @dataclass(frozen=True, slots=True)
