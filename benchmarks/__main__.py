@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import psycopg
@@ -27,9 +28,12 @@ from pytrickle.demo.server import postgres_server
 console = Console(stderr=True)
 
 
-def main() -> None:
-    """Measure everything on a server started for the purpose, and write the report and the chart."""
-    options = _options()
+def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
+    """Measure everything on a server started for the purpose, and write the report and the chart.
+
+    Return what later runs are compared by.
+    """
+    options = _options(arguments)
     with postgres_server(options.binaries, server_settings(options.scale.shared_buffers)) as server:
         console.print(f"PostgreSQL {server.version} started.")
         pytrickle.install(server.dsn)
@@ -39,14 +43,15 @@ def main() -> None:
     draw_chart(results, options.output / "benchmarks.png")
     write_report(results, "benchmarks.png", options.output / "benchmarks.md")
     console.print(f"Wrote {options.output / 'benchmarks.md'} and the chart beside it.")
+    return results.figures
 
 
-def _options() -> argparse.Namespace:
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure pytrickle.")
     parser.add_argument("--scale", type=SCALES.__getitem__, default="full", help=" or ".join(SCALES))
     parser.add_argument("--output", type=Path, help="where the report goes (default: docs; build for other scales)")
     parser.add_argument("--binaries", type=Path, default=debian_binaries(), help="directory of postgres and initdb")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     options.output = options.output or Path("docs" if options.scale.name == "full" else "build")
     return options
 

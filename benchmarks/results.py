@@ -28,6 +28,12 @@ class Results:
     verified: bool
 
     @property
+    def figures(self) -> dict[str, float]:
+        """Return what later runs are compared by: parts of what the view takes, and what capture costs."""
+        parts = {f"{refresh.changed_rows:,} changes, of the view": 1 / refresh.speedup for refresh in self.refreshes}
+        return {**parts, "larger table to smaller one": self.growth, "COPY with capture": self.capture.copy_ratio}
+
+    @property
     def growth(self) -> float:
         """Return how many times longer the same refresh takes on the large tables than on the small ones."""
         return self.more.median / self.fewer.median
