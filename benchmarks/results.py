@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmarks.capture import CaptureCost
+from benchmarks.capture.cost import CaptureCost
 from benchmarks.clock import Timing
 from benchmarks.refreshes import Refresh
-from benchmarks.scale import Scale
+from benchmarks.sizes import Scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,12 @@ class Results:
     initial: float
     capture: CaptureCost
     verified: bool
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Return what later runs are compared by: parts of what the view takes, and what capture costs."""
+        parts = {f"{refresh.changed_rows:,} changes, of the view": 1 / refresh.speedup for refresh in self.refreshes}
+        return {**parts, "larger table to smaller one": self.growth, "COPY with capture": self.capture.copy_ratio}
 
     @property
     def growth(self) -> float:

@@ -6,6 +6,7 @@ With `--first-refresh` or `--cluster [--rows N]` only that is measured, and its 
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import psycopg
@@ -17,7 +18,7 @@ from benchmarks.data import Orders
 from benchmarks.engines.cluster import measure_cluster
 from benchmarks.engines.first_refresh import measure_first_refresh
 from benchmarks.engines.measure import Bench, sizes
-from benchmarks.engines.report import write_report
+from benchmarks.engines.report import figures, write_report
 from benchmarks.engines.sections import CLUSTER, FIRST_REFRESH, put_section, sections_apart
 from benchmarks.server import debian_binaries, server_settings
 from pytrickle.compute.spark.session import build_session
@@ -27,9 +28,12 @@ from pytrickle.demo.server import Server, postgres_server
 console = Console(stderr=True)
 
 
-def main() -> None:
-    """Measure every engine on a server started for the purpose, and write the report."""
-    options = _options()
+def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
+    """Measure every engine on a server started for the purpose, and write the report.
+
+    Return what later runs are compared by.
+    """
+    options = _options(arguments)
     path = options.output / "benchmarks-engines.md"
     load = os.getloadavg()[0]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -40,7 +44,7 @@ def main() -> None:
         pytrickle.install(server.dsn)
         if options.first_refresh or options.cluster:
             _measure_apart(options, path, connection, server)
-            return
+            return {}
         spark = build_session(pytrickle.Settings(spark_master="local[2]"))
         with pytrickle.connect(server.dsn, spark) as client:
             orders = Orders("bench", options.orders, options.customers, 250)
@@ -57,9 +61,10 @@ def main() -> None:
     for title, text in apart.items():
         put_section(path, title, text)
     console.print(f"Wrote {path}.")
+    return figures(measured)
 
 
-def _options() -> argparse.Namespace:
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.engines", description="Measure the engines.")
     parser.add_argument("--orders", type=int, default=5_000_000, help="orders in the table")
     parser.add_argument("--customers", type=int, default=100_000, help="customers that they are of")
@@ -69,7 +74,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--first-refresh", action="store_true", help="measure only the first refresh of a process")
     parser.add_argument("--cluster", action="store_true", help="measure only a cluster of one executor and of two")
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of each table that the cluster joins")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def _measure_apart(options: argparse.Namespace, path: Path, connection: psycopg.Connection, server: Server) -> None:

@@ -30,6 +30,15 @@ def write_report(
     )
 
 
+def figures(measured: Measured) -> dict[str, float]:
+    """Return what later runs are compared by: what each engine takes, as parts of what the view takes."""
+    return {
+        f"{rows:,} changes by {way}, of the view": costs[way].clock.median / costs["view"].clock.median
+        for rows, costs in measured.items()
+        for way in ("postgres", "spark", "auto")
+    }
+
+
 def _line(rows: int, costs: Mapping[str, Cost], kind: str) -> str:
     cells = [_span(getattr(costs[way], kind)) for way in WAYS]
     chosen = ", ".join(sorted(costs["auto"].done_by))

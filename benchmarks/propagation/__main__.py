@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -43,13 +43,16 @@ class Measured:
         return median(self.changed) / len(self.topology.tables)
 
 
-def main() -> None:
-    """Measure the topologies on a server started for the purpose, and write the report."""
+def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
+    """Measure the topologies on a server started for the purpose, and write the report.
+
+    Return what later runs are compared by.
+    """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.propagation", description="Measure propagation.")
     parser.add_argument("--rounds", type=int, default=7, help="ticks measured for each topology")
     parser.add_argument("--output", type=Path, default=Path("docs"), help="where the report goes")
     parser.add_argument("--binaries", type=Path, default=debian_binaries(), help="directory of postgres and initdb")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     load = os.getloadavg()[0]
     measured = []
     with postgres_server(options.binaries, server_settings("512MB")) as server:
@@ -62,6 +65,7 @@ def main() -> None:
     options.output.mkdir(parents=True, exist_ok=True)
     write_report(measured, wakes, found, options.output)
     console.print(f"Wrote {options.output / 'benchmarks-propagation.md'}.")
+    return {f"{each.topology.name}, ms for each table": each.per_table * 1e3 for each in measured}
 
 
 def _database(dsn: str, name: str) -> str:

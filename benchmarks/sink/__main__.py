@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -20,15 +21,18 @@ from pytrickle.demo.server import postgres_server
 console = Console(stderr=True)
 
 
-def main() -> None:
-    """Measure every way of writing on a server started for the purpose, and write the report."""
+def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
+    """Measure every way of writing on a server started for the purpose, and write the report.
+
+    Return what later runs are compared by.
+    """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sink", description="Measure the streaming sink.")
     parser.add_argument("--rows", type=int, default=250_000, help="rows in a batch")
     parser.add_argument("--batches", type=int, default=4, help="batches of a query")
     parser.add_argument("--repetitions", type=int, default=5, help="how often each way is measured")
     parser.add_argument("--output", type=Path, default=Path("docs"), help="where the report goes")
     parser.add_argument("--binaries", type=Path, default=debian_binaries(), help="directory of postgres and initdb")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     load = os.getloadavg()[0]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     rows = options.rows * options.batches
@@ -48,6 +52,8 @@ def main() -> None:
     options.output.mkdir(parents=True, exist_ok=True)
     write_report(measured, rows, options.batches, found, options.output / "benchmarks-sink.md")
     console.print(f"Wrote {options.output / 'benchmarks-sink.md'}.")
+    plain = next(iter(measured.values())).median
+    return {f"{way}, of Spark's append": timing.median / plain for way, timing in measured.items()}
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import psycopg
@@ -30,9 +31,12 @@ PERCENTS = (0.1, 1.0)
 console = Console(stderr=True)
 
 
-def main() -> None:
-    """Measure the queries on a server started for the purpose, and write the report and the chart."""
-    options = _options()
+def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
+    """Measure the queries on a server started for the purpose, and write the report and the chart.
+
+    Return what later runs are compared by.
+    """
+    options = _options(arguments)
     buffers = "2GB" if options.orders >= LARGE else "256MB"
     with postgres_server(options.binaries, server_settings(buffers)) as server:
         console.print(f"PostgreSQL {server.version} started.")
@@ -40,14 +44,15 @@ def main() -> None:
         with connect(server.dsn, role="benchmark") as connection, pytrickle.connect(server.dsn) as client:
             if options.choices:
                 _choose(connection, client, options)
-                return
+                return {}
             results = _measure(connection, client, options)
     draw_chart(results, options.output / "benchmarks-tpch.png")
     write_report(results, "benchmarks-tpch.png", options.output / "benchmarks-tpch.md")
     console.print(f"Wrote {options.output / 'benchmarks-tpch.md'} and the chart beside it.")
+    return results.comparison
 
 
-def _options() -> argparse.Namespace:
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tpch", description="Measure TPC-H's queries.")
     parser.add_argument("--orders", type=int, default=DEFAULT_ORDERS, help="size (1,500,000 is scale factor 1)")
     parser.add_argument("--rounds", type=int, default=3, help="repetitions at each rate of change")
@@ -56,7 +61,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--choices", action="store_true", help="measure how well AUTO chooses instead")
     parser.add_argument("--output", type=Path, help="where the report goes (default: docs; build for few orders)")
     parser.add_argument("--binaries", type=Path, default=debian_binaries(), help="directory of postgres and initdb")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     published = options.choices or options.orders >= DEFAULT_ORDERS
     options.output = options.output or Path("docs" if published else "build")
     options.output.mkdir(parents=True, exist_ok=True)

@@ -49,3 +49,12 @@ class Results:
         """Return how many times faster the differential refresh of each query was, where both were measured."""
         found = {name: self.figures[percent, name].ratio for name in self.titles if (percent, name) in self.figures}
         return {name: ratio for name, ratio in found.items() if ratio is not None}
+
+    @property
+    def comparison(self) -> dict[str, float]:
+        """Return what later runs are compared by: what each query takes, as a part of what the view takes."""
+        return {
+            f"{self.titles[name]} at {percent:g} %, of the view": 1 / ratio
+            for percent in self.changed
+            for name, ratio in self.ratios(percent).items()
+        }

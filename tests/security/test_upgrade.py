@@ -125,6 +125,8 @@ def test_capture_of_an_upgraded_catalog_is_watched_from_then_on(house: Database)
     fill(house, "etl")
     migrate.install(house.connect(user="etl"))
     assert house.value("SELECT pgtrickle.capture_problem('orders')") is None
+    paths = "SELECT DISTINCT proconfig FROM pg_proc WHERE proname ~ '^capture_.*[0-9]$'"
+    assert house.execute(paths) == [(["search_path=pg_catalog, pg_temp"],)]
     assert house.value(COPIES) == 0
     trigger = house.value("SELECT format('pgtrickle_insert_%s', 'orders'::regclass::oid)")
     house.execute(f"ALTER TABLE orders DISABLE TRIGGER {trigger}")

@@ -151,3 +151,23 @@ def test_what_may_not_scan_is_not_compiled(db: Database) -> None:
     )
     found = db.execute(f"{without}::regnamespace ORDER BY 1", "pgtrickle_private")
     assert found == [("clean_change_buffer", True), ("feed_excess", True), ("forget_call", True)]
+
+
+def test_clean_up_looks_only_where_a_reader_moved(db: Database) -> None:
+    numbers = {}
+    for source in ("t", "u"):
+        db.execute(f"CREATE TABLE {source} (a integer)")
+        numbers[source] = db.value(f"SELECT pgtrickle.create_stream_table('of_{source}', 'SELECT a FROM {source}')")
+    for source, number in numbers.items():
+        db.execute(f"INSERT INTO {source} VALUES (1), (2)")
+        db.execute(FRONTIER, number)
+    assert db.value(CLEAN) == 4
+    db.execute("INSERT INTO t VALUES (3); INSERT INTO u VALUES (3)")
+    db.execute(FRONTIER, numbers["t"])
+    with db.connect() as connection, connection.transaction():
+        assert connection.execute(CLEAN).fetchone() == (1,)
+        looked = "SELECT seq_scan + idx_scan FROM pg_stat_xact_all_tables WHERE relid = %s::regclass"
+        counts = [connection.execute(looked, (buffer_of(db, source),)).fetchone() for source in ("t", "u")]
+    assert counts == [(1,), (0,)]
+    db.execute(FRONTIER, numbers["u"])
+    assert db.value(CLEAN) == 1

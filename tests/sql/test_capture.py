@@ -259,6 +259,11 @@ def test_a_hostile_search_path_of_the_writer_changes_nothing(items: Database) ->
     assert_replays(items, "items", COLUMNS)
 
 
+def test_each_call_of_a_capture_function_looks_up_no_schema_but_those_of_postgresql(items: Database) -> None:
+    paths = "SELECT DISTINCT proconfig FROM pg_proc WHERE pronamespace = 'pgtrickle_changes'::regnamespace"
+    assert items.execute(paths) == [(["search_path=pg_catalog, pg_temp"],)]
+
+
 def test_truncate_under_an_older_snapshot_is_noticed(items: Database) -> None:
     connection = items.connect(autocommit=False)
     connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")

@@ -52,10 +52,11 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_obstacle(regclass) IS
     'Why changes of the relation cannot be captured, or NULL.';
 
--- A virtual generated column is empty in transition tables and in NEW and OLD, so its expression is repeated there.
+-- A virtual generated column is empty in transition tables and in NEW and OLD, so its expression is repeated there. It
+-- is printed by the search_path that the capture functions have.
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_columns(
         source regclass, columns text[], OUT targets text, OUT expressions text, OUT plain text, OUT note text)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 AS $$
     SELECT COALESCE(string_agg(format(', %I', a.attname), '' ORDER BY a.attnum), ''),
            COALESCE(string_agg(', ' || CASE a.attgenerated WHEN 'v' THEN format('(%s)', pg_get_expr(d.adbin, d.adrelid))

@@ -39,6 +39,25 @@ CREATE OR REPLACE TRIGGER check_frontier BEFORE UPDATE OF frontier ON pgtrickle.
                        AND NEW.frontier::text IS DISTINCT FROM OLD.frontier::text)
     EXECUTE FUNCTION pgtrickle_private.check_frontier();
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.pinned_cuts(source regclass, cleaned pgtrickle.cut[])
+    RETURNS pgtrickle.cut[]
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    -- A held-back consumer that is not filled yet will start from a cut of the past: it pins the oldest that it can
+    -- read.
+    SELECT array_agg(DISTINCT pin::text)::cut[]
+    FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id) CROSS JOIN LATERAL (
+        SELECT d.frontier AS pin WHERE (d.frontier).snapshot IS NOT NULL
+        UNION ALL
+        (SELECT h.cut FROM pgt_watermark_history AS h
+         WHERE (d.frontier).snapshot IS NULL AND t.watermark_gating = 'hold_back' AND h.source_relid = d.source_relid
+             AND cut_is_readable(h.cut, d.captured_xid, d.captured_pos, COALESCE(cleaned, '{}'))
+         ORDER BY h.history_id LIMIT 1)) AS p
+    WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED'
+$$;
+COMMENT ON FUNCTION pgtrickle_private.pinned_cuts(regclass, pgtrickle.cut[]) IS
+    'The cuts from which the consumers of a source still read its changes, or will; NULL before any was filled.';
+
 -- What is retained may be most of the buffer, and no statistics say so; so it is found by the index. With scans
 -- forbidden the estimated cost is huge, which must not make PostgreSQL compile the plan.
 CREATE OR REPLACE FUNCTION pgtrickle_private.clean_change_buffer(source regclass) RETURNS bigint
@@ -54,17 +73,7 @@ BEGIN
     -- Never waits: a refresh that holds this row is about to move its frontier, the next clean-up will do.
     SELECT buffer, cleaned_through INTO change_buffer, cleaned FROM pgt_change_tracking
         WHERE source_relid = source FOR UPDATE SKIP LOCKED;
-    -- A held-back consumer that is not filled yet will start from a cut of the past: it pins the oldest that it can
-    -- read.
-    SELECT array_agg(DISTINCT pin::text)::cut[] INTO frontiers
-    FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id) CROSS JOIN LATERAL (
-        SELECT d.frontier AS pin WHERE (d.frontier).snapshot IS NOT NULL
-        UNION ALL
-        (SELECT h.cut FROM pgt_watermark_history AS h
-         WHERE (d.frontier).snapshot IS NULL AND t.watermark_gating = 'hold_back' AND h.source_relid = d.source_relid
-             AND cut_is_readable(h.cut, d.captured_xid, d.captured_pos, COALESCE(cleaned, '{}'))
-         ORDER BY h.history_id LIMIT 1)) AS p
-    WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED';
+    frontiers := pinned_cuts(source, cleaned);
     IF EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = source) THEN
         frontiers := frontiers || ARRAY(SELECT DISTINCT ON (f::text) f FROM feed_frontiers(source) AS f);
     END IF;
@@ -102,7 +111,17 @@ BEGIN
     IF EXISTS (SELECT FROM pgt_feeds) THEN
         PERFORM cut_off_laggards();
     END IF;
-    RETURN (SELECT COALESCE(sum(clean_change_buffer(source_relid)), 0) FROM pgt_change_tracking);
+    -- To look into the buffers of all sources would take each tick longer the more there are. Where the consumers stand
+    -- as they did at the last clean-up, nothing is left to delete; a buffer without a page never held anything.
+    RETURN (
+        SELECT COALESCE(sum(clean_change_buffer(k.source_relid)), 0)
+        FROM pgt_change_tracking AS k
+        WHERE CASE
+            WHEN pg_relation_size(to_regclass(k.buffer)) = 0 THEN false
+            WHEN EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.watermark_retention IS NOT NULL)
+                OR EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = k.source_relid) THEN true
+            ELSE k.cleaned_through::text IS DISTINCT FROM pinned_cuts(k.source_relid, k.cleaned_through)::text
+        END);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.clean_change_buffers() IS

@@ -8,7 +8,6 @@ import psycopg
 from psycopg import sql
 
 from benchmarks.clock import Timing, stopwatch
-from benchmarks.scale import Scale
 
 PLAIN, CAPTURED = "capture_cost.plain", "capture_cost.captured"
 
@@ -65,25 +64,34 @@ class CaptureCost:
         return self.captured_insert.median - self.plain_insert.median
 
 
-def measure_capture(connection: psycopg.Connection, scale: Scale) -> CaptureCost:
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is written: rows of a COPY, single rows, and how often each is repeated."""
+
+    copied_rows: int
+    single_inserts: int
+    rounds: int
+
+
+def measure_capture(connection: psycopg.Connection, sizes: Sizes) -> CaptureCost:
     """Measure both tables in turns, so that whatever disturbs the machine disturbs both."""
-    with _tables(connection) as buffer:
-        rows = _rows(scale.copied_rows)
+    with capture_tables(connection) as buffer:
+        rows = rows_of(sizes.copied_rows)
         copies: dict[str, list[float]] = {PLAIN: [], CAPTURED: []}
         inserts: dict[str, list[float]] = {PLAIN: [], CAPTURED: []}
-        for table in (PLAIN, CAPTURED) * (scale.copy_rounds + 1):
-            _empty(connection, buffer)
-            copies[table].append(stopwatch(_copy, connection, table, rows))
-        for table in (PLAIN, CAPTURED) * (scale.copy_rounds + 1):
-            _empty(connection, buffer)
-            inserts[table].append(_insert_one_by_one(connection, table, scale.single_inserts))
+        for table in (PLAIN, CAPTURED) * (sizes.rounds + 1):
+            empty(connection, buffer)
+            copies[table].append(stopwatch(copy_rows, connection, table, rows))
+        for table in (PLAIN, CAPTURED) * (sizes.rounds + 1):
+            empty(connection, buffer)
+            inserts[table].append(insert_one_by_one(connection, table, sizes.single_inserts))
         # The first repetition of each warms up and does not count.
         timings = [Timing(tuple(seconds[1:])) for seconds in (*copies.values(), *inserts.values())]
-        return CaptureCost(scale.copied_rows, *timings)
+        return CaptureCost(sizes.copied_rows, *timings)
 
 
 @contextmanager
-def _tables(connection: psycopg.Connection) -> Iterator[sql.Composable]:
+def capture_tables(connection: psycopg.Connection) -> Iterator[sql.Composable]:
     """Hold the two tables, one of them captured because a stream table reads two of its columns; yield its buffer."""
     connection.execute(TABLES)
     query = f"SELECT customer_id, sum(amount) AS amount FROM {CAPTURED} GROUP BY customer_id"
@@ -97,26 +105,30 @@ def _tables(connection: psycopg.Connection) -> Iterator[sql.Composable]:
         connection.execute("DROP SCHEMA capture_cost CASCADE")
 
 
-def _rows(count: int) -> bytes:
+def rows_of(count: int) -> bytes:
+    """Return so many rows as COPY takes them."""
     return b"".join(
         b"%d\t%d\t%d.%02d\t2026-01-01 00:00:00+00\n" % (number, number % 1000, number % 997, number % 100)
         for number in range(count)
     )
 
 
-def _empty(connection: psycopg.Connection, buffer: sql.Composable) -> None:
+def empty(connection: psycopg.Connection, buffer: sql.Composable) -> None:
+    """Empty both tables and the buffer."""
     # TRUNCATE of the captured table would itself be captured, so the buffer goes last.
     connection.execute(f"TRUNCATE {PLAIN}, {CAPTURED}")
     connection.execute(sql.SQL("TRUNCATE {}").format(buffer))
     connection.execute("CHECKPOINT")
 
 
-def _copy(connection: psycopg.Connection, table: str, rows: bytes) -> None:
+def copy_rows(connection: psycopg.Connection, table: str, rows: bytes) -> None:
+    """Copy rows into one of the tables."""
     with connection.cursor() as cursor, cursor.copy(sql.SQL("COPY {} FROM STDIN").format(sql.SQL(table))) as copy:
         copy.write(rows)
 
 
-def _insert_one_by_one(connection: psycopg.Connection, table: str, inserts: int) -> float:
+def insert_one_by_one(connection: psycopg.Connection, table: str, inserts: int) -> float:
+    """Insert so many rows by single statements, and return the median seconds of one."""
     connection.execute("DROP FUNCTION IF EXISTS pg_temp.insert_one_by_one(integer)")
     connection.execute(sql.SQL(INSERT_ONE_BY_ONE).format(table=sql.SQL(table)))
     row = connection.execute("SELECT pg_temp.insert_one_by_one(%s)", [inserts]).fetchone()

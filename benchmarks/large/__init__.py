@@ -1,0 +1,1 @@
+"""The runs whose results the documents publish; each takes many minutes."""

@@ -1,0 +1,1 @@
+"""What many stream tables cost: to create them, to tick over them, and to look at them."""

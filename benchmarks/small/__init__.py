@@ -1,0 +1,1 @@
+"""Single steps, each measured in seconds on a small database."""

@@ -1,0 +1,86 @@
+"""The benchmarks run, and what compares their runs names what became slower, and nothing else."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.compare import main, measured, regressions, without_single_measurements
+from tests.documents import ROOT
+
+
+@pytest.mark.repeats
+def test_each_single_step_can_be_measured() -> None:
+    program = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "benchmarks/small",
+        "--benchmark-disable",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+    ]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "skipped" not in done.stdout
+
+
+def test_what_became_slower_is_named_and_ends_with_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    published, run = tmp_path / "published.json", tmp_path / "run.json"
+    published.write_text(json.dumps(saved(1.0)))
+    run.write_text(json.dumps(saved(2.0)))
+    with pytest.raises(SystemExit) as ended:
+        main([str(run), "--published", str(published)])
+    assert ended.value.code == 3
+    told = capsys.readouterr().out
+    assert "Slower than published: test_steps.py::test_step[4], 2.00 times (up to 1.15 is noise)." in told
+    assert told.count("Slower") == 1
+
+
+def test_a_slower_machine_is_no_regression() -> None:
+    slow = saved(1.0)
+    for benchmark in slow["benchmarks"]:
+        benchmark["stats"]["median"] *= 3
+        benchmark["stats"]["iqr"] *= 3
+    assert regressions(measured(slow), measured(saved(1.0))) == ()
+
+
+def test_multiples_are_compared_as_they_are() -> None:
+    assert [one.name for one in regressions(measured(told(1.5)), measured(told(1.0)))] == ["copies: COPY"]
+    assert regressions(measured(told(1.2)), measured(told(1.0))) == ()
+
+
+def test_a_published_run_has_no_single_measurements(tmp_path: Path) -> None:
+    published, run = tmp_path / "published.json", tmp_path / "run.json"
+    run.write_text(json.dumps(saved(1.0)))
+    main([str(run), "--published", str(published), "--publish"])
+    kept = json.loads(published.read_text())
+    assert kept == without_single_measurements(saved(1.0))
+    assert measured(kept) == measured(saved(1.0))
+    assert "data" not in kept["benchmarks"][0]["stats"]
+
+
+def saved(last: float) -> dict[str, Any]:
+    """Return a run of five steps that take a second each, but for the last."""
+    seconds = [1.0, 1.0, 1.0, 1.0, last]
+    steps = [
+        {
+            "name": f"test_step[{number}]",
+            "fullname": f"benchmarks/small/test_steps.py::test_step[{number}]",
+            "group": "steps",
+            "stats": {"median": taken, "iqr": 0.02 * taken, "data": [taken]},
+        }
+        for number, taken in enumerate(seconds)
+    ]
+    return {"datetime": "2026-01-01T00:00:00+00:00", "benchmarks": steps}
+
+
+def told(times: float) -> dict[str, Any]:
+    """Return a long run that tells one multiple."""
+    return {"benchmarks": [{"name": "x", "group": "copies", "extra_info": {"figures": {"COPY": times}}}]}
