@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import venv
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +19,8 @@ from pytrickle.integrations.dbt import PACKAGE, add_package
 from tests.commands import commands
 from tests.conftest import Database
 from tests.documents import ROOT, blocks
+from tests.integrations.environments import python_with
 
-PACKAGES = ("dbt-core>=1.10,<1.12", "dbt-postgres>=1.10,<1.11")
 SESSION = Path(__file__).with_name("dbt_session.py")
 TABLES = """
 CREATE TABLE orders (id int PRIMARY KEY, customer int);
@@ -35,14 +34,7 @@ Dbt = Callable[..., tuple[bool, dict[str, str]]]
 
 @pytest.fixture(scope="module")
 def python() -> Path:
-    """The Python of an environment that has dbt; it is made once, beside the one of the tests."""
-    home = ROOT / ".venv/dbt"
-    program = home / "bin/python"
-    if not (home / "ready").exists():
-        venv.create(home, with_pip=True, clear=True)
-        subprocess.run([program, "-m", "pip", "install", "--quiet", *PACKAGES], check=True, capture_output=True)
-        (home / "ready").touch()
-    return program
+    return python_with("dbt", "dbt-core>=1.10,<1.12", "dbt-postgres>=1.10,<1.11")
 
 
 @pytest.fixture
