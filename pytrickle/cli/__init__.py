@@ -13,6 +13,7 @@ from pytrickle.cli.commands import (
     advice,
     dag,
     extension,
+    feeds,
     freshness,
     groups,
     late,
@@ -39,6 +40,7 @@ app.add_typer(refresh_groups.fuses)
 app.add_typer(watermarks.app, name="watermark")
 app.add_typer(groups.app, name="group")
 app.add_typer(refresh_groups.app, name="refresh-group")
+app.add_typer(feeds.app, name="feed")
 app.add_typer(sources.source_app, name="source")
 
 
