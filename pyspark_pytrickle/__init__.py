@@ -10,6 +10,6 @@ DefaultSource: type = PytrickleReads
 
 # Spark imports this module whatever is read. The sink needs PySpark 4.1.
 with suppress(ImportError):
-    from pytrickle.streaming.data_source import PytrickleSource
+    from pytrickle.streaming.data_source import PostgresSinkSource
 
-    DefaultSource = PytrickleSource
+    DefaultSource = PostgresSinkSource

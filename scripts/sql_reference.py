@@ -79,6 +79,10 @@ FUNCTIONS = {
         *("claim_sink_batch", "create_sink_staging", "drop_sink_staging", "drop_sink"),
         *("staged_rows", "staged_event_time", "watermark_of"),
     ),
+    "Feeds": (
+        *("create_feed", "drop_feed", "advance_feed", "feeds", "versions"),
+        *("changes", "changes_of_versions", "as_of_version"),
+    ),
     "Source gates": ("gate_source", "ungate_source", "source_gates", "bootstrap_status", "bootstrap_gate_status"),
     "Watermark groups": (
         "create_watermark_group",

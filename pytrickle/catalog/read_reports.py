@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Function, func, select, text
 
+from pytrickle.catalog.feed_reports import FeedRow
 from pytrickle.catalog.late_reports import EventTimeRow, LateRow, WatermarkMetrics
 from pytrickle.catalog.reports import (
     AlertRow,
@@ -78,6 +79,11 @@ def watermark_status(connection: Connection) -> tuple[WatermarkStatusRow, ...]:
     return _rows(connection, func.pgtrickle.watermark_status(), WatermarkStatusRow, order_by=("group_name",))
 
 
+def feeds(connection: Connection) -> tuple[FeedRow, ...]:
+    """Return every feed, ordered by name."""
+    return _rows(connection, func.pgtrickle.feeds(), FeedRow, order_by=("feed",))
+
+
 def source_gates(connection: Connection) -> tuple[SourceGateRow, ...]:
     """Return the sources under a gate, ordered by name."""
     return _rows(connection, func.pgtrickle.source_gates(), SourceGateRow, only="gated")
@@ -139,6 +145,7 @@ def status(connection: Connection) -> Status:
             watermarks=watermarks(connection),
             as_of=as_of,
             gates=source_gates(connection),
+            feeds=feeds(connection),
             alerts=Rows(alert for alert in alerts(connection) if alert.closed_at is None),
         )
 

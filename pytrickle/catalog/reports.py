@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pytrickle.catalog.feed_reports import FeedRow
 from pytrickle.readable import Readable
 
 
@@ -232,6 +233,7 @@ class Status(Readable):
     as_of: datetime
     gates: tuple[SourceGateRow, ...] = ()
     alerts: tuple[AlertRow, ...] = ()
+    feeds: tuple[FeedRow, ...] = ()
 
     @property
     def planner_defects(self) -> int:

@@ -178,6 +178,7 @@ feeds = Table(
     Column("cut_off_reason", Text),
     Column("created_at", TIMESTAMP, nullable=False),
     Column("read_at", TIMESTAMP),
+    Column("system_identifier", BigInteger, nullable=False),
 )
 
 versions = Table(

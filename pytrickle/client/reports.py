@@ -7,7 +7,7 @@ from typing import Self, TypeVar
 
 import sqlalchemy
 
-from pytrickle.catalog import late_reports, read_reports, reports
+from pytrickle.catalog import feed_reports, late_reports, read_reports, reports
 from pytrickle.database import engine as open_engine
 from pytrickle.database import translate_errors
 from pytrickle.errors import InvalidArgument
@@ -72,6 +72,10 @@ class Reports:
     def watermark_status(self) -> tuple[reports.WatermarkStatusRow, ...]:
         """Return where every watermark group stands."""
         return self._read(read_reports.watermark_status)
+
+    def feeds(self) -> tuple[feed_reports.FeedRow, ...]:
+        """Return every feed, with how far it was read and how far it could be."""
+        return self._read(read_reports.feeds)
 
     def source_gates(self) -> tuple[reports.SourceGateRow, ...]:
         """Return the sources under a gate."""

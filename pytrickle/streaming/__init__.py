@@ -1,9 +1,9 @@
-"""For streaming queries: the sink that loads a batch and advances the watermark in one transaction."""
+"""For Spark users: the sink that loads a batch and advances the watermark in one transaction, and the format."""
 
 from typing import Any
 
 _HOMES = {
-    "PostgresSinkSource": "pytrickle.streaming.sink.data_source",
+    "PostgresSinkSource": "pytrickle.streaming.data_source",
     "postgres_sink": "pytrickle.streaming.sink.foreach_batch",
 }
 

@@ -1,8 +1,8 @@
 """The format `pytrickle`, to read and to write."""
 
-from pytrickle.streaming.sink.data_source import PostgresSinkSource
+from pytrickle.streaming.sink import data_source as sink
 from pytrickle.streaming.source.data_source import PytrickleReads
 
 
-class PytrickleSource(PytrickleReads, PostgresSinkSource):
-    """Reads tables and changes, and loads the batches of streaming queries."""
+class PostgresSinkSource(PytrickleReads, sink.PostgresSinkSource):
+    """Loads the batches of streaming queries, and reads tables and changes."""

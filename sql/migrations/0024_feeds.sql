@@ -16,7 +16,8 @@ CREATE TABLE pgtrickle.pgt_feeds (
     cut_off_at timestamptz,
     cut_off_reason text,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    read_at timestamptz
+    read_at timestamptz,
+    system_identifier bigint NOT NULL
 );
 CREATE INDEX pgt_feeds_source_idx ON pgtrickle.pgt_feeds (source_relid);
 COMMENT ON TABLE pgtrickle.pgt_feeds IS 'Who follows the changes of a source or stream table, and how far they were read.';
@@ -36,6 +37,7 @@ COMMENT ON COLUMN pgtrickle.pgt_feeds.cut_off_at IS 'When it was cut off; NULL: 
 COMMENT ON COLUMN pgtrickle.pgt_feeds.cut_off_reason IS 'Why.';
 COMMENT ON COLUMN pgtrickle.pgt_feeds.created_at IS 'When it was created.';
 COMMENT ON COLUMN pgtrickle.pgt_feeds.read_at IS 'When somebody said last how far it was read.';
+COMMENT ON COLUMN pgtrickle.pgt_feeds.system_identifier IS 'Cluster in which its frontier is valid.';
 
 CREATE TABLE pgtrickle.pgt_versions (
     version bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

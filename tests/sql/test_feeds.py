@@ -157,3 +157,44 @@ def test_the_changes_of_a_few_versions_are_found_by_the_index(followed: Database
     query = followed.value("SELECT pgtrickle_private.changes_query('t')")
     plan = followed.execute(f"EXPLAIN {query.replace('$1', '1').replace('$2', '3')}")
     assert any("Index" in line for (line,) in plan), plan
+
+
+def test_after_a_restore_into_another_cluster_everything_is_read_again(followed: Database) -> None:
+    followed.execute("UPDATE pgtrickle.pgt_feeds SET system_identifier = 1")
+    with refused("55000", "Read public.t as a whole", "not_retained"):
+        followed.execute(CHANGES, 1, 3)
+    followed.execute("SELECT pgtrickle.adopt_cluster()")
+    assert feed(followed, "cut_off_reason") is not None
+    followed.execute("SELECT pgtrickle.drop_feed('f')")
+    followed.execute("SELECT pgtrickle.create_feed('f', 't')")
+    assert followed.execute(VERSIONS) == []
+
+
+def test_a_group_is_read_only_where_its_sources_agree(followed: Database) -> None:
+    followed.execute("CREATE TABLE u (a integer)")
+    followed.execute("SELECT pgtrickle.create_watermark_group('g', ARRAY['t', 'u'], '1 hour')")
+    check = "SELECT pgtrickle_private.check_group_at(%s::regclass, 'g', ROW(%s::timestamptz, NULL)::pgtrickle.progress)"
+    with refused("55000", "Ask again later", "not_fresh"):
+        followed.execute(check, "t", "2026-01-02Z")
+    for at in ("2026-01-01 12:00Z", "2026-01-03Z"):
+        followed.execute("SELECT pgtrickle.advance_watermark('u', %s)", at)
+    followed.execute(check, "t", "2026-01-03Z")
+    with refused("55000", "at which they agree", "not_fresh"):
+        followed.execute(check, "t", "2026-01-02Z")
+    with refused("42704", "watermark_groups"):
+        followed.execute(check, "pgtrickle.pgt_feeds", "2026-01-02Z")
+
+
+def test_a_partitioned_table_is_followed_and_read_back(db: Database) -> None:
+    db.execute("CREATE TABLE p (a integer PRIMARY KEY) PARTITION BY RANGE (a)")
+    for low in (0, 10):
+        db.execute(f"CREATE TABLE p{low} PARTITION OF p FOR VALUES FROM ({low}) TO ({low + 10})")
+    db.execute("SELECT pgtrickle.create_feed('f', 'p')")
+    for batch in (1, 2):
+        db.execute("SELECT pgtrickle.advance_batch('p', %s)", batch)
+        db.execute("INSERT INTO p VALUES (%s)", batch)
+        db.execute("UPDATE p SET a = a + 10 WHERE a = %s", batch)
+    db.execute("TRUNCATE p10")
+    changes = db.execute("SELECT _change_type, (changed).a FROM pgtrickle.changes_of_versions(NULL::p, 1)")
+    assert changes == [("insert", 1), ("delete", 1), ("insert", 11)]
+    assert db.execute("SELECT a FROM pgtrickle.as_of_version(NULL::p, 2)") == [(11,)]

@@ -8,7 +8,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DRIVERS = {"psycopg", "pyspark", "sqlalchemy"}
-OF_SPARK = ("pytrickle.compute.spark", "pytrickle.streaming.sink")
+OF_SPARK = (
+    *("pytrickle.compute.spark", "pytrickle.streaming.sink"),
+    *("pytrickle.streaming.data_source", "pytrickle.streaming.source.data_source"),
+)
 
 
 def _modules(package: str) -> set[str]:

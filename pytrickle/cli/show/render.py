@@ -19,7 +19,7 @@ from pytrickle.catalog.reports import (
     WatermarkRow,
     WatermarkStatusRow,
 )
-from pytrickle.cli.show import render_sources
+from pytrickle.cli.show import render_feeds, render_sources
 from pytrickle.cli.show.columns import Columns, columns
 from pytrickle.cli.values import distance, length, moment, reached, through
 
@@ -54,6 +54,7 @@ def status(state: Status) -> RenderableType:
         *_block("Sources", watermarks(state.watermarks, state.as_of), state.watermarks),
         *_block("Stream tables", stream_tables(state.stream_tables), state.stream_tables),
         *(_block("Gated sources", render_sources.gates(state.gates), state.gates) if state.gates else ()),
+        *(_block("Feeds", render_feeds.feeds(state.feeds), state.feeds) if state.feeds else ()),
         *((Text(_defects(state), style="red"),) if state.planner_defects else ()),
         *(_block("Alerts", render_sources.alerts(state.alerts), state.alerts) if state.alerts else ()),
         Text(f"Snapshot taken at {moment(state.as_of)}, {age} ago", style="dim"),

@@ -22,11 +22,11 @@ BEGIN
     IF EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = source) THEN
         PERFORM cut_off(ARRAY(SELECT f.feed_id FROM pgt_feeds AS f WHERE f.source_relid = source),
             'its changes may have been missed, or it was dropped');
-        EXECUTE format('DROP VIEW IF EXISTS %s', feed_view(source));
     END IF;
     DELETE FROM pgt_change_tracking WHERE source_relid = source RETURNING buffer INTO capture_buffer;
     IF FOUND THEN
-        EXECUTE format('DROP TABLE IF EXISTS %s', capture_buffer);
+        -- With the view of its feeds, which may be named by a number of another cluster.
+        EXECUTE format('DROP TABLE IF EXISTS %s CASCADE', capture_buffer);
     END IF;
 END
 $$;

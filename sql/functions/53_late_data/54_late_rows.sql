@@ -20,8 +20,8 @@ BEGIN
     IF NOT reads_all(caller, source) THEN
         RAISE EXCEPTION 'permission denied to % %', action, source
             USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
-                  HINT = format('GRANT SELECT ON %s TO %I; with row security on, only who bypasses it sees what came '
-                      'late.', qualified_name(source), caller);
+                  HINT = format('GRANT SELECT ON %s TO %I; with row security on, only who bypasses it sees every row.',
+                      qualified_name(source), caller);
     END IF;
 END
 $$;

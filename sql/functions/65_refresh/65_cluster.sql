@@ -8,7 +8,8 @@ DECLARE
     reason CONSTANT text := 'the database was restored or copied from another cluster';
     adopted integer;
 BEGIN
-    IF NOT EXISTS (SELECT FROM pgt_stream_tables WHERE system_identifier <> here) THEN
+    IF NOT EXISTS (SELECT FROM pgt_stream_tables WHERE system_identifier <> here
+        UNION ALL SELECT FROM pgt_feeds WHERE system_identifier <> here) THEN
         RETURN 0;
     END IF;
     UPDATE pgt_dependencies SET frontier = NULL;
@@ -17,6 +18,9 @@ BEGIN
     -- All go before any comes back: the number of one source may have been that of another.
     PERFORM remove_capture(source_relid) FROM pgt_change_tracking;
     PERFORM drop_foreign_capture();
+    PERFORM cut_off(ARRAY(SELECT f.feed_id FROM pgt_feeds AS f), reason);
+    DELETE FROM pgt_versions;
+    UPDATE pgt_feeds SET system_identifier = here;
     PERFORM record_sources(pgt_id) FROM pgt_stream_tables ORDER BY pgt_id;
     UPDATE pgt_stream_tables
     SET system_identifier = here, refresh_xid = NULL, frontier = NULL,

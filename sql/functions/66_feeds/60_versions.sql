@@ -66,6 +66,9 @@ BEGIN
         WHEN NOT EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = relation AND f.cut_off_at IS NULL) THEN
             (SELECT 'its feed was cut off: ' || f.cut_off_reason FROM pgt_feeds AS f WHERE f.source_relid = relation
                 ORDER BY f.cut_off_at DESC LIMIT 1)
+        WHEN EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = relation
+            AND f.system_identifier <> (SELECT c.system_identifier FROM pg_control_system() AS c))
+            THEN 'the database was restored or copied from another cluster'
         WHEN problem IS NOT NULL THEN 'changes may have been missed: ' || problem
         WHEN NOT EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = relation AND f.cut_off_at IS NULL
             AND f.columns_used @> columns) THEN 'columns were added after its feed was created'
@@ -160,9 +163,10 @@ CREATE OR REPLACE FUNCTION pgtrickle.versions(relation regclass)
     RETURNS TABLE (version bigint, watermark timestamptz, batch bigint, recorded_at timestamptz, readable boolean)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
+    WITH feed AS MATERIALIZED (SELECT feed_problem(relation) IS NULL AS sound)
     SELECT v.version, (v.progress).watermark, (v.progress).batch, v.recorded_at,
-        feed_problem(relation) IS NULL AND version_is_readable(relation, v.cut)
-    FROM versions_of(relation) AS v ORDER BY v.version
+        f.sound AND version_is_readable(relation, v.cut)
+    FROM versions_of(relation) AS v CROSS JOIN feed AS f ORDER BY v.version
 $$;
 COMMENT ON FUNCTION pgtrickle.versions(regclass) IS
     'The versions of a source or stream table, oldest first: what it was complete through, and whether the changes '

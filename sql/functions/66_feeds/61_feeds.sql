@@ -101,9 +101,9 @@ BEGIN
         since.pos := nextval('pgtrickle.change_pos');
     END IF;
     INSERT INTO pgt_feeds (feed_name, source_relid, source_name, feed_owner, columns_used, captured_xid, captured_pos,
-        frontier, max_age, max_rows)
+        frontier, max_age, max_rows, system_identifier)
     VALUES (name, relation, qualified_name(relation), owner, columns, since.xid, since.pos,
-        first_frontier(relation, since), max_age, max_rows);
+        first_frontier(relation, since), max_age, max_rows, (SELECT c.system_identifier FROM pg_control_system() AS c));
     PERFORM write_feed_view(relation, tracked.buffer, columns);
 END
 $$;
@@ -251,7 +251,7 @@ BEGIN
     DELETE FROM pgt_versions AS v WHERE v.version < (
         SELECT min(f.read_version) FROM pgt_feeds AS f WHERE f.source_relid = v.source_relid AND f.cut_off_at IS NULL
         HAVING count(*) = count(f.read_version))
-        OR NOT EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = v.source_relid);
+        OR NOT EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = v.source_relid AND f.cut_off_at IS NULL);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.cut_off_laggards() IS

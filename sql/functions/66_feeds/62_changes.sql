@@ -74,8 +74,11 @@ AS $$
                 END
             WHEN lag(c.weight) OVER same < 0 THEN 'update_postimage' ELSE 'insert' END,
             c.version, c.watermark, c.changed
-        FROM (%1$s) AS c WINDOW same AS (PARTITION BY c.version, %2$s ORDER BY c.pos, c.weight)
-        ORDER BY c.version, c.pos, c.weight$paired$ END,
+        FROM (SELECT c.*, row_number() OVER (ORDER BY c.version, c.pos, c.weight) AS place FROM (%1$s) AS c) AS c
+        WINDOW same AS (PARTITION BY c.version, %2$s ORDER BY c.place)
+        -- What a row became stands beside what it was.
+        ORDER BY CASE WHEN c.weight > 0 AND lag(c.weight) OVER same < 0 THEN lag(c.place) OVER same ELSE c.place END,
+            c.weight$paired$ END,
         changes, (SELECT string_agg(format('(c.changed).%I', k.name), ', ') FROM unnest(key) AS k (name)))
 $$;
 COMMENT ON FUNCTION pgtrickle_private.change_types_query(text, text[]) IS

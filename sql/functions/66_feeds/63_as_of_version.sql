@@ -92,6 +92,8 @@ AS $$
 DECLARE
     found pgt_watermark_groups;
     members progress[];
+    member regclass;
+    reached bigint;
 BEGIN
     SELECT g.* INTO found FROM pgt_watermark_groups AS g WHERE g.group_name = name;
     IF relation = ANY (found.sources) IS NOT TRUE THEN
@@ -99,8 +101,10 @@ BEGIN
             USING ERRCODE = '42704', CONSTRAINT = 'unknown_watermark_group',
                 HINT = 'pgtrickle.watermark_groups() lists the groups and their sources.';
     END IF;
-    members := ARRAY(SELECT v.progress FROM unnest(found.sources) AS s (source)
-        CROSS JOIN LATERAL versions_of(s.source) AS v WHERE v.version = version_at(s.source, wanted));
+    FOREACH member IN ARRAY found.sources LOOP
+        reached := version_at(member, wanted);
+        members := members || (SELECT v.progress FROM versions_of(member) AS v WHERE v.version = reached);
+    END LOOP;
     IF EXISTS (SELECT FROM unnest(members) AS a CROSS JOIN unnest(members) AS b
         WHERE is_before(beyond(a::progress, ROW(found.tolerance, found.batch_tolerance)::distance), b::progress)) THEN
         RAISE EXCEPTION 'the sources of group % do not agree at %', quote_literal(name), progress_text(wanted)
