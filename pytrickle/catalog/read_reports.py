@@ -21,6 +21,7 @@ from pytrickle.catalog.reports import (
     DependencyRow,
     HistoryEntry,
     HistoryRow,
+    ProblemRow,
     RefreshGroupRow,
     SourceGateRow,
     Status,
@@ -127,6 +128,11 @@ def relations(connection: Connection) -> tuple[DagRow, ...]:
     return _rows(connection, func.pgtrickle.dag(), DagRow)
 
 
+def problems(connection: Connection) -> tuple[ProblemRow, ...]:
+    """Return what keeps stream tables from being refreshed, or has them computed anew, ordered by name."""
+    return _rows(connection, func.pgtrickle.problems(), ProblemRow, order_by=("stream_table",))
+
+
 def status(connection: Connection) -> Status:
     """Return all that the status screen shows, read in one snapshot of its own transaction.
 
@@ -140,6 +146,7 @@ def status(connection: Connection) -> Status:
             as_of=as_of,
             gates=source_gates(connection),
             alerts=Rows(alert for alert in alerts(connection) if alert.closed_at is None),
+            problems=problems(connection),
         )
 
 

@@ -223,6 +223,19 @@ class DependencyRow(Readable):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class ProblemRow(Readable):
+    """What is wrong with one stream table, as ``pgtrickle.problems()`` reports it.
+
+    A `lasting` problem keeps it from being refreshed until the `remedy` is applied; others the next tick mends.
+    """
+
+    stream_table: str
+    problem: str
+    remedy: str | None
+    lasting: bool
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Status(Readable):
     """Everything the status screen shows, read in one snapshot taken at `as_of`; `alerts` are the open incidents."""
 
@@ -232,6 +245,7 @@ class Status(Readable):
     as_of: datetime
     gates: tuple[SourceGateRow, ...] = ()
     alerts: tuple[AlertRow, ...] = ()
+    problems: tuple[ProblemRow, ...] = ()
 
     @property
     def planner_defects(self) -> int:
