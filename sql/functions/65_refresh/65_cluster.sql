@@ -37,7 +37,8 @@ BEGIN
     PERFORM drop_foreign_capture();
     PERFORM record_sources(pgt_id) FROM pgt_stream_tables ORDER BY pgt_id;
     UPDATE pgt_stream_tables
-    SET system_identifier = (SELECT c.system_identifier FROM pg_control_system() AS c), refresh_xid = NULL, frontier = NULL,
+    SET system_identifier = (SELECT c.system_identifier FROM pg_control_system() AS c),
+        refresh_xid = NULL, frontier = NULL,
         reinitialize_reason = CASE WHEN status = 'INITIALIZING' THEN reinitialize_reason
             ELSE COALESCE(reinitialize_reason, reason) END;
     GET DIAGNOSTICS adopted = ROW_COUNT;
@@ -47,8 +48,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.adopt_cluster() IS
-    'After a restore, into this cluster or another: voids frontiers and cuts, installs capture anew and has all stream tables '
-    'reinitialized. '
+    'After a restore, into this cluster or another: voids frontiers and cuts, installs capture anew and has all '
+    'stream tables reinitialized. '
     'Watermarks stay, but hold_back needs each source to advance once more. Returns the number of stream tables '
     'adopted, 0 where nothing was to do.';
 

@@ -56,8 +56,8 @@ BEGIN
         COALESCE(l.problem, 'it waits for ' || w.culprits || ', which cannot be refreshed', p.problem),
         CASE
             WHEN l.problem IS NOT NULL THEN format(
-                'SELECT pgtrickle.drop_stream_table(%L, cascade => true) removes it with all that reads it; then create '
-                'them anew.', l.name)
+                'SELECT pgtrickle.drop_stream_table(%L, cascade => true) removes it with all that reads it; then '
+                'create them anew.', l.name)
             WHEN w.culprits IS NULL THEN 'The next tick computes it anew.'
         END,
         l.problem IS NOT NULL OR w.culprits IS NOT NULL
@@ -71,6 +71,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.problems() IS
-    'Stream tables that have lost what they need (lasting), wait for one that has, or will be computed anew by the next '
-    'tick since changes may have been missed or the database was restored; each with its remedy. It looks at what is '
-    'there now, also where no tick has noticed it yet.';
+    'Stream tables that have lost what they need (lasting), wait for one that has, or will be computed anew by the '
+    'next tick since changes may have been missed or the database was restored; each with its remedy. It looks at '
+    'what is there now, also where no tick has noticed it yet.';
