@@ -16,6 +16,7 @@ from pytrickle.catalog.late_reports import EventTimeRow, LateRow, WatermarkMetri
 from pytrickle.catalog.reports import (
     AlertRow,
     BootstrapRow,
+    BufferRow,
     Dag,
     DagRow,
     DependencyRow,
@@ -126,6 +127,12 @@ def dependencies(connection: Connection) -> tuple[DependencyRow, ...]:
 def relations(connection: Connection) -> tuple[DagRow, ...]:
     """Return every source and stream table, each below what it reads."""
     return _rows(connection, func.pgtrickle.dag(), DagRow)
+
+
+def change_buffers(connection: Connection) -> tuple[BufferRow, ...]:
+    """Return the change buffer of every captured source, ordered by source."""
+    rows = _rows(connection, func.pgtrickle.change_buffer_sizes(), BufferRow, order_by=("source_table",))
+    return Rows({row.source_table: row for row in rows}.values())
 
 
 def problems(connection: Connection) -> tuple[ProblemRow, ...]:

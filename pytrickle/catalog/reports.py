@@ -223,6 +223,15 @@ class DependencyRow(Readable):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class BufferRow(Readable):
+    """The change buffer of one source: about how many rows wait in it, and its size in bytes."""
+
+    source_table: str
+    pending_rows: int
+    buffer_bytes: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class ProblemRow(Readable):
     """What is wrong with one stream table, as ``pgtrickle.problems()`` reports it.
 

@@ -38,7 +38,8 @@ class Statistics:
         slowest = f", the longest {length(self.longest)} ({self.slowest})" if self.slowest else ""
         return (
             f"In {length(self.period)}: {counted(self.ticks, 'tick')}, {done}, "
-            f"+{self.rows_inserted} -{self.rows_deleted} rows, {self.failures} failed, {length(self.at_work)} at work{slowest}."
+            f"+{self.rows_inserted} -{self.rows_deleted} rows, {self.failures} failed, "
+            f"{length(self.at_work)} at work{slowest}."
         )
 
 
