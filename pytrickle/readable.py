@@ -14,6 +14,15 @@ SEPARATOR = ",\n "
 _CELL = "text-align:left;white-space:pre-wrap"
 
 
+def counted(number: int, noun: str) -> str:
+    """Write how many there are of something.
+
+    >>> counted(1, "changed row"), counted(2, "changed row"), counted(0, "change")
+    ('1 changed row', '2 changed rows', '0 changes')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 class Readable:
     """A dataclass whose representation leaves out what is not set, and which a notebook shows as a table."""
 

@@ -17,11 +17,13 @@ from pytrickle.catalog.late_reports import EventTimeRow, LateRow, WatermarkMetri
 from pytrickle.catalog.reports import (
     AlertRow,
     BootstrapRow,
+    BufferRow,
     Dag,
     DagRow,
     DependencyRow,
     HistoryEntry,
     HistoryRow,
+    ProblemRow,
     RefreshGroupRow,
     SourceGateRow,
     Status,
@@ -133,6 +135,17 @@ def relations(connection: Connection) -> tuple[DagRow, ...]:
     return _rows(connection, func.pgtrickle.dag(), DagRow)
 
 
+def change_buffers(connection: Connection) -> tuple[BufferRow, ...]:
+    """Return the change buffer of every captured source, ordered by source."""
+    rows = _rows(connection, func.pgtrickle.change_buffer_sizes(), BufferRow, order_by=("source_table",))
+    return Rows({row.source_table: row for row in rows}.values())
+
+
+def problems(connection: Connection) -> tuple[ProblemRow, ...]:
+    """Return what keeps stream tables from being refreshed, or has them computed anew, ordered by name."""
+    return _rows(connection, func.pgtrickle.problems(), ProblemRow, order_by=("stream_table",))
+
+
 def status(connection: Connection) -> Status:
     """Return all that the status screen shows, read in one snapshot of its own transaction.
 
@@ -147,6 +160,7 @@ def status(connection: Connection) -> Status:
             gates=source_gates(connection),
             feeds=feeds(connection),
             alerts=Rows(alert for alert in alerts(connection) if alert.closed_at is None),
+            problems=problems(connection),
         )
 
 

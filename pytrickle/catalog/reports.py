@@ -224,6 +224,28 @@ class DependencyRow(Readable):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class BufferRow(Readable):
+    """The change buffer of one source: about how many rows wait in it, and its size in bytes."""
+
+    source_table: str
+    pending_rows: int
+    buffer_bytes: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ProblemRow(Readable):
+    """What is wrong with one stream table, as ``pgtrickle.problems()`` reports it.
+
+    A `lasting` problem keeps it from being refreshed until the `remedy` is applied; others the next tick mends.
+    """
+
+    stream_table: str
+    problem: str
+    remedy: str | None
+    lasting: bool
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Status(Readable):
     """Everything the status screen shows, read in one snapshot taken at `as_of`; `alerts` are the open incidents."""
 
@@ -234,6 +256,7 @@ class Status(Readable):
     gates: tuple[SourceGateRow, ...] = ()
     alerts: tuple[AlertRow, ...] = ()
     feeds: tuple[FeedRow, ...] = ()
+    problems: tuple[ProblemRow, ...] = ()
 
     @property
     def planner_defects(self) -> int:

@@ -10,6 +10,7 @@ from psycopg.rows import dict_row
 
 from pytrickle.catalog.definition import Definition, Source, SourceColumn, View
 from pytrickle.catalog.gating import Decision
+from pytrickle.catalog.lost import lost
 from pytrickle.catalog.printed import calling
 from pytrickle.config import EngineName
 from pytrickle.cut import Cut
@@ -204,13 +205,10 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
     """Read all that the planner needs to know of a stream table."""
     row = connection.execute("SELECT pgtrickle_private.planner_facts(%s)", (pgt_id,)).fetchone()
     if row is None or row[0] is None:
-        raise UnknownStreamTable("The stream table was dropped meanwhile.")
+        raise lost(connection, pgt_id)
     found, names = row[0], row[0]["names"]
     if found["text"] is None or None in found["sources"]:
-        raise CatalogError(
-            f"{found['schema']}.{found['name']} has lost its defining query or one of its sources.",
-            "It was dropped with CASCADE: drop the stream table with pgtrickle.drop_stream_table() and create it anew.",
-        )
+        raise lost(connection, pgt_id)
     if found["altered"]:
         raise CatalogError(
             f"{found['schema']}.{found['name']} no longer has the columns of its defining query.",

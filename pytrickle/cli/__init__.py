@@ -18,6 +18,7 @@ from pytrickle.cli.commands import (
     freshness,
     groups,
     late,
+    metrics,
     operations,
     refresh_groups,
     refreshes,
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 for noun in (operations, stream_tables, refreshes, run, schedules, sources, late, freshness, dag, advice, extension):
     app.add_typer(noun.app)
+app.add_typer(metrics.app)
 app.add_typer(refresh_groups.fuses)
 app.add_typer(watermarks.app, name="watermark")
 app.add_typer(groups.app, name="group")

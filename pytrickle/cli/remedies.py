@@ -28,8 +28,9 @@ COMMANDS = {
     "watermarks": "watermark list",
 }
 _CALL = re.compile(
-    r"(?:SELECT (?:\*|[a-z_]+(?:, [a-z_]+)*) FROM |SELECT )?pgtrickle\.([a-z_]+)\((?:[^()]|\([^()]*\))*\)"
+    r"(?:SELECT (?:\*|[a-z_]+(?:, [a-z_]+)*) FROM |SELECT )?pgtrickle\.([a-z_]+)\(((?:[^()]|\([^()]*\))*)\)"
 )
+_QUOTED = re.compile("'([^']+)'")
 
 
 def on_the_command_line(hint: str) -> str:
@@ -37,7 +38,18 @@ def on_the_command_line(hint: str) -> str:
 
     >>> on_the_command_line("SELECT stream_table FROM pgtrickle.pgt_status() lists those that exist.")
     'pytrickle status lists those that exist.'
+    >>> on_the_command_line("SELECT pgtrickle.drop_stream_table('public.a', cascade => true) removes it.")
+    'pytrickle drop public.a --cascade removes it.'
     >>> on_the_command_line("Use pgtrickle.cut() instead.")
     'Use pgtrickle.cut() instead.'
     """
-    return _CALL.sub(lambda call: f"pytrickle {COMMANDS[call[1]]}" if call[1] in COMMANDS else call[0], hint)
+    return _CALL.sub(lambda call: _command(call[1], call[2]) or call[0], hint)
+
+
+def _command(function: str, arguments: str) -> str | None:
+    """Return the command that does what a call does, with the name that the call has."""
+    if function not in COMMANDS:
+        return None
+    named = _QUOTED.match(arguments)
+    command = re.sub("NAME|SOURCE", lambda _: named[1], COMMANDS[function]) if named else COMMANDS[function]
+    return f"pytrickle {command}{' --cascade' if 'cascade => true' in arguments else ''}"

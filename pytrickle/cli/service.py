@@ -11,6 +11,8 @@ from threading import Event, Thread
 from time import monotonic
 
 MICROSECONDS = 1_000_000
+# Without a watchdog, the main loop is taken for dead after so many seconds.
+LIMIT = 120.0
 
 
 @dataclass(slots=True)
@@ -55,7 +57,7 @@ class Service:
 
     def is_alive(self) -> bool:
         """Whether the main loop does its work."""
-        return self.busy or self.watchdog is None or monotonic() - self.last < self.watchdog
+        return self.busy or monotonic() - self.last < (self.watchdog or LIMIT)
 
     def watch(self) -> None:
         """Report that the process is alive, for as long as it is, until the end."""

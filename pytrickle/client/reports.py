@@ -99,6 +99,14 @@ class Reports:
         """Return the watermark of every source as numbers: lag, pace, idleness, late rows."""
         return self._read(read_reports.watermark_metrics)
 
+    def change_buffers(self) -> tuple[reports.BufferRow, ...]:
+        """Return the size of the change buffer of every captured source."""
+        return self._read(read_reports.change_buffers)
+
+    def problems(self) -> tuple[reports.ProblemRow, ...]:
+        """Return what keeps stream tables from being refreshed, or has them computed anew by the next tick."""
+        return self._read(read_reports.problems)
+
     def alerts(self, limit: int = 20) -> tuple[reports.AlertRow, ...]:
         """Return the open incidents, then the newest of those that ended."""
         return self._read(lambda connection: read_reports.alerts(connection, limit))

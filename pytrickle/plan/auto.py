@@ -10,6 +10,7 @@ from pytrickle.catalog.definition import Evidence, PastRefresh
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.cost import FIXED, Experience, measured
 from pytrickle.plan.quote import Quote
+from pytrickle.readable import counted
 
 # From so many changed rows on there is always a choice.
 WORTH_ASKING = 10_000
@@ -115,9 +116,9 @@ def choose_action(
     asked = ", by PostgreSQL's planner" if costs.quoted and not costs.experience.knows(delta_rows) else ""
     if delta_rows >= least and costs.favours_whole(delta_rows):
         ways = f"a whole refresh is expected to take {whole}, a differential one {differential}{asked}"
-        return Choice(Action.FULL, f"{delta_rows} changed rows: {ways}", evidence.stored_rows)
+        return Choice(Action.FULL, f"{counted(delta_rows, 'changed row')}: {ways}", evidence.stored_rows)
     ways = f"a differential refresh is expected to take {differential}, a whole one {whole}{asked}"
-    return Choice(Action.DIFFERENTIAL, f"{delta_rows} changed rows: {ways}", evidence.stored_rows)
+    return Choice(Action.DIFFERENTIAL, f"{counted(delta_rows, 'changed row')}: {ways}", evidence.stored_rows)
 
 
 def least_worth_asking(evidence: Evidence, spark: bool = False) -> int:

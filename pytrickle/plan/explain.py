@@ -10,6 +10,7 @@ from pytrickle.plan.algebra.relation import Join, Project, Relation, Scan, Union
 from pytrickle.plan.apply_plan import Stage
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.tree import Part, RelationTree, inputs_of, symbol
+from pytrickle.readable import counted
 
 APPLIED = {
     Stage.CHANGES: "delete and insert rows by their weights",
@@ -128,8 +129,8 @@ def render_text(facts: dict[str, Any]) -> str:
     if facts["whole_from_rows"]:
         lines.append(f"  whole refresh expected to pay from: {facts['whole_from_rows']:,} changed rows")
     for source in facts["sources"]:
-        cut = f", read at a cut, {source['rows_beyond_cut']} changes beyond it" if source["capped"] else ""
-        lines.append(f"  source {source['source']}: {source['delta_rows']} changes{cut}")
+        cut = f", read at a cut, {counted(source['rows_beyond_cut'], 'change')} beyond it" if source["capped"] else ""
+        lines.append(f"  source {source['source']}: {counted(source['delta_rows'], 'change')}{cut}")
     lines += _delta(facts)
     lines += [f"  engine: {facts['engine']} ({facts['engine_reason']})"]
     if facts["place"]:

@@ -9,6 +9,7 @@ from pytrickle.plan.apply_plan import Action, Stage
 from pytrickle.plan.auto import choose_action, least_worth_asking
 from pytrickle.plan.missing_index import MissingIndex
 from pytrickle.plan.quote import Quote
+from pytrickle.readable import counted
 
 # From so many rows on, the result may be too large for one process.
 BULK_ROWS = 1_000_000
@@ -179,7 +180,7 @@ def choose_way(standing: Standing, evidence: Evidence | None, quote: Quote | Non
 
 def delta_way(delta_rows: int) -> Way:
     """Take in the delta, where nothing speaks for the whole."""
-    return Way(Action.DIFFERENTIAL, f"{delta_rows} changed rows")
+    return Way(Action.DIFFERENTIAL, counted(delta_rows, "changed row"))
 
 
 def limits_of(setting: EngineName, option: EngineName, limits: Limits) -> Limits:
@@ -254,12 +255,12 @@ def _preferred_place(terms: Terms, delta_rows: int, limits: Limits) -> tuple[Pla
     if limits.let_spark_join(delta_rows):
         return (
             Place.SPARK if terms.spark_can else Place.POSTGRES,
-            f"{delta_rows} changed rows, more than {limits.small}",
+            f"{counted(delta_rows, 'changed row')}, more than {limits.small}",
         )
     if terms.missing:
         return Place.POSTGRES, "a join column has no index"
     few = "" if limits.means is Means.POSTGRES else f", at most {limits.small}"
-    return Place.INDEX, f"{delta_rows} changed rows{few}, and every join column is indexed"
+    return Place.INDEX, f"{counted(delta_rows, 'changed row')}{few}, and every join column is indexed"
 
 
 def _compared(rows: int, few: bool, limits: Limits) -> str:

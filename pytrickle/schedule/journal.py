@@ -9,6 +9,7 @@ from time import monotonic
 
 from pytrickle.durations import length
 from pytrickle.errors import PytrickleError
+from pytrickle.readable import counted
 from pytrickle.refresh.values import RefreshResult
 
 # The names by which users choose what they want to read; docs/howto/operate.md lists them.
@@ -36,8 +37,9 @@ class Statistics:
         done = ", ".join(f"{number} {action}" for action, number in sorted(self.refreshes.items())) or "no refresh"
         slowest = f", the longest {length(self.longest)} ({self.slowest})" if self.slowest else ""
         return (
-            f"In {length(self.period)}: {self.ticks} ticks, {done}, +{self.rows_inserted} -{self.rows_deleted} rows, "
-            f"{self.failures} failed, {length(self.at_work)} at work{slowest}."
+            f"In {length(self.period)}: {counted(self.ticks, 'tick')}, {done}, "
+            f"+{self.rows_inserted} -{self.rows_deleted} rows, {self.failures} failed, "
+            f"{length(self.at_work)} at work{slowest}."
         )
 
 

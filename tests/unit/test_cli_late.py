@@ -73,7 +73,7 @@ def test_replay_takes_all_rows_or_those_named(client: Recorder) -> None:
 def test_discard_wants_rows_to_be_named(client: Recorder) -> None:
     client.answers["discard_late_rows"] = 1
     assert run("discard", "orders").exit_code == 2
-    assert run("discard", "orders", "--id", "7").stdout == "Discarded 1 late rows of orders.\n"
+    assert run("discard", "orders", "--id", "7").stdout == "Discarded 1 late row of orders.\n"
     assert client.calls == [("discard_late_rows", ("orders", [7]), {})]
 
 

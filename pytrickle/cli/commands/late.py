@@ -13,6 +13,7 @@ from pytrickle.cli.command import Invocation, command
 from pytrickle.cli.commands.sources import Source, source_app
 from pytrickle.cli.commands.watermarks import app as watermark_app
 from pytrickle.cli.show import render_late as render
+from pytrickle.readable import counted
 
 app = typer.Typer()
 
@@ -92,7 +93,8 @@ def replay(
     """Put rows into a source that were kept out. All of them, or those given; each once."""
     with invocation.client() as client:
         replayed = client.replay_late_rows(source, late_ids or None, skip_conflicts=skip_conflicts)
-    invocation.show({"source": source, "replayed": replayed}, lambda _: f"Replayed {replayed} late rows into {source}.")
+    sentence = f"Replayed {counted(replayed, 'late row')} into {source}."
+    invocation.show({"source": source, "replayed": replayed}, lambda _: sentence)
 
 
 @command(app, "discard", example="pytrickle discard orders --id 12")
@@ -105,7 +107,7 @@ def discard(
     with invocation.client() as client:
         discarded = client.discard_late_rows(source, late_ids)
     invocation.show(
-        {"source": source, "discarded": discarded}, lambda _: f"Discarded {discarded} late rows of {source}."
+        {"source": source, "discarded": discarded}, lambda _: f"Discarded {counted(discarded, 'late row')} of {source}."
     )
 
 

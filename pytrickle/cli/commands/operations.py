@@ -143,7 +143,7 @@ def _dsn(invocation: Invocation) -> str:
 
 def _troubles(state: Status, max_age: timedelta | None) -> set[Trouble]:
     """Return which troubles some stream table is in."""
-    found = set()
+    found = {Trouble.ERROR for problem in state.problems if problem.lasting}
     for row in state.stream_tables:
         named = render.state_of(row)
         if named == "error":

@@ -19,13 +19,13 @@ from pytrickle.cli import values
 from pytrickle.cli.command import Engine, Invocation, command, fail_if_any_failed
 from pytrickle.cli.console import show, show_json
 from pytrickle.cli.log import LogFormat, LogLevel, logged
+from pytrickle.cli.observer import observed
 from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.service import Service, serving
 from pytrickle.cli.show import render
 from pytrickle.errors import PytrickleError
 
 if TYPE_CHECKING:
-    from pytrickle.client.client import Client
     from pytrickle.refresh.values import RefreshResult
 
 app = typer.Typer()
@@ -49,6 +49,12 @@ def run(
     log_level: Annotated[
         LogLevel, typer.Option("--log-level", help="What is written, and all that matters more.")
     ] = LogLevel.INFO,
+    metrics_listen: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics-listen", metavar="ADDRESS", help="Serve /metrics, /healthz, /readyz, such as at 127.0.0.1:9187."
+        ),
+    ] = None,
     statistics_every: Annotated[
         timedelta | None,
         typer.Option(parser=values.duration, metavar="DURATION", help="Also write a summary so often, such as 10m."),
@@ -69,21 +75,20 @@ def run(
         try:
             with (
                 invocation.client(engine=engine) as client,
+                observed(client, service, metrics_listen) as observer,
                 _stopped_by_signals(client.stop, service) as listen,
             ):
-                _serve(client, service, statistics_every, _printer(listen, invocation.as_json))
+                observer.on_result.append(_printer(listen, invocation.as_json))
+                client.run(
+                    on_result=observer.result,
+                    on_error=observer.error,
+                    on_leader=observer.lead,
+                    on_beat=service.beat,
+                    statistics_every=statistics_every,
+                )
         except PytrickleError as error:
             log.error("%s %s", error, on_the_command_line(error.hint or ""))
             raise typer.Exit(1) from None
-
-
-def _serve(
-    client: Client, service: Service, every: timedelta | None, on_result: Callable[[RefreshResult], None]
-) -> None:
-    def on_leader(leads: bool) -> None:
-        service.ready("Refreshing." if leads else "Standing by.")
-
-    client.run(on_result=on_result, on_leader=on_leader, on_beat=service.beat, statistics_every=every)
 
 
 def _printer(listen: Callable[[], None], as_json: bool) -> Callable[[RefreshResult], None]:

@@ -12,6 +12,7 @@ from rich.text import Text
 from pytrickle.catalog.reports import (
     HistoryEntry,
     HistoryRow,
+    ProblemRow,
     RefreshGroupRow,
     Status,
     StreamTableStatus,
@@ -19,6 +20,7 @@ from pytrickle.catalog.reports import (
     WatermarkRow,
     WatermarkStatusRow,
 )
+from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.show import render_feeds, render_sources
 from pytrickle.cli.show.columns import Columns, columns
 from pytrickle.cli.values import distance, length, moment, reached, through
@@ -38,6 +40,7 @@ _COLOURS = {
     "initializing": "cyan",
     "paused": "magenta",
     "frozen": "magenta",
+    "broken": "red",
     "error": "red",
     "failed": "bold red",
     "skip": "yellow",
@@ -52,7 +55,8 @@ def status(state: Status) -> RenderableType:
     return Group(
         *_block("Watermark groups", groups(state.groups), state.groups),
         *_block("Sources", watermarks(state.watermarks, state.as_of), state.watermarks),
-        *_block("Stream tables", stream_tables(state.stream_tables), state.stream_tables),
+        *_block("Stream tables", stream_tables(state.stream_tables, state.problems), state.stream_tables),
+        *(_block("Problems", render_sources.problems(state.problems), state.problems) if state.problems else ()),
         *(_block("Gated sources", render_sources.gates(state.gates), state.gates) if state.gates else ()),
         *(_block("Feeds", render_feeds.feeds(state.feeds), state.feeds) if state.feeds else ()),
         *((Text(_defects(state), style="red"),) if state.planner_defects else ()),
@@ -91,8 +95,9 @@ def watermarks(rows: Iterable[WatermarkRow], now: datetime) -> Columns:
     return table
 
 
-def stream_tables(rows: Iterable[StreamTableStatus]) -> Columns:
+def stream_tables(rows: Iterable[StreamTableStatus], problems: Iterable[ProblemRow] = ()) -> Columns:
     """Draw every stream table's mode, effective watermark, state, and the one sentence that explains it."""
+    broken = {problem.stream_table: problem.problem for problem in problems if problem.lasting}
     table = columns(
         *("stream table", "state", "data is", "effective watermark", "mode", "gating", "by", "reason"),
         sentences=("reason",),
@@ -102,11 +107,10 @@ def stream_tables(rows: Iterable[StreamTableStatus]) -> Columns:
         age = _NONE if row.staleness is None else f"{length(row.staleness)} old"
         mode = " ".join((row.refresh_mode, row.schedule, *((row.tier,) if row.tier in {"warm", "cold"} else ())))
         effective = through(row.effective_watermark, row.effective_batch) or _NONE
-        reason = row.last_error or row.reason
+        state = "broken" if row.stream_table in broken else state_of(row)
+        reason = broken.get(row.stream_table) or row.last_error or row.reason
         done_by = row.last_engine or _NONE
-        table.add_row(
-            row.stream_table, _state(state_of(row)), age, effective, mode, row.watermark_gating, done_by, reason
-        )
+        table.add_row(row.stream_table, _state(state), age, effective, mode, row.watermark_gating, done_by, reason)
     return table
 
 
@@ -227,7 +231,7 @@ def checks(rows: Sequence[Check]) -> RenderableType:
         mark = ("ok       ", "green") if row.ok else ("problem  ", "bold red")
         lines.append(Text.assemble(mark, (row.name, "bold"), f": {row.detail}"))
         if row.remedy and not row.ok:
-            lines.append(Text(f"         remedy: {row.remedy}"))
+            lines.append(Text(f"         remedy: {on_the_command_line(row.remedy)}"))
     return Group(*lines)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytrickle.catalog.reports import AlertRow, BootstrapRow, SourceGateRow
+from pytrickle.catalog.reports import AlertRow, BootstrapRow, ProblemRow, SourceGateRow
+from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.show.columns import Columns, columns
 from pytrickle.cli.values import moment, through
 
@@ -43,4 +44,12 @@ def bootstrap(rows: Sequence[BootstrapRow]) -> Columns:
         watermark = through(row.watermark, row.batch) or "never advanced"
         filled = _NONE if row.filled is None else "yes" if row.filled else "no"
         table.add_row(row.source, gate, watermark, row.stream_table or _NONE, filled, row.waits_for or _NONE)
+    return table
+
+
+def problems(rows: Sequence[ProblemRow]) -> Columns:
+    """Draw what is wrong with stream tables, and what to do about it."""
+    table = columns("stream table", "problem", "remedy", sentences=("problem", "remedy"))
+    for row in rows:
+        table.add_row(row.stream_table, row.problem, on_the_command_line(row.remedy or _NONE))
     return table

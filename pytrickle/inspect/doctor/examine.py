@@ -59,6 +59,7 @@ def _examine_server(connection: psycopg.Connection[Any], dsn: str, probes: Probe
         ("rights", lambda: server.check_rights(connection)),
         ("ownership", lambda: ok("ownership", f"all of the catalog belongs to {probes.trust(connection)}")),
         ("catalog", lambda: server.check_catalog(connection, probes.verify_catalog)),
+        ("stream tables", lambda: server.check_stream_tables(connection)),
         ("grants", lambda: server.check_grants(connection, probes.grants)),
         ("snapshot", lambda: server.check_snapshot(connection, dsn)),
         ("connections", lambda: server.check_headroom(connection)),

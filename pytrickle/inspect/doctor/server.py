@@ -71,6 +71,18 @@ def check_catalog(connection: Connection, verify: Callable[[Connection], None]) 
     return ok("catalog", "installed, of this package's version")
 
 
+def check_stream_tables(connection: Connection) -> Check:
+    """Check that no stream table has lost what it needs, or waits for a tick to be computed anew."""
+    if not _value(connection, "SELECT to_regprocedure('pgtrickle.problems()') IS NOT NULL"):
+        return ok("stream tables", "none yet")
+    found = connection.execute("SELECT stream_table, problem, remedy FROM pgtrickle.problems()").fetchall()
+    if not found:
+        return ok("stream tables", "none has lost what it needs")
+    remedies = dict.fromkeys(remedy for _, _, remedy in found if remedy)
+    sentences = "; ".join(f"{name}: {sentence}" for name, sentence, _ in found)
+    return problem("stream tables", sentences, " ".join(remedies))
+
+
 def check_grants(connection: Connection, grants: Callable[[Connection], tuple[str, ...]]) -> Check:
     """Check that nobody was granted more on the catalog than an install grants."""
     found = grants(connection) if _value(connection, "SELECT to_regnamespace('pgtrickle') IS NOT NULL") else ()

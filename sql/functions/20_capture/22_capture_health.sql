@@ -93,7 +93,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.repair_capture(source regclass) RETURNS voi
 AS $$
 DECLARE
     reason CONSTANT text := format(
-        'changes of %s may have been missed: %s', qualified_name(source),
+        'changes of %s may have been missed: %s', COALESCE(
+            (SELECT t.source_name FROM pgt_change_tracking AS t WHERE t.source_relid = source), qualified_name(source)),
             COALESCE(capture_problem(source), 'repair was asked for'));
     dependency record;
 BEGIN

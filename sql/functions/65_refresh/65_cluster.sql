@@ -1,15 +1,34 @@
 -- Frontiers and cuts count transactions, so they mean nothing in another cluster.
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.restored() RETURNS text
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN CASE
+        WHEN EXISTS (SELECT FROM pgt_stream_tables
+                     WHERE system_identifier <> (SELECT c.system_identifier FROM pg_control_system() AS c)
+                     UNION ALL SELECT FROM pgt_feeds
+                     WHERE system_identifier <> (SELECT c.system_identifier FROM pg_control_system() AS c))
+            THEN 'the database was restored or copied from another cluster'
+        -- A dump names a source, which has another number once restored, but what was named after its number is as it
+        -- was.
+        WHEN EXISTS (SELECT FROM pgt_change_tracking
+                     WHERE substring(buffer FROM '\d+$') <> source_relid::oid::text)
+            THEN 'the database was restored from a dump'
+    END;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.restored() IS
+    'In which way the database was restored since the last tick, so that frontiers mean nothing any more, or NULL.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.adopt_cluster() RETURNS integer
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    here CONSTANT bigint := (SELECT system_identifier FROM pg_control_system());
-    reason CONSTANT text := 'the database was restored or copied from another cluster';
+    reason CONSTANT text := restored();
     adopted integer;
 BEGIN
-    IF NOT EXISTS (SELECT FROM pgt_stream_tables WHERE system_identifier <> here
-        UNION ALL SELECT FROM pgt_feeds WHERE system_identifier <> here) THEN
+    IF reason IS NULL THEN
         RETURN 0;
     END IF;
     UPDATE pgt_dependencies SET frontier = NULL;
@@ -20,13 +39,13 @@ BEGIN
     PERFORM drop_foreign_capture();
     PERFORM cut_off(ARRAY(SELECT f.feed_id FROM pgt_feeds AS f), reason);
     DELETE FROM pgt_versions;
-    UPDATE pgt_feeds SET system_identifier = here;
+    UPDATE pgt_feeds SET system_identifier = (SELECT c.system_identifier FROM pg_control_system() AS c);
     PERFORM record_sources(pgt_id) FROM pgt_stream_tables ORDER BY pgt_id;
     UPDATE pgt_stream_tables
-    SET system_identifier = here, refresh_xid = NULL, frontier = NULL,
+    SET system_identifier = (SELECT c.system_identifier FROM pg_control_system() AS c),
+        refresh_xid = NULL, frontier = NULL,
         reinitialize_reason = CASE WHEN status = 'INITIALIZING' THEN reinitialize_reason
-            ELSE COALESCE(reinitialize_reason, reason) END
-    WHERE system_identifier <> here;
+            ELSE COALESCE(reinitialize_reason, reason) END;
     GET DIAGNOSTICS adopted = ROW_COUNT;
     -- A dump does not say who may use the row types of tables.
     PERFORM settle_grants();
@@ -34,8 +53,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.adopt_cluster() IS
-    'After a restore into another cluster: voids frontiers and cuts, installs capture anew and has all stream tables '
-    'reinitialized. '
+    'After a restore, into this cluster or another: voids frontiers and cuts, installs capture anew and has all '
+    'stream tables reinitialized. '
     'Watermarks stay, but hold_back needs each source to advance once more. Returns the number of stream tables '
     'adopted, 0 where nothing was to do.';
 

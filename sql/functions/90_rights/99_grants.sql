@@ -104,6 +104,7 @@ AS $$
         -- What these call with the rights of their caller: it tells nothing that is not told to everybody.
         'pgtrickle_private.catalog_owner()',
         'pgtrickle_private.qualified_name(regclass)',
+        'pgtrickle.problems()',
         'pgtrickle_private.pairs_of(text)',
         'pgtrickle_private.did_you_mean(text, text[])',
         'pgtrickle_private.known_stream_tables(boolean)',

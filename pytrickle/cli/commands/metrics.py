@@ -1,0 +1,57 @@
+"""The command that writes what Prometheus reads: metrics."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pytrickle.cli.command import Invocation, command
+from pytrickle.cli.console import visible
+from pytrickle.cli.observer import MISSING
+from pytrickle.errors import PackageMissing
+
+app = typer.Typer()
+
+
+@command(app, "metrics", example="pytrickle metrics --output /var/lib/node_exporter/pytrickle.prom")
+def metrics(
+    invocation: Invocation,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Replace this file at once, for a textfile collector."),
+    ] = None,
+) -> None:
+    """Print metrics for Prometheus. The state of stream tables, groups and sources, in its text format.
+
+    For a process that runs, `pytrickle run --metrics-listen` also counts what it does. --json has no effect.
+    """
+    try:
+        from prometheus_client import CollectorRegistry, generate_latest
+
+        from pytrickle.cli.metrics import Catalog, seen_by
+    except ImportError as error:
+        raise PackageMissing("Metrics need prometheus-client.", MISSING) from error
+    with invocation.client() as client:
+        seen = seen_by(client)
+    registry = CollectorRegistry()
+    registry.register(Catalog(lambda: seen))
+    text = generate_latest(registry)
+    if output is None:
+        sys.stdout.write(visible(text.decode()))
+        return
+    _replace(output, text)
+    invocation.show({"output": str(output)}, lambda _: f"Wrote {output}.")
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Put a file in place as a whole, so that nobody reads half of it."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        beside.write_bytes(content)
+        beside.replace(path)
+    except OSError as error:
+        raise typer.BadParameter(f"{path} cannot be written: {error.strerror}.") from None

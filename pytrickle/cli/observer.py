@@ -1,0 +1,72 @@
+"""Who is told what a running refresher does: the service manager, the metrics, and what prints results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from logging import getLogger
+from typing import TYPE_CHECKING
+
+from pytrickle.cli.service import Service
+from pytrickle.errors import PackageMissing, PytrickleError
+
+if TYPE_CHECKING:
+    from pytrickle.client.client import Client
+    from pytrickle.refresh.values import RefreshResult
+
+log = getLogger("pytrickle.run")
+MISSING = "Install it: pip install 'pytrickle-postgres[metrics]'."
+
+
+@dataclass(slots=True)
+class Observer:
+    """Passes on what a refresher tells; it is ready from the time at which it knows its role, but in an outage."""
+
+    service: Service
+    on_result: list[Callable[[RefreshResult], None]] = field(default_factory=list)
+    on_leader: list[Callable[[bool], None]] = field(default_factory=list)
+    is_ready: bool = False
+    port: int | None = None
+
+    def result(self, result: RefreshResult) -> None:
+        """Pass on what came of a stream table."""
+        self.is_ready = True
+        for tell in self.on_result:
+            tell(result)
+
+    def lead(self, leads: bool) -> None:
+        """Pass on whether it leads."""
+        self.is_ready = True
+        self.service.ready("Refreshing." if leads else "Standing by.")
+        for tell in self.on_leader:
+            tell(leads)
+
+    def error(self, _: PytrickleError) -> None:
+        """Take note of an outage."""
+        self.is_ready = False
+
+
+@contextmanager
+def observed(client: Client, service: Service, listen: str | None) -> Iterator[Observer]:
+    """Yield the observer, and serve metrics at an address for the length of the block if there is one."""
+    observer = Observer(service)
+    if listen is None:
+        yield observer
+        return
+    try:
+        from prometheus_client import CollectorRegistry
+
+        from pytrickle.cli.listen import address, listening
+        from pytrickle.cli.metrics import Catalog, Refreshes, seen_by
+    except ImportError as error:
+        raise PackageMissing("Metrics need prometheus-client.", MISSING) from error
+    registry = CollectorRegistry()
+    refreshes = Refreshes(registry)
+    registry.register(Catalog(lambda: seen_by(client)))
+    observer.on_result.append(refreshes.count)
+    observer.on_leader.append(lambda leads: refreshes.leader.set(leads))
+    with listening(address(listen), registry, service.is_alive, lambda: observer.is_ready) as port:
+        observer.port = port
+        log.info("Metrics are served on port %s.", port)
+        yield observer

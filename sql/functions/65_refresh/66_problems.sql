@@ -1,0 +1,76 @@
+-- What keeps stream tables from being refreshed, or has them computed anew, as soon as it can be noticed.
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.lost_sources(p_pgt_id bigint) RETURNS text
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN (
+        SELECT string_agg(d.source_name, ', ' ORDER BY d.source_name) FROM pgt_dependencies AS d
+        WHERE d.pgt_id = p_pgt_id AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = d.source_relid));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.lost_sources(bigint) IS
+    'The names of those sources of a stream table that no longer exist, or NULL.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.lasting_problem(stream_table pgtrickle.pgt_stream_tables) RETURNS text
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    lost CONSTANT text := lost_sources(stream_table.pgt_id);
+BEGIN
+    RETURN CASE
+        WHEN NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = stream_table.pgt_relid) THEN 'its table was dropped'
+        WHEN lost IS NOT NULL THEN format('it reads %s, which was dropped', lost)
+        WHEN NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = stream_table.view_relid)
+            THEN 'its defining query was dropped by DROP … CASCADE'
+    END;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.lasting_problem(pgtrickle.pgt_stream_tables) IS
+    'What a stream table lost without which it can never be refreshed again, or NULL.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.problems()
+    RETURNS TABLE (stream_table text, problem text, remedy text, lasting boolean)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    restored CONSTANT text := restored();
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE lost AS (
+        SELECT t.pgt_id, t.pgt_relid, format('%I.%I', t.pgt_schema, t.pgt_name) AS name, lasting_problem(t) AS problem
+        FROM pgt_stream_tables AS t WHERE lasting_problem(t) IS NOT NULL),
+    waiting AS (
+        SELECT d.pgt_id, l.name AS culprit FROM lost AS l JOIN pgt_dependencies AS d ON d.source_relid = l.pgt_relid
+        UNION
+        SELECT d.pgt_id, w.culprit FROM waiting AS w JOIN pgt_stream_tables AS t ON t.pgt_id = w.pgt_id
+        JOIN pgt_dependencies AS d ON d.source_relid = t.pgt_relid),
+    passing AS (
+        SELECT DISTINCT ON (d.pgt_id) d.pgt_id,
+            COALESCE(restored, format('changes of %s may have been missed: %s', d.source_name,
+                                      capture_problem(d.source_relid))) AS problem
+        FROM pgt_dependencies AS d
+        WHERE d.source_type <> 'UNCAPTURED' AND (restored IS NOT NULL OR capture_problem(d.source_relid) IS NOT NULL)
+        ORDER BY d.pgt_id, d.source_name)
+    SELECT format('%I.%I', t.pgt_schema, t.pgt_name),
+        COALESCE(l.problem, 'it waits for ' || w.culprits || ', which cannot be refreshed', p.problem),
+        CASE
+            WHEN l.problem IS NOT NULL THEN format(
+                'SELECT pgtrickle.drop_stream_table(%L, cascade => true) removes it with all that reads it; then '
+                'create them anew.', l.name)
+            WHEN w.culprits IS NULL THEN 'The next tick computes it anew.'
+        END,
+        l.problem IS NOT NULL OR w.culprits IS NOT NULL
+    FROM pgt_stream_tables AS t
+    LEFT JOIN lost AS l USING (pgt_id)
+    LEFT JOIN (SELECT pgt_id, string_agg(DISTINCT culprit, ', ') AS culprits FROM waiting GROUP BY pgt_id) AS w
+        USING (pgt_id)
+    LEFT JOIN passing AS p USING (pgt_id)
+    WHERE l.problem IS NOT NULL OR w.culprits IS NOT NULL OR p.problem IS NOT NULL
+    ORDER BY 1;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle.problems() IS
+    'Stream tables that have lost what they need (lasting), wait for one that has, or will be computed anew by the '
+    'next tick since changes may have been missed or the database was restored; each with its remedy. It looks at '
+    'what is there now, also where no tick has noticed it yet.';

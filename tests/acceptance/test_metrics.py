@@ -1,0 +1,108 @@
+"""What Prometheus reads: scraped from a refresher on a real database, and written for a textfile collector."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from pytrickle.cli.listen import listening
+from pytrickle.cli.observer import observed
+from pytrickle.cli.service import Service
+from pytrickle.errors import ConfigError, ConnectionLost
+from tests.commands import commands
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+
+NAMES = re.compile("pytrickle_[a-z_]+")
+Samples = dict[tuple[str, tuple[str, ...]], float]
+
+
+@pytest.fixture
+def shop(db: Database) -> Database:
+    """A gated report over two sources that are five minutes apart, and a count that is not gated."""
+    db.execute("CREATE TABLE orders (id int)")
+    db.execute("CREATE TABLE lines (id int)")
+    db.execute("INSERT INTO orders VALUES (1), (2)")
+    with local_client(db.dsn) as (client, _):
+        client.create_watermark_group("pipeline", ["orders", "lines"])
+        client.create_stream_table("counts", "SELECT count(*) FROM orders")
+        client.create_stream_table("report", "SELECT count(*) FROM orders JOIN lines USING (id)")
+    db.execute("SELECT pgtrickle.advance_watermark('orders', '2026-01-01 12:05Z')")
+    db.execute("SELECT pgtrickle.advance_watermark('lines', '2026-01-01 12:00Z')")
+    return db
+
+
+def samples(text: str) -> Samples:
+    """Read the text format, labels by their names; every family has a description and a name by the conventions."""
+    found: Samples = {}
+    for family in text_string_to_metric_families(text):
+        assert family.documentation.endswith(".") and NAMES.fullmatch(family.name), family.name
+        for sample in family.samples:
+            found[sample.name, tuple(value for _, value in sorted(sample.labels.items()))] = sample.value
+    return found
+
+
+def get(port: int | None, path: str) -> str:
+    with urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+def test_a_scrape_tells_the_state_of_the_catalog_and_what_the_process_did(shop: Database) -> None:
+    with local_client(shop.dsn) as (client, _), observed(client, Service(None), "0") as observer:
+        with pytest.raises(HTTPError, match="503"):
+            get(observer.port, "/readyz")
+        observer.lead(True)
+        assert (get(observer.port, "/readyz"), get(observer.port, "/healthz")) == ("ready\n", "alive\n")
+        assert {r.stream_table: r.action for r in client.tick(observer.result)} == {
+            "public.counts": "FULL",
+            "public.report": "SKIP",
+        }
+        found = samples(get(observer.port, "/metrics"))
+        observer.error(ConnectionLost("gone"))
+        with pytest.raises(HTTPError, match="503"):
+            get(observer.port, "/readyz")
+        with pytest.raises(HTTPError, match="404"):
+            get(observer.port, "/")
+    assert found["pytrickle_up", ()] == found["pytrickle_leader", ()] == 1
+    assert found["pytrickle_stream_table_state", ("gated", "public.report")] == 1
+    assert found["pytrickle_stream_table_state", ("ok", "public.counts")] == 1
+    assert found["pytrickle_stream_table_staleness_seconds", ("public.counts",)] >= 0
+    assert ("pytrickle_stream_table_staleness_seconds", ("public.report",)) not in found
+    assert found["pytrickle_watermark_group_lag_seconds", ("pipeline",)] == 300
+    assert found["pytrickle_watermark_group_aligned", ("pipeline",)] == 0
+    assert found["pytrickle_source_watermark_timestamp_seconds", ("public.lines",)] == 1767268800
+    assert found["pytrickle_change_buffer_bytes", ("public.orders",)] > 0
+    assert found["pytrickle_refresh_duration_seconds_count", ("FULL", "postgres", "public.counts")] == 1
+    assert found["pytrickle_refresh_rows_total", ("inserted", "public.counts")] == 1
+
+
+def test_the_command_writes_a_file_as_a_whole_and_prints_the_same(shop: Database, tmp_path: Path) -> None:
+    run, file = commands(shop.dsn), tmp_path / "pytrickle.prom"
+    assert run("metrics", "--output", str(file)).stdout == f"Wrote {file}.\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["pytrickle.prom"]
+    written, printed = samples(file.read_text()), samples(run("metrics").stdout)
+    assert written.keys() == printed.keys()
+    assert written["pytrickle_stream_table_state", ("initializing", "public.counts")] == 1
+    assert run("metrics", "--output", str(tmp_path / "nowhere" / "x.prom")).exit_code == 2
+
+
+def test_an_exhausted_source_and_a_database_out_of_reach_are_told(shop: Database) -> None:
+    shop.execute("SELECT pgtrickle.advance_watermark('orders', 'infinity')")
+    with local_client(shop.dsn) as (client, _), observed(client, Service(None), "0") as observer:
+        found = samples(get(observer.port, "/metrics"))
+        assert found["pytrickle_source_watermark_timestamp_seconds", ("public.orders",)] == float("inf")
+        client._pool.dispose()
+        shop.execute("ALTER SCHEMA pgtrickle RENAME TO elsewhere")
+        assert samples(get(observer.port, "/metrics"))["pytrickle_up", ()] == 0
+        shop.execute("ALTER SCHEMA elsewhere RENAME TO pgtrickle")
+        with (
+            pytest.raises(ConfigError, match="Nobody can listen"),
+            listening(("127.0.0.1", observer.port or 0), None, bool, bool),  # type: ignore[arg-type]
+        ):
+            pytest.fail("two may not listen on one port")

@@ -1,0 +1,98 @@
+"""What stream tables lost is told at once, by its name and with a remedy that works; it hides no other table."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pytrickle.errors import CatalogError
+from tests.commands import Run, commands
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+
+
+@pytest.fixture
+def shop(db: Database) -> Database:
+    """Two stream tables in a row, and one that has nothing to do with them."""
+    db.execute("CREATE TABLE orders (id int, region text)")
+    db.execute("CREATE TABLE other (id int)")
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("first", "SELECT region, count(*) AS n FROM orders GROUP BY region")
+        client.create_stream_table("second", "SELECT sum(n) FROM first")
+        client.create_stream_table("third", "SELECT count(*) FROM other")
+        assert {result.action for result in client.tick()} == {"FULL"}
+    return db
+
+
+def problems(db: Database) -> list[tuple[str, str, bool]]:
+    return db.execute("SELECT stream_table, problem, lasting FROM pgtrickle.problems()")  # type: ignore[return-value]
+
+
+def states(run: Run) -> dict[str, str]:
+    """Return the state of each stream table on the status screen."""
+    lines = run("status").stdout.partition("Stream tables\n")[2].partition("\n\n")[0].splitlines()[1:]
+    return {line.split()[0]: line.split()[1] for line in lines}
+
+
+def test_where_all_is_well_there_is_no_problem(shop: Database) -> None:
+    assert problems(shop) == []
+    assert "Problems" not in commands(shop.dsn)("status").stdout
+
+
+def test_a_dropped_stream_table_and_what_reads_it_are_named_before_a_tick_and_can_be_removed(shop: Database) -> None:
+    run = commands(shop.dsn)
+    shop.execute("DROP TABLE first CASCADE")
+    assert problems(shop) == [
+        ("public.first", "its table was dropped", True),
+        ("public.second", "it reads public.first, which was dropped", True),
+    ]
+    assert states(run) == {"public.first": "broken", "public.second": "broken", "public.third": "ok"}
+    assert run("status", "--fail-on", "error").exit_code == 3
+    (found,) = (check for check in json.loads(run("doctor", "--json").stdout) if check["name"] == "stream tables")
+    assert not found["ok"] and "public.first: its table was dropped" in found["detail"]
+    with local_client(shop.dsn) as (client, _):
+        for name, why in (("first", "its table was dropped"), ("second", "it reads public.first, which was dropped")):
+            with pytest.raises(CatalogError, match=f"public.{name} cannot be refreshed any more: {why}."):
+                client.explain(name)
+    assert run("drop", "public.first", "--cascade").exit_code == 0
+    assert problems(shop) == []
+    assert states(run) == {"public.third": "ok"}
+
+
+def test_what_reads_a_table_that_lost_its_source_is_told_to_wait_for_it(shop: Database) -> None:
+    shop.execute("DROP TABLE orders CASCADE")
+    assert problems(shop) == [
+        ("public.first", "it reads public.orders, which was dropped", True),
+        ("public.second", "it waits for public.first, which cannot be refreshed", True),
+    ]
+    with local_client(shop.dsn) as (client, _):
+        compared = {found.stream_table: found for found in client.verify()}
+    assert "it reads public.orders, which was dropped" in (compared["public.first"].error or "")
+    assert compared["public.second"].matches and compared["public.third"].matches
+
+
+def test_a_lost_trigger_is_told_before_the_tick_that_computes_the_table_anew(shop: Database) -> None:
+    trigger = shop.value("SELECT tgname FROM pg_trigger WHERE tgrelid = 'other'::regclass AND tgname LIKE '%%insert%%'")
+    shop.execute(f"DROP TRIGGER {trigger} ON other")
+    ((name, problem, lasting),) = problems(shop)
+    assert (name, lasting) == ("public.third", False)
+    missed = "changes of public.other may have been missed"
+    assert problem == f"{missed}: capture trigger {trigger} on public.other is missing"
+    with local_client(shop.dsn) as (client, _):
+        assert {r.stream_table: r.action for r in client.tick()}["public.third"] == "REINITIALIZE"
+    assert problems(shop) == []
+
+
+def test_a_restore_into_the_same_cluster_is_told_as_one(shop: Database) -> None:
+    # As a dump leaves it: sources have other numbers than those after which their buffers were named.
+    number = shop.value("SELECT 'orders'::regclass::oid")
+    shop.execute(f"ALTER TABLE pgtrickle_changes.changes_{number} RENAME TO changes_1")
+    shop.execute("UPDATE pgtrickle.pgt_change_tracking SET buffer = replace(buffer, %s, '1')", f"{number}")
+    assert {problem for _, problem, _ in problems(shop)} == {"the database was restored from a dump"}
+    shop.execute("INSERT INTO other VALUES (1)")
+    with local_client(shop.dsn) as (client, _):
+        results = client.tick()
+        assert {(r.action, r.reason) for r in results} == {("REINITIALIZE", "the database was restored from a dump")}
+        assert all(found.matches for found in client.verify())
+    assert problems(shop) == []
