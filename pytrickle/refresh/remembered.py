@@ -25,13 +25,15 @@ Size = tuple[frozenset[int], int, int]
 class Remembered:
     """Remembers by stream table its evidence, kept up with this process's refreshes, and the quotes of its shape.
 
-    `measured` are the sources whose changes differential refreshes of this process took in together.
+    `measured` are the sources whose changes differential refreshes of this process took in together. `tried` are the
+    stream tables whose changes Spark joined: what failed there is not tried again.
     """
 
     evidences: dict[int, Evidence] = field(default_factory=dict)
     added: dict[int, int] = field(default_factory=dict)
     measured: dict[int, set[frozenset[int]]] = field(default_factory=dict)
     quotes: dict[int, tuple[object, dict[Size, Quote]]] = field(default_factory=dict)
+    tried: set[int] = field(default_factory=set)
 
     def evidence(self, pgt_id: int, read: Callable[[], Evidence]) -> Evidence:
         """Return what is known of a stream table; `read` asks the database, where that is due."""
