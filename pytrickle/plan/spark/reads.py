@@ -119,7 +119,7 @@ class Reads:
         """Many changes are read in parts, for Spark takes longer to receive rows than PostgreSQL to send them."""
         change_range = self.ranges[scan.relid]
         rows = change_range.delta_rows if version is Version.DELTA else change_range.past_rows
-        parts = min(MAX_PARTS, rows // CHANGES_PER_PART)
+        parts = min(MAX_PARTS, rows // CHANGES_PER_PART) if rows >= 2 * CHANGES_PER_PART else 0
         changes = changes_query(self.definition.source(scan.relid), version, change_range, CTID if parts else None)
         further = f"{quote(scan.alias)}.{WEIGHT}" + (f", {quote(scan.alias)}.{CTID}" if parts else "")
         sql = self._select(scan, where, f"({changes})", further)
