@@ -11,7 +11,8 @@ from pytrickle.cut import Cut
 from pytrickle.database import PATIENCE, filled
 
 COUNTED = """
-SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE {counted} AND NOT ({later})), count(*) FILTER (WHERE {later})
+SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE {counted} AND NOT ({later})), count(*) FILTER (WHERE {later}),
+    pg_relation_size({name}::regclass) / current_setting('block_size')::integer
 FROM {buffer} WHERE {where}
 """
 EMPTY = "SELECT {number} WHERE NOT EXISTS (SELECT FROM {buffer})"
@@ -25,9 +26,9 @@ def ranges(
     result = {d.relid: ChangeRange(d.relid, d.frontier, targets.get(d.relid)) for d in table.dependencies}
     counts = [_count(d.buffer, result[d.relid]) for d in table.dependencies if d.buffer]
     if counts:
-        for relid, delta, future in connection.execute(sql.SQL(" UNION ALL ").join(counts)):
+        for relid, delta, future, pages in connection.execute(sql.SQL(" UNION ALL ").join(counts)):
             change_range = result[relid]
-            result[relid] = ChangeRange(relid, change_range.old, change_range.new, delta, future)
+            result[relid] = ChangeRange(relid, change_range.old, change_range.new, delta, future, pages)
     return result
 
 
@@ -67,6 +68,5 @@ def _count(buffer: str, change_range: ChangeRange) -> sql.Composed:
     later = f"NOT {change_range.new.covered()}" if change_range.new else "false"
     where = past or (change_range.new.beyond() if change_range.new else "false")
     counted = "true" if past else "false"
-    return filled(
-        COUNTED, relid=sql.Literal(change_range.relid), later=later, counted=counted, buffer=buffer, where=where
-    )
+    name, relid = sql.Literal(buffer), sql.Literal(change_range.relid)
+    return filled(COUNTED, relid=relid, later=later, counted=counted, name=name, buffer=buffer, where=where)

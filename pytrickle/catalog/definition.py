@@ -107,7 +107,7 @@ class ChangeRange:
     """How far one source is read: from the frontier `old` (None before the first load) to `new`.
 
     `new` is None when everything that the snapshot shows is read. `delta_rows` and `future_rows` count the buffered
-    changes between the frontiers and beyond the new one.
+    changes between the frontiers and beyond the new one, `pages` are those of the change buffer.
     """
 
     relid: int
@@ -115,6 +115,7 @@ class ChangeRange:
     new: Cut | None
     delta_rows: int = 0
     future_rows: int = 0
+    pages: int = 0
 
     @property
     def past_rows(self) -> int:

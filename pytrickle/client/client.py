@@ -245,7 +245,7 @@ class Client(Reports, Inspection, Sources, Schedules, LateData, Feeds):
         connection = open_connection(self.settings.dsn, role="refresher")
         small, direct = self.settings.small_delta_rows, self.settings.direct_delta_rows
         shapes = known.planner.shapes if known else {}
-        planner = Planner(connection, small, direct, self.settings.engine, shapes)
+        planner = Planner(connection, small, direct, self.settings.engine, shapes, spark_runs=self._engine.runs)
         self._refresher = Refresher(
             connection,
             self._engine,

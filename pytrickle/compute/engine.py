@@ -46,6 +46,10 @@ class LazyEngine:
         if self.settings.engine is EngineName.SPARK:
             self._started(jdbc_target(self.connection()), CHOSEN)
 
+    def runs(self) -> bool:
+        """Whether there is a session, so that a plan would not wait for its start."""
+        return self.session is not None
+
     def start_beside(self) -> None:
         """Start Spark in a thread, for the time before there is work; what fails is said when Spark is needed."""
         target = jdbc_target(self.connection())

@@ -8,6 +8,9 @@ from pytrickle.plan.cost import CONSIDERED, Experience, size_class
 
 # How many times faster the other engine must have been.
 MARGIN = 1.3
+# So many changes that PostgreSQL took so many seconds for are worth a trial by Spark, where that runs already.
+TRIED_ROWS = 200_000
+TRIED_SECONDS = 1.0
 
 
 def faster_engine(evidence: Evidence, delta_rows: int, whole: bool) -> tuple[EngineName, str] | None:
@@ -35,6 +38,21 @@ def faster_engine(evidence: Evidence, delta_rows: int, whole: bool) -> tuple[Eng
         return None
     reason = f"for about as many changes PostgreSQL is expected to take {default:.1f} s, Spark took {spark:.1f} s"
     return EngineName.POSTGRES, reason
+
+
+def worth_a_trial(evidence: Evidence, delta_rows: int) -> str | None:
+    """Return why Spark, which runs already, is tried for so many changes: only PostgreSQL was measured, and was slow.
+
+    >>> slow = PastRefresh(False, 500_000, 1.7)
+    >>> worth_a_trial(Evidence(5_000_000, 250, (slow,)), 400_000)
+    'PostgreSQL took 1.7 s for about as many changes, which Spark was never tried for'
+    >>> worth_a_trial(Evidence(5_000_000, 250, (slow, PastRefresh(False, 500_000, 3.7, spark=True))), 400_000)
+    """
+    found = [past for past in evidence.refreshes if not past.whole and _alike(past, delta_rows)]
+    postgres, spark = (_median(found, by_spark) for by_spark in (False, True))
+    if delta_rows < TRIED_ROWS or spark is not None or postgres is None or postgres < TRIED_SECONDS:
+        return None
+    return f"PostgreSQL took {postgres:.1f} s for about as many changes, which Spark was never tried for"
 
 
 def _compared(postgres: float, spark: float) -> tuple[EngineName, str] | None:

@@ -1,6 +1,6 @@
 """What planning needs to know of a stream table: its definition, the changes of its sources, how it stands."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import psycopg
@@ -24,7 +24,7 @@ from pytrickle.plan.append_mode import check_append
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.at_cut import query_at
 from pytrickle.plan.auto import WORTH_ASKING, expected, is_unfamiliar
-from pytrickle.plan.engines import faster_engine
+from pytrickle.plan.engines import faster_engine, worth_a_trial
 from pytrickle.plan.placement import Limits, Means, Standing, Way, choose_way, delta_way, limits_of
 from pytrickle.plan.planning import plan_differential, plan_full, plan_refresh
 from pytrickle.plan.postgres.merge_state import state_table
@@ -47,7 +47,8 @@ class Planner:
     refreshes took.
 
     `engine` says who computes. With `auto`, up to `small_delta_rows` changed rows are joined in PostgreSQL; up to
-    `direct_delta_rows` the refresher itself reads what PostgreSQL computed.
+    `direct_delta_rows` the refresher itself reads what PostgreSQL computed. `spark_runs` says whether Spark would
+    compute without having to start.
     """
 
     connection: psycopg.Connection
@@ -57,6 +58,7 @@ class Planner:
     shapes: dict[int, tuple[str, Analysis]] = field(default_factory=dict)
     past: Remembered = field(default_factory=Remembered)
     templates: dict[int, tuple[Analysis, dict[Outline, Template | None]]] = field(default_factory=dict)
+    spark_runs: Callable[[], bool] = lambda: False
 
     def shape(self, snapshot_connection: psycopg.Connection, pgt_id: int) -> Analysis:
         """Return the analysed definition of a stream table, read and analysed again only when its stamp changed."""
@@ -104,7 +106,7 @@ class Planner:
             standing = _standing(_with_state(snapshot_connection, table, shape), task)
             way, delta = self._choose(snapshot_connection, table, task, standing)
             refuse_recomputing(table, way.action, way.reason)
-            task = self._preferring(task, table.pgt_id, way)
+            task = self._preferring(snapshot_connection, table, task, way)
             plan = plan_refresh(task, way, table.refresh_mode, lambda: self.query(task), delta)
         return plan.because(table.decision.explained(plan.reason))
 
@@ -115,7 +117,6 @@ class Planner:
         way = self._way(table.pgt_id, task, standing, self.past.fresh(table.pgt_id))
         if way is None or way.action is not Action.DIFFERENTIAL:
             return None
-        task = self._preferring(task, table.pgt_id, way)
         way = replace(way, reason=table.decision.explained(way.reason))
         return self._by_template(table.pgt_id, task, way)
 
@@ -182,13 +183,17 @@ class Planner:
         quote = self.past.quote(pgt_id, task.shape, size_of(changed, task.delta_rows, known.source_rows))
         return choose_way(standing, known, quote) if quote else None
 
-    def _preferring(self, task: Task, pgt_id: int, way: Way) -> Task:
-        """Prefer the engine that was faster; after few changes too little is to be gained."""
-        known = self.past.evidences.get(pgt_id)
-        if known is None or task.delta_rows < WORTH_ASKING:
+    def _preferring(self, snapshot_connection: psycopg.Connection, table: StreamTable, task: Task, way: Way) -> Task:
+        """Prefer the engine that was faster, or try Spark; after few changes too little is to be gained."""
+        if task.limits.chosen or task.delta_rows < WORTH_ASKING:
             return task
-        faster = faster_engine(known, task.delta_rows, way.action is Action.FULL)
-        return replace(task, limits=task.limits.prefer(*faster)) if faster else task
+        known = self.past.evidence(table.pgt_id, lambda: evidence(snapshot_connection, table))
+        whole = way.action is not Action.DIFFERENTIAL
+        if faster := faster_engine(known, task.delta_rows, whole):
+            return replace(task, limits=task.limits.prefer(*faster))
+        untried = not whole and table.pgt_id not in self.past.tried and self.spark_runs()
+        trial = worth_a_trial(known, task.delta_rows) if untried else None
+        return replace(task, limits=task.limits.prefer(EngineName.SPARK, trial)) if trial else task
 
     def _quote(
         self, snapshot_connection: psycopg.Connection, table: StreamTable, task: Task, delta: RefreshPlan

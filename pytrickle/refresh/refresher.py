@@ -47,6 +47,9 @@ class Engine(Protocol):
     def prepare(self) -> None:
         """Raise at once if all refreshes need it, and it cannot compute any."""
 
+    def runs(self) -> bool:
+        """Whether it would compute without having to start."""
+
     def compute(
         self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
     ) -> Staged:
@@ -231,6 +234,8 @@ class Refresher:
             self._analyze_buffers(table, {change_range.relid: change_range for change_range in plan.ranges}, snapshot)
         if plan.placement.direct:
             return read_directly(snapshot.connection, plan, settings)
+        if plan.join:
+            self.planner.past.tried.add(table.pgt_id)
         return self.engine.compute(plan, snapshot.name, settings, staging)
 
     def _analyze_buffers(self, table: StreamTable, ranges: dict[int, ChangeRange], snapshot: Snapshot) -> None:

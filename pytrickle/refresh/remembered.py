@@ -26,7 +26,8 @@ class Remembered:
     """Remembers by stream table its evidence, kept up with this process's refreshes, and the quotes of its shape.
 
     `planned_few` has the settings under which the changes were read, where the last refresh took in few. `measured`
-    are the sources whose changes differential refreshes of this process took in together.
+    are the sources whose changes differential refreshes of this process took in together. `tried` are the
+    stream tables whose changes Spark joined: what failed there is not tried again.
     """
 
     evidences: dict[int, Evidence] = field(default_factory=dict)
@@ -34,6 +35,7 @@ class Remembered:
     measured: dict[int, set[frozenset[int]]] = field(default_factory=dict)
     quotes: dict[int, tuple[object, dict[Size, Quote]]] = field(default_factory=dict)
     planned_few: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    tried: set[int] = field(default_factory=set)
 
     def evidence(self, pgt_id: int, read: Callable[[], Evidence]) -> Evidence:
         """Return what is known of a stream table; `read` asks the database, where that is due."""

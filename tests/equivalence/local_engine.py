@@ -34,9 +34,13 @@ class LocalEngine:
 
     dsn: str
     plans: list[RefreshPlan] = field(default_factory=list)
+    running: bool = False
 
     def prepare(self) -> None:
         """It is always there."""
+
+    def runs(self) -> bool:
+        return self.running
 
     def compute(
         self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None

@@ -333,8 +333,10 @@ def test_a_bad_guess_is_corrected_at_the_next_refresh(world: World, monkeypatch:
     world.assert_exact(("joined",))
 
 
-def test_the_engine_that_was_faster_is_kept_to(world: World) -> None:
+@pytest.mark.parametrize("mode", ["AUTO", "DIFFERENTIAL"])
+def test_the_engine_that_was_faster_is_kept_to(world: World, mode: str) -> None:
     create(world, ("joined",))
+    world.pt.alter_stream_table("joined", refresh_mode=mode)
     for seconds, engine in ((60.0, "spark"), (60.0, "spark"), (0.5, "postgres")):
         world.db.execute(
             "INSERT INTO pgtrickle.pgt_refresh_history"

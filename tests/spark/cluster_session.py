@@ -6,14 +6,14 @@ import time
 from collections.abc import Iterator
 
 import pytrickle
-from pytrickle.compute.spark import dataframes
+from pytrickle.plan.spark import reads
 
 EXECUTORS = 2
 
 
 def main(dsn: str, master: str) -> None:
     """Read the word tick and answer each with what came of it, and the tasks that each executor has ended."""
-    dataframes.PAGES_PER_RANGE = 256
+    reads.PAGES_PER_PART = 256
     with pytrickle.connect(dsn, engine="spark", spark_master=master) as client:
         client._engine.prepare()
         while len(list(_tasks())) < EXECUTORS:

@@ -9,9 +9,9 @@ import pytest
 
 import pytrickle
 from pytrickle.client.client import Client
-from pytrickle.compute.spark import dataframes
 from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.plan.placement import Place
+from pytrickle.plan.spark import reads
 from tests.conftest import Database
 from tests.equivalence.oracle import differences
 from tests.equivalence.runs import ask_for_joined_rows_only
@@ -170,13 +170,15 @@ def test_joins_with_operations_at_every_step(chain: Database, spark: "SparkSessi
 def test_chains_and_self_joins_in_ranges_of_pages(
     chain: Database, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dataframes, "PAGES_PER_RANGE", 2)
-    ranges: list[int] = []
+    """Tables, and changes as well."""
+    monkeypatch.setattr(reads, "PAGES_PER_PART", 2)
+    monkeypatch.setattr(reads, "CHANGES_PER_PART", 1)
+    ranges: dict[bool, list[int]] = {True: [], False: []}
     read_ranges = PinnedReader.read_ranges
 
-    def counted(reader: PinnedReader, query: str, predicates: Any) -> Any:
-        ranges.append(len(predicates))
-        return read_ranges(reader, query, predicates)
+    def counted(reader: PinnedReader, query: str, predicates: Any, planner: Any) -> Any:
+        ranges["pgtrickle_changes" in query].append(len(predicates))
+        return read_ranges(reader, query, predicates, planner)
 
     monkeypatch.setattr(PinnedReader, "read_ranges", counted)
     with spark_client(chain, spark) as client:
@@ -185,10 +187,12 @@ def test_chains_and_self_joins_in_ranges_of_pages(
         tick(client, "FULL")
         for table in "abc":
             change(chain, table, 1)
+            for _ in range(3):
+                chain.execute(f"UPDATE {table} SET x = x + 1")
         assert all(joins_in_spark(client, name) for name in CHAIN)
         tick(client, "DIFFERENTIAL")
         compare(chain, CHAIN)
-    assert max(ranges) > 1
+    assert all(max(found) > 1 for found in ranges.values())
 
 
 AT_CUTS = CHAIN | {f"st_{name}": OPERATIONS[name] for name in ("left_join", "absent", "grouped", "distinct")}

@@ -12,6 +12,7 @@ from pytrickle.plan.algebra.relation import Expr, Join, Predicate, Project, Scan
 from pytrickle.plan.missing_index import missing_indexes
 from pytrickle.plan.query.block import Block, project
 from pytrickle.plan.spark.query import BROADCAST_ROWS, spark_query
+from pytrickle.plan.spark.reads import CTID
 from pytrickle.plan.spark.terms import spark_terms
 from pytrickle.plan.sql.dialect import parse_query
 from tests.unit.chain import CHAIN, chain, definition, equal, ranges
@@ -34,7 +35,7 @@ def test_a_leaf_without_any_key_comes_as_a_cross_join() -> None:
 
 def test_terms_share_the_text_of_every_table_they_both_read() -> None:
     terms = spark_terms(differentiate(chain(), frozenset({1, 2, 3, 4})), definition(), ranges(1)) or ()
-    whole = {frame.sql for term in terms for leaf in term.leaves for frame in leaf.frames if frame.pages is not None}
+    whole = {frame.sql for term in terms for leaf in term.leaves for frame in leaf.frames if not frame.weighted}
     assert len(terms) == 4
     assert len(whole) == 4
 
@@ -152,3 +153,11 @@ def test_every_task_keeps_what_has_fewer_rows_as_far_as_that_is_known(
     terms = spark_terms(differentiate(chain(), frozenset({2})), known, changed) or ()
     assert re.findall(r"BROADCAST\(([^)]*)\)", spark_query(terms, None, changes).template) == ([kept] if kept else [])
     assert "BROADCAST" not in spark_query(terms, None, None).template
+
+
+@pytest.mark.parametrize(("changes", "parts"), [(199_999, 0), (200_000, 2), (10**7, 16)])
+def test_many_changes_are_read_in_parts_of_the_buffer(changes: int, parts: int) -> None:
+    changed = ranges(2) | {2: ChangeRange(2, None, None, changes, 0, pages=500)}
+    (term,) = spark_terms(differentiate(chain(), frozenset({2})), definition(), changed) or ()
+    (frame,) = term.leaves[0].frames
+    assert (frame.parts, frame.pages, frame.weighted, CTID in frame.sql) == (parts, 500, True, parts > 0)

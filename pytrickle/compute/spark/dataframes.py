@@ -14,8 +14,7 @@ from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.spark.query import SparkQuery
 from pytrickle.plan.spark.reads import CTID, Frame
 
-PAGES_PER_RANGE = 8192
-MAX_RANGES = 16
+BY_PLACE = ("SET LOCAL enable_indexscan = off", "SET LOCAL enable_bitmapscan = off")
 
 
 @contextmanager
@@ -38,14 +37,16 @@ def result_of(query: SparkQuery, reader: PinnedReader) -> Iterator[DataFrame]:
 
 
 def _load(reader: PinnedReader, frame: Frame) -> DataFrame:
-    if frame.pages is None:
-        return reader.read(frame.sql, PLANNER + SETTINGS[Place.POSTGRES])
-    parts = min(MAX_RANGES, max(1, frame.pages // PAGES_PER_RANGE))
-    return reader.read_ranges(frame.sql, ctid_ranges(frame.pages, parts))
+    planner = PLANNER + SETTINGS[Place.POSTGRES]
+    if not frame.parts:
+        return reader.read(frame.sql, planner)
+    # By the index that a change buffer has, each part would read all changes.
+    planner += BY_PLACE if frame.weighted else ()
+    return reader.read_ranges(frame.sql, ctid_ranges(frame.pages, frame.parts), planner)
 
 
 def _without_ctid(rows: DataFrame, frame: Frame) -> DataFrame:
-    return rows if frame.pages is None else rows.drop(CTID)
+    return rows.drop(CTID) if frame.parts else rows
 
 
 def consolidate(rows: DataFrame) -> DataFrame:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from pytrickle.database import JdbcTarget, jdbc_text, path_set
-from pytrickle.plan.placement import PLANNER, SETTINGS, Place
 from pytrickle.plan.spark.reads import CTID
 
 # Without a fetch size Spark leaves the connection in autocommit mode: the session statement's transaction is over
@@ -32,9 +31,9 @@ class PinnedReader:
         """Return the rows of one query, read by one connection under further planner settings."""
         return self._reader(planner).option("dbtable", _table(query)).load()
 
-    def read_ranges(self, query: str, ranges: Sequence[str]) -> DataFrame:
+    def read_ranges(self, query: str, ranges: Sequence[str], planner: Sequence[str] = ()) -> DataFrame:
         """Return the rows of a query that exposes its ctid, one connection for every range predicate."""
-        reader = self._reader(PLANNER + SETTINGS[Place.POSTGRES])
+        reader = self._reader(planner)
         return reader.jdbc(self.target.url, _table(query), predicates=list(ranges))
 
     def _reader(self, planner: Sequence[str]) -> DataFrameReader:

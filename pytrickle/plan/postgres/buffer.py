@@ -5,7 +5,7 @@ from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.sql.dialect import quote
 
-CHANGES = "SELECT {columns}CAST({weight} AS integer) AS {weight} FROM {buffer} WHERE {condition}"
+CHANGES = "SELECT {columns}CAST({weight} AS integer) AS {weight}{ctid} FROM {buffer} WHERE {condition}"
 
 
 def condition(version: Version, change_range: ChangeRange) -> str:
@@ -23,8 +23,9 @@ def changes_name(version: Version, relid: int) -> str:
     return f"pgt_{version.value}_{relid}"
 
 
-def changes_query(source: Source, version: Version, change_range: ChangeRange) -> str:
-    """Compile one source's buffered changes of one version."""
+def changes_query(source: Source, version: Version, change_range: ChangeRange, ctid: str | None = None) -> str:
+    """Compile one source's buffered changes of one version; `ctid` names a column for where each is in the buffer."""
     columns = "".join(f"{quote(name)}, " for name in source.used)
     read = condition(version, change_range)
-    return CHANGES.format(columns=columns, weight=WEIGHT, buffer=source.buffer, condition=read)
+    place = f", ctid AS {ctid}" if ctid else ""
+    return CHANGES.format(columns=columns, weight=WEIGHT, ctid=place, buffer=source.buffer, condition=read)

@@ -95,7 +95,7 @@ def shown_key(column: str, type_name: str) -> str:
     if type_name != "date":
         return f"CAST({column} AS STRING)"
     infinite = " ".join(f"WHEN {number} THEN '{name}'" for name, number in INFINITE.items())
-    return f"CASE {column} {infinite} ELSE concat('J', CAST({column} AS STRING)) END"
+    return f"CASE {column} {infinite} ELSE 'J' || CAST({column} AS STRING) END"
 
 
 def kind_of(leaf: Leaf, column: str, definition: Definition) -> Kind | None:

@@ -94,7 +94,7 @@ class _Writer:
 def _weight(frame: Frame, prefix: str = "") -> str:
     """Write the weight of a frame's rows, which for a table is not read: it would travel with each row."""
     sign = "-" if frame.negated else ""
-    return f"CAST({sign}{1 if frame.pages is not None else prefix + WEIGHT} AS BIGINT)"
+    return f"CAST({sign}{prefix + WEIGHT if frame.weighted else 1} AS BIGINT)"
 
 
 def _product(term: SparkTerm) -> str:

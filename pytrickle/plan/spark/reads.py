@@ -1,7 +1,7 @@
 """What Spark reads for a delta: every table, change buffer and operation once, with the columns that terms ask for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.relation import Derived, Scan, Version, relids
@@ -18,24 +18,30 @@ JOINED_BY_CHANGES = "EXISTS (SELECT FROM ({changes}) AS {alias} WHERE {tests})"
 # for each a refresh was 1.4 times as fast as one that read the table whole, with 5 as fast, with 2 slower.
 WORTH_ASKING = 100_000
 ROWS_PER_CHANGE = 5
+# A part is read by a connection of its own, which takes some milliseconds to open.
+PAGES_PER_PART = 8192
+CHANGES_PER_PART = 100_000
+MAX_PARTS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One JDBC read of one source, or of one operation, at one version: columns c<i> and the weight.
 
-    `pages` is set when the read covers a whole table, which is then split into ranges of ctid. Its rows count once each
-    and come without a weight.
+    With `parts` it covers a table of so many `pages`, and is split into ranges of ctid. Rows that are not `weighted`
+    count once each.
     """
 
     sql: str
-    pages: int | None
+    pages: int = 0
+    parts: int = 0
+    weighted: bool = True
     negated: bool = False
 
     @property
     def read(self) -> "Frame":
         """What is read, whichever sign its rows get then."""
-        return Frame(self.sql, self.pages)
+        return replace(self, negated=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ class Reads:
         a source, OLD = NEW - DELTA for an operation."""
         frames = self._operation(leaf, where) if isinstance(leaf, Derived) else self._source(leaf, where)
         columns = tuple(self.asked.get((leaf.alias, where), {}).values())
-        signed = tuple(Frame(f.sql, f.pages, f.negated != leaf.negated) for f in frames)
+        signed = tuple(replace(frame, negated=frame.negated != leaf.negated) for frame in frames)
         return SparkLeaf(signed, columns, self._expected_rows(leaf))
 
     def _expected_rows(self, leaf: Scan | Derived) -> int | None:
@@ -105,13 +111,19 @@ class Reads:
                 correction, rows = Version.FUTURE, change_range.future_rows
         source = self.definition.source(scan.relid)
         ctid = f"{quote(scan.alias)}.ctid AS {CTID}"
-        whole = Frame(self._select(scan, where, table_name(source), ctid), source.pages)
+        parts = min(MAX_PARTS, max(1, source.pages // PAGES_PER_PART))
+        whole = Frame(self._select(scan, where, table_name(source), ctid), source.pages, parts, weighted=False)
         return [whole, self._buffered(scan, where, correction, True)] if rows else [whole]
 
     def _buffered(self, scan: Scan, where: str, version: Version, negated: bool) -> Frame:
-        changes = changes_query(self.definition.source(scan.relid), version, self.ranges[scan.relid])
-        weight = f"{quote(scan.alias)}.{WEIGHT}"
-        return Frame(self._select(scan, where, f"({changes})", weight), None, negated)
+        """Many changes are read in parts, for Spark takes longer to receive rows than PostgreSQL to send them."""
+        change_range = self.ranges[scan.relid]
+        rows = change_range.delta_rows if version is Version.DELTA else change_range.past_rows
+        parts = min(MAX_PARTS, rows // CHANGES_PER_PART) if rows >= 2 * CHANGES_PER_PART else 0
+        changes = changes_query(self.definition.source(scan.relid), version, change_range, CTID if parts else None)
+        further = f"{quote(scan.alias)}.{WEIGHT}" + (f", {quote(scan.alias)}.{CTID}" if parts else "")
+        sql = self._select(scan, where, f"({changes})", further)
+        return Frame(sql, change_range.pages, parts, negated=negated)
 
     def _operation(self, derived: Derived, where: str) -> list[Frame]:
         """An operation is computed where its input is: for all keys, or for those that changes touch."""
@@ -120,7 +132,7 @@ class Reads:
         compiler = Compiler(self.definition, self.ranges)
         rows = compiler.state(derived.operation, Version.NEW, frozenset())
         weight = f"{quote(derived.alias)}.{WEIGHT}" if derived.operation.linear else f"1 AS {WEIGHT}"
-        new = Frame(compiler.within(self._select(derived, where, f"(\n{rows}\n)", weight)), None)
+        new = Frame(compiler.within(self._select(derived, where, f"(\n{rows}\n)", weight)))
         changed = any(self.ranges[relid].delta_rows for relid in relids(derived.operation.input))
         return [new, self._changed(derived, where, True)] if derived.version is Version.OLD and changed else [new]
 
@@ -128,7 +140,7 @@ class Reads:
         compiler = Compiler(self.definition, self.ranges)
         name = compiler.delta(derived)
         weight = f"{quote(derived.alias)}.{WEIGHT}"
-        return Frame(compiler.within(self._select(derived, where, name, weight)), None, negated)
+        return Frame(compiler.within(self._select(derived, where, name, weight)), negated=negated)
 
     def _select(self, leaf: Scan | Derived, where: str, rows: str, further: str) -> str:
         items = [f"{expression} AS {name}" for expression, name in self.asked.get((leaf.alias, where), {}).items()]
