@@ -23,6 +23,7 @@ from pytrickle.schedule.units import Unit, due_tables, units
 
 TRIM_EVERY = timedelta(hours=1)
 TRIM = "SELECT pgtrickle.trim_history(%(retention)s)"
+CLEAN = "SELECT pgtrickle_private.clean_change_buffers(%(sources)s::bigint[]::oid[])"
 
 
 @dataclass(slots=True)
@@ -79,7 +80,7 @@ def _tick(
         _prepare(refresher, run, chosen)
         lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated, not unit.is_asked(initiated)))
     answer(refresher.connection, requests, {t.pgt_id: _told(run, t) for t in tables if t.relid in run.record.results})
-    _finish(refresher.connection, bool(run.record.written))
+    _finish(refresher.connection, _to_clean(run, tables))
     return Rows(run.record.results[table.relid] for table in tables if table.relid in run.record.results)
 
 
@@ -114,7 +115,7 @@ def _refresh_one(refresher: Refresher, broken: Broken, pgt_id: int, respect_gate
         _prepare(refresher, run, concerned)
         for unit in concerned:
             run.run(unit, asked, respect_gate)
-    _finish(refresher.connection, bool(run.record.written))
+    _finish(refresher.connection, _to_clean(run, tables))
     return _outcome(run, wanted.relid, _unit_of(wanted.relid, found))
 
 
@@ -144,9 +145,20 @@ def _stream_tables(refresher: Refresher, snapshot_connection: psycopg.Connection
     )
 
 
-def _finish(connection: psycopg.Connection, wrote: bool) -> None:
+def _to_clean(run: Pass, tables: Iterable[catalog.StreamTable]) -> list[int]:
+    """Return the sources that may have changes which all have read: none unless somebody has read more.
+
+    Of a change buffer that was empty when the pass began, only those who wrote have read anything.
+    """
+    empty, written = run.seen.empty, run.record.written
+    read = ((dependency, table.relid in written) for table in tables for dependency in table.dependencies)
+    found = {each.relid for each, further in read if each.buffer and (further or each.buffer not in empty)}
+    return sorted(found) if written else []
+
+
+def _finish(connection: psycopg.Connection, to_clean: list[int]) -> None:
     """Clean up: all of it can wait for the next tick where another session holds what it needs."""
-    if wrote:
-        unless_locked(connection, "SELECT pgtrickle.clean_change_buffers()")
+    if to_clean:
+        unless_locked(connection, CLEAN, {"sources": to_clean})
     with translate_errors():
         work_out_moments(connection)

@@ -86,7 +86,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.clean_change_buffer(regclass) IS
     'Deletes the changes of one source that every filled consumer already shows; returns how many.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.clean_change_buffers() RETURNS bigint
+CREATE OR REPLACE FUNCTION pgtrickle_private.clean_change_buffers(sources oid[]) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -96,7 +96,18 @@ BEGIN
             USING ERRCODE = '25001', CONSTRAINT = 'invalid_argument',
                   HINT = 'Call it outside of the snapshot transaction.';
     END IF;
-    RETURN (SELECT COALESCE(sum(clean_change_buffer(source_relid)), 0) FROM pgt_change_tracking);
+    RETURN (SELECT COALESCE(sum(clean_change_buffer(t.source_relid)), 0) FROM pgt_change_tracking AS t
+            WHERE t.source_relid = ANY (sources::regclass[]));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.clean_change_buffers(oid[]) IS
+    'Deletes the changes of some sources that every consumer already shows; returns how many.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.clean_change_buffers() RETURNS bigint
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN clean_change_buffers(ARRAY(SELECT t.source_relid::oid FROM pgt_change_tracking AS t));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.clean_change_buffers() IS
