@@ -16,9 +16,10 @@ from pytrickle.defects import defects_named
 from pytrickle.errors import PytrickleError, RefreshConflict
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.member import Done
 from pytrickle.refresh.planner import kept_tables, needs_refresh
-from pytrickle.refresh.refresher import MANY_CHANGES, Refresher, is_worth_another_way, respect_fuse
+from pytrickle.refresh.refresher import MANY_CHANGES, Refresher
 from pytrickle.refresh.values import Computation, Goal
 
 

@@ -15,6 +15,7 @@ from pytrickle.apply.staging_table import staging_table
 from pytrickle.catalog.buffer_statistics import BufferStatistics
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.gating import NOTHING_NEW
+from pytrickle.catalog.kept_statistics import renew_kept
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.compute.postgres import read_directly
 from pytrickle.compute.staged import Staged
@@ -22,8 +23,6 @@ from pytrickle.database import Snapshot, Snapshots, pipelined, statement, transl
 from pytrickle.defects import defects_named
 from pytrickle.errors import (
     Defect,
-    EvaluationFailed,
-    FuseBlown,
     PytrickleError,
     RefreshConflict,
     SparkTooNarrow,
@@ -33,6 +32,7 @@ from pytrickle.plan.append_mode import asks_for_closing
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.placement import Means
 from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.planner import Planner, needs_refresh
 from pytrickle.refresh.values import AFTER_FAILURE, Computation, Goal, RefreshResult
 
@@ -185,6 +185,8 @@ class Refresher:
         delta_rows = sum(change_range.delta_rows for change_range in ranges.values())
         respect_fuse(table, delta_rows)
         lasting = table.populated and table.refresh_mode != "FULL"
+        if lasting and snapshot.connection is not self.connection:
+            renew_kept(self.connection, table.pgt_id)
         if lasting and delta_rows >= MANY_CHANGES and not self.planner.may_leave_to_spark(table, delta_rows):
             # Before PostgreSQL's planner is asked what these changes cost.
             self._analyze_buffers(table, ranges, snapshot)
@@ -259,25 +261,6 @@ class Refresher:
                 "let_through": table.decision.let_through,
             },
         )
-
-
-def respect_fuse(table: StreamTable, delta_rows: int) -> None:
-    """Raise FuseBlown for a delta above the ceiling, unless it was let pass: that is stored as -infinity."""
-    passed = table.fuse_blown_at is not None and table.fuse_blown_at.year == datetime.min.year
-    guarded = table.fuse_ceiling is not None and table.populated and not table.reinitialize_reason and not passed
-    if guarded and delta_rows > (table.fuse_ceiling or 0):
-        raise FuseBlown(f"{delta_rows} changed rows are more than the fuse of {table.fuse_ceiling} lets pass.")
-
-
-def is_worth_another_way(table: StreamTable, error: PytrickleError) -> bool:
-    """Whether the planner failed, or an expression did, perhaps on rows that the query as it is written never
-    evaluates.
-
-    The terms of a delta evaluate rows that come together with rows that go, and an antijoin evaluates all rows before
-    it takes some away.
-    """
-    about_values = isinstance(error, EvaluationFailed) or (error.sqlstate or "")[:2] in {"21", "22"}
-    return table.refresh_mode != "FULL" and (about_values or isinstance(error, Defect))
 
 
 def _result(
