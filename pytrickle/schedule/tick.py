@@ -19,6 +19,7 @@ from pytrickle.schedule.health import Broken, Health
 from pytrickle.schedule.lanes import Lanes
 from pytrickle.schedule.pass_ import OnResult, Pass
 from pytrickle.schedule.requests import Requests, Told, answer, filed, waiting
+from pytrickle.schedule.rest import Rest, moment, rest_after
 from pytrickle.schedule.units import Unit, due_tables, units
 
 TRIM_EVERY = timedelta(hours=1)
@@ -39,20 +40,34 @@ class Ticker:
     retention: timedelta
     health: Health = field(default_factory=Health)
     trimmed: float | None = None
+    rest: Rest | None = None
 
     def tick(self, on_result: OnResult) -> tuple[RefreshResult, ...]:
         """Refresh all that is due, in dependency order; return a result per stream table considered, in that order."""
         refresher = self.refreshing()
         with impatient(refresher.connection):
-            broken = self.health.prepare(refresher.connection)
             unless_locked(refresher.connection, "SELECT pgtrickle.raise_alerts()")
+            now = moment(refresher.connection)
+            if self.rest and self.rest.lasts(now) and not self._must_trim:
+                return self._rested(self.rest, on_result)
+            broken = self.health.prepare(refresher.connection)
             awaited = waiting(refresher.connection)
             unless_locked(refresher.connection, "SELECT pgtrickle_private.note_drained()")
-            results = _tick(refresher, broken, self.lanes, on_result, awaited)
-            if self.trimmed is None or monotonic() - self.trimmed > TRIM_EVERY.total_seconds():
+            results, run, tables = _tick(refresher, broken, self.lanes, on_result, awaited)
+            self.rest = None if broken else rest_after(run, tables, results, now.calls)
+            if self._must_trim:
                 unless_locked(refresher.connection, TRIM, {"retention": self.retention})
                 self.trimmed = monotonic()
         return results
+
+    @property
+    def _must_trim(self) -> bool:
+        return self.trimmed is None or monotonic() - self.trimmed > TRIM_EVERY.total_seconds()
+
+    def _rested(self, rest: Rest, on_result: OnResult) -> tuple[RefreshResult, ...]:
+        for result in rest.results:
+            on_result(result)
+        return rest.results
 
     def refresh(self, pgt_id: int, respect_gate: bool) -> RefreshResult:
         """Refresh one stream table now; what shares its unit, and under hold_back what it reads, comes along.
@@ -67,7 +82,7 @@ class Ticker:
 
 def _tick(
     refresher: Refresher, broken: Broken, lanes: Lanes, on_result: OnResult, awaited: Mapping[int, int]
-) -> tuple[RefreshResult, ...]:
+) -> tuple[tuple[RefreshResult, ...], Pass, tuple[catalog.StreamTable, ...]]:
     with refresher.snapshots.export() as base:
         with translate_errors():
             tables = _stream_tables(refresher, base.connection)
@@ -81,7 +96,8 @@ def _tick(
         lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated, not unit.is_asked(initiated)))
     answer(refresher.connection, requests, {t.pgt_id: _told(run, t) for t in tables if t.relid in run.record.results})
     _finish(refresher.connection, _to_clean(run, tables))
-    return Rows(run.record.results[table.relid] for table in tables if table.relid in run.record.results)
+    results = Rows(run.record.results[table.relid] for table in tables if table.relid in run.record.results)
+    return results, run, tables
 
 
 def _asked(requested: frozenset[int], tables: tuple[catalog.StreamTable, ...]) -> dict[int, str]:
