@@ -68,10 +68,10 @@ class AtOnce:
                 return None
             if needs_refresh(self.table, changed):
                 plan = self._plan(shape, changed)
-                if plan is None or plan.read is None:
+                if plan is None:
                     return None
-                if plan.read.settings != expected:
-                    settle(connection, (*undone(expected), *plan.read.settings))
+                if plan.settings != expected:
+                    settle(connection, (*undone(expected), *plan.settings))
                 computation.plan = plan
                 what = self.refresher.commitment(computation, Snapshot(connection, name or "", cut, taken))
                 done = read_and_commit(connection, plan, what)

@@ -137,8 +137,8 @@ class Planner:
         """Remember how long a refresh took, for the choice of the next one's way."""
         if plan.action is Action.REINITIALIZE:
             self.past.forget(pgt_id)
-        if plan.read and plan.computed_where_applied:
-            self.past.planned_few[pgt_id] = plan.read.settings
+        if plan.computed_where_applied:
+            self.past.planned_few[pgt_id] = plan.settings
         else:
             self.past.planned_few.pop(pgt_id, None)
         if plan.action is Action.REINITIALIZE:
