@@ -14,7 +14,7 @@ A gated stream table is an answer, not an error.
     │   └── QueryRefused, NotDifferentiable
     ├── RefreshError            the stream table keeps its last contents
     │   ├── RefreshConflict*, FuseBlown, FixpointNotReached, StagingFailed, StreamTableDrifted
-    │   ├── WouldRecompute (in pytrickle.refresh.refusals)
+    │   ├── WouldRecompute (in pytrickle.refresh.guards)
     │   └── SparkFailed
     │       └── EvaluationFailed, SparkOutOfMemory, SparkTooNarrow, SparkCannotConnect*, SparkLost*
     ├── NotYet*                 the data will come, or the hint says what keeps it

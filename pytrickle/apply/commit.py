@@ -18,7 +18,7 @@ from pytrickle.apply.few_rows import FewRows, apply_few, few_rows
 from pytrickle.apply.rows import apply_many, apply_rows
 from pytrickle.apply.statements import LOOK_UP
 from pytrickle.catalog.tables import refresh_history, stream_tables
-from pytrickle.compute.postgres import READ_ONLY, read_within, settings_undone
+from pytrickle.compute.postgres import READ_ONLY, read_within, undone
 from pytrickle.compute.staged import Staged
 from pytrickle.database import pipelined, settle, statement
 from pytrickle.errors import RefreshConflict
@@ -115,8 +115,7 @@ def commit_within(connection: psycopg.Connection, plan: RefreshPlan, what: Commi
 
     Raise as `commit` does, and RefreshConflict also when the stream table was altered since the snapshot.
     """
-    reading = (*what.settings, *(plan.read.settings if plan.read else ()))
-    with transaction(connection, reading_at(snapshot, reading)):
+    with transaction(connection, reading_at(snapshot, (*what.settings, *plan.settings))):
         return read_and_commit(connection, plan, what)
 
 
@@ -127,14 +126,14 @@ def reading_at(snapshot: str | None, settings: Iterable[str]) -> tuple[str, ...]
 
 
 def read_and_commit(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> Committed:
-    """Compute a refresh in a transaction that was begun to read, under the settings of `plan.read`; apply and commit.
+    """Compute a refresh in a transaction that was begun to read, under the settings of the plan; apply and commit.
 
     Raise as `commit_within` does.
     """
     with read_within(connection, plan) as staged:
         if few := few_rows(plan.apply, staged):
             return _write_few(connection, plan, what, few)
-        settle(connection, (READ, *settings_undone(plan), UNCOMPILED))
+        settle(connection, (READ, *undone(plan.settings), UNCOMPILED))
         done = _write(connection, plan, what, partial(apply_many, connection, plan.apply, staged))
         connection.commit()
         return done

@@ -41,23 +41,11 @@ def read_directly(connection: psycopg.Connection, plan: RefreshPlan, settings: t
 
 
 def read_within(connection: psycopg.Connection, plan: RefreshPlan) -> Staged:
-    """Compute the rows within the transaction that applies them; leave the planner's settings as they were for it.
+    """Compute the rows within the transaction that applies them.
 
-    The settings of the stream table, and those of `plan.read`, must have been made. Raises psycopg's errors.
+    The settings of the stream table, and those of the plan, must have been made. Raises psycopg's errors.
     """
-
-    def copied(postgres_query: PostgresQuery) -> Copied:
-        if postgres_query is not plan.read:
-            settle(connection, postgres_query.settings)
-        return _copied(connection, postgres_query)
-
-    return _staged(plan, copied)
-
-
-def settings_undone(plan: RefreshPlan) -> tuple[str, ...]:
-    """Write statements that undo what was set for the planner while a plan was read."""
-    queries = filter(None, (plan.read, plan.keyed))
-    return undone(setting for query in queries for setting in query.settings)
+    return _staged(plan, lambda postgres_query: _copied(connection, postgres_query))
 
 
 def undone(settings: Iterable[str]) -> tuple[str, ...]:

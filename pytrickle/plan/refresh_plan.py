@@ -66,6 +66,11 @@ class RefreshPlan:
         return self.placement.direct and self.action is Action.DIFFERENTIAL and self.delta_rows <= FEW_CHANGES
 
     @property
+    def settings(self) -> tuple[str, ...]:
+        """The planner settings under which all that PostgreSQL computes of it may be read."""
+        return tuple(dict.fromkeys(setting for read in (self.read, self.keyed) if read for setting in read.settings))
+
+    @property
     def length(self) -> int:
         """How many characters of SQL PostgreSQL has to plan."""
         return sum(len(read.query) for read in (self.read, self.keyed) if read)

@@ -16,10 +16,10 @@ from pytrickle.defects import defects_named
 from pytrickle.errors import PytrickleError, RefreshConflict
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.member import Done
 from pytrickle.refresh.planner import kept_tables, needs_refresh
-from pytrickle.refresh.refresher import MANY_CHANGES, Refresher, is_worth_another_way
-from pytrickle.refresh.refusals import respect_fuse
+from pytrickle.refresh.refresher import MANY_CHANGES, Refresher
 from pytrickle.refresh.values import Computation, Goal
 
 
@@ -68,10 +68,10 @@ class AtOnce:
                 return None
             if needs_refresh(self.table, changed):
                 plan = self._plan(shape, changed)
-                if plan is None or plan.read is None:
+                if plan is None:
                     return None
-                if plan.read.settings != expected:
-                    settle(connection, (*undone(expected), *plan.read.settings))
+                if plan.settings != expected:
+                    settle(connection, (*undone(expected), *plan.settings))
                 computation.plan = plan
                 what = self.refresher.commitment(computation, Snapshot(connection, name or "", cut, taken))
                 done = read_and_commit(connection, plan, what)

@@ -34,7 +34,7 @@ from pytrickle.plan.quote import Quote
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.plan.task import Task
 from pytrickle.plan.template import Outline, Template
-from pytrickle.refresh.refusals import refuse_recomputing
+from pytrickle.refresh.guards import refuse_recomputing
 from pytrickle.refresh.remembered import Remembered, size_of
 
 # So many templates of one stream table are kept: there is one for each set of sources that change together.
@@ -140,8 +140,8 @@ class Planner:
         """Remember how long a refresh took, for the choice of the next one's way."""
         if plan.action is Action.REINITIALIZE:
             self.past.forget(pgt_id)
-        if plan.read and plan.computed_where_applied:
-            self.past.planned_few[pgt_id] = plan.read.settings
+        if plan.computed_where_applied:
+            self.past.planned_few[pgt_id] = plan.settings
         else:
             self.past.planned_few.pop(pgt_id, None)
         if plan.action is Action.REINITIALIZE:

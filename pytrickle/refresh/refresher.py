@@ -15,6 +15,7 @@ from pytrickle.apply.staging_table import staging_table
 from pytrickle.catalog.buffer_statistics import BufferStatistics
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.gating import NOTHING_NEW
+from pytrickle.catalog.kept_statistics import renew_kept
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.compute.postgres import read_directly
 from pytrickle.compute.staged import Staged
@@ -22,7 +23,6 @@ from pytrickle.database import Snapshot, Snapshots, pipelined, statement, transl
 from pytrickle.defects import defects_named
 from pytrickle.errors import (
     Defect,
-    EvaluationFailed,
     PytrickleError,
     RefreshConflict,
     SparkTooNarrow,
@@ -32,8 +32,8 @@ from pytrickle.plan.append_mode import asks_for_closing
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.placement import Means
 from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.planner import Planner, needs_refresh
-from pytrickle.refresh.refusals import respect_fuse
 from pytrickle.refresh.values import AFTER_FAILURE, Computation, Goal, RefreshResult, attempting
 
 MANY_CHANGES = 1_000
@@ -188,6 +188,8 @@ class Refresher:
         delta_rows = sum(change_range.delta_rows for change_range in ranges.values())
         respect_fuse(table, delta_rows)
         lasting = table.populated and table.refresh_mode != "FULL"
+        if lasting and snapshot.connection is not self.connection:
+            renew_kept(self.connection, table.pgt_id)
         if lasting and delta_rows >= MANY_CHANGES and not self.planner.may_leave_to_spark(table, delta_rows):
             # Before PostgreSQL's planner is asked what these changes cost.
             self._analyze_buffers(table, ranges, snapshot)
@@ -265,17 +267,6 @@ class Refresher:
                 "let_through": table.decision.let_through,
             },
         )
-
-
-def is_worth_another_way(table: StreamTable, error: PytrickleError) -> bool:
-    """Whether the planner failed, or an expression did, perhaps on rows that the query as it is written never
-    evaluates.
-
-    The terms of a delta evaluate rows that come together with rows that go, and an antijoin evaluates all rows before
-    it takes some away.
-    """
-    about_values = isinstance(error, EvaluationFailed) or (error.sqlstate or "")[:2] in {"21", "22"}
-    return not table.strict and table.refresh_mode != "FULL" and (about_values or isinstance(error, Defect))
 
 
 def _result(

@@ -20,7 +20,9 @@ WAITING = "SELECT request_key, pgt_id FROM pgtrickle_private.waiting_requests()"
 ANSWER = "SELECT pgtrickle_private.answer_request(%s, %s, %s, %s, %s)"
 NO_TABLE, DRAIN = 0, -1
 NOTHING: Told = ("SKIP", "it is not refreshed now", None, None)
-CALLS = "SELECT last_value FROM pgtrickle.pgt_refresh_calls"
+# A sequence that was never called already has the value that its first call returns.
+COUNTED = "last_value + is_called::integer FROM pgtrickle.pgt_refresh_calls"
+CALLS = f"SELECT {COUNTED}"
 
 
 @dataclass(frozen=True, slots=True)

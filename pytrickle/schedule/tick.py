@@ -20,10 +20,19 @@ from pytrickle.schedule.health import Broken, Health
 from pytrickle.schedule.lanes import Lanes
 from pytrickle.schedule.pass_ import OnResult, Pass
 from pytrickle.schedule.requests import Requests, Told, answer, filed, waiting
+from pytrickle.schedule.rest import Rest, moment, rest_after
 from pytrickle.schedule.units import Unit, due_tables, units
 
 TRIM_EVERY = timedelta(hours=1)
 TRIM = "SELECT pgtrickle.trim_history(%(retention)s)"
+# Who follows a source by a feed reads its changes whenever he likes, so that its buffer is always looked into.
+CLEAN = """
+SELECT pgtrickle_private.clean_change_buffers(sources)
+FROM (
+    SELECT %(sources)s::bigint[]::oid[] || ARRAY(SELECT f.source_relid::oid FROM pgtrickle.pgt_feeds AS f)
+) AS s (sources)
+WHERE cardinality(sources) > 0
+"""
 
 
 @dataclass(slots=True)
@@ -39,20 +48,34 @@ class Ticker:
     retention: timedelta
     health: Health = field(default_factory=Health)
     trimmed: float | None = None
+    rest: Rest | None = None
 
     def tick(self, on_result: OnResult) -> tuple[RefreshResult, ...]:
         """Refresh all that is due, in dependency order; return a result per stream table considered, in that order."""
         refresher = self.refreshing()
         with impatient(refresher.connection):
-            broken = self.health.prepare(refresher.connection)
             unless_locked(refresher.connection, "SELECT pgtrickle.raise_alerts()")
+            now = moment(refresher.connection)
+            if self.rest and self.rest.lasts(now) and not self._must_trim:
+                return self._rested(self.rest, on_result)
+            broken = self.health.prepare(refresher.connection)
             awaited = waiting(refresher.connection)
             unless_locked(refresher.connection, "SELECT pgtrickle_private.note_drained()")
-            results = _tick(refresher, broken, self.lanes, on_result, awaited)
-            if self.trimmed is None or monotonic() - self.trimmed > TRIM_EVERY.total_seconds():
+            results, run, tables = _tick(refresher, broken, self.lanes, on_result, awaited)
+            self.rest = None if broken else rest_after(run, tables, results, now.calls)
+            if self._must_trim:
                 unless_locked(refresher.connection, TRIM, {"retention": self.retention})
                 self.trimmed = monotonic()
         return results
+
+    @property
+    def _must_trim(self) -> bool:
+        return self.trimmed is None or monotonic() - self.trimmed > TRIM_EVERY.total_seconds()
+
+    def _rested(self, rest: Rest, on_result: OnResult) -> tuple[RefreshResult, ...]:
+        for result in rest.results:
+            on_result(result)
+        return rest.results
 
     def refresh(self, pgt_id: int, respect_gate: bool) -> RefreshResult:
         """Refresh one stream table now; what shares its unit, and under hold_back what it reads, comes along.
@@ -67,7 +90,7 @@ class Ticker:
 
 def _tick(
     refresher: Refresher, broken: Broken, lanes: Lanes, on_result: OnResult, awaited: Mapping[int, int]
-) -> tuple[RefreshResult, ...]:
+) -> tuple[tuple[RefreshResult, ...], Pass, tuple[catalog.StreamTable, ...]]:
     with refresher.snapshots.export() as base:
         with translate_errors():
             tables = _stream_tables(refresher, base.connection)
@@ -80,8 +103,9 @@ def _tick(
         _prepare(refresher, run, chosen)
         lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated, not unit.is_asked(initiated)))
     answer(refresher.connection, requests, {t.pgt_id: _told(run, t) for t in tables if t.relid in run.record.results})
-    _finish(refresher.connection, bool(run.record.written))
-    return Rows(run.record.results[table.relid] for table in tables if table.relid in run.record.results)
+    _finish(refresher.connection, _to_clean(run, tables))
+    results = Rows(run.record.results[table.relid] for table in tables if table.relid in run.record.results)
+    return results, run, tables
 
 
 def _asked(requested: frozenset[int], tables: tuple[catalog.StreamTable, ...]) -> dict[int, str]:
@@ -115,7 +139,7 @@ def _refresh_one(refresher: Refresher, broken: Broken, pgt_id: int, respect_gate
         _prepare(refresher, run, concerned)
         for unit in concerned:
             run.run(unit, asked, respect_gate)
-    _finish(refresher.connection, bool(run.record.written))
+    _finish(refresher.connection, _to_clean(run, tables))
     return _outcome(run, wanted.relid, _unit_of(wanted.relid, found))
 
 
@@ -145,9 +169,19 @@ def _stream_tables(refresher: Refresher, snapshot_connection: psycopg.Connection
     )
 
 
-def _finish(connection: psycopg.Connection, wrote: bool) -> None:
+def _to_clean(run: Pass, tables: Iterable[catalog.StreamTable]) -> list[int]:
+    """Return the sources that may have changes which all have read: none unless somebody has read more.
+
+    Of a change buffer that was empty when the pass began, only those who wrote have read anything.
+    """
+    empty, written = run.seen.empty, run.record.written
+    read = ((dependency, table.relid in written) for table in tables for dependency in table.dependencies)
+    found = {each.relid for each, further in read if each.buffer and (further or each.buffer not in empty)}
+    return sorted(found) if written else []
+
+
+def _finish(connection: psycopg.Connection, to_clean: list[int]) -> None:
     """Clean up: all of it can wait for the next tick where another session holds what it needs."""
-    if wrote:
-        unless_locked(connection, "SELECT pgtrickle.clean_change_buffers()")
+    unless_locked(connection, CLEAN, {"sources": to_clean})
     with translate_errors():
         work_out_moments(connection)

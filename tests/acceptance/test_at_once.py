@@ -16,6 +16,9 @@ from tests.equivalence.local_engine import local_client
 MOST_STATEMENTS = 12
 QUERIES = {
     **TABLES,
+    "lowest": "SELECT customer, min(amount) AS least, max(id) AS last FROM orders GROUP BY customer",
+    "kinds": "SELECT DISTINCT customer, amount FROM orders",
+    "first_two": "SELECT id, amount FROM orders ORDER BY id LIMIT 2",
     "onward": "SELECT t.customer, t.amount, o.id FROM totals AS t JOIN orders AS o ON o.customer = t.customer",
 }
 

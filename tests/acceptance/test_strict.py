@@ -8,7 +8,7 @@ import pytest
 
 import pytrickle
 from pytrickle.errors import NotDifferentiable, PytrickleError
-from pytrickle.refresh.refusals import WouldRecompute
+from pytrickle.refresh.guards import WouldRecompute
 from tests.commands import commands
 from tests.conftest import Database
 from tests.repeats import first

@@ -5,7 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from tests.acceptance.conftest import JOIN, ORDERS, Shop, misalign
+import pytest
+
+from pytrickle.schedule import tick
+from tests.acceptance.conftest import JOIN, ORDERS, TABLES, Shop, misalign
 
 
 def test_skip_is_written_to_the_history_once_per_reason(pipeline: Shop) -> None:
@@ -101,3 +104,40 @@ def _written(shop: Shop) -> dict[str, Any]:
         name: (node, sorted(shop.db.execute(f"SELECT ctid::text, xmin::text, xmax::text FROM {name}")))
         for name, node in tables
     }
+
+
+def test_only_the_buffers_that_may_hold_something_are_cleaned(
+    local_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, query in {"totals": TABLES["totals"], "large": "SELECT customer FROM totals WHERE amount > 5"}.items():
+        local_shop.pt.create_stream_table(name, query)
+    local_shop.pt.create_stream_table("people", "SELECT id, name FROM customers")
+    local_shop.pt.create_stream_table("late", "SELECT id FROM customers", schedule="1 day")
+    local_shop.tick()
+    cleaned: list[list[int]] = []
+    unless_locked = tick.unless_locked
+
+    def noted(connection: Any, statement: str, given: Any = None) -> bool:
+        if given and "sources" in given:
+            cleaned.append(given["sources"])
+        return unless_locked(connection, statement, given)
+
+    monkeypatch.setattr(tick, "unless_locked", noted)
+    customers, orders, totals = (_relid(local_shop, name) for name in ("customers", "orders", "totals"))
+    for statement, sources in (
+        ("INSERT INTO orders VALUES (1, 1, 10)", {orders, totals}),
+        ("INSERT INTO customers VALUES (3, 'Cyd')", {customers}),
+        ("INSERT INTO orders VALUES (2, 1, 10)", {customers, orders, totals}),
+        ("SELECT pgtrickle.refresh_stream_table('late', wait => false)", {customers}),
+        ("SELECT", None),
+    ):
+        local_shop.db.execute(statement)
+        cleaned.clear()
+        local_shop.tick()
+        assert [set(each) for each in cleaned] == ([sources] if sources else [])
+    buffers = local_shop.db.execute("SELECT buffer FROM pgtrickle.pgt_change_tracking")
+    assert [local_shop.db.value(f"SELECT count(*) FROM {buffer}") for (buffer,) in buffers] == [0] * len(buffers)
+
+
+def _relid(shop: Shop, name: str) -> int:
+    return int(shop.db.value("SELECT %s::regclass::oid::bigint", name))

@@ -44,3 +44,37 @@ def test_changes_that_were_analyzed_are_not_analyzed_for_the_next_stream_table(d
             known.append(db.value(rows))
     # Of 12,100 changes 100 are new to the statistics; the 18,000 after them all are.
     assert known == [12_000, 12_000, 18_000]
+
+
+def test_a_state_is_analyzed_when_its_size_has_changed_and_only_then(db: Database) -> None:
+    db.execute("CREATE TABLE l (id int PRIMARY KEY, k int)")
+    queries = {
+        "state": "SELECT k, sum(id) AS s FROM l GROUP BY k",
+        "body": "SELECT k, id FROM l ORDER BY k, id LIMIT 3",
+    }
+    with local_client(db.dsn) as (client, _):
+        kept = {}
+        for kind, query in queries.items():
+            client.create_stream_table(f"by_{kind}", query, refresh_mode="DIFFERENTIAL")
+            client.tick()
+            number = db.value("SELECT max(pgt_id) FROM pgtrickle.pgt_stream_tables")
+            kept[kind] = f"pgtrickle_state.{kind}_{number}"
+            db.execute(f"ALTER TABLE {kept[kind]} SET (autovacuum_enabled = off)")
+        analyzed = []
+        for rows in (8_000, 8_001, 8_002, 30_000, 30_001, 30_002):
+            db.execute(f"INSERT INTO l SELECT n, n FROM generate_series((SELECT count(*) FROM l) + 1, {rows}) AS n")
+            assert {result.action for result in client.tick()} == {"DIFFERENTIAL"}
+            analyzed.append({kind: _analyzed(db, table) for kind, table in kept.items()})
+        assert all(client.verify(f"by_{kind}").matches for kind in kept)
+    for kind in kept:
+        seen = [each[kind] for each in analyzed]
+        # What a refresh fills is analyzed before the next one is planned.
+        assert [found and found[0] for found in seen] == [None, 8_000, 8_000, 8_000, 30_000, 30_000], seen
+        assert seen[1] == seen[2] == seen[3] and seen[4] == seen[5]
+
+
+def _analyzed(db: Database, table: str) -> tuple[int, str] | None:
+    """Return how many rows the statistics of a table know of, and the transaction that wrote them; None without any."""
+    written = "SELECT max(xmin::text::bigint)::text FROM pg_statistic WHERE starelid = %s::regclass"
+    xid = db.value(written, table)
+    return (int(db.value("SELECT reltuples FROM pg_class WHERE oid = %s::regclass", table)), xid) if xid else None

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.table import Table
-
 from pytrickle.catalog.feed_reports import FeedRow
-from pytrickle.cli.show.columns import columns
+from pytrickle.cli.show.columns import Columns, columns
 from pytrickle.cli.values import moment, through
 
 _NONE = "-"
 
 
-def feeds(rows: Sequence[FeedRow]) -> Table:
+def feeds(rows: Sequence[FeedRow]) -> Columns:
     """Draw who follows which table, and how far each is behind."""
     table = columns("feed", "follows", "read through", "newest", "behind", "waiting since", "state")
     for row in rows:

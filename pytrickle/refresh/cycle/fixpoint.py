@@ -20,9 +20,9 @@ from pytrickle.plan.placement import PLANNER
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.cycle.gains import Grown
 from pytrickle.refresh.cycle.rules import Member, plan_member, refuse, why_anew
+from pytrickle.refresh.guards import refuse_recomputing
 from pytrickle.refresh.member import Done, GoalOf, MemberFailed, blamed_on
 from pytrickle.refresh.refresher import Refresher
-from pytrickle.refresh.refusals import refuse_recomputing
 from pytrickle.refresh.values import Computation, Goal
 
 

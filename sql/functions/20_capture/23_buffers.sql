@@ -98,7 +98,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.clean_change_buffer(regclass) IS
     'Deletes the changes of one source that every filled consumer already shows; returns how many.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.clean_change_buffers() RETURNS bigint
+CREATE OR REPLACE FUNCTION pgtrickle_private.clean_change_buffers(sources oid[]) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -116,12 +116,22 @@ BEGIN
     RETURN (
         SELECT COALESCE(sum(clean_change_buffer(k.source_relid)), 0)
         FROM pgt_change_tracking AS k
-        WHERE CASE
+        WHERE k.source_relid = ANY (sources::regclass[]) AND CASE
             WHEN pg_relation_size(to_regclass(k.buffer)) = 0 THEN false
             WHEN EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.watermark_retention IS NOT NULL)
                 OR EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = k.source_relid) THEN true
             ELSE k.cleaned_through::text IS DISTINCT FROM pinned_cuts(k.source_relid, k.cleaned_through)::text
         END);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.clean_change_buffers(oid[]) IS
+    'Deletes the changes of some sources that every consumer already shows; returns how many.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.clean_change_buffers() RETURNS bigint
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN clean_change_buffers(ARRAY(SELECT t.source_relid::oid FROM pgt_change_tracking AS t));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.clean_change_buffers() IS
