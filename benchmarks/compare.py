@@ -52,15 +52,15 @@ def ratios(run: Sequence[Measured]) -> Iterator[str]:
     >>> run = [Measured("plain", "copy", 2.0, 0.1), Measured("captured", "copy", 3.0, 0.1)]
     >>> print(*ratios(run), sep="\\n")
     copy
-      plain                                                       2.00 s
-      captured                                                    3.00 s  1.50 x
+      plain                                                                 2.00 s
+      captured                                                              3.00 s  1.50 x
     """
     for group in dict.fromkeys(figure.group for figure in run):
         members = [figure for figure in run if figure.group == group]
         yield group
         for figure in members:
             times = "" if figure.relative or figure is members[0] else f"  {figure.median / members[0].median:.2f} x"
-            yield f"  {figure.name:<60}{_value(figure)}{times}"
+            yield f"  {figure.name:<70}{_value(figure)}{times}"
 
 
 def regressions(run: Sequence[Measured], published: Sequence[Measured]) -> tuple[Regression, ...]:

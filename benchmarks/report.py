@@ -30,6 +30,7 @@ def write_report(results: Results, chart: str, path: Path) -> None:
             spark=_span(results.spark),
             initial=_seconds(results.initial),
             refreshes="\n".join(_row(refresh, results.spark, scale) for refresh in results.refreshes),
+            slower=_slower(results),
             verified="equalled their defining queries" if results.verified else "**differed from their queries**",
             compared_changes=scale.compared_changes,
             fewer=_span(results.fewer),
@@ -59,6 +60,12 @@ def _row(refresh: Refresh, spark: Timing, scale: Scale) -> str:
         f" | {_span(refresh.materialized_view)} | {refresh.speedup:.1f} x{expected}"
         f" | {spark.median / refresh.differential.median:.1f} x |"
     )
+
+
+def _slower(results: Results) -> str:
+    """Say after how many changed rows the view was faster."""
+    sizes = " and ".join(f"{each.changed_rows:,}" for each in results.refreshes if each.speedup < 1)
+    return f"Here the view was faster after {sizes or 'none of these numbers of'} changed rows."
 
 
 def _met(met: bool) -> str:

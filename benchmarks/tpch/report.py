@@ -32,6 +32,12 @@ def write_report(results: Results, chart: str, path: Path) -> None:
     )
 
 
+def _slower(results: Results, percent: float) -> str:
+    """Say for which queries the view is the better choice."""
+    names = ", ".join(results.titles[name] for name, ratio in results.ratios(percent).items() if ratio < 1)
+    return f"- At {percent:g} % the view is the better choice for {names or 'none of them'}."
+
+
 def _expectations(results: Results) -> Iterator[str]:
     """Say how many queries were faster and which was the slowest, and of the whole set whether that was expected."""
     whole = len(results.titles) == ALL_QUERIES
@@ -45,6 +51,7 @@ def _expectations(results: Results) -> Iterator[str]:
             f"- At {percent:g} %, {faster} of {len(results.titles)} queries were faster than the view{verdict};"
             f" {differential} were refreshed by DIFFERENTIAL."
         )
+        yield _slower(results, percent)
     measured = {
         (percent, name): ratio for percent in results.changed for name, ratio in results.ratios(percent).items()
     }

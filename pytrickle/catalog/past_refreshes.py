@@ -6,15 +6,15 @@ from pytrickle.catalog.definition import Evidence, PastRefresh
 from pytrickle.catalog.stream_table import StreamTable
 
 # Rows are estimated as the planner does: the density at the last ANALYZE times the present size of the file. What was
-# never analyzed is taken to have 80 rows on a page.
+# never analyzed is taken to have 80 rows on a page. Of a function PostgreSQL expects a thousand rows: to join them it
+# would read all of pg_class, so they come as an array.
 EVIDENCE = """
 WITH sizes AS (
     SELECT r.relid, sum(
         pg_relation_size(c.oid) / current_setting('block_size')::integer
         * CASE WHEN c.relpages > 0 AND c.reltuples >= 0 THEN c.reltuples / c.relpages ELSE 80 END) AS rows
     FROM unnest(%(relids)s::oid[]) AS r (relid)
-        CROSS JOIN LATERAL (SELECT r.relid AS part UNION SELECT p.relid FROM pg_partition_tree(r.relid) AS p) AS t
-        JOIN pg_class AS c ON c.oid = t.part
+        JOIN pg_class AS c ON c.oid = ANY (r.relid || ARRAY(SELECT p.relid::oid FROM pg_partition_tree(r.relid) AS p))
     GROUP BY r.relid
 ), completed AS (
     SELECT action, delta_rows, extract(epoch FROM finished_at - started_at)::float8 AS seconds, refresh_id,

@@ -1,5 +1,7 @@
 """What a definition is read from: the trees of its own views, not those of all views in the database."""
 
+from pytrickle.catalog.past_refreshes import evidence
+from pytrickle.catalog.stream_table import stream_tables
 from tests.conftest import Database
 
 TREES_READ = """
@@ -18,3 +20,39 @@ def test_a_definition_is_read_without_searching_the_views_of_others(db: Database
         reader.execute("SELECT pgtrickle_private.planner_facts(%s)", (pgt_id,))
         ((after,),) = reader.execute(TREES_READ).fetchall()
     assert after - before < 20 < others
+
+
+def test_neither_definition_nor_sizes_are_found_by_reading_whole_catalogs(db: Database) -> None:
+    db.execute("CREATE TABLE t (a integer, b text) PARTITION BY LIST (a)")
+    db.execute("CREATE TABLE t_1 PARTITION OF t FOR VALUES IN (1)")
+    query = "SELECT a, b, count(*), generate_series(1, 2) FROM t GROUP BY a, b"
+    db.execute("SELECT pgtrickle.create_stream_table('totals', $$" + query + "$$)")
+    # Small catalogs are best read whole; a composite type is a row of two of them, and has no file.
+    create = "EXECUTE format('CREATE TYPE of_others_%s AS (a integer)', n)"
+    db.execute(f"DO $$ BEGIN FOR n IN 1..2000 LOOP {create}; END LOOP; END $$")
+    db.execute("ANALYZE pg_class, pg_type, pg_proc")
+    catalogs = "unnest('{pg_class,pg_type,pg_proc}'::regclass[]) AS c (oid)"
+    scans = f"SELECT oid::text, pg_stat_get_xact_numscans(oid) FROM {catalogs}"
+    with db.connect() as reader:
+        (table,) = stream_tables(reader)
+        reader.execute("SELECT pgtrickle_private.planner_facts(%s)", (table.pgt_id,))  # the first call fills caches
+        with reader.transaction():
+            before = reader.execute(scans).fetchall()
+            reader.execute("SELECT pgtrickle_private.planner_facts(%s)", (table.pgt_id,))
+            found = evidence(reader, table)
+            assert reader.execute(scans).fetchall() == before
+    assert found.source_rows == 0
+
+
+def test_the_sizes_of_a_source_are_those_of_its_partitions(db: Database) -> None:
+    db.execute("CREATE TABLE t (a integer) PARTITION BY LIST (a)")
+    for part in (1, 2):
+        db.execute(f"CREATE TABLE t_{part} PARTITION OF t FOR VALUES IN ({part})")
+        db.execute(f"INSERT INTO t SELECT {part} FROM generate_series(1, {part} * 1000)")
+    db.execute("ANALYZE t")
+    db.execute("SELECT pgtrickle.create_stream_table('totals', 'SELECT a, count(*) FROM t GROUP BY a')")
+    with db.connect() as reader:
+        (table,) = stream_tables(reader)
+        assert evidence(reader, table).source_rows == 3000
+        ((pages,),) = reader.execute("SELECT pgtrickle_private.source_facts('t') -> 'pages'").fetchall()
+    assert pages == db.value("SELECT sum(relpages) FROM pg_class WHERE relname IN ('t_1', 't_2')")

@@ -1,15 +1,19 @@
 """The benchmarks run, and what compares their runs names what became slower, and nothing else."""
 
+import doctest
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from benchmarks import compare
 from benchmarks.compare import main, measured, regressions, without_single_measurements
+from benchmarks.scale import model
 from tests.documents import ROOT
 
 
@@ -84,3 +88,23 @@ def saved(last: float) -> dict[str, Any]:
 def told(times: float) -> dict[str, Any]:
     """Return a long run that tells one multiple."""
     return {"benchmarks": [{"name": "x", "group": "copies", "extra_info": {"figures": {"COPY": times}}}]}
+
+
+@pytest.mark.parametrize("module", [compare, model])
+def test_the_examples_of_what_judges_figures_hold(module: ModuleType) -> None:
+    found = doctest.testmod(module)
+    assert found.attempted > 0 and found.failed == 0
+
+
+def test_the_document_about_scale_says_what_the_model_says() -> None:
+    document = (ROOT / "docs/explanation/scale.md").read_text(encoding="utf-8")
+    costs = model.IN_POSTGRESQL
+    tables = [model.most_tables(costs, interval, share=0.5) for interval in (1, 10)]
+    few, many = (
+        [model.most_changes(costs, model.Load(tables, refreshed, 0, 2, interval)) for interval in (1, 10)]
+        for tables, refreshed in ((100, 10), (1000, 50))
+    )
+    for figures in (tables, few, many):
+        assert f"| {figures[0]:,.0f} | {figures[1]:,.0f} |" in document
+    assert f"{model.faster_from(costs, model.BY_SPARK):,} changes per refresh" in document
+    assert f"{costs.quiet_table * 1e3:g} ms for a stream table" in document

@@ -102,14 +102,17 @@ COMMENT ON FUNCTION pgtrickle_private.columns_read(regclass, regclass, boolean) 
 
 -- What a cast or a function takes from the collation of a domain is not printed, but every node names its collation.
 CREATE OR REPLACE FUNCTION pgtrickle_private.is_bytewise(view regclass) RETURNS boolean
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT NOT EXISTS (
-        SELECT FROM pg_collation AS l
-        WHERE NOT l.collisdeterministic AND l.oid::text IN (
-            SELECT unnest(string_to_array(m[1], ' '))
-            FROM query_trees(view) AS t
-            CROSS JOIN LATERAL regexp_matches(t.tree, ':\w*coll\w* (?:\(o )?(\d+(?: \d+)*)', 'gi') AS m))
+BEGIN
+    RETURN (
+        SELECT NOT EXISTS (
+            SELECT FROM pg_collation AS l
+            WHERE NOT l.collisdeterministic AND l.oid::text IN (
+                SELECT unnest(string_to_array(m[1], ' '))
+                FROM query_trees(view) AS t
+                CROSS JOIN LATERAL regexp_matches(t.tree, ':\w*coll\w* (?:\(o )?(\d+(?: \d+)*)', 'gi') AS m)));
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.is_bytewise(regclass) IS
     'Whether no collation that a view uses, itself or through other views, holds different texts for equal.';

@@ -79,7 +79,7 @@ AS $$
     FROM (
         SELECT a.pgt_id, CASE WHEN a.allow_circular
             THEN (SELECT min(m) FROM cycle_members(a.pgt_id) AS m) END AS first
-        FROM pgt_stream_tables AS a) AS n
+        FROM pgt_stream_tables AS a WHERE a.allow_circular OR a.scc_id IS NOT NULL) AS n
     WHERE n.pgt_id = t.pgt_id AND t.scc_id IS DISTINCT FROM n.first
 $$;
 COMMENT ON FUNCTION pgtrickle_private.number_cycles() IS

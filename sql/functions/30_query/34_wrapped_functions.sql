@@ -143,7 +143,7 @@ BEGIN
         CROSS JOIN LATERAL regexp_matches(t.tree,
             ':(?:opno|opnos|\w*func(?:id|type)|\w*fnoid|\w*type(?:id)?) (?:\(o )?(\d+)', 'g') AS m
         WHERE t.needs_a_look OR m[1]::oid >= 16384
-            OR m[1] IN (SELECT y.oid::text FROM pg_type AS y WHERE y.typname ~ '^_?reg' AND y.oid < 16384)
+            OR EXISTS (SELECT FROM pg_type AS y WHERE y.oid = m[1]::oid AND y.typname ~ '^_?reg')
             OR EXISTS (SELECT FROM pg_proc AS p WHERE p.oid = m[1]::oid AND path_dependent_name(p.proname)));
 END
 $$;

@@ -1,42 +1,47 @@
 -- What the planner reads: a stream table's definition, and the scales of numeric sums.
 
+-- PL/pgSQL keeps the plans of these two, which take longer to make than to follow.
 CREATE OR REPLACE FUNCTION pgtrickle_private.source_facts(p_source regclass)
 RETURNS jsonb
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $$
-    SELECT jsonb_build_object(
-        'relid', c.oid::bigint,
-        'schema', n.nspname,
-        'name', c.relname,
-        'pages', (
-            SELECT coalesce(sum(greatest(t.relpages, 0)), 0)
-            FROM pg_class AS t
-            WHERE t.oid = c.oid OR t.oid IN (SELECT p.relid FROM pg_partition_tree(c.oid) AS p WHERE p.isleaf)
-        ),
-        'rows', greatest(c.reltuples, 0)::bigint,
-        'columns', (
-            SELECT coalesce(jsonb_agg(jsonb_build_array(
-                a.attname, format_type(a.atttypid, a.atttypmod), t.typname, coalesce(l.collisdeterministic, true),
-                NOT a.attnotnull
-            ) ORDER BY a.attnum), '[]')
-            FROM pg_attribute AS a
-                JOIN pg_type AS t ON t.oid = a.atttypid
-                LEFT JOIN pg_collation AS l ON l.oid = a.attcollation
-            WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-        ),
-        'indexed', (
-            SELECT coalesce(jsonb_agg(DISTINCT a.attname), '[]')
-            FROM pg_index AS i
-                JOIN pg_class AS x ON x.oid = i.indexrelid
-                JOIN pg_am AS m ON m.oid = x.relam AND m.amname = 'btree'
-                JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-            WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL
+BEGIN
+    RETURN (
+        SELECT jsonb_build_object(
+            'relid', c.oid::bigint,
+            'schema', n.nspname,
+            'name', c.relname,
+            'pages', (
+                SELECT coalesce(sum(greatest(t.relpages, 0)), 0)
+                FROM pg_class AS t
+                WHERE t.oid = ANY (c.oid || ARRAY(
+                    SELECT p.relid::oid FROM pg_partition_tree(c.oid) AS p WHERE p.isleaf AND p.relid <> c.oid))
+            ),
+            'rows', greatest(c.reltuples, 0)::bigint,
+            'columns', (
+                SELECT coalesce(jsonb_agg(jsonb_build_array(
+                    a.attname, format_type(a.atttypid, a.atttypmod), t.typname, coalesce(l.collisdeterministic, true),
+                    NOT a.attnotnull
+                ) ORDER BY a.attnum), '[]')
+                FROM pg_attribute AS a
+                    JOIN pg_type AS t ON t.oid = a.atttypid
+                    LEFT JOIN pg_collation AS l ON l.oid = a.attcollation
+                WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+            ),
+            'indexed', (
+                SELECT coalesce(jsonb_agg(DISTINCT a.attname), '[]')
+                FROM pg_index AS i
+                    JOIN pg_class AS x ON x.oid = i.indexrelid
+                    JOIN pg_am AS m ON m.oid = x.relam AND m.amname = 'btree'
+                    JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+                WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL
+            )
         )
-    )
-    FROM pg_class AS c
-        JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE c.oid = p_source
+        FROM pg_class AS c
+            JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE c.oid = p_source);
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.source_facts(regclass) IS
     'Name, columns (name, full type, base type, whether equality is bytewise, whether it may be NULL), size and '
@@ -44,73 +49,82 @@ COMMENT ON FUNCTION pgtrickle_private.source_facts(regclass) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.planner_facts(p_pgt_id bigint)
 RETURNS jsonb
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $$
-    SELECT jsonb_build_object(
-        'pgt_id', s.pgt_id,
-        'schema', n.nspname,
-        'name', c.relname,
-        'text', pg_get_viewdef(s.view_relid),
-        'full_reason', s.full_reason,
-        'search_path', s.session_settings ->> 'search_path',
-        'names', pgtrickle_private.name_facts(s),
-        'bytewise', pgtrickle_private.is_bytewise(s.view_relid),
-        'columns', (
-            SELECT coalesce(jsonb_agg(jsonb_build_array(a.attname, format_type(a.atttypid, a.atttypmod))
-                ORDER BY a.attnum), '[]')
-            FROM pg_attribute AS a
-            WHERE a.attrelid = s.pgt_relid AND a.attnum > 0 AND NOT a.attisdropped
-        ),
-        'altered', (
-            SELECT array_agg((a.atttypid, a.atttypmod, a.attcollation)::text
-                ORDER BY a.attnum) FILTER (WHERE a.attrelid = s.pgt_relid)
-                IS DISTINCT FROM array_agg((a.atttypid, a.atttypmod, a.attcollation)::text
-                    ORDER BY a.attnum) FILTER (WHERE a.attrelid = s.view_relid)
-            FROM pg_attribute AS a
-            WHERE a.attrelid IN (s.pgt_relid, s.view_relid) AND a.attnum > 0 AND NOT a.attisdropped
-        ),
-        'views', (
-            SELECT coalesce(jsonb_agg(jsonb_build_object(
-                'schema', vn.nspname, 'name', vc.relname, 'text', pg_get_viewdef(vc.oid)) ORDER BY vc.oid), '[]')
-            FROM pgtrickle_private.views_below(s.view_relid) AS v(oid)
-                JOIN pg_class AS vc ON vc.oid = v.oid
-                JOIN pg_namespace AS vn ON vn.oid = vc.relnamespace
-            WHERE vc.oid <> s.view_relid
-        ),
-        'aggregates', (
-            SELECT coalesce(jsonb_agg(DISTINCT CASE WHEN p.pronamespace = 'pg_catalog'::regnamespace
-                THEN p.proname::text
-                ELSE p.oid::regproc::text END), '[]')
-            FROM pgtrickle_private.views_below(s.view_relid) AS v(oid)
-                JOIN pg_rewrite AS r ON r.ev_class = v.oid,
-                regexp_matches(r.ev_action::text, ':aggfnoid (\d+)', 'g') AS m(found)
-                JOIN pg_proc AS p ON p.oid = m.found[1]::oid
-        ),
-        'set_returning', (
-            SELECT coalesce(jsonb_agg(DISTINCT CASE WHEN p.pronamespace = 'pg_catalog'::regnamespace
-                THEN p.proname::text
-                ELSE pn.nspname || '.' || p.proname END), '[]')
-            FROM pgtrickle_private.views_below(s.view_relid) AS v(oid)
-                JOIN pg_rewrite AS r ON r.ev_class = v.oid,
-                regexp_matches(r.ev_action::text, ':funcid (\d+)', 'g') AS m(found)
-                JOIN pg_proc AS p ON p.oid = m.found[1]::oid AND p.proretset
-                JOIN pg_namespace AS pn ON pn.oid = p.pronamespace
-        ),
-        'sources', (
-            SELECT coalesce(jsonb_agg(
-                pgtrickle_private.source_facts(d.source_relid)
-                || jsonb_build_object('kind', d.source_type, 'used', to_jsonb(d.columns_used), 'buffer', t.buffer)
-                ORDER BY d.source_relid), '[]')
-            FROM pgtrickle.pgt_dependencies AS d
-                LEFT JOIN pgtrickle.pgt_change_tracking AS t USING (source_relid)
-            WHERE d.pgt_id = s.pgt_id
+BEGIN
+    RETURN (
+        SELECT jsonb_build_object(
+            'pgt_id', s.pgt_id,
+            'schema', n.nspname,
+            'name', c.relname,
+            'text', pg_get_viewdef(s.view_relid),
+            'full_reason', s.full_reason,
+            'search_path', s.session_settings ->> 'search_path',
+            'names', pgtrickle_private.name_facts(s),
+            'bytewise', pgtrickle_private.is_bytewise(s.view_relid),
+            'columns', (
+                SELECT coalesce(jsonb_agg(jsonb_build_array(a.attname, format_type(a.atttypid, a.atttypmod))
+                    ORDER BY a.attnum), '[]')
+                FROM pg_attribute AS a
+                WHERE a.attrelid = s.pgt_relid AND a.attnum > 0 AND NOT a.attisdropped
+            ),
+            'altered', (
+                SELECT array_agg((a.atttypid, a.atttypmod, a.attcollation)::text
+                    ORDER BY a.attnum) FILTER (WHERE a.attrelid = s.pgt_relid)
+                    IS DISTINCT FROM array_agg((a.atttypid, a.atttypmod, a.attcollation)::text
+                        ORDER BY a.attnum) FILTER (WHERE a.attrelid = s.view_relid)
+                FROM pg_attribute AS a
+                WHERE a.attrelid IN (s.pgt_relid, s.view_relid) AND a.attnum > 0 AND NOT a.attisdropped
+            ),
+            'views', (
+                SELECT coalesce(jsonb_agg(jsonb_build_object(
+                    'schema', vn.nspname, 'name', vc.relname, 'text', pg_get_viewdef(vc.oid)) ORDER BY vc.oid), '[]')
+                FROM pgtrickle_private.views_below(s.view_relid) AS v(oid)
+                    JOIN pg_class AS vc ON vc.oid = v.oid
+                    JOIN pg_namespace AS vn ON vn.oid = vc.relnamespace
+                WHERE vc.oid <> s.view_relid
+            ),
+            -- Of a function PostgreSQL expects many rows: to join them it would read all of pg_proc, so they come as an
+            -- array.
+            'aggregates', (
+                SELECT coalesce(jsonb_agg(DISTINCT CASE WHEN p.pronamespace = 'pg_catalog'::regnamespace
+                    THEN p.proname::text
+                    ELSE p.oid::regproc::text END), '[]')
+                FROM pg_proc AS p
+                WHERE p.oid = ANY (ARRAY(
+                    SELECT m.found[1]::oid
+                    FROM pgtrickle_private.views_below(s.view_relid) AS v(oid)
+                        JOIN pg_rewrite AS r ON r.ev_class = v.oid,
+                        regexp_matches(r.ev_action::text, ':aggfnoid (\d+)', 'g') AS m(found)))
+            ),
+            'set_returning', (
+                SELECT coalesce(jsonb_agg(DISTINCT CASE WHEN p.pronamespace = 'pg_catalog'::regnamespace
+                    THEN p.proname::text
+                    ELSE pn.nspname || '.' || p.proname END), '[]')
+                FROM pg_proc AS p
+                    JOIN pg_namespace AS pn ON pn.oid = p.pronamespace
+                WHERE p.proretset AND p.oid = ANY (ARRAY(
+                    SELECT m.found[1]::oid
+                    FROM pgtrickle_private.views_below(s.view_relid) AS v(oid)
+                        JOIN pg_rewrite AS r ON r.ev_class = v.oid,
+                        regexp_matches(r.ev_action::text, ':funcid (\d+)', 'g') AS m(found)))
+            ),
+            'sources', (
+                SELECT coalesce(jsonb_agg(
+                    pgtrickle_private.source_facts(d.source_relid)
+                    || jsonb_build_object('kind', d.source_type, 'used', to_jsonb(d.columns_used), 'buffer', t.buffer)
+                    ORDER BY d.source_relid), '[]')
+                FROM pgtrickle.pgt_dependencies AS d
+                    LEFT JOIN pgtrickle.pgt_change_tracking AS t USING (source_relid)
+                WHERE d.pgt_id = s.pgt_id
+            )
         )
-    )
-    FROM pgtrickle.pgt_stream_tables AS s
-        JOIN pg_class AS c ON c.oid = s.pgt_relid
-        JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE s.pgt_id = p_pgt_id
+        FROM pgtrickle.pgt_stream_tables AS s
+            JOIN pg_class AS c ON c.oid = s.pgt_relid
+            JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE s.pgt_id = p_pgt_id);
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.planner_facts(bigint) IS
     'The defining query as PostgreSQL prints it, with its views, sources and columns: all that the planner needs.';
