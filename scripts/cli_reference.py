@@ -26,7 +26,7 @@ errors and progress to standard error; a password is never printed.
 |---|---|
 | 0 | done |
 | 1 | an error; its sentence and a hint are on standard error |
-| 2 | wrong usage |
+| 2 | wrong usage; of `plan` also: the database differs from the project |
 | 3 | a check found something stale or unhealthy |
 """
 COMMON = {"dsn", "as_json", "help"}
