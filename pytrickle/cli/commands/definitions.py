@@ -20,7 +20,7 @@ Directory = Annotated[Path, typer.Argument(help="Directory with pytrickle.toml a
 
 @command(app, "plan", example="pytrickle plan definitions/")
 def plan(invocation: Invocation, directory: Directory = Path()) -> None:
-    """Show what a project of definitions would change. Exit code 2 if that is anything, 0 if the database follows it.
+    """Show what definitions would change. Exit code 2 if that is anything, 0 if the database follows them.
 
     Nothing is changed, and no writer of a source waits. Python files of the project are run.
     """
@@ -37,7 +37,7 @@ def apply(
     directory: Directory = Path(),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")] = False,
 ) -> None:
-    """Make the database follow a project of definitions. One transaction: all of it, or nothing.
+    """Make the database follow definitions. One transaction: all of it, or nothing.
 
     Stream tables and groups that the project defined before and does not any more are dropped; nobody else's ever are.
     """
@@ -52,7 +52,7 @@ def export(
     project: Annotated[str, typer.Argument(help="Name of the project, which owns what is written once it is applied.")],
     directory: Annotated[Path, typer.Argument(help="Directory to write into.")],
 ) -> None:
-    """Write what the database has as a project of definitions. What other projects own is left out."""
+    """Write what there is as definitions. What other projects own is left out."""
     with invocation.client() as client:
         files = client.export(project, directory)
     names = [str(path) for path in files]
