@@ -16,6 +16,7 @@ __all__ = [
     "connect",
     "errors",
     "install",
+    "stream_table",
 ]
 
 _HOMES = {
@@ -27,6 +28,7 @@ _HOMES = {
     "configure_spark_with_pytrickle": "pytrickle.compute.spark.builder",
     "connect": "pytrickle.client.client",
     "install": "pytrickle.client.client",
+    "stream_table": "pytrickle.definitions.decorator",
 }
 
 

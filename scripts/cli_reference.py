@@ -30,7 +30,7 @@ in your own time zone on a terminal and in UTC elsewhere; `--json` has them in f
 |---|---|
 | 0 | done |
 | 1 | an error; its sentence and a hint are on standard error |
-| 2 | wrong usage |
+| 2 | wrong usage; of `plan` also: the database differs from the project |
 | 3 | a check found something stale or unhealthy |
 """
 COMMON = {"dsn", "as_json", "help"}

@@ -59,9 +59,9 @@ watermark_groups = Table(
     Column("idle_after", Interval),
     Column("batch_tolerance", BigInteger),
     *mirrored.WATERMARK_GROUPS,
-    Column("project", Text),
     Column("source_names", ARRAY(Text)),
     Column("source_owners", ARRAY(Text)),
+    Column("project", Text),
 )
 
 source_gates = Table(

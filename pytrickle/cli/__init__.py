@@ -13,6 +13,7 @@ from pytrickle.cli.commands import (
     advice,
     dag,
     dbt,
+    definitions,
     extension,
     feeds,
     freshness,
@@ -37,7 +38,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for noun in (operations, stream_tables, refreshes, run, schedules, sources, late, freshness, dag, advice, extension):
+for noun in (
+    operations,
+    stream_tables,
+    refreshes,
+    run,
+    schedules,
+    sources,
+    late,
+    freshness,
+    dag,
+    advice,
+    extension,
+    definitions,
+):
     app.add_typer(noun.app)
 app.add_typer(metrics.app)
 app.add_typer(refresh_groups.fuses)
@@ -64,7 +78,13 @@ Version = Annotated[
 ]
 
 
-@app.callback(epilog="Exit codes: 0 done, 1 error, 2 wrong usage, 3 a check found something stale or unhealthy.")
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 error, 2 wrong usage (of plan also: the database differs), 3 a check found something stale"
+    " or unhealthy."
+)
+
+
+@app.callback(epilog=EXIT_CODES)
 def root(context: typer.Context, dsn: Dsn = None, as_json: Json = False, show_version: Version = False) -> None:
     """Stream tables for plain PostgreSQL: refreshed differentially by Spark, gated by watermarks."""
     root_options(context, dsn, as_json)

@@ -15,6 +15,7 @@ from pytrickle.catalog import install as migrate
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.buffer_statistics import BufferStatistics
 from pytrickle.catalog.options import Options, call
+from pytrickle.client.definitions import Definitions
 from pytrickle.client.feeds import Feeds
 from pytrickle.client.inspection import Inspection
 from pytrickle.client.late_data import LateData
@@ -86,7 +87,7 @@ def as_of(name: str, watermark: datetime | int, dsn: Address | None = None) -> A
         return client.as_of(name, watermark)
 
 
-class Client(Reports, Inspection, Sources, Schedules, LateData, Feeds):
+class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Feeds):
     """Stream tables, watermarks and refreshes of one database. Not safe for use by several threads, but for `stop`."""
 
     def __init__(self, settings: Settings, spark: SparkSession | None = None) -> None:

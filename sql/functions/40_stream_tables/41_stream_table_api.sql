@@ -9,9 +9,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.create_from(name text, query text, 
 AS $$
 DECLARE
     id CONSTANT bigint := nextval(pg_get_serial_sequence('pgtrickle.pgt_stream_tables', 'pgt_id'));
-    options pgt_stream_tables := chosen_options(jsonb_populate_record(NULL::pgt_stream_tables, option_defaults()
-        || '{"output_mode": "update", "is_append_only": false, "pooler_compatibility_mode": false, '
-            '"orchestration_mode": "MANAGED", "post_refresh_action": "none"}'), given);
+    options pgt_stream_tables := new_options(given);
     target record;
     view regclass;
     storage regclass;

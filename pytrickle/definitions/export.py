@@ -1,0 +1,78 @@
+"""Writing down what a database has as a project of definitions."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from pytrickle.database import translate_errors
+from pytrickle.definitions.compare_groups import REFRESH_GROUPS, SETTINGS, WATERMARK_GROUPS
+from pytrickle.definitions.files import SETTINGS as SETTINGS_FILE
+from pytrickle.errors import InvalidArgument
+
+TABLES = """
+SELECT pgtrickle_private.qualified_name(t.pgt_relid), t.defining_query, t.defining_search_path,
+    pgtrickle_private.written_options(t)
+FROM pgtrickle.pgt_stream_tables AS t
+WHERE to_regclass(t.pgt_relid::text) IS NOT NULL AND (t.project IS NULL OR t.project = %s) ORDER BY t.pgt_id
+"""
+PLAIN = re.compile(r"[\w.-]+")
+
+
+def export_project(connection: psycopg.Connection, project: str, directory: Path) -> tuple[Path, ...]:
+    """Write all stream tables and groups but those of other projects below a directory; return the files.
+
+    Raise InvalidArgument where one of the files is there already; then nothing is written.
+    """
+    with translate_errors(), connection.transaction():
+        files = dict(_files(connection, project))
+    paths = {directory / name: text for name, text in files.items()}
+    if there := sorted(path for path in paths if path.exists()):
+        raise InvalidArgument(f"{there[0]} is there already.", "Export into an empty directory, and compare the two.")
+    directory.mkdir(parents=True, exist_ok=True)
+    for path, text in paths.items():
+        path.write_text(text, encoding="utf-8")
+    return tuple(paths)
+
+
+def _files(connection: psycopg.Connection, project: str) -> Iterator[tuple[str, str]]:
+    yield SETTINGS_FILE, "\n".join([f"project = {_literal(project)}", *_groups(connection, project)]) + "\n"
+    for name, query, path, options in connection.execute(TABLES, (project,)).fetchall():
+        yield f"{_file_name(name)}.sql", _definition(query, {"name": name, "search_path": path, **options})
+
+
+def _definition(query: str, header: Mapping[str, str]) -> str:
+    """Write a header and, after a line that is none, the query."""
+    lines = (f"-- pytrickle: {key} = {value}" for key, value in header.items())
+    return "\n".join([*lines, "", query.strip(), ""])
+
+
+def _file_name(name: str) -> str:
+    return name if PLAIN.fullmatch(name) else "".join(c if PLAIN.fullmatch(c) else f"%{ord(c):x}" for c in name)
+
+
+def _groups(connection: psycopg.Connection, project: str) -> Iterator[str]:
+    for name, owner, sources, *settings in connection.execute(WATERMARK_GROUPS).fetchall():
+        if owner in {None, project}:
+            found = dict(zip(SETTINGS, settings, strict=True))
+            if found["batch_tolerance"] is not None:
+                found |= {"tolerance": int(found["batch_tolerance"])}
+            del found["batch_tolerance"]
+            yield from _group("watermark_groups", name, {"sources": sources, **found})
+    for name, owner, members, isolation in connection.execute(REFRESH_GROUPS).fetchall():
+        if owner in {None, project}:
+            yield from _group("refresh_groups", name, {"members": members, "isolation": isolation})
+
+
+def _group(kind: str, name: str, values: Mapping[str, Any]) -> Iterator[str]:
+    yield ""
+    yield f"[{kind}.{_literal(name)}]"
+    yield from (f"{key} = {_literal(value)}" for key, value in values.items() if value is not None)
+
+
+def _literal(value: object) -> str:
+    """Write a text, a number or a list as TOML does, which spells them as JSON."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

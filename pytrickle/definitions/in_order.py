@@ -1,0 +1,51 @@
+"""Doing things that need each other in an order that nobody wrote down."""
+
+from collections.abc import Callable, Iterable
+from typing import Protocol, TypeVar
+
+import psycopg
+
+from pytrickle.database import translate_errors
+from pytrickle.errors import PytrickleError
+
+
+class Named(Protocol):
+    """What an error is told to be about."""
+
+    @property
+    def origin(self) -> str:
+        """Where it is written."""
+
+
+Item = TypeVar("Item", bound=Named)
+Result = TypeVar("Result")
+
+
+def in_order(
+    connection: psycopg.Connection, items: Iterable[Item], do: Callable[[Item], Result]
+) -> tuple[list[tuple[Item, Result]], list[tuple[Item, PytrickleError]]]:
+    """Do each item within a savepoint, and those that fail again once others have been done.
+
+    Return what was done, in the order in which it could be done, with its result; and what could not be, with why.
+    """
+    done: list[tuple[Item, Result]] = []
+    waiting, failed = list(items), list[tuple[Item, PytrickleError]]()
+    while waiting:
+        before, failed = len(done), []
+        for item in waiting:
+            try:
+                with translate_errors(), connection.transaction():
+                    done.append((item, do(item)))
+            except PytrickleError as error:
+                failed.append((item, error))
+        waiting = [item for item, _ in failed]
+        if len(done) == before:
+            break
+    return done, failed
+
+
+def blame(item: Named, error: PytrickleError) -> PytrickleError:
+    """Begin an error's sentence with where it comes from."""
+    error.message = f"{item.origin}: {error.message}"
+    error.args = (error.message,)
+    return error

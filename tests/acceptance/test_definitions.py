@@ -1,0 +1,300 @@
+"""Definitions beside the code: planned, applied, exported; only what a project owns is ever dropped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pytrickle
+from pytrickle.definitions.values import Plan, Project, StreamTableDefinition
+from pytrickle.errors import CatalogError, InvalidArgument, NotDifferentiable, PytrickleError
+from tests.commands import commands
+from tests.conftest import Database
+
+TABLES = (
+    "CREATE TABLE orders (id bigint PRIMARY KEY, region text, amount numeric)",
+    "CREATE TABLE lines (id bigint PRIMARY KEY, order_id bigint, amount numeric)",
+    "INSERT INTO orders SELECT i, 'r' || i % 3, i FROM generate_series(1, 30) AS i",
+)
+TOTALS = """-- pytrickle: tier = warm
+-- pytrickle: schedule = 5m
+SELECT region, sum(amount) AS amount FROM orders GROUP BY region
+"""
+LARGE = "SELECT region FROM totals WHERE amount > 10\n"
+SETTINGS = """project = "shop"
+
+[defaults]
+schedule = "1m"
+
+[watermark_groups.pipeline]
+sources = ["orders", "lines"]
+tolerance = "5 minutes"
+idle_after = "1 day"
+
+[refresh_groups.both]
+members = ["large", "totals"]
+"""
+LEFT = (
+    "SELECT (SELECT count(*) FROM pg_class), (SELECT count(*) FROM pg_trigger),"
+    " (SELECT count(*) FROM pgtrickle.pgt_stream_tables)"
+)
+
+
+@pytest.fixture
+def shop(db: Database) -> Database:
+    for statement in TABLES:
+        db.execute(statement)
+    return db
+
+
+@pytest.fixture
+def pt(shop: Database) -> Iterator[pytrickle.Client]:
+    with pytrickle.connect(shop.dsn, engine="postgres") as client:
+        yield client
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write(tmp_path, {"pytrickle.toml": SETTINGS, "totals.sql": TOTALS, "a_part/large.sql": LARGE})
+    return tmp_path
+
+
+def write(directory: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).write_text(text)
+
+
+def told(plan: Plan) -> list[tuple[str, str, str]]:
+    return [(change.action, change.kind, change.name) for change in plan.changes]
+
+
+def test_a_project_is_planned_and_applied_once_in_the_order_in_which_it_is_read(
+    shop: Database, pt: pytrickle.Client, project: Path
+) -> None:
+    before = shop.execute(LEFT)
+    created = [
+        ("create", "stream table", "public.totals"),
+        ("create", "stream table", "public.large"),
+        ("create", "watermark group", "pipeline"),
+        ("create", "refresh group", "both"),
+    ]
+    assert told(pt.plan(project)) == created
+    assert shop.execute(LEFT) == before
+    assert told(pt.apply(project)) == created
+    assert not pt.plan(project) and not pt.apply(project)
+    assert [result.action for result in pt.tick()] == ["FULL", "FULL"]
+    assert shop.execute("SELECT pgt_name, schedule, tier, project FROM pgtrickle.pgt_stream_tables ORDER BY 1") == [
+        ("large", "1m", "hot", "shop"),
+        ("totals", "5m", "warm", "shop"),
+    ]
+
+
+def test_a_plan_makes_no_writer_wait_and_a_reader_sees_the_old_rows_until_the_new_ones_are_there(
+    shop: Database, pt: pytrickle.Client, project: Path
+) -> None:
+    pt.apply(project)
+    pt.tick()
+    write(project, {"totals.sql": TOTALS.replace("sum(amount)", "sum(amount + 1)")})
+    old = shop.execute("SELECT * FROM totals ORDER BY 1")
+    with shop.connect(autocommit=False) as writer:
+        writer.execute("UPDATE orders SET amount = 3 WHERE id = 1")
+        (change,) = pt.plan(project).changes
+    assert (change.action, change.details, change.rebuilt) == ("alter", ("query",), "its query is another one")
+    pt.apply(project)
+    assert shop.execute("SELECT * FROM totals ORDER BY 1") == old
+    assert pt.refresh("totals").action == "REINITIALIZE"
+    assert shop.execute("SELECT * FROM totals ORDER BY 1") != old and pt.verify("totals").matches
+
+
+def test_other_columns_are_created_anew_with_what_reads_them_and_show_their_rows_in_the_same_commit(
+    shop: Database, pt: pytrickle.Client, project: Path
+) -> None:
+    pt.apply(project)
+    pt.tick()
+    write(project, {"totals.sql": TOTALS.replace("sum(amount)", "count(*) AS many, sum(amount)")})
+    plan = pt.apply(project)
+    assert [(change.action, change.name) for change in plan.changes[:2]] == [
+        ("replace", "public.totals"),
+        ("replace", "public.large"),
+    ]
+    assert shop.value("SELECT count(*) FROM totals") == 3 and shop.value("SELECT count(*) FROM large") == 3
+    written = [(result.action, result.rows_inserted + result.rows_deleted) for result in pt.tick()]
+    assert written == [("FULL", 0), ("FULL", 0)]
+    shop.execute("INSERT INTO orders VALUES (100, 'r9', 99)")
+    assert {pt.refresh(name).action for name in ("totals", "large")} <= {"DIFFERENTIAL", "NO_DATA"}
+    assert all(result.matches for result in pt.verify()) and not pt.plan(project)
+
+
+def test_only_what_the_project_owns_is_dropped(shop: Database, pt: pytrickle.Client, project: Path) -> None:
+    pt.create_stream_table("by_hand", "SELECT id FROM orders")
+    pt.apply(project)
+    (project / "a_part/large.sql").unlink()
+    write(project, {"pytrickle.toml": 'project = "shop"'})
+    assert told(pt.apply(project)) == [
+        ("drop", "stream table", "public.large"),
+        ("drop", "watermark group", "pipeline"),
+        ("drop", "refresh group", "both"),
+    ]
+    (project / "totals.sql").unlink()
+    pt.create_stream_table("reader", "SELECT amount FROM totals")
+    with pytest.raises(CatalogError, match=r"public\.reader.*reads public\.totals"):
+        pt.apply(project)
+    pt.drop_stream_table("reader")
+    pt.apply(project)
+    assert [table.stream_table for table in pt.stream_tables()] == ["public.by_hand"]
+
+
+def test_a_project_takes_over_what_nobody_owns_and_nothing_of_another_project(
+    shop: Database, pt: pytrickle.Client, project: Path
+) -> None:
+    pt.create_stream_table("totals", TOTALS, tier="warm", schedule="5m")
+    assert told(pt.plan(project))[0] == ("create", "stream table", "public.large")
+    pt.apply(project)
+    write(project, {"pytrickle.toml": SETTINGS.replace('"shop"', '"other"')})
+    with pytest.raises(CatalogError, match="belongs to the project shop"):
+        pt.plan(project)
+
+
+def test_a_renamed_stream_table_keeps_its_rows_and_its_readers(
+    shop: Database, pt: pytrickle.Client, project: Path
+) -> None:
+    pt.apply(project)
+    pt.tick()
+    (project / "totals.sql").unlink()
+    write(
+        project,
+        {
+            "sums.sql": "-- pytrickle: renamed_from = totals\n" + TOTALS,
+            "a_part/large.sql": LARGE.replace("totals", "sums"),
+            "pytrickle.toml": SETTINGS.replace('"totals"', '"sums"'),
+        },
+    )
+    (change, *_) = pt.apply(project).changes
+    assert (change.action, change.details) == ("rename", ("name: public.totals → public.sums",))
+    assert shop.value("SELECT count(*) FROM sums") == 3
+    shop.execute("INSERT INTO orders VALUES (100, 'r9', 99)")
+    assert pt.refresh("sums").action == "DIFFERENTIAL"
+    assert all(result.matches for result in pt.verify()) and not pt.plan(project)
+
+
+def test_what_cannot_be_applied_changes_nothing(shop: Database, pt: pytrickle.Client, project: Path) -> None:
+    write(project, {"wrong.sql": "SELECT nothing FROM orders"})
+    with pytest.raises(PytrickleError, match=r'wrong\.sql: column "nothing" does not exist'):
+        pt.apply(project)
+    strict = "-- pytrickle: refresh_mode = DIFFERENTIAL_STRICT\nSELECT sum(amount::real) AS s FROM orders"
+    write(project, {"wrong.sql": strict})
+    with pytest.raises(NotDifferentiable):
+        pt.apply(project)
+    assert not pt.stream_tables()
+    for text, said in (("-- pytrickle: tier = lukewarm\nSELECT 1 AS one", "lukewarm"), ("-- nothing", "query")):
+        write(project, {"wrong.sql": text})
+        with pytest.raises(PytrickleError, match=said):
+            pt.plan(project)
+    write(project, {"pytrickle.toml": 'projct = "shop"'})
+    with pytest.raises(InvalidArgument, match="projct"):
+        pt.plan(project)
+
+
+PYTHON = """
+import pytrickle
+
+
+@pytrickle.stream_table(watermark_gating="hold_back", schedule="5m", refresh_mode="DIFFERENTIAL")
+def busy() -> str:
+    return "SELECT region, count(*) AS many FROM orders GROUP BY region"
+
+
+def not_one() -> str:
+    return busy()
+"""
+
+
+def test_a_decorated_function_defines_a_stream_table(shop: Database, pt: pytrickle.Client, project: Path) -> None:
+    write(project, {"more.py": PYTHON})
+    assert ("create", "stream table", "public.busy") in told(pt.apply(project))
+    settings = (
+        "SELECT watermark_gating, schedule, refresh_mode FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 'busy'"
+    )
+    assert shop.execute(settings) == [("hold_back", "5m", "DIFFERENTIAL")]
+    with pytest.raises(InvalidArgument, match="refresh_policy"):
+        pytrickle.stream_table(refresh_policy="strict")  # type: ignore[call-arg]
+
+
+def test_the_commands_say_whether_there_is_a_difference(shop: Database, project: Path) -> None:
+    run = commands(shop.dsn)
+    planned = run("--json", "plan", str(project))
+    assert planned.exit_code == 2 and len(json.loads(planned.stdout)["changes"]) == 4
+    assert run("apply", "--dry-run", str(project)).exit_code == 0 and run("plan", str(project)).exit_code == 2
+    shown = run("apply", str(project))
+    assert shown.exit_code == 0 and "+ create stream table public.totals" in shown.stdout
+    assert run("plan", str(project)).exit_code == 0
+    assert run("plan", str(project / "nowhere")).exit_code == 1
+
+
+def test_nothing_is_to_be_done_after_an_export(shop: Database, pt: pytrickle.Client, project: Path) -> None:
+    pt.apply(project)
+    pt.create_stream_table("lent", "SELECT id FROM orders", statement_timeout="5 s", fuse_ceiling=7)
+    pt.create_stream_table('"odd ""name"""', "SELECT id FROM orders;", watermark_tolerance="1 day")
+    files = pt.export("shop", project / "written")
+    assert len(files) == 5
+    assert not pt.plan(project / "written")
+    with pytest.raises(InvalidArgument, match="there already"):
+        pt.export("shop", project / "written")
+    for name in ("large", "totals", "lent", '"odd ""name"""'):
+        shop.execute("SELECT pgtrickle.drop_stream_table(%s)", name)
+    shop.execute("SELECT pgtrickle.drop_watermark_group('pipeline')")
+    assert len(pt.apply(project / "written").changes) >= 5
+    assert not pt.plan(project / "written")
+
+
+OPTIONS = {
+    "schedule": st.sampled_from(["calculated", "5m", "2 hours", "0 6 * * mon-fri"]),
+    "refresh_mode": st.sampled_from(["AUTO", "DIFFERENTIAL", "differential_strict", "FULL"]),
+    "watermark_gating": st.sampled_from(["auto", "none", "gate", "Hold_Back"]),
+    "require_watermark": st.booleans(),
+    "tier": st.sampled_from(["hot", "warm", "cold", "frozen"]),
+    "schedule_timezone": st.sampled_from(["UTC", "Europe/Berlin"]),
+    "watermark_tolerance": st.sampled_from(["90 s", "1 day 02:00", "0"]),
+    "gate_deadline": st.sampled_from(["90 min"]),
+    "diamond_consistency": st.sampled_from(["atomic", "none"]),
+    "diamond_schedule_policy": st.sampled_from(["fastest", "slowest"]),
+    "fuse_ceiling": st.integers(1, 10**12),
+    "allow_circular": st.booleans(),
+    "max_fixpoint_iterations": st.integers(1, 1000),
+    "batch_tolerance": st.integers(0, 9),
+    "watermark_retention": st.sampled_from(["1 month", "36:00"]),
+    "statement_timeout": st.sampled_from(["5 s", "1500 ms"]),
+    "engine": st.sampled_from(["auto", "spark", "postgres"]),
+    "output_mode": st.sampled_from(["update"]),
+    "cdc_mode": st.sampled_from(["trigger"]),
+    "partition_by": st.just("id"),
+    "max_differential_joins": st.integers(1, 9),
+    "append_only": st.booleans(),
+}
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(sets=st.lists(st.fixed_dictionaries({}, optional=OPTIONS), min_size=3, max_size=3))
+def test_any_set_of_options_is_followed_exported_and_read_back(
+    shop: Database, pt: pytrickle.Client, tmp_path_factory: pytest.TempPathFactory, sets: list[dict[str, object]]
+) -> None:
+    tables = tuple(StreamTableDefinition(f"t{i}", "SELECT id FROM orders", o, str(i)) for i, o in enumerate(sets))
+    pt.apply(Project("random", tables))
+    assert not pt.plan(Project("random", tables))
+    tables = tuple(replace(table, options=o) for table, o in zip(tables, reversed(sets), strict=True))
+    pt.apply(Project("random", tables))
+    assert not pt.plan(Project("random", tables))
+    directory = tmp_path_factory.mktemp("written")
+    pt.export("random", directory)
+    assert not pt.plan(directory)
+    pt.apply(Project("random", ()))
+    assert not pt.stream_tables()
+    pt.apply(directory)
+    assert not pt.plan(Project("random", tables))
