@@ -4,7 +4,7 @@
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -18,6 +18,11 @@ THROUGH_SPARK = {"shop": "spark_shop", "diamond": 0}
 
 # For tests of what the versions of PostgreSQL do differently, in every run.
 on_both_servers = pytest.mark.parametrize("every_db", (OLDEST, NEWEST), indirect=True, ids="pg{}".format)
+
+
+def in_thirds(test: Callable[..., None]) -> Callable[..., None]:
+    """Play a test of generated examples three times, once of them in `make test`; it takes an argument ``third``."""
+    return pytest.mark.parametrize("third", first(1, range(3)))(test)
 
 
 def first(number: int, values: Iterable[Any], then: int | None = None) -> list[Any]:

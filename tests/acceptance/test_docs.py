@@ -24,6 +24,7 @@ from sqlglot.tokens import TokenType
 from tests.commands import COMMAND
 from tests.conftest import Database
 from tests.documents import ROOT, RUNNABLE, Block, blocks, documents
+from tests.repeats import first
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +37,8 @@ def runnable(path: Path) -> list[Block]:
 
 
 EXAMPLES = {path: runnable(path) for path in documents() if runnable(path)}
+# What these show of streams takes Spark as long as all other documents take together.
+STREAMING = [path for path in EXAMPLES if path.name == "load-from-spark.md"]
 
 
 def name(path: Path) -> str:
@@ -140,7 +143,9 @@ def drop_roles(db: Database, added: set[str]) -> None:
             connection.execute(sql.SQL("DROP ROLE {}").format(role))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=name)
+@pytest.mark.parametrize(
+    "path", [*first(0, STREAMING), *(path for path in EXAMPLES if path not in STREAMING)], ids=name
+)
 def test_examples_do_what_the_document_says(
     path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
 ) -> None:

@@ -1,5 +1,5 @@
-"""Refreshes one stream table of each placement through Spark Connect; run as a program, because a process that has
-a classic session cannot start one of the other kind."""
+"""Refreshes one stream table of each placement through Spark Connect, then streams into another table; run as a
+program, because a process that has a classic session cannot start one of the other kind."""
 
 import os
 import sys
@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 import pytrickle
 from pytrickle.compute.spark.java import find_jdbc_jar
+from tests.spark.connect_stream import stream_orders
 
 OPTIONS = "--driver-class-path {} --conf spark.ui.enabled=false pyspark-shell"
 
@@ -18,8 +19,8 @@ DEFINITIONS = {
 }
 
 
-def main(dsn: str) -> None:
-    """Write a line per refresh and verification."""
+def main(dsn: str, directory: str, form: str) -> None:
+    """Write a line per refresh and verification, then how many orders were streamed, and the kind of the session."""
     os.environ["PYSPARK_SUBMIT_ARGS"] = OPTIONS.format(find_jdbc_jar())
     session = SparkSession.builder.remote("local[1]").getOrCreate()
     for small in (1000, 0):
@@ -37,8 +38,8 @@ def main(dsn: str) -> None:
                 placed = "spark" if small == 0 else "postgresql"
                 matches = client.verify(result.stream_table).matches
                 sys.stdout.write(f"{placed} {result.stream_table} {result.action} {matches}\n")
-    sys.stdout.write(f"{type(session).__module__}\n")
+    sys.stdout.write(f"{stream_orders(session, dsn, directory, form)}\n{type(session).__module__}\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -17,16 +17,21 @@ OPTIONS = "--driver-class-path {} --conf spark.ui.enabled=false pyspark-shell"
 
 
 def main(dsn: str, directory: str, form: str) -> None:
-    """Load two files by one form of the sink; write how many orders these had, and the kind of the session."""
+    """Write how many orders were streamed, and the kind of the session."""
     os.environ["PYSPARK_SUBMIT_ARGS"] = OPTIONS.format(find_jdbc_jar())
     session = SparkSession.builder.remote("local[1]").getOrCreate()
+    sys.stdout.write(f"{stream_orders(session, dsn, directory, form)}\n{type(session).__module__}\n")
+
+
+def stream_orders(session: SparkSession, dsn: str, directory: str, form: str) -> int:
+    """Load two files by one form of the sink; return how many orders these had."""
     stream = Stream(Path(directory))
     for _ in range(2):
         stream.arrive()
         frame = stream.read(session).withWatermark("placed_at", "5 seconds")
         writer = stream.writer(frame, dsn, form, None)
         started(writer.trigger(availableNow=True)).awaitTermination()
-    sys.stdout.write(f"{len(stream.orders)}\n{type(session).__module__}\n")
+    return len(stream.orders)
 
 
 def started(writer: DataStreamWriter, attempts: int = 5) -> StreamingQuery:

@@ -27,6 +27,7 @@ from pytrickle.watermarks import (
     punctuated,
     quantile,
 )
+from tests.repeats import in_thirds
 from tests.unit.moments import NOON, SetClock, noon, seconds
 
 TAKING_MARKS = (cdc, heartbeat, punctuated)
@@ -66,10 +67,13 @@ def rising(shown: list[datetime | None]) -> bool:
     return all((one or lowest) <= (other or lowest) for one, other in pairwise(shown))
 
 
+@in_thirds
 @pytest.mark.parametrize("make", EVERY)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(script=steps, ahead=st.none() | st.just(seconds(86_400)))
-def test_every_generator_is_monotone_under_any_input(make: Callable[..., Generator], script: Any, ahead: Any) -> None:
+def test_every_generator_is_monotone_under_any_input(
+    third: int, make: Callable[..., Generator], script: Any, ahead: Any
+) -> None:
     assert rising(play(make(max_ahead=ahead, clock=SetClock()), script, marks=make in TAKING_MARKS))
 
 
