@@ -96,6 +96,7 @@ def test_a_lost_aggregate_state_is_made_anew(filled: Shop) -> None:
     filled.assert_verified()
 
 
+@pytest.mark.repeats
 def test_a_query_that_was_altered_is_planned_anew(filled: Shop) -> None:
     filled.pt.alter_stream_table("named", query=TABLES["named"].replace("= o.customer", "= o.id"))
     _order(filled, 3)
