@@ -29,7 +29,7 @@ WITH_ARGUMENTS = (
 PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     "dag",
     *("dependencies", "dependency_tree", "bootstrap_status", "refresh_timeline"),
-    "pgt_status",
+    *("pgt_status", "problems"),
     "refresh_groups",
     "refresh_history",
     "watermark_groups",
@@ -52,6 +52,7 @@ INNER_FUNCTIONS = {
     *("distance", "readable_stream_table", "check_wait", "reach", "await_progress", "refuse_stale", "filled_at"),
     *("verdicts", "period_of", "without_values", "refresher_runs", "direct_sources", "dag_edges", "refresh_timing"),
     *("definition_text", "definition_json"),
+    *("pairs_of", "did_you_mean", "known_stream_tables", "known_groups", "known_tables"),
 }
 FOR_ONE_SOURCE = {
     "advance_watermark",
