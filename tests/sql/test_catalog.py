@@ -30,7 +30,7 @@ WITH_ARGUMENTS = (
 PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     *("dag", "feeds"),
     *("dependencies", "dependency_tree", "bootstrap_status", "refresh_timeline"),
-    "pgt_status",
+    *("pgt_status", "problems"),
     "refresh_groups",
     "refresh_history",
     "watermark_groups",
@@ -55,6 +55,7 @@ INNER_FUNCTIONS = {
     *("definition_text", "definition_json"),
     *("as_of_query", "cut_of_version", "check_not_rewritten", "check_group_at"),
     *("check_version", "check_same_buffer", "newest_version", "version_at", "version_ranges", "typed_changes_query"),
+    *("pairs_of", "did_you_mean", "known_stream_tables", "known_groups", "known_tables"),
 }
 FOR_ONE_SOURCE = {
     "advance_watermark",
