@@ -12,6 +12,7 @@ from pytrickle.cli.command import Dsn, Json, root_options
 from pytrickle.cli.commands import (
     advice,
     dag,
+    dbt,
     definitions,
     extension,
     freshness,
@@ -53,6 +54,7 @@ app.add_typer(watermarks.app, name="watermark")
 app.add_typer(groups.app, name="group")
 app.add_typer(refresh_groups.app, name="refresh-group")
 app.add_typer(sources.source_app, name="source")
+app.add_typer(dbt.app, name="dbt")
 
 
 def _show_version(wanted: bool) -> None:

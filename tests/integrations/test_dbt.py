@@ -1,0 +1,178 @@
+"""What docs/howto/dbt.md shows works with the real dbt, in an environment of its own."""
+
+import json
+import re
+import subprocess
+import venv
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+from threading import Thread
+from typing import Any
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+import pytrickle
+from pytrickle.errors import InvalidArgument
+from pytrickle.integrations.dbt import PACKAGE, add_package
+from tests.commands import commands
+from tests.conftest import Database
+from tests.documents import ROOT, blocks
+
+PACKAGES = ("dbt-core>=1.10,<1.12", "dbt-postgres>=1.10,<1.11")
+SESSION = Path(__file__).with_name("dbt_session.py")
+TABLES = """
+CREATE TABLE orders (id int PRIMARY KEY, customer int);
+CREATE TABLE order_lines (order_id int, line int, amount numeric, PRIMARY KEY (order_id, line));
+INSERT INTO orders VALUES (1, 1), (2, 2);
+INSERT INTO order_lines VALUES (1, 1, 5), (2, 1, 50)
+"""
+REVENUE = "SELECT customer, revenue FROM revenue ORDER BY customer"
+Dbt = Callable[..., tuple[bool, dict[str, str]]]
+
+
+@pytest.fixture(scope="module")
+def python() -> Path:
+    """The Python of an environment that has dbt; it is made once, beside the one of the tests."""
+    home = ROOT / ".venv/dbt"
+    program = home / "bin/python"
+    if not (home / "ready").exists():
+        venv.create(home, with_pip=True, clear=True)
+        subprocess.run([program, "-m", "pip", "install", "--quiet", *PACKAGES], check=True, capture_output=True)
+        (home / "ready").touch()
+    return program
+
+
+@pytest.fixture
+def project(db: Database, tmp_path: Path) -> Path:
+    """The project of the document, in a directory of its own, for a database that has the sources."""
+    for statement in TABLES.split(";"):
+        db.execute(statement)
+    (tmp_path / "models").mkdir()
+    for block in blocks(ROOT / "docs/howto/dbt.md"):
+        if named := re.match(r"(?:--|#) (models/\S+)\n", block.text):
+            (tmp_path / named[1]).write_text(block.text)
+    (tmp_path / "dbt_project.yml").write_text("name: shop\nversion: '1.0'\nprofile: shop\n")
+    told = conninfo_to_dict(db.dsn)
+    target = {"type": "postgres", "schema": "public", "threads": 2, "password": "", **told}
+    profiles = {"shop": {"target": "test", "outputs": {"test": target | {"port": int(str(told["port"]))}}}}
+    (tmp_path / "profiles.yml").write_text(json.dumps(profiles))
+    return tmp_path
+
+
+@contextmanager
+def dbt_at_work(python: Path, project: Path) -> Iterator[Dbt]:
+    """Hold a process of dbt; yield what runs one of its commands and tells what became of each node."""
+    command = [str(python), str(SESSION)]
+    with subprocess.Popen(command, cwd=project, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, text=True) as process:
+        assert process.stdin and process.stdout
+        requests, answers = process.stdin, process.stdout
+
+        def run(*arguments: str) -> tuple[bool, dict[str, str]]:
+            requests.write(json.dumps([*arguments, "--no-use-colors"]) + "\n")
+            requests.flush()
+            line = answers.readline()
+            assert line, "dbt has ended"
+            answer: dict[str, Any] = json.loads(line)
+            return answer["success"], answer["said"]
+
+        try:
+            yield run
+        finally:
+            process.kill()
+
+
+@contextmanager
+def refresher(db: Database) -> Iterator[None]:
+    with pytrickle.connect(db.dsn, engine="postgres") as client:
+        thread = Thread(target=client.run)
+        thread.start()
+        try:
+            yield
+        finally:
+            client.stop()
+            thread.join()
+
+
+def replace(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+@pytest.mark.repeats
+@pytest.mark.long
+def test_models_become_stream_tables_and_follow_what_the_project_says(
+    db: Database, python: Path, project: Path
+) -> None:
+    assert commands(db.dsn)("dbt", "init", "--project-dir", str(project)).exit_code == 0
+    models = project / "models"
+    numbers = "SELECT name, pgt_id FROM pgtrickle.pgt_status()"
+    with dbt_at_work(python, project) as dbt, refresher(db):
+        assert dbt("deps")[0]
+        first, said = dbt("build")
+        assert first, said
+        assert db.execute(REVENUE) == [(1, 5), (2, 50)] and db.execute("TABLE best") == [(2,)]
+        assert db.execute("SELECT watermark_gating, schedule FROM pgtrickle.pgt_status() WHERE name ~ 'revenue'") == [
+            ("hold_back", "10s")
+        ]
+        assert db.execute("SELECT group_name, tolerance::text FROM pgtrickle.watermark_groups()") == [
+            ("order_pipeline", "00:05:00")
+        ]
+        made = dict(db.execute(numbers))
+
+        assert not dbt("source", "freshness")[0], "nobody said that orders is complete"
+        db.execute("SELECT pgtrickle.advance_watermark('orders', now())")
+        assert dbt("source", "freshness")[0]
+
+        replace(models / "revenue.sql", "sum(l.amount)", "sum(l.amount * 2)")
+        replace(models / "revenue.sql", "    schedule='10s',\n", "")
+        assert dbt("build")[0]
+        assert db.execute(REVENUE) == [(1, 10), (2, 100)] and db.execute("TABLE best") == [(2,)]
+        assert db.value("SELECT schedule FROM pgtrickle.pgt_status() WHERE name ~ 'revenue'") == "calculated"
+        assert dbt("run", "--full-refresh")[0]
+        assert dict(db.execute(numbers)) == made, "the columns are the same, so nothing is made anew"
+
+        replace(models / "best.sql", "SELECT customer", "SELECT customer, revenue")
+        refused, said = dbt("run")
+        assert not refused and "The columns of" in said["best"] and "--full-refresh" in said["best"]
+        assert db.execute("TABLE best") == [(2,)]
+        assert dbt("run", "--full-refresh")[0]
+        assert db.execute("TABLE best") == [(2, 100)]
+
+        replace(models / "revenue.sql", "AS revenue", "AS income")
+        broken, said = dbt("run", "--select", "revenue")
+        assert not broken and "contract" in said["revenue"]
+
+        assert dbt("run-operation", "pytrickle.drop_stream_table", "--args", "{name: public.best}")[0]
+        replace(models / "best.sql", "stream_table", "table")
+        assert dbt("run", "--select", "best")[0]
+        replace(models / "best.sql", "'table'", "'stream_table'")
+        assert dbt("run", "--select", "best")[0], "a plain table is replaced"
+        assert db.execute("TABLE best") == [(2, 100)]
+
+
+def test_the_macros_are_added_to_a_project_once(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match=r"no dbt_project\.yml"):
+        add_package(tmp_path)
+    (tmp_path / "dbt_project.yml").touch()
+    others = "# Ours.\npackages:\n  - package: dbt-labs/dbt_utils\n    version: 1.3.0\n"
+    (tmp_path / "packages.yml").write_text(others)
+    written = add_package(tmp_path).read_text()
+    assert str(PACKAGE) in written and written.startswith("# Ours.\npackages:\n  # ") and written.endswith(others[18:])
+    assert add_package(tmp_path).read_text() == written
+    (tmp_path / "packages.yml").write_text("projects: []\n")
+    with pytest.raises(InvalidArgument, match="no list of packages"):
+        add_package(tmp_path)
+
+
+def test_the_macros_take_the_options_that_the_function_has(db: Database) -> None:
+    text = (PACKAGE / "macros/stream_table.sql").read_text()
+    named = re.findall(
+        r"'(\w+)'", "".join(re.findall(r"{% macro options_of_\w+\(\) %}(.*?){% endmacro %}", text, re.S))
+    )
+    functions = "SELECT proargnames FROM pg_proc WHERE pronamespace = 'pgtrickle'::regnamespace AND proname = %s"
+    taken = db.value(functions, "create_stream_table")
+    assert len(named) > 10 and set(named) <= set(taken)
