@@ -23,9 +23,13 @@ RENAME = "SELECT pgtrickle_private.rename_stream_table(%s, %s, %s)"
 CREATE_REFRESH_GROUP = "SELECT pgtrickle.create_refresh_group(%s, %s::text[], %s, %s)"
 DROP_REFRESH_GROUP = "SELECT pgtrickle.drop_refresh_group(%s)"
 NUMBER = "SELECT pgtrickle_private.stream_table_id(%s, %s)"
-OWN_TABLES = "UPDATE pgtrickle.pgt_stream_tables SET project = %s WHERE pgt_id = ANY (%s)"
-OWN_WATERMARK_GROUPS = "UPDATE pgtrickle.pgt_watermark_groups SET project = %s WHERE group_name = ANY (%s)"
-OWN_REFRESH_GROUPS = "UPDATE pgtrickle.pgt_refresh_groups SET project = %s WHERE group_name = ANY (%s)"
+OWN_TABLES = "UPDATE pgtrickle.pgt_stream_tables SET project = %s WHERE pgt_id = ANY (%s) AND project IS NULL"
+OWN_WATERMARK_GROUPS = """
+UPDATE pgtrickle.pgt_watermark_groups SET project = %s WHERE group_name = ANY (%s) AND project IS NULL
+"""
+OWN_REFRESH_GROUPS = """
+UPDATE pgtrickle.pgt_refresh_groups SET project = %s WHERE group_name = ANY (%s) AND project IS NULL
+"""
 RESETTABLE = ("stale_after", "on_stale", "idle_after")
 
 

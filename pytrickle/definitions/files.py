@@ -60,7 +60,15 @@ def definition_of(text: str, name: str, origin: str) -> StreamTableDefinition:
 
 def _in_sql(directory: Path) -> Iterator[StreamTableDefinition]:
     for path in sorted(directory.rglob("*.sql")):
-        yield definition_of(path.read_text(encoding="utf-8"), path.stem, str(path.relative_to(directory)))
+        yield definition_of(_text(path), path.stem, str(path.relative_to(directory)))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InvalidArgument(f"{path} cannot be read: {reason}.") from None
 
 
 def _in_python(directory: Path) -> Iterator[StreamTableDefinition]:

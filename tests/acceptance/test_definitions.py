@@ -176,8 +176,9 @@ def test_a_renamed_stream_table_keeps_its_rows_and_its_readers(
             "pytrickle.toml": SETTINGS.replace('"totals"', '"sums"'),
         },
     )
-    (change, *_) = pt.apply(project).changes
-    assert (change.action, change.details) == ("rename", ("name: public.totals → public.sums",))
+    rename, reader, _ = pt.apply(project).changes
+    assert (rename.action, rename.details) == ("rename", ("name: public.totals → public.sums",))
+    assert (reader.action, reader.details, reader.name) == ("alter", ("query",), "public.large")
     assert shop.value("SELECT count(*) FROM sums") == 3
     shop.execute("INSERT INTO orders VALUES (100, 'r9', 99)")
     assert pt.refresh("sums").action == "DIFFERENTIAL"
@@ -193,7 +194,13 @@ def test_what_cannot_be_applied_changes_nothing(shop: Database, pt: pytrickle.Cl
     with pytest.raises(NotDifferentiable):
         pt.apply(project)
     assert not pt.stream_tables()
-    for text, said in (("-- pytrickle: tier = lukewarm\nSELECT 1 AS one", "lukewarm"), ("-- nothing", "query")):
+    wrong = (
+        ("-- pytrickle: tier = lukewarm\nSELECT 1 AS one", "lukewarm"),
+        ("-- pytrickle: teir = warm\nSELECT 1 AS one", r"wrong\.sql: 'teir' is not a valid key"),
+        ("-- pytrickle: paused = true\nSELECT 1 AS one", "paused"),
+        ("-- nothing", "no query"),
+    )
+    for text, said in wrong:
         write(project, {"wrong.sql": text})
         with pytest.raises(PytrickleError, match=said):
             pt.plan(project)

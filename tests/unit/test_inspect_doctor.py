@@ -87,7 +87,7 @@ def findings(dsn: str, **probes: Any) -> dict[str, Check]:
 def test_an_installed_database_passes_every_check_of_the_server(every_db: Database) -> None:
     found = findings(every_db.dsn)
     assert [check for check in found.values() if not check.ok] == []
-    assert len(found) == 13
+    assert len(found) == 14
 
 
 def test_a_database_without_catalog_says_how_to_install_it(empty_db: Database) -> None:

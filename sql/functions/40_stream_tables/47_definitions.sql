@@ -52,6 +52,7 @@ DECLARE
     target record;
     shown text := qualified_name(relation_named(name, search_path));
 BEGIN
+    PERFORM check_bulk('pgtrickle.create_stream_table'::regproc, ARRAY[given]);
     view := create_query_view(nextval(pg_get_serial_sequence('pgtrickle.pgt_stream_tables', 'pgt_id')), query,
         search_path);
     PERFORM check_query(view);

@@ -41,9 +41,11 @@ BEGIN
             WHEN (t).paused THEN 'never: paused'
             WHEN (t).tier = 'frozen' THEN 'never: frozen'
             WHEN cron_expression((t).schedule) IS NOT NULL
-            THEN format('%s %s%s', (t).schedule, (t).schedule_timezone, CASE (t).tier WHEN 'warm' THEN ', every 2nd time'
+            THEN format('%s %s%s', (t).schedule, (t).schedule_timezone,
+                CASE (t).tier WHEN 'warm' THEN ', every 2nd time'
                 WHEN 'cold' THEN ', every 10th time' END)
-            WHEN (t).schedule <> 'calculated' THEN written_interval(tier_factor((t).tier) * (t).schedule::interval) END);
+            WHEN (t).schedule <> 'calculated'
+                THEN written_interval(tier_factor((t).tier) * (t).schedule::interval) END);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.own_schedule(pgtrickle.pgt_stream_tables) IS
@@ -67,14 +69,16 @@ BEGIN
         )
         SELECT CASE
             WHEN (t).time_dependent
-                OR EXISTS (SELECT FROM pgt_dependencies AS d WHERE d.pgt_id = (t).pgt_id AND d.source_type = 'UNCAPTURED')
+                OR EXISTS (SELECT FROM pgt_dependencies AS d
+                           WHERE d.pgt_id = (t).pgt_id AND d.source_type = 'UNCAPTURED')
             THEN 'at every tick'
             WHEN NOT EXISTS (SELECT FROM upstream)
                 OR EXISTS (SELECT FROM upstream WHERE (u).pgt_id IS NULL OR ((u).time_dependent AND is_running(u)))
             THEN 'when a source changes'
             ELSE COALESCE((
                 SELECT format('with %s: %s', qualified_name(source_relid), own_schedule(u)) FROM upstream
-                WHERE (u).schedule <> 'calculated' AND is_running(u) ORDER BY schedule_distance(u), source_relid LIMIT 1),
+                WHERE (u).schedule <> 'calculated' AND is_running(u)
+                ORDER BY schedule_distance(u), source_relid LIMIT 1),
                 'never: all that it reads is paused or frozen') END);
 END
 $$;
