@@ -3,12 +3,8 @@
 from datetime import datetime
 
 from pytrickle.catalog.stream_table import StreamTable
-from pytrickle.errors import Defect, EvaluationFailed, FuseBlown, PytrickleError, RefreshError
+from pytrickle.errors import Defect, EvaluationFailed, FuseBlown, PytrickleError, WouldRecompute
 from pytrickle.plan.apply_plan import Action
-
-
-class WouldRecompute(RefreshError):
-    """The refresh would have to compute the whole stream table anew, and its refresh mode forbids that."""
 
 
 def refuse_recomputing(table: StreamTable, action: Action, reason: str) -> None:

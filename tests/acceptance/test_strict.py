@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import pytrickle
-from pytrickle.errors import NotDifferentiable, PytrickleError
-from pytrickle.refresh.guards import WouldRecompute
+from pytrickle.errors import NotDifferentiable, PytrickleError, WouldRecompute
 from tests.commands import commands
 from tests.conftest import Database
 from tests.repeats import first
