@@ -12,7 +12,8 @@ OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 def main(archive: str) -> None:
     """Start Spark, let it join and group some rows, and keep what it loaded for that."""
-    os.environ["SPARK_SUBMIT_OPTS"] = f"{OPTIONS} -XX:ArchiveClassesAtExit={archive} -Xlog:disable"
+    beside = f"{archive}.new"
+    os.environ["SPARK_SUBMIT_OPTS"] = f"{OPTIONS} -XX:ArchiveClassesAtExit={beside} -Xlog:disable"
     from pytrickle.compute.spark.session import build_session
     from pytrickle.config import Settings
 
@@ -24,6 +25,8 @@ def main(archive: str) -> None:
     # Java ends, and writes, when its input does.
     java.stdin.close()
     java.wait()
+    # A Java that reads half an archive dies of it.
+    os.replace(beside, archive)
 
 
 if __name__ == "__main__":

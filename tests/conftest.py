@@ -31,9 +31,9 @@ TEMPLATE = "pytrickle_template"
 # Spark's workers import the package too, and take whatever python3 is first on the path otherwise.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 # No Spark of the tests lives so long that compiling its code well would pay off: that takes half of its time.
-# The archive, where `make test` wrote it, halves what a start takes.
+# The archive, once `make test` wrote it, halves what a start takes; Java does without what is not there.
 _ARCHIVE = ROOT / ".venv/spark-classes.jsa"
-_ARCHIVED = f" -XX:SharedArchiveFile={_ARCHIVE} -Xlog:disable -Xlog:all=error:stderr" if _ARCHIVE.exists() else ""
+_ARCHIVED = f" -XX:SharedArchiveFile={_ARCHIVE} -Xlog:disable -Xlog:all=error:stderr"
 os.environ.setdefault("SPARK_SUBMIT_OPTS", OPTIONS + _ARCHIVED)
 
 

@@ -41,6 +41,8 @@ class StreamTableDrifted(RefreshError):
 class WouldRecompute(RefreshError):
     """The refresh would have to compute the whole stream table anew, and its refresh mode forbids that."""
 
+    default_hint = "Have it computed anew once: pytrickle refresh NAME --full."
+
 
 class SparkFailed(RefreshError):
     """Spark could not compute the delta."""

@@ -150,6 +150,7 @@ def test_tables_match_their_queries_at_every_tick_whatever_writers_do(busy: Shop
         assert busy.rows(name) == set(busy.db.execute(query))
 
 
+@pytest.mark.repeats
 def test_two_refreshers_at_once_apply_every_change_once(busy: Shop, connect: Callable[..., pytrickle.Client]) -> None:
     def refresh(client: pytrickle.Client) -> list[pytrickle.RefreshResult]:
         return [result for _ in range(2) for result in client.tick()]

@@ -38,7 +38,7 @@ def runnable(path: Path) -> list[Block]:
 
 EXAMPLES = {path: runnable(path) for path in documents() if runnable(path)}
 # What these show of streams takes Spark as long as all other documents take together.
-STREAMING = [path for path in EXAMPLES if path.name == "load-from-spark.md"]
+STREAMING = [path for path in EXAMPLES if path.name in {"load-from-spark.md", "read-from-spark.md"}]
 
 
 def name(path: Path) -> str:

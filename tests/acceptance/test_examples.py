@@ -37,6 +37,7 @@ def test_the_python_example_can_be_run_again(db: Database, spark: "SparkSession"
         example["main"](db.dsn)
 
 
+@pytest.mark.repeats
 def test_the_streaming_example_holds_the_report_back(
     db: Database, spark: "SparkSession", capsys: pytest.CaptureFixture[str]
 ) -> None:

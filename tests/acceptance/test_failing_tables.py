@@ -58,7 +58,7 @@ def test_a_table_that_fails_too_often_is_suspended_until_somebody_refreshes_it(s
     assert ticked(shop) == {"sound": "NO_DATA"}
     explained = shop.pt.explain("poison").data
     assert explained["next"] == "suspended after repeated failure: resume it"
-    assert explained["last"].startswith("DIFFERENTIAL failed at ") and "division by zero" in explained["last"]
+    assert explained["last"].startswith("FULL failed at ") and "division by zero" in explained["last"]
     (alert,) = shop.pt.alerts()
     assert (alert.kind, alert.subject, alert.closed_at) == ("suspended", "public.poison", None)
     shop.db.execute("DELETE FROM orders WHERE amount = 0")

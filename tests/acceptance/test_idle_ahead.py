@@ -97,7 +97,7 @@ def shown(shop: Shop, table: str) -> tuple[Any, ...]:
     return (*shop.db.execute(query, table)[0], sorted(shop.db.execute(f"TABLE {table}")))
 
 
-@pytest.mark.parametrize("seed", first(1, range(3), then=1))
+@pytest.mark.parametrize("seed", first(0, range(3), then=1))
 def test_the_same_watermarks_select_the_same_rows_whoever_else_keeps_the_changes(local_shop: Shop, seed: int) -> None:
     shop, chance = local_shop, random.Random(seed)
     worlds = build(shop, chance.choice(("0", "1 minute", "3 minutes")))

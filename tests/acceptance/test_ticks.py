@@ -118,7 +118,7 @@ def test_only_the_buffers_that_may_hold_something_are_cleaned(
     unless_locked = tick.unless_locked
 
     def noted(connection: Any, statement: str, given: Any = None) -> bool:
-        if given and "sources" in given:
+        if given and given.get("sources"):
             cleaned.append(given["sources"])
         return unless_locked(connection, statement, given)
 

@@ -134,7 +134,8 @@ def test_a_chosen_whole_refresh_stops_at_the_cut(world: World) -> None:
 
 @pytest.mark.parametrize("mode", first(1, ("DIFFERENTIAL", "FULL")))
 def test_other_modes_leave_nothing_to_choose(world: World, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pytrickle.refresh.planner, "evidence", _never)
+    monkeypatch.setattr(pytrickle.refresh.planner, "query_cost", _never)
+    monkeypatch.setattr(pytrickle.refresh.planner, "expected", _never)
     create(world, refresh_mode=mode)
     for statement in (MANY, FEW[0]):
         world.db.execute(statement)

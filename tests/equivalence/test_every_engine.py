@@ -35,7 +35,7 @@ def soaked(values: Iterable[Any]) -> list[Any]:
 under_each = pytest.mark.parametrize("engine", soaked(ENGINES))
 
 
-@pytest.mark.parametrize("name", first(1, AWKWARD))
+@pytest.mark.parametrize("name", first(0, AWKWARD, then=1))
 def test_awkward_values_under_spark(db: Database, request: pytest.FixtureRequest, name: str) -> None:
     (case,) = (case for case in ALL if case.id == name)
     disable_jit(db)

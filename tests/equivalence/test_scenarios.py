@@ -64,11 +64,11 @@ def _lines(block: str) -> list[str]:
 ALL = [case for path in sorted((Path(__file__).parent / "scenarios").glob("*.cases")) for case in cases(path)]
 
 
-# Every fourth one, then those after them, and so on: each run plays some of every kind.
-MIXED = [case for part in range(4) for case in ALL[part::4]]
+# Every sixth one, then those after them, and so on: each run plays some of every kind.
+MIXED = [case for part in range(6) for case in ALL[part::6]]
 
 
-@pytest.mark.parametrize("case", first(len(ALL) // 4, MIXED, then=len(ALL) // 3), ids=lambda case: case.id)
+@pytest.mark.parametrize("case", first(len(ALL) // 6, MIXED, then=len(ALL) // 3), ids=lambda case: case.id)
 def test_scenario(db: Database, case: Case) -> None:
     _play(db, case)
 

@@ -77,7 +77,7 @@ def test_every_construct_has_one_answer() -> None:
     assert [(each.section, each.name) for each in constructs] == [key for key in answers() if key[1] != "construct"]
 
 
-@pytest.mark.parametrize("begin", first(0, range(2)))
+@pytest.mark.parametrize("begin", first(0, range(2), then=1))
 def test_what_is_not_refused_equals_its_query_after_every_change(db: Database, begin: int) -> None:
     """Every other construct in each run."""
     prologue, constructs = read_constructs()

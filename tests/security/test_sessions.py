@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -24,6 +25,7 @@ from tests.security.traps import PATH, set_traps
 
 NOON = "2026-03-02T12:00Z"
 LATER = "2026-03-02T13:00Z"
+DIRECTORY = "a directory"
 
 # In the order of a life: each needs what those before it did.
 BEFORE: tuple[tuple[str, ...], ...] = (
@@ -77,6 +79,14 @@ AFTER: tuple[tuple[str, ...], ...] = (
     ("advise", "pair"),
     ("dag",),
     ("reset-fuse", "kept", "--reinitialize"),
+    ("metrics",),
+    ("export", "shop", DIRECTORY),
+    ("apply", DIRECTORY),
+    ("plan", DIRECTORY),
+    ("feed", "create", "shipping", "orders"),
+    ("feed", "advance", "shipping", "1"),
+    ("feed", "list"),
+    ("feed", "drop", "shipping"),
     ("source", "unset-event-time", "orders"),
     ("group", "drop", "pair"),
     ("watermark", "reset", "lines"),
@@ -99,6 +109,7 @@ REFUSED = {
     ("reset-fuse", "kept", "--reinitialize"): "has not blown",
     ("advise", "orders"): "advance",
     ("advise", "pair"): "advance",
+    ("feed", "advance", "shipping", "1"): "version",
 }
 
 
@@ -127,12 +138,15 @@ def test_the_traps_would_catch_what_names_no_schema(trapped: tuple[Database, str
                 careless.execute(statement.encode())
 
 
-def test_no_command_uses_what_others_put_into_the_path_of_who_gives_it(trapped: tuple[Database, str]) -> None:
+def test_no_command_uses_what_others_put_into_the_path_of_who_gives_it(
+    trapped: tuple[Database, str], tmp_path: Path
+) -> None:
     for arguments in (*BEFORE, LOAD, *AFTER):
         if arguments == LOAD:
             trapped[0].execute(*arguments)
             continue
-        result = CliRunner().invoke(app, ["--dsn", trapped[1], *arguments], prog_name="pytrickle")
+        given = [str(tmp_path / "definitions") if argument == DIRECTORY else argument for argument in arguments]
+        result = CliRunner().invoke(app, ["--dsn", trapped[1], *given], prog_name="pytrickle")
         said = f"{arguments}: {result.output} {result.stderr} {result.exception!r}"
         assert "trapped" not in said
         assert result.exit_code in {0, 3} or REFUSED.get(arguments, "?") in said, said
@@ -147,11 +161,13 @@ def _names(command: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ..
 
 
 def test_every_command_is_given_above_but_the_demo_and_the_import() -> None:
-    """The import reads the catalog of another program; the demo has a server of its own."""
+    """The import reads the catalog of another program, the demo has a server of its own, what is of dbt has none."""
     given = {arguments[:length] for arguments in BEFORE + AFTER for length in (1, 2)}
     assert {name for name in _names(typer.main.get_command(app)) if name not in given} == {
         ("demo",),
         ("import-from-pg-trickle",),
+        ("dbt", "init"),
+        ("dbt", "path"),
     }
 
 

@@ -13,8 +13,8 @@ JOINED = "SELECT k, filler, v FROM a JOIN b USING (k)"
 ARRIVALS = ((500, 400_000), (300, 700_000))
 
 
-def main(dsn: str) -> None:
-    """Write what becomes of a refresh after each arrival, and of the next one where it fails."""
+def main(dsn: str, arrivals: str) -> None:
+    """Write what becomes of a refresh after each of so many arrivals, and of the next one where it fails."""
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", "512m")
     session = pytrickle.configure_spark_with_pytrickle(builder.config("spark.ui.enabled", "false")).getOrCreate()
     with (
@@ -26,7 +26,7 @@ def main(dsn: str) -> None:
         client.create_stream_table("joined", JOINED, refresh_mode="DIFFERENTIAL")
         client.tick()
         shop.execute("INSERT INTO b SELECT i, i FROM generate_series(1, 1000000, 1000) AS i")
-        for width, rows in ARRIVALS:
+        for width, rows in ARRIVALS[: int(arrivals)]:
             shop.execute("INSERT INTO a SELECT i, repeat('x', %s) FROM generate_series(1, %s) AS i", (width, rows))
             try:
                 result = client.refresh("joined")
@@ -37,4 +37,4 @@ def main(dsn: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

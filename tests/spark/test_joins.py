@@ -167,6 +167,7 @@ def test_joins_with_operations_at_every_step(chain: Database, spark: "SparkSessi
         assert all(client.verify(f"st_{name}").matches for name in OPERATIONS)
 
 
+@pytest.mark.repeats
 def test_chains_and_self_joins_in_ranges_of_pages(
     chain: Database, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:

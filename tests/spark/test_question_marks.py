@@ -48,6 +48,7 @@ def test_only_operators_are_doubled(db: Database, spark: SparkSession, query: st
     assert [tuple(row) for row in found] == rows
 
 
+@pytest.mark.repeats
 def test_each_operator_with_a_question_mark_is_refreshed_by_spark(db: Database, spark: SparkSession) -> None:
     db.execute("CREATE TABLE d (id int PRIMARY KEY, j jsonb)")
     db.execute("CREATE TABLE e (id int PRIMARY KEY, k text)")

@@ -31,7 +31,7 @@ def run(frame: DataFrame, db: Database, stream: Stream, column: str, generator: 
     writer.trigger(availableNow=True).start().awaitTermination()
 
 
-@pytest.mark.parametrize("kind", ["join", "deduplication"])
+@pytest.mark.parametrize("kind", first(1, ["join", "deduplication"]))
 def test_a_query_with_state_needs_a_generator(db: Database, tmp_path: Path, spark: SparkSession, kind: str) -> None:
     db.execute(TABLE)
     stream = Stream(tmp_path)

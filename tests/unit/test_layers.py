@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.repeats import first
+
 ROOT = Path(__file__).parents[2]
 DRIVERS = {"psycopg", "pyspark", "sqlalchemy"}
 OF_SPARK = (
@@ -54,12 +56,15 @@ def test_loaders_of_single_rows_load_no_array_library() -> None:
 
 @pytest.mark.parametrize(
     ("module", "loaded"),
-    [
-        ("pytrickle.database.connect", "psycopg"),
-        ("pytrickle.compute.spark.session", "pyspark"),
-        ("pytrickle.streaming.sink.data_source", "pyspark"),
-        ("pytrickle.catalog.tables", "sqlalchemy"),
-    ],
+    first(
+        2,
+        [
+            ("pytrickle.database.connect", "psycopg"),
+            ("pytrickle.compute.spark.session", "pyspark"),
+            ("pytrickle.streaming.sink.data_source", "pyspark"),
+            ("pytrickle.catalog.tables", "sqlalchemy"),
+        ],
+    ),
 )
 def test_a_forbidden_import_would_be_seen(module: str, loaded: str) -> None:
     assert loaded in _loaded_by(f"import {module}")
