@@ -96,6 +96,7 @@ def _measured(dsn: str, topology: Topology, rounds: int) -> Measured:
 
 
 def _create(connection: psycopg.Connection, client: Client, topology: Topology) -> None:
+    connection.execute("SET search_path TO DEFAULT")
     connection.execute(f"CREATE TABLE {BASE} (id bigint PRIMARY KEY, amount int)".encode())
     connection.execute(f"INSERT INTO {BASE} SELECT n, n % 1000 FROM generate_series(1, {ROWS}) AS n".encode())
     for name, query in topology.tables:

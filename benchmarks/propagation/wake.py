@@ -27,6 +27,7 @@ def measure_wake(dsn: str) -> tuple[list[float], list[float]]:
     """
     refreshed: Queue[float] = Queue()
     with connect(dsn, role="loader") as loader, pytrickle.connect(dsn, poll_interval=POLL) as client:
+        loader.execute("SET search_path TO DEFAULT")
         loader.execute("CREATE TABLE loads (id bigint PRIMARY KEY)")
         client.create_stream_table("loaded", "SELECT id FROM loads")
         daemon = Thread(target=client.run, kwargs={"on_result": lambda result: refreshed.put(monotonic())})
