@@ -154,7 +154,8 @@ def render_preview(facts: dict[str, Any]) -> str:
 
 
 def _after(facts: Mapping[str, Any]) -> str:
-    when = "first load" if facts["changes"] is None else f"after {facts['changes']:,} changes"
+    changes = facts["changes"]
+    when = "first load" if changes is None else f"after {changes:,} change{'' if changes == 1 else 's'}"
     place = f", in {facts['place']}" if facts["place"] else ""
     return f"{when}: {facts['action']} by {facts['engine']}{place}"
 

@@ -188,3 +188,17 @@ def test_a_value_that_arrow_does_not_have_is_refused(local_shop: Shop) -> None:
         local_shop.pt.changes("days", 0)
     with pytest.raises(NotFresh):
         local_shop.pt.changes("days", 1, 3)
+
+
+def test_each_tick_holds_a_feed_to_its_limits_though_no_stream_table_reads_its_source(local_shop: Shop) -> None:
+    local_shop.db.execute("SELECT pgtrickle.create_feed('f', 'orders', max_rows => 1000)")
+    buffer = local_shop.db.value("SELECT buffer FROM pgtrickle.pgt_change_tracking")
+    local_shop.tick()
+    local_shop.db.execute("INSERT INTO orders SELECT i, 1, 1 FROM generate_series(100, 1099) AS i")
+    local_shop.tick()
+    reason = "SELECT cut_off_reason FROM pgtrickle.feeds()"
+    assert local_shop.db.value(reason) is None
+    local_shop.db.execute("INSERT INTO orders VALUES (2000, 1, 1)")
+    local_shop.tick()
+    assert local_shop.db.value(reason) == "more than 1000 changes waited to be read"
+    assert local_shop.db.value(f"SELECT count(*) FROM {buffer}") == 0, "nothing grows for a feed that was cut off"
