@@ -104,6 +104,23 @@ def test_a_query_that_was_altered_is_planned_anew(filled: Shop) -> None:
     filled.assert_verified()
 
 
+def test_a_definition_that_came_to_mean_something_else_is_planned_anew(filled: Shop) -> None:
+    """A NULL among those that are left out leaves nothing: a plan that was made while there could be none is wrong."""
+    filled.db.execute("CREATE TABLE banned (customer int NOT NULL)")
+    query = "SELECT id FROM orders WHERE customer NOT IN (SELECT customer FROM banned)"
+    filled.pt.create_stream_table("allowed", query, refresh_mode="DIFFERENTIAL")
+    for number in (3, 4):
+        filled.tick()
+        _order(filled, number)
+        filled.db.execute("INSERT INTO banned VALUES (%s)", 10 + number)
+    assert filled.tick()["allowed"].action == "DIFFERENTIAL" and filled.rows("allowed")
+    filled.db.execute("ALTER TABLE banned ALTER customer DROP NOT NULL")
+    filled.db.execute("INSERT INTO banned VALUES (NULL)")
+    filled.tick()
+    assert not filled.rows("allowed")
+    filled.assert_verified()
+
+
 def _order(shop: Shop, number: int) -> None:
     shop.db.execute("INSERT INTO orders VALUES (%s, %s, 10)", number, 1 + number % 2)
 
