@@ -101,49 +101,68 @@ def test_models_become_stream_tables_and_follow_what_the_project_says(
 ) -> None:
     assert commands(db.dsn)("dbt", "init", "--project-dir", str(project)).exit_code == 0
     models = project / "models"
-    numbers = "SELECT name, pgt_id FROM pgtrickle.pgt_status()"
     with dbt_at_work(python, project) as dbt, refresher(db):
         assert dbt("deps")[0]
-        first, said = dbt("build")
-        assert first, said
-        assert db.execute(REVENUE) == [(1, 5), (2, 50)] and db.execute("TABLE best") == [(2,)]
-        assert db.execute("SELECT watermark_gating, schedule FROM pgtrickle.pgt_status() WHERE name ~ 'revenue'") == [
-            ("hold_back", "10s")
-        ]
-        assert db.execute("SELECT group_name, tolerance::text FROM pgtrickle.watermark_groups()") == [
-            ("order_pipeline", "00:05:00")
-        ]
-        made = dict(db.execute(numbers))
+        assert_models_are_created(db, dbt)
+        assert_freshness_is_what_loaders_said(db, dbt)
+        assert_a_changed_query_keeps_the_table(db, dbt, models)
+        assert_other_columns_need_a_full_refresh(db, dbt, models)
+        assert_contracts_are_kept(dbt, models)
+        assert_a_plain_table_is_replaced(db, dbt, models)
 
-        assert not dbt("source", "freshness")[0], "nobody said that orders is complete"
-        db.execute("SELECT pgtrickle.advance_watermark('orders', now())")
-        assert dbt("source", "freshness")[0]
 
-        replace(models / "revenue.sql", "sum(l.amount)", "sum(l.amount * 2)")
-        replace(models / "revenue.sql", "    schedule='10s',\n", "")
-        assert dbt("build")[0]
-        assert db.execute(REVENUE) == [(1, 10), (2, 100)] and db.execute("TABLE best") == [(2,)]
-        assert db.value("SELECT schedule FROM pgtrickle.pgt_status() WHERE name ~ 'revenue'") == "calculated"
-        assert dbt("run", "--full-refresh")[0]
-        assert dict(db.execute(numbers)) == made, "the columns are the same, so nothing is made anew"
+def assert_models_are_created(db: Database, dbt: Dbt) -> None:
+    built, said = dbt("build")
+    assert built, said
+    assert db.execute(REVENUE) == [(1, 5), (2, 50)] and db.execute("TABLE best") == [(2,)]
+    assert db.execute("SELECT watermark_gating, schedule FROM pgtrickle.pgt_status() WHERE name ~ 'revenue'") == [
+        ("hold_back", "10s")
+    ]
+    assert db.execute("SELECT group_name, tolerance::text FROM pgtrickle.watermark_groups()") == [
+        ("order_pipeline", "00:05:00")
+    ]
 
-        replace(models / "best.sql", "SELECT customer", "SELECT customer, revenue")
-        refused, said = dbt("run")
-        assert not refused and "The columns of" in said["best"] and "--full-refresh" in said["best"]
-        assert db.execute("TABLE best") == [(2,)]
-        assert dbt("run", "--full-refresh")[0]
-        assert db.execute("TABLE best") == [(2, 100)]
 
-        replace(models / "revenue.sql", "AS revenue", "AS income")
-        broken, said = dbt("run", "--select", "revenue")
-        assert not broken and "contract" in said["revenue"]
+def assert_freshness_is_what_loaders_said(db: Database, dbt: Dbt) -> None:
+    assert not dbt("source", "freshness")[0], "nobody said that orders is complete"
+    db.execute("SELECT pgtrickle.advance_watermark('orders', now())")
+    assert dbt("source", "freshness")[0]
 
-        assert dbt("run-operation", "pytrickle.drop_stream_table", "--args", "{name: public.best}")[0]
-        replace(models / "best.sql", "stream_table", "table")
-        assert dbt("run", "--select", "best")[0]
-        replace(models / "best.sql", "'table'", "'stream_table'")
-        assert dbt("run", "--select", "best")[0], "a plain table is replaced"
-        assert db.execute("TABLE best") == [(2, 100)]
+
+def assert_a_changed_query_keeps_the_table(db: Database, dbt: Dbt, models: Path) -> None:
+    numbers = "SELECT name, pgt_id FROM pgtrickle.pgt_status()"
+    made = dict(db.execute(numbers))
+    replace(models / "revenue.sql", "sum(l.amount)", "sum(l.amount * 2)")
+    replace(models / "revenue.sql", "    schedule='10s',\n", "")
+    assert dbt("build")[0]
+    assert db.execute(REVENUE) == [(1, 10), (2, 100)] and db.execute("TABLE best") == [(2,)]
+    assert db.value("SELECT schedule FROM pgtrickle.pgt_status() WHERE name ~ 'revenue'") == "calculated"
+    assert dbt("run", "--full-refresh")[0]
+    assert dict(db.execute(numbers)) == made, "the columns are the same, so nothing is made anew"
+
+
+def assert_other_columns_need_a_full_refresh(db: Database, dbt: Dbt, models: Path) -> None:
+    replace(models / "best.sql", "SELECT customer", "SELECT customer, revenue")
+    refused, said = dbt("run")
+    assert not refused and "The columns of" in said["best"] and "--full-refresh" in said["best"]
+    assert db.execute("TABLE best") == [(2,)]
+    assert dbt("run", "--full-refresh")[0]
+    assert db.execute("TABLE best") == [(2, 100)]
+
+
+def assert_contracts_are_kept(dbt: Dbt, models: Path) -> None:
+    replace(models / "revenue.sql", "AS revenue", "AS income")
+    broken, said = dbt("run", "--select", "revenue")
+    assert not broken and "contract" in said["revenue"]
+
+
+def assert_a_plain_table_is_replaced(db: Database, dbt: Dbt, models: Path) -> None:
+    assert dbt("run-operation", "pytrickle.drop_stream_table", "--args", "{name: public.best}")[0]
+    replace(models / "best.sql", "stream_table", "table")
+    assert dbt("run", "--select", "best")[0]
+    replace(models / "best.sql", "'table'", "'stream_table'")
+    assert dbt("run", "--select", "best")[0]
+    assert db.execute("TABLE best") == [(2, 100)]
 
 
 def test_the_macros_are_added_to_a_project_once(tmp_path: Path) -> None:

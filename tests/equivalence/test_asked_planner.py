@@ -1,0 +1,144 @@
+"""AUTO asks PostgreSQL's planner what a delta would cost that nobody has measured, and only then."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+import pytrickle.refresh.planner
+import pytrickle.refresh.remembered
+from pytrickle.catalog.query_cost import query_cost
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+from tests.equivalence.ways import FEW_ROWS, World, create, took, world_of
+
+
+@pytest.fixture
+def world(db: Database) -> Iterator[World]:
+    with world_of(db) as found:
+        yield found
+
+
+@dataclass
+class Prices:
+    """What PostgreSQL's planner is made to say that a delta and a whole query cost; `asked` are the queries."""
+
+    delta: float
+    whole: float = 100_000.0
+    asked: list[str] = field(default_factory=list)
+
+    def cost(self, _: object, query: str, __: object) -> float:
+        self.asked.append(query)
+        return self.delta if "pgtrickle_changes" in query else self.whole
+
+
+@pytest.fixture
+def prices(monkeypatch: pytest.MonkeyPatch) -> Prices:
+    """Prices that a test may change; a refresh is never slow."""
+    found = Prices(1.0)
+    monkeypatch.setattr(pytrickle.refresh.planner, "query_cost", found.cost)
+    monkeypatch.setattr(pytrickle.refresh.remembered, "SLOW", 3600.0)
+    return found
+
+
+@pytest.mark.parametrize(("delta", "action"), [(10.0, "DIFFERENTIAL"), (100_000_000.0, "FULL")])
+def test_the_planner_is_asked_before_a_delta_that_nobody_measured(
+    world: World, prices: Prices, delta: float, action: str
+) -> None:
+    create(world, ("joined",))
+    took(world, "FULL", 10.0)
+    prices.delta = delta
+    world.db.execute(FEW_ROWS)
+    assert world.tick() == {"joined": action}
+    assert len(prices.asked) == 2
+    newest = world.pt.history("joined")[0]
+    assert action == "DIFFERENTIAL" or (newest.reason or "").endswith("by PostgreSQL's planner")
+    world.db.execute(FEW_ROWS)
+    world.tick()
+    assert len(prices.asked) == 2, "as many changes of as many rows are asked about once"
+    world.assert_exact(("joined",))
+
+
+def test_the_planner_is_asked_before_a_source_changes_that_never_did(world: World, prices: Prices) -> None:
+    """What changes of `a` took says nothing of `b`, each row of which is joined with 400 of `a`."""
+    create(world, ("joined",))
+    took(world, "FULL", 10.0)
+    world.db.execute(FEW_ROWS)
+    assert world.tick() == {"joined": "DIFFERENTIAL"}
+    prices.asked.clear()
+    prices.delta = 100_000_000.0
+    world.db.execute("UPDATE b SET name = name || '!' WHERE k IN (7, 8)")
+    assert world.tick() == {"joined": "FULL"}
+    assert len(prices.asked) == 2
+    world.db.execute(FEW_ROWS)
+    assert world.tick() == {"joined": "DIFFERENTIAL"}
+    world.assert_exact(("joined",))
+
+
+@pytest.mark.parametrize(("changes", "told"), [(999, False), (1_000, True)])
+def test_many_changes_are_analyzed_before_the_planner_is_asked(
+    world: World, monkeypatch: pytest.MonkeyPatch, changes: int, told: bool
+) -> None:
+    known = []
+    statistics = "SELECT EXISTS (SELECT FROM pg_stats WHERE schemaname = 'pgtrickle_changes' AND attname = 'pgt_xid')"
+    monkeypatch.setattr(
+        pytrickle.refresh.planner, "query_cost", lambda *_: known.append(world.db.value(statistics)) or 10.0
+    )
+    create(world, ("joined",))
+    took(world, "FULL", 10.0)
+    for (buffer,) in world.db.execute("SELECT buffer FROM pgtrickle.pgt_change_tracking"):
+        world.db.execute(f"ALTER TABLE {buffer} SET (autovacuum_enabled = off)")
+    world.db.execute(f"DELETE FROM a WHERE id <= {changes}")
+    assert world.tick() == {"joined": "DIFFERENTIAL"}
+    assert known == [told, told]
+    world.assert_exact(("joined",))
+
+
+def test_the_planner_is_not_asked_where_the_whole_takes_a_few_milliseconds(world: World, prices: Prices) -> None:
+    create(world, ("joined",))
+    took(world, "FULL", 0.02)
+    world.db.execute(FEW_ROWS)
+    assert world.tick() == {"joined": "DIFFERENTIAL"}
+    assert prices.asked == []
+
+
+def test_the_planner_is_not_asked_about_small_tables(world: World, prices: Prices) -> None:
+    world.db.execute("CREATE TABLE little AS SELECT * FROM a WHERE id <= 50")
+    world.db.execute("ANALYZE little")
+    world.pt.create_stream_table("of_little", "SELECT id, v FROM little WHERE v >= 0")
+    world.tick()
+    took(world, "FULL", 10.0)
+    world.db.execute("UPDATE little SET v = v + 1")
+    assert world.tick() == {"of_little": "DIFFERENTIAL"}
+    assert prices.asked == []
+
+
+def test_what_was_measured_is_not_asked_about(world: World, prices: Prices) -> None:
+    create(world, ("joined",))
+    took(world, "FULL", 10.0)
+    world.db.execute(FEW_ROWS)
+    assert world.tick() == {"joined": "DIFFERENTIAL"}
+    prices.asked.clear()
+    with local_client(world.db.dsn) as (client, engine):
+        stranger = World(world.db, client, engine)
+        world.db.execute(FEW_ROWS)
+        assert stranger.tick() == {"joined": "DIFFERENTIAL"}
+    assert prices.asked == []
+
+
+def test_the_planner_answers_for_the_delta_and_for_the_whole(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real planner, which is asked within the snapshot and leaves it as it was."""
+    found = []
+
+    def noted(*arguments: Any) -> float | None:
+        found.append(query_cost(*arguments))
+        return found[-1]
+
+    monkeypatch.setattr(pytrickle.refresh.planner, "query_cost", noted)
+    create(world, ("grouped", "joined"))
+    took(world, "FULL", 10.0)
+    world.db.execute(FEW_ROWS)
+    assert world.tick() == dict.fromkeys(("grouped", "joined"), "DIFFERENTIAL")
+    assert len(found) >= 4 and all(cost and cost > 0 for cost in found)
+    world.assert_exact(("grouped", "joined"))
