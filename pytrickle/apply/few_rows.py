@@ -17,6 +17,7 @@ from pytrickle.plan.apply_plan import ApplyPlan, FewGroups, Stage, Target
 # Parameters are read once per use, and groups computed anew are compared with each changed one.
 MOST_ROWS, MOST_GROUPS = 1_000, 200
 MOST_BYTES = 256 * 1024
+FEW = frozenset({Stage.CHANGES, Stage.INCREMENTS, Stage.GROUPS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class FewRows:
 
 def few_rows(plan: ApplyPlan, staged: Staged) -> FewRows | None:
     """Return staged changes or increments as parameters; None where they are many, or are not applied as they are."""
-    if plan.stage not in {Stage.CHANGES, Stage.INCREMENTS} or plan.windows or (plan.body and not plan.body.shown_few):
+    if plan.stage not in FEW or plan.windows or (plan.body and not plan.body.shown_few):
         return None
     columns = _columns(staged.rows, MOST_GROUPS if staged.keyed is not None else MOST_ROWS)
     if columns is None or staged.keyed is None:

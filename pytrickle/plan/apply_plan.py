@@ -28,8 +28,8 @@ class Stage(StrEnum):
     """What the staged rows are.
 
     CHANGES are weighted rows of the stream table, CONTENT its whole new content, INPUT weighted rows below the
-    aggregate, PARTS parts of the groups' increments, INCREMENTS these increments, and STATE the whole new aggregate
-    state. STATE_PARTS are parts of that.
+    aggregate, PARTS parts of the groups' increments, INCREMENTS these increments, GROUPS the new state of the groups
+    whose state differs, and STATE the whole new aggregate state. STATE_PARTS are parts of that.
     """
 
     CHANGES = "changes"
@@ -37,6 +37,7 @@ class Stage(StrEnum):
     INPUT = "input"
     PARTS = "parts"
     INCREMENTS = "increments"
+    GROUPS = "groups"
     STATE = "state"
     STATE_PARTS = "state parts"
 

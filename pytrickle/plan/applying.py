@@ -102,7 +102,7 @@ class Applying:
             return None
         if grouped is None:
             raise TypeError(f"a plan without an aggregate stages no {self.stage}")
-        merge = MergeState(grouped, self._pgt_id)
+        merge = MergeState(grouped, self._pgt_id, self.stage is Stage.GROUPS)
         plan = merge.plan(self._storage, self.keyed)
         rows = input_layout(self.shape) if self.stage.grouped_here or self.stage.makes_state else ""
         if self.stage.makes_state:

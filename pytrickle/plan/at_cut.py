@@ -39,9 +39,12 @@ def query_at(definition: Definition, ranges: dict[int, ChangeRange], probe: Prob
         for relid, change_range in ranges.items()
         if change_range.new is not None and change_range.future_rows
     }
-    if not rewound:
-        return _by_the_view(definition) if _follows_path(definition) else _text(definition)
-    return expanded(definition, rewound, probe)
+    return expanded(definition, rewound, probe) if rewound else current_query(definition)
+
+
+def current_query(definition: Definition) -> str:
+    """Write the defining query over what its sources hold now."""
+    return _by_the_view(definition) if _follows_path(definition) else _text(definition)
 
 
 def expanded(definition: Definition, rewound: dict[int, ChangeRange], probe: Probe) -> str:

@@ -18,6 +18,7 @@ APPLIED = {
     Stage.INPUT: "group the rows, add them to the groups' state, write the groups' rows that differ",
     Stage.PARTS: "put the groups' parts together, add them to the groups' state, write the groups' rows that differ",
     Stage.INCREMENTS: "add the increments to the groups' state, write the groups' rows that differ",
+    Stage.GROUPS: "replace the state of these groups, write the groups' rows that differ",
     Stage.STATE_PARTS: "put the groups' parts together, replace the groups' state, write the rows that differ",
     Stage.STATE: "replace the groups' state, write the rows that differ",
 }

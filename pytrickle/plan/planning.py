@@ -90,32 +90,38 @@ def plan_differential(task: Task, way: Way) -> RefreshPlan:
     placement = place_delta(way, read, shape.grouped is not None, task.delta_rows, task.limits)
     keyed = _keyed(shape, compiler, delta)
     if placement.place is Place.SPARK and joinable:
-        return _planned(task, placement, Reads(None, joinable, grouping, keyed, terms, query.top))
+        return planned(task, placement, Reads(None, joinable, grouping, keyed, terms, query.top))
     settings = PLANNER + (SETTINGS[placement.place] if placement.place else ())
     if shape.grouped is None:
-        found = _reading(compiler.within(delta), query.row_columns, _lossy(shape), settings, True)
+        found = reading(compiler.within(delta), query.row_columns, lossy_columns(shape), settings, True)
     else:
         increments = compiler.within(shape.grouped.increments(delta))
-        found = _reading(increments, _increment_columns(shape.grouped), _lossy(shape), settings)
-    return _planned(task, placement, Reads(found, keyed=keyed, terms=terms, top=query.top))
+        found = reading(increments, _increment_columns(shape.grouped), lossy_columns(shape), settings)
+    return planned(task, placement, Reads(found, keyed=keyed, terms=terms, top=query.top))
 
 
 def plan_initial(task: Task, way: Way) -> RefreshPlan:
     """Plan the first load, or the reinitialization, of a differentiable stream table at its new frontier."""
-    query, shape, ranges = task.query, task.shape, task.ranges
-    if planned := _whole_in_spark(task, way):
-        return planned
-    compiler = Compiler(shape.definition, ranges)
-    as_written = None if shape.definition.wrapped else _as_written(query, ranges)
-    rows = as_written or rows_of(compiler, unfold_all((at(query.rows, Version.NEW),), ranges), shape)
+    query, shape = task.query, task.shape
+    if in_spark := _whole_in_spark(task, way):
+        return in_spark
+    compiler, rows = whole_rows(task)
     settings = PLANNER + SETTINGS[Place.POSTGRES]
-    grouped, lossy = shape.grouped, _lossy(shape)
+    grouped, lossy = shape.grouped, lossy_columns(shape)
     placement = place_whole(way, Stage.STATE if grouped else Stage.CONTENT, task.rows_read, task.limits)
     if grouped is None:
-        read = _reading(compiler.within(rows), query.row_columns, lossy, settings, True)
-        return _planned(task, placement, Reads(read, top=query.top))
-    read = _reading(compiler.within(grouped.increments(rows)), _increment_columns(grouped), lossy, settings)
-    return _planned(task, placement, Reads(read, keyed=_values(task, (compiler, rows)), top=query.top))
+        read = reading(compiler.within(rows), query.row_columns, lossy, settings, True)
+        return planned(task, placement, Reads(read, top=query.top))
+    read = reading(compiler.within(grouped.increments(rows)), _increment_columns(grouped), lossy, settings)
+    return planned(task, placement, Reads(read, keyed=_values(task, (compiler, rows)), top=query.top))
+
+
+def whole_rows(task: Task) -> tuple[Compiler, str]:
+    """Compile the weighted rows below the aggregate at the new frontier; return the compiler with their WITH list."""
+    query, shape, ranges = task.query, task.shape, task.ranges
+    compiler = Compiler(shape.definition, ranges)
+    as_written = None if shape.definition.wrapped else _as_written(query, ranges)
+    return compiler, as_written or rows_of(compiler, unfold_all((at(query.rows, Version.NEW),), ranges), shape)
 
 
 def _whole_in_spark(task: Task, way: Way) -> RefreshPlan | None:
@@ -129,7 +135,7 @@ def _whole_in_spark(task: Task, way: Way) -> RefreshPlan | None:
     placement = place_whole_in_spark(way, grouping is not None, task.rows_read, task.limits)
     if not joinable or placement is None:
         return None
-    return _planned(task, placement, Reads(None, joinable, grouping, _values(task), terms, query.top))
+    return planned(task, placement, Reads(None, joinable, grouping, _values(task), terms, query.top))
 
 
 def _values(task: Task, compiled: tuple[Compiler, str] | None = None) -> PostgresQuery | None:
@@ -148,7 +154,8 @@ def _values(task: Task, compiled: tuple[Compiler, str] | None = None) -> Postgre
         compiler = Compiler(shape.definition, ranges)
         rows = rows_of(compiler, unfold_all((at(relation, Version.NEW),), ranges), shape)
     settings = PLANNER + SETTINGS[Place.POSTGRES]
-    return _reading(compiler.within(grouped.recomputed(rows, placed)), _value_columns(grouped), _lossy(shape), settings)
+    values = compiler.within(grouped.recomputed(rows, placed))
+    return reading(values, _value_columns(grouped), lossy_columns(shape), settings)
 
 
 def plan_full(task: Task, query: str, way: Way) -> RefreshPlan:
@@ -157,8 +164,8 @@ def plan_full(task: Task, query: str, way: Way) -> RefreshPlan:
     columns = tuple(f"r{i}" for i in range(len(definition.columns)))
     text = (WHOLE if columns else COUNTED).format(query=query, columns=", ".join(columns), weight=WEIGHT)
     settings = (*PLANNER, *SEQUENTIAL, *path_of(definition, query))
-    read = _reading(text, columns, _lossy(task.shape), settings, weighted=not columns)
-    return _planned(task, place_whole(way, Stage.CONTENT, task.rows_read, task.limits), Reads(read))
+    read = reading(text, columns, lossy_columns(task.shape), settings, weighted=not columns)
+    return planned(task, place_whole(way, Stage.CONTENT, task.rows_read, task.limits), Reads(read))
 
 
 def delta_compiler(query: Query, definition: Definition, ranges: dict[int, ChangeRange]) -> Compiler:
@@ -189,7 +196,7 @@ def terms_read(
     return Terms(alone, missing, compiler.reads_whole_tables, spark_can, spark_groups)
 
 
-def _planned(task: Task, placement: Placement, reads: Reads) -> RefreshPlan:
+def planned(task: Task, placement: Placement, reads: Reads) -> RefreshPlan:
     weighted = bool(reads.join) or (reads.read is not None and reads.read.weighted)
     shape, keyed = task.applied or task.shape, reads.keyed is not None
     applying = Applying(shape, placement.stage, weighted, keyed, reads.top, task.window_end)
@@ -205,7 +212,7 @@ def _joinable(
     task: Task, terms: tuple[Relation, ...], groups: bool, whole: bool = False
 ) -> tuple[SparkTerm, ...] | None:
     """Return the terms as Spark would join them, if it can; if it `groups` them, with the columns for that."""
-    lossy = _lossy(task.shape)
+    lossy = lossy_columns(task.shape)
     joined = tuple(carried(block, lossy) for term in terms for block in blocks_of(term))
     grouped = task.shape.grouped if groups else None
     columns = partial(carried_columns, grouped) if grouped else as_texts
@@ -241,7 +248,7 @@ def _keyed(shape: Analysis, compiler: Compiler, delta: str) -> PostgresQuery | N
     entries, query = keyed_query(shape.grouped, delta, values, state_table(shape.definition.pgt_id))
     keyed.entries.update(entries)
     settings = PLANNER + SETTINGS[Place.POSTGRES]
-    return _reading(keyed.within(query), _value_columns(shape.grouped), _lossy(shape), settings)
+    return reading(keyed.within(query), _value_columns(shape.grouped), lossy_columns(shape), settings)
 
 
 def _recomputable(query: Query, ranges: Mapping[int, ChangeRange]) -> tuple[Relation, bool]:
@@ -261,7 +268,7 @@ def _value_columns(grouped: Grouped) -> tuple[str, ...]:
     return grouped.keys + tuple(column.name for column in grouped.values)
 
 
-def _lossy(shape: Analysis) -> frozenset[str]:
+def lossy_columns(shape: Analysis) -> frozenset[str]:
     """Name the columns whose cast to text may lose something; recomputed values count as such, whatever their type."""
     types = {f"r{i}": type_name for i, (_, type_name) in enumerate(shape.definition.columns)}
     grouped = shape.grouped
@@ -270,7 +277,7 @@ def _lossy(shape: Analysis) -> frozenset[str]:
     return frozenset(values | {name for name, type_name in types.items() if cast_may_lose(type_name)})
 
 
-def _reading(
+def reading(
     query: str, columns: tuple[str, ...], lossy: frozenset[str], settings: tuple[str, ...], weighted: bool = False
 ) -> PostgresQuery:
     items = [f"{as_text(f'q.{column}', column in lossy)} AS {column}" for column in columns]

@@ -63,7 +63,7 @@ class RefreshPlan:
     @property
     def computed_where_applied(self) -> bool:
         """Whether PostgreSQL computes so few changes that it may as well do so in the transaction that applies them."""
-        return self.placement.direct and self.action is Action.DIFFERENTIAL and self.delta_rows <= FEW_CHANGES
+        return self.placement.direct and not self.placement.stage.whole and self.delta_rows <= FEW_CHANGES
 
     @property
     def settings(self) -> tuple[str, ...]:

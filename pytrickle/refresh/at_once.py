@@ -35,7 +35,7 @@ def refresh_at_once(refresher: Refresher, table: StreamTable, goal: Goal, base: 
         return None
     try:
         with defects_named(f"refreshing {table.name}"), translate_errors():
-            return AtOnce(refresher, table, goal, base, kept_tables(shape)).refresh(expected)
+            return AtOnce(refresher, table, goal, base, kept_tables(table, shape)).refresh(expected)
     except RefreshConflict as conflict:
         # Perhaps only what is not about the frontier was altered, such as a schedule, which is no obstacle.
         if not isinstance(conflict.__cause__, psycopg.errors.SerializationFailure):

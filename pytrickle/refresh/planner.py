@@ -24,6 +24,7 @@ from pytrickle.plan.append_mode import check_append
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.at_cut import query_at
 from pytrickle.plan.auto import WORTH_ASKING, expected, is_unfamiliar
+from pytrickle.plan.difference import plan_difference
 from pytrickle.plan.engines import faster_engine, worth_a_trial
 from pytrickle.plan.placement import Limits, Means, Standing, Way, choose_way, delta_way, limits_of
 from pytrickle.plan.planning import plan_differential, plan_full, plan_refresh
@@ -107,7 +108,8 @@ class Planner:
             way, delta = self._choose(snapshot_connection, table, task, standing)
             refuse_recomputing(table, way.action, way.reason)
             task = self._preferring(snapshot_connection, table, task, way)
-            plan = plan_refresh(task, way, table.refresh_mode, lambda: self.query(task), delta)
+            plan = self._difference(table, task, way, standing) if means is Means.ALL else None
+            plan = plan or plan_refresh(task, way, table.refresh_mode, lambda: self.query(task), delta)
         return plan.because(table.decision.explained(plan.reason))
 
     def foreseen(self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange]) -> RefreshPlan | None:
@@ -115,10 +117,19 @@ class Planner:
         task = Task(shape, ranges, self.limits(table, Means.ALL))
         standing = _standing(table, task)
         way = self._way(table.pgt_id, task, standing, self.past.fresh(table.pgt_id))
-        if way is None or way.action is not Action.DIFFERENTIAL:
+        if way is None or (way.action is not Action.DIFFERENTIAL and table.strict):
             return None
         way = replace(way, reason=table.decision.explained(way.reason))
-        return self._by_template(table.pgt_id, task, way)
+        if way.action is Action.DIFFERENTIAL:
+            return self._by_template(table.pgt_id, task, way)
+        return self._difference(table, task, way, standing)
+
+    def _difference(self, table: StreamTable, task: Task, way: Way, standing: Standing) -> RefreshPlan | None:
+        """Plan a whole refresh of little data as what it changes; None where it is none, or is to be done otherwise."""
+        again = standing.populated and not standing.reinitialize_reason and standing.output_mode == "update"
+        if way.action is not Action.FULL or not again:
+            return None
+        return plan_difference(task, way, table.refresh_mode)
 
     def _by_template(self, pgt_id: int, task: Task, way: Way) -> RefreshPlan:
         """Plan the changes by a template; the shape is the same object until the definition changes."""
@@ -233,8 +244,10 @@ def _changed(ranges: Iterable[ChangeRange]) -> frozenset[int]:
     return frozenset(change_range.relid for change_range in ranges if change_range.delta_rows)
 
 
-def kept_tables(shape: Analysis) -> list[str]:
-    """Name the hidden tables that taking in changes needs."""
+def kept_tables(table: StreamTable, shape: Analysis) -> list[str]:
+    """Name the hidden tables that a refresh maintains beside the stream table; in mode FULL there are none."""
+    if table.refresh_mode == "FULL":
+        return []
     pgt_id = shape.definition.pgt_id
     needed = [state_table(pgt_id)] if shape.grouped else []
     return needed + ([body_table(pgt_id)] if shape.query and shape.query.top else [])
@@ -242,7 +255,7 @@ def kept_tables(shape: Analysis) -> list[str]:
 
 def _with_state(snapshot_connection: psycopg.Connection, table: StreamTable, shape: Analysis) -> StreamTable:
     """Have a table computed anew that was refreshed as a whole so far, and so lacks what increments are added to."""
-    needed = kept_tables(shape)
+    needed = kept_tables(table, shape)
     lasting = table.populated and shape.definition.sources
     if not (needed and lasting) or table.reinitialize_reason or table.refresh_mode == "FULL":
         return table

@@ -35,7 +35,7 @@ DIFFERENCE = """\
 SELECT {columns}{weight} FROM (
     SELECT DISTINCT ON (pgt_text) {columns}sum(pgt_sign) OVER (PARTITION BY pgt_text) AS {weight}
     FROM (
-        SELECT {columns}1 AS pgt_sign, {text} AS pgt_text FROM ({after}) AS a
+        SELECT {columns}{sign} AS pgt_sign, {text} AS pgt_text FROM ({after}) AS a
         UNION ALL
         SELECT {columns}-1 AS pgt_sign, {text} AS pgt_text FROM ({before}) AS b
     ) AS u
@@ -75,10 +75,11 @@ def apply_text(table: str, columns: tuple[str, ...], same: str) -> str:
     )
 
 
-def difference(after: str, before: str, columns: tuple[str, ...]) -> str:
-    """Write `after - before` as weighted rows, consolidated by their text."""
+def difference(after: str, before: str, columns: tuple[str, ...], sign: str = "1") -> str:
+    """Write `after - before` as weighted rows, consolidated by their text; `sign` is the weight of the first."""
     listed = "".join(f"{column}, " for column in columns)
-    return DIFFERENCE.format(columns=listed, weight=WEIGHT, text=row_text(columns), after=after, before=before)
+    text = row_text(columns)
+    return DIFFERENCE.format(columns=listed, weight=WEIGHT, text=text, after=after, before=before, sign=sign)
 
 
 def as_arrays(rows: str, columns: tuple[str, ...]) -> str:

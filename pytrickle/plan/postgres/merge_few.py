@@ -37,12 +37,16 @@ DELETE_EMPTY = "DELETE FROM {state} AS s USING {increments} AS i WHERE s.pgt_row
 
 @dataclass(frozen=True, slots=True)
 class FewChanges:
-    """Writes the statements; `s` are rows of the state, `i` increments, `k` recomputed where some are `keyed`."""
+    """Writes the statements; `s` are rows of the state, `i` increments, `k` recomputed where some are `keyed`.
+
+    With `replaces`, `i` are the groups' new states instead.
+    """
 
     grouped: Grouped
     table: str
     storage: Storage
     keyed: bool
+    replaces: bool = False
 
     def plan(self) -> FewGroups:
         """Write all of them."""
@@ -54,7 +58,7 @@ class FewChanges:
             increments=self._rows(),
             keyed=RECOMPUTED.format(rows=rows_of(self.table, "keyed")) if self.keyed else "",
             state=self.table,
-            changes=", ".join(f"{c.name} = {self._value(c, c.merged())}" for c in grouped.state if self._changes(c)),
+            changes=", ".join(f"{c.name} = {self._changed(c)}" for c in grouped.state if self._changes(c)),
             with_keyed=matched,
             same=grouped.match("s", "i"),
             columns=", ".join(grouped.columns),
@@ -71,6 +75,9 @@ class FewChanges:
     def _changes(self, column: StateColumn) -> bool:
         """Whether an existing group may get a new value."""
         return column.merge is not Merge.RECOMPUTE or self.keyed
+
+    def _changed(self, column: StateColumn) -> str:
+        return f"i.{column.name}" if self.replaces else self._value(column, column.merged())
 
     def _value(self, column: StateColumn, merged: str) -> str:
         if self.keyed and column.value is not None:

@@ -33,10 +33,14 @@ def state_table(pgt_id: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MergeState:
-    """Writes how the state of an aggregate is created and merged; `s` are its rows, `i` increments, `k` recomputed."""
+    """Writes how the state of an aggregate is created and merged; `s` are its rows, `i` increments, `k` recomputed.
+
+    With `replaces`, `i` are the groups' new states instead.
+    """
 
     grouped: Grouped
     pgt_id: int
+    replaces: bool = False
 
     def plan(self, storage: Storage, keyed: bool) -> StatePlan:
         """Write all statements for staged increments; with `keyed` some groups were computed anew."""
@@ -50,7 +54,7 @@ class MergeState:
             self._delete_empty() if self.grouped.aggregate.grouped else None,
             self.grouped.final(f"(SELECT s.* {self._touched}) AS s"),
             storage.stage(storage.difference(after, before)),
-            FewChanges(self.grouped, self.table, storage, keyed).plan(),
+            FewChanges(self.grouped, self.table, storage, keyed, self.replaces).plan(),
         )
 
     def created(self, plan: StatePlan, rows: str) -> StatePlan:
@@ -91,7 +95,8 @@ class MergeState:
         return ", ".join([*self.grouped.keys, *(column.name for column in self.grouped.merged)])
 
     def _merge(self) -> str:
-        changes = ", ".join(f"{column.name} = {column.merged()}" for column in self.grouped.merged)
+        merged = ((c.name, f"i.{c.name}" if self.replaces else c.merged()) for c in self.grouped.merged)
+        changes = ", ".join(f"{name} = {value}" for name, value in merged)
         return MERGE.format(staged=INCREMENTS, state=self.table, changes=changes, same=self.grouped.match("s", "i"))
 
     def _insert_new(self) -> str:

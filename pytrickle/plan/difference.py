@@ -1,0 +1,119 @@
+"""A whole refresh of little data, read as what differs from the rows that are stored: nothing is staged.
+
+`op(NEW) - stored` is one query, and what it returns is applied as changes are. So a whole refresh of a small table
+costs hardly more than its query: no temporary table, no new aggregate state, no content that travels.
+"""
+
+from dataclasses import replace
+
+from pytrickle.plan.apply_plan import Stage
+from pytrickle.plan.at_cut import current_query, path_of
+from pytrickle.plan.placement import PLANNER, SEQUENTIAL, SETTINGS, Place, Way, place_whole
+from pytrickle.plan.planning import Reads, lossy_columns, planned, reading, whole_rows
+from pytrickle.plan.postgres.aggregate import Merge
+from pytrickle.plan.postgres.aggregate_state import Grouped
+from pytrickle.plan.postgres.compile import Compiler
+from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.few_rows import difference
+from pytrickle.plan.postgres.merge_state import state_table
+from pytrickle.plan.postgres.stored_rows import Storage
+from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
+from pytrickle.plan.task import Task
+
+# Rows that are told apart by their text take longer than rows that are copied: worth it while there are not many.
+MOST_ROWS_READ = 200_000
+NAMED = "SELECT {items} FROM (\n{rows}\n) AS q"
+STORED = "SELECT {columns} FROM {table}"
+# Of a group whose state differs both states are found, of one that has no rows any more only the stored one.
+GROUPS = """\
+SELECT {items} FROM (
+    SELECT n.*, max(n.{weight}) OVER ({partition}) AS pgt_newest FROM (
+{changed}
+    ) AS n
+) AS n WHERE n.{weight} = n.pgt_newest"""
+
+
+def plan_difference(task: Task, way: Way, refresh_mode: str) -> RefreshPlan | None:
+    """Plan a whole refresh as a difference; None where its data are many, or it is computed elsewhere or otherwise."""
+    if not _is_small(task):
+        return None
+    placement = place_whole(way, Stage.CHANGES, task.rows_read, task.limits)
+    if not placement.direct:
+        return None
+    if task.shape.query is None or refresh_mode == "FULL":
+        found = _as_written(task)
+        return planned(task, placement, Reads(found)) if found else None
+    grouped = task.shape.grouped
+    if grouped is None:
+        return planned(task, placement, Reads(_rows(task)))
+    if any(column.merge is Merge.RECOMPUTE for column in grouped.state):
+        return None
+    return planned(task, replace(placement, stage=Stage.GROUPS), Reads(_groups(task, grouped)))
+
+
+def _is_small(task: Task) -> bool:
+    """Whether everything is read as it is now, and is little; what LIMIT or closed windows show is kept otherwise."""
+    shape, elsewhere = task.shape, task.applied is not None or task.window_end is not None
+    rewound = any(change_range.new and change_range.future_rows for change_range in task.ranges.values())
+    top = shape.query is not None and shape.query.top is not None
+    known = bool(shape.definition.columns) and all(source.estimated_rows for source in shape.definition.sources)
+    return known and not (elsewhere or rewound or top) and task.rows_read <= MOST_ROWS_READ
+
+
+def _as_written(task: Task) -> PostgresQuery | None:
+    """Read the query as it is written; what surrounds it must not be found by a creator's path."""
+    query = current_query(task.shape.definition)
+    if path_of(task.shape.definition, query):
+        return None
+    return _read_changes(task, f"SELECT * FROM ({query}) AS q", "1", (*PLANNER, *SEQUENTIAL))
+
+
+def _rows(task: Task) -> PostgresQuery:
+    compiler, rows = whole_rows(task)
+    storage = _storage(task)
+    named = zip(task.query.row_columns, storage.columns, strict=True)
+    items = ", ".join([*(f"q.{name} AS {column}" for name, column in named), WEIGHT])
+    after = NAMED.format(items=items, rows=rows)
+    return _read_changes(task, after, WEIGHT, PLANNER + SETTINGS[Place.POSTGRES], compiler)
+
+
+def _read_changes(
+    task: Task, after: str, sign: str, settings: tuple[str, ...], compiler: Compiler | None = None
+) -> PostgresQuery:
+    storage = _storage(task)
+    before = STORED.format(columns=storage.column_list(), table=storage.table)
+    staged = tuple(f"r{i}" for i in range(len(storage.columns)))
+    items = [*(f"q.{column} AS {name}" for column, name in zip(storage.columns, staged, strict=True)), WEIGHT]
+    query = NAMED.format(items=", ".join(items), rows=difference(after, before, storage.columns, sign))
+    within = compiler.within(query) if compiler else query
+    return reading(within, staged, lossy_columns(task.shape), settings, True)
+
+
+def _groups(task: Task, grouped: Grouped) -> PostgresQuery:
+    """Read the new state of the groups whose state differs; of those that are gone, that they have no rows."""
+    compiler, rows = whole_rows(task)
+    normal = (
+        f"pgtrickle_private.add_scales(NULL, q.{column.name}) AS {column.name}"
+        if column.merge is Merge.SCALES
+        else f"q.{column.name}"
+        for column in grouped.state
+    )
+    items = ", ".join([*(f"q.{key}" for key in grouped.keys), *normal])
+    after = NAMED.format(items=items, rows=grouped.increments(rows))
+    before = STORED.format(columns=", ".join(grouped.columns), table=state_table(task.shape.definition.pgt_id))
+    query = GROUPS.format(
+        items=", ".join(map(_shown, grouped.columns)),
+        weight=WEIGHT,
+        partition=f"PARTITION BY {', '.join(f'n.{key}' for key in grouped.keys)}" if grouped.keys else "",
+        changed=difference(after, before, grouped.columns),
+    )
+    settings = PLANNER + SETTINGS[Place.POSTGRES]
+    return reading(compiler.within(query), grouped.columns, lossy_columns(task.shape), settings)
+
+
+def _shown(column: str) -> str:
+    return f"CASE WHEN n.{WEIGHT} > 0 THEN n.pgt_rows ELSE 0 END AS pgt_rows" if column == "pgt_rows" else f"n.{column}"
+
+
+def _storage(task: Task) -> Storage:
+    return Storage.of(task.shape.definition, task.shape.hashed)
