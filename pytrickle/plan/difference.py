@@ -44,6 +44,8 @@ def plan_difference(task: Task, way: Way, refresh_mode: str) -> RefreshPlan | No
         found = _as_written(task)
         return planned(task, placement, Reads(found)) if found else None
     grouped = task.shape.grouped
+    if task.query.top:
+        return None
     if grouped is None:
         return planned(task, placement, Reads(_rows(task)))
     if any(column.merge is Merge.RECOMPUTE for column in grouped.state):
@@ -52,12 +54,10 @@ def plan_difference(task: Task, way: Way, refresh_mode: str) -> RefreshPlan | No
 
 
 def _is_small(task: Task) -> bool:
-    """Whether everything is read as it is now, and is little; what LIMIT or closed windows show is kept otherwise."""
+    """Whether everything is read as it is now, and is little. Of a table that was never analyzed nobody knows."""
     shape, elsewhere = task.shape, task.applied is not None or task.window_end is not None
     rewound = any(change_range.new and change_range.future_rows for change_range in task.ranges.values())
-    top = shape.query is not None and shape.query.top is not None
-    known = bool(shape.definition.columns) and all(source.estimated_rows for source in shape.definition.sources)
-    return known and not (elsewhere or rewound or top) and task.rows_read <= MOST_ROWS_READ
+    return bool(shape.definition.columns) and not (elsewhere or rewound) and task.rows_read <= MOST_ROWS_READ
 
 
 def _as_written(task: Task) -> PostgresQuery | None:

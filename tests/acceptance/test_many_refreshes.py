@@ -58,6 +58,7 @@ def test_many_refreshes_of_few_rows_hardly_write_to_the_system_catalogs(db: Data
     with pytrickle.connect(db.dsn, engine="postgres") as client:
         for name, query in QUERIES.items():
             client.create_stream_table(name, query)
+        client.create_stream_table("recomputed", QUERIES["totals"], refresh_mode="FULL")
         client.tick()
     one, many = _written_by(db, range(1)), _written_by(db, range(1, ticks))
     # A table that has grown to twice its size is analysed again, for which temporary views are made.
@@ -73,7 +74,9 @@ def _written_by(db: Database, ticks: range) -> int:
         for number in ticks:
             _change(db, ORDERS + 3 * number)
             results = client.tick()
-            assert {result.action for result in results} == {"DIFFERENTIAL"}, results
+            whole = {result.stream_table for result in results if result.action == "FULL"}
+            assert whole == {"public.recomputed"} and len(results) == len(QUERIES) + 1, results
+            assert {result.action for result in results} == {"DIFFERENTIAL", "FULL"}, results
         assert all(client.verify(name).matches for name in QUERIES)
     return _churn(db) - before
 

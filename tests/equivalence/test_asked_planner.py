@@ -1,7 +1,6 @@
 """AUTO asks PostgreSQL's planner what a delta would cost that nobody has measured, and only then."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -11,26 +10,13 @@ import pytrickle.refresh.remembered
 from pytrickle.catalog.query_cost import query_cost
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
-from tests.equivalence.ways import FEW_ROWS, World, create, took, world_of
+from tests.equivalence.ways import FEW_ROWS, Prices, World, create, took, world_of
 
 
 @pytest.fixture
 def world(db: Database) -> Iterator[World]:
     with world_of(db) as found:
         yield found
-
-
-@dataclass
-class Prices:
-    """What PostgreSQL's planner is made to say that a delta and a whole query cost; `asked` are the queries."""
-
-    delta: float
-    whole: float = 100_000.0
-    asked: list[str] = field(default_factory=list)
-
-    def cost(self, _: object, query: str, __: object) -> float:
-        self.asked.append(query)
-        return self.delta if "pgtrickle_changes" in query else self.whole
 
 
 @pytest.fixture

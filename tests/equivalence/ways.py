@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pytrickle.client.client import Client
 from tests.conftest import Database
@@ -49,6 +49,19 @@ class World:
         with self.db.connect() as connection:
             wrong = {name: differences(connection, name, QUERIES[name], True) for name in names}
         assert wrong == {name: [] for name in names}
+
+
+@dataclass
+class Prices:
+    """What PostgreSQL's planner is made to say that a delta and a whole query cost; `asked` are the queries."""
+
+    delta: float
+    whole: float = 100_000.0
+    asked: list[str] = field(default_factory=list)
+
+    def cost(self, _: object, query: str, __: object) -> float:
+        self.asked.append(query)
+        return self.delta if "pgtrickle_changes" in query else self.whole
 
 
 @contextmanager
