@@ -23,12 +23,34 @@ def ranges(
     connection: psycopg.Connection, table: StreamTable, targets: Mapping[int, Cut | None]
 ) -> dict[int, ChangeRange]:
     """Count, for every source, the buffered changes between its frontier and its target, and beyond the target."""
-    result = {d.relid: ChangeRange(d.relid, d.frontier, targets.get(d.relid)) for d in table.dependencies}
-    counts = [_count(d.buffer, result[d.relid]) for d in table.dependencies if d.buffer]
-    if counts:
-        for relid, delta, future, pages in connection.execute(sql.SQL(" UNION ALL ").join(counts)):
-            change_range = result[relid]
-            result[relid] = ChangeRange(relid, change_range.old, change_range.new, delta, future, pages)
+    uncounted = uncounted_ranges(table, targets)
+    return counted(uncounted, ask_counts(connection, table, uncounted))
+
+
+def uncounted_ranges(table: StreamTable, targets: Mapping[int, Cut | None]) -> dict[int, ChangeRange]:
+    """Return for every source its frontier and its target."""
+    return {d.relid: ChangeRange(d.relid, d.frontier, targets.get(d.relid)) for d in table.dependencies}
+
+
+def ask_counts(
+    connection: psycopg.Connection, table: StreamTable, uncounted: Mapping[int, ChangeRange]
+) -> psycopg.Cursor | None:
+    """Ask for the number of changes in each range; None where nothing is captured. See `counted`."""
+    asked = [(d.buffer, uncounted[d.relid]) for d in table.dependencies if d.buffer]
+    if not asked:
+        return None
+    given: dict[str, str | None] = {}
+    for _, change_range in asked:
+        given |= change_range.given()
+    return connection.execute(sql.SQL(" UNION ALL ").join(_count(*each) for each in asked), given)
+
+
+def counted(uncounted: Mapping[int, ChangeRange], asked: psycopg.Cursor | None) -> dict[int, ChangeRange]:
+    """Return the ranges with the numbers that were asked for."""
+    result = dict(uncounted)
+    for relid, delta, future, pages in asked or ():
+        change_range = result[relid]
+        result[relid] = ChangeRange(relid, change_range.old, change_range.new, delta, future, pages)
     return result
 
 
@@ -64,9 +86,10 @@ def _empty_unless_locked(connection: psycopg.Connection, buffer: str) -> frozens
 
 
 def _count(buffer: str, change_range: ChangeRange) -> sql.Composed:
-    past = change_range.old.beyond() if change_range.old else None
-    later = f"NOT {change_range.new.covered()}" if change_range.new else "false"
-    where = past or (change_range.new.beyond() if change_range.new else "false")
+    old, new = change_range.given_old if change_range.old else None, change_range.given_new
+    past = old.beyond() if old else None
+    later = f"NOT {new.covered()}" if change_range.new else "false"
+    where = past or (new.beyond() if change_range.new else "false")
     counted = "true" if past else "false"
     name, relid = sql.Literal(buffer), sql.Literal(change_range.relid)
     return filled(COUNTED, relid=relid, later=later, counted=counted, name=name, buffer=buffer, where=where)
