@@ -8,7 +8,7 @@ from psycopg import sql
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.cut import Cut
-from pytrickle.database import PATIENCE, filled
+from pytrickle.database import PATIENCE, filled, trusted
 
 COUNTED = """
 SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE {counted} AND NOT ({later})), count(*) FILTER (WHERE {later}),
@@ -16,6 +16,8 @@ SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE {counted} AND NOT ({later
 FROM {buffer} WHERE {where}
 """
 EMPTY = "SELECT {number} WHERE NOT EXISTS (SELECT FROM {buffer})"
+# A plan over thousands of buffers would take longer to make than one over few of them, and be void when one changes.
+AT_ONCE = 200
 READABLE = "SELECT b FROM unnest(%s::text[]) AS b WHERE has_table_privilege(to_regclass(b)::oid, 'SELECT') ORDER BY b"
 
 
@@ -68,11 +70,13 @@ def empty_buffers(connection: psycopg.Connection, tables: Iterable[StreamTable])
 
 
 def _empty_ones(connection: psycopg.Connection, buffers: list[str]) -> frozenset[str]:
-    checks = (filled(EMPTY, number=sql.Literal(i), buffer=buffer) for i, buffer in enumerate(buffers))
+    checks = [EMPTY.format(number=i, buffer=buffer) for i, buffer in enumerate(buffers)]
     # A savepoint keeps the shared snapshot usable.
     with connection.transaction():
         connection.execute("SET LOCAL lock_timeout = '10ms'")
-        rows = connection.execute(sql.SQL(" UNION ALL ").join(checks)).fetchall()
+        rows = []
+        for first in range(0, len(checks), AT_ONCE):
+            rows += connection.execute(trusted(" UNION ALL ".join(checks[first : first + AT_ONCE]))).fetchall()
         connection.execute(filled("SET LOCAL lock_timeout = {patience}", patience=sql.Literal(PATIENCE)))
     return frozenset(buffers[i] for (i,) in rows)
 
