@@ -74,3 +74,29 @@ class Cut:
     def beyond(self) -> str:
         """Write the condition that a buffered change is not covered; it leads with the indexed transaction id."""
         return f"pgt_xid >= '{self.xmin}'::xid8 AND NOT {self.covered()}"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenCut:
+    """A cut that a statement is given as parameters, named after it: so the text is the same whatever the cut is."""
+
+    name: str
+
+    def covered(self) -> str:
+        """Write the condition that a buffered change is covered, as ``Cut.covered`` does."""
+        own = f"pgt_xid = %({self.name}_xid)s::xid8 AND pgt_pos <= %({self.name}_pos)s::bigint"
+        return f"(pg_visible_in_snapshot(pgt_xid, %({self.name}_snapshot)s::pg_snapshot) OR ({own}) IS TRUE)"
+
+    def beyond(self) -> str:
+        """Write the condition that it is not; it leads with the indexed transaction id."""
+        return f"pgt_xid >= %({self.name}_xmin)s::xid8 AND NOT {self.covered()}"
+
+    def given(self, cut: Cut) -> dict[str, str | None]:
+        """Return the parameters for a cut.
+
+        >>> GivenCut("old").given(Cut("10:12:11", "11", 7, None))
+        {'old_snapshot': '10:12:11', 'old_xid': '11', 'old_pos': '7', 'old_xmin': '10'}
+        """
+        pos = None if cut.pos is None else str(cut.pos)
+        parts = {"snapshot": cut.snapshot, "xid": cut.xid, "pos": pos, "xmin": str(cut.xmin)}
+        return {f"{self.name}_{part}": value for part, value in parts.items()}

@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from pytrickle.apply.closed_windows import Closing
 from pytrickle.apply.commitment import Commitment, Committed
-from pytrickle.apply.few_rows import FewRows, apply_few, few_rows
+from pytrickle.apply.few_rows import FewRows, applied, ask_to_apply, few_rows
 from pytrickle.apply.rows import apply_many, apply_rows
 from pytrickle.apply.statements import LOOK_UP
 from pytrickle.catalog.tables import refresh_history, stream_tables
@@ -132,7 +132,7 @@ def read_and_commit(connection: psycopg.Connection, plan: RefreshPlan, what: Com
     """
     with read_within(connection, plan) as staged:
         if few := few_rows(plan.apply, staged):
-            return _write_few(connection, plan, what, few)
+            return write_few(connection, plan, what, few)
         settle(connection, (READ, *undone(plan.settings), UNCOMPILED))
         done = _write(connection, plan, what, partial(apply_many, connection, plan.apply, staged))
         connection.commit()
@@ -152,13 +152,18 @@ def transaction(connection: psycopg.Connection, begin: Iterable[str]) -> Iterato
     connection.commit()
 
 
-def _write_few(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, few: FewRows) -> Committed:
-    """Write by lookups; what was set for the planner while the rows were read does no harm to these statements."""
+def write_few(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, few: FewRows) -> Committed:
+    """Write by lookups; what was set for the planner while the rows were read does no harm to these statements.
+
+    Raise as `commit_within` does.
+    """
     with pipelined(connection):
         connection.execute(READ)
         connection.execute(LOOK_UP)
-        xid, _ = advance_frontier(connection, plan, what)
-        rows = apply_few(connection, plan.apply, few)
+        advance = _ask_to_advance(connection, plan, what)
+        asked = ask_to_apply(connection, plan.apply, few)
+        xid, _ = _advanced(advance)
+        rows = applied(connection, plan.apply, few, asked)
         with conflicts():
             record(connection, plan, what, rows)
             # An error in what was sent before it ends the pipeline, so that the COMMIT is not even tried.
@@ -212,7 +217,11 @@ def advance_frontier(
 
     Raise RefreshConflict if somebody did, or altered the query.
     """
-    row = connection.execute(
+    return _advanced(_ask_to_advance(connection, plan, what))
+
+
+def _ask_to_advance(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> psycopg.Cursor:
+    return connection.execute(
         ADVANCE,
         {
             "pgt_id": what.pgt_id,
@@ -230,7 +239,12 @@ def advance_frontier(
             "reason": plan.reason,
             "rounds": plan.rounds,
         },
-    ).fetchone()
+    )
+
+
+@conflicts()
+def _advanced(asked: psycopg.Cursor) -> tuple[str, datetime | None]:
+    row = asked.fetchone()
     if row is None:
         raise RefreshConflict(
             "Another refresh of the same stream table committed first, or its query was altered.",

@@ -4,6 +4,7 @@ A temporary table costs half a millisecond, and its rows in the system catalogs 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import psycopg
@@ -12,20 +13,26 @@ import pyarrow as pa
 from pytrickle.compute.staged import Copied, Staged
 from pytrickle.database import trusted
 from pytrickle.errors import StreamTableDrifted
-from pytrickle.plan.apply_plan import ApplyPlan, FewGroups, Stage, Target
+from pytrickle.plan.apply_plan import ApplyPlan, Stage, StatePlan, Target
+from pytrickle.plan.refresh_plan import FEW_CHANGES, FewRead
 
 # Parameters are read once per use, and groups computed anew are compared with each changed one.
 MOST_ROWS, MOST_GROUPS = 1_000, 200
 MOST_BYTES = 256 * 1024
 FEW = frozenset({Stage.CHANGES, Stage.INCREMENTS, Stage.GROUPS})
+EMPTY = "{}"
 
 
 @dataclass(frozen=True, slots=True)
 class FewRows:
-    """Staged rows by the names of their columns, and the groups computed anew beside them."""
+    """Changes, or increments of groups, as parameters: the texts of arrays, None where there are none.
 
-    columns: Mapping[str, Sequence[str | None]]
-    keyed: Mapping[str, Sequence[str | None]] | None
+    Changes have `weights`. `keyed` are the groups computed anew beside increments, if any are to be.
+    """
+
+    rows: str | None
+    weights: str | None
+    keyed: str | None
 
 
 def few_rows(plan: ApplyPlan, staged: Staged) -> FewRows | None:
@@ -33,49 +40,104 @@ def few_rows(plan: ApplyPlan, staged: Staged) -> FewRows | None:
     if plan.stage not in FEW or plan.windows or (plan.body and not plan.body.shown_few):
         return None
     columns = _columns(staged.rows, MOST_GROUPS if staged.keyed is not None else MOST_ROWS)
-    if columns is None or staged.keyed is None:
-        return None if columns is None else FewRows(columns, None)
+    if columns is None:
+        return None
+    if plan.state is None:
+        weights = f"{{{','.join(map(str, columns[plan.weight]))}}}"
+        return FewRows(_array(columns, [name for name, _ in plan.names]), weights, None)
+    rows = _array(columns, plan.state.few.columns)
+    if staged.keyed is None:
+        return FewRows(rows, None, None)
     keyed = _columns(staged.keyed, MOST_GROUPS)
-    return None if keyed is None else FewRows(columns, keyed)
+    return None if keyed is None else FewRows(rows, None, row_array(keyed, plan.state.few.columns))
+
+
+def _array(columns: Mapping[str, Sequence[str | None]], names: Sequence[str]) -> str | None:
+    return row_array(columns, names) if any(columns.values()) else None
+
+
+def ask_few(connection: psycopg.Connection, few: FewRead) -> list[psycopg.Cursor]:
+    """Ask for the few rows that there are to apply; see `answered`."""
+    most_rows = MOST_GROUPS if few.keyed else MOST_ROWS
+    given = {**few.given, "most_changes": FEW_CHANGES, "most_rows": most_rows, "most_bytes": MOST_BYTES}
+    texts = (text for text in (few.rows, few.keyed) if text)
+    return [connection.execute(trusted(text), given, prepare=True) for text in texts]
+
+
+def answered(asked: Sequence[psycopg.Cursor]) -> FewRows | None:
+    """Return the rows that were asked for, None where they are many."""
+    found = [cursor.fetchone() for cursor in asked]
+    if not all(row and row[0] for row in found):
+        return None
+    (_, rows, weights), *keyed = (row or () for row in found)
+    return FewRows(rows, weights, (keyed[0][1] or EMPTY) if keyed else None)
+
+
+def forget(asked: Iterable[psycopg.Cursor]) -> None:
+    """Pass over an answer that is not needed after all, be it an error."""
+    for cursor in asked:
+        with suppress(psycopg.Error):
+            cursor.fetchone()
 
 
 def apply_few(connection: psycopg.Connection, plan: ApplyPlan, few: FewRows) -> tuple[int, int]:
     """Bring the stream table up to date by few rows, looked up by index; return rows inserted and deleted."""
-    if not any(few.columns.values()):
+    return applied(connection, plan, few, ask_to_apply(connection, plan, few))
+
+
+def ask_to_apply(connection: psycopg.Connection, plan: ApplyPlan, few: FewRows) -> psycopg.Cursor | None:
+    """Send the first statement that applies few rows, if there are any; see `applied`."""
+    if few.rows is None:
+        return None
+    if plan.state is None:
+        return _ask_to_change(connection, plan.target, few.rows, few.weights)
+    given = {"rows": few.rows} if few.keyed is None else {"rows": few.rows, "keyed": few.keyed}
+    return connection.execute(trusted(plan.state.few.merge), given)
+
+
+def applied(
+    connection: psycopg.Connection, plan: ApplyPlan, few: FewRows, asked: psycopg.Cursor | None
+) -> tuple[int, int]:
+    """Apply them, now that the first statement was sent; return rows inserted and deleted."""
+    if asked is None:
         return 0, 0
     if plan.state:
-        changes, weights = _merge(connection, plan.state.table, plan.state.few, few)
+        done = _change(connection, plan.target, *_merged(connection, plan.state, few, asked))
     else:
-        changes = row_array(few.columns, [staged for staged, _ in plan.names])
-        weights = f"{{{','.join(map(str, few.columns[plan.weight]))}}}"
-    applied = _apply(connection, plan.target, changes, weights)
+        done = _changed(plan.target, asked)
     if plan.body and plan.body.shown_few:
         row = connection.execute(trusted(plan.body.shown_few)).fetchone()
-        return _apply(connection, plan.shown, *(row or (None, None)))
-    return applied
+        return _change(connection, plan.shown, *(row or (None, None)))
+    return done
 
 
-def _merge(
-    connection: psycopg.Connection, state: str, groups: FewGroups, few: FewRows
+def _merged(
+    connection: psycopg.Connection, state: StatePlan, few: FewRows, asked: psycopg.Cursor
 ) -> tuple[str | None, str | None]:
-    """Merge increments into the state; return the changes of the stream table and their weights, None without any."""
-    given = {"rows": row_array(few.columns, groups.columns)}
-    keyed = {"keyed": row_array(few.keyed, groups.columns)} if few.keyed is not None else {}
-    row = connection.execute(trusted(groups.merge), given | keyed).fetchone()
-    negative, empty, changes, weights = row or (0, 0, None, None)
+    """Return the changes of the stream table and their weights, None without any, once increments are merged."""
+    negative, empty, rows, weights = asked.fetchone() or (0, 0, None, None)
     if negative:
-        raise StreamTableDrifted(f"The aggregate state {state} has a negative number of rows in {negative} groups.")
-    if empty and groups.delete_empty:
-        connection.execute(trusted(groups.delete_empty), given)
-    return changes, weights
+        raise StreamTableDrifted(
+            f"The aggregate state {state.table} has a negative number of rows in {negative} groups."
+        )
+    if empty and state.few.delete_empty:
+        connection.execute(trusted(state.few.delete_empty), {"rows": few.rows})
+    return rows, weights
 
 
-def _apply(connection: psycopg.Connection, target: Target, changes: str | None, weights: str | None) -> tuple[int, int]:
+def _change(connection: psycopg.Connection, target: Target, rows: str | None, weights: str | None) -> tuple[int, int]:
     """Apply changes, of which there are none where their weights are NULL."""
-    if weights is None:
-        return 0, 0
-    row = connection.execute(trusted(target.apply_few), {"rows": changes, "weights": weights}).fetchone()
-    expected, deleted, inserted = row or (0, 0, 0)
+    return (0, 0) if weights is None else _changed(target, _ask_to_change(connection, target, rows, weights))
+
+
+def _ask_to_change(
+    connection: psycopg.Connection, target: Target, rows: str | None, weights: str | None
+) -> psycopg.Cursor:
+    return connection.execute(trusted(target.apply_few), {"rows": rows, "weights": weights})
+
+
+def _changed(target: Target, asked: psycopg.Cursor) -> tuple[int, int]:
+    expected, deleted, inserted = asked.fetchone() or (0, 0, 0)
     if deleted != expected:
         raise StreamTableDrifted(
             f"{target.name} lacks {expected - deleted} of the {expected} rows that should be deleted."

@@ -8,7 +8,7 @@ from psycopg import sql
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.cut import Cut
-from pytrickle.database import PATIENCE, filled
+from pytrickle.database import PATIENCE, filled, trusted
 
 COUNTED = """
 SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE {counted} AND NOT ({later})), count(*) FILTER (WHERE {later}),
@@ -16,6 +16,8 @@ SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE {counted} AND NOT ({later
 FROM {buffer} WHERE {where}
 """
 EMPTY = "SELECT {number} WHERE NOT EXISTS (SELECT FROM {buffer})"
+# A plan over thousands of buffers would take longer to make than one over few of them, and be void when one changes.
+AT_ONCE = 200
 READABLE = "SELECT b FROM unnest(%s::text[]) AS b WHERE has_table_privilege(to_regclass(b)::oid, 'SELECT') ORDER BY b"
 
 
@@ -23,12 +25,34 @@ def ranges(
     connection: psycopg.Connection, table: StreamTable, targets: Mapping[int, Cut | None]
 ) -> dict[int, ChangeRange]:
     """Count, for every source, the buffered changes between its frontier and its target, and beyond the target."""
-    result = {d.relid: ChangeRange(d.relid, d.frontier, targets.get(d.relid)) for d in table.dependencies}
-    counts = [_count(d.buffer, result[d.relid]) for d in table.dependencies if d.buffer]
-    if counts:
-        for relid, delta, future, pages in connection.execute(sql.SQL(" UNION ALL ").join(counts)):
-            change_range = result[relid]
-            result[relid] = ChangeRange(relid, change_range.old, change_range.new, delta, future, pages)
+    uncounted = uncounted_ranges(table, targets)
+    return counted(uncounted, ask_counts(connection, table, uncounted))
+
+
+def uncounted_ranges(table: StreamTable, targets: Mapping[int, Cut | None]) -> dict[int, ChangeRange]:
+    """Return for every source its frontier and its target."""
+    return {d.relid: ChangeRange(d.relid, d.frontier, targets.get(d.relid)) for d in table.dependencies}
+
+
+def ask_counts(
+    connection: psycopg.Connection, table: StreamTable, uncounted: Mapping[int, ChangeRange]
+) -> psycopg.Cursor | None:
+    """Ask for the number of changes in each range; None where nothing is captured. See `counted`."""
+    asked = [(d.buffer, uncounted[d.relid]) for d in table.dependencies if d.buffer]
+    if not asked:
+        return None
+    given: dict[str, str | None] = {}
+    for _, change_range in asked:
+        given |= change_range.given()
+    return connection.execute(sql.SQL(" UNION ALL ").join(_count(*each) for each in asked), given)
+
+
+def counted(uncounted: Mapping[int, ChangeRange], asked: psycopg.Cursor | None) -> dict[int, ChangeRange]:
+    """Return the ranges with the numbers that were asked for."""
+    result = dict(uncounted)
+    for relid, delta, future, pages in asked or ():
+        change_range = result[relid]
+        result[relid] = ChangeRange(relid, change_range.old, change_range.new, delta, future, pages)
     return result
 
 
@@ -46,11 +70,13 @@ def empty_buffers(connection: psycopg.Connection, tables: Iterable[StreamTable])
 
 
 def _empty_ones(connection: psycopg.Connection, buffers: list[str]) -> frozenset[str]:
-    checks = (filled(EMPTY, number=sql.Literal(i), buffer=buffer) for i, buffer in enumerate(buffers))
+    checks = [EMPTY.format(number=i, buffer=buffer) for i, buffer in enumerate(buffers)]
     # A savepoint keeps the shared snapshot usable.
     with connection.transaction():
         connection.execute("SET LOCAL lock_timeout = '10ms'")
-        rows = connection.execute(sql.SQL(" UNION ALL ").join(checks)).fetchall()
+        rows = []
+        for first in range(0, len(checks), AT_ONCE):
+            rows += connection.execute(trusted(" UNION ALL ".join(checks[first : first + AT_ONCE]))).fetchall()
         connection.execute(filled("SET LOCAL lock_timeout = {patience}", patience=sql.Literal(PATIENCE)))
     return frozenset(buffers[i] for (i,) in rows)
 
@@ -64,9 +90,10 @@ def _empty_unless_locked(connection: psycopg.Connection, buffer: str) -> frozens
 
 
 def _count(buffer: str, change_range: ChangeRange) -> sql.Composed:
-    past = change_range.old.beyond() if change_range.old else None
-    later = f"NOT {change_range.new.covered()}" if change_range.new else "false"
-    where = past or (change_range.new.beyond() if change_range.new else "false")
+    old, new = change_range.given_old if change_range.old else None, change_range.given_new
+    past = old.beyond() if old else None
+    later = f"NOT {new.covered()}" if change_range.new else "false"
+    where = past or (new.beyond() if change_range.new else "false")
     counted = "true" if past else "false"
     name, relid = sql.Literal(buffer), sql.Literal(change_range.relid)
     return filled(COUNTED, relid=relid, later=later, counted=counted, name=name, buffer=buffer, where=where)

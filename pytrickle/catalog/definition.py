@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from pytrickle.cut import Cut
+from pytrickle.cut import Cut, GivenCut
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +121,21 @@ class ChangeRange:
     def past_rows(self) -> int:
         """Buffered changes that the old frontier does not cover."""
         return self.delta_rows + self.future_rows
+
+    @property
+    def given_old(self) -> GivenCut:
+        """The old frontier as a statement is given it."""
+        return GivenCut(f"c{self.relid}_old")
+
+    @property
+    def given_new(self) -> GivenCut:
+        """The new frontier as a statement is given it."""
+        return GivenCut(f"c{self.relid}_new")
+
+    def given(self) -> dict[str, str | None]:
+        """Return the parameters for the frontiers that there are."""
+        old = self.given_old.given(self.old) if self.old else {}
+        return old | self.given_new.given(self.new) if self.new else old
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,25 +135,26 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     g.*
 FROM pgtrickle.pgt_stream_tables AS s
     LEFT JOIN (pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace) ON c.oid = s.pgt_relid
-    JOIN pgtrickle_private.gating_decisions(%(pgt_id)s) AS g
+    JOIN pgtrickle_private.gating_decisions(
+        CASE WHEN cardinality(%(pgt_ids)s::bigint[]) = 1 THEN (%(pgt_ids)s::bigint[])[1] END) AS g
     (about, gating, decision, reason, waiting_for, decided_watermark, caps, deadline_passed, decided_batch, let_through)
     ON g.about = s.pgt_id
-WHERE %(pgt_id)s::bigint IS NULL OR s.pgt_id = %(pgt_id)s
+WHERE %(pgt_ids)s::bigint[] IS NULL OR s.pgt_id = ANY (%(pgt_ids)s::bigint[])
 ORDER BY s.pgt_id
 """
 
 
 def stream_tables(
     connection: psycopg.Connection,
-    pgt_id: int | None = None,
+    pgt_ids: list[int] | None = None,
     poll_interval: timedelta = timedelta(seconds=1),
     statement_timeout: timedelta | None = None,
 ) -> tuple[StreamTable, ...]:
-    """Read all stream tables, or one, with the gating decision of each; tiers stretch the poll interval.
+    """Read all stream tables, or some, with the gating decision of each; tiers stretch the poll interval.
 
     Those without a `statement_timeout` of their own have the one given.
     """
-    given = {"pgt_id": pgt_id, "poll_interval": poll_interval, "statement_timeout": statement_timeout}
+    given = {"pgt_ids": pgt_ids, "poll_interval": poll_interval, "statement_timeout": statement_timeout}
     with connection.cursor(row_factory=dict_row) as cursor:
         rows = cursor.execute(STREAM_TABLES, given)
         return tuple(_stream_table(row) for row in rows)
@@ -161,7 +162,7 @@ def stream_tables(
 
 def stream_table(connection: psycopg.Connection, pgt_id: int) -> StreamTable:
     """Read one stream table; raise UnknownStreamTable if it is gone."""
-    found = stream_tables(connection, pgt_id)
+    found = stream_tables(connection, [pgt_id])
     if not found:
         raise UnknownStreamTable("The stream table was dropped meanwhile.")
     return found[0]

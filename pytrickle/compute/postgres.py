@@ -6,7 +6,6 @@ from tempfile import SpooledTemporaryFile
 from typing import IO
 
 import psycopg
-from psycopg import sql
 
 from pytrickle.compute.staged import Copied, Staged
 from pytrickle.database import filled, settle
@@ -14,12 +13,6 @@ from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 
 COPIED = "COPY (\n{query}\n) TO STDOUT (FORMAT csv)"
-PLAIN = "SELECT {columns} FROM (\n{query}\n) AS q"
-CONSOLIDATED = """
-SELECT {items}CAST(sum({weight}) AS bigint)
-FROM (\n{query}\n) AS q
-GROUP BY {numbers} HAVING sum({weight}) <> 0
-"""
 # Within the write transaction too: what a query calls could leave deferred triggers, which run as the refresher.
 READ_ONLY = "SET TRANSACTION READ ONLY"
 IN_MEMORY = 64 * 1024 * 1024
@@ -73,7 +66,7 @@ def _copied(connection: psycopg.Connection, postgres_query: PostgresQuery) -> Co
     try:
         with (
             connection.cursor() as cursor,
-            cursor.copy(filled(COPIED, query=_consolidated(postgres_query))) as copy,
+            cursor.copy(filled(COPIED, query=postgres_query.consolidated)) as copy,
         ):
             for block in copy:
                 data.write(block)
@@ -81,12 +74,3 @@ def _copied(connection: psycopg.Connection, postgres_query: PostgresQuery) -> Co
         data.close()
         raise
     return Copied((*postgres_query.columns, WEIGHT) if postgres_query.weighted else postgres_query.columns, data)
-
-
-def _consolidated(postgres_query: PostgresQuery) -> sql.Composed:
-    """Consolidate weighted rows, as Spark does: texts are equal where their bytes are."""
-    if not postgres_query.weighted:
-        return filled(PLAIN, columns=", ".join(postgres_query.columns), query=postgres_query.query)
-    items = "".join(f'{column} COLLATE "C" AS {column}, ' for column in postgres_query.columns)
-    numbers = ", ".join(str(i + 1) for i in range(len(postgres_query.columns))) or "()"
-    return filled(CONSOLIDATED, items=items, weight=WEIGHT, query=postgres_query.query, numbers=numbers)

@@ -1,5 +1,6 @@
 """One refresh as data: what is decided about it, what is read where, and how it is applied."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pytrickle.catalog.definition import ChangeRange
@@ -7,11 +8,20 @@ from pytrickle.plan.algebra.relation import Relation
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Action, ApplyPlan
 from pytrickle.plan.placement import Placement
+from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.spark.grouping import SparkGrouping
 from pytrickle.plan.spark.terms import SparkTerm
 
 # So many are taken in so fast that nobody else is likely to alter the stream table meanwhile.
 FEW_CHANGES = 1_000
+
+
+PLAIN = "SELECT {columns} FROM (\n{query}\n) AS q"
+CONSOLIDATED = """
+SELECT {items}CAST(sum({weight}) AS bigint) AS {weight}
+FROM (\n{query}\n) AS q
+GROUP BY {numbers} HAVING sum({weight}) <> 0
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +33,32 @@ class PostgresQuery:
     weighted: bool
     settings: tuple[str, ...]
 
+    @property
+    def consolidated(self) -> str:
+        """The query with weighted rows consolidated, as Spark does: texts are equal where their bytes are."""
+        if not self.weighted:
+            return PLAIN.format(columns=", ".join(self.columns), query=self.query)
+        items = "".join(f'{column} COLLATE "C" AS {column}, ' for column in self.columns)
+        numbers = ", ".join(str(i + 1) for i in range(len(self.columns))) or "()"
+        return CONSOLIDATED.format(items=items, weight=WEIGHT, query=self.query, numbers=numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class FewRead:
+    """Statements that read few changes as they are applied, see `FewStatements`, and the cuts that they are given.
+
+    `keyed` reads the groups that are computed anew.
+    """
+
+    rows: str
+    keyed: str | None
+    given: Mapping[str, str | None]
+    settings: tuple[str, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class RefreshPlan:
-    """A planned refresh: exactly one of `read` and `join` is set.
+    """A planned refresh: exactly one of `read`, `few` and `join` is set.
 
     `grouping` says how Spark groups what it joined. `keyed` reads the groups that are computed anew, `staging` is the
     layout of the staging table where Spark fills one. `rounds` is how many rounds a cycle took to its fixed point,
@@ -44,6 +76,7 @@ class RefreshPlan:
     terms: tuple[Relation, ...] = ()
     staging: str | None = None
     rounds: int | None = None
+    few: FewRead | None = None
 
     @property
     def action(self) -> Action:
@@ -68,7 +101,8 @@ class RefreshPlan:
     @property
     def settings(self) -> tuple[str, ...]:
         """The planner settings under which all that PostgreSQL computes of it may be read."""
-        return tuple(dict.fromkeys(setting for read in (self.read, self.keyed) if read for setting in read.settings))
+        reads = (self.read, self.keyed, self.few)
+        return tuple(dict.fromkeys(setting for read in reads if read for setting in read.settings))
 
     @property
     def length(self) -> int:

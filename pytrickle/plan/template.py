@@ -4,15 +4,17 @@ What a plan depends on beside the cuts is the `Outline` of its task; tasks with 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from secrets import token_hex
 
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.cut import Cut
+from pytrickle.plan.few_read import FewStatements
 from pytrickle.plan.placement import Limits, Way
 from pytrickle.plan.planning import FEW_ROWS, plan_differential
-from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
+from pytrickle.plan.postgres.few_rows import literal
+from pytrickle.plan.refresh_plan import FewRead, PostgresQuery, RefreshPlan
 from pytrickle.plan.task import Task
 
 # Nobody can know it before this process starts, so no query's text contains it.
@@ -70,27 +72,46 @@ def _kind(change_range: ChangeRange) -> tuple[int, bool, bool, bool, bool]:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The plan for changes between cuts that are not known yet."""
+    """The plan for changes between cuts that are not known yet; `few` reads them as parameters, if they are few."""
 
     plan: RefreshPlan
+    few: FewStatements | None
 
     @classmethod
     def of(cls, task: Task, way: Way) -> "Template | None":
         """Plan a task, whatever its cuts; None where more is read than one or two queries."""
         ranges = {relid: _opened(change_range) for relid, change_range in task.ranges.items()}
         plan = plan_differential(replace(task, ranges=ranges), way)
-        return None if plan.read is None or plan.staging else cls(plan)
+        if plan.read is None or plan.staging:
+            return None
+        given = replace(plan, read=_given(plan.read), keyed=_given(plan.keyed))
+        return cls(plan, FewStatements.of(given, task.ranges.values()))
 
     def filled(self, task: Task, way: Way) -> RefreshPlan:
         """Return the plan for a task of the same outline, as `plan_differential` would."""
-        plan, ranges = self.plan, task.ranges
-        return replace(
-            plan,
-            placement=replace(plan.placement, action=way.action, reason=way.reason),
-            ranges=tuple(ranges.values()),
-            read=_filled(plan.read, ranges),
-            keyed=_filled(plan.keyed, ranges),
-        )
+        read, keyed = (_filled(each, task.ranges) for each in (self.plan.read, self.plan.keyed))
+        return replace(self._between(task, way), read=read, keyed=keyed)
+
+    def filled_for_few(self, task: Task, way: Way) -> RefreshPlan | None:
+        """Return the plan whose statements are given the cuts; None where there is none."""
+        few = self.few_read(task.ranges.values())
+        return replace(self._between(task, way), few=few, read=None, keyed=None) if few else None
+
+    def few_read(self, ranges: Iterable[ChangeRange]) -> FewRead | None:
+        """Return what reads few changes in these ranges, if they have the cuts that the template has."""
+        if self.few is None or [_has(each) for each in ranges] != [_has(each) for each in self.plan.ranges]:
+            return None
+        given = {name: value for each in ranges for name, value in each.given().items()}
+        return FewRead(self.few.rows, self.few.keyed, given, self.plan.settings)
+
+    def _between(self, task: Task, way: Way) -> RefreshPlan:
+        placement = replace(self.plan.placement, action=way.action, reason=way.reason)
+        return replace(self.plan, placement=placement, ranges=tuple(task.ranges.values()))
+
+
+def _has(change_range: ChangeRange) -> tuple[int, bool, bool]:
+    """Return the source of a range, and which cuts it has."""
+    return change_range.relid, change_range.old is not None, change_range.new is not None
 
 
 def _opened(change_range: ChangeRange) -> ChangeRange:
@@ -101,6 +122,8 @@ def _opened(change_range: ChangeRange) -> ChangeRange:
 
 
 def _filled(read: PostgresQuery | None, ranges: Mapping[int, ChangeRange]) -> PostgresQuery | None:
+    """Fill in the cuts themselves."""
+
     def condition(found: re.Match[str]) -> str:
         change_range = ranges[int(found[1])]
         cut = change_range.old if found[2] == "old" else change_range.new
@@ -109,3 +132,14 @@ def _filled(read: PostgresQuery | None, ranges: Mapping[int, ChangeRange]) -> Po
         return cut.covered() if found[3] == "covered" else cut.beyond()
 
     return replace(read, query=CONDITION.sub(condition, read.query)) if read else None
+
+
+def _given(read: PostgresQuery | None) -> PostgresQuery | None:
+    """Fill in parameters for the cuts; of a statement with parameters each other percent sign is doubled."""
+
+    def condition(found: re.Match[str]) -> str:
+        empty = ChangeRange(int(found[1]), None, None)
+        cut = empty.given_old if found[2] == "old" else empty.given_new
+        return cut.covered() if found[3] == "covered" else cut.beyond()
+
+    return replace(read, query=CONDITION.sub(condition, literal(read.query))) if read else None

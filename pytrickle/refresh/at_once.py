@@ -5,8 +5,10 @@ from time import monotonic
 
 import psycopg
 
-from pytrickle.apply.commit import read_and_commit, reading_at, transaction
-from pytrickle.catalog.change_ranges import ranges
+from pytrickle.apply.commit import read_and_commit, reading_at, transaction, write_few
+from pytrickle.apply.commitment import Commitment, Committed
+from pytrickle.apply.few_rows import MOST_GROUPS, FewRows, answered, ask_few, forget
+from pytrickle.catalog.change_ranges import ask_counts, counted, uncounted_ranges
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.definition_stamp import Standing, ask_standing, standing
 from pytrickle.catalog.stream_table import StreamTable
@@ -61,30 +63,64 @@ class AtOnce:
         connection, computation, taken = self.refresher.connection, Computation(self.table, self.goal), monotonic()
         name = self.base.name if self.base else None
         with transaction(connection, reading_at(name, (*computation.settings, *expected))):
-            found, changed = self._standing()
-            shape = self.refresher.planner.unchanged_shape(self.table.pgt_id, found.stamp)
-            cut = self.base.cut if self.base else found.cut
-            if shape is None or cut is None or not found.complete:
+            seen = self._look(expected)
+            cut = self.base.cut if self.base else seen.standing.cut
+            if seen.shape is None or cut is None or not seen.standing.complete:
                 return None
-            if needs_refresh(self.table, changed):
-                plan = self._plan(shape, changed)
-                if plan is None:
+            if needs_refresh(self.table, seen.changed):
+                if (read := self._read(seen, seen.shape, expected)) is None:
                     return None
-                if plan.settings != expected:
-                    settle(connection, (*undone(expected), *plan.settings))
-                computation.plan = plan
+                computation.plan, few = read
                 what = self.refresher.commitment(computation, Snapshot(connection, name or "", cut, taken))
-                done = read_and_commit(connection, plan, what)
+                done = self._write(computation.plan, few, what)
                 return self.refresher.result(computation, done), done
         return self.refresher.mark_up_to_date(self.table, self.goal), None
 
-    def _standing(self) -> tuple[Standing, dict[int, ChangeRange]]:
-        """Ask how the definition stands, and count the changes."""
-        connection = self.refresher.connection
+    def _look(self, expected: tuple[str, ...]) -> "Seen":
+        """Ask how the definition stands, count the changes, and read them already, as if the same sources changed."""
+        connection, planner = self.refresher.connection, self.refresher.planner
+        uncounted = uncounted_ranges(self.table, self.goal.targets)
+        foreseen = planner.foreseen_read(self.table.pgt_id, uncounted.values())
         with pipelined(connection):
-            asked = ask_standing(connection, self.table.pgt_id, self.needed, cut=self.base is None)
-            changed = ranges(connection, self.table, self.goal.targets)
-            return standing(asked), changed
+            stands = ask_standing(connection, self.table.pgt_id, self.needed, cut=self.base is None)
+            counts = ask_counts(connection, self.table, uncounted)
+            asked = ask_few(connection, foreseen) if foreseen and foreseen.settings == expected else []
+            found, changed = standing(stands), counted(uncounted, counts)
+            shape = planner.unchanged_shape(self.table.pgt_id, found.stamp)
+            plan = self._plan(shape, changed) if shape and needs_refresh(self.table, changed) else None
+            if plan and plan.few and plan.few == foreseen and asked:
+                return Seen(found, changed, shape, plan, answered(asked), True)
+            forget(asked)
+        return Seen(found, changed, shape, plan)
+
+    def _read(
+        self, seen: "Seen", shape: Analysis, expected: tuple[str, ...]
+    ) -> tuple[RefreshPlan, FewRows | None] | None:
+        """Return a plan, and the rows if they are few; where they are many, a plan by which they are copied."""
+        connection, plan, few = self.refresher.connection, seen.plan, seen.few
+        if plan is None:
+            return None
+        if plan.settings != expected:
+            settle(connection, (*undone(expected), *plan.settings))
+        if plan.few and not seen.was_read:
+            with pipelined(connection):
+                few = answered(ask_few(connection, plan.few))
+        if plan.few is None or few:
+            return plan, few
+        self._note(many=True)
+        plan = self._plan(shape, seen.changed)
+        return (plan, None) if plan else None
+
+    def _write(self, plan: RefreshPlan, few: FewRows | None, what: Commitment) -> Committed:
+        """Write the few rows that were read, or copy and write them; see whether so many are to be copied again."""
+        if few:
+            return write_few(self.refresher.connection, plan, what, few)
+        done = read_and_commit(self.refresher.connection, plan, what)
+        self._note(many=done.rows_inserted + done.rows_deleted > MOST_GROUPS)
+        return done
+
+    def _note(self, many: bool) -> None:
+        self.refresher.planner.templates.note(self.table.pgt_id, many)
 
     def _plan(self, shape: Analysis, changed: dict[int, ChangeRange]) -> RefreshPlan | None:
         """Plan it, if all that the plan depends on is known, and if the changes are few."""
@@ -95,3 +131,19 @@ class AtOnce:
         with defects_named(f"planning {self.table.name}"):
             plan = self.refresher.planner.foreseen(self.table, shape, changed)
         return plan if plan and plan.computed_where_applied else None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was found before anything is written; `shape` is None where the definition is not as it was.
+
+    `plan` is None where there is nothing to do, or where it must be done another way. `was_read` says whether the rows
+    of the plan were read already: `few` has them, None where they are many.
+    """
+
+    standing: Standing
+    changed: dict[int, ChangeRange]
+    shape: Analysis | None
+    plan: RefreshPlan | None
+    few: FewRows | None = None
+    was_read: bool = False

@@ -1,6 +1,6 @@
 """What planning needs to know of a stream table: its definition, the changes of its sources, how it stands."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import psycopg
@@ -32,14 +32,11 @@ from pytrickle.plan.postgres.merge_state import state_table
 from pytrickle.plan.postgres.stored_rows import body_table
 from pytrickle.plan.query.meaning import understood
 from pytrickle.plan.quote import Quote
-from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.plan.refresh_plan import FewRead, RefreshPlan
 from pytrickle.plan.task import Task
-from pytrickle.plan.template import Outline, Template
 from pytrickle.refresh.guards import refuse_recomputing
 from pytrickle.refresh.remembered import Remembered, size_of
-
-# So many templates of one stream table are kept: there is one for each set of sources that change together.
-MOST_TEMPLATES = 8
+from pytrickle.refresh.templates import Templates
 
 
 @dataclass(slots=True)
@@ -58,7 +55,7 @@ class Planner:
     engine: EngineName = EngineName.AUTO
     shapes: dict[int, tuple[str, Analysis]] = field(default_factory=dict)
     past: Remembered = field(default_factory=Remembered)
-    templates: dict[int, tuple[Analysis, dict[Outline, Template | None]]] = field(default_factory=dict)
+    templates: Templates = field(default_factory=Templates)
     spark_runs: Callable[[], bool] = lambda: False
 
     def shape(self, snapshot_connection: psycopg.Connection, pgt_id: int) -> Analysis:
@@ -121,7 +118,7 @@ class Planner:
             return None
         way = replace(way, reason=table.decision.explained(way.reason))
         if way.action is Action.DIFFERENTIAL:
-            return self._by_template(table.pgt_id, task, way)
+            return self.templates.plan(task, way)
         return self._difference(table, task, way, standing)
 
     def _difference(self, table: StreamTable, task: Task, way: Way, standing: Standing) -> RefreshPlan | None:
@@ -131,17 +128,10 @@ class Planner:
             return None
         return plan_difference(task, way, table.refresh_mode)
 
-    def _by_template(self, pgt_id: int, task: Task, way: Way) -> RefreshPlan:
-        """Plan the changes by a template; the shape is the same object until the definition changes."""
-        shape, templates = self.templates.get(pgt_id, (None, {}))
-        if shape is not task.shape or len(templates) > MOST_TEMPLATES:
-            templates = {}
-            self.templates[pgt_id] = (task.shape, templates)
-        outline = Outline.of(task)
-        if outline not in templates:
-            templates[outline] = Template.of(task, way)
-        template = templates[outline]
-        return template.filled(task, way) if template else plan_differential(task, way)
+    def foreseen_read(self, pgt_id: int, ranges: Collection[ChangeRange]) -> FewRead | None:
+        """Return what reads few changes if the same sources changed as the last time; None if that is not known."""
+        shape = self.known_shape(pgt_id)
+        return self.templates.few_read(shape, ranges) if shape else None
 
     def may_leave_to_spark(self, table: StreamTable, delta_rows: int) -> bool:
         """Whether Spark may join so many changes, as far as their number tells."""

@@ -38,7 +38,7 @@ class Lanes:
         change to read. `on_result` is called in that thread only. Raise what ends a unit's work, after the others under
         way are done.
         """
-        if self.limit == 1:
+        if self.limit == 1 or all(pass_.begins_quiet(unit) for unit in units):
             for unit in units:
                 work(pass_, unit)
             return

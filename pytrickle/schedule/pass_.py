@@ -21,7 +21,7 @@ from pytrickle.schedule import verdict
 from pytrickle.schedule.health import Broken
 from pytrickle.schedule.outcomes import record_blown_fuse, record_failure, record_skip
 from pytrickle.schedule.units import Unit
-from pytrickle.schedule.verdict import Fail, Go, Seen, Skip, SoFar
+from pytrickle.schedule.verdict import NOTHING_YET, Fail, Go, Seen, Skip, SoFar
 
 log = getLogger("pytrickle.refresh")
 
@@ -118,8 +118,9 @@ class Pass:
 
     def run(self, unit: Unit, asked: Mapping[int, str], respect_gate: bool = True) -> None:
         """Refresh a unit, whose failures and skips are results too. What it reads must have been done before."""
-        for part in verdict.parts(unit, asked, self.seen, self.record.so_far(unit)):
-            so_far = self.record.so_far(part)
+        done_before = self.record.so_far(unit)
+        for part in verdict.parts(unit, asked, self.seen, done_before):
+            so_far = done_before if part is unit else self.record.so_far(part)
             work = Work(self, part, asked, so_far)
             match verdict.decide(part, asked, respect_gate, self.seen, so_far):
                 case Skip() as skip:
@@ -132,6 +133,10 @@ class Pass:
     def is_quiet(self, unit: Unit) -> bool:
         """Whether no source of a unit has a change, so that not even the changes need to be counted."""
         return verdict.is_quiet(unit, self.seen, self.record.so_far(unit))
+
+    def begins_quiet(self, unit: Unit) -> bool:
+        """Whether no source of a unit had a change when the pass began."""
+        return verdict.is_quiet(unit, self.seen, NOTHING_YET)
 
     def report(self, table: StreamTable, result: RefreshResult) -> None:
         """Tell what came of a table."""

@@ -8,6 +8,7 @@ from time import monotonic
 import psycopg
 
 from pytrickle.catalog import stream_table as catalog
+from pytrickle.catalog.known_tables import KnownTables
 from pytrickle.catalog.refresh_groups import refresh_groups
 from pytrickle.config import EngineName
 from pytrickle.database import impatient, translate_errors, unless_locked
@@ -49,6 +50,7 @@ class Ticker:
     health: Health = field(default_factory=Health)
     trimmed: float | None = None
     rest: Rest | None = None
+    known: KnownTables = field(default_factory=KnownTables)
 
     def tick(self, on_result: OnResult) -> tuple[RefreshResult, ...]:
         """Refresh all that is due, in dependency order; return a result per stream table considered, in that order."""
@@ -61,12 +63,37 @@ class Ticker:
             broken = self.health.prepare(refresher.connection)
             awaited = waiting(refresher.connection)
             unless_locked(refresher.connection, "SELECT pgtrickle_private.note_drained()")
-            results, run, tables = _tick(refresher, broken, self.lanes, on_result, awaited)
+            results, run, tables = self._pass(refresher, broken, on_result, awaited)
             self.rest = None if broken else rest_after(run, tables, results, now.calls)
             if self._must_trim:
                 unless_locked(refresher.connection, TRIM, {"retention": self.retention})
                 self.trimmed = monotonic()
         return results
+
+    def _pass(
+        self, refresher: Refresher, broken: Broken, on_result: OnResult, awaited: Mapping[int, int]
+    ) -> tuple[tuple[RefreshResult, ...], Pass, tuple[catalog.StreamTable, ...]]:
+        with refresher.snapshots.export() as base:
+            with translate_errors():
+                tables = topological(
+                    self.known.read(
+                        refresher.connection, base.connection, refresher.poll_interval, refresher.statement_timeout
+                    )
+                )
+                groups = refresh_groups(base.connection)
+                requests = Requests(filed(base.connection), awaited)
+                run = Pass.at(refresher, base, tables, on_result, broken)
+            initiated = _asked(requests.pgt_ids, tables)
+            due = frozenset() if requests.drains else due_tables(tables, groups)
+            chosen = [unit for unit in units(tables, groups) if unit.is_due(due, initiated)]
+            _prepare(refresher, run, chosen)
+            self.lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated, not unit.is_asked(initiated)))
+        answer(
+            refresher.connection, requests, {t.pgt_id: _told(run, t) for t in tables if t.relid in run.record.results}
+        )
+        _finish(refresher.connection, _to_clean(run, tables))
+        results = Rows(run.record.results[table.relid] for table in tables if table.relid in run.record.results)
+        return results, run, tables
 
     @property
     def _must_trim(self) -> bool:
@@ -86,26 +113,6 @@ class Ticker:
         with impatient(refresher.connection):
             broken = self.health.prepare(refresher.connection, asked=True)
             return _refresh_one(refresher, broken, pgt_id, respect_gate)
-
-
-def _tick(
-    refresher: Refresher, broken: Broken, lanes: Lanes, on_result: OnResult, awaited: Mapping[int, int]
-) -> tuple[tuple[RefreshResult, ...], Pass, tuple[catalog.StreamTable, ...]]:
-    with refresher.snapshots.export() as base:
-        with translate_errors():
-            tables = _stream_tables(refresher, base.connection)
-            groups = refresh_groups(base.connection)
-            requests = Requests(filed(base.connection), awaited)
-            run = Pass.at(refresher, base, tables, on_result, broken)
-        initiated = _asked(requests.pgt_ids, tables)
-        due = frozenset() if requests.drains else due_tables(tables, groups)
-        chosen = [unit for unit in units(tables, groups) if unit.is_due(due, initiated)]
-        _prepare(refresher, run, chosen)
-        lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated, not unit.is_asked(initiated)))
-    answer(refresher.connection, requests, {t.pgt_id: _told(run, t) for t in tables if t.relid in run.record.results})
-    _finish(refresher.connection, _to_clean(run, tables))
-    results = Rows(run.record.results[table.relid] for table in tables if table.relid in run.record.results)
-    return results, run, tables
 
 
 def _asked(requested: frozenset[int], tables: tuple[catalog.StreamTable, ...]) -> dict[int, str]:
@@ -145,7 +152,7 @@ def _refresh_one(refresher: Refresher, broken: Broken, pgt_id: int, respect_gate
 
 def _prepare(refresher: Refresher, run: Pass, chosen: Iterable[Unit]) -> None:
     """Fail before anything is recorded where nothing could be computed: it is not a stream table's failure."""
-    changed = (unit for unit in chosen if not run.is_quiet(unit))
+    changed = (unit for unit in chosen if not run.begins_quiet(unit))
     if any(table.engine is not EngineName.POSTGRES for unit in changed for table in unit.tables):
         refresher.engine.prepare()
 

@@ -44,6 +44,9 @@ class SoFar:
     stalled: Mapping[int, str]
 
 
+NOTHING_YET = SoFar({}, frozenset(), {})
+
+
 @dataclass(frozen=True, slots=True)
 class Skip:
     """Nothing is done, because of one table; `culprit` names the one whose failure also stalls what reads this unit."""
@@ -89,7 +92,8 @@ def parts(unit: Unit, asked: Mapping[int, str], seen: Seen, so_far: SoFar) -> tu
     together = len(unit.tables) > 1 and all(table.populated for table in unit.tables)
     if unit.cycles or (together and not is_quiet(unit, seen, so_far)):
         return (unit,)
-    return tuple(Unit((table,)) for table in unit.tables if not table.halted or table.pgt_id in asked)
+    left = [table for table in unit.tables if not table.halted or table.pgt_id in asked]
+    return (unit,) if len(left) == len(unit.tables) == 1 else tuple(Unit((table,)) for table in left)
 
 
 def decide(unit: Unit, asked: Mapping[int, str], respect_gate: bool, seen: Seen, so_far: SoFar) -> Verdict:

@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from pytrickle.apply import few_rows
+from pytrickle.catalog import stream_table as catalog
+from pytrickle.catalog.change_ranges import uncounted_ranges
+from pytrickle.refresh import at_once
 from pytrickle.schedule import pass_
 from tests.acceptance.conftest import SHOP, TABLES, Shop
 from tests.conftest import Database
@@ -42,6 +46,58 @@ def test_it_takes_few_statements(filled: Shop, tmp_path: Path) -> None:
     counts = _counted(filled, tmp_path / "trace")
     assert len(counts) == len(QUERIES)
     assert min(counts) > 6 and max(counts) <= MOST_STATEMENTS, counts
+    filled.assert_verified()
+
+
+def test_few_rows_are_read_by_statements_that_stay_prepared(filled: Shop, tmp_path: Path) -> None:
+    for number in (3, 4):
+        _order(filled, number)
+        filled.tick()
+    _order(filled, 5)
+    sent = _sent(filled, tmp_path / "trace")
+    assert {kind for kind, _ in sent} >= {"Bind", "Execute"}
+    texts = [text for kind, text in sent if kind in {"Query", "Parse"}]
+    assert not [text for text in texts if "COPY" in text or "pgtrickle_changes.changes_" in text]
+    filled.assert_verified()
+
+
+def test_many_rows_of_few_changes_are_copied_until_they_are_few_again(
+    filled: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(few_rows, "MOST_ROWS", 5)
+    monkeypatch.setattr(few_rows, "MOST_GROUPS", 5)
+    monkeypatch.setattr(at_once, "MOST_GROUPS", 5)
+    filled.pt.create_stream_table("pairs", "SELECT o.id, p.id AS other FROM orders AS o CROSS JOIN orders AS p")
+    filled.tick()
+    copies = []
+    for statement in (
+        "INSERT INTO orders VALUES (11, 1, 10)",
+        "INSERT INTO orders VALUES (12, 1, 10)",
+        "DELETE FROM orders WHERE id > 1",
+        "INSERT INTO orders VALUES (13, 1, 10)",
+        "UPDATE orders SET amount = 11 WHERE id = 13",
+    ):
+        filled.db.execute(statement)
+        sent = _sent(filled, tmp_path / "trace")
+        copies.append(sum("COPY" in text for kind, text in sent if kind == "Query"))
+        if copies[-1]:
+            assert filled.pt.verify("pairs").matches
+    assert copies[1] and not copies[-1], copies
+    filled.assert_verified()
+
+
+def test_a_bulk_load_is_not_computed_before_its_changes_are_counted(filled: Shop) -> None:
+    _order(filled, 3)
+    filled.tick()
+    table = next(t for t in catalog.stream_tables(filled.pt._refreshing().connection) if t.name == "public.totals")
+    filled.db.execute("INSERT INTO orders SELECT n, 1, 1 FROM generate_series(100, 1200) AS n")
+    connection, planner = filled.pt._refreshing().connection, filled.pt._refreshing().planner
+    few = planner.foreseen_read(table.pgt_id, uncounted_ranges(table, {}).values())
+    assert few is not None
+    assert [cursor.fetchone() for cursor in few_rows.ask_few(connection, few)] == [(False, None, None)] * len(
+        [text for text in (few.rows, few.keyed) if text]
+    )
+    assert {result.action for result in filled.tick().values()} <= {"DIFFERENTIAL", "FULL"}
     filled.assert_verified()
 
 
@@ -123,6 +179,17 @@ def test_a_definition_that_came_to_mean_something_else_is_planned_anew(filled: S
 
 def _order(shop: Shop, number: int) -> None:
     shop.db.execute("INSERT INTO orders VALUES (%s, %s, 10)", number, 1 + number % 2)
+
+
+def _sent(shop: Shop, trace: Path) -> list[tuple[str, str]]:
+    """Tick, and return what kind of messages the refresher sent, each with what it says."""
+    connection = shop.pt._refreshing().connection.pgconn
+    with trace.open("wb") as target:
+        connection.trace(target.fileno())
+        shop.tick()
+        connection.untrace()
+    lines = [line.split("\t", 4) for line in trace.read_text().splitlines()]
+    return [(line[3], "".join(line[4:])) for line in lines if line[1:2] == ["F"]]
 
 
 def _counted(shop: Shop, trace: Path) -> list[int]:

@@ -39,8 +39,8 @@ BEGIN
     END;
     EXECUTE format(
         'CREATE OR REPLACE FUNCTION pgtrickle_private.current_lsn() RETURNS pg_lsn '
-        'LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp AS %L', 'SELECT '
-            || expression);
+        'LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp AS %L',
+        format('BEGIN RETURN %s; END', expression));
 END
 $probe$;
 COMMENT ON FUNCTION pgtrickle_private.current_lsn() IS
@@ -48,15 +48,21 @@ COMMENT ON FUNCTION pgtrickle_private.current_lsn() IS
 
 -- PostgreSQL leaves a transaction out of the list of running ones in its own snapshot. So its xid looks visible there
 -- as soon as any younger transaction has ended, even a savepoint of its own that was rolled back.
+-- PL/pgSQL, for its plans are kept: each refresh takes a cut.
 CREATE OR REPLACE FUNCTION pgtrickle_private.committed_snapshot() RETURNS pg_snapshot
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT CASE WHEN pg_visible_in_snapshot(own, snapshot) THEN
-            (SELECT format('%s:%s:%s', pg_snapshot_xmin(snapshot), pg_snapshot_xmax(snapshot),
-                string_agg(running::text, ',' ORDER BY running))
-             FROM (SELECT pg_snapshot_xip(snapshot) UNION ALL SELECT own) AS r(running))::pg_snapshot
-        ELSE snapshot END
-    FROM (SELECT pg_current_snapshot(), pg_current_xact_id_if_assigned()) AS now(snapshot, own)
+DECLARE
+    snapshot CONSTANT pg_snapshot := pg_current_snapshot();
+    own CONSTANT xid8 := pg_current_xact_id_if_assigned();
+BEGIN
+    IF own IS NULL OR NOT pg_visible_in_snapshot(own, snapshot) THEN
+        RETURN snapshot;
+    END IF;
+    RETURN (SELECT format('%s:%s:%s', pg_snapshot_xmin(snapshot), pg_snapshot_xmax(snapshot),
+            string_agg(running::text, ',' ORDER BY running))
+        FROM (SELECT pg_snapshot_xip(snapshot) UNION ALL SELECT own) AS r(running))::pg_snapshot;
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.committed_snapshot() IS
     'The current snapshot with the own transaction among the running ones.';

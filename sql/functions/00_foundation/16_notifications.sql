@@ -24,11 +24,14 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.refresher_runs() IS
     'Whether a refresher leads: it holds a lock that nobody else may take.';
 
+-- PL/pgSQL, although one expression: each refresh asks.
 CREATE OR REPLACE FUNCTION pgtrickle_private.notify_form() RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT CASE lower(current_setting('pgtrickle.notify_form', true)) WHEN 'pg_trickle' THEN 'pg_trickle'
-        WHEN 'both' THEN 'both' ELSE 'own' END
+BEGIN
+    RETURN CASE lower(current_setting('pgtrickle.notify_form', true)) WHEN 'pg_trickle' THEN 'pg_trickle'
+        WHEN 'both' THEN 'both' ELSE 'own' END;
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.notify_form() IS
     'Whether notifications have our form, that of the extension pg_trickle, or both are sent.';

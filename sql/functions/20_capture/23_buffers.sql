@@ -41,11 +41,12 @@ CREATE OR REPLACE TRIGGER check_frontier BEFORE UPDATE OF frontier ON pgtrickle.
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.pinned_cuts(source regclass, cleaned pgtrickle.cut[])
     RETURNS pgtrickle.cut[]
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
+BEGIN
     -- A held-back consumer that is not filled yet will start from a cut of the past: it pins the oldest that it can
     -- read.
-    SELECT array_agg(DISTINCT pin::text)::cut[]
+    RETURN (SELECT array_agg(DISTINCT pin::text)::cut[]
     FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id) CROSS JOIN LATERAL (
         SELECT d.frontier AS pin WHERE (d.frontier).snapshot IS NOT NULL
         UNION ALL
@@ -53,7 +54,8 @@ AS $$
          WHERE (d.frontier).snapshot IS NULL AND t.watermark_gating = 'hold_back' AND h.source_relid = d.source_relid
              AND cut_is_readable(h.cut, d.captured_xid, d.captured_pos, COALESCE(cleaned, '{}'))
          ORDER BY h.history_id LIMIT 1)) AS p
-    WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED'
+    WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED');
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.pinned_cuts(regclass, pgtrickle.cut[]) IS
     'The cuts from which the consumers of a source still read its changes, or will; NULL before any was filled.';

@@ -95,8 +95,11 @@ COMMENT ON FUNCTION pgtrickle_private.is_due(pgtrickle.pgt_stream_tables, interv
 CREATE OR REPLACE FUNCTION pgtrickle_private.awaited_moments()
     RETURNS TABLE (pgt_id bigint, schedule text, schedule_timezone text, tier text, expression text, after timestamptz,
         nth integer)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
     SELECT t.pgt_id, t.schedule, t.schedule_timezone, t.tier, cron_expression(t.schedule),
            CASE WHEN t.last_refresh_at BETWEEN t.next_due_at AND now() THEN t.last_refresh_at ELSE now() END,
                tier_factor(t.tier)
@@ -104,7 +107,8 @@ AS $$
     WHERE t.schedule <> 'calculated' AND cron_expression(t.schedule) IS NOT NULL AND is_running(t)
         AND (t.next_due_at IS NULL OR t.last_refresh_at BETWEEN t.next_due_at AND now()
              -- The clock was set back.
-             OR (t.last_refresh_at > now() AND t.next_due_at > now()))
+             OR (t.last_refresh_at > now() AND t.next_due_at > now()));
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.awaited_moments() IS
     'The cron schedules whose next moment is to be worked out: the nth one after a given moment, which is now, or '

@@ -1,14 +1,17 @@
 -- Pausing and resuming.
 
+-- PL/pgSQL, although one expression: every tick asks for every stream table.
 CREATE OR REPLACE FUNCTION pgtrickle_private.halted(stream_table pgtrickle.pgt_stream_tables) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT CASE
+BEGIN
+    RETURN CASE
         WHEN (stream_table).paused THEN 'paused'
         WHEN (stream_table).tier = 'frozen' THEN 'frozen'
         WHEN (stream_table).status = 'SUSPENDED' THEN 'suspended'
         WHEN EXISTS (SELECT FROM pgt_drain AS d WHERE d.active) THEN 'drained'
-        WHEN (stream_table).retry_at > now() THEN 'left alone after a failure' END
+        WHEN (stream_table).retry_at > now() THEN 'left alone after a failure' END;
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.halted(pgtrickle.pgt_stream_tables) IS
     'Why ticks leave a stream table alone, or NULL.';

@@ -22,11 +22,15 @@ COMMENT ON FUNCTION pgtrickle_private.own_virtual_transaction() IS
 
 -- Number 0 stands for no stream table: who asks for it waits until no tick from before is at work; -1 says that a drain
 -- is about to be committed. Whoever asks for anything holds -2 too: applications take such locks of their own, and to
--- look for each stream table among all of them would take every tick too long.
+-- look for each stream table among all of them would take every tick too long. Every tick asks, so that it is PL/pgSQL,
+-- which keeps its plans.
 CREATE OR REPLACE FUNCTION pgtrickle_private.waiting_requests()
     RETURNS TABLE (request_key bigint, pgt_id bigint)
-    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
     WITH held AS MATERIALIZED (
         SELECT l.virtualtransaction, (l.classid::bigint << 32) | l.objid::bigint AS key
         FROM pg_locks AS l
@@ -41,17 +45,22 @@ AS $$
         CROSS JOIN (SELECT s.pgt_id FROM pgt_stream_tables AS s UNION ALL VALUES (0), (-1)) AS t)
     SELECT k.key, k.pgt_id
     FROM keys AS k JOIN held AS h USING (virtualtransaction, key)
-    WHERE k.pgt_id < 0 OR NOT EXISTS (SELECT FROM pgt_refresh_answers AS a WHERE a.request_key = k.key)
+    WHERE k.pgt_id < 0 OR NOT EXISTS (SELECT FROM pgt_refresh_answers AS a WHERE a.request_key = k.key);
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.waiting_requests() IS
     'The refreshes that other transactions ask for and wait for, by the locks that they hold.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.forget_answers() RETURNS void
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    DELETE FROM pgt_refresh_answers AS a
-    WHERE NOT EXISTS (SELECT FROM pg_locks AS l WHERE l.locktype = 'advisory' AND l.objsubid = 1
-        AND (l.classid::bigint << 32) | l.objid::bigint = a.request_key)
+BEGIN
+    IF EXISTS (SELECT FROM pgt_refresh_answers) THEN
+        DELETE FROM pgt_refresh_answers AS a
+        WHERE NOT EXISTS (SELECT FROM pg_locks AS l WHERE l.locktype = 'advisory' AND l.objsubid = 1
+            AND (l.classid::bigint << 32) | l.objid::bigint = a.request_key);
+    END IF;
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.forget_answers() IS
     'Deletes what was answered to transactions that wait no longer, or are gone.';
