@@ -1,6 +1,5 @@
 """The write transaction of a refresh: lock, compare frontiers, apply the rows, store frontiers and history, commit."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
@@ -8,13 +7,13 @@ from functools import partial
 from time import monotonic
 
 import psycopg
-from psycopg.types.json import Jsonb
 from sqlalchemy import Integer, Text, and_, bindparam, case, cast, func, insert, select, update
 from sqlalchemy.dialects.postgresql import JSONB
 
 from pytrickle.apply.closed_windows import Closing
 from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.few_rows import FewRows, applied, ask_to_apply, few_rows
+from pytrickle.apply.frontiers import frontier_for_people, frontiers_reached
 from pytrickle.apply.rows import apply_many, apply_rows
 from pytrickle.apply.statements import LOOK_UP
 from pytrickle.catalog.tables import refresh_history, stream_tables
@@ -157,12 +156,14 @@ def write_few(connection: psycopg.Connection, plan: RefreshPlan, what: Commitmen
 
     Raise as `commit_within` does.
     """
-    with pipelined(connection):
+    with pipelined(connection) as together:
         connection.execute(READ)
         connection.execute(LOOK_UP)
         advance = _ask_to_advance(connection, plan, what)
+        # What is sent together with it is refused if it does not advance, which only its answer explains.
+        done = None if together else _advanced(advance)
         asked = ask_to_apply(connection, plan.apply, few)
-        xid, _ = _advanced(advance)
+        xid, _ = done or _advanced(advance)
         rows = applied(connection, plan.apply, few, asked)
         with conflicts():
             record(connection, plan, what, rows)
@@ -209,7 +210,6 @@ def closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[da
     return (row[0], row[1]) if row else (None, None)
 
 
-@conflicts()
 def advance_frontier(
     connection: psycopg.Connection, plan: RefreshPlan, what: Commitment
 ) -> tuple[str, datetime | None]:
@@ -220,6 +220,7 @@ def advance_frontier(
     return _advanced(_ask_to_advance(connection, plan, what))
 
 
+@conflicts()
 def _ask_to_advance(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> psycopg.Cursor:
     return connection.execute(
         ADVANCE,
@@ -251,28 +252,6 @@ def _advanced(asked: psycopg.Cursor) -> tuple[str, datetime | None]:
             "Nothing needs to be done.",
         )
     return str(row[0]), row[1]
-
-
-def frontier_for_people(plan: RefreshPlan, what: Commitment) -> str:
-    """Return as JSON the WAL position through which each captured source was read, and when."""
-    moment = what.data_timestamp.isoformat()
-    positions = {
-        str(change_range.relid): {"lsn": (change_range.new or what.snapshot).lsn, "snapshot_ts": moment}
-        for change_range in plan.ranges
-        if plan.shape.definition.source(change_range.relid).captured
-    }
-    return json.dumps({"sources": positions, "data_timestamp": moment})
-
-
-def frontiers_reached(plan: RefreshPlan, what: Commitment) -> Jsonb:
-    """Return how far the refresh read each source whose changes are captured."""
-    return Jsonb(
-        [
-            {"relid": change_range.relid, **(change_range.new or what.snapshot).to_json()}
-            for change_range in plan.ranges
-            if plan.shape.definition.source(change_range.relid).captured
-        ]
-    )
 
 
 @conflicts()

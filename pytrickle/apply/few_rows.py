@@ -73,11 +73,17 @@ def answered(asked: Sequence[psycopg.Cursor]) -> FewRows | None:
     return FewRows(rows, weights, (keyed[0][1] or EMPTY) if keyed else None)
 
 
-def forget(asked: Iterable[psycopg.Cursor]) -> None:
-    """Pass over an answer that is not needed after all, be it an error."""
-    for cursor in asked:
-        with suppress(psycopg.Error):
+def forget(asked: Iterable[psycopg.Cursor]) -> bool:
+    """Pass over an answer that is not needed; return False where it is an error, which ends the transaction."""
+    try:
+        for cursor in asked:
             cursor.fetchone()
+    except psycopg.Error:
+        for cursor in asked:
+            with suppress(psycopg.Error):
+                cursor.fetchone()
+        return False
+    return True
 
 
 def apply_few(connection: psycopg.Connection, plan: ApplyPlan, few: FewRows) -> tuple[int, int]:

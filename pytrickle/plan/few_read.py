@@ -64,12 +64,11 @@ def _layout(plan: ApplyPlan) -> Sequence[str] | None:
 
 
 def _statement(read: PostgresQuery, layout: Sequence[str], counts: str) -> str:
-    listed = ", ".join(read.columns)
     return STATEMENT.format(
         counts=counts,
         row=f"ROW({', '.join(column if column in read.columns else 'NULL' for column in layout)})",
         weights=WEIGHTS if read.weighted else "CAST(NULL AS text)",
-        size=f"octet_length(concat({listed}))" if listed else "0",
+        size=f"pg_column_size(ROW({', '.join(read.columns)}))",
         query=read.consolidated,
     )
 

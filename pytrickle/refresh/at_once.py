@@ -81,16 +81,16 @@ class AtOnce:
         connection, planner = self.refresher.connection, self.refresher.planner
         uncounted = uncounted_ranges(self.table, self.goal.targets)
         foreseen = planner.foreseen_read(self.table.pgt_id, uncounted.values())
-        with pipelined(connection):
+        with pipelined(connection) as together:
             stands = ask_standing(connection, self.table.pgt_id, self.needed, cut=self.base is None)
             counts = ask_counts(connection, self.table, uncounted)
-            asked = ask_few(connection, foreseen) if foreseen and foreseen.settings == expected else []
+            asked = ask_few(connection, foreseen) if foreseen and foreseen.settings == expected and together else []
             found, changed = standing(stands), counted(uncounted, counts)
             shape = planner.unchanged_shape(self.table.pgt_id, found.stamp)
             plan = self._plan(shape, changed) if shape and needs_refresh(self.table, changed) else None
             if plan and plan.few and plan.few == foreseen and asked:
                 return Seen(found, changed, shape, plan, answered(asked), True)
-            forget(asked)
+            plan = plan if forget(asked) else None
         return Seen(found, changed, shape, plan)
 
     def _read(

@@ -177,6 +177,21 @@ def test_a_definition_that_came_to_mean_something_else_is_planned_anew(filled: S
     filled.assert_verified()
 
 
+def test_what_was_read_for_an_older_definition_is_passed_over(filled: Shop) -> None:
+    filled.db.execute("CREATE TABLE labels (id int PRIMARY KEY, long text, short text)")
+    query = "SELECT o.id, l.{column} AS label FROM orders AS o LEFT JOIN labels AS l USING (id)"
+    filled.pt.create_stream_table("labelled", query.format(column="long"))
+    for number in (3, 4, 5):
+        filled.tick()
+        _order(filled, number)
+    filled.tick()
+    filled.pt.alter_stream_table("labelled", query=query.format(column="short"))
+    filled.db.execute("ALTER TABLE labels DROP COLUMN long")
+    _order(filled, 6)
+    assert filled.tick()["labelled"].error is None
+    filled.assert_verified()
+
+
 def _order(shop: Shop, number: int) -> None:
     shop.db.execute("INSERT INTO orders VALUES (%s, %s, 10)", number, 1 + number % 2)
 
