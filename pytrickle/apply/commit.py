@@ -27,7 +27,10 @@ from pytrickle.plan.refresh_plan import RefreshPlan
 
 ROW = stream_tables.c
 CLOSED = statement(
-    select(ROW.effective_watermark, ROW.earlier_query_through)
+    select(
+        case((ROW.output_mode == "append", ROW.effective_watermark), else_=ROW.frozen_before),
+        ROW.earlier_query_through,
+    )
     .where(ROW.pgt_id == bindparam("pgt_id"))
     .with_for_update()
 )
@@ -39,6 +42,17 @@ UP_TO_DATE = (
         data_timestamp=bindparam("moment"),
         last_refresh_at=bindparam("moment"),
         effective_watermark=func.greatest(ROW.effective_watermark, bindparam("watermark")),
+        frozen_before=case(
+            (
+                ROW.frozen_after.is_not(None),
+                func.greatest(
+                    ROW.frozen_before,
+                    func.pgtrickle_private.frozen_limit(
+                        func.greatest(ROW.effective_watermark, bindparam("watermark")), ROW.frozen_after
+                    ),
+                ),
+            ),
+        ),
         effective_batch=func.greatest(ROW.effective_batch, bindparam("batch")),
         let_through=func.pgtrickle_private.farthest(ROW.let_through, bindparam("let_through", type_=JSONB)),
         status="ACTIVE",
@@ -169,7 +183,9 @@ def _write_few(connection: psycopg.Connection, plan: RefreshPlan, what: Commitme
 def _write(
     connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, apply: Callable[[Closing], tuple[int, int]]
 ) -> Committed:
-    closed, earlier_query = closed_through(connection, what) if plan.apply.windows else (None, None)
+    closed, earlier_query = (
+        closed_through(connection, what) if plan.apply.windows or plan.apply.withhold_frozen else (None, None)
+    )
     xid, through = advance_frontier(connection, plan, what)
     rows = apply(Closing(closed, through, earlier_query))
     record(connection, plan, what, rows)
@@ -198,7 +214,8 @@ def conflicts() -> Iterator[None]:
 def closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[datetime | None, datetime | None]:
     """Lock the stream table and return its effective watermark: windows to there were closed by earlier refreshes.
 
-    Return beside it through when an earlier query of the stream table closed them.
+    Of one with frozen rows return instead before when they were frozen. Return beside it through when an earlier query
+    of the stream table closed, or froze, them.
     """
     row = connection.execute(CLOSED, {"pgt_id": what.pgt_id}).fetchone()
     return (row[0], row[1]) if row else (None, None)

@@ -29,7 +29,9 @@ class FewRows:
 
 def few_rows(plan: ApplyPlan, staged: Staged) -> FewRows | None:
     """Return staged changes or increments as parameters; None where they are many, or are not applied as they are."""
-    if plan.stage not in {Stage.CHANGES, Stage.INCREMENTS} or plan.windows or (plan.body and not plan.body.shown_few):
+    if plan.stage not in {Stage.CHANGES, Stage.INCREMENTS} or plan.windows or plan.withhold_frozen:
+        return None
+    if plan.body and not plan.body.shown_few:
         return None
     columns = _columns(staged.rows, MOST_GROUPS if staged.keyed is not None else MOST_ROWS)
     if columns is None or staged.keyed is None:

@@ -8,6 +8,7 @@ from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.append_mode import EventWindows
 from pytrickle.plan.apply_plan import CONTENT, ApplyPlan, Body, Stage, StatePlan
+from pytrickle.plan.frozen_rows import FrozenRows
 from pytrickle.plan.postgres.compile import compile_rows
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.postgres.few_rows import as_arrays, difference
@@ -27,7 +28,8 @@ class Applying:
     """Writes the apply plan of one refresh.
 
     With `top` the staged rows are of the body that LIMIT shows the first rows of, with `window_end` a row is shown once
-    the window that this column ends is closed. `weighted` says that content comes with weights, `keyed` that some
+    the window that this column ends is closed, with `frozen_by` rows stay as they are once this column is old enough.
+    `weighted` says that content comes with weights, `keyed` that some
     groups are computed anew.
     """
 
@@ -37,10 +39,12 @@ class Applying:
     keyed: bool
     top: Top | None = None
     window_end: str | None = None
+    frozen_by: str | None = None
 
     def plan(self) -> ApplyPlan:
         """Write it."""
-        pgt_id, key = self._pgt_id, self.shape.key
+        frozen = FrozenRows(self.shape.definition, self.frozen_by) if self.frozen_by else None
+        pgt_id, key = self._pgt_id, frozen.key(self.shape.key) if frozen else self.shape.key
         after = self._after()
         return ApplyPlan(
             self.stage,
@@ -53,6 +57,7 @@ class Applying:
             self._state(),
             self._body(),
             EventWindows(self.shape, self.window_end, self.stage).plan(self.keyed, after) if self.window_end else None,
+            frozen.withhold(self.stage.whole) if frozen else None,
             None if self.shape.query else DISCARD.format(state=state_table(pgt_id), body=body_table(pgt_id)),
         )
 

@@ -105,8 +105,10 @@ BEGIN
         CROSS JOIN LATERAL (SELECT l.source AS base WHERE l.below IS NULL UNION ALL SELECT b.source
             FROM base_sources(l.below) AS b) AS s
         JOIN pgt_watermarks AS w ON w.source_relid = s.base
-        WHERE EXISTS (SELECT FROM gating_groups(p_pgt_id) AS h JOIN pgt_watermark_groups AS g USING (group_id)
-            WHERE s.base = ANY (g.sources))
+        -- Without groups only a stream table with frozen rows says how far it is complete: as far as each of them.
+        WHERE NOT EXISTS (SELECT FROM gating_groups(p_pgt_id))
+            OR EXISTS (SELECT FROM gating_groups(p_pgt_id) AS h JOIN pgt_watermark_groups AS g USING (group_id)
+                WHERE s.base = ANY (g.sources))
     LOOP
         wanted := CASE WHEN item.by_time THEN ROW(effective_watermark, NULL)::progress
             ELSE ROW(NULL, effective_batch)::progress END;

@@ -229,6 +229,28 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.gate_deadline_passed(pgtrickle.pgt_stream_tables, regclass[]) IS
     'Whether a stream table has waited behind a shut gate for as long as it may.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.ungated_watermark(p_pgt_id bigint, upstream bigint[])
+    RETURNS timestamptz
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    held record;
+BEGIN
+    IF NOT EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id AND t.frozen_after IS NOT NULL) THEN
+        RETURN NULL;
+    END IF;
+    -- What it reads through a stream table that holds back is no further than that one.
+    held := held_below(upstream);
+    RETURN (SELECT least(min(w.watermark), held.watermark) FROM base_sources(p_pgt_id) AS b
+            JOIN pgt_watermarks AS w ON w.source_relid = b.source
+            WHERE w.watermark IS NOT NULL AND NOT 'event time' = ANY (held.kinds_without)
+            HAVING count(*) > 0);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.ungated_watermark(bigint, bigint[]) IS
+    'How far a stream table with frozen rows is complete where no watermark group concerns it: the least of the event '
+    'times through which its tables are complete. NULL where none is, and for stream tables without frozen rows.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.gating_decision(
         p_pgt_id bigint,
         OUT gating text, OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz,
@@ -243,8 +265,8 @@ DECLARE
     found record;
 BEGIN
     IF stream_table.pgt_id IS NOT NULL AND NOT anything_gates() THEN
-        SELECT d.gating, d.decision, d.reason, d.caps, d.let_through, d.deadline_passed
-        INTO gating, decision, reason, caps, let_through, deadline_passed
+        SELECT d.gating, d.decision, d.reason, d.effective_watermark, d.caps, d.let_through, d.deadline_passed
+        INTO gating, decision, reason, effective_watermark, caps, let_through, deadline_passed
         FROM gating_decisions(p_pgt_id) AS d;
         RETURN;
     END IF;
@@ -257,6 +279,9 @@ BEGIN
     SELECT d.decision, d.reason, d.waiting_for, (d.effective).watermark, d.caps, (d.effective).batch, d.let_through
     INTO decision, reason, waiting_for, effective_watermark, caps, effective_batch, let_through
     FROM groups_decision(p_pgt_id, scope.gating, scope.groups, scope.upstream) AS d;
+    IF scope.gating = 'none' OR scope.groups = '{}' THEN
+        effective_watermark := ungated_watermark(p_pgt_id, scope.upstream);
+    END IF;
     found := stale_hold(stream_table, scope.groups, scope.sources);
     IF found.sentence IS NOT NULL THEN
         decision := graver(decision, 'gated');
