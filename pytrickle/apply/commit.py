@@ -9,15 +9,15 @@ from time import monotonic
 
 import psycopg
 from psycopg.types.json import Jsonb
-from sqlalchemy import Integer, Text, and_, bindparam, case, cast, func, insert, select, update
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import bindparam, func, insert
 
 from pytrickle.apply.closed_windows import Closing
 from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.few_rows import FewRows, apply_few, few_rows
 from pytrickle.apply.rows import apply_many, apply_rows
 from pytrickle.apply.statements import LOOK_UP
-from pytrickle.catalog.tables import refresh_history, stream_tables
+from pytrickle.apply.stream_table_row import ADVANCE, CLOSED
+from pytrickle.catalog.tables import refresh_history
 from pytrickle.compute.postgres import READ_ONLY, read_within, undone
 from pytrickle.compute.staged import Staged
 from pytrickle.database import pipelined, settle, statement
@@ -25,68 +25,6 @@ from pytrickle.errors import RefreshConflict
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.refresh_plan import RefreshPlan
 
-ROW = stream_tables.c
-CLOSED = statement(
-    select(
-        case((ROW.output_mode == "append", ROW.effective_watermark), else_=ROW.frozen_before),
-        ROW.earlier_query_through,
-    )
-    .where(ROW.pgt_id == bindparam("pgt_id"))
-    .with_for_update()
-)
-# What every refresh writes into the row of its stream table, whether there are new rows or not.
-UP_TO_DATE = (
-    update(stream_tables)
-    .where(ROW.pgt_id == bindparam("pgt_id"), ROW.frontier_version == bindparam("frontier_version"))
-    .values(
-        data_timestamp=bindparam("moment"),
-        last_refresh_at=bindparam("moment"),
-        effective_watermark=func.greatest(ROW.effective_watermark, bindparam("watermark")),
-        frozen_before=case(
-            (
-                ROW.frozen_after.is_not(None),
-                func.greatest(
-                    ROW.frozen_before,
-                    func.pgtrickle_private.frozen_limit(
-                        func.greatest(ROW.effective_watermark, bindparam("watermark")), ROW.frozen_after
-                    ),
-                ),
-            ),
-        ),
-        effective_batch=func.greatest(ROW.effective_batch, bindparam("batch")),
-        let_through=func.pgtrickle_private.farthest(ROW.let_through, bindparam("let_through", type_=JSONB)),
-        status="ACTIVE",
-        last_skip_reason=None,
-        last_error=None,
-        last_error_at=None,
-        last_sqlstate=None,
-        gated_since=None,
-        consecutive_failures=0,
-        retry_at=None,
-    )
-)
-ADVANCE = statement(
-    UP_TO_DATE.where(ROW.view_stamp.is_not_distinct_from(bindparam("view_stamp")))
-    .values(
-        frontier_version=ROW.frontier_version + 1,
-        refresh_xid=func.pg_current_xact_id(),
-        # A reason that came while the rows were computed concerns the next refresh.
-        reinitialize_reason=case(
-            (ROW.reinitialize_reason.is_not_distinct_from(bindparam("known_reason")), bindparam("next_reason")),
-            else_=ROW.reinitialize_reason,
-        ),
-        recomputation_asked=and_(
-            ROW.recomputation_asked, ROW.reinitialize_reason.is_distinct_from(bindparam("known_reason"))
-        ),
-        planner_defect=bindparam("planner_defect"),
-        fuse_blown_at=None,
-        frontier=bindparam("frontier", type_=JSONB),
-        effective_refresh_mode=bindparam("mode"),
-        refresh_reason=bindparam("reason"),
-        last_fixpoint_iterations=func.coalesce(bindparam("rounds", type_=Integer), ROW.last_fixpoint_iterations),
-    )
-    .returning(cast(ROW.refresh_xid, Text), ROW.effective_watermark)
-)
 # Compiling the statements of a merge takes longer than running them.
 UNCOMPILED = "SET LOCAL jit = off"
 REPEATABLE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
@@ -227,7 +165,7 @@ def advance_frontier(
 ) -> tuple[str, datetime | None]:
     """Let this transaction write the stream table, if nobody moved its frontier; return xid and effective watermark.
 
-    Raise RefreshConflict if somebody did, or altered the query.
+    Raise RefreshConflict if somebody did, or altered the query, or whether rows are frozen.
     """
     row = connection.execute(
         ADVANCE,
@@ -235,6 +173,7 @@ def advance_frontier(
             "pgt_id": what.pgt_id,
             "frontier_version": what.frontier_version,
             "view_stamp": what.view_stamp,
+            "frozen_by": what.frozen_by,
             "moment": what.data_timestamp,
             "watermark": what.effective.watermark,
             "batch": what.effective.batch,

@@ -13,7 +13,8 @@ class Commitment:
 
     `let_through` is that of the gating decision. `known_reason` is why this refresh computes the whole table again,
     `next_reason` why the next one must. With `window_end`, rows are shown once the window that this column ends is
-    closed. `planner_defect` names what planning failed on.
+    closed; `frozen_by` is the column by which the plan leaves old rows alone. `planner_defect` names what planning
+    failed on.
     """
 
     pgt_id: int
@@ -29,6 +30,7 @@ class Commitment:
     known_reason: str | None = None
     next_reason: str | None = None
     window_end: str | None = None
+    frozen_by: str | None = None
     planner_defect: str | None = None
 
 

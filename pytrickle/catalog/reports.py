@@ -266,11 +266,6 @@ class Status(Readable):
         """How many stream tables have queries on which the planner fails."""
         return sum(row.planner_defect is not None for row in self.stream_tables)
 
-    @property
-    def late_changes(self) -> int:
-        """How many changes came too late for closed windows or frozen rows."""
-        return sum(row.late_changes for row in self.stream_tables)
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DagRow(Readable):

@@ -60,7 +60,7 @@ def status(state: Status) -> RenderableType:
         *(_block("Problems", render_sources.problems(state.problems), state.problems) if state.problems else ()),
         *(_block("Gated sources", render_sources.gates(state.gates), state.gates) if state.gates else ()),
         *(_block("Feeds", render_feeds.feeds(state.feeds), state.feeds) if state.feeds else ()),
-        *((Text(_late_changes(state), style="yellow"),) if state.late_changes else ()),
+        *_late_changes(state),
         *((Text(_defects(state), style="red"),) if state.planner_defects else ()),
         *(_block("Alerts", render_sources.alerts(state.alerts), state.alerts) if state.alerts else ()),
         Text(f"Snapshot taken at {moment(state.as_of)}, {age} ago", style="dim"),
@@ -72,9 +72,9 @@ def _defects(state: Status) -> str:
     return "\n".join((f"Planner defects: {state.planner_defects}. Please report them with their tracebacks.", *named))
 
 
-def _late_changes(state: Status) -> str:
-    counts = (f"{row.stream_table} {row.late_changes}" for row in state.stream_tables if row.late_changes)
-    return f"Late changes in the ledger: {', '.join(counts)}"
+def _late_changes(state: Status) -> tuple[Text, ...]:
+    counts = [f"{row.stream_table} {row.late_changes}" for row in state.stream_tables if row.late_changes]
+    return (Text(f"Late changes in the ledger: {', '.join(counts)}", style="yellow"),) if counts else ()
 
 
 def groups(rows: Iterable[WatermarkStatusRow]) -> Columns:

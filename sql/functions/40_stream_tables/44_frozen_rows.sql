@@ -51,8 +51,8 @@ BEGIN
         RETURN true;
     END IF;
     -- A stream table has the columns of its query, in the same order.
-    below := column_origin(COALESCE((SELECT t.view_relid FROM pgt_stream_tables AS t WHERE t.pgt_relid = relation),
-        relation), column_number);
+    SELECT o.* INTO below FROM column_origin(COALESCE((SELECT t.view_relid FROM pgt_stream_tables AS t
+        WHERE t.pgt_relid = is_event_time.relation), is_event_time.relation), column_number) AS o;
     RETURN is_event_time(below.relation, below.origin, seen || relation);
 END
 $$;
