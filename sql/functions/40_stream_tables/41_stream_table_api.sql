@@ -269,6 +269,6 @@ COMMENT ON FUNCTION pgtrickle.alter_stream_table(
     'Changes options of a stream table; those left NULL stay, those named in reset go back to their defaults. A new '
     'query must have the same columns '
     'and has the stream table computed anew; windows that append emitted and rows that are frozen stay as they are. '
-    'Acts at the next tick. Without frozen_after, that had it, it is computed anew, and its ledger of late changes '
+    'Acts at the next tick. One that loses its frozen_after is computed anew, and its ledger of late changes is '
     'emptied. '
     'status ACTIVE resumes it, SUSPENDED pauses it; fuse off forgets the fuse_ceiling.';

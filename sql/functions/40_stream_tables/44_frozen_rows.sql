@@ -73,7 +73,8 @@ BEGIN
     END IF;
     found := ARRAY(
         SELECT a.attname FROM pg_attribute AS a
-        WHERE a.attrelid = view AND a.attnum > 0 AND a.atttypid = 'timestamptz'::regtype AND is_event_time(view, a.attnum)
+        WHERE a.attrelid = view AND a.attnum > 0 AND a.atttypid = 'timestamptz'::regtype
+            AND is_event_time(view, a.attnum)
         ORDER BY a.attnum);
     IF cardinality(found) <> 1 THEN
         PERFORM refuse_value('frozen_after', options.frozen_after::text, CASE WHEN found = '{}'
