@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytrickle.definitions.values import Project, StreamTableDefinition
 from tests.acceptance.conftest import Shop, status
 from tests.acceptance.events import BIN, advance, moment
 from tests.acceptance.test_changed_meanwhile import Meanwhile, again, meanwhile
@@ -181,3 +184,21 @@ def test_what_came_to_nothing_goes_with_the_history(plain: Shop) -> None:
     plain.pt._call("SELECT pgtrickle.trim_history('0')")
     assert plain.db.execute(LATE) == [(-1, "1", moment(250))]
     plain.assert_verified()
+
+
+def test_a_project_defines_frozen_rows(plain: Shop, tmp_path: Path) -> None:
+    tables = (
+        StreamTableDefinition("first", PLAIN, {"frozen_after": "36 hours"}, "first.sql"),
+        StreamTableDefinition("second", "SELECT id, at AS seen_at FROM first", {"frozen_after": "1 day"}, "second.sql"),
+    )
+    plain.pt.apply(Project("clicks", tables))
+    assert not plain.pt.plan(Project("clicks", tables))
+    assert plain.db.execute("SELECT frozen_by FROM pgtrickle.stream_tables_info ORDER BY pgt_id") == [
+        ("at",),
+        ("at",),
+        ("seen_at",),
+    ]
+    plain.pt.export("clicks", tmp_path / "written")
+    assert not plain.pt.plan(tmp_path / "written")
+    plain.pt.apply(Project("clicks", (replace(tables[0], options={}), tables[1])))
+    assert plain.db.value("SELECT frozen_after IS NULL FROM pgtrickle.stream_tables_info WHERE pgt_name = 'first'")

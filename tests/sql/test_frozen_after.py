@@ -64,6 +64,7 @@ def test_the_event_time_of_a_source_is_found_in_the_query(every_db: Database) ->
     [
         ("SELECT id, sent_at, day FROM orders", "", "No column of the query is the event time of a source"),
         (f"SELECT id, {AT} + interval '1 s' AS at FROM orders", "", "No column of the query is the event time"),
+        (f"SELECT id, at + '1 s' AS at FROM (SELECT id, {AT} AS at FROM orders) AS o", "", "No column of the query is"),
         (f"SELECT {AT} AS at, paid_at FROM orders JOIN payments USING (id)", "", "at and paid_at are all event times"),
         (f"SELECT {AT} AS at FROM orders", "window_end => 'gone'", "Name the column of the query"),
         ("SELECT day FROM orders", "window_end => 'day'", "type date; cast it to timestamptz"),

@@ -229,28 +229,6 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.gate_deadline_passed(pgtrickle.pgt_stream_tables, regclass[]) IS
     'Whether a stream table has waited behind a shut gate for as long as it may.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.ungated_watermark(p_pgt_id bigint, upstream bigint[])
-    RETURNS timestamptz
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-DECLARE
-    held record;
-BEGIN
-    IF NOT EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id AND t.frozen_after IS NOT NULL) THEN
-        RETURN NULL;
-    END IF;
-    -- What it reads through a stream table that holds back is no further than that one.
-    held := held_below(upstream);
-    RETURN (SELECT least(min(w.watermark), held.watermark) FROM base_sources(p_pgt_id) AS b
-            JOIN pgt_watermarks AS w ON w.source_relid = b.source
-            WHERE w.watermark IS NOT NULL AND NOT 'event time' = ANY (held.kinds_without)
-            HAVING count(*) > 0);
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.ungated_watermark(bigint, bigint[]) IS
-    'How far a stream table with frozen rows is complete where no watermark group concerns it: the least of the event '
-    'times through which its tables are complete. NULL where none is, and for stream tables without frozen rows.';
-
 CREATE OR REPLACE FUNCTION pgtrickle.gating_decision(
         p_pgt_id bigint,
         OUT gating text, OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz,
