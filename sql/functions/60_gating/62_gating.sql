@@ -85,9 +85,11 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.kinds_without(p_pgt_id bigint, p_gr
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    -- A closed window is never opened again, so none may close on the word of some groups only.
+    -- A closed window is never opened again, and a frozen row never changed, so neither may be on the word of some
+    -- groups only.
     RETURN (SELECT group_kind(g) FROM pgt_watermark_groups AS g WHERE g.group_id = p_group_id)
-        || CASE WHEN (SELECT t.output_mode = 'append' FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id)
+        || CASE WHEN (SELECT t.output_mode = 'append' OR t.frozen_after IS NOT NULL FROM pgt_stream_tables AS t
+                   WHERE t.pgt_id = p_pgt_id)
             THEN '{event time}'::text[] END;
 END
 $$;
