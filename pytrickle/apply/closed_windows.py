@@ -14,13 +14,13 @@ class Closing:
     """How far windows are closed: those to `before` were closed earlier, those to `through` are now.
 
     Those to `since` were emitted by an earlier query of the stream table, so they are not compared with what is
-    computed now. Where rows are frozen, they are those from before `before`, and from before `since` under an earlier
-    query.
+    computed now. Rows from before `frozen_before` are frozen.
     """
 
     before: datetime | None
     through: datetime | None
     since: datetime | None = None
+    frozen_before: str | None = None
 
 
 def withhold(connection: psycopg.Connection, plan: WindowPlan, closing: Closing) -> None:
@@ -52,7 +52,7 @@ def close_windows(connection: psycopg.Connection, plan: WindowPlan, closing: Clo
 
 def withhold_frozen(connection: psycopg.Connection, statement: str, closing: Closing) -> None:
     """Take changes of frozen rows out of the staged ones, and record them."""
-    if closing.before is not None:
+    if closing.frozen_before is not None:
         _run(connection, statement, closing)
 
 

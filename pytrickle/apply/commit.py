@@ -110,7 +110,7 @@ def _write_few(connection: psycopg.Connection, plan: RefreshPlan, what: Commitme
         connection.execute(READ)
         connection.execute(LOOK_UP)
         xid, _ = advance_frontier(connection, plan, what)
-        rows = apply_few(connection, plan.apply, few)
+        rows = apply_few(connection, plan.apply, few, what.frozen_before)
         with conflicts():
             record(connection, plan, what, rows)
             # An error in what was sent before it ends the pipeline, so that the COMMIT is not even tried.
@@ -121,11 +121,9 @@ def _write_few(connection: psycopg.Connection, plan: RefreshPlan, what: Commitme
 def _write(
     connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, apply: Callable[[Closing], tuple[int, int]]
 ) -> Committed:
-    closed, earlier_query = (
-        closed_through(connection, what) if plan.apply.windows or plan.apply.withhold_frozen else (None, None)
-    )
+    closed, earlier_query = closed_through(connection, what) if plan.apply.windows else (None, None)
     xid, through = advance_frontier(connection, plan, what)
-    rows = apply(Closing(closed, through, earlier_query))
+    rows = apply(Closing(closed, through, earlier_query, what.frozen_before))
     record(connection, plan, what, rows)
     return Committed(*rows, xid)
 
@@ -152,8 +150,7 @@ def conflicts() -> Iterator[None]:
 def closed_through(connection: psycopg.Connection, what: Commitment) -> tuple[datetime | None, datetime | None]:
     """Lock the stream table and return its effective watermark: windows to there were closed by earlier refreshes.
 
-    Of one with frozen rows return instead before when they were frozen. Return beside it through when an earlier query
-    of the stream table closed, or froze, them.
+    Return beside it through when an earlier query of the stream table closed them.
     """
     row = connection.execute(CLOSED, {"pgt_id": what.pgt_id}).fetchone()
     return (row[0], row[1]) if row else (None, None)
@@ -165,7 +162,7 @@ def advance_frontier(
 ) -> tuple[str, datetime | None]:
     """Let this transaction write the stream table, if nobody moved its frontier; return xid and effective watermark.
 
-    Raise RefreshConflict if somebody did, or altered the query, or whether rows are frozen.
+    Raise RefreshConflict if somebody did, or altered the query, or which rows are frozen.
     """
     row = connection.execute(
         ADVANCE,
@@ -174,6 +171,7 @@ def advance_frontier(
             "frontier_version": what.frontier_version,
             "view_stamp": what.view_stamp,
             "frozen_by": what.frozen_by,
+            "frozen_before": what.frozen_before,
             "moment": what.data_timestamp,
             "watermark": what.effective.watermark,
             "batch": what.effective.batch,

@@ -29,9 +29,7 @@ class FewRows:
 
 def few_rows(plan: ApplyPlan, staged: Staged) -> FewRows | None:
     """Return staged changes or increments as parameters; None where they are many, or are not applied as they are."""
-    if plan.stage not in {Stage.CHANGES, Stage.INCREMENTS} or plan.windows or plan.withhold_frozen:
-        return None
-    if plan.body and not plan.body.shown_few:
+    if plan.stage not in {Stage.CHANGES, Stage.INCREMENTS} or plan.windows or (plan.body and not plan.body.shown_few):
         return None
     columns = _columns(staged.rows, MOST_GROUPS if staged.keyed is not None else MOST_ROWS)
     if columns is None or staged.keyed is None:
@@ -40,8 +38,13 @@ def few_rows(plan: ApplyPlan, staged: Staged) -> FewRows | None:
     return None if keyed is None else FewRows(columns, keyed)
 
 
-def apply_few(connection: psycopg.Connection, plan: ApplyPlan, few: FewRows) -> tuple[int, int]:
-    """Bring the stream table up to date by few rows, looked up by index; return rows inserted and deleted."""
+def apply_few(
+    connection: psycopg.Connection, plan: ApplyPlan, few: FewRows, frozen_before: str | None
+) -> tuple[int, int]:
+    """Bring the stream table up to date by few rows, looked up by index; return rows inserted and deleted.
+
+    Changes of rows from before `frozen_before` are recorded instead, where the plan says so.
+    """
     if not any(few.columns.values()):
         return 0, 0
     if plan.state:
@@ -49,7 +52,7 @@ def apply_few(connection: psycopg.Connection, plan: ApplyPlan, few: FewRows) -> 
     else:
         changes = row_array(few.columns, [staged for staged, _ in plan.names])
         weights = f"{{{','.join(map(str, few.columns[plan.weight]))}}}"
-    applied = _apply(connection, plan.target, changes, weights)
+    applied = _apply(connection, plan.target, changes, weights, frozen_before)
     if plan.body and plan.body.shown_few:
         row = connection.execute(trusted(plan.body.shown_few)).fetchone()
         return _apply(connection, plan.shown, *(row or (None, None)))
@@ -71,11 +74,19 @@ def _merge(
     return changes, weights
 
 
-def _apply(connection: psycopg.Connection, target: Target, changes: str | None, weights: str | None) -> tuple[int, int]:
+def _apply(
+    connection: psycopg.Connection,
+    target: Target,
+    changes: str | None,
+    weights: str | None,
+    frozen_before: str | None = None,
+) -> tuple[int, int]:
     """Apply changes, of which there are none where their weights are NULL."""
     if weights is None:
         return 0, 0
-    row = connection.execute(trusted(target.apply_few), {"rows": changes, "weights": weights}).fetchone()
+    row = connection.execute(
+        trusted(target.apply_few), {"rows": changes, "weights": weights, "frozen_before": frozen_before}
+    ).fetchone()
     expected, deleted, inserted = row or (0, 0, 0)
     if deleted != expected:
         raise StreamTableDrifted(

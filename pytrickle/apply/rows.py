@@ -39,7 +39,7 @@ def apply_rows(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, 
     """Bring the stream table up to date by way of its body, where it has one; return rows inserted and deleted."""
     if few := few_rows(plan, staged):
         with index_lookups(connection):
-            return apply_few(connection, plan, few)
+            return apply_few(connection, plan, few, closing.frozen_before)
     return apply_many(connection, plan, staged, closing)
 
 

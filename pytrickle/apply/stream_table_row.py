@@ -3,15 +3,13 @@
 from sqlalchemy import Integer, Text, and_, bindparam, case, cast, func, select, update
 from sqlalchemy.dialects.postgresql import JSONB
 
+from pytrickle.catalog.column_types import TIMESTAMP
 from pytrickle.catalog.tables import stream_tables
 from pytrickle.database import statement
 
 ROW = stream_tables.c
 CLOSED = statement(
-    select(
-        case((ROW.output_mode == "append", ROW.effective_watermark), else_=ROW.frozen_before),
-        ROW.earlier_query_through,
-    )
+    select(ROW.effective_watermark, ROW.earlier_query_through)
     .where(ROW.pgt_id == bindparam("pgt_id"))
     .with_for_update()
 )
@@ -50,6 +48,7 @@ ADVANCE = statement(
     UP_TO_DATE.where(
         ROW.view_stamp.is_not_distinct_from(bindparam("view_stamp")),
         ROW.frozen_by.is_not_distinct_from(bindparam("frozen_by")),
+        ROW.frozen_before.is_not_distinct_from(cast(bindparam("frozen_before", type_=Text), TIMESTAMP)),
     )
     .values(
         frontier_version=ROW.frontier_version + 1,

@@ -93,7 +93,7 @@ def explain(refresher: Refresher, pgt_id: int, limit: int) -> Explanation:
         "effective_watermark": decision.effective_watermark.isoformat() if decision.effective_watermark else None,
         "effective_batch": decision.effective_batch,
         "frozen_by": table.frozen_by,
-        "frozen_before": table.frozen_before.isoformat() if table.frozen_before else None,
+        "frozen_before": table.frozen_before,
         "late_changes": found.get("late_changes"),
         "last": last,
         "next": _outlook(found, supposed),

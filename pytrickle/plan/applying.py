@@ -11,7 +11,7 @@ from pytrickle.plan.apply_plan import CONTENT, ApplyPlan, Body, Stage, StatePlan
 from pytrickle.plan.frozen_rows import FrozenRows
 from pytrickle.plan.postgres.compile import compile_rows
 from pytrickle.plan.postgres.consolidate import WEIGHT
-from pytrickle.plan.postgres.few_rows import as_arrays, difference
+from pytrickle.plan.postgres.few_rows import TAKEN, as_arrays, difference
 from pytrickle.plan.postgres.merge_state import MergeState, state_table
 from pytrickle.plan.postgres.stored_rows import Storage, body_table
 from pytrickle.plan.query.first_rows import shown_rows
@@ -45,10 +45,11 @@ class Applying:
         """Write it."""
         frozen = FrozenRows(self.shape.definition, self.frozen_by) if self.frozen_by else None
         pgt_id, key = self._pgt_id, frozen.key(self.shape.key) if frozen else self.shape.key
+        taken = frozen.taken() if frozen else TAKEN
         after = self._after()
         return ApplyPlan(
             self.stage,
-            self._storage.target(pgt_id, key),
+            self._storage.target(pgt_id, key, taken),
             self._shown.target(pgt_id, key),
             WEIGHT,
             tuple((f"r{i}", name) for i, (name, _) in enumerate(self.shape.definition.columns)),

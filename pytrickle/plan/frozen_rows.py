@@ -10,35 +10,53 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from pytrickle.catalog.definition import Definition
-from pytrickle.plan.append_mode import BEFORE, SINCE, parameterized
 from pytrickle.plan.apply_plan import CHANGES
 from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.few_rows import PARAMETERS, literal
 from pytrickle.plan.postgres.text import as_text, cast_may_lose
 from pytrickle.plan.sql.dialect import quote
 
+BEFORE = "\0frozen_before\0"
 WITHHOLD = """
 WITH late AS (
     DELETE FROM pg_temp.{staged} AS g WHERE g.{event_time} < {before}
     RETURNING g.{event_time} AS event_time, g.{weight} AS weight, {change} AS change
 )
+{record}"""
+# What few changes are taken from the parameters: those of frozen rows are recorded within the same statement.
+TAKEN = """\
+g AS MATERIALIZED (
+{parameters}
+), late AS (
+    SELECT g.{event_time} AS event_time, g.{weight} AS weight, {change} AS change FROM g WHERE g.{event_time} < {before}
+), recorded AS ({record}), c AS MATERIALIZED (
+    SELECT * FROM g WHERE (g.{event_time} < {before}) IS NOT TRUE
+)"""
+RECORD = """
 INSERT INTO pgtrickle.pgt_late_changes (pgt_id, window_end, closed_through, weight, change)
 SELECT {pgt_id}, d.event_time, {before}, sum(d.weight), d.change
 FROM ({rows}) AS d GROUP BY d.event_time, d.change HAVING sum(d.weight) <> 0
 """
 LATE = "SELECT * FROM late"
-# What differs from rows that were computed anew is in the ledger already, but for what is new.
+# What differs from rows that were computed anew is in the ledger already, but for what is new. Rows that an earlier
+# query had frozen are not compared.
 UNKNOWN = """
-    SELECT * FROM late WHERE ({since} IS NULL OR event_time >= {since})
-    UNION ALL
-    SELECT l.window_end, -l.weight, l.change FROM pgtrickle.pgt_late_changes AS l
-    WHERE l.pgt_id = {pgt_id} AND ({since} IS NULL OR l.window_end >= {since})
+    SELECT d.* FROM (
+        SELECT * FROM late
+        UNION ALL
+        SELECT l.window_end, -l.weight, l.change FROM pgtrickle.pgt_late_changes AS l WHERE l.pgt_id = {pgt_id}
+    ) AS d JOIN pgtrickle.pgt_stream_tables AS t ON t.pgt_id = {pgt_id}
+    WHERE (d.event_time < t.earlier_query_through) IS NOT TRUE
 """
 CHANGE = "jsonb_object(CAST(ARRAY[{names}] AS text[]), CAST(ARRAY[{values}] AS text[]))"
 
 
 @dataclass(frozen=True, slots=True)
 class FrozenRows:
-    """Writes how changes of frozen rows are withheld; `column` says how old a row of the stream table is."""
+    """Writes how changes of frozen rows are withheld; `column` says how old a row of the stream table is.
+
+    The parameter `frozen_before` is the moment before which rows are frozen.
+    """
 
     definition: Definition
     column: str
@@ -46,21 +64,26 @@ class FrozenRows:
     def withhold(self, whole: bool) -> str:
         """Write the statement that takes changes of frozen rows out of the staged ones, and records them.
 
-        Its parameters are `before`, the moment before which rows are frozen, and `since`: rows from before that were
-        frozen under an earlier query, so that they are not compared with what a `whole` refresh computed.
+        After a `whole` refresh these are all that differs from the stored rows.
         """
-        rows = UNKNOWN.format(since=SINCE, pgt_id=self.definition.pgt_id) if whole else LATE
-        return parameterized(
-            WITHHOLD.format(
-                staged=CHANGES,
-                event_time=quote(self.column),
-                before=BEFORE,
-                weight=WEIGHT,
-                change=change_of("g", self.definition.columns),
-                pgt_id=self.definition.pgt_id,
-                rows=rows,
-            )
+        return self._filled(WITHHOLD, UNKNOWN if whole else LATE)
+
+    def taken(self) -> str:
+        """Write how few changes are taken from the parameters that hold them, as `apply_text` has it."""
+        return self._filled(TAKEN, LATE)
+
+    def _filled(self, template: str, rows: str) -> str:
+        known = rows.format(pgt_id=self.definition.pgt_id)
+        text = template.format(
+            parameters=PARAMETERS,
+            staged=CHANGES,
+            event_time=quote(self.column),
+            before=BEFORE,
+            weight=WEIGHT,
+            change=change_of("g", self.definition.columns),
+            record=RECORD.format(pgt_id=self.definition.pgt_id, before=BEFORE, rows=known),
         )
+        return literal(text).replace(BEFORE, "CAST(%(frozen_before)s AS timestamptz)")
 
     def key(self, key: tuple[str, ...]) -> tuple[str, ...]:
         """Return the key of the stream table, by which a frozen row and its later state are two rows.

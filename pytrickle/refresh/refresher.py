@@ -156,6 +156,7 @@ class Refresher:
             computation.next_reason,
             table.window_end,
             table.frozen_by,
+            table.frozen_before,
             computation.planner_defect,
         )
 

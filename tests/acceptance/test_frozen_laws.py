@@ -13,7 +13,8 @@ from tests.acceptance.events import BIN, moment
 from tests.acceptance.test_frozen_rows import HOURLY, PLAIN
 from tests.repeats import first
 
-JOINED = "SELECT c.at, c.id, v.id AS view, v.page FROM clicks c LEFT JOIN views v ON v.page = c.page"
+JOINED = """SELECT c.at AS "at %s {0}", c.id, v.id AS "view's", v.page
+FROM clicks c LEFT JOIN views v ON v.page = c.page"""
 LONGEST = f"SELECT {BIN.format('at')} AS ends, max(id) AS newest, min(id) AS oldest FROM clicks GROUP BY 1"
 BELOW = "SELECT ends, sum(clicks) AS clicks, array_agg(page ORDER BY page) AS pages FROM hourly GROUP BY ends"
 LATEST = "SELECT page, max(at) AS at, count(*) AS clicks FROM clicks GROUP BY page"
@@ -23,7 +24,7 @@ TABLES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "hourly": (HOURLY, "ends", {"window_end": "ends"}),
     "longest": (LONGEST, "ends", {"window_end": "ends", "watermark_gating": "gate"}),
     "latest": (LATEST, "at", {"window_end": "at"}),
-    "joined": (JOINED, "at", {}),
+    "joined": (JOINED, '"at %s {0}"', {}),
     "below": (BELOW, "ends", {"window_end": "ends"}),
     "held": (PLAIN, "at", {"watermark_gating": "hold_back"}),
 }

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytrickle.definitions.values import Project, StreamTableDefinition
+from pytrickle.refresh import refresher
 from tests.acceptance.conftest import Shop, status
 from tests.acceptance.events import BIN, advance, moment
 from tests.acceptance.test_changed_meanwhile import Meanwhile, again, meanwhile
@@ -20,6 +21,7 @@ __all__ = ["again", "meanwhile"]
 HOURLY = f"SELECT {BIN.format('at')} AS ends, page, count(*) AS clicks, sum(took) AS took FROM clicks GROUP BY 1, page"
 PLAIN = "SELECT id, at, page, took FROM clicks"
 LATEST = "SELECT page, max(at) AS at, count(*) AS clicks FROM clicks GROUP BY page"
+UNIQUE = "SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'latest'::regclass AND indisunique"
 LATE = "SELECT weight, change ->> 'id', closed_through FROM pgtrickle.late_changes('plain') ORDER BY 2, 1"
 
 
@@ -116,15 +118,14 @@ def test_a_key_whose_row_was_frozen_is_there_once_more_when_it_changes(events: S
     add(events, 3, 300, 1)
     events.tick()
     assert events.rows("latest") == {(1, moment(0), 1), (2, moment(0), 1), (1, moment(300), 2)}
-    unique = "SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'latest'::regclass AND indisunique"
-    assert events.db.value(unique).endswith("(page, at) NULLS NOT DISTINCT")
+    assert events.db.value(UNIQUE).endswith("(page, at) NULLS NOT DISTINCT")
     events.assert_verified()
     events.pt.alter_stream_table("latest", reset=["frozen_after"])
     events.tick()
     assert events.rows("latest") == {(2, moment(0), 1), (1, moment(300), 2)}
-    assert events.db.value(unique).endswith("(page) NULLS NOT DISTINCT")
+    assert events.db.value(UNIQUE).endswith("(page) NULLS NOT DISTINCT")
     events.pt.alter_stream_table("latest", frozen_after="0 seconds")
-    assert events.db.value(unique).endswith("(page, at) NULLS NOT DISTINCT")
+    assert events.db.value(UNIQUE).endswith("(page, at) NULLS NOT DISTINCT")
     add(events, 4, 400, 2)
     events.tick()
     assert events.rows("latest") == {(2, moment(0), 1), (2, moment(400), 2), (1, moment(300), 2)}
@@ -153,20 +154,44 @@ def test_a_stream_table_is_complete_no_further_than_those_it_reads(plain: Shop) 
     assert {status(plain, name).frozen_before for name in ("below", "below_held")} == {moment(400)}
 
 
-def test_rows_that_are_frozen_meanwhile_are_not_changed(plain: Shop, meanwhile: Meanwhile, again: bool) -> None:
-    plain.pt.alter_stream_table("plain", reset=["frozen_after"])
+@pytest.mark.parametrize("reset", [["frozen_after"], []], ids=["none were", "fewer were"])
+def test_rows_that_are_frozen_meanwhile_are_not_changed(
+    plain: Shop, meanwhile: Meanwhile, again: bool, reset: list[str]
+) -> None:
+    plain.pt.alter_stream_table("plain", reset=reset)
     plain.tick()
     if again:
-        plain.db.execute("UPDATE clicks SET took = 2 WHERE id = 1")
+        plain.db.execute("UPDATE clicks SET took = 2 WHERE id = 2")
         plain.tick()
     shown = plain.rows("plain")
-    plain.db.execute("UPDATE clicks SET took = 9 WHERE id = 1")
-    meanwhile("SELECT pgtrickle.alter_stream_table('plain', frozen_after => '100 seconds')")
-    results: list[Any] = list(plain.pt.tick())
+    plain.db.execute("UPDATE clicks SET took = 9 WHERE id = 2")
+    meanwhile("SELECT pgtrickle.alter_stream_table('plain', frozen_after => '0')")
+    plain.pt.tick()
     plain.tick()
-    assert plain.rows("plain") == shown, results
+    assert plain.rows("plain") == shown and status(plain, "plain").frozen_before == moment(350)
     assert len(plain.db.execute(LATE)) == 2
     plain.assert_verified()
+
+
+def test_a_first_load_that_knows_of_no_frozen_rows_is_not_committed(
+    events: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events.pt.create_stream_table("latest", LATEST, window_end="at", frozen_after="1 day")
+    events.pt.alter_stream_table("latest", reset=["frozen_after"])
+    add(events, 1, 0)
+    left = ["SELECT pgtrickle.alter_stream_table('latest', frozen_after => '0')"]
+    committed = refresher.commit
+
+    def after_another(*arguments: Any) -> Any:
+        if left:
+            events.db.execute(left.pop())
+        return committed(*arguments)
+
+    monkeypatch.setattr(refresher, "commit", after_another)
+    events.pt.tick()
+    assert not left and events.rows("latest") == set()
+    events.tick()
+    assert events.db.value(UNIQUE).endswith("(page, at) NULLS NOT DISTINCT")
 
 
 def test_what_came_to_nothing_goes_with_the_history(plain: Shop) -> None:
@@ -178,6 +203,29 @@ def test_what_came_to_nothing_goes_with_the_history(plain: Shop) -> None:
     plain.pt._call("SELECT pgtrickle.trim_history('0')")
     assert plain.db.execute(LATE) == [(-1, "1", moment(250))]
     plain.assert_verified()
+
+
+def test_the_ledger_has_every_value_as_its_type_reads_it(events: Shop) -> None:
+    events.db.execute(
+        "CREATE TABLE odd (id int, at timestamptz, plain json, binary_json jsonb, padded char(5), many text[],"
+        " number numeric, bytes bytea, nothing text, length interval, pair views)"
+    )
+    events.db.execute("SELECT pgtrickle.set_event_time('odd', 'at')")
+    events.pt.create_stream_table("odd_rows", "SELECT * FROM odd", frozen_after="0")
+    values = (
+        "'{\"a\": 1,  \"a\": 2}', '\"text\"', 'ab', '{NULL,\"x y, \\\\\"}', 'NaN', '\\x00ff', NULL, '1 mon -3 s',"
+        " ROW(NULL, NULL, NULL)::views"
+    )
+    events.db.execute(f"INSERT INTO odd VALUES (1, '{moment(0)}', {values})")
+    events.pt.advance_watermark("odd", moment(100))
+    events.tick()
+    events.db.execute("DELETE FROM odd")
+    events.db.execute(f"INSERT INTO odd VALUES (2, '{moment(1)}', {values}), (2, '{moment(1)}', {values})")
+    events.tick()
+    assert events.db.value("SELECT count(*) FROM odd_rows WHERE id = 1") == 1
+    assert events.db.execute("SELECT weight FROM pgtrickle.late_changes() ORDER BY weight") == [(-1,), (2,)]
+    (found,) = events.pt.verify()
+    assert (found.matches, found.withheld) == (True, 2)
 
 
 def test_a_project_defines_frozen_rows(plain: Shop, tmp_path: Path) -> None:
