@@ -109,11 +109,16 @@ def test_another_query_leaves_frozen_rows_as_they_are(plain: Shop) -> None:
 
 
 def test_a_key_whose_row_was_frozen_is_there_once_more_when_it_changes(events: Shop) -> None:
-    events.pt.create_stream_table("latest", LATEST, window_end="at", frozen_after="10 years")
+    events.pt.create_stream_table("latest", LATEST, window_end="at", frozen_after="3000 years")
     for number, page in ((1, 1), (2, 2)):
         add(events, number, 0, page)
+    add(events, 5, 0, 5)
     advance(events, 200)
     events.tick()
+    events.db.execute("DELETE FROM clicks WHERE id = 5")
+    events.tick()
+    before = status(events, "latest").frozen_before
+    assert before is not None and before.year == 1, "PostgreSQL knows moments before Christ, Python does not"
     events.pt.alter_stream_table("latest", frozen_after="100 seconds")
     add(events, 3, 300, 1)
     events.tick()

@@ -1,5 +1,5 @@
--- How far a stream table is complete that reads others as they are, which were not brought up to date beside it, and how
--- far one is that no watermark group concerns.
+-- How far a stream table is complete that reads others as they are, which were not brought up to date beside it, and
+-- how far one is that no watermark group concerns.
 
 -- The frontier stays where it is while nothing changes, so that a cut beyond it may lack nothing all the same.
 CREATE OR REPLACE FUNCTION pgtrickle_private.lacks_changes(p_pgt_id bigint, p_source regclass, through pgtrickle.cut)
