@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytrickle.definitions.values import Project, StreamTableDefinition
+from pytrickle.errors import LockTimeout
 from pytrickle.refresh import refresher
 from tests.acceptance.conftest import Shop, status
 from tests.acceptance.events import BIN, advance, moment
@@ -178,6 +179,19 @@ def test_rows_that_are_frozen_meanwhile_are_not_changed(
     plain.assert_verified()
 
 
+@pytest.mark.repeats
+def test_the_key_is_not_waited_for_for_long(events: Shop) -> None:
+    events.pt.create_stream_table("latest", LATEST, window_end="at", frozen_after="0")
+    events.pt.alter_stream_table("latest", reset=["frozen_after"])
+    add(events, 1, 0)
+    events.tick()
+    with events.db.connect(autocommit=False) as reader, pytest.raises(LockTimeout) as refused:
+        reader.execute("SELECT FROM latest")
+        events.pt.alter_stream_table("latest", frozen_after="0")
+    assert "could not lock" in str(refused.value) and "try again later" in str(refused.value.hint)
+    assert events.db.value(UNIQUE).endswith("(page) NULLS NOT DISTINCT")
+
+
 def test_a_first_load_that_knows_of_no_frozen_rows_is_not_committed(
     events: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,14 +230,16 @@ def test_the_ledger_has_every_value_as_its_type_reads_it(events: Shop) -> None:
         " number numeric, bytes bytea, nothing text, length interval, pair views)"
     )
     events.db.execute("SELECT pgtrickle.set_event_time('odd', 'at')")
-    events.pt.create_stream_table("odd_rows", "SELECT * FROM odd", frozen_after="0")
+    events.pt.create_stream_table("odd_rows", "SELECT * FROM odd", frozen_after="0", watermark_gating="hold_back")
     values = (
         "'{\"a\": 1,  \"a\": 2}', '\"text\"', 'ab', '{NULL,\"x y, \\\\\"}', 'NaN', '\\x00ff', NULL, '1 mon -3 s',"
         " ROW(NULL, NULL, NULL)::views"
     )
     events.db.execute(f"INSERT INTO odd VALUES (1, '{moment(0)}', {values})")
-    events.pt.advance_watermark("odd", moment(100))
-    events.tick()
+    for seconds in (50, 100):
+        events.pt.advance_watermark("odd", moment(seconds))
+        events.tick()
+        assert status(events, "odd_rows").frozen_before == moment(seconds), "without a group nothing holds it back"
     events.db.execute("DELETE FROM odd")
     events.db.execute(f"INSERT INTO odd VALUES (2, '{moment(1)}', {values}), (2, '{moment(1)}', {values})")
     events.tick()

@@ -167,7 +167,7 @@ BEGIN
         EXECUTE format('CREATE UNIQUE INDEX %I ON %s (%s) NULLS NOT DISTINCT', format('pgt_key_%s', stored.pgt_id),
             stored.pgt_relid, (SELECT string_agg(quote_ident(n), ', ') FROM unnest(columns || chosen.frozen_by) AS n));
     END IF;
-EXCEPTION WHEN lock_not_available THEN
+EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
     RAISE EXCEPTION 'could not lock % within 5 seconds', stored.pgt_relid
         USING ERRCODE = '55P03', CONSTRAINT = 'capture_lock',
               HINT = 'A long transaction reads it, or a refresh of it is under way; try again later.';

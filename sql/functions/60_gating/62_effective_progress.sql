@@ -139,7 +139,7 @@ BEGIN
         RETURN NULL;
     END IF;
     -- What it reads through a stream table that holds back is no further than that one.
-    held := held_below(upstream);
+    held := held_below(array_remove(upstream, p_pgt_id));
     RETURN (SELECT least(min(w.watermark), held.watermark) FROM base_sources(p_pgt_id) AS b
             JOIN pgt_watermarks AS w ON w.source_relid = b.source
             WHERE w.watermark IS NOT NULL AND NOT 'event time' = ANY (held.kinds_without)
