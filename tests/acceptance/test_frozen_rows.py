@@ -16,6 +16,7 @@ from tests.acceptance.events import BIN, advance, moment
 from tests.acceptance.test_changed_meanwhile import Meanwhile, again, meanwhile
 from tests.acceptance.test_verify import tamper
 from tests.commands import commands
+from tests.repeats import first
 
 __all__ = ["again", "meanwhile"]
 
@@ -160,7 +161,7 @@ def test_a_stream_table_is_complete_no_further_than_those_it_reads(plain: Shop) 
     assert {status(plain, name).frozen_before for name in ("below", "below_held")} == {moment(400)}
 
 
-@pytest.mark.parametrize("reset", [["frozen_after"], []], ids=["none were", "fewer were"])
+@pytest.mark.parametrize("reset", first(1, [[], ["frozen_after"]]), ids=["fewer were", "none were"])
 def test_rows_that_are_frozen_meanwhile_are_not_changed(
     plain: Shop, meanwhile: Meanwhile, again: bool, reset: list[str]
 ) -> None:
