@@ -1,4 +1,4 @@
-"""Output mode append: a row is shown once its window is closed, and what comes too late for that is recorded."""
+"""Output mode append and frozen rows: what comes too late for closed windows, or for old rows, is recorded."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -14,12 +14,13 @@ class Closing:
     """How far windows are closed: those to `before` were closed earlier, those to `through` are now.
 
     Those to `since` were emitted by an earlier query of the stream table, so they are not compared with what is
-    computed now.
+    computed now. Rows from before `frozen_before` are frozen.
     """
 
     before: datetime | None
     through: datetime | None
     since: datetime | None = None
+    frozen_before: str | None = None
 
 
 def withhold(connection: psycopg.Connection, plan: WindowPlan, closing: Closing) -> None:
@@ -47,6 +48,12 @@ def close_windows(connection: psycopg.Connection, plan: WindowPlan, closing: Clo
         with index_lookups(connection):
             _run(connection, plan.close_state, closing)
     return closed
+
+
+def withhold_frozen(connection: psycopg.Connection, statement: str, closing: Closing) -> None:
+    """Take changes of frozen rows out of the staged ones, and record them."""
+    if closing.frozen_before is not None:
+        _run(connection, statement, closing)
 
 
 def has_closing(connection: psycopg.Connection, question: str, through: datetime) -> bool:

@@ -7,8 +7,7 @@ from functools import partial
 from time import monotonic
 
 import psycopg
-from sqlalchemy import Integer, Text, and_, bindparam, case, cast, func, insert, select, update
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import bindparam, func, insert
 
 from pytrickle.apply.closed_windows import Closing
 from pytrickle.apply.commitment import Commitment, Committed
@@ -16,7 +15,8 @@ from pytrickle.apply.few_rows import FewRows, applied, ask_to_apply, few_rows
 from pytrickle.apply.frontiers import frontier_for_people, frontiers_reached
 from pytrickle.apply.rows import apply_many, apply_rows
 from pytrickle.apply.statements import LOOK_UP
-from pytrickle.catalog.tables import refresh_history, stream_tables
+from pytrickle.apply.stream_table_row import ADVANCE, CLOSED
+from pytrickle.catalog.tables import refresh_history
 from pytrickle.compute.postgres import READ_ONLY, read_within, undone
 from pytrickle.compute.staged import Staged
 from pytrickle.database import pipelined, settle, statement
@@ -24,54 +24,6 @@ from pytrickle.errors import RefreshConflict
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.refresh_plan import RefreshPlan
 
-ROW = stream_tables.c
-CLOSED = statement(
-    select(ROW.effective_watermark, ROW.earlier_query_through)
-    .where(ROW.pgt_id == bindparam("pgt_id"))
-    .with_for_update()
-)
-# What every refresh writes into the row of its stream table, whether there are new rows or not.
-UP_TO_DATE = (
-    update(stream_tables)
-    .where(ROW.pgt_id == bindparam("pgt_id"), ROW.frontier_version == bindparam("frontier_version"))
-    .values(
-        data_timestamp=bindparam("moment"),
-        last_refresh_at=bindparam("moment"),
-        effective_watermark=func.greatest(ROW.effective_watermark, bindparam("watermark")),
-        effective_batch=func.greatest(ROW.effective_batch, bindparam("batch")),
-        let_through=func.pgtrickle_private.farthest(ROW.let_through, bindparam("let_through", type_=JSONB)),
-        status="ACTIVE",
-        last_skip_reason=None,
-        last_error=None,
-        last_error_at=None,
-        last_sqlstate=None,
-        gated_since=None,
-        consecutive_failures=0,
-        retry_at=None,
-    )
-)
-ADVANCE = statement(
-    UP_TO_DATE.where(ROW.view_stamp.is_not_distinct_from(bindparam("view_stamp")))
-    .values(
-        frontier_version=ROW.frontier_version + 1,
-        refresh_xid=func.pg_current_xact_id(),
-        # A reason that came while the rows were computed concerns the next refresh.
-        reinitialize_reason=case(
-            (ROW.reinitialize_reason.is_not_distinct_from(bindparam("known_reason")), bindparam("next_reason")),
-            else_=ROW.reinitialize_reason,
-        ),
-        recomputation_asked=and_(
-            ROW.recomputation_asked, ROW.reinitialize_reason.is_distinct_from(bindparam("known_reason"))
-        ),
-        planner_defect=bindparam("planner_defect"),
-        fuse_blown_at=None,
-        frontier=bindparam("frontier", type_=JSONB),
-        effective_refresh_mode=bindparam("mode"),
-        refresh_reason=bindparam("reason"),
-        last_fixpoint_iterations=func.coalesce(bindparam("rounds", type_=Integer), ROW.last_fixpoint_iterations),
-    )
-    .returning(cast(ROW.refresh_xid, Text), ROW.effective_watermark)
-)
 # Compiling the statements of a merge takes longer than running them.
 UNCOMPILED = "SET LOCAL jit = off"
 REPEATABLE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
@@ -162,9 +114,9 @@ def write_few(connection: psycopg.Connection, plan: RefreshPlan, what: Commitmen
         advance = _ask_to_advance(connection, plan, what)
         # What is sent together with it is refused if it does not advance, which only its answer explains.
         done = None if together else _advanced(advance)
-        asked = ask_to_apply(connection, plan.apply, few)
+        asked = ask_to_apply(connection, plan.apply, few, what.frozen_before)
         xid, _ = done or _advanced(advance)
-        rows = applied(connection, plan.apply, few, asked)
+        rows = applied(connection, plan.apply, few, asked, what.frozen_before)
         with conflicts():
             record(connection, plan, what, rows)
             # An error in what was sent before it ends the pipeline, so that the COMMIT is not even tried.
@@ -177,7 +129,7 @@ def _write(
 ) -> Committed:
     closed, earlier_query = closed_through(connection, what) if plan.apply.windows else (None, None)
     xid, through = advance_frontier(connection, plan, what)
-    rows = apply(Closing(closed, through, earlier_query))
+    rows = apply(Closing(closed, through, earlier_query, what.frozen_before))
     record(connection, plan, what, rows)
     return Committed(*rows, xid)
 
@@ -215,7 +167,7 @@ def advance_frontier(
 ) -> tuple[str, datetime | None]:
     """Let this transaction write the stream table, if nobody moved its frontier; return xid and effective watermark.
 
-    Raise RefreshConflict if somebody did, or altered the query.
+    Raise RefreshConflict if somebody did, or altered the query, or which rows are frozen.
     """
     return _advanced(_ask_to_advance(connection, plan, what))
 
@@ -228,6 +180,8 @@ def _ask_to_advance(connection: psycopg.Connection, plan: RefreshPlan, what: Com
             "pgt_id": what.pgt_id,
             "frontier_version": what.frontier_version,
             "view_stamp": what.view_stamp,
+            "frozen_by": what.frozen_by,
+            "frozen_before": what.frozen_before,
             "moment": what.data_timestamp,
             "watermark": what.effective.watermark,
             "batch": what.effective.batch,

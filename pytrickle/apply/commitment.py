@@ -13,7 +13,8 @@ class Commitment:
 
     `let_through` is that of the gating decision. `known_reason` is why this refresh computes the whole table again,
     `next_reason` why the next one must. With `window_end`, rows are shown once the window that this column ends is
-    closed. `planner_defect` names what planning failed on.
+    closed; rows whose `frozen_by` is before `frozen_before` are left alone. `planner_defect` names what planning failed
+    on.
     """
 
     pgt_id: int
@@ -29,6 +30,8 @@ class Commitment:
     known_reason: str | None = None
     next_reason: str | None = None
     window_end: str | None = None
+    frozen_by: str | None = None
+    frozen_before: str | None = None
     planner_defect: str | None = None
 
 

@@ -35,6 +35,15 @@ class FewRows:
     keyed: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changes of a table as the parameters that hold them; those of rows from before `frozen_before` are recorded."""
+
+    rows: str | None
+    weights: str | None
+    frozen_before: str | None = None
+
+
 def few_rows(plan: ApplyPlan, staged: Staged) -> FewRows | None:
     """Return staged changes or increments as parameters; None where they are many, or are not applied as they are."""
     if plan.stage not in FEW or plan.windows or (plan.body and not plan.body.shown_few):
@@ -86,34 +95,45 @@ def forget(asked: Iterable[psycopg.Cursor]) -> bool:
     return True
 
 
-def apply_few(connection: psycopg.Connection, plan: ApplyPlan, few: FewRows) -> tuple[int, int]:
-    """Bring the stream table up to date by few rows, looked up by index; return rows inserted and deleted."""
-    return applied(connection, plan, few, ask_to_apply(connection, plan, few))
+def apply_few(
+    connection: psycopg.Connection, plan: ApplyPlan, few: FewRows, frozen_before: str | None
+) -> tuple[int, int]:
+    """Bring the stream table up to date by few rows, looked up by index; return rows inserted and deleted.
+
+    Changes of rows from before `frozen_before` are recorded instead, where the plan says so.
+    """
+    return applied(connection, plan, few, ask_to_apply(connection, plan, few, frozen_before), frozen_before)
 
 
-def ask_to_apply(connection: psycopg.Connection, plan: ApplyPlan, few: FewRows) -> psycopg.Cursor | None:
+def ask_to_apply(
+    connection: psycopg.Connection, plan: ApplyPlan, few: FewRows, frozen_before: str | None
+) -> psycopg.Cursor | None:
     """Send the first statement that applies few rows, if there are any; see `applied`."""
     if few.rows is None:
         return None
     if plan.state is None:
-        return _ask_to_change(connection, plan.target, few.rows, few.weights)
+        return _ask_to_change(connection, plan.target, Changes(few.rows, few.weights, frozen_before))
     given = {"rows": few.rows} if few.keyed is None else {"rows": few.rows, "keyed": few.keyed}
     return connection.execute(trusted(plan.state.few.merge), given)
 
 
 def applied(
-    connection: psycopg.Connection, plan: ApplyPlan, few: FewRows, asked: psycopg.Cursor | None
+    connection: psycopg.Connection,
+    plan: ApplyPlan,
+    few: FewRows,
+    asked: psycopg.Cursor | None,
+    frozen_before: str | None,
 ) -> tuple[int, int]:
     """Apply them, now that the first statement was sent; return rows inserted and deleted."""
     if asked is None:
         return 0, 0
     if plan.state:
-        done = _change(connection, plan.target, *_merged(connection, plan.state, few, asked))
+        done = _change(connection, plan.target, Changes(*_merged(connection, plan.state, few, asked), frozen_before))
     else:
         done = _changed(plan.target, asked)
     if plan.body and plan.body.shown_few:
         row = connection.execute(trusted(plan.body.shown_few)).fetchone()
-        return _change(connection, plan.shown, *(row or (None, None)))
+        return _change(connection, plan.shown, Changes(*(row or (None, None))))
     return done
 
 
@@ -131,15 +151,14 @@ def _merged(
     return rows, weights
 
 
-def _change(connection: psycopg.Connection, target: Target, rows: str | None, weights: str | None) -> tuple[int, int]:
+def _change(connection: psycopg.Connection, target: Target, changes: "Changes") -> tuple[int, int]:
     """Apply changes, of which there are none where their weights are NULL."""
-    return (0, 0) if weights is None else _changed(target, _ask_to_change(connection, target, rows, weights))
+    return (0, 0) if changes.weights is None else _changed(target, _ask_to_change(connection, target, changes))
 
 
-def _ask_to_change(
-    connection: psycopg.Connection, target: Target, rows: str | None, weights: str | None
-) -> psycopg.Cursor:
-    return connection.execute(trusted(target.apply_few), {"rows": rows, "weights": weights})
+def _ask_to_change(connection: psycopg.Connection, target: Target, changes: "Changes") -> psycopg.Cursor:
+    given = {"rows": changes.rows, "weights": changes.weights, "frozen_before": changes.frozen_before}
+    return connection.execute(trusted(target.apply_few), given)
 
 
 def _changed(target: Target, asked: psycopg.Cursor) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from psycopg import sql
 from pyarrow import csv
 
-from pytrickle.apply.closed_windows import Closing, close_windows, withhold, withhold_whole
+from pytrickle.apply.closed_windows import Closing, close_windows, withhold, withhold_frozen, withhold_whole
 from pytrickle.apply.few_rows import apply_few, few_rows
 from pytrickle.apply.statements import create_kept, create_like, index_lookups, run
 from pytrickle.compute.staged import Copied, Staged
@@ -39,7 +39,7 @@ def apply_rows(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, 
     """Bring the stream table up to date by way of its body, where it has one; return rows inserted and deleted."""
     if few := few_rows(plan, staged):
         with index_lookups(connection):
-            return apply_few(connection, plan, few)
+            return apply_few(connection, plan, few, closing.frozen_before)
     return apply_many(connection, plan, staged, closing)
 
 
@@ -53,6 +53,8 @@ def apply_many(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, 
         run(connection, plan.discard)
     create_like(connection, CHANGES, plan.target.layout)
     _stage(connection, plan, staged, closing)
+    if plan.withhold_frozen:
+        withhold_frozen(connection, plan.withhold_frozen, closing)
     changed = _apply_changes(connection, plan.target)
     for index in plan.target.indexes if plan.stage.whole else ():
         run(connection, index)

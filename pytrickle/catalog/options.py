@@ -45,8 +45,10 @@ class Options(TypedDict, total=False):
       `max_fixpoint_iterations` rounds without a fixed point.
     - Watermarks that were the newest within `watermark_retention` can be read back.
     - A refresh fails when one of its statements runs for longer than `statement_timeout`.
-    - At creation only: `output_mode` (update, append, complete) and, for append, `window_end`, the column that says
-      when the window of a row ends.
+    - Rows older than `frozen_after` below the effective watermark never change again; what would have changed them is
+      in the ledger of late changes.
+    - At creation only: `output_mode` (update, append, complete) and `window_end`, the column that says when the window
+      of a row ends, for append and for `frozen_after`.
     """
 
     schedule: Annotated[
@@ -98,6 +100,10 @@ class Options(TypedDict, total=False):
             "Who computes it; auto: whoever the refresher chooses.",
             choices=tuple(EngineName),
         ),
+    ]
+    frozen_after: Annotated[
+        timedelta | str,
+        Option("Never change rows again that are so much older than the effective watermark.", interval=True),
     ]
     output_mode: Annotated[
         str,

@@ -160,7 +160,8 @@ class StreamTableStatus(Readable):
     when a delta is held by the fuse. `effective_schedule` says in words when it is refreshed, its tier and what it
     follows included; `due` whether the next tick takes it up. `planner_defect` names what pytrickle failed on where it
     refreshes the table in another way because of that: its log has the traceback. `engine` says who is to compute it,
-    `last_engine` who did.
+    `last_engine` who did. Rows from before `frozen_before` never change again; `late_changes` counts what the ledger
+    has that came too late for them, or for closed windows.
     """
 
     pgt_id: int
@@ -189,6 +190,8 @@ class StreamTableStatus(Readable):
     planner_defect: str | None = None
     engine: str = "auto"
     last_engine: str | None = None
+    frozen_before: datetime | None = None
+    late_changes: int = 0
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -39,6 +39,8 @@ class StreamTable:
 
     `statement_timeout` is how long a statement of its refresh may run, None for as long as the server lets it.
     `recomputation_asked` says that somebody asked for what `reinitialize_reason` is about.
+    `window_end` is the column by which windows are closed, under append. Rows whose `frozen_by` is before
+    `frozen_before` never change again; that is a text, since PostgreSQL knows moments that Python does not.
     `timed` says that its schedule is not calculated, `halted` why ticks leave it alone, if they do; `view_stamp` is new
     when its query means something new.
     """
@@ -66,6 +68,8 @@ class StreamTable:
     output_mode: str
     window_end: str | None
     earlier_query_through: datetime | None
+    frozen_by: str | None
+    frozen_before: str | None
     fuse_ceiling: int | None
     fuse_blown_at: datetime | None
     max_fixpoint_iterations: int
@@ -119,9 +123,11 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     s.status, s.session_settings, s.time_dependent, s.frontier_version, s.effective_watermark, s.effective_batch,
     s.reinitialize_reason, s.last_skip_reason, s.last_error, s.gated_since, s.diamond_consistency,
     s.diamond_schedule_policy, s.fuse_ceiling, s.fuse_blown_at,
-    s.max_fixpoint_iterations, s.view_stamp, s.output_mode, s.window_end,
+    s.max_fixpoint_iterations, s.view_stamp, s.output_mode,
+    CASE WHEN s.output_mode = 'append' THEN s.window_end END AS window_end,
     coalesce(s.statement_timeout, %(statement_timeout)s) AS statement_timeout, s.engine,
     s.earlier_query_through, s.planner_defect, s.recomputation_asked,
+    s.frozen_by, to_jsonb(s.frozen_before) #>> '{}' AS frozen_before,
     s.schedule <> 'calculated' AS timed, pgtrickle_private.is_due(s, %(poll_interval)s) AS due,
     pgtrickle_private.halted(s) AS halted,
     (

@@ -3,7 +3,8 @@
 A test holds that it is what is installed. Some statements are text and spell what they read for themselves: those that
 are mostly casts, jsonb, whole rows or system catalogs (``catalog.stream_table``, ``catalog.lost``,
 ``catalog.known_tables``, ``catalog.definition_stamp``, ``catalog.past_refreshes``, ``schedule.health``), those that
-are made around a cut or a defining query (``apply.commit``, ``plan.append_mode``, ``inspect.verify``), a lock
+are made around a cut or a defining query (``apply.commit``, ``plan.append_mode``, ``plan.frozen_rows``,
+``inspect.verify``, ``inspect.frozen_rows``), a lock
 (``schedule.daemon``), a sequence (``schedule.requests``), the refreshes of the demo (``demo.jobs``), the comparison of
 names and texts with a project (``definitions.compare``, ``definitions.compare_groups``, ``definitions.apply``,
 ``definitions.export``), the sources that are cleaned up after a tick (``schedule.tick``), what other tools ask, which
@@ -98,6 +99,9 @@ stream_tables = Table(
     Column("followed", Boolean, nullable=False),
     Column("recomputation_asked", Boolean, nullable=False),
     Column("project", Text),
+    Column("frozen_after", Interval),
+    Column("frozen_by", Text),
+    Column("frozen_before", TIMESTAMP),
 )
 
 dependencies = Table(

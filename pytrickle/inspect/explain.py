@@ -92,6 +92,9 @@ def explain(refresher: Refresher, pgt_id: int, limit: int) -> Explanation:
         "waiting_for": decision.waiting_for,
         "effective_watermark": decision.effective_watermark.isoformat() if decision.effective_watermark else None,
         "effective_batch": decision.effective_batch,
+        "frozen_by": table.frozen_by,
+        "frozen_before": table.frozen_before,
+        "late_changes": found.get("late_changes"),
         "last": last,
         "next": _outlook(found, supposed),
     }

@@ -13,6 +13,7 @@ from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.database import exported_snapshot, filled, settle, translate_errors, trusted
 from pytrickle.errors import ConnectionLost, PytrickleError
+from pytrickle.inspect.frozen_rows import recorded, with_ledger
 from pytrickle.plan.at_cut import path_of, query_at
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
 from pytrickle.plan.postgres.stored_rows import body_table
@@ -54,7 +55,8 @@ class VerifyResult(Readable):
     """How a stream table compares: rows `missing` from it and `unexpected` in it, as multisets.
 
     It was not compared if `pending` says why it is to be computed anew, for its own frontier can no longer be read, or
-    if `error` says what went wrong.
+    if `error` says what went wrong. Where rows are frozen, the stream table lacks `withheld` changes of them by design:
+    it was compared with its query but for those, which the ledger of late changes has.
     """
 
     stream_table: str
@@ -63,6 +65,7 @@ class VerifyResult(Readable):
     unexpected: int
     pending: str | None = None
     error: str | None = None
+    withheld: int = 0
 
 
 def verify_each(names: Iterable[str], verify_one: Callable[[str], VerifyResult]) -> Rows[VerifyResult]:
@@ -84,7 +87,7 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
 
     `connection` answers the planner's questions; a table that was never loaded is compared with no rows. What
     aggregates without ORDER BY collect is compared without its order: arrays by their elements, texts and JSON by their
-    characters, so that 'ab,c' passes for 'a,bc'.
+    characters, so that 'ab,c' passes for 'a,bc'. Where rows are frozen, what the ledger of late changes has is added.
     """
     with exported_snapshot(dsn) as snapshot, translate_errors():
         snapshot_connection = snapshot.connection
@@ -110,8 +113,11 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
         have: Text = filled("SELECT * FROM {table}", table=sql.Identifier(definition.schema, definition.name))
         if table.window_end is not None:
             want, have = _comparable(table, want), _comparable(table, _with_open(snapshot_connection, table, have))
+        if table.frozen_by is not None:
+            want, have = with_ledger(table, definition, want, False), with_ledger(table, definition, have, True)
         missing, unexpected = _compare(snapshot_connection, want, have, items)
-    return VerifyResult(table.name, not (missing or unexpected), missing, unexpected)
+        withheld = recorded(snapshot_connection, table) if table.frozen_by is not None else 0
+    return VerifyResult(table.name, not (missing or unexpected), missing, unexpected, withheld=withheld)
 
 
 def _pending(table: StreamTable) -> str | None:

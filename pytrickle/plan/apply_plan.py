@@ -163,9 +163,10 @@ class WindowPlan:
 class ApplyPlan:
     """What the write transaction does with the staged rows of one refresh.
 
-    `target` is the table that the changes are applied to: the stream table, or its body. `names` maps staged columns to
-    those of the table of changes; others keep theirs. `weight` is the staged column of weights. `discard` drops the
-    tables that a refresh of the whole does not maintain.
+    `target` is the table that the changes are applied to: the stream table, or its body. `names` maps staged
+    columns to those of the table of changes; others keep theirs. `weight` is the staged column of weights.
+    `withhold_frozen` takes changes of frozen rows out of the staged ones, and records them; its parameter is
+    `frozen_before`. `discard` drops the tables that a refresh of the whole does not maintain.
     """
 
     stage: Stage
@@ -178,4 +179,5 @@ class ApplyPlan:
     state: StatePlan | None = None
     body: Body | None = None
     windows: WindowPlan | None = None
+    withhold_frozen: str | None = None
     discard: str | None = None

@@ -8,9 +8,10 @@ from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.append_mode import EventWindows
 from pytrickle.plan.apply_plan import CONTENT, ApplyPlan, Body, Stage, StatePlan
+from pytrickle.plan.frozen_rows import FrozenRows
 from pytrickle.plan.postgres.compile import compile_rows
 from pytrickle.plan.postgres.consolidate import WEIGHT
-from pytrickle.plan.postgres.few_rows import as_arrays, difference
+from pytrickle.plan.postgres.few_rows import TAKEN, as_arrays, difference
 from pytrickle.plan.postgres.merge_state import MergeState, state_table
 from pytrickle.plan.postgres.stored_rows import Storage, body_table
 from pytrickle.plan.query.first_rows import shown_rows
@@ -27,7 +28,8 @@ class Applying:
     """Writes the apply plan of one refresh.
 
     With `top` the staged rows are of the body that LIMIT shows the first rows of, with `window_end` a row is shown once
-    the window that this column ends is closed. `weighted` says that content comes with weights, `keyed` that some
+    the window that this column ends is closed, with `frozen_by` rows stay as they are once this column is old enough.
+    `weighted` says that content comes with weights, `keyed` that some
     groups are computed anew.
     """
 
@@ -37,14 +39,17 @@ class Applying:
     keyed: bool
     top: Top | None = None
     window_end: str | None = None
+    frozen_by: str | None = None
 
     def plan(self) -> ApplyPlan:
         """Write it."""
-        pgt_id, key = self._pgt_id, self.shape.key
+        frozen = FrozenRows(self.shape.definition, self.frozen_by) if self.frozen_by else None
+        pgt_id, key = self._pgt_id, frozen.key(self.shape.key) if frozen else self.shape.key
+        taken = frozen.taken() if frozen else TAKEN
         after = self._after()
         return ApplyPlan(
             self.stage,
-            self._storage.target(pgt_id, key),
+            self._storage.target(pgt_id, key, taken),
             self._shown.target(pgt_id, key),
             WEIGHT,
             tuple((f"r{i}", name) for i, (name, _) in enumerate(self.shape.definition.columns)),
@@ -53,6 +58,7 @@ class Applying:
             self._state(),
             self._body(),
             EventWindows(self.shape, self.window_end, self.stage).plan(self.keyed, after) if self.window_end else None,
+            frozen.withhold(self.stage.whole) if frozen else None,
             None if self.shape.query else DISCARD.format(state=state_table(pgt_id), body=body_table(pgt_id)),
         )
 

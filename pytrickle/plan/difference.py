@@ -55,7 +55,7 @@ def plan_difference(task: Task, way: Way, refresh_mode: str) -> RefreshPlan | No
 
 def _is_small(task: Task) -> bool:
     """Whether everything is read as it is now, and is little. Of a table that was never analyzed nobody knows."""
-    shape, elsewhere = task.shape, task.applied is not None or task.window_end is not None
+    shape, elsewhere = task.shape, bool(task.applied or task.window_end or task.frozen_by)
     rewound = any(change_range.new and change_range.future_rows for change_range in task.ranges.values())
     return bool(shape.definition.columns) and not (elsewhere or rewound) and task.rows_read <= MOST_ROWS_READ
 

@@ -121,6 +121,7 @@ def render_text(facts: dict[str, Any]) -> str:
         headline = f"NO_DATA (no changes); with one change in every source: {facts['action']}"
     lines = [f"{facts['stream_table']}: {headline}"]
     lines += [f"  gating: {facts['gating']}: {facts['decision']}. {facts['gating_reason']}".rstrip()]
+    lines += _frozen(facts)
     lines += _cycle(facts["cycle"])
     lines += [f"  last: {facts['last']}"] if facts["last"] else []
     lines += [f"  next: {facts['next']}"]
@@ -184,6 +185,15 @@ def _cycle(facts: dict[str, Any] | None) -> list[str]:
     rounds = f"{begin}, in at most {facts['limit']} rounds until nothing changes"
     refused = facts["refused"] and f"refused: {facts['refused']}"
     return [f"  cycle: {facts['way']}", f"  rounds: {refused or rounds}"]
+
+
+def _frozen(facts: Mapping[str, Any]) -> list[str]:
+    if facts["frozen_by"] is None:
+        return []
+    if facts["frozen_before"] is None:
+        return [f"  frozen rows: none yet, by {facts['frozen_by']}: there is no effective watermark"]
+    late = counted(facts["late_changes"], "change")
+    return [f"  frozen rows: those whose {facts['frozen_by']} is before {facts['frozen_before']}; {late} in the ledger"]
 
 
 def _queries(facts: dict[str, Any]) -> list[str]:

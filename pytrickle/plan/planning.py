@@ -199,7 +199,7 @@ def terms_read(
 def planned(task: Task, placement: Placement, reads: Reads) -> RefreshPlan:
     weighted = bool(reads.join) or (reads.read is not None and reads.read.weighted)
     shape, keyed = task.applied or task.shape, reads.keyed is not None
-    applying = Applying(shape, placement.stage, weighted, keyed, reads.top, task.window_end)
+    applying = Applying(shape, placement.stage, weighted, keyed, reads.top, task.window_end, task.frozen_by)
     staging = applying.staging() if placement.staging_table else None
     ranges = tuple(task.ranges.values())
     apply = applying.plan()

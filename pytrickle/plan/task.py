@@ -13,7 +13,8 @@ class Task:
     """What is to be refreshed: an analysed query between the frontiers of some ranges, and by which limits.
 
     `applied` is what the rows are applied to, where that is not what they are read from: members of a cycle are read
-    from stand-ins. With `window_end` a row is shown once the window that this column ends is closed.
+    from stand-ins. With `window_end` a row is shown once the window that this column ends is closed, with `frozen_by`
+    rows stay as they are once this column is old enough.
     """
 
     shape: Analysis
@@ -21,6 +22,7 @@ class Task:
     limits: Limits
     window_end: str | None = None
     applied: Analysis | None = None
+    frozen_by: str | None = None
 
     @property
     def query(self) -> Query:

@@ -50,6 +50,7 @@ class Outline:
     direct: bool
     let_spark_join: bool
     limits: Limits
+    frozen_by: str | None
 
     @classmethod
     def of(cls, task: Task) -> "Outline":
@@ -62,6 +63,7 @@ class Outline:
             task.delta_rows <= task.limits.direct,
             task.limits.let_spark_join(task.delta_rows),
             task.limits,
+            task.frozen_by,
         )
 
 

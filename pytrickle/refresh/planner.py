@@ -100,7 +100,7 @@ class Planner:
                 raise kind(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
             if table.window_end is not None:
                 check_append(shape, table.window_end)
-            task = Task(shape, ranges, self.limits(table, means), table.window_end)
+            task = Task(shape, ranges, self.limits(table, means), table.window_end, frozen_by=table.frozen_by)
             standing = _standing(_with_state(snapshot_connection, table, shape), task)
             way, delta = self._choose(snapshot_connection, table, task, standing)
             refuse_recomputing(table, way.action, way.reason)
@@ -111,7 +111,7 @@ class Planner:
 
     def foreseen(self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange]) -> RefreshPlan | None:
         """Plan a refresh without asking the database anything; None where it would have to be asked."""
-        task = Task(shape, ranges, self.limits(table, Means.ALL))
+        task = Task(shape, ranges, self.limits(table, Means.ALL), frozen_by=table.frozen_by)
         standing = _standing(table, task)
         way = self._way(table.pgt_id, task, standing, self.past.fresh(table.pgt_id))
         if way is None or (way.action is not Action.DIFFERENTIAL and table.strict):
@@ -217,7 +217,7 @@ class Planner:
         self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange], reason: str
     ) -> RefreshPlan:
         """Plan the evaluation of the query as PostgreSQL would by itself."""
-        task = Task(shape, ranges, self.limits(table, Means.ALL), table.window_end)
+        task = Task(shape, ranges, self.limits(table, Means.ALL), table.window_end, frozen_by=table.frozen_by)
         return plan_full(task, self.query(task), Way(Action.FULL, reason))
 
     def query(self, task: Task) -> str:

@@ -9,9 +9,10 @@ from typing import Protocol
 import psycopg
 
 from pytrickle.apply.closed_windows import has_closing
-from pytrickle.apply.commit import UP_TO_DATE, commit, commit_within, conflicts
+from pytrickle.apply.commit import commit, commit_within, conflicts
 from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.staging_table import staging_table
+from pytrickle.apply.stream_table_row import UP_TO_DATE
 from pytrickle.catalog.buffer_statistics import BufferStatistics
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.gating import NOTHING_NEW
@@ -154,6 +155,8 @@ class Refresher:
             table.reinitialize_reason,
             computation.next_reason,
             table.window_end,
+            table.frozen_by,
+            table.frozen_before,
             computation.planner_defect,
         )
 

@@ -39,6 +39,7 @@ class Verification:
     unexpected: int = 0
     pending: str | None = None
     error: str | None = None
+    withheld: int = 0
 
 
 @dataclass(frozen=True)

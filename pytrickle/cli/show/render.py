@@ -24,6 +24,7 @@ from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.show import render_feeds, render_sources
 from pytrickle.cli.show.columns import Columns, columns
 from pytrickle.cli.values import distance, length, moment, reached, through
+from pytrickle.readable import counted
 
 if TYPE_CHECKING:
     from pytrickle.inspect.as_of import AsOf
@@ -59,6 +60,7 @@ def status(state: Status) -> RenderableType:
         *(_block("Problems", render_sources.problems(state.problems), state.problems) if state.problems else ()),
         *(_block("Gated sources", render_sources.gates(state.gates), state.gates) if state.gates else ()),
         *(_block("Feeds", render_feeds.feeds(state.feeds), state.feeds) if state.feeds else ()),
+        *_late_changes(state),
         *((Text(_defects(state), style="red"),) if state.planner_defects else ()),
         *(_block("Alerts", render_sources.alerts(state.alerts), state.alerts) if state.alerts else ()),
         Text(f"Snapshot taken at {moment(state.as_of)}, {age} ago", style="dim"),
@@ -68,6 +70,11 @@ def status(state: Status) -> RenderableType:
 def _defects(state: Status) -> str:
     named = (f"{row.stream_table}: {row.planner_defect}" for row in state.stream_tables if row.planner_defect)
     return "\n".join((f"Planner defects: {state.planner_defects}. Please report them with their tracebacks.", *named))
+
+
+def _late_changes(state: Status) -> tuple[Text, ...]:
+    counts = [f"{row.stream_table} {row.late_changes}" for row in state.stream_tables if row.late_changes]
+    return (Text(f"Late changes in the ledger: {', '.join(counts)}", style="yellow"),) if counts else ()
 
 
 def groups(rows: Iterable[WatermarkStatusRow]) -> Columns:
@@ -199,7 +206,7 @@ def verified(rows: Sequence[VerifyResult]) -> RenderableType:
     """Draw what comparing stream tables with their defining queries found."""
     if not rows:
         return "No stream table yet."
-    reason = ("reason",) if any(row.pending or row.error for row in rows) else ()
+    reason = ("reason",) if any(row.pending or row.error or row.withheld for row in rows) else ()
     table = columns("stream table", "state", "missing rows", "unexpected rows", *reason, sentences=reason)
     for row in rows:
         table.add_row(row.stream_table, *_compared(row)[: 3 + len(reason)])
@@ -212,7 +219,8 @@ def _compared(row: VerifyResult) -> tuple[Text | str, ...]:
     if row.pending:
         return Text("pending", style="yellow"), "-", "-", row.pending
     outcome = Text("matches", style="green") if row.matches else Text("differs", style="bold red")
-    return outcome, str(row.missing), str(row.unexpected), ""
+    ledger = f"but for {counted(row.withheld, 'change')} of frozen rows, which the ledger has" if row.withheld else ""
+    return outcome, str(row.missing), str(row.unexpected), ledger
 
 
 def as_of(found: AsOf) -> RenderableType:

@@ -11,11 +11,12 @@ from pytrickle.plan.sql.dialect import row_text
 ROWS = "unnest(CAST(CAST(%({parameter})s AS text) AS {table}[]))"
 WEIGHTS = "unnest(CAST(CAST(%(weights)s AS text) AS bigint[]))"
 CHANGED = "SELECT * FROM ROWS FROM ({rows}, {weights}) WITH ORDINALITY AS c ({columns}{weight}, pgt_number)"
+# Where the rows that the parameters hold are written.
+PARAMETERS = "\0parameters\0"
+TAKEN = f"c AS MATERIALIZED (\n{PARAMETERS}\n)"
 # The rows to insert wait for the deletion: both may have the same key.
 APPLY = """\
-WITH c AS MATERIALIZED (
-{changed}
-), deleted AS (
+WITH {taken}, deleted AS (
     DELETE FROM {table} WHERE ctid = ANY (ARRAY(
         SELECT row FROM (
             SELECT t.ctid AS row, -c.{weight} AS copies, row_number() OVER (PARTITION BY c.pgt_number) AS copy
@@ -58,15 +59,17 @@ def rows_of(table: str, parameter: str = "rows") -> str:
     return ROWS.format(parameter=parameter, table=literal(table))
 
 
-def apply_text(table: str, columns: tuple[str, ...], same: str) -> str:
+def apply_text(table: str, columns: tuple[str, ...], same: str, taken: str = TAKEN) -> str:
     """Write the statement that deletes and inserts rows of a table by the parameters `rows` and `weights`.
 
     It returns how many rows it was to delete, how many it deleted, and how many it inserted: none, unless the first
-    two are the same. `same` says whether a change `c` and a stored row `t` have the same content.
+    two are the same. `same` says whether a change `c` and a stored row `t` have the same content, `taken` how `c` is
+    taken from the parameters, for which a mark stands.
     """
     listed = "".join(f"{column}, " for column in map(literal, columns))
+    changed = CHANGED.format(rows=rows_of(table), weights=WEIGHTS, columns=listed, weight=WEIGHT)
     return APPLY.format(
-        changed=CHANGED.format(rows=rows_of(table), weights=WEIGHTS, columns=listed, weight=WEIGHT),
+        taken=taken.replace(PARAMETERS, changed),
         table=literal(table),
         same=literal(same),
         weight=WEIGHT,

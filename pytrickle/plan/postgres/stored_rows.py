@@ -6,7 +6,7 @@ from pytrickle.catalog.definition import Definition
 from pytrickle.plan.apply_plan import CHANGES, Replacement, Target
 from pytrickle.plan.postgres.aggregate_state import row_hash
 from pytrickle.plan.postgres.consolidate import WEIGHT
-from pytrickle.plan.postgres.few_rows import apply_text
+from pytrickle.plan.postgres.few_rows import TAKEN, apply_text
 from pytrickle.plan.sql.dialect import quote, row_text
 
 NAMES = {"weight": WEIGHT, "staged": CHANGES}
@@ -77,8 +77,11 @@ class Storage:
             tests.insert(0, f"{row_hash(left, self.hashed)} = {row_hash(right, self.hashed)}")
         return " AND ".join(tests)
 
-    def target(self, pgt_id: int, key: tuple[str, ...]) -> Target:
-        """Write the statements that apply staged changes to this table; `key` are columns that determine a row."""
+    def target(self, pgt_id: int, key: tuple[str, ...], taken: str = TAKEN) -> Target:
+        """Write the statements that apply staged changes to this table; `key` are columns that determine a row.
+
+        `taken` says how few changes are taken from the parameters that hold them.
+        """
         columns = f" ({self.column_list()})" if self.columns else ""
         return Target(
             self.name,
@@ -88,7 +91,7 @@ class Storage:
             COUNT_DELETED.format(**NAMES),
             DELETE.format(**NAMES, table=self.table, same=self.same("t", "c")),
             INSERT.format(**NAMES, table=self.table, columns=columns, items=self.column_list("c")),
-            apply_text(self.table, self.columns, self.same("t", "c")),
+            apply_text(self.table, self.columns, self.same("t", "c"), taken),
             self._indexes(pgt_id, key),
         )
 

@@ -21,6 +21,7 @@ BEGIN
     view := create_query_view(id, query, search_path);
     PERFORM check_query(view);
     PERFORM check_output_mode(view, options);
+    options := with_frozen_rows(view, options, options);
     PERFORM refuse_differential(required_mode(options), full_reason(view));
     storage := create_storage(target.schema_name, target.table_name, view);
     IF options.storage_fillfactor IS NOT NULL THEN
@@ -88,7 +89,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table(
         max_fixpoint_iterations integer DEFAULT NULL, batch_tolerance bigint DEFAULT NULL,
         watermark_retention interval DEFAULT NULL, output_mode text DEFAULT NULL, window_end text DEFAULT NULL,
         statement_timeout interval DEFAULT NULL, fuse text DEFAULT NULL, fuse_sensitivity integer DEFAULT NULL,
-        engine text DEFAULT NULL,
+        engine text DEFAULT NULL, frozen_after interval DEFAULT NULL,
         -- Evaluated in the caller's session: unqualified names mean what they mean there.
         search_path text DEFAULT current_setting('search_path')) RETURNS bigint
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -108,13 +109,13 @@ AS $$
             'max_fixpoint_iterations', max_fixpoint_iterations, 'batch_tolerance', batch_tolerance,
             'watermark_retention', watermark_retention, 'output_mode', output_mode, 'window_end', window_end,
             'statement_timeout', statement_timeout, 'fuse', fuse, 'fuse_sensitivity', fuse_sensitivity,
-            'engine', engine), search_path)
+            'engine', engine, 'frozen_after', frozen_after), search_path)
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table(
     text, text, text, text, boolean, text, text, text, boolean, boolean, text, integer, double precision, text, boolean,
     text, integer, text, text, text, boolean, text, text, interval, interval, bigint, boolean, integer, bigint,
         interval, text,
-    text, interval, text, integer, text, text) IS
+    text, interval, text, integer, text, interval, text) IS
     'Creates a stream table from a query and has its sources captured; returns its number. It is filled by the next '
     'refresh; create_and_load_stream_table() waits for that. '
     'schedule is ''calculated'', an interval, or a cron expression in schedule_timezone; refresh_mode AUTO, '
@@ -123,8 +124,8 @@ COMMENT ON FUNCTION pgtrickle.create_stream_table(
     'tier hot, warm, cold or frozen; diamond_consistency atomic or none; diamond_schedule_policy fastest or slowest; '
     'output_mode update, append or complete; what is NULL has its default. '
     'engine says who computes it: spark, postgres, or with auto whoever the refresher chooses. '
-    'A refresh fails when one of its statements runs for longer than statement_timeout. With orchestration_mode '
-    'EXTERNAL it is paused. '
+    'A refresh fails when one of its statements runs for longer than statement_timeout. Rows older than frozen_after '
+    'below the effective watermark never change again. With orchestration_mode EXTERNAL it is paused. '
     'initialize, cdc_mode, append_only, pooler_compatibility_mode, partition_by, max_differential_joins, '
     'max_delta_fraction, output_distribution_column, storage_backend, target_freshness, fuse and fuse_sensitivity are '
     'taken as the extension pg_trickle has them: a notice names what has no effect here. temporal and refresh_mode '
@@ -140,7 +141,10 @@ AS $$
         diamond_consistency = options.diamond_consistency, diamond_schedule_policy = options.diamond_schedule_policy,
         fuse_ceiling = options.fuse_ceiling, batch_tolerance = options.batch_tolerance,
         watermark_retention = options.watermark_retention, statement_timeout = options.statement_timeout,
-        engine = options.engine,
+        engine = options.engine, frozen_after = options.frozen_after, frozen_by = options.frozen_by,
+        frozen_before = options.frozen_before,
+        earlier_query_through = CASE WHEN t.frozen_by IS NULL OR options.frozen_by IS NOT NULL
+            THEN t.earlier_query_through END,
         allow_circular = options.allow_circular, max_fixpoint_iterations = options.max_fixpoint_iterations,
         requested_cdc_mode = options.requested_cdc_mode, is_append_only = options.is_append_only,
         pooler_compatibility_mode = options.pooler_compatibility_mode, st_partition_key = options.st_partition_key,
@@ -157,9 +161,12 @@ AS $$
         reinitialize_reason = CASE
             WHEN t.refresh_mode = 'FULL' AND options.refresh_mode <> 'FULL' AND t.frontier_version > 0
             THEN COALESCE(t.reinitialize_reason, 'refresh_mode was FULL')
+            WHEN t.frozen_by IS NOT NULL AND options.frozen_by IS NULL AND t.frontier_version > 0
+            THEN COALESCE(t.reinitialize_reason, 'its rows are not frozen any more')
             ELSE t.reinitialize_reason END,
         recomputation_asked = t.recomputation_asked
             OR (t.refresh_mode = 'FULL' AND options.refresh_mode <> 'FULL' AND t.frontier_version > 0)
+            OR (t.frozen_by IS NOT NULL AND options.frozen_by IS NULL AND t.frontier_version > 0)
     WHERE t.pgt_id = options.pgt_id
 $$;
 COMMENT ON FUNCTION pgtrickle_private.store_options(pgtrickle.pgt_stream_tables) IS
@@ -171,12 +178,16 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.alter_from(id bigint, query text, g
 AS $$
 DECLARE
     options pgt_stream_tables;
+    chosen pgt_stream_tables;
 BEGIN
     IF query IS NOT NULL THEN
         PERFORM replace_query_view(id, query, search_path);
     END IF;
     SELECT * INTO options FROM pgt_stream_tables WHERE pgt_id = id FOR UPDATE;
-    PERFORM store_options(chosen_options(jsonb_populate_record(options, default_options(reset)), given));
+    chosen := with_frozen_rows(options.view_relid, options,
+        chosen_options(jsonb_populate_record(options, default_options(reset)), given));
+    PERFORM follow_frozen_rows(options, chosen);
+    PERFORM store_options(chosen);
     IF query IS NOT NULL THEN
         PERFORM adopt_query(id, query, search_path);
         PERFORM tell_of_policies(id);
@@ -225,6 +236,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.alter_stream_table(
         gate_deadline interval DEFAULT NULL, allow_circular boolean DEFAULT NULL,
         max_fixpoint_iterations integer DEFAULT NULL, batch_tolerance bigint DEFAULT NULL,
         watermark_retention interval DEFAULT NULL, statement_timeout interval DEFAULT NULL, engine text DEFAULT NULL,
+        frozen_after interval DEFAULT NULL,
         reset text[] DEFAULT '{}', search_path text DEFAULT current_setting('search_path')) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -243,7 +255,7 @@ BEGIN
                 'gate_deadline', gate_deadline, 'allow_circular', allow_circular,
                 'max_fixpoint_iterations', max_fixpoint_iterations, 'batch_tolerance', batch_tolerance,
                 'watermark_retention', watermark_retention, 'statement_timeout', statement_timeout,
-                'engine', engine), reset, search_path);
+                'engine', engine, 'frozen_after', frozen_after), reset, search_path);
     IF status IS NOT NULL THEN
         PERFORM take_status(name, status, search_path);
     END IF;
@@ -252,8 +264,11 @@ $$;
 COMMENT ON FUNCTION pgtrickle.alter_stream_table(
     text, text, text, text, text, text, text, text, boolean, boolean, text, text, bigint, integer, text, integer,
     double precision, text, double precision, text,
-    text, boolean, text, interval, interval, boolean, integer, bigint, interval, interval, text, text[], text) IS
+    text, boolean, text, interval, interval, boolean, integer, bigint, interval, interval, text, interval, text[],
+    text) IS
     'Changes options of a stream table; those left NULL stay, those named in reset go back to their defaults. A new '
     'query must have the same columns '
-    'and has the stream table computed anew; windows that append emitted stay as they are. Acts at the next tick. '
+    'and has the stream table computed anew; windows that append emitted and rows that are frozen stay as they are. '
+    'Acts at the next tick. One that loses its frozen_after is computed anew, and its ledger of late changes is '
+    'emptied. '
     'status ACTIVE resumes it, SUSPENDED pauses it; fuse off forgets the fuse_ceiling.';

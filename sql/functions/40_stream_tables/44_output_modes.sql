@@ -1,27 +1,40 @@
 -- Output modes: what append needs of a stream table, and what came too late for its windows.
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.check_output_mode(view regclass, options pgtrickle.pgt_stream_tables)
-    RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_window_end(view regclass, window_end text) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     found CONSTANT text := (SELECT format_type(a.atttypid, NULL) FROM pg_attribute AS a WHERE a.attrelid = view
-        AND a.attname = options.window_end);
+        AND a.attname = window_end);
+BEGIN
+    IF found IS DISTINCT FROM 'timestamp with time zone' THEN
+        PERFORM refuse_value('window_end', window_end, CASE WHEN found IS NULL
+            THEN 'Name the column of the query that says when the window of a row ends.'
+            ELSE format('The column is of type %s; cast it to timestamptz.', found) END);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.check_window_end(regclass, text) IS
+    'Error 22023, or 22004 for NULL, unless a window_end is a column of the query, and a timestamptz.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_output_mode(view regclass, options pgtrickle.pgt_stream_tables)
+    RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
 BEGIN
     IF options.output_mode = 'complete' AND options.refresh_mode IN ('DIFFERENTIAL', 'DIFFERENTIAL_STRICT') THEN
         PERFORM refuse_value('refresh_mode', options.refresh_mode,
             'output_mode => ''complete'' computes the whole table: use AUTO or FULL.');
     ELSIF options.output_mode <> 'append' THEN
-        IF options.window_end IS NOT NULL THEN
-            PERFORM refuse_value('window_end', options.window_end, 'Only output_mode => ''append'' closes windows.');
+        -- One that has its number is there already: it may have lost its frozen_after.
+        IF options.window_end IS NOT NULL AND options.frozen_after IS NULL AND options.pgt_id IS NULL THEN
+            PERFORM refuse_value('window_end', options.window_end,
+                'Only output_mode => ''append'' closes windows; beside that frozen_after may go by it.');
         END IF;
         RETURN;
     END IF;
-    IF found IS DISTINCT FROM 'timestamp with time zone' THEN
-        PERFORM refuse_value('window_end', options.window_end, CASE WHEN found IS NULL
-            THEN 'Name the column of the query that says when the window of a row ends.'
-            ELSE format('The column is of type %s; cast it to timestamptz.', found) END);
-    ELSIF options.watermark_gating NOT IN ('gate', 'hold_back') THEN
+    PERFORM check_window_end(view, options.window_end);
+    IF options.watermark_gating NOT IN ('gate', 'hold_back') THEN
         PERFORM refuse_value('watermark_gating', options.watermark_gating,
             'Windows are closed by an effective watermark: use gate or hold_back, and a watermark group over the '
             'sources, which may be of one.');
@@ -98,8 +111,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.late_changes(text, integer, text) IS
-    'What came too late for windows that output mode append had emitted, newest first: of one stream table, or of all '
-    'of which the caller may read every row.';
+    'What came too late for windows that output mode append had emitted, or for rows that frozen_after had frozen, '
+    'newest first: of one stream table, or of all of which the caller may read every row.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.is_kept_in_place(stream_table pgtrickle.pgt_stream_tables) RETURNS boolean
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

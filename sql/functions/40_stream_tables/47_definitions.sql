@@ -57,6 +57,7 @@ BEGIN
         search_path);
     PERFORM check_query(view);
     PERFORM check_output_mode(view, wanted);
+    PERFORM check_frozen_after(view, wanted);
     PERFORM refuse_differential(required_mode(wanted), full_reason(view));
     IF shown IS NULL OR id IS NULL THEN
         target := new_relation_name(name, search_path);

@@ -1,4 +1,5 @@
--- How far a stream table is complete that reads others as they are: those were not brought up to date beside it.
+-- How far a stream table is complete that reads others as they are, which were not brought up to date beside it, and
+-- how far one is that no watermark group concerns.
 
 -- The frontier stays where it is while nothing changes, so that a cut beyond it may lack nothing all the same.
 CREATE OR REPLACE FUNCTION pgtrickle_private.lacks_changes(p_pgt_id bigint, p_source regclass, through pgtrickle.cut)
@@ -105,8 +106,10 @@ BEGIN
         CROSS JOIN LATERAL (SELECT l.source AS base WHERE l.below IS NULL UNION ALL SELECT b.source
             FROM base_sources(l.below) AS b) AS s
         JOIN pgt_watermarks AS w ON w.source_relid = s.base
-        WHERE EXISTS (SELECT FROM gating_groups(p_pgt_id) AS h JOIN pgt_watermark_groups AS g USING (group_id)
-            WHERE s.base = ANY (g.sources))
+        -- Without groups only a stream table with frozen rows says how far it is complete: as far as each of them.
+        WHERE NOT EXISTS (SELECT FROM gating_groups(p_pgt_id))
+            OR EXISTS (SELECT FROM gating_groups(p_pgt_id) AS h JOIN pgt_watermark_groups AS g USING (group_id)
+                WHERE s.base = ANY (g.sources))
     LOOP
         wanted := CASE WHEN item.by_time THEN ROW(effective_watermark, NULL)::progress
             ELSE ROW(NULL, effective_batch)::progress END;
@@ -124,3 +127,25 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.effective_progress(bigint, pgtrickle.progress, oid[], oid[]) IS
     'How far a stream table is complete that reads others which were not refreshed beside it: no further than was '
     'decided, and no further than what those show, by their frontiers.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.ungated_watermark(p_pgt_id bigint, upstream bigint[])
+    RETURNS timestamptz
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    held record;
+BEGIN
+    IF NOT EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id AND t.frozen_after IS NOT NULL) THEN
+        RETURN NULL;
+    END IF;
+    -- What it reads through a stream table that holds back is no further than that one.
+    held := held_below(array_remove(upstream, p_pgt_id));
+    RETURN (SELECT least(min(w.watermark), held.watermark) FROM base_sources(p_pgt_id) AS b
+            JOIN pgt_watermarks AS w ON w.source_relid = b.source
+            WHERE w.watermark IS NOT NULL AND NOT 'event time' = ANY (held.kinds_without)
+            HAVING count(*) > 0);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.ungated_watermark(bigint, bigint[]) IS
+    'How far a stream table with frozen rows is complete where no watermark group concerns it: the least of the event '
+    'times through which its tables are complete. NULL where none is, and for stream tables without frozen rows.';

@@ -85,9 +85,11 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.kinds_without(p_pgt_id bigint, p_gr
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    -- A closed window is never opened again, so none may close on the word of some groups only.
+    -- A closed window is never opened again, and a frozen row never changed, so neither may be on the word of some
+    -- groups only.
     RETURN (SELECT group_kind(g) FROM pgt_watermark_groups AS g WHERE g.group_id = p_group_id)
-        || CASE WHEN (SELECT t.output_mode = 'append' FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id)
+        || CASE WHEN (SELECT t.output_mode = 'append' OR t.frozen_after IS NOT NULL FROM pgt_stream_tables AS t
+                   WHERE t.pgt_id = p_pgt_id)
             THEN '{event time}'::text[] END;
 END
 $$;
@@ -243,8 +245,8 @@ DECLARE
     found record;
 BEGIN
     IF stream_table.pgt_id IS NOT NULL AND NOT anything_gates() THEN
-        SELECT d.gating, d.decision, d.reason, d.caps, d.let_through, d.deadline_passed
-        INTO gating, decision, reason, caps, let_through, deadline_passed
+        SELECT d.gating, d.decision, d.reason, d.effective_watermark, d.caps, d.let_through, d.deadline_passed
+        INTO gating, decision, reason, effective_watermark, caps, let_through, deadline_passed
         FROM gating_decisions(p_pgt_id) AS d;
         RETURN;
     END IF;
@@ -257,6 +259,9 @@ BEGIN
     SELECT d.decision, d.reason, d.waiting_for, (d.effective).watermark, d.caps, (d.effective).batch, d.let_through
     INTO decision, reason, waiting_for, effective_watermark, caps, effective_batch, let_through
     FROM groups_decision(p_pgt_id, scope.gating, scope.groups, scope.upstream) AS d;
+    IF scope.gating = 'none' OR scope.groups = '{}' THEN
+        effective_watermark := ungated_watermark(p_pgt_id, scope.upstream);
+    END IF;
     found := stale_hold(stream_table, scope.groups, scope.sources);
     IF found.sentence IS NOT NULL THEN
         decision := graver(decision, 'gated');

@@ -25,7 +25,9 @@ BEGIN
         WHERE p_pgt_id IS NULL OR t.pgt_id = p_pgt_id;
     ELSE
         RETURN QUERY SELECT t.pgt_id, m.gating, 'run', without_groups(m.gating), NULL::text,
-            NULL::timestamptz, '{}'::jsonb, false, NULL::bigint, '{}'::jsonb
+            CASE WHEN t.frozen_after IS NOT NULL
+                THEN ungated_watermark(t.pgt_id, ARRAY(SELECT u.pgt_id FROM upstream_tables(t.pgt_id) AS u)) END,
+            '{}'::jsonb, false, NULL::bigint, '{}'::jsonb
         FROM pgt_stream_tables AS t
             CROSS JOIN LATERAL (SELECT CASE t.watermark_gating WHEN 'auto' THEN 'none' ELSE t.watermark_gating END)
                 AS m (gating)

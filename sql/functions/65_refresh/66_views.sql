@@ -156,7 +156,8 @@ BEGIN
     UPDATE pgt_stream_tables AS t
     SET defining_query = query, recomputation_asked = t.frontier_version > 0, session_settings = session_settings()
         || jsonb_build_object('search_path', resolved_search_path(search_path)),
-        earlier_query_through = CASE WHEN t.output_mode = 'append' THEN t.effective_watermark END
+        earlier_query_through = CASE WHEN t.output_mode = 'append' THEN t.effective_watermark
+            ELSE t.frozen_before END
     WHERE t.pgt_id = id;
     PERFORM mark_reinitialize(id, 'its defining query was altered');
     PERFORM adopt_definition(id);

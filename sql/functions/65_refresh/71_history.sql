@@ -53,10 +53,14 @@ AS $$
         WHERE l.late_id = n.late_id AND n.late_id <> n.newest AND n.recorded_at < before RETURNING n.newest, l.weight
     )
     UPDATE pgt_late_changes AS l SET weight = l.weight + g.weight
-    FROM (SELECT newest, sum(weight) AS weight FROM gone GROUP BY newest) AS g WHERE l.late_id = g.newest
+    FROM (SELECT newest, sum(weight) AS weight FROM gone GROUP BY newest) AS g WHERE l.late_id = g.newest;
+    -- Only of groups of closed windows does an entry without a weight tell anything.
+    DELETE FROM pgt_late_changes AS l USING pgt_stream_tables AS t
+    WHERE t.pgt_id = l.pgt_id AND t.frozen_by IS NOT NULL AND l.weight = 0 AND l.recorded_at < before
 $$;
 COMMENT ON FUNCTION pgtrickle_private.merge_late_changes(timestamptz) IS
-    'Adds old entries of the ledger of late changes to the newest of the same row or group, and deletes them.';
+    'Adds old entries of the ledger of late changes to the newest of the same row or group, and deletes them; also '
+    'those of frozen rows that come to nothing.';
 
 -- A loader may hold a row of its own source for as long as it likes: that one is left for the next time.
 CREATE OR REPLACE FUNCTION pgtrickle_private.forget_dropped_sources() RETURNS void

@@ -22,7 +22,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.pgt_status()
         effective_watermark timestamptz, last_refresh_at timestamptz, last_action text, last_error text, tier text,
         paused boolean, next_due_at timestamptz, consecutive_failures integer, retry_at timestamptz,
         fuse_blown_at timestamptz, effective_schedule text, due boolean, effective_batch bigint, planner_defect text,
-        engine text, last_engine text)
+        engine text, last_engine text, frozen_before timestamptz, late_changes bigint)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT i.pgt_schema || '.' || i.pgt_name, i.status, i.requested_refresh_mode, i.is_populated, i.consecutive_errors,
@@ -31,10 +31,11 @@ AS $$
         i.effective_watermark, i.last_refresh_at, v.last_action, i.last_error_message, i.refresh_tier,
         i.paused, i.next_due_at, i.consecutive_errors, i.retry_at,
         i.fuse_blown_at, v.effective_schedule, v.due, i.effective_batch, i.planner_defect,
-        v.engine, v.last_engine
+        v.engine, v.last_engine, i.frozen_before, i.late_changes
     FROM stream_tables_info AS i JOIN verdicts() AS v ON v.pgt_id = i.pgt_id ORDER BY i.stream_table
 $$;
 COMMENT ON FUNCTION pgtrickle.pgt_status() IS
     'Every stream table: how fresh it is, whether it may refresh now and why, and what pytrickle itself failed on '
     '(planner_defect), if it did. engine says who is to compute it, last_engine who did. status is SUSPENDED also '
-    'while it is paused; refresh_mode is what was asked for.';
+    'while it is paused; refresh_mode is what was asked for. Rows before frozen_before never change again; '
+    'late_changes counts what came too late for them, or for closed windows.';

@@ -41,10 +41,12 @@ AS $$
         (23, 'batch_tolerance', false, (t).batch_tolerance::text),
         (24, 'watermark_retention', true, (t).watermark_retention::text),
         (25, 'output_mode', true, NULLIF((t).output_mode, 'update')),
-        (26, 'window_end', true, (t).window_end),
+        (26, 'window_end', true, CASE WHEN (t).output_mode = 'append' OR (t).frozen_after IS NOT NULL
+            THEN (t).window_end END),
         (27, 'statement_timeout', true, (t).statement_timeout::text),
         (28, 'engine', true, NULLIF((t).engine, 'auto')),
-        (29, 'search_path', true, (t).defining_search_path)
+        (29, 'frozen_after', true, (t).frozen_after::text),
+        (30, 'search_path', true, (t).defining_search_path)
     ) AS s(place, argument, quoted, value) WHERE s.value IS NOT NULL
 $$;
 COMMENT ON FUNCTION pgtrickle_private.settings_to_write(pgtrickle.pgt_stream_tables) IS
