@@ -5,7 +5,8 @@ are mostly casts, jsonb, whole rows or system catalogs (``catalog.stream_table``
 ``catalog.definition_stamp``, ``catalog.past_refreshes``, ``schedule.health``), those that are made around a cut or a
 defining query (``apply.commit``, ``plan.append_mode``, ``inspect.verify``), a lock (``schedule.daemon``), a sequence
 (``schedule.requests``), the refreshes of the demo (``demo.jobs``), the comparison of names and texts with a project
-(``definitions.compare``, ``definitions.compare_groups``, ``definitions.apply``, ``definitions.export``), the sources
+(``definitions.compare``, ``definitions.compare_groups``, ``definitions.compare_sources``, ``definitions.apply``,
+``definitions.apply_sources``, ``definitions.export``), the sources
 that are cleaned up after a tick (``schedule.tick``), what other tools ask, which need nothing of this module
 (``integrations.alembic``, ``integrations.airflow``), and the record of a script (``catalog.install``), which is also
 printed.
