@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from pytrickle.definitions.values import Plan, Project, StreamTableDefinition
 from pytrickle.errors import CatalogError, InvalidArgument, NotDifferentiable, PytrickleError
 from tests.commands import commands
 from tests.conftest import Database
+from tests.waiting import wait_until_blocked
 
 TABLES = (
     "CREATE TABLE orders (id bigint PRIMARY KEY, region text, amount numeric)",
@@ -111,6 +113,38 @@ def test_a_plan_makes_no_writer_wait_and_a_reader_sees_the_old_rows_until_the_ne
     assert shop.execute("SELECT * FROM totals ORDER BY 1") == old
     assert pt.refresh("totals").action == "REINITIALIZE"
     assert shop.execute("SELECT * FROM totals ORDER BY 1") != old and pt.verify("totals").matches
+
+
+SLOW_COMMIT = """
+CREATE FUNCTION wait_for_the_test() RETURNS trigger LANGUAGE plpgsql AS
+    $$BEGIN PERFORM pg_advisory_xact_lock_shared(7); RETURN NULL; END$$;
+CREATE TRIGGER wait_for_the_test AFTER INSERT OR UPDATE OR DELETE ON totals
+    FOR EACH STATEMENT EXECUTE FUNCTION wait_for_the_test();
+ALTER TABLE totals ENABLE ALWAYS TRIGGER wait_for_the_test
+"""
+
+
+def test_a_reader_sees_all_old_rows_until_the_commit_of_all_new_ones_and_does_not_wait(
+    shop: Database, pt: pytrickle.Client, project: Path
+) -> None:
+    pt.apply(project)
+    pt.tick()
+    write(project, {"totals.sql": TOTALS.replace("sum(amount)", "sum(amount + 1)")})
+    pt.apply(project)
+    shop.execute(SLOW_COMMIT)
+    rows = "SELECT * FROM totals ORDER BY 1"
+    old = shop.execute(rows)
+    with shop.connect(autocommit=False) as gate, ThreadPoolExecutor(1) as thread:
+        gate.execute("SELECT pg_advisory_xact_lock(7)")
+        refresh = thread.submit(pt.refresh, "totals")
+        wait_until_blocked(shop, "totals", lambda: not refresh.done())
+        with shop.connect() as reader:
+            reader.execute("SET lock_timeout = 1")
+            assert reader.execute(rows).fetchall() == old
+        gate.rollback()
+        assert refresh.result().action == "REINITIALIZE"
+    new = shop.execute(rows)
+    assert [(region, amount + 10) for region, amount in old] == new
 
 
 def test_other_columns_are_created_anew_with_what_reads_them_and_show_their_rows_in_the_same_commit(
