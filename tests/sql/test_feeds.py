@@ -185,6 +185,23 @@ def test_a_group_is_read_only_where_its_sources_agree(followed: Database) -> Non
         followed.execute(check, "pgtrickle.pgt_feeds", "2026-01-02Z")
 
 
+def test_columns_that_are_named_as_our_queries_name_tables_are_read_back(followed: Database) -> None:
+    followed.execute(
+        "CREATE TABLE u (c integer PRIMARY KEY, n text, s text, k text, r text, pgt_row text, changed text)"
+    )
+    followed.execute("SELECT pgtrickle.create_feed('u', 'u')")
+    followed.execute("SELECT pgtrickle.advance_watermark('u', '2026-01-01Z')")
+    followed.execute("INSERT INTO u VALUES (1, 'n', 's', 'k', 'r', 'row', 'changed')")
+    followed.execute("SELECT pgtrickle.advance_watermark('u', '2026-01-02Z')")
+    first, last = followed.value("SELECT array_agg(version ORDER BY version) FROM pgtrickle.versions('u')")
+    rows = "SELECT * FROM pgtrickle.as_of_version(NULL::u, %s, 2, 0) UNION ALL"
+    rows += " SELECT * FROM pgtrickle.as_of_version(NULL::u, %s, 2, 1)"
+    assert followed.execute(rows, first, first) == []
+    assert followed.execute(rows, last, last) == followed.execute("SELECT * FROM u") != []
+    changed = "SELECT (changed).* FROM pgtrickle.changes_of_versions(NULL::u, %s, compute_updates => true)"
+    assert followed.execute(changed, first) == followed.execute("SELECT * FROM u")
+
+
 def test_a_partitioned_table_is_followed_and_read_back(db: Database) -> None:
     db.execute("CREATE TABLE p (a integer PRIMARY KEY) PARTITION BY RANGE (a)")
     for low in (0, 10):

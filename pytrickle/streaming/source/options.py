@@ -13,6 +13,7 @@ _KNOWN = {
     *("dsn", "table", "columns", "partitions", "snapshot", "version", "asof", "group", "feed", "readchangefeed"),
     *("startingversion", "endingversion", "startingtimestamp", "endingtimestamp"),
     *("startingboundinclusive", "endingboundinclusive", "deduplicationmode", "computeupdates", "maxversionspertrigger"),
+    "pushfilters",
 }
 _TRUTH = {"true": True, "false": False}
 _MODES = {"none": False, "netchanges": True}
@@ -46,6 +47,7 @@ class Options:
     net: bool
     updates: bool
     most_versions: int | None
+    push_filters: bool
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Options:
@@ -67,6 +69,7 @@ class Options:
             net=given.choice("deduplicationmode", _MODES, "none"),
             updates=given.truth("computeupdates", False),
             most_versions=given.number("maxversionspertrigger"),
+            push_filters=given.truth("pushfilters", False),
         ).checked(given)
 
     def checked(self, given: _Given) -> Options:
