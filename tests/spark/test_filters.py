@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.errors import PySparkException
@@ -72,8 +72,6 @@ INEXACT = (
     *("j = '1'", "t = 'a\\u0000b'", "s IN (1, NULL)", "id = 1 OR t = 'X'", "f IS NULL AND free IS NULL"),
 )
 
-Rows = Counter[tuple[Any, ...]]
-
 
 @pytest.fixture
 def pushing(spark: SparkSession) -> Iterator[SparkSession]:
@@ -89,11 +87,6 @@ def read(spark: SparkSession, db: Database, **options: object) -> DataFrame:
 def pushed(frame: DataFrame) -> bool:
     """Whether Spark filters nothing itself."""
     return "Filter " not in frame._jdf.queryExecution().optimizedPlan().toString()
-
-
-def rows(frame: DataFrame) -> Rows:
-    """Return the rows by their texts; Python has no time beyond the year 9999."""
-    return Counter(tuple(row) for row in frame.selectExpr("id", "struct(*)::string").collect())
 
 
 def test_the_database_filters_where_it_answers_as_spark_does(db: Database, pushing: SparkSession) -> None:
@@ -125,15 +118,12 @@ def test_filters_reach_reads_as_of_a_watermark_and_changes(db: Database, pushing
     db.execute("SELECT pgtrickle.advance_watermark('edges', '2026-03-02 12:00Z')")
     db.execute("UPDATE edges SET t = 'new', day = '2026-01-01', ts = now(), tz = now() WHERE id IN (1, 2, 5, 6)")
     db.execute("SELECT pgtrickle.advance_watermark('edges', '2026-03-02 13:00Z')")
-    for options in (
-        {"asOf": "2026-03-02T12:00Z", "partitions": 3},
-        {"readChangeFeed": "true", "startingVersion": 1, "startingBoundInclusive": "false", "computeUpdates": "true"},
-    ):
-        plain, filtering = read(pushing, db, **options), read(pushing, db, **options, pushFilters="true")
-        for condition in ("t IN ('x', 'new') AND s < 5", "t IS NOT NULL AND id = 6"):
-            assert pushed(filtering.where(condition))
-            assert rows(filtering.where(condition)) == rows(plain.where(condition)) != Counter()
-    assert not pushed(filtering.where("_change_type = 'update_preimage'"))
+    feed = {"readChangeFeed": "true", "startingVersion": 1, "startingBoundInclusive": "false", "computeUpdates": "true"}
+    for options, expected in (({"asOf": "2026-03-02T12:00Z", "partitions": 2}, {1: 1}), (feed, {1: 2, 5: 1, 6: 1})):
+        filtered = read(pushing, db, **options, pushFilters="true").where("t IN ('x', 'new') AND s < 5")
+        assert pushed(filtered)
+        assert Counter(row[0] for row in filtered.select("id").collect()) == expected
+    assert not pushed(read(pushing, db, **feed, pushFilters="true").where("_change_type = 'update_preimage'"))
 
 
 @pytest.mark.repeats
