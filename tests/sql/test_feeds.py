@@ -76,6 +76,23 @@ def test_a_feed_with_too_many_unread_changes_is_cut_off_and_its_buffer_shrinks(f
         followed.execute("SELECT pgtrickle.advance_feed('f', 3)")
 
 
+def test_half_way_to_a_limit_an_alert_is_raised_until_the_feed_is_read(followed: Database) -> None:
+    lag = "SELECT sentence, closed_at IS NULL FROM pgtrickle.pgt_alerts WHERE kind = 'feed_lag' ORDER BY alert_id"
+    followed.execute("UPDATE pgtrickle.pgt_feeds SET max_rows = 1000")
+    followed.execute(CLEAN)
+    assert followed.execute(lag) == []
+    followed.execute("INSERT INTO t SELECT generate_series(10, 600)")
+    for _ in range(2):
+        followed.execute(CLEAN)
+        assert followed.execute(lag) == [
+            ("feed f is half way to being cut off: more than 500 changes waited to be read", True)
+        ]
+    advance(followed, 4)
+    followed.execute("SELECT pgtrickle.advance_feed('f', 4)")
+    followed.execute(CLEAN)
+    assert [is_open for _, is_open in followed.execute(lag)] == [False]
+
+
 def test_a_feed_that_is_not_read_for_too_long_is_cut_off(followed: Database) -> None:
     followed.execute("UPDATE pgtrickle.pgt_watermark_history SET advanced_at = now() - interval '8 days'")
     followed.execute("SELECT pgtrickle.advance_feed('f', 3)")

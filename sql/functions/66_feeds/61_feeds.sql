@@ -138,7 +138,7 @@ DECLARE
     dropped CONSTANT pgt_feeds := feed_named(name);
 BEGIN
     DELETE FROM pgt_feeds AS f WHERE f.feed_id = dropped.feed_id;
-    PERFORM alert('feed', name, false, format('feed %s was dropped', name));
+    PERFORM alert(kind, name, false, format('feed %s was dropped', name)) FROM unnest('{feed,feed_lag}'::text[]) AS kind;
     IF EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = dropped.source_relid) THEN
         RETURN;
     END IF;
@@ -203,7 +203,8 @@ AS $$
 BEGIN
     UPDATE pgt_feeds AS f SET cut_off_at = clock_timestamp(), cut_off_reason = reason
     WHERE f.feed_id = ANY (feed_ids) AND f.cut_off_at IS NULL;
-    PERFORM alert('feed', f.feed_name, true, format('feed %s was cut off: %s', f.feed_name, reason))
+    PERFORM alert('feed', f.feed_name, true, format('feed %s was cut off: %s', f.feed_name, reason)),
+        alert('feed_lag', f.feed_name, false, format('feed %s was cut off', f.feed_name))
     FROM pgt_feeds AS f WHERE f.feed_id = ANY (feed_ids);
 END
 $$;
@@ -236,16 +237,36 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.feed_excess(pgtrickle.pgt_feeds) IS
     'Which limit of a feed is passed, or NULL.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.warn_of_lag(feed pgtrickle.pgt_feeds) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    excess text;
+BEGIN
+    feed.max_age := feed.max_age / 2;
+    feed.max_rows := feed.max_rows / 2;
+    excess := feed_excess(feed);
+    PERFORM alert('feed_lag', feed.feed_name, excess IS NOT NULL, CASE
+        WHEN excess IS NULL THEN format('feed %s was read', feed.feed_name)
+        ELSE format('feed %s is half way to being cut off: %s', feed.feed_name, excess) END);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.warn_of_lag(pgtrickle.pgt_feeds) IS
+    'Tells once that half of a limit of a feed is passed, and once that it is not any more.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.cut_off_laggards() RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    late record;
+    feed pgt_feeds;
+    excess text;
 BEGIN
-    FOR late IN SELECT f.feed_id, feed_excess(f) AS excess FROM pgt_feeds AS f WHERE f.cut_off_at IS NULL
-        FOR UPDATE SKIP LOCKED LOOP
-        IF late.excess IS NOT NULL THEN
-            PERFORM cut_off(ARRAY[late.feed_id], late.excess);
+    FOR feed IN SELECT f.* FROM pgt_feeds AS f WHERE f.cut_off_at IS NULL FOR UPDATE SKIP LOCKED LOOP
+        excess := feed_excess(feed);
+        IF excess IS NULL THEN
+            PERFORM warn_of_lag(feed);
+        ELSE
+            PERFORM cut_off(ARRAY[feed.feed_id], excess);
         END IF;
     END LOOP;
     DELETE FROM pgt_versions AS v WHERE v.version < (
@@ -255,7 +276,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.cut_off_laggards() IS
-    'Cuts off the feeds that are beyond a limit, and forgets versions that every reader has passed.';
+    'Cuts off the feeds that are beyond a limit, warns of those half way there, and forgets versions that every reader '
+    'has passed.';
 
 -- A feed that was cut off needs nothing more, but its buffer must not grow either.
 CREATE OR REPLACE FUNCTION pgtrickle_private.feed_frontiers(relation regclass) RETURNS SETOF pgtrickle.cut
