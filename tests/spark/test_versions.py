@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from tests.conftest import Database
 from tests.programs import printed_by
@@ -25,7 +26,9 @@ CASES = ((INSTALLED, "connect"), *((version, kind) for version in VERSIONS for k
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("version", "kind"), first(0, CASES, then=1))
-def test_tables_changes_and_streams_are_read(db: Database, tmp_path: Path, version: str, kind: str) -> None:
+def test_tables_changes_and_streams_are_read(
+    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, kind: str
+) -> None:
     for statement in SOURCE:
         db.execute(statement)
     db.execute("SELECT pgtrickle.create_watermark_group('shop', ARRAY['orders'])")
@@ -34,7 +37,10 @@ def test_tables_changes_and_streams_are_read(db: Database, tmp_path: Path, versi
     work(db, 2)
     work(db, 3)
     program = Path(sys.executable) if version == INSTALLED else python_of(version)
-    told = [json.loads(line) for line in printed_by(SESSION, db.dsn, str(tmp_path), kind, python=program)]
+    with monkeypatch.context() as environment:
+        for name, value in service(db, tmp_path / "services").items():
+            environment.setenv(name, value)
+        told = [json.loads(line) for line in printed_by(SESSION, str(tmp_path), kind, python=program)]
     found, session = told[0]
     assert found.startswith(version) and session == KINDS[kind]
     now, as_of_version, as_of_watermark, updates, *streams, filtered = told[1:]
@@ -44,6 +50,13 @@ def test_tables_changes_and_streams_are_read(db: Database, tmp_path: Path, versi
     assert db.value("SELECT read_version FROM pgtrickle.feeds()") in ({newest(db) - 1} if version >= "4.2" else {None})
     exact = [row for row in table(db) if row[0] < 12]
     assert filtered == (exact if version > "4.0" else "pushFilters needs PySpark 4.1.")
+
+
+def service(db: Database, place: Path) -> dict[str, str]:
+    """Write a service file of libpq for the database; return the variables by which it is found."""
+    settings = conninfo_to_dict(db.dsn)
+    place.write_text("[shop]\n" + "".join(f"{name}={value}\n" for name, value in settings.items()))
+    return {"PGSERVICEFILE": str(place), "PGSERVICE": "shop"}
 
 
 def table(db: Database) -> list[list[object]]:
