@@ -2,6 +2,7 @@
 program, by the Python of whichever version of PySpark is to be played. The database is that of libpq's environment."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def filtered(frame: DataFrame) -> object:
     try:
         return rows(frame.where("id < 12"))
     except PySparkException as error:
-        return next(line for line in str(error).splitlines() if "pushFilters" in line)
+        return next(iter(re.findall(r'pushFilters needs [^"\n]*[.]', str(error))), str(error))
 
 
 def say(value: object) -> None:
