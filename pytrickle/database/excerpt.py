@@ -17,8 +17,11 @@ def excerpt_of(error: psycopg.Error) -> str | None:
     None where the error is about no place, or about a statement that is not the user's.
     """
     found = _HIDDEN_VIEW.fullmatch(error.diag.internal_query or "")
-    place = error.diag.internal_position
-    return excerpt(found[2], int(place) - 1 - len(found[1])) if found and place else None
+    position = error.diag.internal_position
+    if found is None or position is None:
+        return None
+    place = int(position) - 1 - len(found[1])
+    return excerpt(found[2], place) if place >= 0 else None
 
 
 def excerpt(query: str, place: int) -> str:

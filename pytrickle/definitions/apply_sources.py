@@ -1,12 +1,12 @@
 """Carrying out what a project says of sources."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import psycopg
 
-from pytrickle.definitions.compare_sources import EVENT_TIME, SOURCE_LIMITS, TIMES, says
+from pytrickle.definitions.compare_sources import EVENT_TIME, LIMITS, SOURCE_LIMITS, TIMES, says
 from pytrickle.definitions.differences import named
-from pytrickle.definitions.values import Change, Project
+from pytrickle.definitions.values import Change, Project, SourceDefinition
 
 _SET_LIMITS = "SELECT pgtrickle.set_source_limits(%s::regclass, %s::interval, %s, %s::interval)"
 _UNSET_LIMITS = "SELECT pgtrickle.set_source_limits(%s::regclass, NULL)"
@@ -38,16 +38,21 @@ def _limits(connection: psycopg.Connection, change: Change) -> None:
     if change.action == "drop":
         connection.execute(_UNSET_LIMITS, (change.name,))
         return
-    given = {"stale_after": None, "on_stale": "warn", "idle_after": None, **change.step.settings}
-    connection.execute(_SET_LIMITS, (change.name, given["stale_after"], given["on_stale"], given["idle_after"]))
+    stale_after, on_stale, idle_after = _texts(change.step, LIMITS)
+    connection.execute(_SET_LIMITS, (change.name, stale_after, on_stale or "warn", idle_after))
 
 
 def _time(connection: psycopg.Connection, change: Change) -> None:
     if change.action == "drop":
         connection.execute(_UNSET_TIME, (change.name,))
         return
-    column, zone, too_late = (change.step.settings.get(name) for name in TIMES)
+    column, zone, too_late = _texts(change.step, TIMES)
     connection.execute(_SET_TIME, (change.name, column, too_late, zone))
+
+
+def _texts(source: SourceDefinition, names: Iterable[str]) -> list[str | None]:
+    """Return settings as texts, of which the database makes what it needs; a file may have a number of seconds."""
+    return [str(source.settings[name]) if name in source.settings else None for name in names]
 
 
 CARRIED_OUT: Mapping[str, Run] = {SOURCE_LIMITS: _limits, EVENT_TIME: _time}

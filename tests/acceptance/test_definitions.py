@@ -252,7 +252,7 @@ event_time = "placed_at"
 too_late = "1 day"
 
 [sources."public.orders"]
-idle_after = "1 day"
+idle_after = 86400
 """
 SAID = (
     "SELECT source_relid::text, stale_after::text, on_stale, idle_after::text, project"
@@ -272,12 +272,12 @@ def test_a_project_owns_limits_and_event_times_of_sources(shop: Database, pt: py
     ]
     assert sorted(told(pt.plan(tmp_path))) == sorted(told(pt.apply(tmp_path))) == sorted(changes)
     assert not pt.plan(tmp_path)
-    limits = [("lines", "01:30:00", "hold", None, "shop"), ("orders", None, "warn", "1 day", "shop")]
+    limits = [("lines", "01:30:00", "hold", None, "shop"), ("orders", None, "warn", "24:00:00", "shop")]
     assert shop.execute(SAID[0]) == limits
     assert shop.execute(SAID[1]) == [("lines", "placed_at", "1 day", "shop")]
     pt.set_source_limits("orders", idle_after="2 days")
     (change,) = pt.plan(tmp_path).changes
-    assert change.details == ("idle_after: 2 days → 1 day",)
+    assert change.details == ("idle_after: 2 days → 24:00:00",)
     pt.export("shop", tmp_path / "written")
     assert not pt.plan(tmp_path / "written")
     write(tmp_path, {"pytrickle.toml": SOURCES.replace('"shop"', '"other"')})
