@@ -4,11 +4,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
+from psycopg import sql
 from pyspark.errors import PySparkException
+from pyspark.sql.datasource import (
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringStartsWith,
+)
 
+from pytrickle.database import filled
+from pytrickle.streaming.source.columns import relation
+from pytrickle.streaming.source.conditions import where
+from pytrickle.streaming.source.filters import condition_of
 from tests.conftest import Database
 from tests.repeats import first
 
@@ -73,6 +94,43 @@ INEXACT = (
 )
 
 
+UTC_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# What becomes of Spark's filters: the rows that PostgreSQL finds, or None where Spark has to look itself.
+FOUND: tuple[tuple[Filter, set[int] | None], ...] = (
+    (EqualTo(("t",), "x"), {1}),
+    (Not(EqualTo(("t",), "x")), {2, 3, 5, 6}),
+    (In(("v",), ("x ", "é")), {2, 6}),
+    (EqualTo(("code",), "a'b"), set()),
+    (EqualNullSafe(("l",), 1), {5}),
+    (Not(EqualNullSafe(("l",), 1)), {1, 2, 3, 4, 6}),
+    (LessThanOrEqual(("s",), -1), {1, 6}),
+    (GreaterThan(("n",), Decimal("1.1")), {5}),
+    (EqualTo(("b",), False), {2, 5}),
+    (LessThan(("day",), date(1970, 1, 1)), {1, 5}),
+    (GreaterThanOrEqual(("tz",), UTC_EPOCH), {2, 3, 5, 6}),
+    (EqualTo(("ts",), datetime(1970, 1, 1)), {3}),
+    (IsNull(("n",)), {4}),
+    (IsNotNull(("n",)), {1, 2, 3, 5, 6}),
+    (GreaterThan(("t",), "x"), None),
+    (StringStartsWith(("t",), "x"), None),
+    (EqualTo(("t",), "a\x00b"), None),
+    (EqualTo(("c",), "x"), None),
+    (EqualTo(("blind",), "x"), None),
+    (EqualTo(("f",), 0.1), None),
+    (EqualTo(("free",), "1.10"), None),
+    (IsNull(("j",)), None),
+    (EqualNullSafe(("s",), None), None),
+    (In(("s",), (1, None)), None),
+    (In(("s",), ()), None),
+    (EqualTo(("ts",), UTC_EPOCH), None),
+    (EqualTo(("tz",), datetime(1970, 1, 1)), None),
+    (EqualTo(("day",), datetime(1970, 1, 1)), None),
+    (EqualTo(("s",), True), None),
+    (EqualTo(("s", "field"), 1), None),
+    (EqualTo(("nowhere",), 1), None),
+)
+
+
 @pytest.fixture
 def pushing(spark: SparkSession) -> Iterator[SparkSession]:
     spark.conf.set(SWITCH, "true")
@@ -87,6 +145,21 @@ def read(spark: SparkSession, db: Database, **options: object) -> DataFrame:
 def pushed(frame: DataFrame) -> bool:
     """Whether Spark filters nothing itself."""
     return "Filter " not in frame._jdf.queryExecution().optimizedPlan().toString()
+
+
+def test_filters_become_conditions_where_postgresql_answers_as_spark_does(db: Database) -> None:
+    db.execute(EDGES)
+    with db.connect(options="-c TimeZone=Asia/Tokyo -c DateStyle=SQL,DMY") as connection:
+        columns = {column.name: column for column in relation(connection, "edges").columns}
+        for found, expected in FOUND:
+            condition = condition_of(found, columns)
+            assert (condition is None) is (expected is None), found
+            if condition:
+                query = filled(
+                    "SELECT id FROM edges AS r{where}",
+                    where=where([condition.written(sql.Identifier("r", condition.column.name))]),
+                )
+                assert {row[0] for row in connection.execute(query)} == expected, found
 
 
 def test_the_database_filters_where_it_answers_as_spark_does(db: Database, pushing: SparkSession) -> None:
