@@ -84,6 +84,7 @@ source_limits = Table(
     Column("stale_after", Interval),
     Column("on_stale", Text, nullable=False),
     Column("idle_after", Interval),
+    Column("project", Text),
 )
 
 event_times = Table(
@@ -100,6 +101,7 @@ event_times = Table(
     Column("declared_by", Text, nullable=False),
     Column("rows_before", BigInteger, nullable=False),
     Column("late_forgotten", BigInteger, nullable=False),
+    Column("project", Text),
 )
 
 late_rows = Table(

@@ -87,12 +87,14 @@ def show_warning(message: str, hint: str | None, *, as_json: bool) -> None:
 
 
 def show_error(error: PytrickleError, *, as_json: bool) -> None:
-    """Print what went wrong and what to do about it on stderr: two plain sentences, or one JSON document."""
+    """Print what went wrong, where, and what to do about it on stderr; or one JSON document, with the sentences."""
     if as_json:
         show_json_error(str(error), error.hint, type(error).__name__, error.sqlstate)
         return
     target = console(sys.stderr)
     target.print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
+    if error.excerpt:
+        target.print(error.excerpt, soft_wrap=True)
     if error.hint:
         target.print(Text.assemble(("hint: ", "bold"), error.hint), soft_wrap=True)
 

@@ -10,6 +10,7 @@ import psycopg
 import sqlalchemy.exc
 
 from pytrickle import errors
+from pytrickle.database.excerpt import excerpt_of
 from pytrickle.errors import PytrickleError
 
 # Our own SQL names what it objects to as the constraint, where the SQLSTATE alone would not tell.
@@ -97,7 +98,10 @@ def stopped_by_limit(message: str) -> PytrickleError | None:
 
 
 def translated(error: psycopg.Error) -> PytrickleError:
-    """Return the error of our tree that says the same, with the server's DETAIL and HINT as its hint."""
+    """Return the error of our tree that says the same, with the server's DETAIL and HINT as its hint.
+
+    One about a place in a defining query has that line of it, with a caret.
+    """
     message = error.diag.message_primary or str(error).strip() or type(error).__name__
     hint = "\n".join(filter(None, (error.diag.message_detail, error.diag.message_hint))) or None
     kind = _kind(error, message)
@@ -105,7 +109,9 @@ def translated(error: psycopg.Error) -> PytrickleError:
         return stopped
     if kind is errors.NotInstalled:
         return errors.NotInstalled("This database has no pytrickle catalog.", sqlstate=error.sqlstate)
-    return kind(message, hint=hint, sqlstate=error.sqlstate)
+    ours = kind(message, hint=hint, sqlstate=error.sqlstate)
+    ours.excerpt = excerpt_of(error)
+    return ours
 
 
 def _kind(error: psycopg.Error, message: str) -> type[PytrickleError]:

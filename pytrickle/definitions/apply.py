@@ -8,6 +8,7 @@ from psycopg.types.json import Jsonb
 
 from pytrickle.catalog.silence_limits import call_with_limits
 from pytrickle.database import filled, function_call
+from pytrickle.definitions.apply_sources import CARRIED_OUT, apply_source, own_sources
 from pytrickle.definitions.compare import TABLE, Step, compare, path_of
 from pytrickle.definitions.compare_groups import REFRESH_GROUP, WATERMARK_GROUP, arguments_of
 from pytrickle.definitions.in_order import blame, in_order
@@ -109,6 +110,8 @@ class _Application:
             return Work(change.step.origin, lambda: self._make(change))
         if change.kind == WATERMARK_GROUP:
             return Work(change.name, lambda: self._make_watermark_group(change))
+        if change.kind in CARRIED_OUT:
+            return Work(change.name, lambda: apply_source(self.connection, change))
         return None
 
     def _make(self, change: Change) -> None:
@@ -154,4 +157,5 @@ class _Application:
             (OWN_REFRESH_GROUPS, self.project.refresh_groups),
         ):
             self.connection.execute(statement, (self.project.name, [group.name for group in groups]))
+        own_sources(self.connection, self.project, self.path)
         return numbers

@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 
 from pytrickle.database import AGAIN_SAFE, USERS_PATH
 from pytrickle.definitions.compare_groups import refresh_group_changes, watermark_group_changes
+from pytrickle.definitions.compare_sources import source_changes
 from pytrickle.definitions.in_order import blame, in_order
 from pytrickle.definitions.values import Change, Plan, Project, StreamTableDefinition
 from pytrickle.errors import CatalogError
@@ -72,7 +73,8 @@ def compare(connection: psycopg.Connection, project: Project) -> Plan:
         anew = frozenset(known[pgt_id].name for pgt_id in replaced)
         groups = watermark_group_changes(connection, project, path, anew)
         refresh_groups = refresh_group_changes(connection, project, path, anew)
-    return Plan(project.name, (*drops, *tables, *groups, *refresh_groups))
+        sources = source_changes(connection, project, path, frozenset(step.name for step, _ in steps))
+    return Plan(project.name, (*drops, *tables, *sources, *groups, *refresh_groups))
 
 
 def path_of(connection: psycopg.Connection, project: Project) -> str:

@@ -1,12 +1,12 @@
 """What the groups of a project differ in from those of the database."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import psycopg
 
 from pytrickle.catalog.silence_limits import TYPES, tolerance_of_a_kind
-from pytrickle.database import translate_errors
+from pytrickle.definitions.differences import Found, changes, named, written
 from pytrickle.definitions.values import Change, GroupDefinition, Project
 from pytrickle.errors import CatalogError, InvalidArgument
 
@@ -23,10 +23,6 @@ SELECT group_name, project,
     ARRAY(SELECT coalesce(pgtrickle_private.qualified_name(m), m::oid::text) FROM unnest(members) AS m), isolation
 FROM pgtrickle.pgt_refresh_groups ORDER BY group_name
 """
-NAMED = "SELECT pgtrickle_private.qualified_name(pgtrickle_private.relation_named(%s, %s))"
-AS_INTERVAL = "SELECT %s::interval::text"
-
-Found = Mapping[str, Any]
 
 
 def watermark_group_changes(
@@ -37,7 +33,7 @@ def watermark_group_changes(
         name: {"project": owner, "members": members, **dict(zip(SETTINGS, settings, strict=True))}
         for name, owner, members, *settings in connection.execute(WATERMARK_GROUPS)
     }
-    wanted = {each.name: _watermark_group(connection, each, path) for each in project.watermark_groups}
+    wanted = {each.name: (_watermark_group(connection, each, path), each) for each in project.watermark_groups}
     return _changes(WATERMARK_GROUP, project, now, wanted, anew)
 
 
@@ -49,7 +45,7 @@ def refresh_group_changes(
         name: {"project": owner, "members": members, "isolation": isolation}
         for name, owner, members, isolation in connection.execute(REFRESH_GROUPS)
     }
-    wanted = {each.name: _refresh_group(connection, each, path) for each in project.refresh_groups}
+    wanted = {each.name: (_refresh_group(connection, each, path), each) for each in project.refresh_groups}
     return _changes(REFRESH_GROUP, project, now, wanted, anew)
 
 
@@ -65,39 +61,31 @@ def _watermark_group(connection: psycopg.Connection, group: GroupDefinition, pat
     given = arguments_of(group)
     given.setdefault("on_stale", "warn")
     given.setdefault("tolerance", None if given.get("batch_tolerance") is not None else "0")
-    settings = {name: _written(connection, name, given.get(name)) for name in SETTINGS}
-    return {"members": _named(connection, group.members, path), **settings}
+    settings = {name: written(connection, given.get(name), TYPES.get(name) == "interval") for name in SETTINGS}
+    return {"members": named(connection, group.members, path, "a group"), **settings}
 
 
 def _refresh_group(connection: psycopg.Connection, group: GroupDefinition, path: str) -> Found:
     if strangers := sorted(group.settings.keys() - {"isolation"}):
         raise InvalidArgument(f"A refresh group has no {strangers[0]!r}.", "It has members and isolation.")
     isolation = str(group.settings.get("isolation", "repeatable_read")).lower()
-    return {"members": _named(connection, group.members, path), "isolation": isolation}
+    return {"members": named(connection, group.members, path, "a group"), "isolation": isolation}
 
 
 def _changes(
-    kind: str, project: Project, now: Mapping[str, Found], wanted: Mapping[str, Found], anew: frozenset[str]
+    kind: str,
+    project: Project,
+    now: Mapping[str, Found],
+    wanted: Mapping[str, tuple[Found, GroupDefinition]],
+    anew: frozenset[str],
 ) -> tuple[Change, ...]:
-    changes = []
-    groups = project.watermark_groups if kind == WATERMARK_GROUP else project.refresh_groups
-    for group in groups:
-        known = now.get(group.name)
-        if known is None:
-            changes.append(Change("create", kind, group.name, step=group))
-            continue
-        if known["project"] not in {None, project.name}:
-            raise CatalogError(f"The {kind} {group.name} belongs to the project {known['project']}.")
-        if details := _details(known, wanted[group.name], anew):
-            changes.append(Change("alter", kind, group.name, details, step=group))
-    gone = [name for name, each in now.items() if each["project"] == project.name and name not in wanted]
-    _refuse_members({name: now[name] for name in now.keys() - wanted.keys() - set(gone)}, kind, anew)
-    return (*changes, *(Change("drop", kind, name) for name in gone))
-
-
-def _details(now: Found, wanted: Found, anew: frozenset[str]) -> tuple[str, ...]:
-    found = tuple(_difference(name, now[name], value) for name, value in wanted.items() if not _same(now[name], value))
-    return found + tuple(f"{name} is created anew" for name in sorted(anew.intersection(now["members"])))
+    foreign = {name: each for name, each in now.items() if name not in wanted and each["project"] != project.name}
+    _refuse_members(foreign, kind, anew)
+    created_anew = {
+        name: tuple(f"{member} is created anew" for member in sorted(anew.intersection(each["members"])))
+        for name, each in now.items()
+    }
+    return changes(kind, project.name, now, wanted, created_anew)
 
 
 def _refuse_members(others: Mapping[str, Found], kind: str, anew: frozenset[str]) -> None:
@@ -108,31 +96,3 @@ def _refuse_members(others: Mapping[str, Found], kind: str, anew: frozenset[str]
                 f"{found[0]} has to be created anew, and is in the {kind} {name}, which the project does not define.",
                 "Define that group in the project too.",
             )
-
-
-def _same(now: Any, wanted: Any) -> bool:
-    return sorted(now) == sorted(wanted) if isinstance(wanted, list) else bool(now == wanted)
-
-
-def _difference(name: str, now: Any, wanted: Any) -> str:
-    shown = [", ".join(map(str, each)) if isinstance(each, list) else each or "default" for each in (now, wanted)]
-    return f"{name}: {shown[0]} → {shown[1]}"
-
-
-def _named(connection: psycopg.Connection, names: Iterable[str], path: str) -> list[str]:
-    found = []
-    for name in names:
-        with translate_errors():
-            row = connection.execute(NAMED, (name, path)).fetchone()
-        if row is None or row[0] is None:
-            raise InvalidArgument(f"There is no table {name}, which a group names.")
-        found.append(str(row[0]))
-    return found
-
-
-def _written(connection: psycopg.Connection, name: str, value: Any) -> str | None:
-    if value is None or TYPES.get(name) != "interval":
-        return None if value is None else str(value)
-    with translate_errors():
-        row = connection.execute(AS_INTERVAL, (str(value),)).fetchone()
-    return str(row[0]) if row else None

@@ -10,6 +10,7 @@ import psycopg
 
 from pytrickle.database import translate_errors
 from pytrickle.definitions.compare_groups import REFRESH_GROUPS, SETTINGS, WATERMARK_GROUPS
+from pytrickle.definitions.compare_sources import EVENT_TIME, SOURCE_LIMITS, known
 from pytrickle.definitions.files import SETTINGS as SETTINGS_FILE
 from pytrickle.errors import InvalidArgument
 
@@ -39,7 +40,8 @@ def export_project(connection: psycopg.Connection, project: str, directory: Path
 
 
 def _files(connection: psycopg.Connection, project: str) -> Iterator[tuple[str, str]]:
-    yield SETTINGS_FILE, "\n".join([f"project = {_literal(project)}", *_groups(connection, project)]) + "\n"
+    settings = (f"project = {_literal(project)}", *_groups(connection, project), *_sources(connection, project))
+    yield SETTINGS_FILE, "\n".join(settings) + "\n"
     for name, query, path, options in connection.execute(TABLES, (project,)).fetchall():
         yield f"{_file_name(name)}.sql", _definition(query, {"name": name, "search_path": path, **options})
 
@@ -61,13 +63,23 @@ def _groups(connection: psycopg.Connection, project: str) -> Iterator[str]:
             if found["batch_tolerance"] is not None:
                 found |= {"tolerance": int(found["batch_tolerance"])}
             del found["batch_tolerance"]
-            yield from _group("watermark_groups", name, {"sources": sources, **found})
+            yield from _section("watermark_groups", name, {"sources": sources, **found})
     for name, owner, members, isolation in connection.execute(REFRESH_GROUPS).fetchall():
         if owner in {None, project}:
-            yield from _group("refresh_groups", name, {"members": members, "isolation": isolation})
+            yield from _section("refresh_groups", name, {"members": members, "isolation": isolation})
 
 
-def _group(kind: str, name: str, values: Mapping[str, Any]) -> Iterator[str]:
+def _sources(connection: psycopg.Connection, project: str) -> Iterator[str]:
+    found: dict[str, dict[str, Any]] = {}
+    for kind in (SOURCE_LIMITS, EVENT_TIME):
+        for name, settings in known(connection, kind).items():
+            if settings.pop("project") in {None, project}:
+                found.setdefault(name, {}).update(settings)
+    for name, settings in sorted(found.items()):
+        yield from _section("sources", name, settings)
+
+
+def _section(kind: str, name: str, values: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield f"[{kind}.{_literal(name)}]"
     yield from (f"{key} = {_literal(value)}" for key, value in values.items() if value is not None)

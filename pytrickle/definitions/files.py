@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pytrickle.definitions.decorator import DefinedInPython
-from pytrickle.definitions.values import GroupDefinition, Project, StreamTableDefinition
+from pytrickle.definitions.values import GroupDefinition, Project, SourceDefinition, StreamTableDefinition
 from pytrickle.errors import InvalidArgument
 
 SETTINGS = "pytrickle.toml"
-KNOWN = {"project", "search_path", "defaults", "watermark_groups", "refresh_groups"}
+KNOWN = {"project", "search_path", "defaults", "watermark_groups", "refresh_groups", "sources"}
 HEADER = re.compile(r"--\s*pytrickle:\s*(\w+)\s*=\s*(.*)")
 # What a header says beside the options of the stream table.
 ABOUT = ("name", "renamed_from", "search_path")
@@ -35,6 +35,7 @@ def read_project(directory: Path) -> Project:
         _groups(settings, "watermark_groups", "sources"),
         _groups(settings, "refresh_groups", "members"),
         settings.get("search_path"),
+        _sources(settings),
     )
 
 
@@ -112,6 +113,13 @@ def _groups(settings: Mapping[str, Any], key: str, members: str) -> tuple[GroupD
         others = {setting: value for setting, value in group.items() if setting != members}
         groups.append(GroupDefinition(name, tuple(map(str, group[members])), others))
     return tuple(groups)
+
+
+def _sources(settings: Mapping[str, Any]) -> tuple[SourceDefinition, ...]:
+    found = _table(settings, "sources")
+    if wrong := [name for name, source in found.items() if not isinstance(source, Mapping)]:
+        raise InvalidArgument(f"sources.{wrong[0]} in {SETTINGS} is no table.", f"Begin it with [sources.{wrong[0]}].")
+    return tuple(SourceDefinition(name, source) for name, source in found.items())
 
 
 def _refuse_twice(tables: tuple[StreamTableDefinition, ...]) -> None:

@@ -32,6 +32,15 @@ class GroupDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceDefinition:
+    """What a project says of a source: limits on its silence by the names that set_source_limits has for them, and its
+    `event_time` column with the `time_zone` and `too_late` of set_event_time."""
+
+    name: str
+    settings: Options
+
+
+@dataclass(frozen=True, slots=True)
 class Project:
     """All definitions of one project; whatever else in the database carries its name is no longer wanted."""
 
@@ -40,6 +49,7 @@ class Project:
     watermark_groups: tuple[GroupDefinition, ...] = ()
     refresh_groups: tuple[GroupDefinition, ...] = ()
     search_path: str | None = None
+    sources: tuple[SourceDefinition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

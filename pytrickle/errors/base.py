@@ -8,11 +8,13 @@ class PytrickleError(Exception):
 
     ``hint`` says what to do about it; ``retryable`` whether the same call may succeed later by itself, which is
     what the scheduler obeys; ``sqlstate`` is PostgreSQL's code when the database raised the error. ``attempted`` is the
-    action of the refresh that failed with it, once that was planned.
+    action of the refresh that failed with it, once that was planned. ``excerpt`` is the line of a defining query that
+    PostgreSQL refused, with a caret below the place.
     """
 
     default_hint: ClassVar[str | None] = None
     default_retryable: ClassVar[bool] = False
+    excerpt: str | None = None
 
     def __init__(
         self,

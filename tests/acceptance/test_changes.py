@@ -14,6 +14,7 @@ import pytest
 
 from pytrickle.errors import NotFresh, NotRetained, PytrickleError
 from tests.acceptance.conftest import Shop
+from tests.commands import commands
 from tests.repeats import first
 
 SALES = "SELECT region, count(*) AS items, sum(amount) AS amount FROM items GROUP BY region"
@@ -202,3 +203,5 @@ def test_each_tick_holds_a_feed_to_its_limits_though_no_stream_table_reads_its_s
     local_shop.tick()
     assert local_shop.db.value(reason) == "more than 1000 changes waited to be read"
     assert local_shop.db.value(f"SELECT count(*) FROM {buffer}") == 0, "nothing grows for a feed that was cut off"
+    shown = commands(local_shop.db.dsn)("status").stdout
+    assert "Feeds" in shown and "cut off: more than 1000" in shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from pytrickle.definitions.values import Plan, Project, StreamTableDefinition
 from pytrickle.errors import CatalogError, InvalidArgument, NotDifferentiable, PytrickleError
 from tests.commands import commands
 from tests.conftest import Database
+from tests.waiting import wait_until_blocked
 
 TABLES = (
     "CREATE TABLE orders (id bigint PRIMARY KEY, region text, amount numeric)",
@@ -113,6 +115,38 @@ def test_a_plan_makes_no_writer_wait_and_a_reader_sees_the_old_rows_until_the_ne
     assert shop.execute("SELECT * FROM totals ORDER BY 1") != old and pt.verify("totals").matches
 
 
+SLOW_COMMIT = """
+CREATE FUNCTION wait_for_the_test() RETURNS trigger LANGUAGE plpgsql AS
+    $$BEGIN PERFORM pg_advisory_xact_lock_shared(7); RETURN NULL; END$$;
+CREATE TRIGGER wait_for_the_test AFTER INSERT OR UPDATE OR DELETE ON totals
+    FOR EACH STATEMENT EXECUTE FUNCTION wait_for_the_test();
+ALTER TABLE totals ENABLE ALWAYS TRIGGER wait_for_the_test
+"""
+
+
+def test_a_reader_sees_all_old_rows_until_the_commit_of_all_new_ones_and_does_not_wait(
+    shop: Database, pt: pytrickle.Client, project: Path
+) -> None:
+    pt.apply(project)
+    pt.tick()
+    write(project, {"totals.sql": TOTALS.replace("sum(amount)", "sum(amount + 1)")})
+    pt.apply(project)
+    shop.execute(SLOW_COMMIT)
+    rows = "SELECT * FROM totals ORDER BY 1"
+    old = shop.execute(rows)
+    with shop.connect(autocommit=False) as gate, ThreadPoolExecutor(1) as thread:
+        gate.execute("SELECT pg_advisory_xact_lock(7)")
+        refresh = thread.submit(pt.refresh, "totals")
+        wait_until_blocked(shop, "totals", lambda: not refresh.done())
+        with shop.connect() as reader:
+            reader.execute("SET lock_timeout = 1")
+            assert reader.execute(rows).fetchall() == old
+        gate.rollback()
+        assert refresh.result().action == "REINITIALIZE"
+    new = shop.execute(rows)
+    assert [(region, amount + 10) for region, amount in old] == new
+
+
 def test_other_columns_are_created_anew_with_what_reads_them_and_show_their_rows_in_the_same_commit(
     shop: Database, pt: pytrickle.Client, project: Path
 ) -> None:
@@ -207,6 +241,76 @@ def test_what_cannot_be_applied_changes_nothing(shop: Database, pt: pytrickle.Cl
     write(project, {"pytrickle.toml": 'projct = "shop"'})
     with pytest.raises(InvalidArgument, match="projct"):
         pt.plan(project)
+
+
+SOURCES = """project = "shop"
+
+[sources.lines]
+stale_after = "90 minutes"
+on_stale = "hold"
+event_time = "placed_at"
+too_late = "1 day"
+
+[sources."public.orders"]
+idle_after = 86400
+"""
+SAID = (
+    "SELECT source_relid::text, stale_after::text, on_stale, idle_after::text, project"
+    " FROM pgtrickle.pgt_source_limits ORDER BY 1",
+    "SELECT source_relid::text, column_name, too_late::text, project FROM pgtrickle.pgt_event_times",
+)
+
+
+def test_a_project_owns_limits_and_event_times_of_sources(shop: Database, pt: pytrickle.Client, tmp_path: Path) -> None:
+    shop.execute("ALTER TABLE lines ADD COLUMN placed_at timestamptz")
+    pt.set_source_limits("orders", stale_after="1 hour", on_stale="hold")
+    write(tmp_path, {"pytrickle.toml": SOURCES})
+    changes = [
+        ("alter", "source limits", "public.orders"),
+        ("create", "source limits", "public.lines"),
+        ("create", "event time", "public.lines"),
+    ]
+    assert sorted(told(pt.plan(tmp_path))) == sorted(told(pt.apply(tmp_path))) == sorted(changes)
+    assert not pt.plan(tmp_path)
+    limits = [("lines", "01:30:00", "hold", None, "shop"), ("orders", None, "warn", "24:00:00", "shop")]
+    assert shop.execute(SAID[0]) == limits
+    assert shop.execute(SAID[1]) == [("lines", "placed_at", "1 day", "shop")]
+    pt.set_source_limits("orders", idle_after="2 days")
+    (change,) = pt.plan(tmp_path).changes
+    assert change.details == ("idle_after: 2 days → 24:00:00",)
+    pt.export("shop", tmp_path / "written")
+    assert not pt.plan(tmp_path / "written")
+    write(tmp_path, {"pytrickle.toml": SOURCES.replace('"shop"', '"other"')})
+    with pytest.raises(CatalogError, match="belongs to the project shop"):
+        pt.plan(tmp_path)
+    write(tmp_path, {"pytrickle.toml": 'project = "shop"'})
+    assert {change.action for change in pt.apply(tmp_path).changes} == {"drop"}
+    assert shop.execute(SAID[0]) == shop.execute(SAID[1]) == []
+    pt.apply(tmp_path / "written")
+    assert (
+        shop.value("SELECT idle_after::text FROM pgtrickle.pgt_source_limits WHERE idle_after IS NOT NULL") == "2 days"
+    )
+
+
+def test_what_cannot_be_said_of_a_source_is_refused_by_the_plan(
+    shop: Database, pt: pytrickle.Client, project: Path
+) -> None:
+    twice = '[sources.orders]\nidle_after = "1 day"\n[sources."public.orders"]\nidle_after = "1 day"'
+    wrong = (
+        ('[sources.orders]\nstale_after = "-1 hour"', "stale_after"),
+        ('[sources.orders]\nstale_afer = "1 hour"', "stale_afer"),
+        ('[sources.orders]\non_stale = "hold"', "on_stale alone"),
+        ('[sources.orders]\ntoo_late = "1 day"', "too_late without event_time"),
+        ('[sources.orders]\nevent_time = "amount"', "no event time"),
+        ('[sources.nowhere]\nidle_after = "1 day"', "no table nowhere"),
+        ('[sources.totals]\nidle_after = "1 day"', "not a table that a loader fills"),
+        (twice, "defined twice"),
+        ('[sources]\norders = "1 day"', "is no table"),
+    )
+    for said, match in wrong:
+        write(project, {"pytrickle.toml": f'project = "shop"\n{said}\n'})
+        with pytest.raises(PytrickleError, match=match):
+            pt.plan(project)
 
 
 PYTHON = """

@@ -49,6 +49,20 @@ def test_the_streaming_example_holds_the_report_back(
     assert third == ["12:08:", "  order 1 of Ada: 2 lines", "  order 2 of Boole: 1 lines", "  order 3 of Codd: 1 lines"]
 
 
+@pytest.mark.repeats
+def test_the_feed_example_appends_to_parquet_what_leads_to_each_version(
+    db: Database, spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runpy.run_path(str(EXAMPLES / "change_feed.py"))["main"](db.dsn, str(tmp_path))
+    assert capsys.readouterr().out.splitlines() == [
+        *("2 changes come to:", "  north 10", "  south 20"),
+        *("5 changes come to:", "  north 15", "  south 20", "  west 7"),
+        *("8 changes come to:", "  north 15", "  south 25"),
+    ]
+    assert db.execute("SELECT * FROM change_feed.totals ORDER BY 1") == [("north", 15), ("south", 25)]
+    assert db.value("SELECT versions_behind FROM pgtrickle.feeds()") <= 1
+
+
 def test_the_streaming_example_says_when_there_is_nothing_to_show(
     db: Database, spark: "SparkSession", capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -99,6 +99,24 @@ def test_what_could_not_be_created_is_refused_before_it_is_created(shop: Databas
         shop.execute("SELECT pgtrickle.preview('SELECT random() FROM orders')")
 
 
+def test_a_caret_shows_where_in_the_query_postgresql_found_the_error(steady_db: Database) -> None:
+    run = commands(steady_db.dsn)
+    wrong = {
+        "SELECT oid\n  FORM pg_class;": "LINE 2:   FORM pg_class\n               ^\n",
+        "SELECT nothing FROM pg_class": "LINE 1: SELECT nothing FROM pg_class\n               ^\n",
+        "SELECT (oid": "LINE 1: SELECT (oid\n                   ^\n",
+        f"SELECT {'1, ' * 40} nothing FROM pg_class": f"LINE 1: ..., {'1, ' * 9} nothing FROM pg_class\n{' ' * 41}^\n",
+    }
+    for query, excerpt in wrong.items():
+        shown = run("explain", "--query", query)
+        assert shown.exit_code == 1 and excerpt in shown.stderr, shown.stderr
+    assert "LINE" not in run("explain", "--query", "SELECT random() FROM pg_class").stderr
+    with pytrickle.connect(steady_db.dsn, engine="postgres") as pt:
+        with pytest.raises(PytrickleError) as failure:
+            pt.create_stream_table("s", "SELECT oid\n  FORM pg_class;")
+        assert failure.value.excerpt == "LINE 2:   FORM pg_class\n               ^"
+
+
 def test_who_may_create_may_explain(db: Database) -> None:
     owner = owner_of_a_catalog(db, "owner")
     owner.execute("CREATE TABLE orders (id bigint PRIMARY KEY)")

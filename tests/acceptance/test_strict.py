@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import pytrickle
-from pytrickle.errors import NotDifferentiable, PytrickleError, WouldRecompute
+from pytrickle.compute.staged import Staged
+from pytrickle.errors import NotDifferentiable, PytrickleError, SparkOutOfMemory, WouldRecompute
 from tests.commands import commands
 from tests.conftest import Database
+from tests.equivalence.local_engine import LocalEngine, local_client
 from tests.repeats import first
 
 TOTALS = "SELECT region, sum(amount) AS amount FROM sales GROUP BY region"
@@ -36,6 +38,18 @@ def _forget_changes(sales: Database) -> None:
     sales.execute("ALTER TABLE sales ENABLE TRIGGER ALL")
 
 
+def _truncate_under_an_old_snapshot(sales: Database) -> None:
+    sales.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; TRUNCATE sales; COMMIT")
+
+
+def _rename_a_column(sales: Database) -> None:
+    sales.execute("ALTER TABLE sales RENAME region TO area")
+
+
+def _let_a_child_inherit(sales: Database) -> None:
+    sales.execute("CREATE TABLE child () INHERITS (sales)")
+
+
 def _replace_a_view(sales: Database) -> None:
     sales.execute("CREATE OR REPLACE VIEW large AS SELECT * FROM sales WHERE amount > 1")
 
@@ -44,7 +58,13 @@ def _move_to_another_cluster(sales: Database) -> None:
     sales.execute("UPDATE pgtrickle.pgt_stream_tables SET system_identifier = 1")
 
 
-@pytest.mark.parametrize("harm", first(1, (_forget_changes, _move_to_another_cluster)))
+HARMS = (
+    *(_truncate_under_an_old_snapshot, _rename_a_column, _forget_changes),
+    *(_let_a_child_inherit, _move_to_another_cluster),
+)
+
+
+@pytest.mark.parametrize("harm", first(2, HARMS))
 def test_a_strict_stream_table_fails_rather_than_be_computed_anew_until_somebody_asks(
     sales: Database, pt: pytrickle.Client, harm: Callable[[Database], None]
 ) -> None:
@@ -108,6 +128,33 @@ def test_a_strict_stream_table_does_not_heal_a_failed_delta_by_computing_the_who
     with pytest.raises(PytrickleError, match="division by zero"):
         pt.refresh("shares")
     assert pt.refresh("shares", full=True).action == "REINITIALIZE" and pt.verify("shares").matches
+
+
+def test_a_strict_stream_table_for_which_memory_is_short_fails_until_there_is_more(
+    sales: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream table of another mode is computed anew at the next attempt."""
+    sales.execute("CREATE TABLE regions (region text, country text)")
+    sales.execute("INSERT INTO regions VALUES ('north', 'Norway')")
+    joined = "SELECT id, country FROM sales JOIN regions USING (region)"
+    with local_client(sales.dsn, small_delta_rows=0, direct_delta_rows=0) as (client, _):
+        for name, mode in (("strict", "DIFFERENTIAL_STRICT"), ("other", "DIFFERENTIAL")):
+            client.create_stream_table(name, joined, initialize=True, refresh_mode=mode)
+        sales.execute("INSERT INTO sales VALUES (3, 'north', 1)")
+        with monkeypatch.context() as patched:
+            patched.setattr(LocalEngine, "compute", _run_out_of_memory)
+            for name in ("strict", "other", "strict", "strict"):
+                with pytest.raises(SparkOutOfMemory):
+                    client.refresh(name)
+        assert client.refresh("strict").action == "DIFFERENTIAL"
+        assert client.refresh("other").action == "REINITIALIZE"
+        assert all(result.matches for result in client.verify())
+    failed = "SELECT DISTINCT action FROM pgtrickle.pgt_refresh_history WHERE status = 'FAILED'"
+    assert sales.execute(failed) == [("DIFFERENTIAL",)]
+
+
+def _run_out_of_memory(*_: object) -> Staged:
+    raise SparkOutOfMemory("Spark could not compute the refresh: it ran out of memory.")
 
 
 def test_what_has_no_delta_rule_cannot_be_strict(pt: pytrickle.Client) -> None:

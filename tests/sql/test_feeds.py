@@ -76,6 +76,23 @@ def test_a_feed_with_too_many_unread_changes_is_cut_off_and_its_buffer_shrinks(f
         followed.execute("SELECT pgtrickle.advance_feed('f', 3)")
 
 
+def test_half_way_to_a_limit_an_alert_is_raised_until_the_feed_is_read(followed: Database) -> None:
+    lag = "SELECT sentence, closed_at IS NULL FROM pgtrickle.pgt_alerts WHERE kind = 'feed_lag' ORDER BY alert_id"
+    followed.execute("UPDATE pgtrickle.pgt_feeds SET max_rows = 1000")
+    followed.execute(CLEAN)
+    assert followed.execute(lag) == []
+    followed.execute("INSERT INTO t SELECT generate_series(10, 600)")
+    for _ in range(2):
+        followed.execute(CLEAN)
+        assert followed.execute(lag) == [
+            ("feed f is half way to being cut off: more than 500 changes waited to be read", True)
+        ]
+    advance(followed, 4)
+    followed.execute("SELECT pgtrickle.advance_feed('f', 4)")
+    followed.execute(CLEAN)
+    assert [is_open for _, is_open in followed.execute(lag)] == [False]
+
+
 def test_a_feed_that_is_not_read_for_too_long_is_cut_off(followed: Database) -> None:
     followed.execute("UPDATE pgtrickle.pgt_watermark_history SET advanced_at = now() - interval '8 days'")
     followed.execute("SELECT pgtrickle.advance_feed('f', 3)")
@@ -183,6 +200,23 @@ def test_a_group_is_read_only_where_its_sources_agree(followed: Database) -> Non
         followed.execute(check, "t", "2026-01-02Z")
     with refused("42704", "watermark_groups"):
         followed.execute(check, "pgtrickle.pgt_feeds", "2026-01-02Z")
+
+
+def test_columns_that_are_named_as_our_queries_name_tables_are_read_back(followed: Database) -> None:
+    followed.execute(
+        "CREATE TABLE u (c integer PRIMARY KEY, n text, s text, k text, r text, pgt_row text, changed text)"
+    )
+    followed.execute("SELECT pgtrickle.create_feed('u', 'u')")
+    followed.execute("SELECT pgtrickle.advance_watermark('u', '2026-01-01Z')")
+    followed.execute("INSERT INTO u VALUES (1, 'n', 's', 'k', 'r', 'row', 'changed')")
+    followed.execute("SELECT pgtrickle.advance_watermark('u', '2026-01-02Z')")
+    first, last = followed.value("SELECT array_agg(version ORDER BY version) FROM pgtrickle.versions('u')")
+    rows = "SELECT * FROM pgtrickle.as_of_version(NULL::u, %s, 2, 0) UNION ALL"
+    rows += " SELECT * FROM pgtrickle.as_of_version(NULL::u, %s, 2, 1)"
+    assert followed.execute(rows, first, first) == []
+    assert followed.execute(rows, last, last) == followed.execute("SELECT * FROM u") != []
+    changed = "SELECT (changed).* FROM pgtrickle.changes_of_versions(NULL::u, %s, compute_updates => true)"
+    assert followed.execute(changed, first) == followed.execute("SELECT * FROM u")
 
 
 def test_a_partitioned_table_is_followed_and_read_back(db: Database) -> None:

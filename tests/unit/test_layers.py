@@ -13,6 +13,7 @@ DRIVERS = {"psycopg", "pyspark", "sqlalchemy"}
 OF_SPARK = (
     *("pytrickle.compute.spark", "pytrickle.streaming.sink"),
     *("pytrickle.streaming.data_source", "pytrickle.streaming.source.data_source"),
+    *("pytrickle.streaming.source.filters", "pytrickle.streaming.source.readers"),
 )
 
 

@@ -25,13 +25,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_wheel_has_all_modules_all_sql_and_all_macros(wheel: Path) -> None:
     modules = {f"pytrickle/{path.relative_to(ROOT / 'pytrickle')}" for path in (ROOT / "pytrickle").rglob("*.py")}
     scripts = {f"pytrickle/_sql/{path.relative_to(ROOT / 'sql')}" for path in (ROOT / "sql").rglob("*.sql")}
+    formats = {"pyspark_pytrickle/__init__.py"}
     macros = {
         f"pytrickle/{path.relative_to(ROOT / 'pytrickle')}"
         for path in (ROOT / "pytrickle/integrations/dbt/package").rglob("*.*")
     }
     assert scripts and len(macros) > 2
     with zipfile.ZipFile(wheel) as archive:
-        assert modules | scripts | macros | {"pytrickle/py.typed"} <= set(archive.namelist())
+        assert modules | scripts | formats | macros | {"pytrickle/py.typed"} <= set(archive.namelist())
 
 
 def test_unpacked_wheel_reads_its_own_sql(wheel: Path, tmp_path: Path) -> None:

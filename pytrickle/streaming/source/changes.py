@@ -16,10 +16,11 @@ from pytrickle.errors import NotRetained
 from pytrickle.progress import sql_type
 from pytrickle.streaming.source.batches import record_batches, schema
 from pytrickle.streaming.source.columns import COMMIT, Column, Relation, relation
+from pytrickle.streaming.source.conditions import Condition, where
 
 _CHANGES = """
 SELECT {commit}, {columns} FROM pgtrickle.changes_of_versions(
-    NULL::{relation}, {since}, {until}, {deduplication}, {updates}) AS c"""
+    NULL::{relation}, {since}, {until}, {deduplication}, {updates}) AS c{where}"""
 _AT = "SELECT pgtrickle_private.version_at(%s::oid::regclass, ROW(%s::timestamptz, %s::bigint)::pgtrickle.progress)"
 _NEWEST = "SELECT pgtrickle_private.newest_version(%s::oid::regclass)"
 
@@ -51,15 +52,18 @@ def read_changes(
 
 
 def change_batches(
-    connection: psycopg.Connection, found: Relation, wanted: Between, columns: Sequence[Column]
+    connection: psycopg.Connection,
+    found: Relation,
+    wanted: Between,
+    columns: Sequence[Column],
+    conditions: Sequence[Condition] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the changes, in an order in which those of one row follow each other."""
+    """Yield the changes whose rows meet all conditions, in an order in which those of one row follow each other."""
     query = filled(
         _CHANGES,
         commit=sql.SQL(", ").join(column.written(sql.Identifier("c", column.name)) for column in COMMIT),
-        columns=sql.SQL(", ").join(
-            column.written(sql.SQL("(c.changed).{}").format(sql.Identifier(column.name))) for column in columns
-        ),
+        columns=sql.SQL(", ").join(column.written(_changed(column.name)) for column in columns),
+        where=where(condition.written(_changed(condition.column.name)) for condition in conditions),
         relation=found.identifier,
         since=sql.Literal(wanted.since),
         until=sql.Literal(wanted.until),
@@ -67,6 +71,10 @@ def change_batches(
         updates=sql.Literal(wanted.updates),
     )
     return record_batches(connection, query, (*COMMIT, *columns))
+
+
+def _changed(name: str) -> sql.Composed:
+    return sql.SQL("(c.changed).{}").format(sql.Identifier(name))
 
 
 def version_at(connection: psycopg.Connection, found: Relation, watermark: datetime | int) -> int:

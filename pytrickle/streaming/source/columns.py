@@ -21,7 +21,9 @@ WHERE c.oid = %s AND c.relkind IN ('r', 'p')
 """
 _COLUMNS = """
 SELECT a.attname, CASE WHEN b.typnamespace = 'pg_catalog'::regnamespace THEN b.typname END,
-    CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE a.atttypmod END
+    CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE a.atttypmod END,
+    pg_catalog.current_setting('server_encoding') = 'UTF8'
+        AND COALESCE((SELECT c.collisdeterministic FROM pg_collation AS c WHERE c.oid = a.attcollation), true)
 FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
     JOIN pg_type AS b ON b.oid = CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END
 WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
@@ -52,11 +54,15 @@ _LARGEST_PRECISION = 38
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column, its type in Arrow, and the type of PostgreSQL's own that decides how it is written."""
+    """A column, its type in Arrow, and the type of PostgreSQL's own that decides how it is written.
+
+    `bytewise` says that two texts are equal in PostgreSQL where their bytes in UTF-8 are, and only there.
+    """
 
     name: str
     arrow: pa.DataType
     kind: str | None
+    bytewise: bool = False
 
     def written(self, value: sql.Composable) -> sql.Composed:
         """Write a value of the column so that it is read back without loss."""
@@ -103,15 +109,14 @@ def relation(connection: psycopg.Connection, name: str) -> Relation:
         found = connection.execute(_RELATION, (row and row[0],)).fetchone()
         if found is None:
             raise InvalidArgument(f"There is no table {name!r}.", "Name a table or stream table, with its schema.")
-        columns = tuple(Column(*_typed(*each)) for each in connection.execute(_COLUMNS, (found[0],)))
+        columns = tuple(_typed(*each) for each in connection.execute(_COLUMNS, (found[0],)))
     relid, schema, own, pages = found
     return Relation(relid, schema, own, pages, columns)
 
 
-def _typed(name: str, kind: str | None, modifier: int) -> tuple[str, pa.DataType, str | None]:
-    if kind == "numeric":
-        return name, _decimal(modifier), kind
-    return name, _PLAIN.get(kind or "", pa.string()), kind
+def _typed(name: str, kind: str | None, modifier: int, bytewise: bool) -> Column:
+    arrow = _decimal(modifier) if kind == "numeric" else _PLAIN.get(kind or "", pa.string())
+    return Column(name, arrow, kind, bytewise)
 
 
 def _decimal(modifier: int) -> pa.DataType:

@@ -13,6 +13,7 @@ _KNOWN = {
     *("dsn", "table", "columns", "partitions", "snapshot", "version", "asof", "group", "feed", "readchangefeed"),
     *("startingversion", "endingversion", "startingtimestamp", "endingtimestamp"),
     *("startingboundinclusive", "endingboundinclusive", "deduplicationmode", "computeupdates", "maxversionspertrigger"),
+    "pushfilters",
 }
 _TRUTH = {"true": True, "false": False}
 _MODES = {"none": False, "netchanges": True}
@@ -46,6 +47,7 @@ class Options:
     net: bool
     updates: bool
     most_versions: int | None
+    push_filters: bool
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Options:
@@ -67,6 +69,7 @@ class Options:
             net=given.choice("deduplicationmode", _MODES, "none"),
             updates=given.truth("computeupdates", False),
             most_versions=given.number("maxversionspertrigger"),
+            push_filters=given.truth("pushfilters", False),
         ).checked(given)
 
     def checked(self, given: _Given) -> Options:
@@ -75,11 +78,15 @@ class Options:
             raise InvalidArgument(
                 f"There is no option {unknown[0]!r}.", f"The options are {', '.join(sorted(_KNOWN))}."
             )
-        if sum(given is not None for given in (self.version, self.as_of, self.snapshot)) > 1:
+        moments = (self.version, self.as_of, self.snapshot)
+        if sum(given is not None for given in moments) > 1:
             raise InvalidArgument("version, asOf and snapshot exclude each other.", "Give one of them.")
+        if self.changes and moments != (None, None, None):
+            hint = "Changes lie between startingVersion or startingTimestamp and the ends of the same names."
+            raise InvalidArgument("version, asOf and snapshot are for reading a table, not its changes.", hint)
         if self.group is not None and self.as_of is None:
             raise InvalidArgument("A group is given without asOf.", "Give the watermark at which its sources agree.")
-        if self.partitions > 1 and (self.version, self.as_of, self.snapshot) == (None, None, None):
+        if self.partitions > 1 and moments == (None, None, None):
             hint = "Give version or asOf, which need a feed, or the name of an exported snapshot."
             raise InvalidArgument("Several partitions must read one moment.", hint)
         return self

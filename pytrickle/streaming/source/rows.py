@@ -12,8 +12,9 @@ from psycopg import sql
 from pytrickle.database import filled, translate_errors
 from pytrickle.streaming.source.batches import record_batches
 from pytrickle.streaming.source.columns import Column, Relation
+from pytrickle.streaming.source.conditions import Condition, where
 
-_AS_OF = "SELECT {columns} FROM pgtrickle.as_of_version(NULL::{relation}, {version}, {parts}, {part}) AS r"
+_AS_OF = "SELECT {columns} FROM pgtrickle.as_of_version(NULL::{relation}, {version}, {parts}, {part}) AS r{where}"
 _NOW = "SELECT {columns} FROM {relation} AS r{where}"
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _CHECK = "SELECT pgtrickle_private.check_not_rewritten(%s::oid::regclass)"
@@ -45,24 +46,32 @@ def parts(found: Relation, wanted: int, version: int | None, snapshot: str | Non
 
 
 def row_batches(
-    connection: psycopg.Connection, found: Relation, columns: Sequence[Column], part: Part
+    connection: psycopg.Connection,
+    found: Relation,
+    columns: Sequence[Column],
+    part: Part,
+    conditions: Sequence[Condition] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a part. Raises InvalidArgument where the snapshot that it belongs to is gone."""
+    """Yield the rows of a part that meet all conditions.
+
+    Raises InvalidArgument where the snapshot that the part belongs to is gone.
+    """
     with translate_errors():
         connection.execute(_BEGIN)
         if part.snapshot is not None:
             connection.execute(filled("SET TRANSACTION SNAPSHOT {name}", name=sql.Literal(part.snapshot)))
-    yield from record_batches(connection, _query(found, columns, part), columns)
+    yield from record_batches(connection, _query(found, columns, part, conditions), columns)
     with translate_errors():
         # The relation is locked since it was read. What emptied it before has emptied it for this snapshot too.
         connection.execute(_CHECK, (found.relid,))
         connection.execute("COMMIT")
 
 
-def _query(found: Relation, columns: Sequence[Column], part: Part) -> sql.Composed:
+def _query(found: Relation, columns: Sequence[Column], part: Part, conditions: Sequence[Condition]) -> sql.Composed:
     items = sql.SQL(", ").join(column.written(sql.Identifier("r", column.name)) for column in columns)
+    wanted = [condition.written(sql.Identifier("r", condition.column.name)) for condition in conditions]
     if part.version is None:
-        return filled(_NOW, columns=items, relation=found.identifier, where=_places(part))
+        return filled(_NOW, columns=items, relation=found.identifier, where=where([*_places(part), *wanted]))
     return filled(
         _AS_OF,
         columns=items,
@@ -70,12 +79,13 @@ def _query(found: Relation, columns: Sequence[Column], part: Part) -> sql.Compos
         version=sql.Literal(part.version),
         parts=sql.Literal(part.parts),
         part=sql.Literal(part.number),
+        where=where(wanted),
     )
 
 
-def _places(part: Part) -> sql.Composable:
-    if part.pages is None:
-        return sql.SQL("")
-    first, end = part.pages
-    beyond = "" if end is None else f" AND r.ctid < '({end},0)'::tid"
-    return filled(" WHERE r.ctid >= {first}::tid{beyond}", first=sql.Literal(f"({first},0)"), beyond=beyond)
+def _places(part: Part) -> Iterator[sql.Composable]:
+    if part.pages is not None:
+        first, end = part.pages
+        yield filled("r.ctid >= {first}::tid", first=sql.Literal(f"({first},0)"))
+        if end is not None:
+            yield filled("r.ctid < {end}::tid", end=sql.Literal(f"({end},0)"))

@@ -27,11 +27,15 @@ AS $$
 BEGIN
     PERFORM check_loader(current_user, source, 'set limits on');
     PERFORM check_limits(stale_after, on_stale, idle_after);
-    DELETE FROM pgt_source_limits AS l WHERE l.source_relid = source;
-    IF stale_after IS NOT NULL OR idle_after IS NOT NULL THEN
-        INSERT INTO pgt_source_limits (source_relid, source_name, stale_after, on_stale, idle_after)
-        VALUES (source, qualified_name(source), stale_after, on_stale, idle_after);
+    IF stale_after IS NULL AND idle_after IS NULL THEN
+        DELETE FROM pgt_source_limits AS l WHERE l.source_relid = source;
+        RETURN;
     END IF;
+    INSERT INTO pgt_source_limits (source_relid, source_name, stale_after, on_stale, idle_after)
+    VALUES (source, qualified_name(source), stale_after, on_stale, idle_after)
+    ON CONFLICT (source_relid) DO UPDATE
+    SET source_name = EXCLUDED.source_name, stale_after = EXCLUDED.stale_after, on_stale = EXCLUDED.on_stale,
+        idle_after = EXCLUDED.idle_after;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.set_source_limits(regclass, interval, text, interval) IS

@@ -138,7 +138,8 @@ DECLARE
     dropped CONSTANT pgt_feeds := feed_named(name);
 BEGIN
     DELETE FROM pgt_feeds AS f WHERE f.feed_id = dropped.feed_id;
-    PERFORM alert('feed', name, false, format('feed %s was dropped', name));
+    PERFORM alert('feed', name, false, format('feed %s was dropped', name)),
+        alert('feed_lag', name, false, format('feed %s was dropped', name));
     IF EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = dropped.source_relid) THEN
         RETURN;
     END IF;
@@ -196,66 +197,6 @@ $$;
 COMMENT ON FUNCTION pgtrickle.advance_feed(text, bigint) IS
     'Says that the reader of a feed has all through this version, and needs its changes no more. An earlier version '
     'than it said before changes nothing. For the owner of the feed. Error 55000 if the feed was cut off.';
-
-CREATE OR REPLACE FUNCTION pgtrickle_private.cut_off(feed_ids bigint[], reason text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-BEGIN
-    UPDATE pgt_feeds AS f SET cut_off_at = clock_timestamp(), cut_off_reason = reason
-    WHERE f.feed_id = ANY (feed_ids) AND f.cut_off_at IS NULL;
-    PERFORM alert('feed', f.feed_name, true, format('feed %s was cut off: %s', f.feed_name, reason))
-    FROM pgt_feeds AS f WHERE f.feed_id = ANY (feed_ids);
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.cut_off(bigint[], text) IS
-    'Keeps no more changes for these feeds, and tells so.';
-
--- Each row takes more than 48 bytes of a page, so a buffer that is small enough need not be counted.
-CREATE OR REPLACE FUNCTION pgtrickle_private.feed_excess(feed pgtrickle.pgt_feeds) RETURNS text
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-        SET enable_seqscan = off SET jit = off
-AS $$
-DECLARE
-    buffer CONSTANT text := (SELECT t.buffer FROM pgt_change_tracking AS t WHERE t.source_relid = feed.source_relid);
-    waiting_since CONSTANT timestamptz := (SELECT min(v.recorded_at) FROM versions_of(feed.source_relid) AS v
-        WHERE v.version > COALESCE(feed.read_version, 0) AND cut_covers(v.cut, feed.frontier)
-            AND (v.cut).snapshot::text <> (feed.frontier).snapshot::text);
-    waiting bigint := 0;
-BEGIN
-    IF waiting_since < clock_timestamp() - feed.max_age THEN
-        RETURN format('a version waited longer than %s to be read', feed.max_age);
-    END IF;
-    IF pg_relation_size(to_regclass(buffer)) / 48 > feed.max_rows THEN
-        EXECUTE format('SELECT count(*) FROM (SELECT FROM %s WHERE pgt_xid >= $1 '
-            'AND NOT pgtrickle.covers($2, pgt_xid, pgt_pos) LIMIT $3) AS c', buffer) INTO waiting
-        USING pg_snapshot_xmin((feed.frontier).snapshot)::text::xid8, feed.frontier, feed.max_rows + 1;
-    END IF;
-    RETURN CASE WHEN waiting > feed.max_rows THEN format('more than %s changes waited to be read', feed.max_rows) END;
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.feed_excess(pgtrickle.pgt_feeds) IS
-    'Which limit of a feed is passed, or NULL.';
-
-CREATE OR REPLACE FUNCTION pgtrickle_private.cut_off_laggards() RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-DECLARE
-    late record;
-BEGIN
-    FOR late IN SELECT f.feed_id, feed_excess(f) AS excess FROM pgt_feeds AS f WHERE f.cut_off_at IS NULL
-        FOR UPDATE SKIP LOCKED LOOP
-        IF late.excess IS NOT NULL THEN
-            PERFORM cut_off(ARRAY[late.feed_id], late.excess);
-        END IF;
-    END LOOP;
-    DELETE FROM pgt_versions AS v WHERE v.version < (
-        SELECT min(f.read_version) FROM pgt_feeds AS f WHERE f.source_relid = v.source_relid AND f.cut_off_at IS NULL
-        HAVING count(*) = count(f.read_version))
-        OR NOT EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = v.source_relid AND f.cut_off_at IS NULL);
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.cut_off_laggards() IS
-    'Cuts off the feeds that are beyond a limit, and forgets versions that every reader has passed.';
 
 -- A feed that was cut off needs nothing more, but its buffer must not grow either.
 CREATE OR REPLACE FUNCTION pgtrickle_private.feed_frontiers(relation regclass) RETURNS SETOF pgtrickle.cut

@@ -1,5 +1,6 @@
 -- A source or stream table as of an earlier version: its rows now, without what came since.
 
+-- The name of a table would mean its column of that name, if it has one, so a row is written as its columns.
 -- A row in the buffer that is not covered came or went since the version. What nets to more than nothing is left out of
 -- the rows, copy by copy, and what nets to less is added.
 CREATE OR REPLACE FUNCTION pgtrickle_private.as_of_query(relation regclass) RETURNS text
@@ -14,8 +15,8 @@ AS $$
             WHERE $2 = 1 OR mod(hashtextextended(c.pgt_text, 0) & 9223372036854775807, $2) = $3
             GROUP BY c.pgt_text HAVING sum(c.pgt_weight) <> 0),
         now AS NOT MATERIALIZED (
-            SELECT c::%2$s AS pgt_row, c::text AS pgt_text FROM %2$s AS c
-            WHERE $2 = 1 OR mod(hashtextextended(c::text, 0) & 9223372036854775807, $2) = $3)
+            SELECT ROW(%1$s)::%2$s AS pgt_row, (ROW(%1$s)::%2$s)::text AS pgt_text FROM %2$s AS c
+            WHERE $2 = 1 OR mod(hashtextextended((ROW(%1$s)::%2$s)::text, 0) & 9223372036854775807, $2) = $3)
         SELECT (n.pgt_row).* FROM now AS n
         WHERE n.pgt_text NOT IN (SELECT s.pgt_text FROM since AS s WHERE s.copies > 0)
         UNION ALL

@@ -1,0 +1,27 @@
+"""Options of the format `pytrickle` that cannot be are refused before anything is read."""
+
+import pytest
+
+from pytrickle.errors import InvalidArgument
+from pytrickle.streaming.source.options import Options
+
+WRONG = (
+    ({}, "table is missing"),
+    ({"table": "t", "sheet": "1"}, "no option 'sheet'"),
+    ({"table": "t", "version": "1", "asOf": "2"}, "exclude each other"),
+    ({"table": "t", "group": "g"}, "without asOf"),
+    ({"table": "t", "partitions": "2"}, "one moment"),
+    ({"table": "t", "asOf": "2026-03-02T12:00"}, "no UTC offset"),
+    ({"table": "t", "asOf": "noon"}, "not a time"),
+    ({"table": "t", "readChangeFeed": "true", "asOf": "2"}, "not its changes"),
+    ({"table": "t", "readChangeFeed": "yes"}, "no value"),
+    ({"table": "t", "startingVersion": "1", "startingTimestamp": "2"}, "exclude each other"),
+)
+
+
+def test_what_cannot_be_read_is_refused_and_no_password_is_shown() -> None:
+    for options, match in WRONG:
+        with pytest.raises(InvalidArgument, match=match) as refused:
+            Options.of({"dsn": "postgresql://me:s3cr3t@db/shop", **options})
+        assert "s3cr3t" not in f"{refused.value} {refused.value.hint}"
+    assert "s3cr3t" not in repr(Options.of({"dsn": "postgresql://me:s3cr3t@db/shop", "table": "t"}))
