@@ -11,6 +11,7 @@ import typer
 from pytrickle.cli.command import Dsn, Json, root_options
 from pytrickle.cli.commands import (
     advice,
+    console,
     dag,
     dbt,
     definitions,
@@ -48,6 +49,7 @@ for noun in (
     late,
     freshness,
     dag,
+    console,
     advice,
     extension,
     definitions,

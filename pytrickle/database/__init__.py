@@ -8,6 +8,7 @@ from pytrickle.database.jdbc import JdbcTarget, jdbc_target
 from pytrickle.database.jdbc_text import jdbc_text
 from pytrickle.database.lock_timeout import PATIENCE, impatient, unless_locked, wait_a_moment
 from pytrickle.database.pipeline import pipelined
+from pytrickle.database.read_only import read_only
 from pytrickle.database.search_path import AGAIN_SAFE, SAFE_PATH, USERS_PATH, path_set, quoted_path
 from pytrickle.database.snapshot import Snapshot, Snapshots, exported_snapshot, keep_open
 from pytrickle.database.statement import statement
@@ -37,6 +38,7 @@ __all__ = [
     "path_set",
     "pipelined",
     "quoted_path",
+    "read_only",
     "settle",
     "statement",
     "stopped_by_limit",

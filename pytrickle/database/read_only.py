@@ -1,0 +1,30 @@
+"""Connection strings whose sessions change nothing, and do not wait for ever."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from pytrickle.errors import ConfigError
+
+CONNECT_TIMEOUT = 5
+
+
+def read_only(dsn: str, statement_timeout: timedelta) -> str:
+    """Return a connection string for sessions that read only, in which a statement may run for so long.
+
+    Options that the string or PGOPTIONS has already stay. Raises ConfigError for a malformed string.
+    """
+    try:
+        given = conninfo_to_dict(dsn)
+    except psycopg.Error:
+        hint = "It is like postgresql://user@host:5432/database; special characters in the password must be %-encoded."
+        raise ConfigError("The connection string is malformed.", hint) from None
+    limit = round(statement_timeout.total_seconds() * 1000)
+    ours = f"-c default_transaction_read_only=on -c statement_timeout={limit}"
+    options = f"{given.get('options') or os.environ.get('PGOPTIONS', '')} {ours}".lstrip()
+    patience = given.get("connect_timeout") or os.environ.get("PGCONNECT_TIMEOUT") or CONNECT_TIMEOUT
+    return make_conninfo(dsn, options=options, connect_timeout=patience)
