@@ -20,7 +20,7 @@ from pytrickle.catalog import read_reports
 from pytrickle.catalog.reports import Status
 from pytrickle.client.client import Client
 from pytrickle.config import Settings
-from pytrickle.database import connection_string, engine, read_only, translate_errors
+from pytrickle.database import connection_string, engine, limited, translate_errors
 from pytrickle.errors import PytrickleError, StatementTimeout
 from pytrickle.inspect.explain import Explanation
 
@@ -39,8 +39,10 @@ class Database:
     """One database as several threads look at it."""
 
     def __init__(self, dsn: str | None) -> None:
-        self._dsn = read_only(Settings.from_environment(connection_string(dsn)).dsn, LIMIT)
-        self._pool = engine(self._dsn)
+        given = Settings.from_environment(connection_string(dsn)).dsn
+        self._pool = engine(limited(given, LIMIT, read_only=True))
+        # A plan is made with views of the session alone, which are rolled back: a query is compared with its text.
+        self._dsn = limited(given, LIMIT, read_only=False)
         self._explaining = Lock()
         self._client: Client | None = None
 

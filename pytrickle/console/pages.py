@@ -17,6 +17,7 @@ from pytrickle.catalog.reports import StreamTableStatus, WatermarkGroupRow
 from pytrickle.console.bars import bars
 from pytrickle.console.database import Database, Seen
 from pytrickle.console.failures import Failure, failure_of
+from pytrickle.console.freshness import freshness
 from pytrickle.console.graph import graph, state_of
 from pytrickle.console.staircase import Advances, Scene, advances, chart
 from pytrickle.errors import PytrickleError
@@ -34,7 +35,7 @@ SPANS = {
 }
 ENOUGH = 12
 LATELY = timedelta(days=1)
-SLOWEST, INCIDENTS, ADVANCES = 10, 200, 50
+FEW, SLOWEST, INCIDENTS, ADVANCES = 20, 10, 200, 20
 
 
 class Missing(Exception):
@@ -80,14 +81,15 @@ def overview(asked: Asked) -> Shown:
     broken = {problem.stream_table for problem in status.problems if problem.lasting}
     states = {row.stream_table: state_of(row, broken) for row in status.stream_tables}
     counts = Counter(states.values()).most_common()
-    return {"graph": graph(dag, status.problems), "states": states, "counts": counts}
+    shown = {"graph": graph(dag, status.problems), "states": states, "counts": counts}
+    return shown | {"freshness": asked.read(freshness)}
 
 
 def table(asked: Asked) -> Shown:
     """Show one stream table: its state, why it is stale, its plan, and its history."""
     row = _table_named(asked)
     kind, before, after = asked.kind(), asked.number("before"), asked.number("after")
-    page: Page = asked.read(lambda c: history_page(c, row.pgt_id, kind=kind, before=before, after=after))
+    page: Page = asked.read(lambda c: history_page(c, row.pgt_id, kind=kind, before=before, after=after, size=FEW))
     newest: Page = asked.read(lambda c: history_page(c, row.pgt_id, kind=Kind.DONE, size=BARS[0][2]))
     relations = {each.relation: each for each in asked.read(read_reports.relations)}
     lasting = {problem.stream_table for problem in asked.seen.status.problems if problem.lasting}
@@ -98,6 +100,7 @@ def table(asked: Asked) -> Shown:
         "reads": relations[row.stream_table].reads if row.stream_table in relations else (),
         "read_by": sorted(name for name, each in relations.items() if row.stream_table in each.reads),
         "tables": {each.stream_table for each in asked.seen.status.stream_tables},
+        "freshness": asked.read(freshness).get(row.stream_table),
         "plan": _plan(asked, row.stream_table),
         "bars": [bars(newest.attempts[:count], width, height) for width, height, count in BARS],
         **_paged(page, kind),

@@ -2,13 +2,17 @@
 "use strict";
 
 const EVERY = 2000;
-const HALF_A_SECOND = 500;
+const AT_LEAST_EVERY = 15000;
+const SECOND = 1000;
 const UNITS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
 const banner = document.getElementById("banner");
 const pulse = document.getElementById("pulse");
 const written = new Map(parts(document).map((part) => [part.id, part.outerHTML]));
+// The database's clock is what counts: ages grow by this one.
+const ahead = Date.now() - (Date.parse(document.body.dataset.now) || Date.now());
 let mark = document.body.dataset.mark;
+let renewed = Date.now();
 
 function parts(page) {
   return [...page.querySelectorAll("[data-live]")];
@@ -26,7 +30,7 @@ function length(seconds) {
 
 function grow() {
   for (const time of document.querySelectorAll("time[data-age]")) {
-    const age = (Date.now() - Date.parse(time.dateTime)) / 1000;
+    const age = (Date.now() - ahead - Date.parse(time.dateTime)) / 1000;
     if (age >= 0) time.textContent = length(Math.floor(age));
   }
 }
@@ -63,6 +67,7 @@ async function renew() {
     put(document.getElementById(id), document.adoptNode(part));
   }
   mark = page.body.dataset.mark;
+  renewed = Date.now();
 }
 
 async function look() {
@@ -71,7 +76,7 @@ async function look() {
     const answer = await fetch("/state", { headers: { Accept: "application/json" } });
     const state = await answer.json();
     say(state.sentence || "");
-    if (answer.ok && state.mark !== mark) await renew();
+    if (answer.ok && (state.mark !== mark || Date.now() - renewed > AT_LEAST_EVERY)) await renew();
   } catch {
     say("The console does not answer. This page comes back by itself.");
   }
@@ -84,5 +89,5 @@ async function keep() {
 }
 
 document.addEventListener("visibilitychange", look);
-setInterval(grow, HALF_A_SECOND * 2);
+setInterval(grow, SECOND);
 setTimeout(keep, EVERY);
