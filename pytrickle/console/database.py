@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import asdict, dataclass
+from datetime import timedelta
 from logging import getLogger
 from threading import Lock
 from time import monotonic
@@ -31,6 +31,8 @@ PATIENCE = 10.0
 # A look is followed by a rest, the longer the longer it took.
 REST = 1.0
 RESTING = 5
+# What of a state is another at each look, beside spans of time.
+AGEING = frozenset({"as_of", "freshness"})
 
 Result = TypeVar("Result")
 
@@ -119,9 +121,13 @@ def _seen(connection: sqlalchemy.Connection) -> Seen:
     return Seen(state, mark_of(state), name, role)
 
 
+def _ageless(value: object) -> str:
+    return "" if isinstance(value, timedelta) else str(value)
+
+
 def mark_of(state: Status) -> str:
     """Return a short text that stays the same while nothing changes but ages."""
-    tables = tuple(replace(row, staleness=None) for row in state.stream_tables)
-    timeless = replace(state, stream_tables=tables, as_of=datetime.min)
-    written = json.dumps(asdict(timeless), default=str, sort_keys=True)
+    told = asdict(state)
+    lasting = {name: value for name, value in told.items() if name not in AGEING}
+    written = json.dumps(lasting, default=_ageless, sort_keys=True)
     return hashlib.sha256(written.encode()).hexdigest()[:16]

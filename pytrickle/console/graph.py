@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from pytrickle.catalog.reports import Dag, DagRow, ProblemRow, StreamTableStatus
+from pytrickle.catalog.reports import Dag, DagRow, StreamTableStatus
 from pytrickle.console.words import complete
 from pytrickle.inspect.drawing.layers import reading
 from pytrickle.inspect.drawing.layout import Layout, layout
@@ -43,9 +43,8 @@ class Graph:
     height: float
 
 
-def graph(dag: Dag, problems: tuple[ProblemRow, ...]) -> Graph:
+def graph(dag: Dag, broken: Collection[str]) -> Graph:
     """Lay the graph out, from the sources at the left to the stream tables that read them."""
-    broken = {problem.stream_table for problem in problems if problem.lasting}
     tables = {table.stream_table: table for table in dag.stream_tables}
     boxes = tuple(Box(row.relation, reads=row.reads) for row in dag.relations)
     places = layout(reading(Picture(boxes)), {box.name: (WIDTH, HEIGHT) for box in boxes})
@@ -54,12 +53,12 @@ def graph(dag: Dag, problems: tuple[ProblemRow, ...]) -> Graph:
     return Graph(nodes, tuple(map(_curve, places.arrows.values())), width, height)
 
 
-def state_of(table: StreamTableStatus, broken: set[str]) -> str:
+def state_of(table: StreamTableStatus, broken: Collection[str]) -> str:
     """Return the state of a stream table, also where it lost what it needs."""
     return "broken" if table.stream_table in broken else table.state
 
 
-def _node(row: DagRow, tables: Mapping[str, StreamTableStatus], broken: set[str], places: Layout) -> Node:
+def _node(row: DagRow, tables: Mapping[str, StreamTableStatus], broken: Collection[str], places: Layout) -> Node:
     frame, table = places.frames[row.relation], tables.get(row.relation)
     depth = min((len(row.tree) - len(row.tree.lstrip())) // INDENT, DEEPEST)
     state = state_of(table, broken) if table else SOURCE

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from pytrickle.catalog import read_reports
 from pytrickle.catalog.history_pages import Kind, Page, history_page, slowest
-from pytrickle.catalog.reports import StreamTableStatus, WatermarkGroupRow
+from pytrickle.catalog.reports import ProblemRow, StreamTableStatus, WatermarkGroupRow
 from pytrickle.console.bars import bars
 from pytrickle.console.database import Database, Seen
 from pytrickle.console.failures import Failure, failure_of
@@ -50,6 +50,17 @@ class Asked:
     seen: Seen
     query: Mapping[str, str]
 
+    @property
+    def problems(self) -> tuple[ProblemRow, ...]:
+        """What is wrong with stream tables, but for what an open alert tells in the same words."""
+        told = {(alert.subject, alert.sentence) for alert in self.seen.status.alerts}
+        return tuple(row for row in self.seen.status.problems if (row.stream_table, row.problem) not in told)
+
+    @property
+    def broken(self) -> frozenset[str]:
+        """The stream tables that lost what they need, or wait for one that did."""
+        return frozenset(row.stream_table for row in self.problems if row.lasting)
+
     def read(self, reading: Callable[[Connection], Any]) -> Any:
         """Return what a function reads over a connection."""
         return self.database.read(reading)
@@ -77,12 +88,10 @@ Shown = dict[str, Any]
 def overview(asked: Asked) -> Shown:
     """Show the graph, and all that status shows."""
     dag = asked.read(read_reports.dag)
-    status = asked.seen.status
-    broken = {problem.stream_table for problem in status.problems if problem.lasting}
-    states = {row.stream_table: state_of(row, broken) for row in status.stream_tables}
+    states = {row.stream_table: state_of(row, asked.broken) for row in asked.seen.status.stream_tables}
     counts = Counter(states.values()).most_common()
-    shown = {"graph": graph(dag, status.problems), "states": states, "counts": counts}
-    return shown | {"freshness": asked.read(freshness)}
+    shown = {"graph": graph(dag, asked.broken), "states": states, "counts": counts}
+    return shown | {"problems": asked.problems, "freshness": asked.read(freshness)}
 
 
 def table(asked: Asked) -> Shown:
@@ -92,11 +101,10 @@ def table(asked: Asked) -> Shown:
     page: Page = asked.read(lambda c: history_page(c, row.pgt_id, kind=kind, before=before, after=after, size=FEW))
     newest: Page = asked.read(lambda c: history_page(c, row.pgt_id, kind=Kind.DONE, size=BARS[0][2]))
     relations = {each.relation: each for each in asked.read(read_reports.relations)}
-    lasting = {problem.stream_table for problem in asked.seen.status.problems if problem.lasting}
     return {
         "row": row,
-        "state": state_of(row, lasting),
-        "problem": next((each for each in asked.seen.status.problems if each.stream_table == row.stream_table), None),
+        "state": state_of(row, asked.broken),
+        "problem": next((each for each in asked.problems if each.stream_table == row.stream_table), None),
         "reads": relations[row.stream_table].reads if row.stream_table in relations else (),
         "read_by": sorted(name for name, each in relations.items() if row.stream_table in each.reads),
         "tables": {each.stream_table for each in asked.seen.status.stream_tables},

@@ -17,6 +17,7 @@ INSERT INTO customers SELECT i, 'customer ' || i, (ARRAY['north', 'south', 'west
 INSERT INTO orders SELECT i, 1 + i % 50, now() - i * interval '1 minute', i FROM generate_series(1, 500) AS i;
 INSERT INTO order_lines SELECT i, 1, i % 7 FROM generate_series(1, 500) AS i;
 INSERT INTO payments SELECT i, now(), i FROM generate_series(1, 400) AS i;
+ANALYZE customers, orders, order_lines, payments;
 """
 TABLES = {
     "order_totals": "SELECT o.id, o.customer, sum(l.quantity) AS items FROM orders o"

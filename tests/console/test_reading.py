@@ -20,6 +20,7 @@ from tests.conftest import Database
 from tests.console.conftest import console
 from tests.console.test_pages import text_of
 
+OTHERS = ("/groups", "/sources", "/source?name=public.orders", "/refreshes", "/late", "/alerts", "/feeds")
 FRESHNESS = """
 DROP FUNCTION pgtrickle.freshness();
 CREATE FUNCTION pgtrickle.freshness() RETURNS TABLE (stream_table text, status text, lag interval, cause text,
@@ -111,7 +112,7 @@ def test_a_role_without_rights_sees_the_state_and_is_told_what_it_may_not_see(co
         assert "seen as role onlooker" in text_of(site.get("/").text)
         page = text_of(site.get("/table?name=public.counts").text)
         assert "initializing" in page and "The role of this console may not see this." in page
-        assert {site.get(path).status_code for path in ("/groups", "/sources", "/refreshes", "/alerts")} == {200}
+        assert {site.get(path).status_code for path in OTHERS} == {200}
 
 
 def test_freshness_is_shown_as_the_catalog_splits_it(counts: Database, site: TestClient) -> None:
