@@ -15,6 +15,8 @@ from pytrickle.catalog import read_reports
 from pytrickle.console import database as reading
 from pytrickle.console.database import Database as Read
 from pytrickle.console.database import Watch
+from pytrickle.console.freshness import freshness
+from pytrickle.database import engine
 from pytrickle.errors import ConfigError, DatabaseError, StatementTimeout
 from tests.conftest import Database
 from tests.console.conftest import console
@@ -23,11 +25,13 @@ from tests.console.test_pages import text_of
 OTHERS = ("/groups", "/sources", "/source?name=public.orders", "/refreshes", "/late", "/alerts", "/feeds")
 FRESHNESS = """
 DROP FUNCTION pgtrickle.freshness();
-CREATE FUNCTION pgtrickle.freshness() RETURNS TABLE (stream_table text, status text, lag interval, cause text,
-    culprit text, reason text, waiting_for_watermark interval, at_gate interval, before_schedule interval,
-    in_queue interval, in_refresh interval, inherited interval, stopped interval) LANGUAGE sql AS $$
-VALUES ('public.counts', 'late', interval '100 s', 'watermark', 'public.lines', 'it waits for public.lines',
-    interval '75 s', interval '0', interval '0', interval '20 s', interval '0', interval '5 s', interval '0') $$
+CREATE FUNCTION pgtrickle.freshness() RETURNS TABLE (stream_table text, target interval, p50 interval, p95 interval,
+    p99 interval, status text, lag interval, behind_since timestamptz, clock text, waiting_for_watermark interval,
+    at_gate interval, before_schedule interval, in_queue interval, in_refresh interval, inherited interval,
+    stopped interval, cause text, culprit text, reason text, pgt_id bigint) LANGUAGE sql AS $$
+VALUES ('public.counts', interval '1 min', NULL::interval, NULL::interval, NULL::interval, 'late', interval '100 s',
+    now() - interval '100 s', 'commit', interval '75 s', interval '0', interval '0', interval '20 s', interval '0',
+    interval '5 s', interval '0', 'watermark', 'public.lines', 'it waits for public.lines', 1::bigint) $$
 """
 
 
@@ -124,5 +128,11 @@ def test_freshness_is_shown_as_the_catalog_splits_it(counts: Database, site: Tes
     split = re.findall(r'<rect class="is-(\w+)" x="([\d.]+)" width="([\d.]+)" height="10">', page)
     assert split == [("watermark", "0.00", "75.00"), ("queue", "75.00", "20.00"), ("inherited", "95.00", "5.00")]
     assert "it waits for public.lines" in text_of(site.get("/").text)
-    counts.execute("DROP FUNCTION pgtrickle.freshness()")
-    assert 'id="freshness" data-live hidden' in site.get(name).text
+
+
+def test_a_catalog_that_tells_no_freshness_is_not_asked(counts: Database) -> None:
+    pool = engine(counts.dsn)
+    with pool.connect() as connection:
+        connection.execute(text("DROP FUNCTION pgtrickle.freshness()"))
+        assert freshness(connection) == {}
+    pool.dispose()

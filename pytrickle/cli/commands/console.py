@@ -26,10 +26,10 @@ def console(
         typer.Option("--allowed-host", metavar="NAME", help="A further name under which browsers reach it."),
     ] = None,
 ) -> None:
-    """Serve a web page that shows everything and changes nothing. The graph, histories, watermarks, late data, alerts.
+    """Show everything on a web page, which only reads. The graph, histories, watermarks, late data, alerts, feeds.
 
-    It reads with the rights of the role that connects. Anybody who reaches another address than this machine's own
-    wants the token that is printed with the address to open. SIGTERM or Ctrl-C ends it.
+    It reads with the rights of the role that connects. On an address of this machine alone it asks for nothing; on any
+    other it wants a token, which is printed with the address to open. SIGTERM or Ctrl-C ends it.
     """
     where = address(listen)
     try:
