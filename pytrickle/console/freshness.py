@@ -24,7 +24,7 @@ _KNOWN = text(
     "SELECT COALESCE(pg_catalog.pg_get_function_result(pg_catalog.to_regprocedure('pgtrickle.freshness()'))"
     " LIKE '%waiting_for_watermark%', false)"
 )
-_ALL = text(f"SELECT stream_table, status, lag, cause, culprit, reason, {', '.join(CAUSES)} FROM pgtrickle.freshness()")
+_ALL = text(f"SELECT stream_table, status, lag, reason, {', '.join(CAUSES)} FROM pgtrickle.freshness()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,6 @@ class Freshness:
 
     status: str
     lag: timedelta
-    cause: str | None
-    culprit: str | None
     reason: str
     parts: Mapping[str, timedelta]
 
@@ -47,8 +45,6 @@ def freshness(connection: Connection) -> dict[str, Freshness]:
         return {name: _freshness(*values) for name, *values in connection.execute(_ALL)}
 
 
-def _freshness(
-    status: str, lag: timedelta, cause: str | None, culprit: str | None, reason: str, *spans: timedelta
-) -> Freshness:
+def _freshness(status: str, lag: timedelta, reason: str, *spans: timedelta) -> Freshness:
     parts = zip(CAUSES.values(), spans, strict=True)
-    return Freshness(status, lag, cause, culprit, reason, {name: span for name, span in parts if span})
+    return Freshness(status, lag, reason, {name: span for name, span in parts if span})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from selenium import webdriver
@@ -11,7 +12,9 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.conftest import Database
 from tests.console.browser import chromium, look, served
+from tests.console.pictures import take
 from tests.console.test_pages import PAGES
+from tests.documents import ROOT
 from tests.waiting import wait_for
 
 # Each promise is held without a browser as well, as far as a page alone can hold it.
@@ -125,7 +128,8 @@ def test_what_changes_is_shown_without_a_reload_and_an_outage_is_told(browser: w
         browser.execute_script("window.stays = true")
         complaints(browser)
         db.execute("SELECT pgtrickle.advance_watermark('orders', '2026-01-01 12:00Z')")
-        wait_for(lambda: "2026-01-01 12:00:00" in browser.find_element(By.ID, "facts").text, "the new watermark")
+        told = "return document.getElementById('facts').innerText"
+        wait_for(lambda: "2026-01-01 12:00:00" in browser.execute_script(told), "the new watermark")
         assert browser.find_elements(By.CSS_SELECTOR, "#staircase .wide .stair")
         assert browser.execute_script("return window.stays") is True
         assert complaints(browser) == []
@@ -136,3 +140,11 @@ def test_what_changes_is_shown_without_a_reload_and_an_outage_is_told(browser: w
         db.execute("ALTER SCHEMA elsewhere RENAME TO pgtrickle")
         wait_for(lambda: not banner.is_displayed(), "the end of it")
         assert browser.execute_script("return window.stays") is True
+
+
+@pytest.mark.soak
+def test_the_pictures_of_the_document_can_be_taken_anew(shop: Database, tmp_path: Path) -> None:
+    take(tmp_path, shop.dsn)
+    taken = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
+    assert taken.keys() == {path.name for path in (ROOT / "docs/howto").glob("console-*.png")}
+    assert all(10_000 < size < 150_000 for size in taken.values())

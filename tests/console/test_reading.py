@@ -124,7 +124,7 @@ def test_freshness_is_shown_as_the_catalog_splits_it(counts: Database, site: Tes
     with counts.connect() as connection:
         connection.execute(FRESHNESS)
     page = site.get(name).text
-    assert "1 min 40 s behind: it waits for public.lines. Most of it: public.lines." in text_of(page)
+    assert "late 1 min 40 s behind It waits for public.lines." in text_of(page)
     split = re.findall(r'<rect class="is-(\w+)" x="([\d.]+)" width="([\d.]+)" height="10">', page)
     assert split == [("watermark", "0.00", "75.00"), ("queue", "75.00", "20.00"), ("inherited", "95.00", "5.00")]
     assert "it waits for public.lines" in text_of(site.get("/").text)
