@@ -11,7 +11,6 @@ import typer
 from pytrickle.cli.command import Dsn, Json, root_options
 from pytrickle.cli.commands import (
     advice,
-    console,
     dag,
     dbt,
     definitions,
@@ -29,6 +28,7 @@ from pytrickle.cli.commands import (
     sources,
     stream_tables,
     watermarks,
+    web_console,
 )
 from pytrickle.cli.console import show_json_error
 
@@ -49,7 +49,7 @@ for noun in (
     late,
     freshness,
     dag,
-    console,
+    web_console,
     advice,
     extension,
     definitions,

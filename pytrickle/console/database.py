@@ -30,7 +30,8 @@ LIMIT = timedelta(seconds=15)
 PATIENCE = 10.0
 # A look is followed by a rest, the longer the longer it took.
 REST = 1.0
-RESTING = 5
+RESTING = 4
+LONGEST_REST = 15.0
 # What of a state is another at each look, beside spans of time.
 AGEING = frozenset({"as_of", "freshness"})
 
@@ -98,7 +99,8 @@ class Watch:
             began = monotonic()
             if self._found is None or began >= self._rests_until:
                 self._found = self._look_anew()
-                self._rests_until = began + max(REST, RESTING * (monotonic() - began))
+                took = monotonic() - began
+                self._rests_until = began + took + min(max(REST, RESTING * took), LONGEST_REST)
             if isinstance(self._found, PytrickleError):
                 raise self._found
             return self._found

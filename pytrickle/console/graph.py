@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 from pytrickle.catalog.reports import Dag, DagRow, StreamTableStatus
 from pytrickle.console.words import complete
 from pytrickle.inspect.drawing.layers import reading
 from pytrickle.inspect.drawing.layout import Layout, layout
 from pytrickle.inspect.drawing.picture import Box, Picture, shortened
+from pytrickle.inspect.drawing.svg import curve
 
 WIDTH, HEIGHT, MARGIN = 208.0, 58.0, 8.0
 NAME_CELLS, FACT_CELLS = 26, 30
@@ -50,7 +50,7 @@ def graph(dag: Dag, broken: Collection[str]) -> Graph:
     places = layout(reading(Picture(boxes)), {box.name: (WIDTH, HEIGHT) for box in boxes})
     nodes = tuple(_node(row, tables, broken, places) for row in dag.relations)
     width, height = (size + 2 * MARGIN for size in places.size)
-    return Graph(nodes, tuple(map(_curve, places.arrows.values())), width, height)
+    return Graph(nodes, tuple(map(curve, places.arrows.values())), width, height)
 
 
 def state_of(table: StreamTableStatus, broken: Collection[str]) -> str:
@@ -69,8 +69,8 @@ def _node(row: DagRow, tables: Mapping[str, StreamTableStatus], broken: Collecti
         state,
         shortened(fact if row.watermark or row.batch is not None else _kind(row), FACT_CELLS),
         "/table" if table else "/source",
-        frame.left + MARGIN,
-        frame.top + MARGIN,
+        frame.left,
+        frame.top,
         depth,
     )
 
@@ -79,14 +79,3 @@ def _kind(row: DagRow) -> str:
     if row.kind == "STREAM_TABLE":
         return f"last: {row.last_action}" if row.last_action else "never refreshed"
     return "not captured" if row.kind == "UNCAPTURED" else "no watermark"
-
-
-def _curve(points: tuple[tuple[float, float], ...]) -> str:
-    """Draw curves through the gaps between columns, and straight lines through the columns that are passed."""
-    moved = [(x + MARGIN, y + MARGIN) for x, y in points]
-    path = "M {:.1f} {:.1f}".format(*moved[0])
-    for number, ((x, y), (to_x, to_y)) in enumerate(pairwise(moved)):
-        middle = (x + to_x) / 2
-        bent = f" C {middle:.1f} {y:.1f} {middle:.1f} {to_y:.1f} {to_x:.1f} {to_y:.1f}"
-        path += bent if number % 2 == 0 else f" L {to_x:.1f} {to_y:.1f}"
-    return path
