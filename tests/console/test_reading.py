@@ -73,6 +73,7 @@ def test_an_outage_is_one_sentence_and_ends_by_itself(counts: Database, site: Te
 
 
 def test_the_mark_changes_with_what_is_to_be_seen_and_not_with_age(counts: Database, site: TestClient) -> None:
+    counts.execute("UPDATE pgtrickle.pgt_stream_tables SET data_timestamp = now(), last_refresh_at = now()")
     marks = [site.get("/state").json()["mark"] for _ in range(3)]
     counts.execute("SELECT pgtrickle.advance_watermark('orders', '2026-01-01 12:00Z')")
     marks.append(site.get("/state").json()["mark"])
