@@ -54,6 +54,12 @@ def watermark_history(connection: Connection, source: str) -> tuple[HistoryEntry
         return _rows(connection, func.pgtrickle.watermark_history(source), HistoryEntry)
 
 
+def newest_advances(connection: Connection, source: str, limit: int = 1000) -> tuple[HistoryEntry, ...]:
+    """Return the newest advances of one source, newest first; raise when there is no such table."""
+    with _users_path(connection):
+        return _rows(connection, func.pgtrickle.watermark_history(source), HistoryEntry, limit=limit)
+
+
 def group_history(connection: Connection, group_name: str) -> dict[str, tuple[HistoryEntry, ...]] | None:
     """Return every advance of each source of a group, read in one snapshot; None where there is no such group.
 
@@ -193,14 +199,15 @@ def _rows(
     row_type: Callable[..., Row],
     order_by: tuple[str, ...] = (),
     only: str | None = None,
+    limit: int | None = None,
 ) -> tuple[Row, ...]:
     """Select a table function's columns by the fields of `row_type`, so that their names are spelled once.
 
-    With `only`, return only the rows in which that column is true.
+    With `only`, return only the rows in which that column is true; with `limit`, only so many.
     """
     names = tuple(field.name for field in fields(row_type))  # type: ignore[arg-type]
     rows = call.table_valued(*names, *((only,) if only else ()))
-    statement = select(*(rows.c[name] for name in names)).order_by(*(rows.c[name] for name in order_by))
+    statement = select(*(rows.c[name] for name in names)).order_by(*(rows.c[name] for name in order_by)).limit(limit)
     if only:
         statement = statement.where(rows.c[only])
     with translate_errors():

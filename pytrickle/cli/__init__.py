@@ -28,6 +28,7 @@ from pytrickle.cli.commands import (
     sources,
     stream_tables,
     watermarks,
+    web_console,
 )
 from pytrickle.cli.console import show_json_error
 
@@ -48,6 +49,7 @@ for noun in (
     late,
     freshness,
     dag,
+    web_console,
     advice,
     extension,
     definitions,

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
-import typer
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
@@ -15,18 +14,6 @@ from pytrickle.errors import ConfigError
 
 PLAIN = "text/plain; charset=utf-8"
 Answer = tuple[int, str, bytes]
-
-
-def address(text: str) -> tuple[str, int]:
-    """Read where to listen: a port, or a host and a port; without a host it is this machine alone.
-
-    >>> address("9187"), address("0.0.0.0:9187"), address("[::1]:9187")
-    (('127.0.0.1', 9187), ('0.0.0.0', 9187), ('::1', 9187))
-    """
-    host, _, port = text.rpartition(":")
-    if not port.isdigit() or int(port) > 65535:
-        raise typer.BadParameter(f"{text!r} is no address; write it like 127.0.0.1:9187.")
-    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 @contextmanager

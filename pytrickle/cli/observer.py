@@ -9,6 +9,7 @@ from logging import getLogger
 from typing import TYPE_CHECKING
 
 from pytrickle.cli.service import Service
+from pytrickle.cli.values import address
 from pytrickle.errors import PackageMissing, PytrickleError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def observed(client: Client, service: Service, listen: str | None) -> Iterator[O
     try:
         from prometheus_client import CollectorRegistry
 
-        from pytrickle.cli.listen import address, listening
+        from pytrickle.cli.listen import listening
         from pytrickle.cli.metrics import Catalog, Refreshes, seen_by
     except ImportError as error:
         raise PackageMissing("Metrics need prometheus-client.", MISSING) from error

@@ -95,6 +95,18 @@ def watermark(text: str) -> datetime | int:
     return int(text) if _WHOLE.fullmatch(text.strip()) else instant(text)
 
 
+def address(text: str) -> tuple[str, int]:
+    """Read where to listen: a port, or a host and a port; without a host it is this machine alone.
+
+    >>> address("9187"), address("0.0.0.0:9187"), address("[::1]:9187")
+    (('127.0.0.1', 9187), ('0.0.0.0', 9187), ('::1', 9187))
+    """
+    host, _, port = text.rpartition(":")
+    if not port.isdigit() or int(port) > 65535:
+        raise typer.BadParameter(f"{text!r} is no address; write it like 127.0.0.1:9187.")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
 def jsonable(value: Any) -> Any:
     """Return what ``json`` can write: values as objects, moments in ISO 8601, durations in seconds."""
     if is_dataclass(value):

@@ -6,6 +6,7 @@ from pytrickle.database.engine import engine
 from pytrickle.database.errors import stopped_by_limit, translate_errors
 from pytrickle.database.jdbc import JdbcTarget, jdbc_target
 from pytrickle.database.jdbc_text import jdbc_text
+from pytrickle.database.limited import limited
 from pytrickle.database.lock_timeout import PATIENCE, impatient, unless_locked, wait_a_moment
 from pytrickle.database.pipeline import pipelined
 from pytrickle.database.search_path import AGAIN_SAFE, SAFE_PATH, USERS_PATH, path_set, quoted_path
@@ -33,6 +34,7 @@ __all__ = [
     "jdbc_target",
     "jdbc_text",
     "keep_open",
+    "limited",
     "named",
     "path_set",
     "pipelined",

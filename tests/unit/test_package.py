@@ -22,7 +22,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_wheel_has_all_modules_all_sql_and_all_macros(wheel: Path) -> None:
+def test_wheel_has_all_modules_all_sql_all_macros_and_all_of_the_console(wheel: Path) -> None:
     modules = {f"pytrickle/{path.relative_to(ROOT / 'pytrickle')}" for path in (ROOT / "pytrickle").rglob("*.py")}
     scripts = {f"pytrickle/_sql/{path.relative_to(ROOT / 'sql')}" for path in (ROOT / "sql").rglob("*.sql")}
     formats = {"pyspark_pytrickle/__init__.py"}
@@ -30,9 +30,15 @@ def test_wheel_has_all_modules_all_sql_and_all_macros(wheel: Path) -> None:
         f"pytrickle/{path.relative_to(ROOT / 'pytrickle')}"
         for path in (ROOT / "pytrickle/integrations/dbt/package").rglob("*.*")
     }
-    assert scripts and len(macros) > 2
+    console = {f"pytrickle/{path.relative_to(ROOT / 'pytrickle')}" for path in _files_of_the_console()}
+    assert scripts and len(macros) > 2 and len(console) > 10
     with zipfile.ZipFile(wheel) as archive:
-        assert modules | scripts | formats | macros | {"pytrickle/py.typed"} <= set(archive.namelist())
+        assert modules | scripts | formats | macros | console | {"pytrickle/py.typed"} <= set(archive.namelist())
+
+
+def _files_of_the_console() -> list[Path]:
+    folder = ROOT / "pytrickle/console"
+    return [*folder.glob("templates/*"), *folder.glob("assets/*")]
 
 
 def test_unpacked_wheel_reads_its_own_sql(wheel: Path, tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def _troubles(state: Status, max_age: timedelta | None) -> set[Trouble]:
     """Return which troubles some stream table is in."""
     found = {Trouble.ERROR for problem in state.problems if problem.lasting}
     for row in state.stream_tables:
-        named = render.state_of(row)
+        named = row.state
         if named == "error":
             found.add(Trouble.ERROR)
         if row.decision != "run":

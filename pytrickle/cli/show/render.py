@@ -114,22 +114,11 @@ def stream_tables(rows: Iterable[StreamTableStatus], problems: Iterable[ProblemR
         age = _NONE if row.staleness is None else f"{length(row.staleness)} old"
         mode = " ".join((row.refresh_mode, row.schedule, *((row.tier,) if row.tier in {"warm", "cold"} else ())))
         effective = through(row.effective_watermark, row.effective_batch) or _NONE
-        state = "broken" if row.stream_table in broken else state_of(row)
+        state = "broken" if row.stream_table in broken else row.state
         reason = broken.get(row.stream_table) or row.last_error or row.reason
         done_by = row.last_engine or _NONE
         table.add_row(row.stream_table, _state(state), age, effective, mode, row.watermark_gating, done_by, reason)
     return table
-
-
-def state_of(row: StreamTableStatus) -> str:
-    """Name a stream table's state in one word: error, paused, frozen, gated, waiting, initializing or ok."""
-    if row.status == "ERROR" or row.last_error:
-        return "error"
-    if row.paused or row.tier == "frozen":
-        return "paused" if row.paused else "frozen"
-    if row.decision != "run":
-        return row.decision
-    return "initializing" if row.status == "INITIALIZING" else "ok"
 
 
 def history(rows: Sequence[HistoryRow]) -> RenderableType:

@@ -65,14 +65,18 @@ def _box(box: Box, frame: Frame) -> Iterator[str]:
     yield "</g>"
 
 
-def _arrow(points: tuple[Point, ...]) -> str:
-    """Draw curves through the gaps between columns, and straight lines through the columns that are passed."""
+def curve(points: tuple[Point, ...]) -> str:
+    """Return a path of curves through the gaps between columns, and straight lines through those that are passed."""
     path = "M {:.1f} {:.1f}".format(*points[0])
     for number, ((x, y), (to_x, to_y)) in enumerate(pairwise(points)):
         middle = (x + to_x) / 2
-        curve = f" C {middle:.1f} {y:.1f} {middle:.1f} {to_y:.1f} {to_x:.1f} {to_y:.1f}"
-        path += curve if number % 2 == 0 else f" L {to_x:.1f} {to_y:.1f}"
-    return f'<path d="{path}" marker-end="url(#head)"/>'
+        bent = f" C {middle:.1f} {y:.1f} {middle:.1f} {to_y:.1f} {to_x:.1f} {to_y:.1f}"
+        path += bent if number % 2 == 0 else f" L {to_x:.1f} {to_y:.1f}"
+    return path
+
+
+def _arrow(points: tuple[Point, ...]) -> str:
+    return f'<path d="{curve(points)}" marker-end="url(#head)"/>'
 
 
 def _text(x: float, y: float, text: str, kind: str) -> str:
