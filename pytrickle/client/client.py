@@ -38,6 +38,7 @@ from pytrickle.database import (
 from pytrickle.database import connect as open_connection
 from pytrickle.errors import NotDifferentiable, PytrickleError
 from pytrickle.inspect.as_of import AsOf
+from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.append_mode import check_append
 from pytrickle.progress import Moment, sql_type
 from pytrickle.refresh.cycle.rules import check_monotone
@@ -214,6 +215,10 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
     def stop(self) -> None:
         """End `run` after the tick under way; may be called from another thread or a signal handler."""
         self._stop.set()
+
+    def known_shape(self, pgt_id: int) -> Analysis | None:
+        """Return how the query of a stream table is understood, if this client has refreshed it."""
+        return self._refresher.planner.known_shape(pgt_id) if self._refresher else None
 
     def __repr__(self) -> str:
         place = "closed" if self._is_closed else named(self._connection())

@@ -21,6 +21,7 @@ from pytrickle.refresh.member import Done
 from pytrickle.refresh.planner import kept_tables, needs_refresh
 from pytrickle.refresh.refresher import MANY_CHANGES, Refresher
 from pytrickle.refresh.values import Computation, Goal
+from pytrickle.tracing import phase
 
 
 def refresh_at_once(refresher: Refresher, table: StreamTable, goal: Goal, base: Snapshot | None) -> Done | None:
@@ -78,6 +79,7 @@ class AtOnce:
                 return self.refresher.result(computation, done), done
         return self.refresher.mark_up_to_date(self.table, self.goal), None
 
+    @phase("count changes")
     def _standing(self) -> tuple[Standing, dict[int, ChangeRange]]:
         """Ask how the definition stands, and count the changes."""
         connection = self.refresher.connection

@@ -36,6 +36,7 @@ from pytrickle.plan.task import Task
 from pytrickle.plan.template import Outline, Template
 from pytrickle.refresh.guards import refuse_recomputing
 from pytrickle.refresh.remembered import Remembered, size_of
+from pytrickle.tracing import phase
 
 # So many templates of one stream table are kept: there is one for each set of sources that change together.
 MOST_TEMPLATES = 8
@@ -90,6 +91,7 @@ class Planner:
         with translate_errors(), snapshot.connection.transaction():
             return change_ranges.ranges(snapshot.connection, table, targets)
 
+    @phase("plan")
     def plan(
         self, snapshot: Snapshot, table: StreamTable, ranges: dict[int, ChangeRange], means: Means = Means.ALL
     ) -> RefreshPlan:
@@ -110,6 +112,7 @@ class Planner:
             plan = plan_refresh(task, way, table.refresh_mode, lambda: self.query(task), delta)
         return plan.because(table.decision.explained(plan.reason))
 
+    @phase("plan")
     def foreseen(self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange]) -> RefreshPlan | None:
         """Plan a refresh without asking the database anything; None where it would have to be asked."""
         task = Task(shape, ranges, self.limits(table, Means.ALL))

@@ -22,6 +22,7 @@ from pytrickle.schedule.pass_ import OnResult, Pass
 from pytrickle.schedule.requests import Requests, Told, answer, filed, waiting
 from pytrickle.schedule.rest import Rest, moment, rest_after
 from pytrickle.schedule.units import Unit, due_tables, units
+from pytrickle.tracing import phase
 
 TRIM_EVERY = timedelta(hours=1)
 TRIM = "SELECT pgtrickle.trim_history(%(retention)s)"
@@ -88,6 +89,7 @@ class Ticker:
             return _refresh_one(refresher, broken, pgt_id, respect_gate)
 
 
+@phase("tick")
 def _tick(
     refresher: Refresher, broken: Broken, lanes: Lanes, on_result: OnResult, awaited: Mapping[int, int]
 ) -> tuple[tuple[RefreshResult, ...], Pass, tuple[catalog.StreamTable, ...]]:

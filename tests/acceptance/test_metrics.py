@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from pytrickle.cli.listen import listening
-from pytrickle.cli.observer import observed
+from pytrickle.cli.observer import Wanted, observed
 from pytrickle.cli.service import Service
 from pytrickle.errors import ConfigError, ConnectionLost
 from tests.commands import commands
@@ -54,7 +54,7 @@ def get(port: int | None, path: str) -> str:
 
 
 def test_a_scrape_tells_the_state_of_the_catalog_and_what_the_process_did(shop: Database) -> None:
-    with local_client(shop.dsn) as (client, _), observed(client, Service(None), "0") as observer:
+    with local_client(shop.dsn) as (client, _), observed(client, Service(None), Wanted("0")) as observer:
         with pytest.raises(HTTPError, match="503"):
             get(observer.port, "/readyz")
         observer.lead(True)
@@ -94,7 +94,7 @@ def test_the_command_writes_a_file_as_a_whole_and_prints_the_same(shop: Database
 
 def test_an_exhausted_source_and_a_database_out_of_reach_are_told(shop: Database) -> None:
     shop.execute("SELECT pgtrickle.advance_watermark('orders', 'infinity')")
-    with local_client(shop.dsn) as (client, _), observed(client, Service(None), "0") as observer:
+    with local_client(shop.dsn) as (client, _), observed(client, Service(None), Wanted("0")) as observer:
         found = samples(get(observer.port, "/metrics"))
         assert found["pytrickle_source_watermark_timestamp_seconds", ("public.orders",)] == float("inf")
         client._pool.dispose()
