@@ -97,7 +97,9 @@ def _exporting(observer: Observer, client: Client) -> Iterator[None]:
         from pytrickle.cli.telemetry import exporting
     except ImportError as error:
         raise PackageMissing("Spans need OpenTelemetry.", MISSING.format("otel")) from error
-    with exporting(observer, lambda: seen_by(client)):
+    with exporting(lambda: seen_by(client)) as measures:
+        observer.on_result.append(measures.count)
+        observer.on_leader.append(measures.lead)
         yield
 
 

@@ -14,7 +14,7 @@ from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExp
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -24,7 +24,6 @@ from pytrickle.cli.metrics import SECONDS, Catalog, Seen
 from pytrickle.integrations.opentelemetry import NAME, tracing
 
 if TYPE_CHECKING:
-    from pytrickle.cli.observer import Observer
     from pytrickle.refresh.values import RefreshResult
 
 UNITS = {"_seconds": "s", "_bytes": "By"}
@@ -32,33 +31,36 @@ UNITS = {"_seconds": "s", "_bytes": "By"}
 FRESH = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What is to be told of results, and of who leads."""
+
+    count: Callable[[RefreshResult], None]
+    lead: Callable[[bool], None]
+
+
 @contextmanager
-def exporting(observer: Observer, read: Callable[[], Seen]) -> Iterator[None]:
+def exporting(read: Callable[[], Seen]) -> Iterator[Measures]:
     """Send spans and metrics for the length of the block, to where the variables OTEL_EXPORTER_OTLP_* say."""
     resource = Resource.create({} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": NAME})
     spans = TracerProvider(resource=resource)
     spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     try:
-        with measuring(observer, read, PeriodicExportingMetricReader(OTLPMetricExporter()), resource), tracing(spans):
-            yield
+        with measuring(read, resource) as measures, tracing(spans):
+            yield measures
     finally:
         spans.shutdown()
 
 
 @contextmanager
-def measuring(
-    observer: Observer, read: Callable[[], Seen], reader: MetricReader, resource: Resource | None = None
-) -> Iterator[None]:
-    """Have a reader collect the state of the catalog and what the refresher does, for the length of the block."""
-    provider = MeterProvider([reader], resource or Resource.create())
+def measuring(read: Callable[[], Seen], resource: Resource) -> Iterator[Measures]:
+    """Send the state of the catalog and what the refresher does now and then, and at the end of the block."""
+    provider = MeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter())], resource)
     meter = provider.get_meter(NAME)
-    observer.on_result.append(_counting(meter))
-    leader = [0]
-    observer.on_leader.append(lambda leads: leader.__setitem__(0, int(leads)))
-    meter.create_observable_gauge("pytrickle.leader", [lambda _: [Observation(leader[0])]])
+    leader = meter.create_gauge("pytrickle.leader", "", "1 while this process refreshes, 0 while it stands by.")
     _observe_catalog(meter, _Recent(Catalog(read)))
     try:
-        yield
+        yield Measures(_counting(meter), lambda leads: leader.set(int(leads)))
     finally:
         provider.shutdown()
 

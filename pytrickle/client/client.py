@@ -23,6 +23,7 @@ from pytrickle.client.reports import Reports
 from pytrickle.client.schedules import Schedules
 from pytrickle.client.sources import Sources
 from pytrickle.compute.engine import LazyEngine
+from pytrickle.compute.spark.java import has_spark
 from pytrickle.config import EngineName, Settings
 from pytrickle.database import (
     AGAIN_SAFE,
@@ -251,7 +252,15 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
         connection = open_connection(self.settings.dsn, role="refresher")
         small, direct = self.settings.small_delta_rows, self.settings.direct_delta_rows
         shapes = known.planner.shapes if known else {}
-        planner = Planner(connection, small, direct, self.settings.engine, shapes, spark_runs=self._engine.runs)
+        planner = Planner(
+            connection,
+            small,
+            direct,
+            self.settings.engine,
+            shapes,
+            spark_runs=self._engine.runs,
+            has_spark=has_spark(),
+        )
         self._refresher = Refresher(
             connection,
             self._engine,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
+from pytrickle.compute.spark.java import require_spark
 from pytrickle.compute.staged import Staged
 from pytrickle.config import EngineName, Settings
 from pytrickle.database import JdbcTarget, jdbc_target
@@ -41,7 +42,7 @@ class LazyEngine:
     def prepare(self) -> None:
         """Start Spark at once where all is to be computed by it, so that what is missing is said once, not per table.
 
-        Raise JavaMissing, JdbcDriverMissing, DatabaseOutOfReach or SparkFailed.
+        Raise PackageMissing, JavaMissing, JdbcDriverMissing, DatabaseOutOfReach or SparkFailed.
         """
         if self.settings.engine is EngineName.SPARK:
             self._started(jdbc_target(self.connection()), CHOSEN)
@@ -62,6 +63,7 @@ class LazyEngine:
 
         A session of ours that is lost is forgotten, so that the next plan builds another one.
         """
+        require_spark()
         from pytrickle.compute.spark.run import SparkEngine
         from pytrickle.compute.spark.session import forget_session
 
@@ -84,6 +86,7 @@ class LazyEngine:
             self._started(target, CHOSEN)
 
     def _started(self, target: JdbcTarget, why: str | None) -> SparkSession:
+        require_spark()
         from pytrickle.compute.spark.class_archive import class_archive
         from pytrickle.compute.spark.reach import check_reach
         from pytrickle.compute.spark.session import build_session

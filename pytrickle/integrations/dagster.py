@@ -24,7 +24,6 @@ FROM (
 ) AS found (reached, refreshes)
 """
 DATA_TIME = "dagster/data_time"
-Dsn = str | dg.EnvVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class Standing:
         return {DATA_TIME: dg.MetadataValue.timestamp(self.reached)}
 
 
-def stream_table_asset(name: str, *, dsn: Dsn = "", key: Any = None, **options: Any) -> dg.SourceAsset:
+def stream_table_asset(name: str, *, dsn: str | dg.EnvVar = "", key: Any = None, **options: Any) -> dg.SourceAsset:
     """Make an asset of a stream table or source; each observation notes its data time and its data version.
 
     `dsn` is a connection string, or the variable that holds it; without one libpq's variables count. `key` is the
@@ -59,7 +58,7 @@ def stream_table_asset(name: str, *, dsn: Dsn = "", key: Any = None, **options: 
 
 
 def completeness_check(
-    name: str, *, asset: Any, max_lag: timedelta, dsn: Dsn = "", **options: Any
+    name: str, *, asset: Any, max_lag: timedelta, dsn: str | dg.EnvVar = "", **options: Any
 ) -> dg.AssetChecksDefinition:
     """Make a check that a stream table or source is complete through at least `max_lag` before now.
 
@@ -77,7 +76,7 @@ def completeness_check(
     return complete
 
 
-def standing(name: str, dsn: Dsn) -> Standing:
+def standing(name: str, dsn: str | dg.EnvVar) -> Standing:
     """Ask the database how far a stream table or source is complete."""
     address = dsn.get_value() or "" if isinstance(dsn, dg.EnvVar) else dsn
     with psycopg.connect(address, autocommit=True) as connection:

@@ -49,7 +49,7 @@ class Planner:
 
     `engine` says who computes. With `auto`, up to `small_delta_rows` changed rows are joined in PostgreSQL; up to
     `direct_delta_rows` the refresher itself reads what PostgreSQL computed. `spark_runs` says whether Spark would
-    compute without having to start.
+    compute without having to start, `has_spark` whether there is any.
     """
 
     connection: psycopg.Connection
@@ -60,6 +60,7 @@ class Planner:
     past: Remembered = field(default_factory=Remembered)
     templates: dict[int, tuple[Analysis, dict[Outline, Template | None]]] = field(default_factory=dict)
     spark_runs: Callable[[], bool] = lambda: False
+    has_spark: bool = True
 
     def shape(self, snapshot_connection: psycopg.Connection, pgt_id: int) -> Analysis:
         """Return the analysed definition of a stream table, read and analysed again only when its stamp changed."""
@@ -229,7 +230,8 @@ class Planner:
 
     def limits(self, table: StreamTable, means: Means) -> Limits:
         """Return by which limits a stream table is refreshed."""
-        return limits_of(self.engine, table.engine, Limits(self.small_delta_rows, self.direct_delta_rows, means))
+        limits = Limits(self.small_delta_rows, self.direct_delta_rows, means)
+        return limits_of(self.engine, table.engine, limits, self.has_spark)
 
 
 def _changed(ranges: Iterable[ChangeRange]) -> frozenset[int]:

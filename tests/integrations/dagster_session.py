@@ -13,15 +13,17 @@ def main(example: str) -> None:
     names: dict[str, Any] = {"__name__": "example"}
     exec(compile(Path(example).read_text(), example, "exec"), names)
     sales, check = names["sales"], names["sales_complete"]
-    observing = dg.define_asset_job("observe", dg.AssetSelection.assets(sales))
+    observing = dg.define_asset_job("observe", dg.AssetSelection.assets(sales.key))
     checks = dg.define_asset_job("check", dg.AssetSelection.checks(check))
     defs = dg.Definitions(assets=[sales, names["report"]], asset_checks=[check], jobs=[observing, checks])
     with dg.DagsterInstance.ephemeral() as instance:
         for _ in sys.stdin:
             defs.resolve_job_def("observe").execute_in_process(instance=instance)
-            seen = instance.get_event_records(dg.EventRecordsFilter(dg.DagsterEventType.ASSET_OBSERVATION), limit=1)[0]
-            observation = seen.event_log_entry.dagster_event.event_specific_data.asset_observation
-            (checked,) = defs.resolve_job_def("check").execute_in_process(instance=instance).get_asset_check_evaluations()
+            (seen,) = instance.fetch_observations(sales.key, limit=1).records
+            observation = seen.asset_observation
+            (checked,) = (
+                defs.resolve_job_def("check").execute_in_process(instance=instance).get_asset_check_evaluations()
+            )
             time = observation.metadata.get("dagster/data_time")
             told = {
                 "data_time": time.value if time else None,

@@ -34,7 +34,8 @@ model_defaults:
 def test_sqlmesh_computes_the_intervals_that_are_complete(db: Database, tmp_path: Path) -> None:
     program = python_with("sqlmesh", "sqlmesh[postgres]>=0.230,<0.300")
     db.execute("CREATE TABLE orders (id int, ordered_at timestamptz)")
-    db.execute("INSERT INTO orders SELECT d, '2026-03-01 12:00Z'::timestamptz + d * interval '1 day' FROM generate_series(0, 3) d")
+    days_later = "'2026-03-01 12:00Z'::timestamptz + d * interval '1 day'"
+    db.execute(f"INSERT INTO orders SELECT d, {days_later} FROM generate_series(0, 3) AS d")
     signal, model = (block.text for block in blocks(DOCUMENT) if block.language in ("python", "sql"))
     for name, text in {
         "config.yaml": CONFIG.format(**conninfo_to_dict(db.dsn)),
@@ -46,7 +47,12 @@ def test_sqlmesh_computes_the_intervals_that_are_complete(db: Database, tmp_path
         (tmp_path / name).write_text(text)
 
     def days() -> list[str]:
-        own = {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "SQLMESH__DISABLE_ANONYMIZED_ANALYTICS": "true"}
+        own = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "HOME": str(tmp_path),
+            "SQLMESH__DISABLE_ANONYMIZED_ANALYTICS": "true",
+        }
         run = subprocess.run([program, SESSION, tmp_path], capture_output=True, text=True, env=own)
         assert run.returncode == 0, run.stdout + run.stderr
         said = next(line for line in run.stdout.splitlines() if line.startswith("said: "))
