@@ -17,7 +17,7 @@ import psycopg
 from pytrickle.compute.spark.java import require_spark
 from pytrickle.compute.staged import Staged
 from pytrickle.config import EngineName, Settings
-from pytrickle.database import JdbcTarget, jdbc_target
+from pytrickle.database import JdbcTarget, current_target
 from pytrickle.durations import length
 from pytrickle.errors import PytrickleError, SparkLost
 from pytrickle.plan.refresh_plan import RefreshPlan
@@ -45,7 +45,7 @@ class LazyEngine:
         Raise PackageMissing, JavaMissing, JdbcDriverMissing, DatabaseOutOfReach or SparkFailed.
         """
         if self.settings.engine is EngineName.SPARK:
-            self._started(jdbc_target(self.connection()), CHOSEN)
+            self._started(current_target(self.connection(), self.settings.dsn), CHOSEN)
 
     def runs(self) -> bool:
         """Whether there is a session, so that a plan would not wait for its start."""
@@ -53,7 +53,7 @@ class LazyEngine:
 
     def start_beside(self) -> None:
         """Start Spark in a thread, for the time before there is work; what fails is said when Spark is needed."""
-        target = jdbc_target(self.connection())
+        target = current_target(self.connection(), self.settings.dsn)
         Thread(target=self._try_to_start, args=(target,), name="spark", daemon=True).start()
 
     def compute(
@@ -67,7 +67,7 @@ class LazyEngine:
         from pytrickle.compute.spark.run import SparkEngine
         from pytrickle.compute.spark.session import forget_session
 
-        target = jdbc_target(self.connection())
+        target = current_target(self.connection(), self.settings.dsn)
         session = self._started(target, plan.placement.engine_reason)
         engine = SparkEngine(session, target, self.owned)
         try:
