@@ -24,11 +24,19 @@ def open_reports(dsn: Address | None = None) -> Reports:
     """Open what only reads the catalog; raises what `pytrickle.connect` does."""
     reports = Reports(Settings.from_environment(connection_string(dsn)).dsn)
     try:
-        reports.verify_readable()
+        _verify(reports)
     except BaseException:
         reports.close()
         raise
     return reports
+
+
+def _verify(reports: Reports) -> None:
+    """Raise NotInstalled or CatalogVersionMismatch unless the catalog fits this package."""
+    with translate_errors(), reports._pool.connect() as connection:
+        borrowed = connection.connection.driver_connection
+        assert isinstance(borrowed, psycopg.Connection)
+        migrate.verify(borrowed)
 
 
 class Reports:
@@ -48,13 +56,6 @@ class Reports:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-    def verify_readable(self) -> None:
-        """Raise NotInstalled or CatalogVersionMismatch unless the catalog fits this package."""
-        with translate_errors(), self._pool.connect() as connection:
-            borrowed = connection.connection.driver_connection
-            assert isinstance(borrowed, psycopg.Connection)
-            migrate.verify(borrowed)
 
     def _ensure_open(self) -> None:
         if self._is_closed:

@@ -71,7 +71,7 @@ def jdbc_target(connection: psycopg.Connection) -> JdbcTarget:
 def current_target(connection: psycopg.Connection, dsn: str) -> JdbcTarget:
     """Return the same with the password that counts now: one that a file holds may be a token valid for minutes.
 
-    What a connection string or the environment of this process says does not change, but libpq alone knows which counts.
+    What the connection string and the environment say stays as it is, but libpq alone knows which of all counts.
     """
     target = jdbc_target(connection)
     if "password" not in target.properties:
