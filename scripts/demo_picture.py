@@ -19,7 +19,7 @@ from pytrickle.demo import run
 from pytrickle.demo.screen import Scene, live_view
 
 PICTURE = Path(__file__).parents[1] / "docs/demo.svg"
-WIDTH = 100
+WIDTH = 130
 # Rich's own frame, but for its fonts: a page must not ask another server for them.
 FRAME = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
 

@@ -13,6 +13,10 @@ from tests.equivalence.local_engine import local_client
 from tests.receivers import Receiver, receiving
 
 Event = dict[str, Any]
+RANKED = """
+SELECT o.id, (SELECT max(l.amount) FROM lines l WHERE l.order_id = o.id) AS most,
+    rank() OVER (PARTITION BY o.region ORDER BY o.note) AS place
+FROM orders o"""
 SALES = """
 SELECT o.region, upper(o.region) AS shouted, count(*) AS lines, sum(l.amount) AS amount
 FROM orders o JOIN lines l ON l.order_id = o.id
@@ -45,6 +49,7 @@ def test_a_refresh_is_a_run_with_versions_watermarks_and_columns(db: Database) -
         client.create_stream_table("sales", SALES)
         client.create_stream_table("amounts", "SELECT sum(amount) AS total FROM sales")
         client.create_stream_table("numbers", "SELECT note::int AS n FROM orders")
+        client.create_stream_table("ranked", RANKED)
         client.tick()
         db.execute("INSERT INTO orders VALUES (1, 'north', 'classified')")
         http = OpenLineageClient(config={"transport": {"type": "http", "url": receiver.address}})
@@ -94,6 +99,12 @@ def test_a_refresh_is_a_run_with_versions_watermarks_and_columns(db: Database) -
         ("lines.order_id", "JOIN"),
         ("orders.note", "FILTER"),
         ("orders.region", "GROUP_BY"),
+    }
+    columns = first["ranked", "COMPLETE"]["outputs"][0]["facets"]["columnLineage"]
+    assert {name: ways(column["inputFields"]) for name, column in columns["fields"].items()} == {
+        "id": {("orders.id", "IDENTITY")},
+        "most": {("lines.amount", "AGGREGATION")},
+        "place": {("orders.region", "WINDOW"), ("orders.note", "WINDOW")},
     }
 
 

@@ -30,6 +30,8 @@ log = getLogger("pytrickle.lineage")
 MOST = 10_000
 # How long the end waits for what was not sent yet, in seconds.
 GRACE = 5.0
+# A refresher waits for the look into the catalog, so that may not take long.
+PATIENCE = "SET statement_timeout = '5s'"
 
 
 class Refreshing(Protocol):
@@ -60,6 +62,8 @@ def lineage(
         teller.close()
         sender.ended.set()
         thread.join(GRACE)
+        if receiver is None:
+            sender.receiver.close(GRACE)
 
 
 @dataclass(slots=True)
@@ -128,6 +132,7 @@ class Teller:
     def _connected(self) -> psycopg.Connection:
         if self.connection is None or self.connection.closed or self.connection.broken:
             self.connection = connect(self.client.settings.dsn, role="lineage")
+            self.connection.execute(PATIENCE)
         return self.connection
 
     def _lineage(self, found: Facts) -> Lineage | None:
