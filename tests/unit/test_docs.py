@@ -53,6 +53,13 @@ def test_every_page_begins_with_who_needs_it(path: Path) -> None:
     assert title.startswith("# ") and first.startswith(wanted) and first.endswith((".", ":", "?")), first
 
 
+def test_drawings_ask_no_other_server_for_anything() -> None:
+    drawings = list((ROOT / "docs").rglob("*.svg"))
+    assert ROOT / "docs/demo.svg" in drawings and "hold_back" in (ROOT / "docs/demo.svg").read_text(encoding="utf-8")
+    elsewhere = re.compile(r"@font-face|@import|href=.http|url\(.?http")
+    assert [name(path) for path in drawings if elsewhere.search(path.read_text(encoding="utf-8"))] == []
+
+
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 130
 
