@@ -22,14 +22,16 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_wheel_has_all_modules_all_sql_and_all_macros(wheel: Path) -> None:
+def test_wheel_has_all_modules_all_sql_macros_and_rules(wheel: Path) -> None:
     modules = {f"pytrickle/{path.relative_to(ROOT / 'pytrickle')}" for path in (ROOT / "pytrickle").rglob("*.py")}
     scripts = {f"pytrickle/_sql/{path.relative_to(ROOT / 'sql')}" for path in (ROOT / "sql").rglob("*.sql")}
     macros = {
         f"pytrickle/{path.relative_to(ROOT / 'pytrickle')}"
-        for path in (ROOT / "pytrickle/integrations/dbt/package").rglob("*.*")
+        for folder in ("dbt/package", "prometheus")
+        for path in (ROOT / "pytrickle/integrations" / folder).rglob("*.*")
+        if path.suffix != ".pyc"
     }
-    assert scripts and len(macros) > 2
+    assert scripts and len(macros) > 4
     with zipfile.ZipFile(wheel) as archive:
         assert modules | scripts | macros | {"pytrickle/py.typed"} <= set(archive.namelist())
 
