@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from openlineage.client import OpenLineageClient
 
 from pytrickle.integrations.openlineage import lineage
+from tests.commands import commands
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.receivers import Receiver, receiving
@@ -108,7 +110,7 @@ def test_a_refresh_is_a_run_with_versions_watermarks_and_columns(db: Database) -
     }
 
 
-def test_a_receiver_out_of_reach_holds_up_no_refresh(db: Database, caplog: Any) -> None:
+def test_a_receiver_out_of_reach_holds_up_no_refresh(db: Database, caplog: pytest.LogCaptureFixture) -> None:
     db.execute("CREATE TABLE orders (id int)")
     nowhere = {"type": "http", "url": "http://127.0.0.1:9", "retry": {"total": 0}}
     with local_client(db.dsn) as (client, _):
@@ -118,3 +120,14 @@ def test_a_receiver_out_of_reach_holds_up_no_refresh(db: Database, caplog: Any) 
     assert [record.message for record in caplog.records if record.name == "pytrickle.lineage"] == [
         "An event of OpenLineage could not be sent: ConnectionError."
     ]
+
+
+def test_the_command_tells_those_whom_the_environment_names(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    db.execute("CREATE TABLE orders (id int)")
+    db.execute("SELECT pgtrickle.create_stream_table('counts', 'SELECT count(*) FROM orders')")
+    with receiving() as receiver:
+        monkeypatch.setenv("OPENLINEAGE_URL", receiver.address)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.address)
+        run = commands(db.dsn)("run", "--once", "--engine", "postgres", "--otel", "--openlineage")
+        assert run.exit_code == 0, run.output
+        assert {path for path, _ in receiver.bodies} == {"/api/v1/lineage", "/v1/traces", "/v1/metrics"}
