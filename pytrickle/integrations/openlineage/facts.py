@@ -23,15 +23,15 @@ SELECT
         SELECT jsonb_build_object(
             'relid', d.source_relid::oid::bigint, 'schema', n.nspname, 'name', c.relname,
             'cut', to_jsonb(d.frontier), 'columns', d.columns_used,
-            -- A stream table's version is the transaction that wrote it, where the reader has seen that.
-            'version', CASE WHEN pgtrickle.covers(d.frontier, t.refresh_xid, 0) THEN t.refresh_xid::text END,
-            'watermark', COALESCE(
-                CASE WHEN t.pgt_id IS NOT NULL THEN to_json(t.effective_watermark) #>> '{}' END, w.watermark),
-            'batch', COALESCE(CASE WHEN t.pgt_id IS NOT NULL THEN t.effective_batch END, w.batch))
+            'version', t.refresh_xid::text,
+            'watermark', COALESCE(to_json(t.effective_watermark) #>> '{}', w.watermark),
+            'batch', COALESCE(t.effective_batch, w.batch))
         FROM pgtrickle.pgt_dependencies AS d
         JOIN pg_class AS c ON c.oid = d.source_relid
         JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        LEFT JOIN pgtrickle.pgt_stream_tables AS t ON t.pgt_relid = d.source_relid
+        -- A stream table's version is the transaction that wrote it, where the reader has seen that.
+        LEFT JOIN pgtrickle.pgt_stream_tables AS t
+            ON t.pgt_relid = d.source_relid AND pgtrickle.covers(d.frontier, t.refresh_xid, 0)
         LEFT JOIN LATERAL (
             SELECT to_json(h.watermark) #>> '{}' AS watermark, h.batch
             FROM pgtrickle.pgt_watermark_history AS h
