@@ -18,6 +18,8 @@ HEAD = """# Command line
 
 <!-- Written by scripts/cli_reference.py from the commands themselves; do not edit. -->
 
+For whoever works at a terminal or writes scripts: every command with its arguments and exit codes.
+
 Every command takes `--dsn` and `--json`, before or after its name. Without `--dsn` the database is that of
 `PYTRICKLE_DSN`, else of libpq's environment (`PGHOST`, `PGDATABASE`, `PGSERVICE`, …). Results go to standard output,
 errors and progress to standard error; a password is never printed.

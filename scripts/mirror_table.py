@@ -27,6 +27,8 @@ HEAD = f"""# Functions of pg_trickle
 
 <!-- Written by scripts/mirror_table.py from an installed catalog and pg-trickle.tsv; do not edit. -->
 
+For whoever has a script for the extension pg_trickle, and asks of a function whether it is here.
+
 Every function of the extension pg_trickle {RELEASE}, and what a call of it does here; see
 [Coming from pg_trickle](../howto/come-from-pg-trickle.md). *Same*: the same arguments and the same result. *More*: the
 same, with further arguments or columns after them. *Other*: the name is there, the remark says what differs. *Absent*:

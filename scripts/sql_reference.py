@@ -22,6 +22,8 @@ HEAD = """# SQL
 
 <!-- Written by scripts/sql_reference.py from the comments in the catalog; do not edit. -->
 
+For whoever calls pytrickle from SQL: every function and table with its columns.
+
 All of this is in the schema `pgtrickle`. Functions marked ● may be called by every role, the others by the role that
 installed the catalog and its members (see [permissions](../howto/permissions.md)). Parameters named `search_path` take
 the caller's own by default, so that unqualified names mean what they mean there. The SQLSTATEs are listed in

@@ -28,6 +28,8 @@ HEAD = """# Supported SQL
 
 <!-- Written by scripts/support_table.py from constructs.sql and the planner's answers; do not edit. -->
 
+For whoever wonders whether a query is refreshed from its changes alone: what the planner says of each construct.
+
 Every query in [constructs.sql](constructs.sql) was given to `create_stream_table` and to the planner, over the small
 tables at the top of that file. All that is not refused is kept exactly.
 

@@ -81,6 +81,8 @@ TEMPLATE = """# What capture costs those who write
 
 <!-- Written by `python -m benchmarks.capture`; do not edit. -->
 
+For whoever owns tables with many writers, and wants to know what each pays once a stream table reads them.
+
 Every table that a stream table reads is captured: what a statement changed is written once more, into a change buffer,
 in the transaction that changed it. A materialized view costs its writers nothing. Where a table is written far more
 often than anybody reads what is made of it, the view is the better choice.

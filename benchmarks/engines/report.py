@@ -67,6 +67,8 @@ TEMPLATE = """# What each engine takes
 
 <!-- Written by `python -m benchmarks.engines`; do not edit. -->
 
+For whoever has to decide between PostgreSQL and Spark as the engine, or asks whether Java is worth installing.
+
 {orders:,} orders joined with {customers:,} customers, grouped into 250 regions. After each change, in turns and in one
 run: three stream tables of the same query, one for each `engine`, the Spark job that one writes by hand
 (`benchmarks/engines/hand.py`: two reads pinned to a snapshot, a broadcast join and the grouping; it applies nothing),

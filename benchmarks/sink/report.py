@@ -40,6 +40,8 @@ TEMPLATE = """# What the streaming sink costs
 
 <!-- Written by `python -m benchmarks.sink`; do not edit. -->
 
+For whoever loads by Spark streaming: what it costs that each batch arrives exactly once, with its watermark.
+
 How long a streaming query takes that reads {rows:,} orders of five columns from Parquet files, in {batches} batches of
 {partitions} tasks each, into an empty table without indexes: by [the sink](howto/load-from-spark.md), which writes each
 batch exactly once and advances the watermark with it, and by Spark's own append over JDBC in `foreachBatch`, which does

@@ -10,6 +10,8 @@ HEAD = """# What AUTO chooses
 
 <!-- Written by `python -m benchmarks.tpch --choices`; do not edit. -->
 
+For whoever wonders whether `AUTO` can be trusted to choose between the delta and the whole.
+
 Each of the 22 queries of TPC-H as three stream tables, with `refresh_mode` `AUTO`, `DIFFERENTIAL` and `FULL`, refreshed
 one after the other after the same changes to every table but region, beside `REFRESH MATERIALIZED VIEW`. Every round
 counts, from the first after the load on. A choice is right where the way that `AUTO` took is within 1.2 times of the

@@ -63,6 +63,8 @@ TEMPLATE = """# What a watermark generator costs
 
 <!-- Written by `python -m benchmarks.watermarks`; do not edit. -->
 
+For whoever finds watermarks in a loader of many rows: how many a second each way takes.
+
 How many rows per second the [generators](howto/find-the-watermark.md) take: they judge whether each is late, and find
 the next watermark from them. {count:,} rows, out of order by a second as a rule and by minutes at worst, come singly
 ({singles:,} of them) or as columns of several sizes; the watermark is emitted once in {emit_every:,} rows. All figures

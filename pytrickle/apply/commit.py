@@ -23,6 +23,7 @@ from pytrickle.database import pipelined, settle, statement
 from pytrickle.errors import RefreshConflict
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.tracing import phase
 
 # Compiling the statements of a merge takes longer than running them.
 UNCOMPILED = "SET LOCAL jit = off"
@@ -50,6 +51,7 @@ WITH frontiers AS (
 {HISTORY}"""
 
 
+@phase("write")
 def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, what: Commitment) -> Committed:
     """Apply a computed refresh in one transaction: everything, or nothing.
 
@@ -76,6 +78,7 @@ def reading_at(snapshot: str | None, settings: Iterable[str]) -> tuple[str, ...]
     return (REPEATABLE, *imported, *READING, *settings)
 
 
+@phase("compute and write")
 def read_and_commit(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> Committed:
     """Compute a refresh in a transaction that was begun to read, under the settings of the plan; apply and commit.
 

@@ -46,6 +46,12 @@ class Catalog(Collector):
     def __init__(self, read: Callable[[], Seen]) -> None:
         self._read = read
 
+    @staticmethod
+    def described() -> tuple[Metric, ...]:
+        """Return the metrics that there are, by name and description, without values."""
+        nothing = Seen(Status((), (), (), datetime.now(UTC)), ())
+        return tuple(Catalog(lambda: nothing).collect())
+
     def collect(self) -> Iterable[Metric]:
         """Return what the catalog says now."""
         try:

@@ -23,6 +23,7 @@ from pytrickle.client.reports import Reports
 from pytrickle.client.schedules import Schedules
 from pytrickle.client.sources import Sources
 from pytrickle.compute.engine import LazyEngine
+from pytrickle.compute.spark.java import has_spark
 from pytrickle.config import EngineName, Settings
 from pytrickle.database import (
     AGAIN_SAFE,
@@ -38,6 +39,7 @@ from pytrickle.database import (
 from pytrickle.database import connect as open_connection
 from pytrickle.errors import NotDifferentiable, PytrickleError
 from pytrickle.inspect.as_of import AsOf
+from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.append_mode import check_append
 from pytrickle.progress import Moment, sql_type
 from pytrickle.refresh.cycle.rules import check_monotone
@@ -215,6 +217,10 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
         """End `run` after the tick under way; may be called from another thread or a signal handler."""
         self._stop.set()
 
+    def known_shape(self, pgt_id: int) -> Analysis | None:
+        """Return how the query of a stream table is understood, if this client has refreshed it."""
+        return self._refresher.planner.known_shape(pgt_id) if self._refresher else None
+
     def __repr__(self) -> str:
         place = "closed" if self._is_closed else named(self._connection())
         return f"<pytrickle.Client: {place}>"
@@ -246,7 +252,15 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
         connection = open_connection(self.settings.dsn, role="refresher")
         small, direct = self.settings.small_delta_rows, self.settings.direct_delta_rows
         shapes = known.planner.shapes if known else {}
-        planner = Planner(connection, small, direct, self.settings.engine, shapes, spark_runs=self._engine.runs)
+        planner = Planner(
+            connection,
+            small,
+            direct,
+            self.settings.engine,
+            shapes,
+            spark_runs=self._engine.runs,
+            has_spark=has_spark(),
+        )
         self._refresher = Refresher(
             connection,
             self._engine,

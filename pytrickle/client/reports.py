@@ -5,16 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Self, TypeVar
 
+import psycopg
 import sqlalchemy
 
 from pytrickle.catalog import feed_reports, late_reports, read_reports, reports
+from pytrickle.catalog import install as migrate
+from pytrickle.config import Settings
+from pytrickle.database import Address, connection_string, translate_errors
 from pytrickle.database import engine as open_engine
-from pytrickle.database import translate_errors
 from pytrickle.errors import InvalidArgument
 from pytrickle.watermarks.advice.advise import Advice, Loss, Subject, advise
 from pytrickle.watermarks.advice.history import spreads, waits
 
 Rows = TypeVar("Rows")
+
+
+def open_reports(dsn: Address | None = None) -> Reports:
+    """Open what only reads the catalog; raises what `pytrickle.connect` does."""
+    reports = Reports(Settings.from_environment(connection_string(dsn)).dsn)
+    try:
+        _verify(reports)
+    except BaseException:
+        reports.close()
+        raise
+    return reports
+
+
+def _verify(reports: Reports) -> None:
+    """Raise NotInstalled or CatalogVersionMismatch unless the catalog fits this package."""
+    with translate_errors(), reports._pool.connect() as connection:
+        borrowed = connection.connection.driver_connection
+        assert isinstance(borrowed, psycopg.Connection)
+        migrate.verify(borrowed)
 
 
 class Reports:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
+from pytrickle.compute.spark.java import require_spark
 from pytrickle.compute.staged import Staged
 from pytrickle.config import EngineName, Settings
-from pytrickle.database import JdbcTarget, jdbc_target
+from pytrickle.database import JdbcTarget, current_target
 from pytrickle.durations import length
 from pytrickle.errors import PytrickleError, SparkLost
 from pytrickle.plan.refresh_plan import RefreshPlan
@@ -41,10 +42,10 @@ class LazyEngine:
     def prepare(self) -> None:
         """Start Spark at once where all is to be computed by it, so that what is missing is said once, not per table.
 
-        Raise JavaMissing, JdbcDriverMissing, DatabaseOutOfReach or SparkFailed.
+        Raise PackageMissing, JavaMissing, JdbcDriverMissing, DatabaseOutOfReach or SparkFailed.
         """
         if self.settings.engine is EngineName.SPARK:
-            self._started(jdbc_target(self.connection()), CHOSEN)
+            self._started(current_target(self.connection(), self.settings.dsn), CHOSEN)
 
     def runs(self) -> bool:
         """Whether there is a session, so that a plan would not wait for its start."""
@@ -52,7 +53,7 @@ class LazyEngine:
 
     def start_beside(self) -> None:
         """Start Spark in a thread, for the time before there is work; what fails is said when Spark is needed."""
-        target = jdbc_target(self.connection())
+        target = current_target(self.connection(), self.settings.dsn)
         Thread(target=self._try_to_start, args=(target,), name="spark", daemon=True).start()
 
     def compute(
@@ -62,10 +63,11 @@ class LazyEngine:
 
         A session of ours that is lost is forgotten, so that the next plan builds another one.
         """
+        require_spark()
         from pytrickle.compute.spark.run import SparkEngine
         from pytrickle.compute.spark.session import forget_session
 
-        target = jdbc_target(self.connection())
+        target = current_target(self.connection(), self.settings.dsn)
         session = self._started(target, plan.placement.engine_reason)
         engine = SparkEngine(session, target, self.owned)
         try:
@@ -84,6 +86,7 @@ class LazyEngine:
             self._started(target, CHOSEN)
 
     def _started(self, target: JdbcTarget, why: str | None) -> SparkSession:
+        require_spark()
         from pytrickle.compute.spark.class_archive import class_archive
         from pytrickle.compute.spark.reach import check_reach
         from pytrickle.compute.spark.session import build_session

@@ -4,7 +4,7 @@ from pytrickle.database.address import Address, connection_string, has_secret, n
 from pytrickle.database.connect import connect
 from pytrickle.database.engine import engine
 from pytrickle.database.errors import stopped_by_limit, translate_errors
-from pytrickle.database.jdbc import JdbcTarget, jdbc_target
+from pytrickle.database.jdbc import JdbcTarget, current_target, jdbc_target
 from pytrickle.database.jdbc_text import jdbc_text
 from pytrickle.database.limited import limited
 from pytrickle.database.lock_timeout import PATIENCE, impatient, unless_locked, wait_a_moment
@@ -25,6 +25,7 @@ __all__ = [
     "Snapshots",
     "connect",
     "connection_string",
+    "current_target",
     "engine",
     "exported_snapshot",
     "filled",

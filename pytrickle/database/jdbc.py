@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import psycopg
 
+from pytrickle.database.connect import connect
 from pytrickle.database.jdbc_tls import tls_properties
 from pytrickle.database.search_path import SAFE_PATH
 
@@ -65,6 +66,18 @@ def jdbc_target(connection: psycopg.Connection) -> JdbcTarget:
     if info.password:
         properties["password"] = info.password
     return JdbcTarget(f"jdbc:postgresql://{host}:{info.port}/{quote(info.dbname, safe='')}", properties)
+
+
+def current_target(connection: psycopg.Connection, dsn: str) -> JdbcTarget:
+    """Return the same with the password that counts now: one that a file holds may be a token valid for minutes.
+
+    What the connection string and the environment say stays as it is, but libpq alone knows which of all counts.
+    """
+    target = jdbc_target(connection)
+    if "password" not in target.properties:
+        return target
+    with connect(dsn, role="login") as login:
+        return replace(target, properties={**target.properties, "password": login.info.password})
 
 
 def _address(connection: psycopg.Connection, options: Mapping[str, str], properties: Mapping[str, str]) -> str:

@@ -183,14 +183,16 @@ def delta_way(delta_rows: int) -> Way:
     return Way(Action.DIFFERENTIAL, counted(delta_rows, "changed row"))
 
 
-def limits_of(setting: EngineName, option: EngineName, limits: Limits) -> Limits:
+def limits_of(setting: EngineName, option: EngineName, limits: Limits, has_spark: bool = True) -> Limits:
     """Narrow the limits of `auto` by the refresher's setting and the stream table's own option.
 
-    With the setting `postgres` no Java is ever started, whatever a stream table asks for.
+    With the setting `postgres` no Java is ever started, whatever a stream table asks for; nor with `auto` where there
+    is no Spark.
     """
-    if setting is EngineName.POSTGRES:
+    if setting is EngineName.POSTGRES or (setting is EngineName.AUTO and not has_spark):
+        why = "the refresher's engine is postgres" if setting is EngineName.POSTGRES else "PySpark is not installed"
         asked = ", although the stream table asks for spark" if option is EngineName.SPARK else ""
-        return replace(limits, means=Means.POSTGRES, chosen=f"the refresher's engine is postgres{asked}")
+        return replace(limits, means=Means.POSTGRES, chosen=f"{why}{asked}")
     if option is not EngineName.AUTO:
         setting, chosen = option, f"the stream table's engine is {option}"
     else:

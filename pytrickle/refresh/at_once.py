@@ -23,6 +23,7 @@ from pytrickle.refresh.member import Done
 from pytrickle.refresh.planner import kept_tables, needs_refresh
 from pytrickle.refresh.refresher import MANY_CHANGES, Refresher
 from pytrickle.refresh.values import Computation, Goal
+from pytrickle.tracing import phase
 
 
 def refresh_at_once(refresher: Refresher, table: StreamTable, goal: Goal, base: Snapshot | None) -> Done | None:
@@ -76,6 +77,7 @@ class AtOnce:
                 return self.refresher.result(computation, done), done
         return self.refresher.mark_up_to_date(self.table, self.goal), None
 
+    @phase("count changes")
     def _look(self, expected: tuple[str, ...]) -> "Seen":
         """Ask how the definition stands, count the changes, and read them already, as if the same sources changed."""
         connection, planner = self.refresher.connection, self.refresher.planner

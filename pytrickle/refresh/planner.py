@@ -37,6 +37,7 @@ from pytrickle.plan.task import Task
 from pytrickle.refresh.guards import refuse_recomputing
 from pytrickle.refresh.remembered import Remembered, size_of
 from pytrickle.refresh.templates import Templates
+from pytrickle.tracing import phase
 
 
 @dataclass(slots=True)
@@ -46,7 +47,7 @@ class Planner:
 
     `engine` says who computes. With `auto`, up to `small_delta_rows` changed rows are joined in PostgreSQL; up to
     `direct_delta_rows` the refresher itself reads what PostgreSQL computed. `spark_runs` says whether Spark would
-    compute without having to start.
+    compute without having to start, `has_spark` whether there is any.
     """
 
     connection: psycopg.Connection
@@ -57,6 +58,7 @@ class Planner:
     past: Remembered = field(default_factory=Remembered)
     templates: Templates = field(default_factory=Templates)
     spark_runs: Callable[[], bool] = lambda: False
+    has_spark: bool = True
 
     def shape(self, snapshot_connection: psycopg.Connection, pgt_id: int) -> Analysis:
         """Return the analysed definition of a stream table, read and analysed again only when its stamp changed."""
@@ -88,6 +90,7 @@ class Planner:
         with translate_errors(), snapshot.connection.transaction():
             return change_ranges.ranges(snapshot.connection, table, targets)
 
+    @phase("plan")
     def plan(
         self, snapshot: Snapshot, table: StreamTable, ranges: dict[int, ChangeRange], means: Means = Means.ALL
     ) -> RefreshPlan:
@@ -109,6 +112,7 @@ class Planner:
             plan = plan or plan_refresh(task, way, table.refresh_mode, lambda: self.query(task), delta)
         return plan.because(table.decision.explained(plan.reason))
 
+    @phase("plan")
     def foreseen(self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange]) -> RefreshPlan | None:
         """Plan a refresh without asking the database anything; None where it would have to be asked."""
         task = Task(shape, ranges, self.limits(table, Means.ALL), frozen_by=table.frozen_by)
@@ -227,7 +231,8 @@ class Planner:
 
     def limits(self, table: StreamTable, means: Means) -> Limits:
         """Return by which limits a stream table is refreshed."""
-        return limits_of(self.engine, table.engine, Limits(self.small_delta_rows, self.direct_delta_rows, means))
+        limits = Limits(self.small_delta_rows, self.direct_delta_rows, means)
+        return limits_of(self.engine, table.engine, limits, self.has_spark)
 
 
 def _changed(ranges: Iterable[ChangeRange]) -> frozenset[int]:

@@ -36,6 +36,7 @@ from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.planner import Planner, needs_refresh
 from pytrickle.refresh.values import AFTER_FAILURE, Computation, Goal, RefreshResult, attempting
+from pytrickle.tracing import phase
 
 MANY_CHANGES = 1_000
 MARK_UP_TO_DATE = statement(UP_TO_DATE)
@@ -177,6 +178,7 @@ class Refresher:
         self._write_up_to_date(table, goal.moment)
         return self.result(Computation(table, goal), None)
 
+    @phase("count changes")
     def changed(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> dict[int, ChangeRange] | None:
         """Return the ranges to read, or None where nothing could change.
 
@@ -233,6 +235,7 @@ class Refresher:
             done = commit_within(self.connection, plan, self.commitment(computation, snapshot), snapshot.name)
         return self.result(computation, done), done
 
+    @phase("compute")
     def _compute(self, computation: Computation, plan: RefreshPlan, snapshot: Snapshot, staging: str | None) -> Staged:
         table, settings = computation.table, computation.settings
         if plan.action is Action.DIFFERENTIAL and plan.read and self.planner.may_leave_to_spark(table, plan.delta_rows):

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 from logging import getLogger
@@ -130,7 +131,8 @@ class Crew:
     def start(self, lane: "Lane", index: int, unit: Unit) -> None:
         """Have a lane do the work on a unit."""
         lane.pass_.since = monotonic()
-        self.busy[self.pool.submit(self.work, lane.pass_, unit)] = (index, lane)
+        # Whoever traces this thread traces the lane as well.
+        self.busy[self.pool.submit(copy_context().run, self.work, lane.pass_, unit)] = (index, lane)
 
     def finished(self) -> tuple[int, ...]:
         """Wait until work is done, report its results, and return the indexes of its units."""

@@ -20,6 +20,7 @@ from pytrickle.refresh.values import Goal, RefreshResult
 from pytrickle.schedule import verdict
 from pytrickle.schedule.health import Broken
 from pytrickle.schedule.outcomes import record_blown_fuse, record_failure, record_skip
+from pytrickle.schedule.spans import outcome, refresh_span
 from pytrickle.schedule.units import Unit
 from pytrickle.schedule.verdict import NOTHING_YET, Fail, Go, Seen, Skip, SoFar
 
@@ -204,6 +205,12 @@ class Work:
             return {table.relid: (mark(table, self._goal(table, False, {})), None) for table in tables}
 
     def _refreshed(self, tables: tuple[StreamTable, ...], later: bool) -> dict[int, Done]:
+        with refresh_span(self.pass_.refresher.connection, tables) as note:
+            done = self._carried_out(tables, later)
+            note(outcome(done.values()))
+        return done
+
+    def _carried_out(self, tables: tuple[StreamTable, ...], later: bool) -> dict[int, Done]:
         refresher = self.pass_.refresher
         for table in tables:
             log.debug("refreshing %s", table.name, extra={"event": {"begins": table.name}})

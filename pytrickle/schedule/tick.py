@@ -23,6 +23,7 @@ from pytrickle.schedule.pass_ import OnResult, Pass
 from pytrickle.schedule.requests import Requests, Told, answer, filed, waiting
 from pytrickle.schedule.rest import Rest, moment, rest_after
 from pytrickle.schedule.units import Unit, due_tables, units
+from pytrickle.tracing import phase
 
 TRIM_EVERY = timedelta(hours=1)
 TRIM = "SELECT pgtrickle.trim_history(%(retention)s)"
@@ -70,6 +71,7 @@ class Ticker:
                 self.trimmed = monotonic()
         return results
 
+    @phase("tick")
     def _pass(
         self, refresher: Refresher, broken: Broken, on_result: OnResult, awaited: Mapping[int, int]
     ) -> tuple[tuple[RefreshResult, ...], Pass, tuple[catalog.StreamTable, ...]]:

@@ -65,8 +65,7 @@ class Reader:
             try:
                 cursor = self._session.execute(statement.encode(), prepare=False)
             except psycopg.Error as error:
-                hint = f"\nHINT:  {error.diag.message_hint}" if error.diag.message_hint else ""
-                return f"ERROR:  {error.diag.message_primary}{hint}\n"
+                return told(error.diag)
             printed = drawn(cursor) if cursor.description else ""
         return printed
 
@@ -78,6 +77,12 @@ class Reader:
     @staticmethod
     def _console(text: str) -> str:
         return "".join(f"{line}\n{shell(line[2:])}" for line in commands(text))
+
+
+def told(error: psycopg.errors.Diagnostic) -> str:
+    """Write an error as psql does, but for its place in the text."""
+    lines = {"ERROR": error.message_primary, "DETAIL": error.message_detail, "HINT": error.message_hint}
+    return "".join(f"{name}:  {line}\n" for name, line in lines.items() if line)
 
 
 def statements(text: str) -> Iterator[str]:

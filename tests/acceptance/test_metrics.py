@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from pytrickle.cli.listen import listening
-from pytrickle.cli.observer import observed
+from pytrickle.cli.observer import Wanted, observed
 from pytrickle.cli.service import Service
 from pytrickle.errors import ConfigError, ConnectionLost
+from pytrickle.integrations.prometheus import RULES
 from tests.commands import commands
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
 NAMES = re.compile("pytrickle_[a-z_]+")
+SERIES = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum")}
 Samples = dict[tuple[str, tuple[str, ...]], float]
 
 
@@ -47,6 +51,12 @@ def samples(text: str) -> Samples:
     return found
 
 
+def series(text: str) -> set[str]:
+    """Return the names that can be asked for, also of what has no value yet."""
+    families = text_string_to_metric_families(text)
+    return {family.name + suffix for family in families for suffix in SERIES.get(family.type, ("",))}
+
+
 def get(port: int | None, path: str) -> str:
     with urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
         text: str = answer.read().decode()
@@ -54,7 +64,7 @@ def get(port: int | None, path: str) -> str:
 
 
 def test_a_scrape_tells_the_state_of_the_catalog_and_what_the_process_did(shop: Database) -> None:
-    with local_client(shop.dsn) as (client, _), observed(client, Service(None), "0") as observer:
+    with local_client(shop.dsn) as (client, _), observed(client, Service(None), Wanted("0")) as observer:
         with pytest.raises(HTTPError, match="503"):
             get(observer.port, "/readyz")
         observer.lead(True)
@@ -63,12 +73,18 @@ def test_a_scrape_tells_the_state_of_the_catalog_and_what_the_process_did(shop: 
             "public.counts": "FULL",
             "public.report": "SKIP",
         }
-        found = samples(get(observer.port, "/metrics"))
+        scraped = get(observer.port, "/metrics")
+        found = samples(scraped)
         observer.error(ConnectionLost("gone"))
         with pytest.raises(HTTPError, match="503"):
             get(observer.port, "/readyz")
         with pytest.raises(HTTPError, match="404"):
             get(observer.port, "/")
+    for printed in ("--rules", "--dashboard"):
+        text = commands(shop.dsn)("metrics", printed).stdout
+        asked = set(NAMES.findall(text))
+        assert len(asked) > 5 and asked <= series(scraped), "rules and dashboard ask for what there is"
+    assert isinstance(json.loads(text)["panels"], list) and yaml.safe_load(RULES.read_text())["groups"]
     assert found["pytrickle_up", ()] == found["pytrickle_leader", ()] == 1
     assert found["pytrickle_stream_table_state", ("gated", "public.report")] == 1
     assert found["pytrickle_stream_table_state", ("ok", "public.counts")] == 1
@@ -90,11 +106,12 @@ def test_the_command_writes_a_file_as_a_whole_and_prints_the_same(shop: Database
     assert written.keys() == printed.keys()
     assert written["pytrickle_stream_table_state", ("initializing", "public.counts")] == 1
     assert run("metrics", "--output", str(tmp_path / "nowhere" / "x.prom")).exit_code == 2
+    assert run("metrics", "--rules", "--dashboard").exit_code == 2
 
 
 def test_an_exhausted_source_and_a_database_out_of_reach_are_told(shop: Database) -> None:
     shop.execute("SELECT pgtrickle.advance_watermark('orders', 'infinity')")
-    with local_client(shop.dsn) as (client, _), observed(client, Service(None), "0") as observer:
+    with local_client(shop.dsn) as (client, _), observed(client, Service(None), Wanted("0")) as observer:
         found = samples(get(observer.port, "/metrics"))
         assert found["pytrickle_source_watermark_timestamp_seconds", ("public.orders",)] == float("inf")
         client._pool.dispose()

@@ -7,6 +7,21 @@ from pathlib import Path
 from tests.documents import ROOT
 
 
+def debian_program(package: str, path: str) -> Path:
+    """Return a program of a Debian package, which is unpacked once, and not installed: nothing of it is started."""
+    home = ROOT / ".venv" / package
+    if not (home / path).exists():
+        home.mkdir(exist_ok=True)
+        download = ["apt-get", "download", "-qq", package]
+        if subprocess.run(download, cwd=home, capture_output=True).returncode:
+            subprocess.run(["apt-get", "update", "-qq"], check=True, capture_output=True)
+            subprocess.run(download, cwd=home, check=True, capture_output=True)
+        (archive,) = home.glob("*.deb")
+        subprocess.run(["dpkg-deb", "-x", archive, home], check=True)
+        archive.unlink()
+    return home / path
+
+
 def python_with(name: str, *packages: str) -> Path:
     """Return the Python of an environment with these packages; it is made once, below the environment of the tests."""
     home = ROOT / ".venv" / name

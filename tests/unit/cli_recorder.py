@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 import pytrickle
 from pytrickle.catalog.reports import StreamTableStatus
+from pytrickle.client import reports
 from tests.commands import COMMAND
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -109,6 +110,7 @@ def recording(monkeypatch: pytest.MonkeyPatch) -> Recorder:
         return recorder
 
     monkeypatch.setattr(pytrickle, "connect", connect, raising=False)
+    monkeypatch.setattr(reports, "open_reports", connect)
     return recorder
 
 

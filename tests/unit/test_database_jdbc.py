@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from pytrickle.database import connect, jdbc_target
+from pytrickle.database import connect, current_target, jdbc_target
 from pytrickle.database.jdbc_tls import tls_properties
 from tests.conftest import Database
 
@@ -29,6 +29,20 @@ def test_url_names_the_database_and_properties_the_login(empty_db: Database) -> 
 def test_password_is_not_shown(empty_db: Database) -> None:
     with connect(make_conninfo(empty_db.dsn, password="s3cr3t")) as connection:
         assert "s3cr3t" not in repr(jdbc_target(connection))
+
+
+def test_a_token_that_was_replaced_in_the_password_file_counts_for_spark(
+    empty_db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = tmp_path / "pgpass"
+    tokens.touch(mode=0o600)
+    monkeypatch.setenv("PGPASSFILE", str(tokens))
+    tokens.write_text("*:*:*:postgres:expired\n")
+    with connect(empty_db.dsn) as connection:
+        tokens.write_text("*:*:*:postgres:fresh\n")
+        assert jdbc_target(connection).properties["password"] == "expired"
+        target = current_target(connection, empty_db.dsn)
+        assert target.properties["password"] == "fresh" and "fresh" not in repr(target)
 
 
 def test_service_and_password_files_are_resolved(

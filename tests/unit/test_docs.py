@@ -44,6 +44,22 @@ def test_every_block_is_run_or_excused(path: Path) -> None:
         assert block.excuse is None or len(block.excuse) > 10, f"{name(path)}:{block.line} has no reason"
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.md")), ids=name)
+def test_every_page_begins_with_who_needs_it(path: Path) -> None:
+    # The pages of decisions begin with the question that was asked.
+    wanted = "**Question.**" if re.match(r"\d", path.name) else "For "
+    title, _, text = path.read_text(encoding="utf-8").partition("\n")
+    first = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL).lstrip().partition("\n\n")[0]
+    assert title.startswith("# ") and first.startswith(wanted) and first.endswith((".", ":", "?")), first
+
+
+def test_drawings_ask_no_other_server_for_anything() -> None:
+    drawings = list((ROOT / "docs").rglob("*.svg"))
+    assert ROOT / "docs/demo.svg" in drawings and "hold_back" in (ROOT / "docs/demo.svg").read_text(encoding="utf-8")
+    elsewhere = re.compile(r"@font-face|@import|href=.http|url\(.?http")
+    assert [name(path) for path in drawings if elsewhere.search(path.read_text(encoding="utf-8"))] == []
+
+
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 130
 
@@ -99,7 +115,7 @@ def shown(default: object) -> str:
 def test_every_method_of_the_client_is_described() -> None:
     text = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
     methods = [one for one, _ in inspect.getmembers(Client, inspect.isfunction) if not one.startswith("_")]
-    internal = {"verify_catalog"}
+    internal = {"verify_catalog", "known_shape"}
     assert [one for one in methods if f"`{one}(" not in text and one not in internal] == []
 
 

@@ -22,16 +22,18 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_wheel_has_all_modules_all_sql_all_macros_and_all_of_the_console(wheel: Path) -> None:
+def test_wheel_has_all_modules_all_sql_all_macros_all_rules_and_all_of_the_console(wheel: Path) -> None:
     modules = {f"pytrickle/{path.relative_to(ROOT / 'pytrickle')}" for path in (ROOT / "pytrickle").rglob("*.py")}
     scripts = {f"pytrickle/_sql/{path.relative_to(ROOT / 'sql')}" for path in (ROOT / "sql").rglob("*.sql")}
     formats = {"pyspark_pytrickle/__init__.py"}
     macros = {
         f"pytrickle/{path.relative_to(ROOT / 'pytrickle')}"
-        for path in (ROOT / "pytrickle/integrations/dbt/package").rglob("*.*")
+        for folder in ("dbt/package", "prometheus")
+        for path in (ROOT / "pytrickle/integrations" / folder).rglob("*.*")
+        if path.suffix != ".pyc"
     }
     console = {f"pytrickle/{path.relative_to(ROOT / 'pytrickle')}" for path in _files_of_the_console()}
-    assert scripts and len(macros) > 2 and len(console) > 10
+    assert scripts and len(macros) > 4 and len(console) > 10
     with zipfile.ZipFile(wheel) as archive:
         assert modules | scripts | formats | macros | console | {"pytrickle/py.typed"} <= set(archive.namelist())
 

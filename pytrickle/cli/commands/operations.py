@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated
@@ -15,7 +16,7 @@ from pytrickle.cli import values
 from pytrickle.cli.command import UNHEALTHY, Invocation, command
 from pytrickle.cli.console import progress
 from pytrickle.cli.show import render
-from pytrickle.compute.spark.java import find_java
+from pytrickle.compute.spark.java import find_java, has_spark
 from pytrickle.config import EngineName, Settings
 from pytrickle.database import connect
 from pytrickle.inspect.doctor import spark as spark_probe
@@ -86,8 +87,8 @@ def status(
     A stream table is stale if it was never filled or its data is older than --max-age or, without that, than its
     schedule.
     """
-    with invocation.client() as client:
-        state = client.status()
+    with invocation.reports() as reports:
+        state = reports.status()
     invocation.show(state, render.status)
     if set(fail_on or ()) & _troubles(state, max_age):
         raise typer.Exit(UNHEALTHY)
@@ -101,9 +102,9 @@ def doctor(
     """Check the machine, server and catalog. Every problem comes with its remedy, and with exit code 3."""
     settings = Settings.from_environment(invocation.dsn)
     probes = Probes(
-        find_java=find_java,
-        find_jar=lambda: spark_probe.find_jar(settings),
-        find_archive=lambda: spark_probe.find_archive(settings),
+        find_java=_for_spark(find_java),
+        find_jar=_for_spark(lambda: spark_probe.find_jar(settings)),
+        find_archive=_for_spark(lambda: spark_probe.find_archive(settings)),
         verify_catalog=migrate.verify,
         trust=migrate.trust,
         grants=migrate.grants,
@@ -114,6 +115,11 @@ def doctor(
     invocation.show(checks, render.checks)
     if not all(check.ok for check in checks):
         raise typer.Exit(UNHEALTHY)
+
+
+def _for_spark(look: Callable[[], str]) -> Callable[[], str]:
+    """Look for what only Spark needs where there is a Spark."""
+    return look if has_spark() else lambda: "not needed, for PySpark is not installed: PostgreSQL computes"
 
 
 @command(app, "demo", example="pytrickle demo --duration 30s")

@@ -19,7 +19,7 @@ from pytrickle.cli import values
 from pytrickle.cli.command import Engine, Invocation, command, fail_if_any_failed
 from pytrickle.cli.console import show, show_json
 from pytrickle.cli.log import LogFormat, LogLevel, logged
-from pytrickle.cli.observer import observed
+from pytrickle.cli.observer import Wanted, observed
 from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.service import Service, serving
 from pytrickle.cli.show import render
@@ -55,6 +55,12 @@ def run(
             "--metrics-listen", metavar="ADDRESS", help="Serve /metrics, /healthz, /readyz, such as at 127.0.0.1:9187."
         ),
     ] = None,
+    otel: Annotated[
+        bool, typer.Option("--otel", help="Send traces and metrics by OTLP, as OTEL_EXPORTER_OTLP_ENDPOINT etc. say.")
+    ] = False,
+    openlineage: Annotated[
+        bool, typer.Option("--openlineage", help="Send events of OpenLineage, as OPENLINEAGE_URL etc. say.")
+    ] = False,
     statistics_every: Annotated[
         timedelta | None,
         typer.Option(parser=values.duration, metavar="DURATION", help="Also write a summary so often, such as 10m."),
@@ -67,15 +73,16 @@ def run(
     Of several on one database one leads; the others stand by, and one of them takes over when it ends. Under systemd
     it reports that it is ready and alive.
     """
+    wanted = Wanted(metrics_listen, otel, openlineage)
     form = log_format or (LogFormat.JSON if invocation.as_json else LogFormat.TEXT)
     if once:
-        _tick_once(invocation, engine)
+        _tick_once(invocation, engine, wanted)
         return
     with logged(form, log_level, *([RESULTS] if invocation.as_json else [])), serving() as service:
         try:
             with (
                 invocation.client(engine=engine) as client,
-                observed(client, service, metrics_listen) as observer,
+                observed(client, service, wanted) as observer,
                 _stopped_by_signals(client.stop, service) as listen,
             ):
                 observer.on_result.append(_printer(listen, invocation.as_json))
@@ -106,7 +113,7 @@ def _printer(listen: Callable[[], None], as_json: bool) -> Callable[[RefreshResu
     return on_result
 
 
-def _tick_once(invocation: Invocation, engine: Engine) -> None:
+def _tick_once(invocation: Invocation, engine: Engine, wanted: Wanted) -> None:
     results: list[RefreshResult] = []
 
     def on_result(result: RefreshResult) -> None:
@@ -116,8 +123,9 @@ def _tick_once(invocation: Invocation, engine: Engine) -> None:
         else:
             show(render.result(result))
 
-    with invocation.client(engine=engine) as client:
-        client.run(once=True, on_result=on_result)
+    with invocation.client(engine=engine) as client, observed(client, Service(None), wanted) as observer:
+        observer.on_result.append(on_result)
+        client.run(once=True, on_result=observer.result)
     fail_if_any_failed(results)
 
 

@@ -1,12 +1,13 @@
-"""What Spark needs on the machine: a Java runtime and PostgreSQL's JDBC driver."""
+"""What Spark needs on the machine: PySpark, a Java runtime and PostgreSQL's JDBC driver."""
 
 import os
 import re
 import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 
-from pytrickle.errors import JavaMissing, JdbcDriverMissing
+from pytrickle.errors import JavaMissing, JdbcDriverMissing, PackageMissing
 
 MINIMUM_JAVA = 17
 SYSTEM_JARS = (
@@ -15,6 +16,18 @@ SYSTEM_JARS = (
     "/usr/share/pgjdbc/postgresql.jar",
 )
 MAVEN_COORDINATE = "org.postgresql:postgresql:42.7.8"
+INSTALL = "Install it: pip install 'pytrickle-postgres[spark]'. Or let PostgreSQL compute: --engine postgres."
+
+
+def has_spark() -> bool:
+    """Whether PySpark is installed, without loading it."""
+    return find_spec("pyspark") is not None
+
+
+def require_spark() -> None:
+    """Raise PackageMissing where PySpark is not installed."""
+    if not has_spark():
+        raise PackageMissing("Spark is to compute this, and PySpark is not installed.", INSTALL)
 
 
 def java_program() -> str:

@@ -1,0 +1,60 @@
+"""A small installation, without PySpark: PostgreSQL computes everything, and whoever asks for Spark learns why not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from pytrickle.compute.spark import java
+from pytrickle.config import EngineName
+from pytrickle.errors import PackageMissing
+from pytrickle.plan.placement import Limits, Means, limits_of
+from tests.commands import commands
+from tests.conftest import Database
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody finds PySpark."""
+    monkeypatch.setattr(java, "find_spec", lambda name: None)
+
+
+def test_auto_is_left_to_postgresql_and_says_why(small: None) -> None:
+    given = Limits(0, 0)
+    limits = limits_of(EngineName.AUTO, EngineName.SPARK, given, java.has_spark())
+    assert limits.means is Means.POSTGRES
+    assert limits.chosen == "PySpark is not installed, although the stream table asks for spark"
+    limits = limits_of(EngineName.POSTGRES, EngineName.AUTO, given, java.has_spark())
+    assert limits.chosen == "the refresher's engine is postgres"
+    with pytest.raises(PackageMissing, match="PySpark is not installed"):
+        java.require_spark()
+
+
+def test_commands_work_without_pyspark(small: None, db: Database) -> None:
+    run = commands(db.dsn)
+    db.execute("CREATE TABLE orders (id int)")
+    db.execute("INSERT INTO orders VALUES (1)")
+    run("create", "counts", "SELECT count(*) FROM orders", "--engine", "spark")
+    assert "public.counts  FULL" in run("tick").stdout
+    assert "PySpark is not installed" in run("explain", "counts").stdout
+    assert "Java: not needed" in run("doctor").stdout
+    refused = run("tick", "--engine", "spark")
+    assert refused.exit_code == 0, "there is nothing to compute"
+    db.execute("INSERT INTO orders VALUES (2)")
+    refused = run("tick", "--engine", "spark")
+    assert refused.exit_code == 1 and "pip install 'pytrickle-postgres[spark]'" in refused.stderr
+
+
+def test_status_loads_nothing_that_only_refreshes_need() -> None:
+    script = (
+        "import sys; sys.argv = ['pytrickle', 'status', '--dsn', 'host=/nowhere dbname=x']\n"
+        "import pytrickle.cli\n"
+        "try: pytrickle.cli.main()\n"
+        "except SystemExit as end: assert end.code == 1\n"
+        "assert 'sqlalchemy' in sys.modules\n"
+        "heavy = {'pyspark', 'pyarrow', 'numpy', 'pandas', 'sqlglot', 'networkx', 'matplotlib'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, timeout=60)
