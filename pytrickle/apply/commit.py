@@ -92,8 +92,10 @@ HISTORY = statement(
 FRONTIERS_AND_HISTORY = f"""
 WITH frontiers AS (
     UPDATE pgtrickle.pgt_dependencies AS d
-    SET frontier = ROW(n.snapshot::pg_snapshot, n.xid::xid8, n.pos, n.lsn::pg_lsn)::pgtrickle.cut
-    FROM jsonb_to_recordset(%(frontiers)s) AS n (relid oid, snapshot text, xid text, pos bigint, lsn text)
+    SET frontier = ROW(n.snapshot::pg_snapshot, n.xid::xid8, n.pos, n.lsn::pg_lsn)::pgtrickle.cut,
+        changed_at = CASE WHEN n.changed THEN clock_timestamp() ELSE d.changed_at END
+    FROM jsonb_to_recordset(%(frontiers)s)
+        AS n (relid oid, snapshot text, xid text, pos bigint, lsn text, changed boolean)
     WHERE d.pgt_id = %(pgt_id)s AND d.source_relid = n.relid
 )
 {HISTORY}"""
@@ -251,10 +253,15 @@ def frontier_for_people(plan: RefreshPlan, what: Commitment) -> str:
 
 
 def frontiers_reached(plan: RefreshPlan, what: Commitment) -> Jsonb:
-    """Return how far the refresh read each source whose changes are captured."""
+    """Return how far the refresh read each source whose changes are captured, and whether it took in any of them."""
+    whole = plan.action is not Action.DIFFERENTIAL
     return Jsonb(
         [
-            {"relid": change_range.relid, **(change_range.new or what.snapshot).to_json()}
+            {
+                "relid": change_range.relid,
+                "changed": whole or change_range.delta_rows > 0,
+                **(change_range.new or what.snapshot).to_json(),
+            }
             for change_range in plan.ranges
             if plan.shape.definition.source(change_range.relid).captured
         ]

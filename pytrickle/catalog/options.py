@@ -45,6 +45,7 @@ class Options(TypedDict, total=False):
       `max_fixpoint_iterations` rounds without a fixed point.
     - Watermarks that were the newest within `watermark_retention` can be read back.
     - A refresh fails when one of its statements runs for longer than `statement_timeout`.
+    - Under `output_mode` append, after nothing came from any source for `close_after_idle`, windows close by the clock.
     - At creation only: `output_mode` (update, append, complete) and, for append, `window_end`, the column that says
       when the window of a row ends.
     """
@@ -98,6 +99,9 @@ class Options(TypedDict, total=False):
             "Who computes it; auto: whoever the refresher chooses.",
             choices=tuple(EngineName),
         ),
+    ]
+    close_after_idle: Annotated[
+        timedelta | str, Option("Close windows by the clock after so long without anything new.", interval=True)
     ]
     output_mode: Annotated[
         str,

@@ -98,6 +98,7 @@ stream_tables = Table(
     Column("followed", Boolean, nullable=False),
     Column("recomputation_asked", Boolean, nullable=False),
     Column("project", Text),
+    Column("close_after_idle", Interval),
 )
 
 dependencies = Table(
@@ -112,6 +113,7 @@ dependencies = Table(
     Column("captured_xid", XID8),
     Column("captured_pos", BigInteger),
     *mirrored.DEPENDENCIES,
+    Column("changed_at", TIMESTAMP),
 )
 
 change_tracking = Table(

@@ -45,6 +45,11 @@ BEGIN
     ELSIF options.watermark_retention <= interval '0' THEN
         PERFORM refuse_value('watermark_retention', options.watermark_retention::text,
             'Use an interval longer than zero.');
+    ELSIF options.close_after_idle IS NOT NULL AND options.output_mode <> 'append' THEN
+        PERFORM refuse_value('close_after_idle', options.close_after_idle::text,
+            'Only output_mode => ''append'' closes windows.');
+    ELSIF options.close_after_idle <= interval '0' THEN
+        PERFORM refuse_value('close_after_idle', options.close_after_idle::text, 'Use an interval longer than zero.');
     -- What PostgreSQL's own setting holds is milliseconds in an integer.
     ELSIF options.statement_timeout < interval '1 ms' OR options.statement_timeout > interval '24 days' THEN
         PERFORM refuse_value('statement_timeout', options.statement_timeout::text, 'Use an interval of up to 24 days.');
@@ -66,7 +71,8 @@ AS $$
         'diamond_schedule_policy', COALESCE(foreign_setting('diamond_schedule_policy'), 'fastest'),
         'fuse_ceiling', NULL, 'allow_circular', COALESCE(foreign_setting('allow_circular'), 'false')::boolean,
         'max_fixpoint_iterations', COALESCE(foreign_setting('max_fixpoint_iterations'), '100')::integer,
-        'watermark_retention', NULL, 'statement_timeout', NULL, 'engine', 'auto')
+        'watermark_retention', NULL, 'statement_timeout', NULL, 'engine', 'auto',
+        'close_after_idle', NULL)
 $$;
 COMMENT ON FUNCTION pgtrickle_private.option_defaults() IS
     'The defaults of the options that can be altered: ours, or those that a session set for the extension pg_trickle.';
