@@ -94,7 +94,7 @@ def _generator(options: Mapping[str, str], schema: StructType) -> Generator | Tr
     if lateness is None:
         lateness = delay_of(schema, options["event_time"])
     idle_timeout = _seconds(options, "idle_timeout")
-    if options.get("partition"):
+    if "partition" in options:
         silence = IDLE_TIMEOUT if idle_timeout is None else idle_timeout
         return Tracker(watermark_lateness=lateness, idle_timeout=silence)
     if idle_timeout is not None:
@@ -109,5 +109,5 @@ def _seconds(options: Mapping[str, str], name: str) -> timedelta | None:
     except (ValueError, OverflowError):
         found = timedelta(-1)
     if found is not None and found < timedelta(0):
-        raise InvalidArgument(f"{seconds!r} is not a {name}.", "Give seconds, such as 5.")
+        raise InvalidArgument(f"{name} cannot be {seconds!r}.", "Give seconds, such as 5.")
     return found
