@@ -135,8 +135,8 @@ COMMENT ON FUNCTION pgtrickle_private.silent_since(integer[], bigint[]) IS
     'When something came last: a watermark of these groups moved, a source gate opened, or one of these stream tables '
     'took in changes.';
 
--- The clock stands for the watermark that nobody advances any more, as long as the silence lasts: a row may come as late
--- after its time as the silence was long. Whole minutes are enough for windows, and are not written at every tick.
+-- The clock stands for the watermark that nobody advances any more, as long as the silence lasts: a row may come as
+-- late after its time as the silence was long. Whole minutes are enough for windows, and are not written at every tick.
 CREATE OR REPLACE FUNCTION pgtrickle_private.closing_by_clock(p_pgt_id bigint, gating text, groups integer[],
     upstream bigint[]) RETURNS timestamptz
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp SET TimeZone = 'UTC'
@@ -177,5 +177,5 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.windows() IS
     'Every stream table that emits closed windows: the column that ends them, through when they are closed, how many '
-    'changes came too late, why none can be closed now, NULL where they can, after how long a silence they are closed by '
-    'the clock, and when something came last.';
+    'changes came too late, why none can be closed now, NULL where they can, after how long a silence the clock closes '
+    'them, and when something came last.';

@@ -111,7 +111,8 @@ BEGIN
     END IF;
     DELETE FROM pgt_source_partitions AS p WHERE p.source_relid = source AND p.partition_name IN (
         SELECT s.partition_name FROM partition_states(source, idle_timeout, at) AS s
-        WHERE s.state <> 'active' AND s.watermark IS NOT NULL ORDER BY s.silent_since DESC, s.partition_name OFFSET 1000);
+        WHERE s.state <> 'active' AND s.watermark IS NOT NULL
+        ORDER BY s.silent_since DESC, s.partition_name OFFSET 1000);
     IF (SELECT count(*) FROM pgt_source_partitions AS p WHERE p.source_relid = source) > 10000 THEN
         RAISE EXCEPTION '% has more than 10000 partitions that are not idle', source
             USING ERRCODE = '54000', CONSTRAINT = 'invalid_argument',
@@ -171,12 +172,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.advance_partitions(regclass, jsonb, interval, text[], timestamptz) IS
-    'Says through which event time each partition is complete of which the caller''s transaction loaded something, as a '
-    'JSON object by name; null where nothing can be said yet. Advances the watermark of the source to the least over its '
-    'partitions, which never moves it back, and returns it. A partition of which nothing was loaded for longer than '
-    'idle_timeout is left out while others are loaded; NULL waits for ever. Those in expected are waited for although '
-    'nothing came from them yet. at is when that is judged, otherwise the server''s clock decides. Concurrent loads wait '
-    'for each other. Needs INSERT on the source.';
+    'Says through which event time each partition is complete of which the caller''s transaction loaded something, as '
+    'a JSON object by name; null where nothing can be said yet. Advances the watermark of the source to the least over '
+    'its partitions, which never moves it back, and returns it. A partition of which nothing was loaded for longer '
+    'than idle_timeout is left out while others are loaded; NULL waits for ever. Those in expected are waited for '
+    'although nothing came from them yet. at is when that is judged, otherwise the server''s clock decides. Concurrent '
+    'loads wait for each other. Needs INSERT on the source.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.forget_partition_of(caller name, source regclass, partition_name text)
     RETURNS void

@@ -23,6 +23,6 @@ AS $$
     ORDER BY 1, 2
 $$;
 COMMENT ON FUNCTION pgtrickle.partitions(regclass) IS
-    'The partitions of one source, or of all whose rows the caller may read: active, idle (nothing came for longer than '
-    'the idle timeout of the last load) or exhausted, through when each is complete, since when its silence counts, and '
-    'for which the watermark of the source waits.';
+    'The partitions of one source, or of all whose rows the caller may read: active, idle (nothing came for longer '
+    'than the idle timeout of the last load) or exhausted, through when each is complete, since when its silence '
+    'counts, and for which the watermark of the source waits.';
