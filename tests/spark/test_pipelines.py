@@ -16,7 +16,7 @@ from tests.documents import ROOT
 from tests.unit.moments import noon
 
 # A Spark of its own, by the command that users have.
-pytestmark = [pytest.mark.long, pytest.mark.repeats]
+pytestmark = [pytest.mark.long, pytest.mark.soak]
 
 EXAMPLE = ROOT / "examples/declarative_pipeline"
 
