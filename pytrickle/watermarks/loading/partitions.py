@@ -37,7 +37,7 @@ class PartitionedLoading:
         self.tracker = tracker
         self._event_time = event_time
         self._partition = partition
-        self._heard: frozenset[str] = frozenset()
+        self._heard: set[str] = set()
         self._before = tracker.marks()
 
     @property
@@ -50,7 +50,7 @@ class PartitionedLoading:
         name_of, time_of = reader("partition", self._partition), reader("event_time", self._event_time)
         for row in rows:
             name = named(name_of(row))
-            self._heard |= {name}
+            self._heard.add(name)
             self.tracker.observe(name, time_of(row))
             yield row
 
@@ -68,13 +68,13 @@ class PartitionedLoading:
 
     def observe_batch(self, name: str, event_times: Any) -> None:
         """Show the tracker a column of event times of one partition, as `Generator.observe_batch` takes it."""
-        self._heard |= {name}
+        self._heard.add(name)
         self.tracker.observe_batch(name, event_times)
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
         """Forget the rows seen in a block that fails; see `Loading.attempt`."""
-        before, heard = self.tracker.copy(), self._heard
+        before, heard = self.tracker.copy(), set(self._heard)
         try:
             yield
         except BaseException:
