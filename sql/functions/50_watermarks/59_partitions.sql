@@ -138,9 +138,10 @@ BEGIN
     PERFORM check_heard(heard, expected, idle_timeout, at);
     INSERT INTO pgt_partitioned_sources AS s (source_relid, idle_timeout, judged_at)
     VALUES (source, idle_timeout, COALESCE(at, clock_timestamp()))
-    ON CONFLICT (source_relid) DO UPDATE SET idle_timeout = excluded.idle_timeout;
-    moment := COALESCE(at, clock_timestamp());
-    UPDATE pgt_partitioned_sources AS s SET judged_at = moment WHERE s.source_relid = source;
+    ON CONFLICT (source_relid) DO UPDATE
+    -- By the clock as it stands when the wait is over.
+    SET idle_timeout = excluded.idle_timeout, judged_at = COALESCE(at, clock_timestamp())
+    RETURNING s.judged_at INTO moment;
     PERFORM record_heard(source, heard, expected, idle_timeout, moment);
     reached := complete_through(source, idle_timeout, moment);
     PERFORM forget_done_partitions(source, idle_timeout, moment);
