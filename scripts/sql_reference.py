@@ -60,6 +60,9 @@ FUNCTIONS = {
     "Watermarks": (
         "advance_watermark",
         "advance_batch",
+        "advance_partitions",
+        "partitions",
+        "forget_partition",
         "reset_watermark",
         "mark_idle",
         "grant_loader",

@@ -44,8 +44,10 @@ HISTORY = statement(
 FRONTIERS_AND_HISTORY = f"""
 WITH frontiers AS (
     UPDATE pgtrickle.pgt_dependencies AS d
-    SET frontier = ROW(n.snapshot::pg_snapshot, n.xid::xid8, n.pos, n.lsn::pg_lsn)::pgtrickle.cut
-    FROM jsonb_to_recordset(%(frontiers)s) AS n (relid oid, snapshot text, xid text, pos bigint, lsn text)
+    SET frontier = ROW(n.snapshot::pg_snapshot, n.xid::xid8, n.pos, n.lsn::pg_lsn)::pgtrickle.cut,
+        changed_at = CASE WHEN n.changed THEN clock_timestamp() ELSE d.changed_at END
+    FROM jsonb_to_recordset(%(frontiers)s)
+        AS n (relid oid, snapshot text, xid text, pos bigint, lsn text, changed boolean)
     WHERE d.pgt_id = %(pgt_id)s AND d.source_relid = n.relid
 )
 {HISTORY}"""

@@ -5,6 +5,7 @@ import json
 from psycopg.types.json import Jsonb
 
 from pytrickle.apply.commitment import Commitment
+from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.refresh_plan import RefreshPlan
 
 
@@ -20,10 +21,15 @@ def frontier_for_people(plan: RefreshPlan, what: Commitment) -> str:
 
 
 def frontiers_reached(plan: RefreshPlan, what: Commitment) -> Jsonb:
-    """Return how far the refresh read each source whose changes are captured."""
+    """Return how far the refresh read each source whose changes are captured, and whether it took in any of them."""
+    whole = plan.action is not Action.DIFFERENTIAL
     return Jsonb(
         [
-            {"relid": change_range.relid, **(change_range.new or what.snapshot).to_json()}
+            {
+                "relid": change_range.relid,
+                "changed": whole or change_range.delta_rows > 0,
+                **(change_range.new or what.snapshot).to_json(),
+            }
             for change_range in plan.ranges
             if plan.shape.definition.source(change_range.relid).captured
         ]

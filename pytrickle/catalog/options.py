@@ -47,6 +47,7 @@ class Options(TypedDict, total=False):
     - A refresh fails when one of its statements runs for longer than `statement_timeout`.
     - Rows older than `frozen_after` below the effective watermark never change again; what would have changed them is
       in the ledger of late changes.
+    - Under `output_mode` append, after nothing came from any source for `close_after_idle`, windows close by the clock.
     - At creation only: `output_mode` (update, append, complete) and `window_end`, the column that says when the window
       of a row ends, for append and for `frozen_after`.
     """
@@ -104,6 +105,9 @@ class Options(TypedDict, total=False):
     frozen_after: Annotated[
         timedelta | str,
         Option("Never change rows again that are so much older than the effective watermark.", interval=True),
+    ]
+    close_after_idle: Annotated[
+        timedelta | str, Option("Close windows by the clock after so long without anything new.", interval=True)
     ]
     output_mode: Annotated[
         str,

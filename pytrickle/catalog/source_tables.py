@@ -146,6 +146,23 @@ late_changes = Table(
     Column("recorded_at", TIMESTAMP, nullable=False),
 )
 
+partitioned_sources = Table(
+    "pgt_partitioned_sources",
+    catalog,
+    Column("source_relid", REGCLASS, primary_key=True),
+    Column("idle_timeout", Interval),
+    Column("judged_at", TIMESTAMP, nullable=False),
+)
+
+source_partitions = Table(
+    "pgt_source_partitions",
+    catalog,
+    Column("source_relid", REGCLASS, primary_key=True),
+    Column("partition_name", Text, primary_key=True),
+    Column("watermark", TIMESTAMP),
+    Column("silent_since", TIMESTAMP, nullable=False),
+)
+
 sink_batches = Table(
     "pgt_sink_batches",
     catalog,

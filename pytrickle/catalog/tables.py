@@ -102,6 +102,7 @@ stream_tables = Table(
     Column("frozen_after", Interval),
     Column("frozen_by", Text),
     Column("frozen_before", TIMESTAMP),
+    Column("close_after_idle", Interval),
 )
 
 dependencies = Table(
@@ -116,6 +117,7 @@ dependencies = Table(
     Column("captured_xid", XID8),
     Column("captured_pos", BigInteger),
     *mirrored.DEPENDENCIES,
+    Column("changed_at", TIMESTAMP),
 )
 
 change_tracking = Table(

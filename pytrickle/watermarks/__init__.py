@@ -26,6 +26,7 @@ from pytrickle.watermarks.generators.ways import (
 )
 from pytrickle.watermarks.instant import INFINITY, parameter
 from pytrickle.watermarks.loading.load import Loading, load
+from pytrickle.watermarks.loading.partitions import PartitionedLoading
 
 __all__ = [
     "INFINITY",
@@ -40,6 +41,7 @@ __all__ = [
     "Loading",
     "Loss",
     "Metrics",
+    "PartitionedLoading",
     "Recommendation",
     "SkewAnalyzer",
     "Subject",

@@ -24,6 +24,7 @@ WITH_ARGUMENTS = (
     | SINKS
     | {
         *("advance_watermark", "advance_batch", "assert_fresh", "wait_for", "watermark_history"),
+        *("advance_partitions", "forget_partition"),
         *("changes", "changes_of_versions", "advance_feed", "versions", "covers", "as_of_version"),
     }
 )
@@ -39,7 +40,7 @@ PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     *("gate_source", "ungate_source", "mark_idle", "source_gates", "bootstrap_gate_status", "alerts"),
     *("event_times", "late_rows", "replay_late_rows", "discard_late_rows", "watermark_metrics"),
     *("late_changes", "windows", "grant_loader", "revoke_loader"),
-    *("adopt_source", "is_drained"),
+    *("adopt_source", "is_drained", "partitions"),
     *("st_refresh_stats", "pgtrickle_refresh_stats", "refresh_efficiency", "commit_latency_stats", "metrics_summary"),
     *("change_buffer_sizes", "trigger_inventory", "check_cdc_health", "cdc_pause_status", "shared_buffer_stats"),
     *("slot_health", "fuse_status", "pgt_scc_status", "freshness", "integration_capabilities"),
@@ -52,7 +53,7 @@ INNER_FUNCTIONS = {
     *("stream_table_relation", "refuse_value", "check_choice", "late_limit", "reads_all", "check_reads_all"),
     *("distance", "readable_stream_table", "check_wait", "reach", "await_progress", "refuse_stale", "filled_at"),
     *("verdicts", "period_of", "without_values", "refresher_runs", "direct_sources", "dag_edges", "refresh_timing"),
-    *("definition_text", "definition_json"),
+    *("definition_text", "definition_json", "partition_state"),
     *("as_of_query", "cut_of_version", "check_not_rewritten", "check_group_at"),
     *("check_version", "check_same_buffer", "newest_version", "version_at", "version_ranges", "typed_changes_query"),
     *("pairs_of", "did_you_mean", "known_stream_tables", "known_groups", "known_tables"),
@@ -117,7 +118,7 @@ def test_public_may_look_and_advance_and_nothing_else(shop: Database) -> None:
         "ELSE has_table_privilege('public', oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER') END"
     )
     # The client compares versions before it does anything else, for loaders and monitors too.
-    views = {f"pgt_readable_{what}" for what in ("errors", "history", "late_changes", "late_rows")}
+    views = {f"pgt_readable_{what}" for what in ("errors", "history", "late_changes", "late_rows", "partitions")}
     mirrored = {"stream_tables_info", "refresh_history_info", "pgt_refresh_summary", "pg_stat_stream_tables"} | {
         *(
             "quick_health",

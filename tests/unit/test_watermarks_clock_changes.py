@@ -20,6 +20,7 @@ from pytrickle.watermarks import (
     Emission,
     IntervalJoin,
     Loading,
+    PartitionedLoading,
     SkewAnalyzer,
     Tenants,
     Tracker,
@@ -169,6 +170,8 @@ def of_others(moments: list[datetime], say: Say) -> Iterator[Any]:
     tenants = Tenants(lambda: event_time(clock=SetClock(say(moments[0]))))
     loading = Loading(tenants["a"], lambda row: row)
     yield len(list(loading.rows(map(say, moments)))), tenants["a"].emit(say(moments[-1])), tenants.watermarks()
+    partitions = PartitionedLoading(Tracker(clock=SetClock(say(moments[0]))), lambda row: row, lambda row: "a")
+    yield len(list(partitions.rows(map(say, moments)))), partitions.tracker.marks()
 
 
 def of_histories(moments: list[datetime], say: Say) -> Iterator[Any]:

@@ -13,11 +13,12 @@ from pyspark.sql.types import StructType
 
 from pytrickle.errors import InvalidArgument, PytrickleError
 from pytrickle.streaming.sink.commit import commit_batch, drop_staged
-from pytrickle.streaming.sink.query import check_event_time, generator_of
+from pytrickle.streaming.sink.query import check_columns, delay_of
 from pytrickle.streaming.sink.stage import Part, Target, stage
 from pytrickle.streaming.sink.text import columns
-from pytrickle.watermarks import Generator
+from pytrickle.watermarks import Generator, Tracker
 from pytrickle.watermarks import event_time as newest
+from pytrickle.watermarks.generators.generator import IDLE_TIMEOUT
 
 _REQUIRED = ("dsn", "table", "sink", "event_time")
 
@@ -37,6 +38,9 @@ class PostgresSinkSource(DataSource):
     the delay of the query's own `withWatermark`. The watermark is the newest event time minus that, and never lower
     than the table has it. A query that keeps state needs `watermark_lateness`: rows come out of a join later than the
     delay says, by as much as its interval, and a data source does not see what query it writes. Needs PySpark 4.1.
+
+    With `partition`, a column that the table need not have, the watermark is the least over the partitions. One of
+    which nothing came for `idle_timeout` seconds (60), while others came, is not waited for.
     """
 
     @classmethod
@@ -49,9 +53,10 @@ class PostgresSinkSource(DataSource):
         if overwrite:
             raise InvalidArgument("The sink appends; it cannot replace what it wrote.", "Use outputMode('append').")
         options = _checked(self.options)
-        target = Target(options["dsn"], options["table"], options["sink"], columns(schema))
-        check_event_time(target.columns, options["event_time"])
-        return PostgresStreamWriter(target, options["event_time"], _lateness(options, schema))
+        event_time, partition = options["event_time"], options.get("partition")
+        target = Target(options["dsn"], options["table"], options["sink"], columns(schema), partition)
+        check_columns(target.columns, event_time=event_time, partition=partition)
+        return PostgresStreamWriter(target, event_time, _generator(options, schema))
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ class PostgresStreamWriter(DataSourceStreamArrowWriter):
 
     target: Target
     event_time: str
-    generator: Generator = field(repr=False)
+    generator: Generator | Tracker = field(repr=False)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
         """Stage the rows of one task."""
@@ -84,11 +89,25 @@ def _checked(options: Mapping[str, str]) -> dict[str, str]:
     return given
 
 
-def _lateness(options: Mapping[str, str], schema: StructType) -> Generator:
-    seconds = options.get("watermark_lateness")
-    if seconds is None:
-        return generator_of(schema, options["event_time"])
+def _generator(options: Mapping[str, str], schema: StructType) -> Generator | Tracker:
+    lateness = _seconds(options, "watermark_lateness")
+    if lateness is None:
+        lateness = delay_of(schema, options["event_time"])
+    idle_timeout = _seconds(options, "idle_timeout")
+    if "partition" in options:
+        silence = IDLE_TIMEOUT if idle_timeout is None else idle_timeout
+        return Tracker(watermark_lateness=lateness, idle_timeout=silence)
+    if idle_timeout is not None:
+        raise InvalidArgument("idle_timeout is about partitions.", "Name the column partition too, or leave it out.")
+    return newest(lateness)
+
+
+def _seconds(options: Mapping[str, str], name: str) -> timedelta | None:
+    seconds = options.get(name)
     try:
-        return newest(timedelta(seconds=float(seconds)))
+        found = None if seconds is None else timedelta(seconds=float(seconds))
     except (ValueError, OverflowError):
-        raise InvalidArgument(f"{seconds!r} is not a watermark_lateness.", "Give seconds, such as 5.") from None
+        found = timedelta(-1)
+    if found is not None and found < timedelta(0):
+        raise InvalidArgument(f"{name} cannot be {seconds!r}.", "Give seconds, such as 5.")
+    return found

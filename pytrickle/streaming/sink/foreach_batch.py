@@ -10,11 +10,12 @@ from pyspark.sql import DataFrame
 
 from pytrickle.errors import InvalidArgument
 from pytrickle.streaming.sink.commit import commit_batch
-from pytrickle.streaming.sink.query import check_event_time, check_output_mode, check_stateless, generator_of
+from pytrickle.streaming.sink.query import check_columns, check_output_mode, check_stateless, generator_of
 from pytrickle.streaming.sink.stage import Part, Target, stage
 from pytrickle.streaming.sink.text import columns
-from pytrickle.watermarks import Generator
+from pytrickle.watermarks import Generator, Tracker
 from pytrickle.watermarks.generators.generator import check_generator
+from pytrickle.watermarks.loading.partitions import check_tracker
 
 _PARTS = "staging string, rows bigint, query string"
 
@@ -27,13 +28,14 @@ class PostgresSink:
     table: str
     sink: str
     event_time: str | None
-    generator: Generator | None
+    generator: Generator | Tracker | None
+    partition: str | None = None
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Load a micro-batch and advance the watermark in one transaction, unless that was committed before."""
-        target = Target(self.dsn, self.table, self.sink, columns(frame.schema))
+        target = Target(self.dsn, self.table, self.sink, columns(frame.schema), self.partition)
         check_output_mode(frame)
-        check_event_time(target.columns, self.event_time)
+        check_columns(target.columns, event_time=self.event_time, partition=self.partition)
         if self.generator is None:
             check_stateless(frame)
             self.generator = generator_of(frame.schema, self.event_time)
@@ -42,7 +44,13 @@ class PostgresSink:
 
 
 def postgres_sink(
-    dsn: str, table: str, *, sink: str, event_time: str | None = None, generator: Generator | None = None
+    dsn: str,
+    table: str,
+    *,
+    sink: str,
+    event_time: str | None = None,
+    generator: Generator | Tracker | None = None,
+    partition: str | None = None,
 ) -> PostgresSink:
     """Return a function for `writeStream.foreachBatch` that loads each batch into a table exactly once.
 
@@ -54,16 +62,23 @@ def postgres_sink(
     that column. This holds only where the query keeps no state: rows come out of a join later by as much as its
     interval. Such a query is refused without a generator; through Spark Connect that cannot be seen.
 
-    Raises InvalidArgument for what is no generator, such as a `Tracker`, and for one that goes by rows, without
-    `event_time`.
+    With a `Tracker` the watermark is the least over partitions, as `load` has it: `partition` names the column that
+    says of which one a row is, such as Kafka's `partition`. The table need not have that column.
+
+    Raises InvalidArgument for what is no generator, for one that goes by rows, without `event_time`, and for a tracker
+    without `partition`.
 
     The tasks write to the database themselves: pytrickle must be installed on the executors, `dsn` be valid there.
     """
-    if generator is not None:
+    if isinstance(generator, Tracker):
+        check_tracker(generator, partition)
+    elif partition is not None:
+        raise InvalidArgument("Only a Tracker knows of partitions.", "generator=Tracker()")
+    elif generator is not None:
         check_generator(generator)
-    if generator is not None and generator.needs_rows and event_time is None:
+    if event_time is None and (isinstance(generator, Tracker) or (generator is not None and generator.needs_rows)):
         raise InvalidArgument("The generator goes by rows, and event_time is not given.", "event_time='placed_at'")
-    return PostgresSink(dsn, table, sink, event_time, generator)
+    return PostgresSink(dsn, table, sink, event_time, generator, partition)
 
 
 def _staging(target: Target) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -24,10 +24,17 @@ _UNSEEN = (PySparkAttributeError, PySparkNotImplementedError)
 
 
 def generator_of(schema: StructType, event_time: str | None) -> Generator:
-    """Return a generator with the delay of the query's own `withWatermark`, found on the column of event times.
+    """Return a generator with the delay of the query's own `withWatermark`; raise InvalidArgument as `delay_of` does.
 
-    Where the query keeps state its rows may come later than that; see `check_stateless`. Raises InvalidArgument where
-    the query declares none.
+    Where the query keeps state its rows may come later than that; see `check_stateless`.
+    """
+    return newest(delay_of(schema, event_time))
+
+
+def delay_of(schema: StructType, event_time: str | None) -> timedelta:
+    """Return the delay of the query's own `withWatermark`, found on the column of event times.
+
+    Raises InvalidArgument where the query declares none.
     """
     delay = schema[event_time].metadata.get(_DELAY) if event_time in schema.fieldNames() else None
     if delay is None:
@@ -35,7 +42,7 @@ def generator_of(schema: StructType, event_time: str | None) -> Generator:
             f"The query declares no watermark on the column {event_time}.",
             "Call withWatermark for the column that event_time names, or give the sink a generator.",
         )
-    return newest(timedelta(milliseconds=delay))
+    return timedelta(milliseconds=delay)
 
 
 def check_stateless(frame: DataFrame) -> None:
@@ -80,9 +87,8 @@ def _output_mode(frame: DataFrame) -> str | None:
     return modes[0].lower() if modes else None
 
 
-def check_event_time(columns: Sequence[str], event_time: str | None) -> None:
-    """Raise InvalidArgument unless the query has the column of event times."""
-    if event_time is not None and event_time not in columns:
-        raise InvalidArgument(
-            f"The query has no column {event_time}.", f"Let event_time name one of {', '.join(columns)}."
-        )
+def check_columns(columns: Sequence[str], **named: str | None) -> None:
+    """Raise InvalidArgument unless the query has the columns that these options name."""
+    for option, name in named.items():
+        if name is not None and name not in columns:
+            raise InvalidArgument(f"The query has no column {name}.", f"Let {option} name one of {', '.join(columns)}.")

@@ -17,17 +17,21 @@ from pytrickle.streaming.sink.text import written
 
 SCHEMA = "pgtrickle_sinks"
 _QUERY = "sql.streaming.queryId"
-_CREATE = "SELECT pgtrickle.create_sink_staging(%s::pg_catalog.regclass, %s, %s)"
+_CREATE = "SELECT pgtrickle.create_sink_staging(%s::pg_catalog.regclass, %s, %s, %s)"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a sink writes: the table, and the name under which its batches are counted there."""
+    """Where a sink writes: the table, and the name under which its batches are counted there.
+
+    The column `partition` says of which partition a row is; the table need not have it.
+    """
 
     dsn: str = field(repr=False)
     table: str
     sink: str
     columns: tuple[str, ...]
+    partition: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,8 @@ def stage(target: Target, batches: Iterable[pa.RecordBatch]) -> Part:
     if first is None:
         return Part(None, 0, query)
     with session(target.dsn) as connection, connection.cursor() as cursor:
-        ((staging,),) = cursor.execute(_CREATE, (target.table, target.sink, list(target.columns))).fetchall()
+        asked = (target.table, target.sink, list(target.columns), target.partition)
+        ((staging,),) = cursor.execute(_CREATE, asked).fetchall()
         rows = first.num_rows
         statement = sql.SQL("COPY {table} FROM STDIN (FORMAT csv)").format(table=sql.Identifier(SCHEMA, staging))
         with cursor.copy(statement) as copy:

@@ -64,8 +64,7 @@ def check_generator(given: object) -> None:
         name = given.__name__ if isinstance(given, type | FunctionType) else type(given).__name__
         raise InvalidArgument(
             f"A load takes one generator, and {name} is none.",
-            "Give what event_time() or another of them returns. The watermark of a Tracker is advanced in the"
-            " transaction of the load by pgtrickle.advance_watermark, as parameter() writes it.",
+            "Give what event_time() or another of them returns, or a Tracker together with partition.",
         )
 
 
@@ -93,6 +92,11 @@ class Generator:
     def watermark(self) -> datetime | None:
         """Return the watermark in force, None while nothing may be asserted."""
         return self._asserted.watermark
+
+    @property
+    def ahead(self) -> int:
+        """Return how many rows and marks were too far in the future to be believed."""
+        return self._ahead
 
     @property
     def needs_rows(self) -> bool:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pytrickle.errors import UnknownInput
 from pytrickle.watermarks.arrays import column
 from pytrickle.watermarks.generators.asserted import Asserted
-from pytrickle.watermarks.generators.generator import IDLE_TIMEOUT, MAX_AHEAD, Terms
+from pytrickle.watermarks.generators.generator import IDLE_TIMEOUT, MAX_AHEAD, Generator, Terms
 from pytrickle.watermarks.generators.inputs import Input, InputState, InputStatus, least, states
 from pytrickle.watermarks.generators.metrics import Metrics
-from pytrickle.watermarks.instant import INFINITY, length, placed, utc, utc_now
+from pytrickle.watermarks.generators.ways import LATENESS
+from pytrickle.watermarks.generators.ways import event_time as newest
+from pytrickle.watermarks.instant import INFINITY, Clock, length, microseconds, placed, utc, utc_now
 
 if TYPE_CHECKING:
     from pytrickle.watermarks.arrays import Mask
@@ -33,6 +36,10 @@ class TrackerStatus:
 class Tracker:
     """Combines the watermarks of several inputs: W = min over those that are active; it never moves back.
 
+    An input's watermark is what was reported of it or, of rows that the tracker sees itself (`observe`), the newest
+    event time minus `watermark_lateness`. Given to `load` or a sink it keeps to a table in the database what was loaded
+    of each partition, and the database decides by the same rule; see `pgtrickle.advance_partitions`.
+
     An input that reported nothing for longer than `idle_timeout` is idle and left out. While all are idle the watermark
     stays where it is: silence asserts nothing. An input that wakes up behind the watermark does not pull it back; the
     watermark stands until the least has passed it. Not safe for use by several threads.
@@ -47,28 +54,60 @@ class Tracker:
         self,
         inputs: Iterable[str] = (),
         *,
+        watermark_lateness: timedelta = LATENESS,
         exclude_outliers: bool = False,
         marks: Mapping[str, datetime] | None = None,
         **terms: Unpack[Terms],
     ) -> None:
-        self._clock = terms.get("clock", utc_now)
+        self.own_clock = terms.get("clock")
+        self._clock: Clock = self.own_clock or utc_now
         self._idle_timeout = terms.get("idle_timeout", IDLE_TIMEOUT)
         self._max_ahead = terms.get("max_ahead", MAX_AHEAD)
         for name, value in (("idle_timeout", self._idle_timeout), ("max_ahead", self._max_ahead)):
             if value is not None:
                 length(name, value)
-        self._exclude_outliers = exclude_outliers
+        length("watermark_lateness", watermark_lateness)
+        self._lateness = watermark_lateness
+        self.excludes_outliers = exclude_outliers
         self._asserted = Asserted(terms.get("start"))
         began = self._moment(None)
         self._released = {name: Input(mark, began) for name, mark in (marks or {}).items()}
         self._inputs: dict[str, Input] = {}
-        for name in inputs:
+        self._rows: dict[str, Generator] = {}
+        self.expected = tuple(inputs)
+        for name in self.expected:
             self.assign(name, began)
 
     @property
     def watermark(self) -> datetime | None:
         """Return the watermark in force, None while nothing may be asserted."""
         return self._asserted.watermark
+
+    @property
+    def idle_timeout(self) -> timedelta | None:
+        """Return the silence after which an input is left out, None for never."""
+        return self._idle_timeout
+
+    def observe(self, name: str, event_time: datetime | None, arrived_at: datetime | None = None) -> bool:
+        """Take a row of an input into account that arrived at a moment, else now; return whether it is late.
+
+        An input that was not assigned is so from its first row on. A row without a usable event time is a sign of life,
+        and so is one too far in the future.
+        """
+        moment, rows = self._moment(arrived_at), self._rows_of(name)
+        rows.observe(event_time, moment)
+        self._heard(name, rows, moment)
+        return self.judge(event_time)
+
+    def observe_batch(self, name: str, event_times: Any, arrived_at: datetime | None = None) -> Mask:
+        """Take a column of rows of an input into account, as `Generator.observe_batch` takes it.
+
+        Return which of them are late. Raises PackageMissing without NumPy, InvalidArgument for other columns.
+        """
+        moment, rows = self._moment(arrived_at), self._rows_of(name)
+        rows.observe_batch(event_times, moment)
+        self._heard(name, rows, moment)
+        return self.judge_batch(event_times)
 
     def assign(self, name: str, at: datetime | None = None) -> None:
         """Let an input count from now on. One that was there before goes on from its high-water mark."""
@@ -117,6 +156,20 @@ class Tracker:
             self._inputs[name].excluded += state is InputState.OUTLIER
         return self._asserted.put(least(self._inputs, counting), moment)
 
+    def resume(self, watermark: datetime | None) -> None:
+        """Go on from the watermark that the database has, unless the one in force is further; None has no effect."""
+        known = None if watermark is None else utc(watermark)
+        if known is not None and (self.watermark is None or known > self.watermark):
+            self._asserted.put(microseconds(known), self._moment(None))
+
+    def copy(self) -> Tracker:
+        """Return a tracker in the same state, on the same clock, that goes its own way from here."""
+        return deepcopy(self, {id(self._clock): self._clock})
+
+    def take_over(self, other: Tracker) -> None:
+        """Put the tracker into the state of a copy of it, which must not be used any more."""
+        self.__dict__.update(other.__dict__)
+
     def judge(self, event_time: datetime | None) -> bool:
         """Count a row of any input and return whether it is late: below the watermark in force."""
         return self._asserted.judge(placed(event_time))
@@ -147,14 +200,23 @@ class Tracker:
             moment,
             idle_share=idle / len(inputs) if inputs else 0.0,
             regressions=sum(one.regressions for one in inputs),
-            ahead=sum(one.ahead for one in inputs),
+            ahead=sum(one.ahead for one in inputs) + sum(rows.ahead for rows in self._rows.values()),
         )
 
     def _moment(self, at: datetime | None) -> datetime:
         return utc(at or self._clock())
 
     def _states(self, at: datetime) -> dict[str, InputState]:
-        return states(self._inputs, at, self._idle_timeout, self._exclude_outliers)
+        return states(self._inputs, at, self._idle_timeout, self.excludes_outliers)
+
+    def _rows_of(self, name: str) -> Generator:
+        if name not in self._rows:
+            self._rows[name] = newest(self._lateness, max_ahead=self._max_ahead, clock=self._clock)
+        return self._rows[name]
+
+    def _heard(self, name: str, rows: Generator, at: datetime) -> None:
+        self.assign(name, at)
+        self.report(name, rows.candidate(at), at)
 
     def _known(self, name: str) -> Input:
         if name not in self._inputs:

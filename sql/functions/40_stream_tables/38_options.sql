@@ -47,6 +47,11 @@ BEGIN
             'Use an interval longer than zero.');
     ELSIF options.frozen_after < interval '0' THEN
         PERFORM refuse_value('frozen_after', options.frozen_after::text, 'Use an interval of zero or more.');
+    ELSIF options.close_after_idle IS NOT NULL AND options.output_mode <> 'append' THEN
+        PERFORM refuse_value('close_after_idle', options.close_after_idle::text,
+            'Only output_mode => ''append'' closes windows.');
+    ELSIF options.close_after_idle <= interval '0' THEN
+        PERFORM refuse_value('close_after_idle', options.close_after_idle::text, 'Use an interval longer than zero.');
     -- What PostgreSQL's own setting holds is milliseconds in an integer.
     ELSIF options.statement_timeout < interval '1 ms' OR options.statement_timeout > interval '24 days' THEN
         PERFORM refuse_value('statement_timeout', options.statement_timeout::text, 'Use an interval of up to 24 days.');
@@ -69,7 +74,7 @@ AS $$
         'fuse_ceiling', NULL, 'allow_circular', COALESCE(foreign_setting('allow_circular'), 'false')::boolean,
         'max_fixpoint_iterations', COALESCE(foreign_setting('max_fixpoint_iterations'), '100')::integer,
         'watermark_retention', NULL, 'statement_timeout', NULL, 'engine', 'auto',
-        'frozen_after', NULL)
+        'frozen_after', NULL, 'close_after_idle', NULL)
 $$;
 COMMENT ON FUNCTION pgtrickle_private.option_defaults() IS
     'The defaults of the options that can be altered: ours, or those that a session set for the extension pg_trickle.';

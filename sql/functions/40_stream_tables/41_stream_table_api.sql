@@ -89,7 +89,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_stream_table(
         max_fixpoint_iterations integer DEFAULT NULL, batch_tolerance bigint DEFAULT NULL,
         watermark_retention interval DEFAULT NULL, output_mode text DEFAULT NULL, window_end text DEFAULT NULL,
         statement_timeout interval DEFAULT NULL, fuse text DEFAULT NULL, fuse_sensitivity integer DEFAULT NULL,
-        engine text DEFAULT NULL, frozen_after interval DEFAULT NULL,
+        engine text DEFAULT NULL, frozen_after interval DEFAULT NULL, close_after_idle interval DEFAULT NULL,
         -- Evaluated in the caller's session: unqualified names mean what they mean there.
         search_path text DEFAULT current_setting('search_path')) RETURNS bigint
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -109,13 +109,13 @@ AS $$
             'max_fixpoint_iterations', max_fixpoint_iterations, 'batch_tolerance', batch_tolerance,
             'watermark_retention', watermark_retention, 'output_mode', output_mode, 'window_end', window_end,
             'statement_timeout', statement_timeout, 'fuse', fuse, 'fuse_sensitivity', fuse_sensitivity,
-            'engine', engine, 'frozen_after', frozen_after), search_path)
+            'engine', engine, 'frozen_after', frozen_after, 'close_after_idle', close_after_idle), search_path)
 $$;
 COMMENT ON FUNCTION pgtrickle.create_stream_table(
     text, text, text, text, boolean, text, text, text, boolean, boolean, text, integer, double precision, text, boolean,
     text, integer, text, text, text, boolean, text, text, interval, interval, bigint, boolean, integer, bigint,
         interval, text,
-    text, interval, text, integer, text, interval, text) IS
+    text, interval, text, integer, text, interval, interval, text) IS
     'Creates a stream table from a query and has its sources captured; returns its number. It is filled by the next '
     'refresh; create_and_load_stream_table() waits for that. '
     'schedule is ''calculated'', an interval, or a cron expression in schedule_timezone; refresh_mode AUTO, '
@@ -123,6 +123,7 @@ COMMENT ON FUNCTION pgtrickle.create_stream_table(
     'watermark_gating auto, none, gate or hold_back; '
     'tier hot, warm, cold or frozen; diamond_consistency atomic or none; diamond_schedule_policy fastest or slowest; '
     'output_mode update, append or complete; what is NULL has its default. '
+    'Under append, when nothing has come from any source for close_after_idle, windows close by the clock. '
     'engine says who computes it: spark, postgres, or with auto whoever the refresher chooses. '
     'A refresh fails when one of its statements runs for longer than statement_timeout. Rows older than frozen_after '
     'below the effective watermark never change again. With orchestration_mode EXTERNAL it is paused. '
@@ -145,6 +146,7 @@ AS $$
         frozen_before = options.frozen_before,
         earlier_query_through = CASE WHEN t.frozen_by IS NULL OR options.frozen_by IS NOT NULL
             THEN t.earlier_query_through END,
+        close_after_idle = options.close_after_idle,
         allow_circular = options.allow_circular, max_fixpoint_iterations = options.max_fixpoint_iterations,
         requested_cdc_mode = options.requested_cdc_mode, is_append_only = options.is_append_only,
         pooler_compatibility_mode = options.pooler_compatibility_mode, st_partition_key = options.st_partition_key,
@@ -236,7 +238,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.alter_stream_table(
         gate_deadline interval DEFAULT NULL, allow_circular boolean DEFAULT NULL,
         max_fixpoint_iterations integer DEFAULT NULL, batch_tolerance bigint DEFAULT NULL,
         watermark_retention interval DEFAULT NULL, statement_timeout interval DEFAULT NULL, engine text DEFAULT NULL,
-        frozen_after interval DEFAULT NULL,
+        frozen_after interval DEFAULT NULL, close_after_idle interval DEFAULT NULL,
         reset text[] DEFAULT '{}', search_path text DEFAULT current_setting('search_path')) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -255,7 +257,7 @@ BEGIN
                 'gate_deadline', gate_deadline, 'allow_circular', allow_circular,
                 'max_fixpoint_iterations', max_fixpoint_iterations, 'batch_tolerance', batch_tolerance,
                 'watermark_retention', watermark_retention, 'statement_timeout', statement_timeout,
-                'engine', engine, 'frozen_after', frozen_after), reset, search_path);
+                'engine', engine, 'frozen_after', frozen_after, 'close_after_idle', close_after_idle), reset, search_path);
     IF status IS NOT NULL THEN
         PERFORM take_status(name, status, search_path);
     END IF;
@@ -264,8 +266,8 @@ $$;
 COMMENT ON FUNCTION pgtrickle.alter_stream_table(
     text, text, text, text, text, text, text, text, boolean, boolean, text, text, bigint, integer, text, integer,
     double precision, text, double precision, text,
-    text, boolean, text, interval, interval, boolean, integer, bigint, interval, interval, text, interval, text[],
-    text) IS
+    text, boolean, text, interval, interval, boolean, integer, bigint, interval, interval, text, interval, interval,
+    text[], text) IS
     'Changes options of a stream table; those left NULL stay, those named in reset go back to their defaults. A new '
     'query must have the same columns '
     'and has the stream table computed anew; windows that append emitted and rows that are frozen stay as they are. '

@@ -123,15 +123,55 @@ BEGIN
     RETURN stream_table.watermark_gating = 'hold_back' AND EXISTS (
         SELECT FROM unnest(scope.groups) AS g
             CROSS JOIN LATERAL hold_back_group(stream_table.pgt_id, g, scope.upstream) AS h
-        WHERE h.let_through IS NULL AND NOT h.effective IS NULL);
+        WHERE h.let_through IS NULL AND NOT h.effective IS NULL
+            AND closing_by_clock(stream_table.pgt_id, scope.gating, scope.groups, scope.upstream) IS NULL);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.is_kept_in_place(pgtrickle.pgt_stream_tables) IS
     'Whether a filled hold_back stream table stays where it is, since it cannot be read where the sources of one of '
     'its groups agree.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.silent_since(groups integer[], upstream bigint[]) RETURNS timestamptz
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN greatest(
+        (SELECT max(greatest(w.advanced_at, s.ungated_at))
+         FROM pgt_watermark_groups AS g CROSS JOIN unnest(g.sources) AS m(source)
+         JOIN pgt_watermarks AS w ON w.source_relid = m.source
+         LEFT JOIN pgt_source_gates AS s ON s.source_relid = m.source
+         WHERE g.group_id = ANY (groups)),
+        (SELECT max(d.changed_at) FROM pgt_dependencies AS d WHERE d.pgt_id = ANY (upstream)));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.silent_since(integer[], bigint[]) IS
+    'When something came last: a watermark of these groups moved, a source gate opened, or one of these stream tables '
+    'took in changes.';
+
+-- The clock stands for the watermark that nobody advances any more, as long as the silence lasts: a row may come as
+-- late after its time as the silence was long. Whole minutes are enough for windows, and are not written at every tick.
+CREATE OR REPLACE FUNCTION pgtrickle_private.closing_by_clock(p_pgt_id bigint, gating text, groups integer[],
+    upstream bigint[]) RETURNS timestamptz
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp SET TimeZone = 'UTC'
+AS $$
+DECLARE
+    patience CONSTANT interval := (SELECT t.close_after_idle FROM pgt_stream_tables AS t
+        WHERE t.pgt_id = p_pgt_id AND t.frontier_version > 0);
+BEGIN
+    -- What stream tables below hold back is not there yet, and no clock brings it.
+    IF patience IS NULL OR gating = 'hold_back' AND cardinality(upstream) > 1
+        OR (now() - silent_since(groups, upstream) > patience) IS NOT TRUE THEN
+        RETURN NULL;
+    END IF;
+    RETURN date_trunc(CASE WHEN patience < interval '1 minute' THEN 'second' ELSE 'minute' END, now() - patience);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.closing_by_clock(bigint, text, integer[], bigint[]) IS
+    'Through when a stream table closes windows because nothing came for its close_after_idle, or NULL.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.windows()
-    RETURNS TABLE (stream_table text, window_end text, closed_through timestamptz, late_changes bigint, waits_for text)
+    RETURNS TABLE (stream_table text, window_end text, closed_through timestamptz, late_changes bigint, waits_for text,
+        close_after_idle interval, silent_since timestamptz)
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -141,12 +181,14 @@ BEGIN
                CASE WHEN d.decision <> 'run' OR is_kept_in_place(t) THEN d.reason
                     WHEN d.effective_watermark IS NOT NULL THEN NULL
                     WHEN 'event time' = ANY (known_kinds(t.pgt_id)) THEN d.reason
-                    ELSE 'an event time: no watermark group that goes by one concerns it' END
+                    ELSE 'an event time: no watermark group that goes by one concerns it' END,
+               t.close_after_idle, silent_since(s.groups, s.upstream)
         FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_decision(t.pgt_id) AS d
+            CROSS JOIN LATERAL gating_scope(t.pgt_id) AS s
             WHERE t.output_mode = 'append' ORDER BY 1;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.windows() IS
     'Every stream table that emits closed windows: the column that ends them, through when they are closed, how many '
-    'changes came too late, '
-    'and why none can be closed now, NULL where they can.';
+    'changes came too late, why none can be closed now, NULL where they can, after how long a silence the clock closes '
+    'them, and when something came last.';

@@ -251,6 +251,7 @@ BEGIN
     END IF;
     DELETE FROM pgt_watermarks AS w WHERE w.source_relid = source;
     DELETE FROM pgt_watermark_history AS h WHERE h.source_relid = source;
+    DELETE FROM pgt_partitioned_sources AS p WHERE p.source_relid = source;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.reset_watermark(regclass) IS

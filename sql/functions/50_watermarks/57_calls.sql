@@ -19,6 +19,12 @@ BEGIN
     CASE NEW.call
         WHEN 'advance_watermark'
             THEN PERFORM advance(NEW.caller, NEW.source, jsonb_populate_record(NULL::progress, NEW.arguments));
+        WHEN 'advance_partitions' THEN
+            NEW.result := to_jsonb(advance_by_partitions(NEW.caller, NEW.source, NEW.arguments -> 'heard',
+                texts(NEW.arguments -> 'expected'), (NEW.arguments ->> 'idle_timeout')::interval,
+                (NEW.arguments ->> 'at')::timestamptz));
+        WHEN 'forget_partition' THEN PERFORM forget_partition_of(NEW.caller, NEW.source,
+            NEW.arguments ->> 'partition_name');
         WHEN 'gate_source' THEN PERFORM shut_gate(NEW.caller, NEW.source, NEW.arguments ->> 'reason');
         WHEN 'ungate_source' THEN PERFORM open_gate(NEW.caller, NEW.source);
         WHEN 'mark_idle' THEN PERFORM record_idle(NEW.caller, NEW.source);
@@ -30,7 +36,7 @@ BEGIN
                 texts(NEW.arguments -> 'late_ids')::bigint[]));
         WHEN 'create_sink_staging' THEN
             NEW.result := to_jsonb(make_sink_staging(NEW.caller, NEW.source, NEW.arguments ->> 'sink',
-                texts(NEW.arguments -> 'columns')));
+                texts(NEW.arguments -> 'columns'), NEW.arguments ->> 'partition'));
         WHEN 'drop_sink_staging' THEN
             NEW.result := to_jsonb(drop_unused_staging('pgtrickle_sinks',
                 format('sink_%s', sink_number(NEW.caller, NEW.source, NEW.arguments ->> 'sink'))));

@@ -47,25 +47,28 @@ COMMENT ON FUNCTION pgtrickle_private.sink_number(name, regclass, text) IS
     'The number of a sink, which is made, for its caller, when it is first named. Refuses a role that may not insert '
     'into the source, or whose sink it is not.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.make_sink_staging(caller name, source regclass, sink text, columns text[])
-    RETURNS text
+CREATE OR REPLACE FUNCTION pgtrickle_private.make_sink_staging(caller name, source regclass, sink text, columns text[],
+    partition text) RETURNS text
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     staging text := format('sink_%s_%s', sink_number(caller, source, sink), replace(gen_random_uuid()::text, '-', ''));
     unknown text := (SELECT min(c.name) FROM unnest(columns) AS c(name)
-                     WHERE NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = source AND a.attname = c.name
+                     WHERE c.name IS DISTINCT FROM partition
+                         AND NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = source AND a.attname = c.name
                          AND a.attnum > 0 AND NOT a.attisdropped));
 BEGIN
     IF unknown IS NOT NULL THEN
         PERFORM refuse_value('column', unknown, format('%s has no such column.', qualified_name(source)));
     END IF;
-    -- Types alone: what else the source asks of its rows is checked where they enter it.
+    -- Types alone: what else the source asks of its rows is checked where they enter it. The source need not keep of
+    -- which partition a row is.
     EXECUTE format('CREATE UNLOGGED TABLE pgtrickle_sinks.%I (%s)', staging,
-                   (SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', '
-                       ORDER BY c.place)
+                   (SELECT string_agg(format('%I %s', c.name,
+                       COALESCE(format_type(a.atttypid, a.atttypmod), 'text')), ', ' ORDER BY c.place)
                     FROM unnest(columns) WITH ORDINALITY AS c(name, place)
-                    JOIN pg_attribute AS a ON a.attrelid = source AND a.attname = c.name));
+                    LEFT JOIN pg_attribute AS a ON a.attrelid = source AND a.attname = c.name
+                        AND a.attnum > 0 AND NOT a.attisdropped));
     PERFORM hand_over(format('pgtrickle_sinks.%I', staging)::regclass);
     EXECUTE format('GRANT SELECT, INSERT ON pgtrickle_sinks.%I TO %I', staging, caller);
     EXECUTE format('COMMENT ON TABLE pgtrickle_sinks.%I IS %L', staging,
@@ -73,24 +76,26 @@ BEGIN
     RETURN staging;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.make_sink_staging(name, regclass, text, text[]) IS
+COMMENT ON FUNCTION pgtrickle_private.make_sink_staging(name, regclass, text, text[], text) IS
     'Makes a staging table of a sink, for its caller; returns its name.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.create_sink_staging(source regclass, sink text, columns text[]) RETURNS text
+CREATE OR REPLACE FUNCTION pgtrickle.create_sink_staging(source regclass, sink text, columns text[],
+    partition text DEFAULT NULL) RETURNS text
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     answer jsonb;
 BEGIN
     INSERT INTO pgt_calls (call, source, arguments)
-        VALUES ('create_sink_staging', source, jsonb_build_object('sink', sink, 'columns', columns))
+        VALUES ('create_sink_staging', source, jsonb_build_object(
+            'sink', sink, 'columns', columns, 'partition', partition))
     RETURNING result INTO answer;
     RETURN answer #>> '{}';
 END
 $$;
-COMMENT ON FUNCTION pgtrickle.create_sink_staging(regclass, text, text[]) IS
+COMMENT ON FUNCTION pgtrickle.create_sink_staging(regclass, text, text[], text) IS
     'Makes a table in pgtrickle_sinks with these columns of the source, for a part of a batch, which the caller may '
-    'fill and read, and returns its name. '
+    'fill and read, and returns its name. The one named partition the source need not have: it is a text then. '
     'Needs INSERT on the source.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.drop_sink_staging(source regclass, sink text) RETURNS integer

@@ -66,6 +66,7 @@ BEGIN
     DELETE FROM pgt_watermarks AS w WHERE w.source_relid = ANY (gone);
     DELETE FROM pgt_watermark_history AS h WHERE h.source_relid = ANY (gone);
     DELETE FROM pgt_source_gates AS g WHERE g.source_relid = ANY (gone);
+    DELETE FROM pgt_partitioned_sources AS p WHERE p.source_relid = ANY (gone);
     DELETE FROM pgt_source_limits AS l WHERE l.source_relid = ANY (gone);
     DELETE FROM pgt_watermark_groups AS g WHERE g.sources <@ gone;
     GET DIAGNOSTICS emptied = ROW_COUNT;
@@ -130,6 +131,8 @@ BEGIN
         UPDATE pgt_watermarks AS w SET source_relid = adopted WHERE w.source_relid = gone[1];
         UPDATE pgt_watermark_history AS h SET source_relid = adopted WHERE h.source_relid = gone[1];
     END IF;
+    UPDATE pgt_partitioned_sources AS p SET source_relid = adopted WHERE p.source_relid = gone[1]
+        AND NOT EXISTS (SELECT FROM pgt_partitioned_sources AS o WHERE o.source_relid = adopted);
     UPDATE pgt_source_gates AS g SET source_relid = adopted WHERE g.source_relid = gone[1]
         AND NOT EXISTS (SELECT FROM pgt_source_gates AS o WHERE o.source_relid = adopted);
     UPDATE pgt_source_limits AS l SET source_relid = adopted WHERE l.source_relid = gone[1]

@@ -148,6 +148,8 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.groups_decision(
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
+    -- While nothing comes, all that came is read, and the clock says which windows are over.
+    closing CONSTANT timestamptz := closing_by_clock(p_pgt_id, gating, groups, upstream);
     verdict record;
     next_group integer;
     dropped text;
@@ -157,10 +159,14 @@ BEGIN
     caps := '{}';
     let_through := '{}';
     FOREACH next_group IN ARRAY CASE gating WHEN 'none' THEN '{}' ELSE groups END LOOP
-        IF gating = 'hold_back' THEN
+        IF gating = 'hold_back' AND closing IS NULL THEN
             verdict := hold_back_group(p_pgt_id, next_group, upstream);
         ELSE
             verdict := gate_group(p_pgt_id, next_group);
+            IF closing IS NOT NULL AND NOT verdict.effective IS NULL THEN
+                verdict.decision := 'run';
+                verdict.waiting_for := NULL;
+            END IF;
         END IF;
         dropped := dropped_from(next_group);
         decision := graver(graver(decision, verdict.decision),
@@ -178,6 +184,11 @@ BEGIN
         caps := CASE WHEN caps = '{}' THEN verdict.caps ELSE lower_caps(caps, verdict.caps) END;
     END LOOP;
     reason := COALESCE(reason, without_groups(gating));
+    IF closing > (effective).watermark THEN
+        effective := ROW(closing, (effective).batch)::progress;
+        reason := format('%s; nothing came since %s, so windows close through %s', reason,
+            date_trunc('second', silent_since(groups, upstream)), closing);
+    END IF;
     IF gating = 'gate' AND NOT effective IS NULL AND cardinality(upstream) > 1 THEN
         -- What it reads through a stream table that holds back is no further than that one.
         verdict := held_below(upstream);

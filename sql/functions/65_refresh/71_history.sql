@@ -123,6 +123,7 @@ BEGIN
         WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = e.source_relid);
     PERFORM forget_late_rows(oldest);
     PERFORM forget_sinks();
+    DELETE FROM pgt_partitioned_sources AS p WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = p.source_relid);
     PERFORM drop_feed(f.feed_name) FROM pgt_feeds AS f
         WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = f.source_relid);
     RETURN refreshes + advances;

@@ -46,7 +46,8 @@ AS $$
         (27, 'statement_timeout', true, (t).statement_timeout::text),
         (28, 'engine', true, NULLIF((t).engine, 'auto')),
         (29, 'frozen_after', true, (t).frozen_after::text),
-        (30, 'search_path', true, (t).defining_search_path)
+        (30, 'close_after_idle', true, (t).close_after_idle::text),
+        (31, 'search_path', true, (t).defining_search_path)
     ) AS s(place, argument, quoted, value) WHERE s.value IS NOT NULL
 $$;
 COMMENT ON FUNCTION pgtrickle_private.settings_to_write(pgtrickle.pgt_stream_tables) IS

@@ -58,7 +58,7 @@
 {% macro options_of_its_own() %}
     {{ return(['watermark_gating', 'require_watermark', 'tier', 'schedule_timezone', 'watermark_tolerance',
         'gate_deadline', 'fuse_ceiling', 'allow_circular', 'max_fixpoint_iterations', 'batch_tolerance',
-        'watermark_retention', 'statement_timeout', 'engine', 'frozen_after']) }}
+        'watermark_retention', 'statement_timeout', 'engine', 'frozen_after', 'close_after_idle']) }}
 {% endmacro %}
 
 
