@@ -15,8 +15,10 @@ from sqlalchemy.dialects.postgresql import JSONB
 from pytrickle.apply.closed_windows import Closing
 from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.few_rows import FewRows, apply_few, few_rows
+from pytrickle.apply.measures import APPLY
 from pytrickle.apply.rows import apply_many, apply_rows
 from pytrickle.apply.statements import LOOK_UP
+from pytrickle.catalog.definition import Came
 from pytrickle.catalog.tables import refresh_history, stream_tables
 from pytrickle.compute.postgres import READ_ONLY, read_within, undone
 from pytrickle.compute.staged import Staged
@@ -83,10 +85,17 @@ HISTORY = statement(
         status="COMPLETED",
         started_at=func.clock_timestamp() - bindparam("took"),
         finished_at=func.clock_timestamp(),
+        refresh_xid=func.pg_current_xact_id(),
+        # What a stream table among the sources wrote came into a base table before.
+        oldest_change_at=func.least(
+            bindparam("oldest_change_at"),
+            case((bindparam("chained"), func.pgtrickle_private.came_through(bindparam("pgt_id")))),
+        ),
     ),
     [
         *("pgt_id", "action", "initiated_by", "reason", "delta_rows", "rows_inserted", "rows_deleted"),
         *("effective_watermark", "effective_batch", "data_timestamp", "fixpoint_iteration", "engine"),
+        *("phases", "staged_bytes", "newest_change_at", "change_clock"),
     ],
 )
 FRONTIERS_AND_HISTORY = f"""
@@ -105,6 +114,8 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
     Raise RefreshConflict when another refresh moved the frontier meanwhile, StreamTableDrifted when the stored rows
     are not what the last refresh left.
     """
+    what.measures.enter(APPLY)
+    what.measures.staged_bytes = staged.size
     with connection.transaction():
         settle(connection, (*what.settings, UNCOMPILED))
         return _write(connection, plan, what, partial(apply_rows, connection, plan.apply, staged))
@@ -131,6 +142,8 @@ def read_and_commit(connection: psycopg.Connection, plan: RefreshPlan, what: Com
     Raise as `commit_within` does.
     """
     with read_within(connection, plan) as staged:
+        what.measures.enter(APPLY)
+        what.measures.staged_bytes = staged.size
         if few := few_rows(plan.apply, staged):
             return _write_few(connection, plan, what, few)
         settle(connection, (READ, *undone(plan.settings), UNCOMPILED))
@@ -267,6 +280,7 @@ def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, 
 
     Durations, from which AUTO learns, must not mix two clocks.
     """
+    came = Came.together(change_range.came for change_range in plan.ranges)
     connection.execute(
         FRONTIERS_AND_HISTORY,
         {
@@ -284,5 +298,11 @@ def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, 
             "data_timestamp": what.data_timestamp,
             "fixpoint_iteration": plan.rounds,
             "engine": plan.placement.engine.value,
+            "phases": Jsonb(what.measures.milliseconds()),
+            "staged_bytes": what.measures.staged_bytes,
+            "oldest_change_at": came.oldest if came else None,
+            "newest_change_at": came.newest if came else None,
+            "change_clock": came and ("commit" if came.by_commit else "capture"),
+            "chained": any(source.kind == "STREAM_TABLE" for source in plan.shape.definition.sources),
         },
     )

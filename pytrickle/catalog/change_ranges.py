@@ -5,14 +5,19 @@ from collections.abc import Iterable, Mapping
 import psycopg
 from psycopg import sql
 
-from pytrickle.catalog.definition import ChangeRange
+from pytrickle.catalog.definition import Came, ChangeRange
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.cut import Cut
 from pytrickle.database import PATIENCE, filled
 
+# Commits have times only where track_commit_timestamp is on, and those of transactions since it is.
+COMMITTED = """CASE WHEN (SELECT current_setting('track_commit_timestamp') = 'on')
+    THEN pg_xact_commit_timestamp(pgt_xid::xid) END"""
 COUNTED = """
-SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE {counted} AND NOT ({later})), count(*) FILTER (WHERE {later}),
-    pg_relation_size({name}::regclass) / current_setting('block_size')::integer
+SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE {between}), count(*) FILTER (WHERE {later}),
+    pg_relation_size({name}::regclass) / current_setting('block_size')::integer,
+    min(coalesce({committed}, pgt_at)) FILTER (WHERE {between}),
+    max(coalesce({committed}, pgt_at)) FILTER (WHERE {between}), bool_and({committed} IS NOT NULL)
 FROM {buffer} WHERE {where}
 """
 EMPTY = "SELECT {number} WHERE NOT EXISTS (SELECT FROM {buffer})"
@@ -26,9 +31,12 @@ def ranges(
     result = {d.relid: ChangeRange(d.relid, d.frontier, targets.get(d.relid)) for d in table.dependencies}
     counts = [_count(d.buffer, result[d.relid]) for d in table.dependencies if d.buffer]
     if counts:
-        for relid, delta, future, pages in connection.execute(sql.SQL(" UNION ALL ").join(counts)):
+        for relid, delta, future, pages, oldest, newest, by_commit in connection.execute(
+            sql.SQL(" UNION ALL ").join(counts)
+        ):
             change_range = result[relid]
-            result[relid] = ChangeRange(relid, change_range.old, change_range.new, delta, future, pages)
+            came = Came(oldest, newest, by_commit) if oldest else None
+            result[relid] = ChangeRange(relid, change_range.old, change_range.new, delta, future, pages, came)
     return result
 
 
@@ -67,6 +75,6 @@ def _count(buffer: str, change_range: ChangeRange) -> sql.Composed:
     past = change_range.old.beyond() if change_range.old else None
     later = f"NOT {change_range.new.covered()}" if change_range.new else "false"
     where = past or (change_range.new.beyond() if change_range.new else "false")
-    counted = "true" if past else "false"
+    parts = {"between": f"NOT ({later})" if past else "false", "later": later, "where": where, "committed": COMMITTED}
     name, relid = sql.Literal(buffer), sql.Literal(change_range.relid)
-    return filled(COUNTED, relid=relid, later=later, counted=counted, name=name, buffer=buffer, where=where)
+    return filled(COUNTED, relid=relid, name=name, buffer=buffer, **parts)

@@ -6,6 +6,7 @@ from time import monotonic
 import psycopg
 
 from pytrickle.apply.commit import read_and_commit, reading_at, transaction
+from pytrickle.apply.measures import COMPUTE
 from pytrickle.catalog.change_ranges import ranges
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.definition_stamp import Standing, ask_standing, standing
@@ -73,6 +74,7 @@ class AtOnce:
                 if plan.settings != expected:
                     settle(connection, (*undone(expected), *plan.settings))
                 computation.plan = plan
+                computation.measures.enter(COMPUTE)
                 what = self.refresher.commitment(computation, Snapshot(connection, name or "", cut, taken))
                 done = read_and_commit(connection, plan, what)
                 return self.refresher.result(computation, done), done
