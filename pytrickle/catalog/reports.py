@@ -1,9 +1,11 @@
 """Frozen values for what the catalog's functions report; the fields are the columns of the SQL functions."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pytrickle.catalog.feed_reports import FeedRow
+from pytrickle.catalog.freshness_reports import FreshnessRow
 from pytrickle.readable import Readable
 
 
@@ -193,7 +195,12 @@ class StreamTableStatus(Readable):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HistoryRow(Readable):
-    """One attempted refresh, as ``pgtrickle.refresh_history()`` reports it, newest first."""
+    """One attempted refresh, as ``pgtrickle.refresh_history()`` reports it, newest first.
+
+    `commit_to_visible` is how long after it came the oldest change was visible; by its commit where `change_clock` is
+    ``commit``, else by the time when it was captured, before that. `phases` has milliseconds, `amplification` the rows
+    written per row of the delta.
+    """
 
     refresh_id: int
     stream_table: str
@@ -211,6 +218,11 @@ class HistoryRow(Readable):
     error: str | None
     effective_batch: int | None = None
     engine: str | None = None
+    commit_to_visible: timedelta | None = None
+    change_clock: str | None = None
+    phases: Mapping[str, float] | None = None
+    staged_bytes: int | None = None
+    amplification: float | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -236,13 +248,15 @@ class BufferRow(Readable):
 class ProblemRow(Readable):
     """What is wrong with one stream table, as ``pgtrickle.problems()`` reports it.
 
-    A `lasting` problem keeps it from being refreshed until the `remedy` is applied; others the next tick mends.
+    A `lasting` problem keeps it from being refreshed until the `remedy` is applied; others the next tick mends. An
+    `incident` is an open one, perhaps of a source or of a group.
     """
 
     stream_table: str
     problem: str
     remedy: str | None
     lasting: bool
+    incident: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -257,6 +271,7 @@ class Status(Readable):
     alerts: tuple[AlertRow, ...] = ()
     feeds: tuple[FeedRow, ...] = ()
     problems: tuple[ProblemRow, ...] = ()
+    freshness: tuple[FreshnessRow, ...] = ()
 
     @property
     def planner_defects(self) -> int:

@@ -7,7 +7,7 @@ from typing import Self, TypeVar
 
 import sqlalchemy
 
-from pytrickle.catalog import feed_reports, late_reports, read_reports, reports
+from pytrickle.catalog import feed_reports, freshness_reports, late_reports, read_reports, reports
 from pytrickle.database import engine as open_engine
 from pytrickle.database import translate_errors
 from pytrickle.errors import InvalidArgument
@@ -110,6 +110,14 @@ class Reports:
     def alerts(self, limit: int = 20) -> tuple[reports.AlertRow, ...]:
         """Return the open incidents, then the newest of those that ended."""
         return self._read(lambda connection: read_reports.alerts(connection, limit))
+
+    def alert_limits(self) -> tuple[freshness_reports.AlertLimitsRow, ...]:
+        """Return the limits beyond which an alert is raised."""
+        return self._read(read_reports.alert_limits)
+
+    def freshness(self) -> tuple[freshness_reports.FreshnessRow, ...]:
+        """Return how far every stream table is behind its sources, and why."""
+        return self._read(read_reports.freshness)
 
     def history(self, name: str | None = None, limit: int = 20) -> tuple[reports.HistoryRow, ...]:
         """Return the newest refreshes of one stream table, or of all."""

@@ -24,6 +24,9 @@ from pytrickle.schedule.rest import Rest, moment, rest_after
 from pytrickle.schedule.units import Unit, due_tables, units
 
 TRIM_EVERY = timedelta(hours=1)
+# What passes the limits of alerts is looked for in all change buffers, which takes longer than a tick without work.
+MEASURE_EVERY = timedelta(seconds=10)
+RAISE = "SELECT pgtrickle.raise_alerts(%(measure)s)"
 TRIM = "SELECT pgtrickle.trim_history(%(retention)s)"
 # Who follows a source by a feed reads its changes whenever he likes, so that its buffer is always looked into.
 CLEAN = """
@@ -48,13 +51,14 @@ class Ticker:
     retention: timedelta
     health: Health = field(default_factory=Health)
     trimmed: float | None = None
+    measured: float | None = None
     rest: Rest | None = None
 
     def tick(self, on_result: OnResult) -> tuple[RefreshResult, ...]:
         """Refresh all that is due, in dependency order; return a result per stream table considered, in that order."""
         refresher = self.refreshing()
         with impatient(refresher.connection):
-            unless_locked(refresher.connection, "SELECT pgtrickle.raise_alerts()")
+            self._raise_alerts(refresher.connection)
             now = moment(refresher.connection)
             if self.rest and self.rest.lasts(now) and not self._must_trim:
                 return self._rested(self.rest, on_result)
@@ -67,6 +71,12 @@ class Ticker:
                 unless_locked(refresher.connection, TRIM, {"retention": self.retention})
                 self.trimmed = monotonic()
         return results
+
+    def _raise_alerts(self, connection: psycopg.Connection) -> None:
+        measure = self.measured is None or monotonic() - self.measured >= MEASURE_EVERY.total_seconds()
+        unless_locked(connection, RAISE, {"measure": measure})
+        if measure:
+            self.measured = monotonic()
 
     @property
     def _must_trim(self) -> bool:

@@ -24,8 +24,11 @@ DECLARE
     commits CONSTANT boolean := current_setting('track_commit_timestamp') = 'on';
     something boolean;
 BEGIN
-    EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE pgt_xid >= $1)', buffer) INTO something USING first;
     known := true;
+    IF pg_relation_size(to_regclass(buffer)) = 0 THEN
+        RETURN;
+    END IF;
+    EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE pgt_xid >= $1)', buffer) INTO something USING first;
     IF NOT something THEN
         RETURN;
     END IF;
@@ -86,7 +89,7 @@ BEGIN
             SELECT r.oldest_change_at, r.change_clock FROM pgt_refresh_history AS r
             WHERE r.pgt_id = u.pgt_id AND r.refresh_xid = o.xid ORDER BY r.refresh_id DESC LIMIT 1) AS h ON true
     WHERE t.frontier_version > 0 AND t.reinitialize_reason IS NULL AND d.source_type <> 'UNCAPTURED'
-        AND (d.frontier).snapshot IS NOT NULL AND pg_relation_size(to_regclass(k.buffer)) > 0
+        AND (d.frontier).snapshot IS NOT NULL
         AND (o.xid IS NOT NULL OR NOT o.known);
 END
 $$;

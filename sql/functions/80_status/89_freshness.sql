@@ -8,8 +8,8 @@ AS $$
 DECLARE
     stopped CONSTANT record := stopped_since(t);
     gate CONSTANT record := gated_during(t.pgt_id);
-    held CONSTANT record := held_by_watermark(t, p_source, xid, pos, upper_inf(gate.during)
-        OR upper(gate.during) = 'infinity');
+    held CONSTANT record := held_by_watermark(t, p_source, xid, pos,
+        COALESCE(upper(gate.during) = 'infinity', false));
     always CONSTANT tstzmultirange := tstzmultirange(tstzrange('-infinity', 'infinity'));
 BEGIN
     RETURN QUERY
@@ -88,8 +88,7 @@ AS $$
         SELECT m.pgt_id, s.*, lag_sentence(s.cause, s.culprit, s.lasted) AS sentence
         FROM missing AS m JOIN pgt_stream_tables AS t USING (pgt_id)
             LEFT JOIN pgt_stream_tables AS i ON i.pgt_id = m.input_id
-            CROSS JOIN LATERAL split_lag(
-                t, m, COALESCE(format('%I.%I', i.pgt_schema, i.pgt_name), qualified_name(m.source)), until) AS s
+            CROSS JOIN LATERAL split_lag(t, m, qualified_name(COALESCE(i.pgt_relid, m.source)), until) AS s
     ), gravest AS (
         SELECT DISTINCT ON (p.pgt_id) p.pgt_id, p.cause, p.culprit FROM parts AS p
         ORDER BY p.pgt_id, p.lasted DESC, p.place DESC
