@@ -11,7 +11,7 @@ TYPES = {"lag": "interval", "late_share": "float8", "rate": "float8", "idle_shar
 
 
 class AlertLimits(TypedDict, total=False):
-    """How much is too much: names, meanings and defaults are those of ``pgtrickle.set_alert_limits()``; None is none."""
+    """How much is too much: names, meanings and defaults are those of ``pgtrickle.set_alert_limits()``; None: none."""
 
     lag: timedelta | str | None
     late_share: float | None
