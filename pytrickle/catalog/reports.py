@@ -220,6 +220,8 @@ class HistoryRow(Readable):
     engine: str | None = None
     commit_to_visible: timedelta | None = None
     change_clock: str | None = None
+    oldest_change_at: datetime | None = None
+    newest_change_at: datetime | None = None
     phases: Mapping[str, float] | None = None
     staged_bytes: int | None = None
     amplification: float | None = None

@@ -7,8 +7,8 @@ defining query (``apply.commit``, ``plan.append_mode``, ``inspect.verify``), a l
 (``schedule.requests``), the refreshes of the demo (``demo.jobs``), the comparison of names and texts with a project
 (``definitions.compare``, ``definitions.compare_groups``, ``definitions.apply``, ``definitions.export``), the sources
 that are cleaned up after a tick (``schedule.tick``), what other tools ask, which need nothing of this module
-(``integrations.alembic``, ``integrations.airflow``), and the record of a script (``catalog.install``), which is also
-printed.
+(``integrations.alembic``, ``integrations.airflow``), the alerts that were not posted yet (``cli.webhook``), and the
+record of a script (``catalog.install``), which is also printed.
 """
 
 from sqlalchemy import (

@@ -18,6 +18,7 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_o
 import psycopg
 from psycopg.rows import dict_row
 
+from pytrickle.config import Settings
 from pytrickle.database import connect, translate_errors
 from pytrickle.errors import ConfigError, PytrickleError
 
@@ -147,12 +148,15 @@ class Webhook:
 
 
 @contextmanager
-def posting(dsn: str, url: str | None, insecure: bool) -> Iterator[Webhook | None]:
-    """Post alerts in a thread for the length of the block, if there is an address; raise ConfigError for a bad one."""
+def posting(dsn: str | None, url: str | None, *, insecure: bool = False) -> Iterator[Webhook | None]:
+    """Post alerts in a thread for the length of the block, if there is an address; raise ConfigError for a bad one.
+
+    Without a `dsn` it is that of the environment.
+    """
     if url is None:
         yield None
         return
-    webhook = Webhook(dsn, checked_url(url, insecure))
+    webhook = Webhook(Settings.from_environment(dsn).dsn, checked_url(url, insecure))
     thread = Thread(target=webhook.run, name="webhook", daemon=True)
     thread.start()
     try:

@@ -66,7 +66,7 @@ def test_each_beginning_and_end_is_posted_once_by_the_leader_and_again_after_a_f
     db: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "pytrickle.webhook")
-    with receiving(503) as receiver, posting(db.dsn, receiver.url, False) as webhook:
+    with receiving(503) as receiver, posting(db.dsn, receiver.url) as webhook:
         assert webhook is not None
         db.execute(ALERT, "public.a", True, "blown")
         with pytest.raises(Empty):
@@ -77,7 +77,7 @@ def test_each_beginning_and_end_is_posted_once_by_the_leader_and_again_after_a_f
         db.execute(ALERT, "public.a", False, "over")
         assert {receiver.next(), receiver.next()} == {(204, "public.b", False), (204, "public.a", True)}
         assert receiver.taken.empty()
-    with receiving() as receiver, posting(db.dsn, receiver.url, False) as successor:
+    with receiving() as receiver, posting(db.dsn, receiver.url) as successor:
         assert successor is not None
         successor.lead(True)
         db.execute(ALERT, "public.b", False, "over")
@@ -90,7 +90,7 @@ def test_each_beginning_and_end_is_posted_once_by_the_leader_and_again_after_a_f
 def test_what_is_not_wanted_is_not_repeated_and_no_redirect_is_followed(db: Database) -> None:
     for name in ("public.a", "public.b"):
         db.execute(ALERT, name, True, "blown")
-    with receiving(400, 302) as receiver, posting(db.dsn, receiver.url, False) as webhook:
+    with receiving(400, 302) as receiver, posting(db.dsn, receiver.url) as webhook:
         assert webhook is not None
         webhook.lead(True)
         answers = [receiver.taken.get(timeout=20) for _ in range(3)]

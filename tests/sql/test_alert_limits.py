@@ -6,6 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from pytrickle.inspect.doctor.server import check_stream_tables
 from tests.conftest import Database
 from tests.sql.checks import create, refused
 from tests.sql.loaders import QUERY, advance, pipeline
@@ -84,6 +85,9 @@ def test_groups_that_drift_apart_and_idle_sources_are_those_of_the_group(db: Dat
     problems = dict(db.execute("SELECT stream_table, remedy FROM pgtrickle.problems() WHERE incident AND NOT lasting"))
     assert problems["pipeline"] == "See whether the loaders of its sources still run."
     assert "public.orders" not in problems, "an idle source need not come"
+    with db.connect() as connection:
+        check = check_stream_tables(connection)
+    assert not check.ok and sentence in check.detail and "Its loader" not in (check.remedy or "")
     db.execute("SELECT pgtrickle.drop_watermark_group('pipeline')")
     assert opened(db) == [] and db.execute("SELECT * FROM pgtrickle.alert_limits()") == []
 
@@ -119,6 +123,16 @@ def test_late_rows_count_from_a_hundred_on_and_a_slow_watermark_after_ten_advanc
     loader.execute("SELECT pg_stat_force_next_flush()")
     loader.execute("SELECT")
     assert opened(db)[0] == ("late_share", "public.clicks", None)
+
+
+def test_a_watermark_at_the_end_of_the_calendar_does_not_break_the_measurement(db: Database) -> None:
+    pipeline(db)
+    limit(db)
+    db.execute("SELECT pgtrickle.advance_watermark('orders', '294276-12-31 23:00+00')")
+    db.execute("SELECT pgtrickle.advance_watermark('lines', '4713-01-02 00:00+00 BC')")
+    create(db, "SELECT count(*) FROM orders", "counts", schedule="200000 years")
+    assert ("watermark_lag", "public.lines", None) in opened(db)
+    assert db.value("SELECT count(*) FROM pgtrickle.freshness()") == 1
 
 
 def test_a_stream_table_that_lacks_a_change_for_too_long_is_an_incident_but_not_one_without_news(db: Database) -> None:

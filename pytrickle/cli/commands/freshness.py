@@ -20,7 +20,7 @@ TIMEOUT = timedelta(seconds=30)
 
 @command(app, "freshness", example="pytrickle freshness")
 def freshness(invocation: Invocation) -> None:
-    """Show how far every stream table is behind its sources, and why. By cause, with the culprit named."""
+    """Show how far stream tables are behind, and why. By cause, with the culprit named."""
     with invocation.client() as client:
         rows = client.freshness()
     invocation.show(rows, lambda rows: render_freshness.freshness(rows) if rows else "No stream table yet.")

@@ -86,7 +86,7 @@ def run(
             with (
                 invocation.client(engine=engine) as client,
                 observed(client, service, metrics_listen) as observer,
-                posting(client.settings.dsn, webhook_url, webhook_insecure) as webhook,
+                posting(invocation.dsn, webhook_url, insecure=webhook_insecure) as webhook,
                 _stopped_by_signals(client.stop, service) as listen,
             ):
                 observer.on_result.append(_printer(listen, invocation.as_json))

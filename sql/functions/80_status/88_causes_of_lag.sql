@@ -71,23 +71,23 @@ DECLARE
     last record;
 BEGIN
     during := '{}';
+    SELECT w.advanced_at, qualified_name(w.source_relid) AS name INTO last
+    FROM gating_groups(t.pgt_id) AS c JOIN pgt_watermark_groups AS g USING (group_id)
+        JOIN pgt_watermarks AS w ON w.source_relid = ANY (g.sources)
+    ORDER BY w.advanced_at DESC LIMIT 1;
     IF verdict.decision <> 'run' THEN
         IF NOT gate_shut THEN
-            during := tstzmultirange(tstzrange(COALESCE(t.gated_since, '-infinity'), 'infinity'));
+            -- Since the last advance nothing has changed about what the watermarks say.
+            during := tstzmultirange(
+                tstzrange(COALESCE(least(t.gated_since, last.advanced_at), '-infinity'), 'infinity'));
             culprit := COALESCE(verdict.waiting_for, verdict.reason);
         END IF;
     ELSIF xid IS NOT NULL AND cap IS NOT NULL AND NOT covers(jsonb_populate_record(NULL::cut, cap), xid, pos) THEN
         during := tstzmultirange(tstzrange('-infinity', 'infinity'));
         culprit := holding_source(t.pgt_id, p_source, xid, pos);
-    ELSIF t.gated_since IS NOT NULL THEN
-        SELECT w.advanced_at, qualified_name(w.source_relid) AS name INTO last
-        FROM gating_groups(t.pgt_id) AS c JOIN pgt_watermark_groups AS g USING (group_id)
-            JOIN pgt_watermarks AS w ON w.source_relid = ANY (g.sources)
-        ORDER BY w.advanced_at DESC LIMIT 1;
-        IF last.advanced_at > t.gated_since THEN
-            during := tstzmultirange(tstzrange(t.gated_since, last.advanced_at));
-            culprit := last.name;
-        END IF;
+    ELSIF last.advanced_at > t.gated_since THEN
+        during := tstzmultirange(tstzrange(t.gated_since, last.advanced_at));
+        culprit := last.name;
     END IF;
 END
 $$;
@@ -104,6 +104,7 @@ BEGIN
         WHEN t.tier = 'frozen' THEN 'infinity'
         WHEN cron_expression(t.schedule) IS NOT NULL THEN
             CASE WHEN t.last_refresh_at >= t.next_due_at THEN 'infinity' ELSE COALESCE(t.next_due_at, 'infinity') END
+        WHEN t.schedule <> 'calculated' AND t.schedule::interval > interval '1000 years' THEN 'infinity'
         ELSE t.last_refresh_at + tier_factor(t.tier)
             * CASE t.schedule WHEN 'calculated' THEN interval '1 second' ELSE t.schedule::interval END END;
 END

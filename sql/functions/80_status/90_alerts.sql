@@ -10,10 +10,11 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT k.kind, s.source, l.group_name, k.since, k.measured, k.allowed
-    FROM watermark_metrics() AS s CROSS JOIN LATERAL alert_limits_of(s.source::regclass) AS l
-        LEFT JOIN pgt_source_gates AS g ON g.source_relid = s.source::regclass AND g.ungated_at IS NULL
+    FROM watermark_metrics() AS s CROSS JOIN LATERAL alert_limits_of(to_regclass(s.source)) AS l
+        LEFT JOIN pgt_source_gates AS g ON g.source_relid = to_regclass(s.source) AND g.ungated_at IS NULL
         CROSS JOIN LATERAL (VALUES
-            ('watermark_lag', s.watermark + l.lag, extract(epoch FROM s.lag)::double precision,
+            -- A watermark far in the future plus an interval may be out of range.
+            ('watermark_lag', CASE WHEN s.lag > l.lag THEN s.watermark + l.lag END, extract(epoch FROM s.lag)::double precision,
                 extract(epoch FROM l.lag)::double precision,
                 isfinite(s.watermark) AND s.idle IS NOT TRUE AND g.source_relid IS NULL),
             -- Of few rows and of few advances a share and a pace say nothing.
