@@ -120,7 +120,7 @@ def render_text(facts: dict[str, Any]) -> str:
         headline = f"NO_DATA (no changes); with one change in every source: {facts['action']}"
     lines = [f"{facts['stream_table']}: {headline}"]
     lines += [f"  gating: {facts['gating']}: {facts['decision']}. {facts['gating_reason']}".rstrip()]
-    lines += [f"  freshness: {facts['freshness']['status']}: {facts['freshness']['reason']}"]
+    lines += [f"  freshness: {facts['freshness']['reason']}"]
     lines += _cycle(facts["cycle"])
     lines += [f"  last: {facts['last']}"] if facts["last"] else []
     lines += [f"  next: {facts['next']}"]

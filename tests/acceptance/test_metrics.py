@@ -104,7 +104,7 @@ def test_a_scrape_tells_why_a_stream_table_is_stale_and_which_incidents_are_open
         parts["public.counts"].cause == "queue"
         and sum(parts["public.counts"].parts.values(), timedelta(0)) == parts["public.counts"].lag
     )
-    assert "  freshness: behind: behind: " in text and "in the queue: no refresher runs" in text
+    assert "  freshness: behind: " in text and "in the queue: no refresher runs" in text
 
 
 def test_the_command_writes_a_file_as_a_whole_and_prints_the_same(shop: Database, tmp_path: Path) -> None:

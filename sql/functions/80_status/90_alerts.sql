@@ -13,7 +13,7 @@ BEGIN
     FROM watermark_metrics() AS s CROSS JOIN LATERAL alert_limits_of(to_regclass(s.source)) AS l
         LEFT JOIN pgt_source_gates AS g ON g.source_relid = to_regclass(s.source) AND g.ungated_at IS NULL
         CROSS JOIN LATERAL (VALUES
-            -- A watermark far in the future plus an interval may be out of range.
+            -- A watermark of the year 9999 plus a long limit may be out of range.
             ('watermark_lag', CASE WHEN s.lag > l.lag THEN s.watermark + l.lag END, extract(epoch FROM s.lag)::double precision,
                 extract(epoch FROM l.lag)::double precision,
                 isfinite(s.watermark) AND s.idle IS NOT TRUE AND g.source_relid IS NULL),
