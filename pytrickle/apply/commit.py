@@ -15,10 +15,9 @@ from sqlalchemy.dialects.postgresql import JSONB
 from pytrickle.apply.closed_windows import Closing
 from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.few_rows import FewRows, apply_few, few_rows
-from pytrickle.apply.measures import APPLY
+from pytrickle.apply.measures import APPLY, measured
 from pytrickle.apply.rows import apply_many, apply_rows
 from pytrickle.apply.statements import LOOK_UP
-from pytrickle.catalog.definition import Came
 from pytrickle.catalog.tables import refresh_history, stream_tables
 from pytrickle.compute.postgres import READ_ONLY, read_within, undone
 from pytrickle.compute.staged import Staged
@@ -80,6 +79,7 @@ UNCOMPILED = "SET LOCAL jit = off"
 REPEATABLE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 # The savepoint is released, for after a rollback the client would have its prepared statements dropped.
 READING, READ = ("SAVEPOINT pgt_reading", READ_ONLY), "RELEASE SAVEPOINT pgt_reading"
+THROUGH_OTHERS = func.pgtrickle_private.came_through(bindparam("pgt_id"))
 HISTORY = statement(
     insert(refresh_history).values(
         status="COMPLETED",
@@ -87,10 +87,7 @@ HISTORY = statement(
         finished_at=func.clock_timestamp(),
         refresh_xid=func.pg_current_xact_id(),
         # What a stream table among the sources wrote came into a base table before.
-        oldest_change_at=func.least(
-            bindparam("oldest_change_at"),
-            case((bindparam("chained"), func.pgtrickle_private.came_through(bindparam("pgt_id")))),
-        ),
+        oldest_change_at=func.least(bindparam("oldest_change_at"), case((bindparam("chained"), THROUGH_OTHERS))),
     ),
     [
         *("pgt_id", "action", "initiated_by", "reason", "delta_rows", "rows_inserted", "rows_deleted"),
@@ -280,7 +277,6 @@ def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, 
 
     Durations, from which AUTO learns, must not mix two clocks.
     """
-    came = Came.together(change_range.came for change_range in plan.ranges)
     connection.execute(
         FRONTIERS_AND_HISTORY,
         {
@@ -298,11 +294,6 @@ def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, 
             "data_timestamp": what.data_timestamp,
             "fixpoint_iteration": plan.rounds,
             "engine": plan.placement.engine.value,
-            "phases": Jsonb(what.measures.milliseconds()),
-            "staged_bytes": what.measures.staged_bytes,
-            "oldest_change_at": came.oldest if came else None,
-            "newest_change_at": came.newest if came else None,
-            "change_clock": came and ("commit" if came.by_commit else "capture"),
-            "chained": any(source.kind == "STREAM_TABLE" for source in plan.shape.definition.sources),
+            **measured(what.measures, plan),
         },
     )

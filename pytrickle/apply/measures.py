@@ -2,6 +2,12 @@
 
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from pytrickle.catalog.definition import Came
+from pytrickle.plan.refresh_plan import RefreshPlan
 
 PLAN, COMPUTE, WAIT, APPLY = "plan", "compute", "wait", "apply"
 
@@ -34,3 +40,16 @@ class Measures:
         """
         self.enter(self.phase)
         return {phase: round(1000 * seconds, 3) for phase, seconds in self.seconds.items()}
+
+
+def measured(measures: Measures, plan: RefreshPlan) -> dict[str, Any]:
+    """Return what enters the history of it: `chained` says that changes may have come through other stream tables."""
+    came = Came.together(change_range.came for change_range in plan.ranges)
+    return {
+        "phases": Jsonb(measures.milliseconds()),
+        "staged_bytes": measures.staged_bytes,
+        "oldest_change_at": came.oldest if came else None,
+        "newest_change_at": came.newest if came else None,
+        "change_clock": came and ("commit" if came.by_commit else "capture"),
+        "chained": any(source.kind == "STREAM_TABLE" for source in plan.shape.definition.sources),
+    }

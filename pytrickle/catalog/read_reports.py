@@ -16,7 +16,6 @@ from pytrickle.catalog.feed_reports import FeedRow
 from pytrickle.catalog.freshness_reports import AlertLimitsRow, FreshnessRow
 from pytrickle.catalog.late_reports import EventTimeRow, LateRow, WatermarkMetrics
 from pytrickle.catalog.reports import (
-    AlertRow,
     BootstrapRow,
     BufferRow,
     Dag,
@@ -24,7 +23,6 @@ from pytrickle.catalog.reports import (
     DependencyRow,
     HistoryEntry,
     HistoryRow,
-    ProblemRow,
     RefreshGroupRow,
     SourceGateRow,
     Status,
@@ -33,6 +31,7 @@ from pytrickle.catalog.reports import (
     WatermarkRow,
     WatermarkStatusRow,
 )
+from pytrickle.catalog.trouble_reports import AlertRow, ProblemRow
 from pytrickle.database import AGAIN_SAFE, USERS_PATH, translate_errors
 from pytrickle.readable import Rows
 

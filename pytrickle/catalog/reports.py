@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from pytrickle.catalog.feed_reports import FeedRow
 from pytrickle.catalog.freshness_reports import FreshnessRow
+from pytrickle.catalog.trouble_reports import AlertRow, ProblemRow
 from pytrickle.readable import Readable
 
 
@@ -140,19 +141,6 @@ class BootstrapRow(Readable):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AlertRow(Readable):
-    """One incident, as ``pgtrickle.alerts()`` reports it; `closed_at` is None while it lasts."""
-
-    kind: str
-    subject: str
-    group_name: str | None
-    since: datetime
-    sentence: str
-    opened_at: datetime
-    closed_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True, repr=False)
 class StreamTableStatus(Readable):
     """One stream table as ``pgtrickle.pgt_status()`` reports it.
 
@@ -244,21 +232,6 @@ class BufferRow(Readable):
     source_table: str
     pending_rows: int
     buffer_bytes: int
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ProblemRow(Readable):
-    """What is wrong with one stream table, as ``pgtrickle.problems()`` reports it.
-
-    A `lasting` problem keeps it from being refreshed until the `remedy` is applied; others the next tick mends. An
-    `incident` is an open one, perhaps of a source or of a group.
-    """
-
-    stream_table: str
-    problem: str
-    remedy: str | None
-    lasting: bool
-    incident: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -7,7 +7,7 @@ from typing import Self, TypeVar
 
 import sqlalchemy
 
-from pytrickle.catalog import feed_reports, freshness_reports, late_reports, read_reports, reports
+from pytrickle.catalog import feed_reports, freshness_reports, late_reports, read_reports, reports, trouble_reports
 from pytrickle.database import engine as open_engine
 from pytrickle.database import translate_errors
 from pytrickle.errors import InvalidArgument
@@ -103,11 +103,11 @@ class Reports:
         """Return the size of the change buffer of every captured source."""
         return self._read(read_reports.change_buffers)
 
-    def problems(self) -> tuple[reports.ProblemRow, ...]:
+    def problems(self) -> tuple[trouble_reports.ProblemRow, ...]:
         """Return what keeps stream tables from being refreshed, or has them computed anew by the next tick."""
         return self._read(read_reports.problems)
 
-    def alerts(self, limit: int = 20) -> tuple[reports.AlertRow, ...]:
+    def alerts(self, limit: int = 20) -> tuple[trouble_reports.AlertRow, ...]:
         """Return the open incidents, then the newest of those that ended."""
         return self._read(lambda connection: read_reports.alerts(connection, limit))
 

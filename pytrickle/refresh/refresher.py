@@ -85,9 +85,8 @@ class Refresher:
                 shape = self.planner.known_shape(table.pgt_id)
                 if shape is None or shape.query is None or not is_worth_another_way(table, error):
                     raise
-                reason = f"{AFTER_FAILURE}{error.kind}"
+                reason, defect = f"{AFTER_FAILURE}{error.kind}", str(error) if isinstance(error, Defect) else None
                 plan = self.planner.as_written(table, shape, ranges, table.decision.explained(reason))
-                defect = str(error) if isinstance(error, Defect) else None
                 again = Computation(table, goal, plan, next_reason=reason, defect=defect, measures=measures)
                 return self._carry_out(again, snapshot)
 
@@ -228,11 +227,10 @@ class Refresher:
         self, computation: Computation, plan: RefreshPlan, snapshot: Snapshot
     ) -> tuple[RefreshResult, Committed | None]:
         """Compute the rows in the snapshot, then write them in a transaction of their own."""
-        table = computation.table
         with (
             attempting(plan),
             translate_errors(),
-            staging_table(self.connection, plan.staging, table.pgt_id) as staging,
+            staging_table(self.connection, plan.staging, computation.table.pgt_id) as staging,
             self._compute(computation, plan, snapshot, staging) as staged,
         ):
             done = commit(self.connection, plan, staged, self.commitment(computation, snapshot))

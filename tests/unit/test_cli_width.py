@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytrickle.catalog import late_reports, reports
+from pytrickle.catalog import late_reports, reports, trouble_reports
 from pytrickle.catalog.freshness_reports import AlertLimitsRow, FreshnessRow
 from pytrickle.cli import values
 from pytrickle.cli.console import console
@@ -29,7 +29,7 @@ STATUS = table(stream_table=TABLE, refresh_mode="DIFFERENTIAL", decision="gated"
 WATERMARK = reports.WatermarkRow(SOURCE, NOON, NOON, NOON, ROLE, "0/16B3748")
 STANDING = reports.WatermarkStatusRow(GROUP, NOON, NOON, HOUR, HOUR, False, NOON, SOURCE, REASON)
 GATE = reports.SourceGateRow(SOURCE, NOON, ROLE, "a reload of the whole year", (TABLE, SOURCE))
-ALERT = reports.AlertRow("stale_source", SOURCE, GROUP, NOON, REASON, NOON, None)
+ALERT = trouble_reports.AlertRow("stale_source", SOURCE, GROUP, NOON, REASON, NOON, None)
 RAN = reports.HistoryRow(
     *(7, TABLE, "REINITIALIZE", "COMPLETED", "SCHEDULER", REASON, NOON, NOON + HOUR),
     *(12345, 12345, 12345, NOON, NOON, None),

@@ -13,7 +13,6 @@ from pytrickle.catalog.freshness_reports import FreshnessRow
 from pytrickle.catalog.reports import (
     HistoryEntry,
     HistoryRow,
-    ProblemRow,
     RefreshGroupRow,
     Status,
     StreamTableStatus,
@@ -21,6 +20,7 @@ from pytrickle.catalog.reports import (
     WatermarkRow,
     WatermarkStatusRow,
 )
+from pytrickle.catalog.trouble_reports import ProblemRow
 from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.show import render_feeds, render_sources
 from pytrickle.cli.show.columns import Columns, columns

@@ -14,8 +14,8 @@ BEGIN
         LEFT JOIN pgt_source_gates AS g ON g.source_relid = to_regclass(s.source) AND g.ungated_at IS NULL
         CROSS JOIN LATERAL (VALUES
             -- A watermark of the year 9999 plus a long limit may be out of range.
-            ('watermark_lag', CASE WHEN s.lag > l.lag THEN s.watermark + l.lag END, extract(epoch FROM s.lag)::double precision,
-                extract(epoch FROM l.lag)::double precision,
+            ('watermark_lag', CASE WHEN s.lag > l.lag THEN s.watermark + l.lag END,
+                extract(epoch FROM s.lag)::double precision, extract(epoch FROM l.lag)::double precision,
                 isfinite(s.watermark) AND s.idle IS NOT TRUE AND g.source_relid IS NULL),
             -- Of few rows and of few advances a share and a pace say nothing.
             ('late_share', until, s.late_ratio, l.late_share, s.late_rows >= 100 * s.late_ratio),
