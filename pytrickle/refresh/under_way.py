@@ -5,6 +5,8 @@ from contextlib import contextmanager, suppress
 
 import psycopg
 
+from pytrickle.database import translate_errors
+
 # Milliseconds since 1970 by the server's clock; pgtrickle_private.refreshes_under_way() reads the name.
 NAMED = """
 SELECT set_config('application_name', format('pytrickle/refresh %%s %%s', %s::bigint,
@@ -17,7 +19,8 @@ AGAIN = "SELECT set_config('application_name', %s, false)"
 def under_way(connection: psycopg.Connection, pgt_id: int) -> Iterator[None]:
     """Name the session after the stream table for the length of the block, which must not be in a transaction yet."""
     before = connection.info.parameter_status("application_name") or ""
-    connection.execute(NAMED, (pgt_id,))
+    with translate_errors():
+        connection.execute(NAMED, (pgt_id,))
     try:
         yield
     finally:
