@@ -16,6 +16,7 @@ import pytest
 from pytrickle.cli.webhook import checked_url, posting
 from pytrickle.errors import ConfigError
 from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
 
 ALERT = "SELECT pgtrickle.alert('fuse', %s, %s, %s)"
 
@@ -113,3 +114,19 @@ def test_an_address_of_this_machine_or_by_https_is_taken() -> None:
     for url in ("https://example.com/x", "http://localhost:1/x", "http://[::1]:1/", "http://127.0.0.2/"):
         assert checked_url(url, insecure=False) == url
     assert checked_url("http://example.com/", insecure=True)
+
+
+def test_a_tick_measures_at_once_and_then_seldom(db: Database) -> None:
+    db.execute("CREATE TABLE orders (id int)")
+    db.execute("SELECT pgtrickle.set_alert_limits()")
+    opened = "SELECT count(*) FROM pgtrickle.alerts() WHERE closed_at IS NULL"
+    with local_client(db.dsn) as (client, _):
+        db.execute("SELECT pgtrickle.advance_watermark('orders', now() - interval '1 hour')")
+        client.tick()
+        assert db.value(opened) == 1
+        db.execute("SELECT pgtrickle.advance_watermark('orders', now())")
+        client.tick()
+        assert db.value(opened) == 1, "it was measured a moment ago"
+        client._ticker.measure_from = 0
+        client.tick()
+        assert db.value(opened) == 0

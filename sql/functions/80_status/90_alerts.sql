@@ -174,4 +174,4 @@ $$;
 COMMENT ON FUNCTION pgtrickle.raise_alerts(boolean) IS
     'Opens and closes incidents as they stand: silent sources, gate deadlines, suspensions, fuses, and with measure '
     'also what passes the limits of set_alert_limits(); returns how many alerts it sent. Called by every tick, which '
-    'measures at most every ten seconds, at next to no cost where there are neither limits nor incidents.';
+    'measures every ten seconds or more seldom, at next to no cost where there are neither limits nor incidents.';
