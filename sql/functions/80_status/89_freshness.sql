@@ -1,7 +1,7 @@
 -- How far every stream table is behind its sources, and why.
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.stages(
-        t pgtrickle.pgt_stream_tables, p_source regclass, xid xid8, pos bigint)
+        t pgtrickle.pgt_stream_tables, p_source regclass, xid xid8, pos bigint, runs boolean, refreshing timestamptz)
     RETURNS TABLE (place integer, cause text, culprit text, during tstzmultirange)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -10,6 +10,7 @@ DECLARE
     gate CONSTANT record := gated_during(t.pgt_id);
     held CONSTANT record := held_by_watermark(t, p_source, xid, pos,
         COALESCE(upper(gate.during) = 'infinity', false));
+    due CONSTANT timestamptz := due_at(t);
     always CONSTANT tstzmultirange := tstzmultirange(tstzrange('-infinity', 'infinity'));
 BEGIN
     RETURN QUERY
@@ -17,27 +18,33 @@ BEGIN
             ELSE tstzmultirange(tstzrange(stopped.since, 'infinity')) END),
         (3, 'gate', gate.culprit, gate.during),
         (4, 'watermark', held.culprit, held.during),
-        (5, 'schedule', effective_schedule(t), tstzmultirange(tstzrange('-infinity', due_at(t)))),
-        (7, 'queue', CASE WHEN refresher_runs() THEN 'the next tick' ELSE 'no refresher runs' END, always);
-    RETURN QUERY
-    SELECT 6, 'refresh', format('%I.%I', t.pgt_schema, t.pgt_name), tstzmultirange(tstzrange(r.since, 'infinity'))
-    FROM refreshes_under_way() AS r WHERE r.pgt_id = t.pgt_id;
+        (5, 'schedule', CASE WHEN due > '-infinity' THEN effective_schedule(t) END,
+            tstzmultirange(tstzrange('-infinity', due))),
+        (6, 'refresh', format('%I.%I', t.pgt_schema, t.pgt_name), CASE WHEN refreshing IS NULL
+            THEN '{}'::tstzmultirange ELSE tstzmultirange(tstzrange(refreshing, 'infinity')) END),
+        (7, 'queue', CASE WHEN runs THEN 'the next tick' ELSE 'no refresher runs' END, always);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.stages(pgtrickle.pgt_stream_tables, regclass, xid8, bigint) IS
-    'What may hold a change of a direct input, the graver before the lesser, each with the time during which it did.';
+COMMENT ON FUNCTION pgtrickle_private.stages(pgtrickle.pgt_stream_tables, regclass, xid8, bigint, boolean,
+    timestamptz) IS
+    'What may hold a change of a direct input, the graver before the lesser, each with the time during which it did: '
+    'given whether a refresher runs, and since when it is being refreshed, if it is.';
 
+-- PL/pgSQL, although one expression, as is lag_sentence(): its plan is kept, and both are asked for every stream table.
 CREATE OR REPLACE FUNCTION pgtrickle_private.length_of(during tstzmultirange) RETURNS interval
-    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT COALESCE(sum(upper(r) - lower(r)), interval '0') FROM unnest(during) AS r
+BEGIN
+    RETURN (SELECT COALESCE(sum(upper(r) - lower(r)), interval '0') FROM unnest(during) AS r);
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.length_of(tstzmultirange) IS 'How long these ranges are together.';
 
 -- Each cause gets what those before it left of the time since the change came: so nothing is counted twice, and nothing
 -- is left out.
 CREATE OR REPLACE FUNCTION pgtrickle_private.split_lag(
-        t pgtrickle.pgt_stream_tables, missing record, input text, until timestamptz)
+        t pgtrickle.pgt_stream_tables, missing record, input text, until timestamptz, runs boolean,
+        refreshing timestamptz)
     RETURNS TABLE (place integer, cause text, culprit text, lasted interval)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -53,7 +60,9 @@ BEGIN
     IF isempty(rest) THEN
         RETURN;
     END IF;
-    FOR stage IN SELECT s.* FROM stages(t, missing.source, missing.xid, missing.pos) AS s ORDER BY s.place LOOP
+    FOR stage IN
+        SELECT s.* FROM stages(t, missing.source, missing.xid, missing.pos, runs, refreshing) AS s ORDER BY s.place
+    LOOP
         IF NOT isempty(rest * stage.during) THEN
             RETURN QUERY SELECT stage.place, stage.cause, stage.culprit, length_of(rest * stage.during);
         END IF;
@@ -61,17 +70,20 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.split_lag(pgtrickle.pgt_stream_tables, record, text, timestamptz) IS
+COMMENT ON FUNCTION pgtrickle_private.split_lag(pgtrickle.pgt_stream_tables, record, text, timestamptz, boolean,
+    timestamptz) IS
     'Divides the time since the oldest missing change came among what held it.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.lag_sentence(cause text, culprit text, lasted interval) RETURNS text
-    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT format(CASE cause WHEN 'inherited' THEN '%s inherited from %s' WHEN 'stopped' THEN '%s stopped: %s'
+BEGIN
+    RETURN format(CASE cause WHEN 'inherited' THEN '%s inherited from %s' WHEN 'stopped' THEN '%s stopped: %s'
             WHEN 'gate' THEN '%s under the gate of %s' WHEN 'watermark' THEN '%s waiting for the watermark of %s'
             WHEN 'schedule' THEN '%s until its schedule: %s' WHEN 'refresh' THEN '%s under refresh'
             ELSE '%s in the queue: %s' END,
-        COALESCE(written_interval(date_trunc('milliseconds', lasted)), '0 seconds'), culprit)
+        COALESCE(written_interval(date_trunc('milliseconds', lasted)), '0 seconds'), culprit);
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.lag_sentence(text, text, interval) IS
     'Says how long a cause held a change, and who is to blame.';
@@ -82,13 +94,18 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.lags(until timestamptz)
         stopped interval, cause text, culprit text, reason text)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    WITH missing AS MATERIALIZED (
+    WITH refresher AS MATERIALIZED (
+        SELECT refresher_runs() AS runs
+    ), refreshing AS MATERIALIZED (
+        SELECT r.pgt_id, min(r.since) AS since FROM refreshes_under_way() AS r GROUP BY r.pgt_id
+    ), missing AS MATERIALIZED (
         SELECT m.*, until - least(m.changed_at, until) AS lag FROM oldest_missing() AS m
     ), parts AS MATERIALIZED (
         SELECT m.pgt_id, s.*, lag_sentence(s.cause, s.culprit, s.lasted) AS sentence
-        FROM missing AS m JOIN pgt_stream_tables AS t USING (pgt_id)
-            LEFT JOIN pgt_stream_tables AS i ON i.pgt_id = m.input_id
-            CROSS JOIN LATERAL split_lag(t, m, qualified_name(COALESCE(i.pgt_relid, m.source)), until) AS s
+        FROM missing AS m JOIN pgt_stream_tables AS t USING (pgt_id) CROSS JOIN refresher AS b
+            LEFT JOIN refreshing AS r USING (pgt_id) LEFT JOIN pgt_stream_tables AS i ON i.pgt_id = m.input_id
+            CROSS JOIN LATERAL split_lag(
+                t, m, qualified_name(COALESCE(i.pgt_relid, m.source)), until, b.runs, r.since) AS s
     ), gravest AS (
         SELECT DISTINCT ON (p.pgt_id) p.pgt_id, p.cause, p.culprit FROM parts AS p
         ORDER BY p.pgt_id, p.lasted DESC, p.place DESC
