@@ -100,7 +100,10 @@ FUNCTIONS = {
     "Refresh groups": ("create_refresh_group", "drop_refresh_group", "refresh_groups"),
     "Windows": ("windows", "late_changes"),
     "Failures": ("reset_fuse",),
-    "Status": ("preview", "pgt_status", "problems", "refresh_history", "dag", "dependencies", "gating_decision"),
+    "Status": (
+        *("preview", "pgt_status", "freshness", "problems", "refresh_history"),
+        *("dag", "dependencies", "gating_decision"),
+    ),
     "Reports for scripts of pg_trickle": (
         *("get_refresh_history", "refresh_timeline", "get_staleness", "st_refresh_stats", "pgtrickle_refresh_stats"),
         *("refresh_efficiency", "commit_latency_stats", "metrics_summary", "fuse_status", "pgt_scc_status"),
@@ -116,10 +119,13 @@ FUNCTIONS = {
         ),
         *("preview_stream_table", "validate_query", "export_definition", "stream_table_definition"),
         *("explain", "explain_json", "explain_stream_table", "stream_table_spec", "sla_summary"),
-        *("version", "version_check", "parse_duration_seconds", "freshness", "integration_capabilities"),
+        *("version", "version_check", "parse_duration_seconds", "integration_capabilities"),
         "view_evolution_status",
     ),
-    "Alerts": ("alerts", "alert", "raise_alerts"),
+    "Alerts": (
+        *("alerts", "alert", "raise_alerts"),
+        *("set_alert_limits", "reset_alert_limits", "alert_limits"),
+    ),
     "Subscriptions": ("subscribe", "unsubscribe", "list_subscriptions"),
     "Cuts": ("covers", "cut_covers", "current_cut"),
     "Upkeep": (

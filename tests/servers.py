@@ -35,14 +35,20 @@ _SETTINGS = {
 
 
 class Server:
-    """A running server of one version; ``dsn(database)`` reaches its databases as superuser without a password."""
+    """A running server of one version; ``dsn(database)`` reaches its databases as superuser without a password.
 
-    def __init__(self, version: int) -> None:
+    Further settings are given beside those of all test servers.
+    """
+
+    def __init__(self, version: int, **settings: str) -> None:
         self._names = (f"test_{number}" for number in count(1))
         programs = binaries(version)
         self._directory = tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-", dir=_in_memory())
         self._process = _Process(
-            initdb=str(programs / "initdb"), postgres=str(programs / "postgres"), base_dir=self._directory.name
+            initdb=str(programs / "initdb"),
+            postgres=str(programs / "postgres"),
+            base_dir=self._directory.name,
+            server_settings={**_SETTINGS, **settings},
         )
         self.version = int(Path(self._process.get_data_directory(), "PG_VERSION").read_text())
 
@@ -103,7 +109,8 @@ class _Process(Postgresql):
 
     def get_server_commandline(self) -> list[str]:
         address = ["-p", str(self.settings["port"]), "-D", self.get_data_directory(), "-k", f"{self.base_dir}/tmp"]
-        settings = [argument for name, value in _SETTINGS.items() for argument in ("-c", f"{name}={value}")]
+        given = self.settings["server_settings"]
+        settings = [argument for name, value in given.items() for argument in ("-c", f"{name}={value}")]
         return [*self._prefix(), self._readable(self.postgres), *address, *settings]
 
     def _prefix(self) -> list[str]:

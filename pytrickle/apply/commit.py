@@ -7,12 +7,13 @@ from functools import partial
 from time import monotonic
 
 import psycopg
-from sqlalchemy import bindparam, func, insert
+from sqlalchemy import bindparam, case, func, insert
 
 from pytrickle.apply.closed_windows import Closing
 from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.few_rows import FewRows, applied, ask_to_apply, few_rows
 from pytrickle.apply.frontiers import frontier_for_people, frontiers_reached
+from pytrickle.apply.measures import APPLY, measured
 from pytrickle.apply.rows import apply_many, apply_rows
 from pytrickle.apply.statements import LOOK_UP
 from pytrickle.apply.stream_table_row import ADVANCE, CLOSED
@@ -30,15 +31,20 @@ UNCOMPILED = "SET LOCAL jit = off"
 REPEATABLE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 # The savepoint is released, for after a rollback the client would have its prepared statements dropped.
 READING, READ = ("SAVEPOINT pgt_reading", READ_ONLY), "RELEASE SAVEPOINT pgt_reading"
+THROUGH_OTHERS = func.pgtrickle_private.came_through(bindparam("pgt_id"))
 HISTORY = statement(
     insert(refresh_history).values(
         status="COMPLETED",
         started_at=func.clock_timestamp() - bindparam("took"),
         finished_at=func.clock_timestamp(),
+        refresh_xid=func.pg_current_xact_id(),
+        # What a stream table among the sources wrote came into a base table before.
+        oldest_change_at=func.least(bindparam("oldest_change_at"), case((bindparam("chained"), THROUGH_OTHERS))),
     ),
     [
         *("pgt_id", "action", "initiated_by", "reason", "delta_rows", "rows_inserted", "rows_deleted"),
         *("effective_watermark", "effective_batch", "data_timestamp", "fixpoint_iteration", "engine"),
+        *("phases", "staged_bytes", "newest_change_at", "change_clock"),
     ],
 )
 FRONTIERS_AND_HISTORY = f"""
@@ -60,6 +66,8 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
     Raise RefreshConflict when another refresh moved the frontier meanwhile, StreamTableDrifted when the stored rows
     are not what the last refresh left.
     """
+    what.measures.enter(APPLY)
+    what.measures.staged_bytes = staged.size
     with connection.transaction():
         settle(connection, (*what.settings, UNCOMPILED))
         return _write(connection, plan, what, partial(apply_rows, connection, plan.apply, staged))
@@ -87,6 +95,8 @@ def read_and_commit(connection: psycopg.Connection, plan: RefreshPlan, what: Com
     Raise as `commit_within` does.
     """
     with read_within(connection, plan) as staged:
+        what.measures.enter(APPLY)
+        what.measures.staged_bytes = staged.size
         if few := few_rows(plan.apply, staged):
             return write_few(connection, plan, what, few)
         settle(connection, (READ, *undone(plan.settings), UNCOMPILED))
@@ -236,5 +246,6 @@ def record(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, 
             "data_timestamp": what.data_timestamp,
             "fixpoint_iteration": plan.rounds,
             "engine": plan.placement.engine.value,
+            **measured(what.measures, plan),
         },
     )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from pytrickle.apply.measures import Measures
 from pytrickle.cut import Cut
 from pytrickle.progress import Progress
 
@@ -11,10 +12,10 @@ from pytrickle.progress import Progress
 class Commitment:
     """What the write transaction stores beside the rows; `since` is the reading of the monotonic clock at the start.
 
-    `let_through` is that of the gating decision. `known_reason` is why this refresh computes the whole table again,
-    `next_reason` why the next one must. With `window_end`, rows are shown once the window that this column ends is
-    closed; rows whose `frozen_by` is before `frozen_before` are left alone. `planner_defect` names what planning failed
-    on.
+    `let_through` is that of the gating decision, `measures` are taken until the rows are written. `known_reason` is why
+    this refresh computes the whole table again, `next_reason` why the next one must. With `window_end`, rows are shown
+    once the window that this column ends is closed; rows whose `frozen_by` is before `frozen_before` are left alone.
+    `planner_defect` names what planning failed on.
     """
 
     pgt_id: int
@@ -27,6 +28,7 @@ class Commitment:
     let_through: str
     initiated_by: str
     since: float
+    measures: Measures
     known_reason: str | None = None
     next_reason: str | None = None
     window_end: str | None = None

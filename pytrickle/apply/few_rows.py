@@ -34,6 +34,11 @@ class FewRows:
     weights: str | None
     keyed: str | None
 
+    @property
+    def size(self) -> int:
+        """How many characters the rows take."""
+        return sum(len(text) for text in (self.rows, self.keyed) if text)
+
 
 @dataclass(frozen=True, slots=True)
 class Changes:

@@ -5,14 +5,19 @@ from collections.abc import Iterable, Mapping
 import psycopg
 from psycopg import sql
 
-from pytrickle.catalog.definition import ChangeRange
+from pytrickle.catalog.definition import Came, ChangeRange
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.cut import Cut
 from pytrickle.database import PATIENCE, filled, trusted
 
+# Commits have times only where track_commit_timestamp is on, and those of transactions since it is.
+COMMITTED = """CASE WHEN (SELECT current_setting('track_commit_timestamp') = 'on')
+    THEN pg_xact_commit_timestamp(pgt_xid::xid) END"""
 COUNTED = """
-SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE {counted} AND NOT ({later})), count(*) FILTER (WHERE {later}),
-    pg_relation_size({name}::regclass) / current_setting('block_size')::integer
+SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE {between}), count(*) FILTER (WHERE {later}),
+    pg_relation_size({name}::regclass) / current_setting('block_size')::integer,
+    min(coalesce({committed}, pgt_at)) FILTER (WHERE {between}),
+    max(coalesce({committed}, pgt_at)) FILTER (WHERE {between}), bool_and({committed} IS NOT NULL)
 FROM {buffer} WHERE {where}
 """
 EMPTY = "SELECT {number} WHERE NOT EXISTS (SELECT FROM {buffer})"
@@ -50,9 +55,10 @@ def ask_counts(
 def counted(uncounted: Mapping[int, ChangeRange], asked: psycopg.Cursor | None) -> dict[int, ChangeRange]:
     """Return the ranges with the numbers that were asked for."""
     result = dict(uncounted)
-    for relid, delta, future, pages in asked or ():
+    for relid, delta, future, pages, oldest, newest, by_commit in asked or ():
         change_range = result[relid]
-        result[relid] = ChangeRange(relid, change_range.old, change_range.new, delta, future, pages)
+        came = Came(oldest, newest, by_commit) if oldest else None
+        result[relid] = ChangeRange(relid, change_range.old, change_range.new, delta, future, pages, came)
     return result
 
 
@@ -94,6 +100,6 @@ def _count(buffer: str, change_range: ChangeRange) -> sql.Composed:
     past = old.beyond() if old else None
     later = f"NOT {new.covered()}" if change_range.new else "false"
     where = past or (new.beyond() if change_range.new else "false")
-    counted = "true" if past else "false"
+    parts = {"between": f"NOT ({later})" if past else "false", "later": later, "where": where, "committed": COMMITTED}
     name, relid = sql.Literal(buffer), sql.Literal(change_range.relid)
-    return filled(COUNTED, relid=relid, later=later, counted=counted, name=name, buffer=buffer, where=where)
+    return filled(COUNTED, relid=relid, name=name, buffer=buffer, **parts)

@@ -1,6 +1,8 @@
 """What the catalog says of a stream table's query and sources, as values that the planner reads."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from pytrickle.cut import Cut, GivenCut
 
@@ -103,11 +105,30 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
+class Came:
+    """When the oldest and the newest of some changes came: by their commits, or when they were captured before that."""
+
+    oldest: datetime
+    newest: datetime
+    by_commit: bool
+
+    @classmethod
+    def together(cls, parts: Iterable["Came | None"]) -> "Came | None":
+        """Return when the changes of all parts came that is known; None where nothing is."""
+        known = [part for part in parts if part is not None]
+        if not known:
+            return None
+        oldest, newest = min(part.oldest for part in known), max(part.newest for part in known)
+        return cls(oldest, newest, all(part.by_commit for part in known))
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeRange:
     """How far one source is read: from the frontier `old` (None before the first load) to `new`.
 
     `new` is None when everything that the snapshot shows is read. `delta_rows` and `future_rows` count the buffered
-    changes between the frontiers and beyond the new one, `pages` are those of the change buffer.
+    changes between the frontiers and beyond the new one, `pages` are those of the change buffer, `came` says when the
+    changes between the frontiers did.
     """
 
     relid: int
@@ -116,6 +137,7 @@ class ChangeRange:
     delta_rows: int = 0
     future_rows: int = 0
     pages: int = 0
+    came: Came | None = None
 
     @property
     def past_rows(self) -> int:

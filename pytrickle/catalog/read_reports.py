@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Function, func, select, text
 
 from pytrickle.catalog.feed_reports import FeedRow
+from pytrickle.catalog.freshness_reports import AlertLimitsRow, FreshnessRow
 from pytrickle.catalog.late_reports import EventTimeRow, LateRow, WatermarkMetrics
 from pytrickle.catalog.reports import (
-    AlertRow,
     BootstrapRow,
     BufferRow,
     Dag,
@@ -23,7 +23,6 @@ from pytrickle.catalog.reports import (
     DependencyRow,
     HistoryEntry,
     HistoryRow,
-    ProblemRow,
     RefreshGroupRow,
     SourceGateRow,
     Status,
@@ -32,6 +31,7 @@ from pytrickle.catalog.reports import (
     WatermarkRow,
     WatermarkStatusRow,
 )
+from pytrickle.catalog.trouble_reports import AlertRow, ProblemRow
 from pytrickle.database import AGAIN_SAFE, USERS_PATH, translate_errors
 from pytrickle.readable import Rows
 
@@ -125,6 +125,16 @@ def alerts(connection: Connection, limit: int = 20) -> tuple[AlertRow, ...]:
     return _rows(connection, func.pgtrickle.alerts(limit), AlertRow)
 
 
+def alert_limits(connection: Connection) -> tuple[AlertLimitsRow, ...]:
+    """Return the limits beyond which an alert is raised: those of all first, then of groups and sources."""
+    return _rows(connection, func.pgtrickle.alert_limits(), AlertLimitsRow)
+
+
+def freshness(connection: Connection) -> tuple[FreshnessRow, ...]:
+    """Return how far every stream table is behind its sources, and why, ordered by name."""
+    return _rows(connection, func.pgtrickle.freshness(), FreshnessRow, order_by=("stream_table",))
+
+
 def history(connection: Connection, name: str | None = None, limit: int = 20) -> tuple[HistoryRow, ...]:
     """Return the newest `limit` refreshes of one stream table, or of all when `name` is None."""
     with _users_path(connection):
@@ -167,6 +177,7 @@ def status(connection: Connection) -> Status:
             feeds=feeds(connection),
             alerts=Rows(alert for alert in alerts(connection) if alert.closed_at is None),
             problems=problems(connection),
+            freshness=freshness(connection),
         )
 
 

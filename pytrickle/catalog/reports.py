@@ -1,9 +1,12 @@
 """Frozen values for what the catalog's functions report; the fields are the columns of the SQL functions."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pytrickle.catalog.feed_reports import FeedRow
+from pytrickle.catalog.freshness_reports import FreshnessRow
+from pytrickle.catalog.trouble_reports import AlertRow, ProblemRow
 from pytrickle.readable import Readable
 
 
@@ -138,19 +141,6 @@ class BootstrapRow(Readable):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AlertRow(Readable):
-    """One incident, as ``pgtrickle.alerts()`` reports it; `closed_at` is None while it lasts."""
-
-    kind: str
-    subject: str
-    group_name: str | None
-    since: datetime
-    sentence: str
-    opened_at: datetime
-    closed_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True, repr=False)
 class StreamTableStatus(Readable):
     """One stream table as ``pgtrickle.pgt_status()`` reports it.
 
@@ -207,7 +197,12 @@ class StreamTableStatus(Readable):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HistoryRow(Readable):
-    """One attempted refresh, as ``pgtrickle.refresh_history()`` reports it, newest first."""
+    """One attempted refresh, as ``pgtrickle.refresh_history()`` reports it, newest first.
+
+    `commit_to_visible` is how long after it came the oldest change was visible; by its commit where `change_clock` is
+    ``commit``, else by the time when it was captured, before that. `phases` has milliseconds, `amplification` the rows
+    written per row of the delta.
+    """
 
     refresh_id: int
     stream_table: str
@@ -225,6 +220,13 @@ class HistoryRow(Readable):
     error: str | None
     effective_batch: int | None = None
     engine: str | None = None
+    commit_to_visible: timedelta | None = None
+    change_clock: str | None = None
+    oldest_change_at: datetime | None = None
+    newest_change_at: datetime | None = None
+    phases: Mapping[str, float] | None = None
+    staged_bytes: int | None = None
+    amplification: float | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -247,19 +249,6 @@ class BufferRow(Readable):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ProblemRow(Readable):
-    """What is wrong with one stream table, as ``pgtrickle.problems()`` reports it.
-
-    A `lasting` problem keeps it from being refreshed until the `remedy` is applied; others the next tick mends.
-    """
-
-    stream_table: str
-    problem: str
-    remedy: str | None
-    lasting: bool
-
-
-@dataclass(frozen=True, slots=True, repr=False)
 class Status(Readable):
     """Everything the status screen shows, read in one snapshot taken at `as_of`; `alerts` are the open incidents."""
 
@@ -271,6 +260,7 @@ class Status(Readable):
     alerts: tuple[AlertRow, ...] = ()
     feeds: tuple[FeedRow, ...] = ()
     problems: tuple[ProblemRow, ...] = ()
+    freshness: tuple[FreshnessRow, ...] = ()
 
     @property
     def planner_defects(self) -> int:

@@ -4,6 +4,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Double,
     Identity,
     Integer,
     Interval,
@@ -87,6 +88,19 @@ source_limits = Table(
     Column("project", Text),
 )
 
+alert_limits = Table(
+    "pgt_alert_limits",
+    catalog,
+    Column("limit_id", Integer, Identity(always=True), primary_key=True),
+    Column("source_relid", REGCLASS),
+    Column("source_name", Text),
+    Column("group_id", Integer),
+    Column("lag", Interval),
+    Column("late_share", Double),
+    Column("rate", Double),
+    Column("idle_share", Double),
+)
+
 event_times = Table(
     "pgt_event_times",
     catalog,
@@ -132,6 +146,8 @@ alerts = Table(
     Column("sentence", Text, nullable=False),
     Column("opened_at", TIMESTAMP, nullable=False),
     Column("closed_at", TIMESTAMP),
+    Column("opening_posted_at", TIMESTAMP),
+    Column("closing_posted_at", TIMESTAMP),
 )
 
 late_changes = Table(

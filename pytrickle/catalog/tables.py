@@ -177,6 +177,12 @@ refresh_history = Table(
     Column("sqlstate", Text),
     *mirrored.REFRESH_HISTORY,
     Column("engine", Text),
+    Column("refresh_xid", XID8),
+    Column("phases", JSONB),
+    Column("staged_bytes", BigInteger),
+    Column("oldest_change_at", TIMESTAMP),
+    Column("newest_change_at", TIMESTAMP),
+    Column("change_clock", Text),
 )
 
 refresh_requests = Table(

@@ -11,6 +11,7 @@ import typer
 from pytrickle.cli.command import Dsn, Json, root_options
 from pytrickle.cli.commands import (
     advice,
+    alerts,
     dag,
     dbt,
     definitions,
@@ -59,6 +60,7 @@ app.add_typer(metrics.app)
 app.add_typer(refresh_groups.fuses)
 app.add_typer(watermarks.app, name="watermark")
 app.add_typer(groups.app, name="group")
+app.add_typer(alerts.app, name="alert")
 app.add_typer(refresh_groups.app, name="refresh-group")
 app.add_typer(feeds.app, name="feed")
 app.add_typer(sources.source_app, name="source")

@@ -99,12 +99,7 @@ def _stream_tables(state: Status) -> Iterator[Metric]:
     rows = state.stream_tables
     broken = {problem.stream_table for problem in state.problems if problem.lasting}
     tables = [((row.stream_table,), row) for row in rows]
-    yield _gauge(
-        "stream_table_staleness_seconds",
-        "How old the data of a stream table is; absent before its first load.",
-        ("stream_table",),
-        ((name, row.staleness) for name, row in tables),
-    )
+    yield from _freshness(state)
     yield _gauge(
         "stream_table_effective_watermark_timestamp_seconds",
         "Through which event time a stream table is complete.",
@@ -132,6 +127,29 @@ def _stream_tables(state: Status) -> Iterator[Metric]:
     )
 
 
+def _freshness(state: Status) -> Iterator[Metric]:
+    filled = [row for row in state.freshness if row.status != "unfilled"]
+    yield _gauge(
+        "stream_table_staleness_seconds",
+        "For how long a stream table lacks a change of its sources; 0 while it shows all; absent before a first load.",
+        ("stream_table",),
+        (((row.stream_table,), row.lag) for row in filled),
+    )
+    yield _gauge(
+        "stream_table_lag_seconds",
+        "What a stream table's staleness is made of; all causes together are the staleness.",
+        ("stream_table", "cause"),
+        (((row.stream_table, cause), spent) for row in filled for cause, spent in row.parts.items()),
+    )
+    places = (("0.5", "p50"), ("0.95", "p95"), ("0.99", "p99"))
+    yield _gauge(
+        "stream_table_commit_to_visible_seconds",
+        "How soon the oldest change of a refresh was visible, at most, in this share of the last 100 refreshes.",
+        ("stream_table", "quantile"),
+        (((row.stream_table, share), getattr(row, name)) for row in filled for share, name in places),
+    )
+
+
 def _groups(state: Status) -> Iterator[Metric]:
     groups = [((row.group_name,), row) for row in state.groups]
     yield _gauge(
@@ -148,6 +166,8 @@ def _groups(state: Status) -> Iterator[Metric]:
     )
     gated = ("source",), (((row.source,), True) for row in state.gates)
     yield _gauge("source_gated", "1 while a source is gated; absent otherwise.", *gated)
+    named = (((alert.kind, alert.subject, alert.group_name or ""), True) for alert in state.alerts)
+    yield _gauge("alert_open", "1 for an open incident; absent otherwise.", ("kind", "subject", "group"), named)
     opened = [alert.kind for alert in state.alerts]
     kinds = (((kind,), opened.count(kind)) for kind in sorted(set(opened)))
     yield _gauge("alerts_open", "Open incidents of a kind; absent without one.", ("kind",), kinds)

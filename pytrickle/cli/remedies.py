@@ -20,6 +20,8 @@ COMMANDS = {
     "reset_fuse": "reset-fuse NAME",
     "reset_watermark": "watermark reset SOURCE",
     "resume_stream_table": "resume NAME",
+    "freshness": "freshness",
+    "set_alert_limits": "alert set --source SOURCE",
     "set_source_limits": "source limits SOURCE",
     "source_gates": "gates",
     "ungate_source": "ungate SOURCE",

@@ -8,7 +8,7 @@ from typing import Self, TypeVar
 import psycopg
 import sqlalchemy
 
-from pytrickle.catalog import feed_reports, late_reports, read_reports, reports
+from pytrickle.catalog import feed_reports, freshness_reports, late_reports, read_reports, reports, trouble_reports
 from pytrickle.catalog import install as migrate
 from pytrickle.config import Settings
 from pytrickle.database import Address, connection_string, translate_errors
@@ -125,13 +125,21 @@ class Reports:
         """Return the size of the change buffer of every captured source."""
         return self._read(read_reports.change_buffers)
 
-    def problems(self) -> tuple[reports.ProblemRow, ...]:
+    def problems(self) -> tuple[trouble_reports.ProblemRow, ...]:
         """Return what keeps stream tables from being refreshed, or has them computed anew by the next tick."""
         return self._read(read_reports.problems)
 
-    def alerts(self, limit: int = 20) -> tuple[reports.AlertRow, ...]:
+    def alerts(self, limit: int = 20) -> tuple[trouble_reports.AlertRow, ...]:
         """Return the open incidents, then the newest of those that ended."""
         return self._read(lambda connection: read_reports.alerts(connection, limit))
+
+    def alert_limits(self) -> tuple[freshness_reports.AlertLimitsRow, ...]:
+        """Return the limits beyond which an alert is raised."""
+        return self._read(read_reports.alert_limits)
+
+    def freshness(self) -> tuple[freshness_reports.FreshnessRow, ...]:
+        """Return how far every stream table is behind its sources, and why."""
+        return self._read(read_reports.freshness)
 
     def history(self, name: str | None = None, limit: int = 20) -> tuple[reports.HistoryRow, ...]:
         """Return the newest refreshes of one stream table, or of all."""

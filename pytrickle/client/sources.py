@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 from psycopg.sql import SQL, Composed
 
+from pytrickle.catalog.alert_limits import AlertLimits, call_with_alert_limits
 from pytrickle.catalog.silence_limits import Limits, call_with_limits, tolerance_of_a_kind
 from pytrickle.catalog.source_name import SOURCE
 from pytrickle.database import filled
@@ -84,3 +85,18 @@ class Sources(ABC):
         """Limit the time since the loader of a source was last seen; what is left out its groups decide."""
         given = {"source": source, "stale_after": None, **limits}
         self._execute(*call_with_limits("set_source_limits", given))
+
+    def set_alert_limits(
+        self, source: str | None = None, group_name: str | None = None, **limits: Unpack[AlertLimits]
+    ) -> None:
+        """Set the limits beyond which ticks raise an alert: of a source, of a group, or with neither of all others.
+
+        A limit that is left out gets its default, one that is None is none.
+        """
+        self._execute(*call_with_alert_limits(source, group_name, limits))
+
+    def reset_alert_limits(self, source: str | None = None, group_name: str | None = None) -> bool:
+        """Remove the limits of a source, of a group, or those of all others; say whether there were any."""
+        call = "SELECT pgtrickle.reset_alert_limits(source => %s, group_name => %s)"
+        removed: bool = self._call(call, source, group_name)
+        return removed

@@ -51,6 +51,13 @@ class Staged:
     rows: pa.Table | Copied | str
     keyed: pa.Table | Copied | None
 
+    @property
+    def size(self) -> int | None:
+        """How many bytes the rows take; None where they are in a staging table."""
+        sizes = [_size(part) for part in (self.rows, self.keyed) if part is not None]
+        known = [size for size in sizes if size is not None]
+        return sum(known) if len(known) == len(sizes) else None
+
     def __enter__(self) -> Self:
         return self
 
@@ -62,3 +69,13 @@ class Staged:
         for part in (self.rows, self.keyed):
             if isinstance(part, Copied):
                 part.data.close()
+
+
+def _size(part: pa.Table | Copied | str) -> int | None:
+    match part:
+        case str():
+            return None
+        case Copied():
+            return part.data.seek(0, SEEK_END)
+        case _:
+            return int(part.nbytes)

@@ -13,7 +13,8 @@ from sqlalchemy import Connection
 
 from pytrickle.catalog import read_reports
 from pytrickle.catalog.history_pages import Kind, Page, history_page, slowest
-from pytrickle.catalog.reports import ProblemRow, StreamTableStatus, WatermarkGroupRow
+from pytrickle.catalog.reports import StreamTableStatus, WatermarkGroupRow
+from pytrickle.catalog.trouble_reports import ProblemRow
 from pytrickle.console.bars import bars
 from pytrickle.console.database import Database, Seen
 from pytrickle.console.failures import Failure, failure_of

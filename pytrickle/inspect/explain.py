@@ -79,6 +79,7 @@ def explain(refresher: Refresher, pgt_id: int, limit: int) -> Explanation:
         plan = _plan(refresher, snapshot, table, _with_changes(table, ranges) if untouched else ranges, cycle)
         with translate_errors():
             found, last = _state(snapshot.connection, pgt_id), _last(snapshot.connection, pgt_id)
+            behind = _freshness(snapshot.connection, pgt_id)
             estimates = _estimates(snapshot.connection, plan)
             whole_from_rows = None if cycle else _whole_from_rows(snapshot.connection, table, plan)
     decision = table.decision
@@ -95,6 +96,7 @@ def explain(refresher: Refresher, pgt_id: int, limit: int) -> Explanation:
         "frozen_by": table.frozen_by,
         "frozen_before": table.frozen_before,
         "late_changes": found.get("late_changes"),
+        "freshness": behind,
         "last": last,
         "next": _outlook(found, supposed),
     }
@@ -124,6 +126,17 @@ def _state(connection: psycopg.Connection, pgt_id: int) -> dict[str, Any]:
     """Read the stream table's row of pgt_status()."""
     with connection.cursor(row_factory=dict_row) as cursor:
         cursor.execute("SELECT *, retry_at > now() AS waits FROM pgtrickle.pgt_status() WHERE pgt_id = %s", (pgt_id,))
+        return cursor.fetchone() or {}
+
+
+def _freshness(connection: psycopg.Connection, pgt_id: int) -> dict[str, Any]:
+    """Read how far the stream table is behind its sources, and why."""
+    with connection.cursor(row_factory=dict_row) as cursor:
+        cursor.execute(
+            "SELECT status, extract(epoch FROM lag)::float8 AS lag_seconds, cause, culprit, reason"
+            " FROM pgtrickle.freshness() WHERE pgt_id = %s",
+            (pgt_id,),
+        )
         return cursor.fetchone() or {}
 
 

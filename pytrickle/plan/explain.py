@@ -122,6 +122,7 @@ def render_text(facts: dict[str, Any]) -> str:
     lines = [f"{facts['stream_table']}: {headline}"]
     lines += [f"  gating: {facts['gating']}: {facts['decision']}. {facts['gating_reason']}".rstrip()]
     lines += _frozen(facts)
+    lines += [f"  freshness: {facts['freshness']['reason']}"]
     lines += _cycle(facts["cycle"])
     lines += [f"  last: {facts['last']}"] if facts["last"] else []
     lines += [f"  next: {facts['next']}"]

@@ -8,6 +8,7 @@ import psycopg
 from pytrickle.apply.commit import read_and_commit, reading_at, transaction, write_few
 from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.few_rows import MOST_GROUPS, FewRows, answered, ask_few, forget
+from pytrickle.apply.measures import APPLY, COMPUTE
 from pytrickle.catalog.change_ranges import ask_counts, counted, uncounted_ranges
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.definition_stamp import Standing, ask_standing, standing
@@ -72,6 +73,7 @@ class AtOnce:
                 if (read := self._read(seen, seen.shape, expected)) is None:
                     return None
                 computation.plan, few = read
+                computation.measures.enter(COMPUTE)
                 what = self.refresher.commitment(computation, Snapshot(connection, name or "", cut, taken))
                 done = self._write(computation.plan, few, what)
                 return self.refresher.result(computation, done), done
@@ -116,6 +118,8 @@ class AtOnce:
     def _write(self, plan: RefreshPlan, few: FewRows | None, what: Commitment) -> Committed:
         """Write the few rows that were read, or copy and write them; see whether so many are to be copied again."""
         if few:
+            what.measures.enter(APPLY)
+            what.measures.staged_bytes = few.size
             return write_few(self.refresher.connection, plan, what, few)
         done = read_and_commit(self.refresher.connection, plan, what)
         self._note(many=done.rows_inserted + done.rows_deleted > MOST_GROUPS)

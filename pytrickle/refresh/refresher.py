@@ -11,6 +11,7 @@ import psycopg
 from pytrickle.apply.closed_windows import has_closing
 from pytrickle.apply.commit import commit, commit_within, conflicts
 from pytrickle.apply.commitment import Commitment, Committed
+from pytrickle.apply.measures import COMPUTE, WAIT, Measures
 from pytrickle.apply.staging_table import staging_table
 from pytrickle.apply.stream_table_row import UP_TO_DATE
 from pytrickle.catalog.buffer_statistics import BufferStatistics
@@ -35,6 +36,7 @@ from pytrickle.plan.placement import Means
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.planner import Planner, needs_refresh
+from pytrickle.refresh.under_way import under_way
 from pytrickle.refresh.values import AFTER_FAILURE, Computation, Goal, RefreshResult, attempting
 from pytrickle.tracing import phase
 
@@ -72,6 +74,7 @@ class Refresher:
 
     def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
         """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
+        measures = Measures()
         with defects_named(f"refreshing {table.name}"):
             with translate_errors(), pipelined(snapshot.connection):
                 ranges = self.changed(snapshot, table, goal)
@@ -79,27 +82,27 @@ class Refresher:
                 with translate_errors():
                     return self.mark_up_to_date(table, goal), None
             try:
-                return self._planned(snapshot, table, goal, ranges)
+                return self._planned(snapshot, table, goal, ranges, measures)
             except PytrickleError as error:
                 shape = self.planner.known_shape(table.pgt_id)
                 if shape is None or shape.query is None or not is_worth_another_way(table, error):
                     raise
-                reason = f"{AFTER_FAILURE}{error.kind}"
+                reason, defect = f"{AFTER_FAILURE}{error.kind}", str(error) if isinstance(error, Defect) else None
                 plan = self.planner.as_written(table, shape, ranges, table.decision.explained(reason))
-                defect = str(error) if isinstance(error, Defect) else None
-                return self._carry_out(Computation(table, goal, plan, next_reason=reason, defect=defect), snapshot)
+                again = Computation(table, goal, plan, next_reason=reason, defect=defect, measures=measures)
+                return self._carry_out(again, snapshot)
 
     def _planned(
-        self, snapshot: Snapshot, table: StreamTable, goal: Goal, ranges: dict[int, ChangeRange]
+        self, snapshot: Snapshot, table: StreamTable, goal: Goal, ranges: dict[int, ChangeRange], measures: Measures
     ) -> tuple[RefreshResult, Committed | None]:
         """Refresh by the plan that is best; by PostgreSQL alone where Spark cannot compute that exactly."""
         try:
             with translate_errors(), pipelined(snapshot.connection):
                 plan = self.planner.plan(snapshot, table, ranges)
-            return self._carry_out(Computation(table, goal, plan), snapshot)
+            return self._carry_out(Computation(table, goal, plan, measures=measures), snapshot)
         except SparkTooNarrow as error:
             plan = self._without_spark(snapshot, table, ranges, error)
-            return self._carry_out(Computation(table, goal, plan), snapshot)
+            return self._carry_out(Computation(table, goal, plan, measures=measures), snapshot)
 
     def _without_spark(
         self, snapshot: Snapshot, table: StreamTable, ranges: dict[int, ChangeRange], error: SparkTooNarrow
@@ -137,7 +140,9 @@ class Refresher:
 
     def _stage(self, computation: Computation, snapshot: Snapshot) -> None:
         assert computation.plan is not None
+        computation.measures.enter(COMPUTE)
         computation.staged = self._compute(computation, computation.plan, snapshot, None)
+        computation.measures.enter(WAIT)
 
     def commitment(self, computation: Computation, snapshot: Snapshot) -> Commitment:
         """Say what the write transaction stores beside the rows."""
@@ -153,6 +158,7 @@ class Refresher:
             table.decision.let_through,
             goal.initiated_by,
             computation.started,
+            computation.measures,
             table.reinitialize_reason,
             computation.next_reason,
             table.window_end,
@@ -211,17 +217,25 @@ class Refresher:
     def _carry_out(self, computation: Computation, snapshot: Snapshot) -> tuple[RefreshResult, Committed | None]:
         plan, table = computation.plan, computation.table
         assert plan is not None
-        if plan.computed_where_applied:
-            try:
-                return self._carry_out_within(computation, plan, snapshot)
-            except RefreshConflict as conflict:
-                # Perhaps only what is not about the frontier was altered, such as a schedule, which is no obstacle.
-                if not isinstance(conflict.__cause__, psycopg.errors.SerializationFailure):
-                    raise
+        computation.measures.enter(COMPUTE)
+        with under_way(self.connection, table.pgt_id):
+            if plan.computed_where_applied:
+                try:
+                    return self._carry_out_within(computation, plan, snapshot)
+                except RefreshConflict as conflict:
+                    # Perhaps only what is not about the frontier was altered, such as a schedule: no obstacle.
+                    if not isinstance(conflict.__cause__, psycopg.errors.SerializationFailure):
+                        raise
+            return self._carry_out_staged(computation, plan, snapshot)
+
+    def _carry_out_staged(
+        self, computation: Computation, plan: RefreshPlan, snapshot: Snapshot
+    ) -> tuple[RefreshResult, Committed | None]:
+        """Compute the rows in the snapshot, then write them in a transaction of their own."""
         with (
             attempting(plan),
             translate_errors(),
-            staging_table(self.connection, plan.staging, table.pgt_id) as staging,
+            staging_table(self.connection, plan.staging, computation.table.pgt_id) as staging,
             self._compute(computation, plan, snapshot, staging) as staged,
         ):
             done = commit(self.connection, plan, staged, self.commitment(computation, snapshot))

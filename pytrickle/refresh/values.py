@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
 
+from pytrickle.apply.measures import Measures
 from pytrickle.catalog.session_settings import limit_statements, session_statements
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.compute.staged import Staged
@@ -78,6 +79,7 @@ class Computation:
     next_reason: str | None = None
     defect: str | None = None
     started: float = field(default_factory=monotonic)
+    measures: Measures = field(default_factory=Measures)
 
     @property
     def settings(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -88,7 +89,7 @@ def test_a_scrape_tells_the_state_of_the_catalog_and_what_the_process_did(shop: 
     assert found["pytrickle_up", ()] == found["pytrickle_leader", ()] == 1
     assert found["pytrickle_stream_table_state", ("gated", "public.report")] == 1
     assert found["pytrickle_stream_table_state", ("ok", "public.counts")] == 1
-    assert found["pytrickle_stream_table_staleness_seconds", ("public.counts",)] >= 0
+    assert found["pytrickle_stream_table_staleness_seconds", ("public.counts",)] == 0, "it shows all that there is"
     assert ("pytrickle_stream_table_staleness_seconds", ("public.report",)) not in found
     assert found["pytrickle_watermark_group_lag_seconds", ("pipeline",)] == 300
     assert found["pytrickle_watermark_group_aligned", ("pipeline",)] == 0
@@ -96,6 +97,30 @@ def test_a_scrape_tells_the_state_of_the_catalog_and_what_the_process_did(shop: 
     assert found["pytrickle_change_buffer_bytes", ("public.orders",)] > 0
     assert found["pytrickle_refresh_duration_seconds_count", ("FULL", "postgres", "public.counts")] == 1
     assert found["pytrickle_refresh_rows_total", ("inserted", "public.counts")] == 1
+
+
+def test_a_scrape_tells_why_a_stream_table_is_stale_and_which_incidents_are_open(shop: Database) -> None:
+    with local_client(shop.dsn) as (client, _):
+        client.tick()
+        shop.execute("INSERT INTO orders VALUES (3)")
+        client.set_alert_limits("lines", lag="1 hour", rate=None)
+        shop.execute("SELECT pgtrickle.raise_alerts()")
+        found = samples(commands(shop.dsn)("metrics").stdout)
+        parts = {row.stream_table: row for row in client.status().freshness}
+        text = str(client.explain("counts"))
+    lag = {
+        labels: value
+        for (name, labels), value in found.items()
+        if name == "pytrickle_stream_table_lag_seconds" and labels[1] == "public.counts"
+    }
+    assert found["pytrickle_stream_table_staleness_seconds", ("public.counts",)] == pytest.approx(sum(lag.values()))
+    assert lag["queue", "public.counts"] > 0 and lag["watermark", "public.counts"] == 0
+    assert found["pytrickle_alert_open", ("", "watermark_lag", "public.lines")] == 1
+    assert (
+        parts["public.counts"].cause == "queue"
+        and sum(parts["public.counts"].parts.values(), timedelta(0)) == parts["public.counts"].lag
+    )
+    assert "  freshness: behind: " in text and "in the queue: no refresher runs" in text
 
 
 def test_the_command_writes_a_file_as_a_whole_and_prints_the_same(shop: Database, tmp_path: Path) -> None:

@@ -142,7 +142,6 @@ def test_a_duration_is_read_as_pg_trickle_reads_it(mirror: Mirror, text: str | N
 def test_what_has_no_rows_here_has_its_columns(mirror: Mirror) -> None:
     mirror.run("CREATE TABLE a (id integer)", "SELECT pgtrickle.create_stream_table('s', 'SELECT id FROM a')")
     for call in (
-        "freshness()",
         "integration_capabilities()",
         "view_evolution_status()",
         "list_auxiliary_columns('s')",

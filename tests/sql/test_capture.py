@@ -149,6 +149,7 @@ def test_only_columns_that_are_read_are_captured(items: Database) -> None:
         "pgt_xid",
         "pgt_pos",
         "pgt_lsn",
+        "pgt_at",
         "id",
         "parent",
         'Weird "name',
@@ -195,7 +196,7 @@ def test_virtual_generated_columns_are_computed(db: Database, child: bool) -> No
     assert_replays(db, "t", "v")
 
 
-@pytest.mark.parametrize("name", ["pgt_weight", "pgt_xid", "pgt_pos", "pgt_lsn"])
+@pytest.mark.parametrize("name", ["pgt_weight", "pgt_xid", "pgt_pos", "pgt_lsn", "pgt_at"])
 def test_a_column_named_like_a_bookkeeping_column_is_refused(db: Database, name: str) -> None:
     db.execute(f"CREATE TABLE t (a integer, {name} integer)")
     with refused("42701", "Rename the column"):

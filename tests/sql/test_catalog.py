@@ -38,6 +38,7 @@ PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     "watermark_status",
     "watermarks",
     *("gate_source", "ungate_source", "mark_idle", "source_gates", "bootstrap_gate_status", "alerts"),
+    "alert_limits",
     *("event_times", "late_rows", "replay_late_rows", "discard_late_rows", "watermark_metrics"),
     *("late_changes", "windows", "grant_loader", "revoke_loader"),
     *("adopt_source", "is_drained", "partitions"),

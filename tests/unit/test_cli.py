@@ -23,6 +23,7 @@ COMMANDS = [
     *("group create", "group alter", "group drop", "group list"),
     *("refresh-group create", "refresh-group drop", "refresh-group list", "reset-fuse"),
     *("gate", "ungate", "gates", "alerts", "source limits", "source idle", "source status"),
+    *("freshness", "alert limits", "alert set", "alert reset"),
 ]
 
 

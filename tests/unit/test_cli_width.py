@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from pytrickle.catalog import late_reports, reports
+from pytrickle.catalog import late_reports, reports, trouble_reports
+from pytrickle.catalog.freshness_reports import AlertLimitsRow, FreshnessRow
 from pytrickle.cli import values
 from pytrickle.cli.console import console
-from pytrickle.cli.show import render, render_late, render_sources
+from pytrickle.cli.show import render, render_freshness, render_late, render_sources
 from pytrickle.cli.show.columns import columns
 from pytrickle.inspect.as_of import AsOf
 from pytrickle.inspect.verify import VerifyResult
@@ -28,7 +29,7 @@ STATUS = table(stream_table=TABLE, refresh_mode="DIFFERENTIAL", decision="gated"
 WATERMARK = reports.WatermarkRow(SOURCE, NOON, NOON, NOON, ROLE, "0/16B3748")
 STANDING = reports.WatermarkStatusRow(GROUP, NOON, NOON, HOUR, HOUR, False, NOON, SOURCE, REASON)
 GATE = reports.SourceGateRow(SOURCE, NOON, ROLE, "a reload of the whole year", (TABLE, SOURCE))
-ALERT = reports.AlertRow("stale_source", SOURCE, GROUP, NOON, REASON, NOON, None)
+ALERT = trouble_reports.AlertRow("stale_source", SOURCE, GROUP, NOON, REASON, NOON, None)
 RAN = reports.HistoryRow(
     *(7, TABLE, "REINITIALIZE", "COMPLETED", "SCHEDULER", REASON, NOON, NOON + HOUR),
     *(12345, 12345, 12345, NOON, NOON, None),
@@ -38,6 +39,10 @@ LATE = late_reports.LateRow(
     *(7, SOURCE, NOON, NOON, HOUR, {"id": "1", "note": "one of a few words"}, NOON, ROLE, "kept_out", None, None)
 )
 METRICS = late_reports.WatermarkMetrics(SOURCE, NOON, HOUR, HOUR, False, 0.5, 12, 0.9, HOUR, HOUR, HOUR, 5, 2, 0.01)
+BEHIND = FreshnessRow(
+    *(7, TABLE, "behind", HOUR, NOON, "capture", HOUR, *[timedelta(0)] * 6, "watermark", SOURCE, REASON)
+)
+LIMITS = AlertLimitsRow(SOURCE, None, HOUR, 0.05, 0.5, None)
 SCREENS: dict[str, Any] = {
     "status": render.status(reports.Status((STATUS,), (STANDING,), (WATERMARK,), NOON, (GATE,), (ALERT,))),
     "groups": render.groups([STANDING]),
@@ -51,6 +56,8 @@ SCREENS: dict[str, Any] = {
     "as of": render.as_of(AsOf(TABLE, {SOURCE: NOON}, (TABLE, "total"), ((SOURCE, 17),))),
     "gates": render_sources.gates([GATE]),
     "alerts": render_sources.alerts([ALERT]),
+    "freshness": render_freshness.freshness([BEHIND]),
+    "alert limits": render_freshness.alert_limits([LIMITS]),
     "bootstrap": render_sources.bootstrap([BOOTSTRAP]),
     "event times": render_late.event_times([late_reports.EventTimeRow(SOURCE, GROUP, ROLE, HOUR, NOON, ROLE, REASON)]),
     "late rows": render_late.late_rows([LATE]),

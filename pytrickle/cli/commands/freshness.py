@@ -1,4 +1,4 @@
-"""Commands for who reads a stream table: as-of; wait and assert-fresh, which end with 3 while it is behind."""
+"""Commands for who reads a stream table: freshness, as-of; wait and assert-fresh, which end with 3 while behind."""
 
 from __future__ import annotations
 
@@ -11,11 +11,19 @@ from pytrickle.cli import values
 from pytrickle.cli.command import Invocation, command
 from pytrickle.cli.commands.stream_tables import Name
 from pytrickle.cli.console import progress
-from pytrickle.cli.show import render
+from pytrickle.cli.show import render, render_freshness
 
 app = typer.Typer()
 
 TIMEOUT = timedelta(seconds=30)
+
+
+@command(app, "freshness", example="pytrickle freshness")
+def freshness(invocation: Invocation) -> None:
+    """Show how far stream tables are behind, and why. By cause, with the culprit named."""
+    with invocation.client() as client:
+        rows = client.freshness()
+    invocation.show(rows, lambda rows: render_freshness.freshness(rows) if rows else "No stream table yet.")
 
 
 @command(app, "wait", example="pytrickle wait totals 2026-01-01T12:00:00Z --timeout 5m")

@@ -79,13 +79,15 @@ def status(
     ] = None,
     max_age: Annotated[
         timedelta | None,
-        typer.Option(parser=values.duration, metavar="DURATION", help="Older data than this is stale, such as 10m."),
+        typer.Option(
+            parser=values.duration, metavar="DURATION", help="What lacks a change for longer is stale, such as 10m."
+        ),
     ] = None,
 ) -> None:
     """Show groups, sources and stream tables. Each is on one screen with its state and the reason for it.
 
-    A stream table is stale if it was never filled or its data is older than --max-age or, without that, than its
-    schedule.
+    A stream table is stale if it was never filled, or lacks a change of its sources for longer than --max-age or,
+    without that, than its schedule; one whose sources have nothing new is not.
     """
     with invocation.reports() as reports:
         state = reports.status()
@@ -150,6 +152,7 @@ def _dsn(invocation: Invocation) -> str:
 def _troubles(state: Status, max_age: timedelta | None) -> set[Trouble]:
     """Return which troubles some stream table is in."""
     found = {Trouble.ERROR for problem in state.problems if problem.lasting}
+    behind = {row.pgt_id: row.lag for row in state.freshness}
     for row in state.stream_tables:
         named = row.state
         if named == "error":
@@ -157,7 +160,7 @@ def _troubles(state: Status, max_age: timedelta | None) -> set[Trouble]:
         if row.decision != "run":
             found.add(Trouble.GATED)
         allowed = max_age or _period(row)
-        if row.staleness is None or (allowed is not None and row.staleness > allowed):
+        if row.staleness is None or (allowed is not None and behind.get(row.pgt_id, row.staleness) > allowed):
             found.add(Trouble.STALE)
     return found
 

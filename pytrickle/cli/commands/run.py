@@ -23,6 +23,7 @@ from pytrickle.cli.observer import Wanted, observed
 from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.service import Service, serving
 from pytrickle.cli.show import render
+from pytrickle.cli.webhook import posting
 from pytrickle.errors import PytrickleError
 
 if TYPE_CHECKING:
@@ -61,6 +62,15 @@ def run(
     openlineage: Annotated[
         bool, typer.Option("--openlineage", help="Send events of OpenLineage, as OPENLINEAGE_URL etc. say.")
     ] = False,
+    webhook_url: Annotated[
+        str | None,
+        typer.Option(
+            "--webhook-url", metavar="URL", envvar="PYTRICKLE_WEBHOOK_URL", help="Also POST each alert there, as JSON."
+        ),
+    ] = None,
+    webhook_insecure: Annotated[
+        bool, typer.Option("--webhook-insecure", help="Allow a webhook on another machine without https.")
+    ] = False,
     statistics_every: Annotated[
         timedelta | None,
         typer.Option(parser=values.duration, metavar="DURATION", help="Also write a summary so often, such as 10m."),
@@ -83,9 +93,12 @@ def run(
             with (
                 invocation.client(engine=engine) as client,
                 observed(client, service, wanted) as observer,
+                posting(invocation.dsn, webhook_url, insecure=webhook_insecure) as webhook,
                 _stopped_by_signals(client.stop, service) as listen,
             ):
                 observer.on_result.append(_printer(listen, invocation.as_json))
+                if webhook:
+                    observer.on_leader.append(webhook.lead)
                 client.run(
                     on_result=observer.result,
                     on_error=observer.error,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from pytrickle.catalog.freshness_reports import FreshnessRow
 from pytrickle.catalog.reports import (
     HistoryEntry,
     HistoryRow,
-    ProblemRow,
     RefreshGroupRow,
     Status,
     StreamTableStatus,
@@ -20,6 +20,7 @@ from pytrickle.catalog.reports import (
     WatermarkRow,
     WatermarkStatusRow,
 )
+from pytrickle.catalog.trouble_reports import ProblemRow
 from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.show import render_feeds, render_sources
 from pytrickle.cli.show.columns import Columns, columns
@@ -53,11 +54,15 @@ _NONE = "-"
 def status(state: Status) -> RenderableType:
     """Draw the status screen: groups, sources and stream tables, and how old the snapshot is."""
     age = length(max(datetime.now(UTC) - state.as_of, timedelta(0)))
+    # Incidents stand in a block of their own.
+    problems = tuple(row for row in state.problems if not row.incident)
     return Group(
         *_block("Watermark groups", groups(state.groups), state.groups),
         *_block("Sources", watermarks(state.watermarks, state.as_of), state.watermarks),
-        *_block("Stream tables", stream_tables(state.stream_tables, state.problems), state.stream_tables),
-        *(_block("Problems", render_sources.problems(state.problems), state.problems) if state.problems else ()),
+        *_block(
+            "Stream tables", stream_tables(state.stream_tables, state.problems, state.freshness), state.stream_tables
+        ),
+        *(_block("Problems", render_sources.problems(problems), problems) if problems else ()),
         *(_block("Gated sources", render_sources.gates(state.gates), state.gates) if state.gates else ()),
         *(_block("Feeds", render_feeds.feeds(state.feeds), state.feeds) if state.feeds else ()),
         *_late_changes(state),
@@ -102,8 +107,11 @@ def watermarks(rows: Iterable[WatermarkRow], now: datetime) -> Columns:
     return table
 
 
-def stream_tables(rows: Iterable[StreamTableStatus], problems: Iterable[ProblemRow] = ()) -> Columns:
+def stream_tables(
+    rows: Iterable[StreamTableStatus], problems: Iterable[ProblemRow] = (), freshness: Iterable[FreshnessRow] = ()
+) -> Columns:
     """Draw every stream table's mode, effective watermark, state, and the one sentence that explains it."""
+    behind = {row.pgt_id: row for row in freshness}
     broken = {problem.stream_table: problem.problem for problem in problems if problem.lasting}
     table = columns(
         *("stream table", "state", "data is", "effective watermark", "mode", "gating", "by", "reason"),
@@ -111,7 +119,7 @@ def stream_tables(rows: Iterable[StreamTableStatus], problems: Iterable[ProblemR
         spare=("by", "gating", "mode", "effective watermark"),
     )
     for row in rows:
-        age = _NONE if row.staleness is None else f"{length(row.staleness)} old"
+        age = _age(row, behind.get(row.pgt_id))
         mode = " ".join((row.refresh_mode, row.schedule, *((row.tier,) if row.tier in {"warm", "cold"} else ())))
         effective = through(row.effective_watermark, row.effective_batch) or _NONE
         state = "broken" if row.stream_table in broken else row.state
@@ -119,6 +127,15 @@ def stream_tables(rows: Iterable[StreamTableStatus], problems: Iterable[ProblemR
         done_by = row.last_engine or _NONE
         table.add_row(row.stream_table, _state(state), age, effective, mode, row.watermark_gating, done_by, reason)
     return table
+
+
+def _age(row: StreamTableStatus, found: FreshnessRow | None) -> str:
+    """Say how far a stream table is behind its sources, and why; where nobody asked, how old its data is."""
+    if row.staleness is None:
+        return _NONE
+    if found is None:
+        return f"{length(row.staleness)} old"
+    return "fresh" if found.status == "fresh" else f"{length(found.lag)} behind ({found.cause})"
 
 
 def history(rows: Sequence[HistoryRow]) -> RenderableType:

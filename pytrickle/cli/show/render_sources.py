@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytrickle.catalog.reports import AlertRow, BootstrapRow, ProblemRow, SourceGateRow
+from pytrickle.catalog.reports import BootstrapRow, SourceGateRow
+from pytrickle.catalog.trouble_reports import AlertRow, ProblemRow
 from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.show.columns import Columns, columns
 from pytrickle.cli.values import moment, through

@@ -6,6 +6,7 @@ from time import monotonic
 
 from pytrickle.apply.commit import commit
 from pytrickle.apply.commitment import Committed
+from pytrickle.apply.measures import COMPUTE, WAIT
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.session_settings import limit_statements, session_statements
 from pytrickle.catalog.stream_table import StreamTable
@@ -174,9 +175,11 @@ class Fixpoint:
             for computation in computations.values():
                 if computation.plan is not None:
                     with blamed_on(computation.table):
+                        computation.measures.enter(COMPUTE)
                         computation.staged = read_directly(
                             self.inside.connection, computation.plan, computation.settings
                         )
+                        computation.measures.enter(WAIT)
             return {relid: self._write(self.turns[relid], each) for relid, each in computations.items()}
         finally:
             for computation in computations.values():

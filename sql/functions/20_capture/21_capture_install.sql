@@ -80,7 +80,7 @@ BEGIN
     EXECUTE format('DROP TABLE IF EXISTS %s', buffer);
     EXECUTE format(
         'CREATE TABLE %s (pgt_weight smallint NOT NULL, pgt_xid xid8 NOT NULL, pgt_pos bigint NOT NULL, pgt_lsn '
-        'pg_lsn)', buffer);
+        'pg_lsn, pgt_at timestamptz DEFAULT clock_timestamp())', buffer);
     EXECUTE format('CREATE INDEX ON %s (pgt_xid)', buffer);
     EXECUTE format('COMMENT ON TABLE %s IS %L', buffer, 'Change buffer of ' || qualified_name(source));
     PERFORM hand_over(buffer::regclass);
@@ -193,7 +193,8 @@ DECLARE
 BEGIN
     SELECT attname INTO reserved FROM pg_attribute
     WHERE attrelid = source AND attname IN
-        ('pgt_weight', 'pgt_xid', 'pgt_pos', 'pgt_lsn', 'pgt_text', 'pgt_before', 'pgt_sign', 'pgt_net', 'pgt_copy')
+        ('pgt_weight', 'pgt_xid', 'pgt_pos', 'pgt_lsn', 'pgt_at', 'pgt_text', 'pgt_before', 'pgt_sign', 'pgt_net',
+            'pgt_copy')
             AND NOT attisdropped;
     IF FOUND THEN
         RAISE EXCEPTION 'column % of % has a name that refreshes need for themselves', quote_ident(reserved), source

@@ -29,8 +29,27 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.lasting_problem(pgtrickle.pgt_stream_tables) IS
     'What a stream table lost without which it can never be refreshed again, or NULL.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.incident_remedy(kind text, subject text) RETURNS text
+    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT CASE kind
+        WHEN 'stale' THEN 'See whether its loader still runs.'
+        WHEN 'gate_deadline' THEN 'SELECT * FROM pgtrickle.watermark_status() names the source that its group waits '
+            'for.'
+        WHEN 'suspended' THEN format('Mend what made it fail, then SELECT pgtrickle.resume_stream_table(%L).', subject)
+        WHEN 'fuse' THEN format('Look at the changes, then SELECT pgtrickle.reset_fuse(%L).', subject)
+        WHEN 'lag' THEN 'SELECT * FROM pgtrickle.freshness() names what holds its changes.'
+        WHEN 'watermark_lag' THEN 'See whether its loader still runs, or raise the limit: '
+            || format('SELECT pgtrickle.set_alert_limits(%L, lag => …).', subject)
+        WHEN 'group_lag' THEN 'SELECT * FROM pgtrickle.watermark_status() names its slowest source.'
+        WHEN 'late_share' THEN 'Have its loader wait longer before it advances the watermark.'
+        WHEN 'rate' THEN 'Its loader does not keep up: give it more time or more machines.'
+        WHEN 'idle_share' THEN 'See whether the loaders of its sources still run.' END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.incident_remedy(text, text) IS 'What to do about an incident, or NULL.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.problems()
-    RETURNS TABLE (stream_table text, problem text, remedy text, lasting boolean)
+    RETURNS TABLE (stream_table text, problem text, remedy text, lasting boolean, incident boolean)
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -60,17 +79,22 @@ BEGIN
                 'create them anew.', l.name)
             WHEN w.culprits IS NULL THEN 'The next tick computes it anew.'
         END,
-        l.problem IS NOT NULL OR w.culprits IS NOT NULL
+        l.problem IS NOT NULL OR w.culprits IS NOT NULL, false
     FROM pgt_stream_tables AS t
     LEFT JOIN lost AS l USING (pgt_id)
     LEFT JOIN (SELECT pgt_id, string_agg(DISTINCT culprit, ', ') AS culprits FROM waiting GROUP BY pgt_id) AS w
         USING (pgt_id)
     LEFT JOIN passing AS p USING (pgt_id)
     WHERE l.problem IS NOT NULL OR w.culprits IS NOT NULL OR p.problem IS NOT NULL
-    ORDER BY 1;
+    UNION ALL
+    -- An idle source need not come.
+    SELECT a.subject, a.sentence, incident_remedy(a.kind, a.subject), false, true
+    FROM pgt_alerts AS a WHERE a.closed_at IS NULL AND a.kind <> 'idle'
+    ORDER BY 1, 5, 2;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.problems() IS
     'Stream tables that have lost what they need (lasting), wait for one that has, or will be computed anew by the '
     'next tick since changes may have been missed or the database was restored; each with its remedy. It looks at '
-    'what is there now, also where no tick has noticed it yet.';
+    'what is there now, also where no tick has noticed it yet. Beside them the open incidents (incident), of which '
+    'stream_table may be a source or a group; idle sources are none.';

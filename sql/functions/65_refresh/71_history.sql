@@ -71,6 +71,8 @@ BEGIN
         SELECT s.source_relid FROM pgt_source_gates AS s
             WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.source_relid) FOR UPDATE SKIP LOCKED);
     DELETE FROM pgt_source_limits AS l WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.source_relid);
+    DELETE FROM pgt_alert_limits AS l
+    WHERE l.source_relid IS NOT NULL AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.source_relid);
     DELETE FROM pgt_late_rows AS l WHERE l.late_id IN (
         SELECT s.late_id FROM pgt_late_rows AS s
             WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = s.source_relid) FOR UPDATE SKIP LOCKED);

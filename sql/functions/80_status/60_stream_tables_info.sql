@@ -65,7 +65,9 @@ SELECT h.refresh_id, h.pgt_id, pg_catalog.format('%I.%I', t.pgt_schema, t.pgt_na
         WHEN h.error IS NULL THEN h.error_message
         WHEN h.pgt_id IN (SELECT r.pgt_id FROM pgtrickle.pgt_readable_tables AS r) THEN h.error
         ELSE pgtrickle_private.without_values(h.error, h.sqlstate) END AS error_message,
-    h.engine
+    h.engine, h.finished_at - h.oldest_change_at AS commit_to_visible, h.change_clock, h.oldest_change_at,
+    h.newest_change_at, h.phases, h.staged_bytes,
+    (h.rows_inserted + h.rows_deleted)::double precision / NULLIF(h.delta_rows, 0) AS amplification
 FROM pgtrickle.pgt_refresh_history AS h JOIN pgtrickle.pgt_stream_tables AS t USING (pgt_id);
 COMMENT ON VIEW pgtrickle.refresh_history_info IS
     'What each refresh did, with errors as the reader may see them.';

@@ -5,7 +5,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.refresh_history(
     RETURNS TABLE (refresh_id bigint, stream_table text, action text, status text, initiated_by text, reason text,
         started_at timestamptz, finished_at timestamptz, delta_rows bigint, rows_inserted bigint, rows_deleted bigint,
         effective_watermark timestamptz, data_timestamp timestamptz, error text, effective_batch bigint,
-        engine text)
+        engine text, commit_to_visible interval, change_clock text, oldest_change_at timestamptz,
+        newest_change_at timestamptz, phases jsonb, staged_bytes bigint, amplification double precision)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -14,12 +15,17 @@ BEGIN
     RETURN QUERY
     SELECT h.refresh_id, h.stream_table, h.action, h.status, h.initiated_by, h.reason, h.started_at, h.finished_at,
         h.delta_rows, h.rows_inserted, h.rows_deleted, h.effective_watermark, h.data_timestamp, h.error,
-        h.effective_batch, h.engine
+        h.effective_batch, h.engine, h.commit_to_visible, h.change_clock, h.oldest_change_at, h.newest_change_at,
+        h.phases, h.staged_bytes, h.amplification
     FROM refresh_history_info AS h WHERE id IS NULL OR h.pgt_id = id ORDER BY h.refresh_id DESC LIMIT max_rows;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.refresh_history(text, integer, text) IS
-    'What refreshes did, newest first: of one stream table, or of all. engine is who computed it, spark or postgres.';
+    'What refreshes did, newest first: of one stream table, or of all. engine is who computed it, spark or postgres. '
+    'commit_to_visible: how long after it came the oldest change was visible; change_clock says whether the changes '
+    'came (oldest_change_at, newest_change_at) by their commit or, where track_commit_timestamp is off, when they were '
+    'captured, before it. phases: the milliseconds of plan, compute and apply; staged_bytes: of the rows between them; '
+    'amplification: rows written per row of the delta.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.get_refresh_history(
         name text, max_rows integer DEFAULT 20, search_path text DEFAULT current_setting('search_path'))

@@ -55,14 +55,17 @@ CREATE OR REPLACE FUNCTION pgtrickle.commit_latency_stats()
         p95_ms double precision, max_ms double precision, tracking_mode text)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT i.pgt_schema, i.pgt_name, count(*), min(h.duration_ms),
-        percentile_cont(0.5) WITHIN GROUP (ORDER BY h.duration_ms),
-        percentile_cont(0.95) WITHIN GROUP (ORDER BY h.duration_ms), max(h.duration_ms), 'refresh duration'
+    SELECT i.pgt_schema, i.pgt_name, count(*), min(v.ms), percentile_cont(0.5) WITHIN GROUP (ORDER BY v.ms),
+        percentile_cont(0.95) WITHIN GROUP (ORDER BY v.ms), max(v.ms),
+        CASE WHEN bool_and(h.change_clock = 'commit') THEN 'commit' ELSE 'capture' END
     FROM stream_tables_info AS i JOIN refresh_history_info AS h ON h.pgt_id = i.pgt_id AND h.status = 'COMPLETED'
-    GROUP BY 1, 2 ORDER BY 1, 2
+        CROSS JOIN LATERAL (
+            SELECT extract(epoch FROM h.commit_to_visible)::double precision * 1000 AS ms) AS v
+    WHERE v.ms IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2
 $$;
 COMMENT ON FUNCTION pgtrickle.commit_latency_stats() IS
-    'How long refreshes took from their start to their commit, which is what is measured here of the way of a change.';
+    'How long after it came the oldest change of each refresh was visible. tracking_mode: commit, or capture where '
+    'some were timed when they were captured, before their commit (track_commit_timestamp is off).';
 
 CREATE OR REPLACE FUNCTION pgtrickle.metrics_summary()
     RETURNS TABLE (db_name text, total_stream_tables bigint, active_stream_tables bigint,

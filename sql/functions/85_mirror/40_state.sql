@@ -60,14 +60,6 @@ COMMENT ON FUNCTION pgtrickle.diagnose_errors(text, text) IS
     'The last five failures of a stream table, of what kind each is (user, schema, correctness, performance or '
     'infrastructure), and what to do.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.freshness()
-    RETURNS TABLE (stream_table text, target interval, p50 interval, p95 interval, p99 interval, status text)
-    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-    SELECT NULL::text, NULL::interval, NULL::interval, NULL::interval, NULL::interval, NULL::text WHERE false
-$$;
-COMMENT ON FUNCTION pgtrickle.freshness() IS 'No rows: there are no targets for freshness.';
-
 CREATE OR REPLACE FUNCTION pgtrickle.integration_capabilities()
     RETURNS TABLE (capability text, major_version smallint, minor_version smallint, enabled boolean, details jsonb)
     LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

@@ -51,6 +51,7 @@ AS $$
         'pgtrickle.bootstrap_gate_status()',
         'pgtrickle.bootstrap_status()',
         'pgtrickle.alerts(integer)',
+        'pgtrickle.alert_limits()',
         'pgtrickle.late_changes(text, integer, text)',
         'pgtrickle.windows()',
         'pgtrickle.adopt_source(regclass)',

@@ -1,0 +1,55 @@
+"""What is measured of one refresh while it is under way: how long each phase takes, how large the computed rows are."""
+
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from pytrickle.catalog.definition import Came
+from pytrickle.plan.refresh_plan import RefreshPlan
+
+PLAN, COMPUTE, WAIT, APPLY = "plan", "compute", "wait", "apply"
+
+
+@dataclass(slots=True)
+class Measures:
+    """Seconds by phase, of which one is always running; `staged_bytes` is None where Spark wrote the rows to a table.
+
+    A refresh plans first, then computes rows, waits where others are committed together with it, and applies them.
+    """
+
+    phase: str = PLAN
+    entered: float = field(default_factory=monotonic)
+    seconds: dict[str, float] = field(default_factory=dict)
+    staged_bytes: int | None = None
+
+    def enter(self, phase: str) -> None:
+        """End the phase that is running, and begin another one."""
+        now = monotonic()
+        self.seconds[self.phase] = self.seconds.get(self.phase, 0.0) + now - self.entered
+        self.phase, self.entered = phase, now
+
+    def milliseconds(self) -> dict[str, float]:
+        """Return how long each phase took until now.
+
+        >>> measures = Measures()
+        >>> measures.enter(APPLY)
+        >>> list(measures.milliseconds())
+        ['plan', 'apply']
+        """
+        self.enter(self.phase)
+        return {phase: round(1000 * seconds, 3) for phase, seconds in self.seconds.items()}
+
+
+def measured(measures: Measures, plan: RefreshPlan) -> dict[str, Any]:
+    """Return what enters the history of it: `chained` says that changes may have come through other stream tables."""
+    came = Came.together(change_range.came for change_range in plan.ranges)
+    return {
+        "phases": Jsonb(measures.milliseconds()),
+        "staged_bytes": measures.staged_bytes,
+        "oldest_change_at": came.oldest if came else None,
+        "newest_change_at": came.newest if came else None,
+        "change_clock": came and ("commit" if came.by_commit else "capture"),
+        "chained": any(source.kind == "STREAM_TABLE" for source in plan.shape.definition.sources),
+    }
