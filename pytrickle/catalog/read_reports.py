@@ -32,6 +32,7 @@ from pytrickle.catalog.reports import (
     WatermarkRow,
     WatermarkStatusRow,
 )
+from pytrickle.catalog.withdrawn_watermarks import WithdrawnWatermark
 from pytrickle.database import AGAIN_SAFE, USERS_PATH, translate_errors
 from pytrickle.readable import Rows
 
@@ -52,6 +53,11 @@ def watermark_history(connection: Connection, source: str) -> tuple[HistoryEntry
     """Return every advance of one source, newest first; raise when there is no such table."""
     with _users_path(connection):
         return _rows(connection, func.pgtrickle.watermark_history(source), HistoryEntry)
+
+
+def withdrawn_watermarks(connection: Connection) -> tuple[WithdrawnWatermark, ...]:
+    """Return every watermark that was taken back, newest first."""
+    return _rows(connection, func.pgtrickle.withdrawn_watermarks(), WithdrawnWatermark)
 
 
 def group_history(connection: Connection, group_name: str) -> dict[str, tuple[HistoryEntry, ...]] | None:

@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 import sqlalchemy
 
 from pytrickle.catalog import feed_reports, late_reports, read_reports, reports
+from pytrickle.catalog.withdrawn_watermarks import WithdrawnWatermark
 from pytrickle.database import engine as open_engine
 from pytrickle.database import translate_errors
 from pytrickle.errors import InvalidArgument
@@ -54,6 +55,10 @@ class Reports:
     def watermark_history(self, source: str) -> tuple[reports.HistoryEntry, ...]:
         """Return every advance of one source, newest first."""
         return self._read(lambda connection: read_reports.watermark_history(connection, source))
+
+    def withdrawn_watermarks(self) -> tuple[WithdrawnWatermark, ...]:
+        """Return the watermarks that were taken back, newest first: who had said them, and who took them back."""
+        return self._read(read_reports.withdrawn_watermarks)
 
     def advise(self, name: str, loss: Loss | None = None) -> Advice:
         """Recommend the tolerance of a watermark group, or how long to wait for a source, from their histories.

@@ -24,6 +24,7 @@ WITH_ARGUMENTS = (
     | SINKS
     | {
         *("advance_watermark", "advance_batch", "assert_fresh", "wait_for", "watermark_history"),
+        *("reset_watermark", "reset_batch", "set_watermark_checks"),
         *("changes", "changes_of_versions", "advance_feed", "versions", "covers", "as_of_version"),
     }
 )
@@ -35,7 +36,7 @@ PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     "refresh_history",
     "watermark_groups",
     "watermark_status",
-    "watermarks",
+    *("watermarks", "withdrawn_watermarks"),
     *("gate_source", "ungate_source", "mark_idle", "source_gates", "bootstrap_gate_status", "alerts"),
     *("event_times", "late_rows", "replay_late_rows", "discard_late_rows", "watermark_metrics"),
     *("late_changes", "windows", "grant_loader", "revoke_loader"),

@@ -18,7 +18,12 @@ BEGIN
     NEW.result := NULL;
     CASE NEW.call
         WHEN 'advance_watermark'
-            THEN PERFORM advance(NEW.caller, NEW.source, jsonb_populate_record(NULL::progress, NEW.arguments));
+            THEN PERFORM advance(NEW.caller, NEW.source, jsonb_populate_record(NULL::progress, NEW.arguments),
+                COALESCE((NEW.arguments ->> 'has_zone')::boolean, true));
+        WHEN 'lower_watermark' THEN PERFORM lower_watermark(NEW.caller, NEW.source,
+            jsonb_populate_record(NULL::progress, NEW.arguments));
+        WHEN 'set_watermark_checks' THEN PERFORM store_checks(NEW.caller, NEW.source,
+            (NEW.arguments ->> 'max_ahead')::interval, NEW.arguments ->> 'on_doubt');
         WHEN 'gate_source' THEN PERFORM shut_gate(NEW.caller, NEW.source, NEW.arguments ->> 'reason');
         WHEN 'ungate_source' THEN PERFORM open_gate(NEW.caller, NEW.source);
         WHEN 'mark_idle' THEN PERFORM record_idle(NEW.caller, NEW.source);
