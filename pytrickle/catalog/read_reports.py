@@ -32,6 +32,7 @@ from pytrickle.catalog.reports import (
     WatermarkRow,
     WatermarkStatusRow,
 )
+from pytrickle.catalog.running_reports import RunningRow
 from pytrickle.catalog.withdrawn_watermarks import WithdrawnWatermark
 from pytrickle.database import AGAIN_SAFE, USERS_PATH, translate_errors
 from pytrickle.readable import Rows
@@ -129,6 +130,11 @@ def history(connection: Connection, name: str | None = None, limit: int = 20) ->
     """Return the newest `limit` refreshes of one stream table, or of all when `name` is None."""
     with _users_path(connection):
         return _rows(connection, func.pgtrickle.refresh_history(name, limit), HistoryRow)
+
+
+def running(connection: Connection) -> tuple[RunningRow, ...]:
+    """Return the stream tables that are being refreshed now, by whomever."""
+    return _rows(connection, func.pgtrickle.running(), RunningRow)
 
 
 def dependencies(connection: Connection) -> tuple[DependencyRow, ...]:

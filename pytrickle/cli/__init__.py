@@ -27,6 +27,7 @@ from pytrickle.cli.commands import (
     schedules,
     sources,
     stream_tables,
+    top,
     watermarks,
 )
 from pytrickle.cli.console import show_json_error
@@ -43,6 +44,7 @@ for noun in (
     stream_tables,
     refreshes,
     run,
+    top,
     schedules,
     sources,
     late,

@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 import sqlalchemy
 
 from pytrickle.catalog import feed_reports, late_reports, read_reports, reports
+from pytrickle.catalog.running_reports import RunningRow
 from pytrickle.catalog.withdrawn_watermarks import WithdrawnWatermark
 from pytrickle.database import engine as open_engine
 from pytrickle.database import translate_errors
@@ -119,6 +120,10 @@ class Reports:
     def history(self, name: str | None = None, limit: int = 20) -> tuple[reports.HistoryRow, ...]:
         """Return the newest refreshes of one stream table, or of all."""
         return self._read(lambda connection: read_reports.history(connection, name, limit))
+
+    def running(self) -> tuple[RunningRow, ...]:
+        """Return the stream tables that are being refreshed now, by this process or another."""
+        return self._read(read_reports.running)
 
     def dependencies(self) -> tuple[reports.DependencyRow, ...]:
         """Return what every stream table reads, directly and through others."""

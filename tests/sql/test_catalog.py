@@ -31,7 +31,7 @@ WITH_ARGUMENTS = (
 PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     *("dag", "feeds"),
     *("dependencies", "dependency_tree", "bootstrap_status", "refresh_timeline"),
-    *("pgt_status", "problems"),
+    *("pgt_status", "problems", "running"),
     "refresh_groups",
     "refresh_history",
     "watermark_groups",

@@ -82,7 +82,7 @@ def groups(rows: Iterable[WatermarkStatusRow]) -> Columns:
         agreed = through(row.agreed_watermark, row.agreed_batch) or _NONE
         lag = distance(row.lag, row.batch_lag) or _NONE
         tolerance = distance(row.tolerance, row.batch_tolerance)
-        table.add_row(row.group_name, _state(row.state), lag, tolerance, effective, agreed, row.reason)
+        table.add_row(row.group_name, coloured(row.state), lag, tolerance, effective, agreed, row.reason)
     return table
 
 
@@ -110,7 +110,7 @@ def stream_tables(rows: Iterable[StreamTableStatus], problems: Iterable[ProblemR
         state = "broken" if row.stream_table in broken else state_of(row)
         reason = broken.get(row.stream_table) or row.last_error or row.reason
         done_by = row.last_engine or _NONE
-        table.add_row(row.stream_table, _state(state), age, effective, mode, row.watermark_gating, done_by, reason)
+        table.add_row(row.stream_table, coloured(state), age, effective, mode, row.watermark_gating, done_by, reason)
     return table
 
 
@@ -138,7 +138,7 @@ def history(rows: Sequence[HistoryRow]) -> RenderableType:
         took = None if row.finished_at is None else row.finished_at - row.started_at
         counts = (_NONE if count is None else str(count) for count in (row.rows_inserted, row.rows_deleted))
         started = moment(row.started_at)
-        status = _state(row.status.lower())
+        status = coloured(row.status.lower())
         initiator = row.initiated_by.lower()
         table.add_row(
             started, row.stream_table, row.action, status, initiator, _length(took), *counts, row.error or row.reason
@@ -239,7 +239,8 @@ def _block(title: str, table: Columns, rows: Sequence[object]) -> tuple[Renderab
     return (Text(title, style="bold"), table if rows else Text("  none"), Text(""))
 
 
-def _state(word: str) -> Text:
+def coloured(word: str) -> Text:
+    """Return the name of a state in its colour."""
     return Text(word, style=_COLOURS.get(word, ""))
 
 

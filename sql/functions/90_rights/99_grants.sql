@@ -116,6 +116,7 @@ AS $$
         'pgtrickle_private.catalog_owner()',
         'pgtrickle_private.qualified_name(regclass)',
         'pgtrickle.problems()',
+        'pgtrickle.running()',
         'pgtrickle_private.pairs_of(text)',
         'pgtrickle_private.did_you_mean(text, text[])',
         'pgtrickle_private.known_stream_tables(boolean)',
