@@ -273,4 +273,6 @@ COMMENT ON FUNCTION pgtrickle_private.foreign_grants() IS
 SELECT pgtrickle_private.stamp_capture(t.source_relid) FROM pgtrickle.pgt_change_tracking AS t
     WHERE t.trigger_stamp IS NULL;
 
+SELECT pgtrickle_private.name_query_view(t) FROM pgtrickle.pgt_stream_tables AS t;
+
 SELECT pgtrickle.settle_grants();
