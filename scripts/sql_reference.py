@@ -58,7 +58,7 @@ FUNCTIONS = {
     "Watermarks": (
         "advance_watermark",
         "advance_batch",
-        "reset_watermark",
+        *("reset_watermark", "reset_batch", "withdrawn_watermarks", "set_watermark_checks"),
         "mark_idle",
         "grant_loader",
         "revoke_loader",
@@ -95,7 +95,16 @@ FUNCTIONS = {
     "Refresh groups": ("create_refresh_group", "drop_refresh_group", "refresh_groups"),
     "Windows": ("windows", "late_changes"),
     "Failures": ("reset_fuse",),
-    "Status": ("preview", "pgt_status", "problems", "refresh_history", "dag", "dependencies", "gating_decision"),
+    "Status": (
+        "preview",
+        "pgt_status",
+        "problems",
+        "running",
+        "refresh_history",
+        "dag",
+        "dependencies",
+        "gating_decision",
+    ),
     "Reports for scripts of pg_trickle": (
         *("get_refresh_history", "refresh_timeline", "get_staleness", "st_refresh_stats", "pgtrickle_refresh_stats"),
         *("refresh_efficiency", "commit_latency_stats", "metrics_summary", "fuse_status", "pgt_scc_status"),

@@ -93,6 +93,8 @@ def show_error(error: PytrickleError, *, as_json: bool) -> None:
         return
     target = console(sys.stderr)
     target.print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
+    for note in getattr(error, "__notes__", ()):
+        target.print(Text(note), soft_wrap=True)
     if error.hint:
         target.print(Text.assemble(("hint: ", "bold"), error.hint), soft_wrap=True)
 

@@ -26,7 +26,7 @@ COMMANDS = {
     "source_gates": "gates",
     "ungate_source": "ungate SOURCE",
     "watermark_groups": "group list",
-    "watermark_status": "status",
+    "watermark_status": "group status",
     "watermarks": "watermark list",
 }
 _CALL = re.compile(

@@ -13,7 +13,7 @@ from pytrickle.catalog.withdrawn_watermarks import WithdrawnWatermark
 from pytrickle.database import engine as open_engine
 from pytrickle.database import translate_errors
 from pytrickle.errors import InvalidArgument
-from pytrickle.watermarks.advice.advise import Advice, Loss, Subject, advise
+from pytrickle.watermarks.advice.advise import Advice, Loss, Subject, advise, check_sample
 from pytrickle.watermarks.advice.history import spreads, waits
 
 Rows = TypeVar("Rows")
@@ -68,8 +68,8 @@ class Reports:
         """
         history = self._read(lambda connection: read_reports.group_history(connection, name))
         if history is None:
-            return advise(name, Subject.WAIT, waits(name, self.watermark_history(name)), loss)
-        return advise(name, Subject.TOLERANCE, spreads(name, history), loss)
+            return check_sample(advise(name, Subject.WAIT, waits(name, self.watermark_history(name)), loss))
+        return check_sample(advise(name, Subject.TOLERANCE, spreads(name, history), loss))
 
     def watermark_groups(self) -> tuple[reports.WatermarkGroupRow, ...]:
         """Return every watermark group."""

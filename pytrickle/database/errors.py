@@ -10,6 +10,7 @@ import psycopg
 import sqlalchemy.exc
 
 from pytrickle import errors
+from pytrickle.database.excerpt import excerpt
 from pytrickle.errors import PytrickleError
 
 # Our own SQL names what it objects to as the constraint, where the SQLSTATE alone would not tell.
@@ -105,7 +106,16 @@ def translated(error: psycopg.Error) -> PytrickleError:
         return stopped
     if kind is errors.NotInstalled:
         return errors.NotInstalled("This database has no pytrickle catalog.", sqlstate=error.sqlstate)
-    return kind(message, hint=hint, sqlstate=error.sqlstate)
+    return _with_excerpt(kind(message, hint=hint, sqlstate=error.sqlstate), error)
+
+
+def _with_excerpt(translated: PytrickleError, error: psycopg.Error) -> PytrickleError:
+    """Note below an error where in a defining query it is; a traceback shows notes, and so does the command line."""
+    if found := excerpt(error.diag):
+        translated.add_note(found)
+        if translated.hint == errors.QueryRefused.default_hint:
+            translated.hint = "Correct the query at the mark."
+    return translated
 
 
 def _kind(error: psycopg.Error, message: str) -> type[PytrickleError]:

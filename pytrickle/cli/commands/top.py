@@ -37,7 +37,7 @@ def top(
         timedelta, typer.Option(parser=values.duration, metavar="DURATION", help="How often to look.")
     ] = "2s",  # type: ignore[assignment]
 ) -> None:
-    """Watch groups, sources and stream tables on a live screen. Keys explain, pause and refresh; q leaves.
+    """Watch what goes on, live. Groups, sources, stream tables; keys explain, pause and refresh, q leaves.
 
     It needs no more rights than status, but for what the keys do. An outage of the database is waited out.
     """

@@ -44,11 +44,11 @@ def reset(
     watermark: Annotated[
         Any,
         typer.Argument(
-            parser=values.watermark, metavar="[WATERMARK]", help="The right one; without it, all are forgotten."
+            parser=values.watermark, metavar="WATERMARK", help="The right one; without it, all are forgotten."
         ),
     ] = None,
 ) -> None:
-    """Take back wrong watermarks of a source. Those after the right one are withdrawn, with a record of who did it.
+    """Take back wrong watermarks. Those of a source after the right one are withdrawn, with a record of who did it.
 
     What is made of the source claims no more than what is left allows. Without the right one the source forgets all of
     them, for which it must be in no group; its next one may be of the other kind.
@@ -61,7 +61,7 @@ def reset(
 
 @command(app, "withdrawn", example="pytrickle watermark withdrawn")
 def withdrawn(invocation: Invocation) -> None:
-    """List the watermarks that were taken back. Newest first, with who had said them, and who took them back."""
+    """List what was taken back. Newest first, with who had said it, and who took it back."""
     with invocation.client() as client:
         rows = client.withdrawn_watermarks()
     invocation.show(rows, render_watermarks.withdrawn)

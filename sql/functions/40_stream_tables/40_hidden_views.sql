@@ -139,7 +139,8 @@ DECLARE
     known CONSTANT text := format('stream table %I.%I', stream_table.pgt_schema, stream_table.pgt_name);
     wanted CONSTANT text := CASE WHEN octet_length(known) < 64 THEN known
         ELSE format('stream table number %s', stream_table.pgt_id) END;
-    view CONSTANT name := (SELECT c.relname FROM pg_class AS c WHERE c.oid = stream_table.view_relid);
+    view CONSTANT name := (SELECT c.relname FROM pg_class AS c
+        WHERE c.oid = stream_table.view_relid AND c.relnamespace = 'pgtrickle_state'::regnamespace);
 BEGIN
     IF view <> wanted THEN
         EXECUTE format('ALTER VIEW pgtrickle_state.%I RENAME TO %I', view, wanted);

@@ -1,5 +1,5 @@
--- DROP TABLE of a stream table is noticed at once where that is allowed. An event trigger is a superuser's, and so runs a
--- function in sessions of superusers: one that somebody else could replace must not be it.
+-- DROP TABLE of a stream table is noticed at once where that is allowed. An event trigger is a superuser's, and runs a
+-- function in sessions of superusers: so it must not be one that somebody else could replace.
 DO $$
 BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = pgtrickle_private.catalog_owner() AND r.rolsuper)
