@@ -83,7 +83,7 @@ class Sources(ABC):
 
         They are those further in the future than `max_ahead` (None: no limit), and those without a time zone.
         """
-        call = f"SELECT pgtrickle.set_watermark_checks({SOURCE}, %s::interval, %s::text)"
+        call = f"SELECT pgtrickle.set_watermark_checks({SOURCE}, %s::interval, %s::pg_catalog.text)"
         self._call(call, source, max_ahead, on_doubt)
 
     def gate_source(self, source: str, reason: str | None = None) -> None:

@@ -72,7 +72,7 @@ class Health:
         if found is not None and found == self.fingerprint:
             return {}
         broken: dict[int, PytrickleError] = {}
-        mended = _mend(connection, DROPPED, "SELECT pgtrickle_private.drop_alone(%s, false)", broken, asked)
+        mended = _mend(connection, DROPPED, "SELECT pgtrickle_private.remove_dropped(%s)", broken, asked)
         mended |= _mend(connection, CHANGED, "SELECT pgtrickle_private.adopt_definition(%s)", broken, asked)
         mended |= _mend(connection, GAPS, "SELECT pgtrickle.repair_capture(%s::oid::regclass)", broken, asked)
         mended |= self._judge(connection)

@@ -17,7 +17,8 @@ from tests.documents import ROOT
 
 TREE: Any = get_command(app)
 # Words that follow the name of the project where that is no command.
-WORDS = frozenset(["built", "can", "catalog", "could", "demo", "has", "is", "itself", "must", "needs"])
+OTHERS = "built builds can cannot catalog could failed go has import is itself must needs process raises"
+WORDS = frozenset(OTHERS.split(" "))
 NAMED = re.compile(r"\bpytrickle ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?")
 CALLED = re.compile(r"\bpgtrickle\.([a-z_]+)\(")
 TEXTS = (*(ROOT / "sql").rglob("*.sql"), *(ROOT / "pytrickle").rglob("*.py"))
@@ -50,7 +51,7 @@ def test_every_function_that_is_named_exists_and_so_does_each_command_in_its_pla
         name for path in TEXTS if "migrations" not in path.parts for name in CALLED.findall(path.read_text("utf-8"))
     }
     assert len(found) > 50
-    assert sorted(found - known) == []
+    assert sorted(found - known - {"cut"}) == [], "the doctest of what is no command names cut()"
     assert sorted(set(COMMANDS) - known) == []
     assert [words for words in COMMANDS.values() if not exists(*(*words.split(), None)[:2])] == []
 
@@ -63,5 +64,5 @@ def test_help_shows_no_words_of_libraries() -> None:
 
     texts = list(pages(TREE, ("pytrickle",)))
     assert len(texts) > 50
-    leaks = re.compile(r"<|\bAny\b|Value error|FUNC|Annotated")
+    leaks = re.compile(r"\bAny\b|Value error|FUNC|Annotated|<function|<class")
     assert [found[0] for text in texts for found in leaks.finditer(text)] == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -22,7 +22,7 @@ def advance(
     invocation: Invocation,
     source: Source,
     watermark: Annotated[
-        Any,
+        values.Watermark,
         typer.Argument(
             parser=values.watermark,
             metavar="WATERMARK",
@@ -42,7 +42,7 @@ def reset(
     invocation: Invocation,
     source: Source,
     watermark: Annotated[
-        Any,
+        values.Watermark | None,
         typer.Argument(
             parser=values.watermark, metavar="WATERMARK", help="The right one; without it, all are forgotten."
         ),

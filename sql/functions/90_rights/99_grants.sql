@@ -216,6 +216,8 @@ DECLARE
 BEGIN
     PERFORM hand_over_everything();
     PERFORM drop_idle_copies();
+    PERFORM name_query_view(t) FROM pgt_stream_tables AS t JOIN pg_class AS c ON c.oid = t.view_relid
+    WHERE pg_has_role(c.relowner, 'USAGE');
     PERFORM guard_relation(c.oid) FROM pgt_stream_tables AS t JOIN pg_class AS c ON c.oid = t.pgt_relid
     WHERE pg_has_role(c.relowner, 'USAGE')
         AND NOT EXISTS (SELECT FROM pg_trigger AS g WHERE g.tgrelid = c.oid AND g.tgname = 'pgtrickle_guard_rows');
@@ -272,7 +274,5 @@ COMMENT ON FUNCTION pgtrickle_private.foreign_grants() IS
 -- A catalog that is upgraded remembers from now on.
 SELECT pgtrickle_private.stamp_capture(t.source_relid) FROM pgtrickle.pgt_change_tracking AS t
     WHERE t.trigger_stamp IS NULL;
-
-SELECT pgtrickle_private.name_query_view(t) FROM pgtrickle.pgt_stream_tables AS t;
 
 SELECT pgtrickle.settle_grants();
