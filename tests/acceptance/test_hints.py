@@ -12,6 +12,7 @@ from typer.main import get_command
 
 from pytrickle.cli import app
 from pytrickle.cli.remedies import COMMANDS
+from tests.commands import commands
 from tests.conftest import Database
 from tests.documents import ROOT
 
@@ -54,6 +55,17 @@ def test_every_function_that_is_named_exists_and_so_does_each_command_in_its_pla
     assert sorted(found - known - {"cut"}) == [], "the doctest of what is no command names cut()"
     assert sorted(set(COMMANDS) - known) == []
     assert [words for words in COMMANDS.values() if not exists(*(*words.split(), None)[:2])] == []
+
+
+def test_an_error_in_a_query_is_shown_where_it_is_and_nothing_of_how_that_was_found(steady_db: Database) -> None:
+    run = commands(steady_db.dsn)
+    for query, line, at in (
+        ("SELECT sum(amount FROM t", "LINE 1: SELECT sum(amount FROM t", "FROM"),
+        ("SELECT 1 AS a,\n  nothing FROM pg_class", "LINE 2:   nothing FROM pg_class", "nothing"),
+    ):
+        told = run("create", "bad", query).stderr.splitlines()
+        assert told[1] == line and told[2] == " " * line.index(at) + "^", told
+        assert not [word for word in ("CONTEXT", "CREATE VIEW", "pgtrickle_state") if word in "".join(told)]
 
 
 def test_help_shows_no_words_of_libraries() -> None:

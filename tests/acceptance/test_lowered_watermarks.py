@@ -98,6 +98,15 @@ def test_who_took_it_back_is_on_record_and_a_tick_that_was_under_way_cannot_brin
     assert claims(typo)["gated"] == noon(7)
 
 
+def test_a_stream_table_that_was_never_filled_has_its_first_load_after_that(typo: Shop) -> None:
+    typo.pt.create_stream_table("empty", TOTALS, watermark_gating="gate")
+    for source in ("orders", "order_lines"):
+        typo.pt.reset_watermark(source, noon(5))
+    result = typo.tick()["empty"]
+    assert (result.action, result.rows_inserted, result.effective_watermark) == ("FULL", 1, noon(5))
+    assert typo.tick()["empty"].action == "NO_DATA"
+
+
 def test_windows_that_were_closed_too_early_are_closed_again_with_what_came_meanwhile(events: Shop) -> None:
     create(events, "gate", tumbling=TUMBLING)
     events.db.execute("INSERT INTO clicks VALUES (1, %s, 1, 1), (2, %s, 1, 2)", moment(10), moment(400))

@@ -134,6 +134,16 @@ def test_whoever_may_see_the_status_may_watch_and_is_told_where_keys_ask_for_mor
         assert screen.ended() == 0
 
 
+@pytest.mark.repeats
+def test_drop_asks_on_a_terminal_and_does_nothing_without_a_yes(shop: Shop) -> None:
+    for answer, left in (("n", 2), ("y", 1)):
+        with terminal("--dsn", shop.db.dsn, "drop", "report") as screen:
+            screen.shows("Drop stream table report? [y/N]:")
+            screen.press(f"{answer}\n")
+            assert screen.ended() == (0 if answer == "y" else 1)
+        assert shop.db.value("SELECT count(*) FROM pgtrickle.pgt_stream_tables") == left
+
+
 def test_without_a_terminal_it_names_the_command_that_needs_none(shop: Shop) -> None:
     run = commands(shop.db.dsn)
     refused = run("top")

@@ -112,7 +112,7 @@ REFUSED = {
     ("discard", "orders", "--id", "1"): "late row",
     ("reset-fuse", "kept", "--reinitialize"): "has not blown",
     ("advise", "orders"): "fewer than 20 say nothing",
-    ("advise", "pair"): "advance",
+    ("advise", "pair"): "fewer than 20 say nothing",
     ("feed", "advance", "shipping", "1"): "version",
 }
 

@@ -79,7 +79,7 @@ COMMENT ON FUNCTION pgtrickle_private.reopen_windows(pgtrickle.pgt_stream_tables
     'Takes the windows that end later out of a stream table that emits closed windows, and has it computed anew.';
 
 -- The next refresh raises the claim to what its own cuts allow. One that began before sees that the stream table was
--- changed, and begins again.
+-- changed, and begins again. The version of one that was never filled stays 0, so there its definition is read anew.
 CREATE OR REPLACE FUNCTION pgtrickle_private.lower_claim(caller name, source regclass, target pgtrickle.progress,
     honest pgtrickle.progress, stream_table pgtrickle.pgt_stream_tables) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -91,7 +91,8 @@ DECLARE
         ELSE (stream_table.effective_batch <= (honest).batch) IS NOT TRUE END;
 BEGIN
     UPDATE pgt_stream_tables AS t
-    SET frontier_version = t.frontier_version + 1,
+    SET frontier_version = CASE WHEN t.frontier_version > 0 THEN t.frontier_version + 1 ELSE 0 END,
+        view_stamp = CASE WHEN t.frontier_version > 0 THEN t.view_stamp END,
         effective_watermark = CASE WHEN by_time AND excessive AND t.effective_watermark IS NOT NULL
             THEN (honest).watermark ELSE t.effective_watermark END,
         effective_batch = CASE WHEN NOT by_time AND excessive AND t.effective_batch IS NOT NULL
