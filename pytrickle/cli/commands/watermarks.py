@@ -56,7 +56,8 @@ def reset(
     with invocation.client() as client:
         client.reset_watermark(source, watermark)
     left = "has no watermark any more" if watermark is None else f"is complete through {values.reached(watermark)} only"
-    invocation.show({"source": source, "watermark": watermark}, lambda _: f"{source} {left}.")
+    result = {"source": source} if watermark is None else {"source": source, "watermark": watermark}
+    invocation.show(result, lambda _: f"{source} {left}.")
 
 
 @command(app, "withdrawn", example="pytrickle watermark withdrawn")
