@@ -60,10 +60,8 @@ FUNCTIONS = {
     "Watermarks": (
         "advance_watermark",
         "advance_batch",
-        "advance_partitions",
-        "partitions",
-        "forget_partition",
-        "reset_watermark",
+        *("advance_partitions", "partitions", "forget_partition"),
+        *("reset_watermark", "reset_batch", "withdrawn_watermarks", "set_watermark_checks"),
         "mark_idle",
         "grant_loader",
         "revoke_loader",
@@ -101,7 +99,7 @@ FUNCTIONS = {
     "Windows": ("windows", "late_changes"),
     "Failures": ("reset_fuse",),
     "Status": (
-        *("preview", "pgt_status", "freshness", "problems", "refresh_history"),
+        *("preview", "pgt_status", "freshness", "problems", "running", "refresh_history"),
         *("dag", "dependencies", "gating_decision"),
     ),
     "Reports for scripts of pg_trickle": (

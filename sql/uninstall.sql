@@ -19,6 +19,9 @@ BEGIN
             END LOOP;
         END LOOP;
     END IF;
+    IF EXISTS (SELECT FROM pg_event_trigger WHERE evtname = 'pgtrickle_drops') THEN
+        DROP EVENT TRIGGER pgtrickle_drops;
+    END IF;
     DROP SCHEMA IF EXISTS pgtrickle_state CASCADE;
     DROP SCHEMA IF EXISTS pgtrickle_changes CASCADE;
     DROP SCHEMA IF EXISTS pgtrickle_sinks CASCADE;

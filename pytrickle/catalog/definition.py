@@ -66,6 +66,7 @@ class Definition:
     - `wrapped`: whether the texts call functions by wrappers that set the path.
     - `needs_path`: why the rows are only right where the path is set around everything, or why the text means another
       query. Then no text is used, but the hidden view, in which every name is settled.
+    - `hidden_view`: the view that keeps the query as PostgreSQL understood it when it was created, as quoted names.
     """
 
     pgt_id: int
@@ -83,16 +84,12 @@ class Definition:
     wrapped: bool = False
     plain_names: bool = False
     needs_path: str | None = None
+    hidden_view: str = ""
 
     @property
     def qualified_name(self) -> str:
         """The stream table's name as users write it."""
         return f"{self.schema}.{self.name}"
-
-    @property
-    def hidden_view(self) -> str:
-        """The view that keeps the query as PostgreSQL understood it when it was created."""
-        return f"pgtrickle_state.query_{self.pgt_id}"
 
     @property
     def bytewise(self) -> bool:

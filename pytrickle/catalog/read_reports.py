@@ -31,7 +31,9 @@ from pytrickle.catalog.reports import (
     WatermarkRow,
     WatermarkStatusRow,
 )
+from pytrickle.catalog.running_reports import RunningRow
 from pytrickle.catalog.trouble_reports import AlertRow, ProblemRow
+from pytrickle.catalog.withdrawn_watermarks import WithdrawnWatermark
 from pytrickle.database import AGAIN_SAFE, USERS_PATH, translate_errors
 from pytrickle.readable import Rows
 
@@ -58,6 +60,11 @@ def newest_advances(connection: Connection, source: str, limit: int = 1000) -> t
     """Return the newest advances of one source, newest first; raise when there is no such table."""
     with _users_path(connection):
         return _rows(connection, func.pgtrickle.watermark_history(source), HistoryEntry, limit=limit)
+
+
+def withdrawn_watermarks(connection: Connection) -> tuple[WithdrawnWatermark, ...]:
+    """Return every watermark that was taken back, newest first."""
+    return _rows(connection, func.pgtrickle.withdrawn_watermarks(), WithdrawnWatermark)
 
 
 def group_history(connection: Connection, group_name: str) -> dict[str, tuple[HistoryEntry, ...]] | None:
@@ -139,6 +146,11 @@ def history(connection: Connection, name: str | None = None, limit: int = 20) ->
     """Return the newest `limit` refreshes of one stream table, or of all when `name` is None."""
     with _users_path(connection):
         return _rows(connection, func.pgtrickle.refresh_history(name, limit), HistoryRow)
+
+
+def running(connection: Connection) -> tuple[RunningRow, ...]:
+    """Return the stream tables that are being refreshed now, by whomever."""
+    return _rows(connection, func.pgtrickle.running(), RunningRow)
 
 
 def dependencies(connection: Connection) -> tuple[DependencyRow, ...]:

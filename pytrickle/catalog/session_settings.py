@@ -36,6 +36,11 @@ def limit_statements(table: StreamTable) -> tuple[str, ...]:
     return f"SET LOCAL lock_timeout = '{PATIENCE}'", f"SET LOCAL statement_timeout TO {timeout}"
 
 
+def naming_statement(table: StreamTable) -> str:
+    """Have the session say in pg_stat_activity which stream table it works for, as pgtrickle.running() reports it."""
+    return f"SET LOCAL application_name = 'pytrickle/refresher of {table.pgt_id}'"
+
+
 def _plain(table: StreamTable, name: str) -> str:
     value = table.session_settings.get(name, "")
     if not value or not PLAIN.fullmatch(value):

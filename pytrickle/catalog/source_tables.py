@@ -101,6 +101,31 @@ alert_limits = Table(
     Column("idle_share", Double),
 )
 
+watermark_checks = Table(
+    "pgt_watermark_checks",
+    catalog,
+    Column("source_relid", REGCLASS, primary_key=True),
+    Column("source_name", Text, nullable=False),
+    Column("max_ahead", Interval),
+    Column("on_doubt", Text, nullable=False),
+)
+
+withdrawn_watermarks = Table(
+    "pgt_withdrawn_watermarks",
+    catalog,
+    Column("withdrawal_id", BigInteger, Identity(always=True), primary_key=True),
+    Column("source_relid", REGCLASS, nullable=False),
+    Column("source_name", Text, nullable=False),
+    Column("version", BigInteger),
+    Column("watermark", TIMESTAMP),
+    Column("batch", BigInteger),
+    Column("advanced_at", TIMESTAMP, nullable=False),
+    Column("advanced_by", Text),
+    Column("lowered_to", PROGRESS, nullable=False),
+    Column("withdrawn_at", TIMESTAMP, nullable=False),
+    Column("withdrawn_by", Text, nullable=False),
+)
+
 event_times = Table(
     "pgt_event_times",
     catalog,

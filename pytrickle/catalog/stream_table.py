@@ -242,6 +242,7 @@ def definition(connection: psycopg.Connection, pgt_id: int) -> Definition:
         _path(found),
         bool(names["wrapped"]),
         names["plain"],
+        hidden_view=found["view"],
     )
 
 

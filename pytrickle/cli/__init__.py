@@ -28,6 +28,7 @@ from pytrickle.cli.commands import (
     schedules,
     sources,
     stream_tables,
+    top,
     watermarks,
     web_console,
 )
@@ -45,6 +46,7 @@ for noun in (
     stream_tables,
     refreshes,
     run,
+    top,
     schedules,
     sources,
     late,

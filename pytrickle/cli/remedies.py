@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 # What a call in a hint is on the command line. A call that has no command stays as it is.
 COMMANDS = {
@@ -13,20 +14,21 @@ COMMANDS = {
     "drop_stream_table": "drop NAME",
     "drop_watermark_group": "group drop NAME",
     "gate_source": "gate SOURCE",
-    "mark_source_idle": "source idle SOURCE",
+    "mark_idle": "source idle SOURCE",
     "pgt_status": "status",
     "refresh_groups": "refresh-group list",
     "refresh_stream_table": "refresh NAME",
     "reset_fuse": "reset-fuse NAME",
-    "reset_watermark": "watermark reset SOURCE",
+    "reset_watermark": "watermark reset SOURCE VALUE",
     "resume_stream_table": "resume NAME",
     "freshness": "freshness",
     "set_alert_limits": "alert set --source SOURCE",
     "set_source_limits": "source limits SOURCE",
+    "set_watermark_checks": "source checks SOURCE --max-ahead VALUE",
     "source_gates": "gates",
     "ungate_source": "ungate SOURCE",
     "watermark_groups": "group list",
-    "watermark_status": "status",
+    "watermark_status": "group status",
     "watermarks": "watermark list",
 }
 _CALL = re.compile(
@@ -42,6 +44,8 @@ def on_the_command_line(hint: str) -> str:
     'pytrickle status lists those that exist.'
     >>> on_the_command_line("SELECT pgtrickle.drop_stream_table('public.a', cascade => true) removes it.")
     'pytrickle drop public.a --cascade removes it.'
+    >>> on_the_command_line("SELECT pgtrickle.set_watermark_checks('public.a', max_ahead => '30 days').")
+    "pytrickle source checks public.a --max-ahead '30 days'."
     >>> on_the_command_line("Use pgtrickle.cut() instead.")
     'Use pgtrickle.cut() instead.'
     """
@@ -53,5 +57,8 @@ def _command(function: str, arguments: str) -> str | None:
     if function not in COMMANDS:
         return None
     named = _QUOTED.match(arguments)
-    command = re.sub("NAME|SOURCE", lambda _: named[1], COMMANDS[function]) if named else COMMANDS[function]
+    values = " ".join(map(shlex.quote, _QUOTED.findall(arguments)[1:])) if named else ""
+    name = shlex.quote(named[1]) if named else ""
+    placed = {"NAME": name, "SOURCE": name, "VALUE": values}
+    command = re.sub("NAME|SOURCE|VALUE", lambda place: placed[place[0]] or place[0], COMMANDS[function])
     return f"pytrickle {command}{' --cascade' if 'cascade => true' in arguments else ''}"

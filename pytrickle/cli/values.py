@@ -8,11 +8,17 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from pytrickle.durations import length as length
+
+if TYPE_CHECKING:
+    Watermark = Any
+else:
+    # The name stands in the help of commands.
+    Watermark = type("moment or batch", (), {})
 
 _UNITS = {
     "ms": timedelta(milliseconds=1),

@@ -10,11 +10,13 @@ import sqlalchemy
 
 from pytrickle.catalog import feed_reports, freshness_reports, late_reports, read_reports, reports, trouble_reports
 from pytrickle.catalog import install as migrate
+from pytrickle.catalog.running_reports import RunningRow
+from pytrickle.catalog.withdrawn_watermarks import WithdrawnWatermark
 from pytrickle.config import Settings
 from pytrickle.database import Address, connection_string, translate_errors
 from pytrickle.database import engine as open_engine
 from pytrickle.errors import InvalidArgument
-from pytrickle.watermarks.advice.advise import Advice, Loss, Subject, advise
+from pytrickle.watermarks.advice.advise import Advice, Loss, Subject, advise, check_sample
 from pytrickle.watermarks.advice.history import spreads, waits
 
 Rows = TypeVar("Rows")
@@ -77,6 +79,10 @@ class Reports:
         """Return every advance of one source, newest first."""
         return self._read(lambda connection: read_reports.watermark_history(connection, source))
 
+    def withdrawn_watermarks(self) -> tuple[WithdrawnWatermark, ...]:
+        """Return the watermarks that were taken back, newest first: who had said them, and who took them back."""
+        return self._read(read_reports.withdrawn_watermarks)
+
     def advise(self, name: str, loss: Loss | None = None) -> Advice:
         """Recommend the tolerance of a watermark group, or how long to wait for a source, from their histories.
 
@@ -84,8 +90,8 @@ class Reports:
         """
         history = self._read(lambda connection: read_reports.group_history(connection, name))
         if history is None:
-            return advise(name, Subject.WAIT, waits(name, self.watermark_history(name)), loss)
-        return advise(name, Subject.TOLERANCE, spreads(name, history), loss)
+            return check_sample(advise(name, Subject.WAIT, waits(name, self.watermark_history(name)), loss))
+        return check_sample(advise(name, Subject.TOLERANCE, spreads(name, history), loss))
 
     def watermark_groups(self) -> tuple[reports.WatermarkGroupRow, ...]:
         """Return every watermark group."""
@@ -144,6 +150,10 @@ class Reports:
     def history(self, name: str | None = None, limit: int = 20) -> tuple[reports.HistoryRow, ...]:
         """Return the newest refreshes of one stream table, or of all."""
         return self._read(lambda connection: read_reports.history(connection, name, limit))
+
+    def running(self) -> tuple[RunningRow, ...]:
+        """Return the stream tables that are being refreshed now, by this process or another."""
+        return self._read(read_reports.running)
 
     def dependencies(self) -> tuple[reports.DependencyRow, ...]:
         """Return what every stream table reads, directly and through others."""

@@ -24,6 +24,11 @@ class Schedules(ABC):
         resumed: int = self._call("SELECT pgtrickle.resume_stream_table(name => %s)", name)
         return resumed
 
+    def request_refresh(self, name: str) -> int:
+        """Ask whoever runs `pytrickle run` to refresh a stream table at once, and return the number of the request."""
+        number: int = self._call("SELECT pgtrickle.refresh_stream_table(name => %s, wait => false)", name)
+        return number
+
     def create_refresh_group(self, group_name: str, members: Sequence[str], isolation: str = "repeatable_read") -> None:
         """Have stream tables refreshed when one is due: in one transaction, or under read_committed one by one."""
         statement = (

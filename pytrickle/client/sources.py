@@ -65,9 +65,27 @@ class Sources(ABC):
         template = f"SELECT pgtrickle.{{call}}({SOURCE}, %s::{{kind}})"
         self._execute(filled(template, call=call, kind=sql_type(watermark)), (source, watermark))
 
-    def reset_watermark(self, source: str) -> None:
-        """Forget every watermark of a source that is in no group; its next one may be of the other kind, or lower."""
-        self._call(f"SELECT pgtrickle.reset_watermark({SOURCE})", source)
+    def reset_watermark(self, source: str, watermark: datetime | int | None = None) -> None:
+        """Take back wrong watermarks of a source: it is complete through this one, and those beyond are withdrawn.
+
+        Without one, forget all watermarks of a source that is in no group; its next one may be of either kind.
+        """
+        if watermark is None:
+            self._call(f"SELECT pgtrickle.reset_watermark({SOURCE})", source)
+            return
+        call = "reset_batch" if isinstance(watermark, int) else "reset_watermark"
+        template = f"SELECT pgtrickle.{{call}}({SOURCE}, %s::{{kind}})"
+        self._execute(filled(template, call=call, kind=sql_type(watermark)), (source, watermark))
+
+    def set_watermark_checks(
+        self, source: str, max_ahead: timedelta | None = timedelta(days=1), on_doubt: str = "warn"
+    ) -> None:
+        """Say which watermarks of a source are probably typos, and whether those are taken (warn) or refused (error).
+
+        They are those further in the future than `max_ahead` (None: no limit), and those without a time zone.
+        """
+        call = f"SELECT pgtrickle.set_watermark_checks({SOURCE}, %s::interval, %s::pg_catalog.text)"
+        self._call(call, source, max_ahead, on_doubt)
 
     def gate_source(self, source: str, reason: str | None = None) -> None:
         """Keep ticks from refreshing what is made of a source, until `ungate_source`."""

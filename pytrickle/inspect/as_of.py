@@ -35,8 +35,10 @@ SHOWN = 20
 _UPSTREAM = "SELECT pgt_id FROM pgtrickle_private.upstream_tables(%s)"
 CUTS = (
     "SELECT source::oid::bigint, pgtrickle_private.qualified_name(source), captured,"
-    " (progress).watermark, (progress).batch, (oldest).watermark, (oldest).batch, to_jsonb(cut), readable"
-    " FROM pgtrickle_private.as_of_cuts(%s, ROW(%s::timestamptz, %s::bigint)::pgtrickle.progress)"
+    " (progress).watermark, (progress).batch, (oldest).watermark, (oldest).batch, to_jsonb(cut), readable,"
+    " pgtrickle_private.progress_text(pgtrickle_private.withdrawn(source, wanted))"
+    " FROM (SELECT ROW(%s::timestamptz, %s::bigint)::pgtrickle.progress AS wanted) AS w"
+    " CROSS JOIN LATERAL pgtrickle_private.as_of_cuts(%s, wanted)"
 )
 CLOSED_ROWS = "SELECT {columns} FROM {table} WHERE {window_end} <= CAST({watermark} AS timestamptz)"
 CLOSED = statement(
@@ -87,7 +89,7 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
         with server_probe(connection) as probe:
             definition = _over_base_tables(snapshot_connection, table, probe)
         wanted = (None, watermark) if kind == "bigint" else (watermark, None)
-        found = [SourceAsOf(*row) for row in snapshot_connection.execute(CUTS, (pgt_id, *wanted))]
+        found = [SourceAsOf(*row) for row in snapshot_connection.execute(CUTS, (*wanted, pgt_id))]
         _check_kinds(table.name, watermark, found)
         for each in sorted(found, key=lambda each: (each.captured, each.oldest is None)):
             _check(table.name, watermark, each)
@@ -134,7 +136,10 @@ def _emitted(
 
 @dataclass(frozen=True, slots=True)
 class SourceAsOf:
-    """How a base table is read, as ``as_of_cuts()`` says; the oldest watermark is the first that is known."""
+    """How a base table is read, as ``as_of_cuts()`` says; the oldest watermark is the first that is known.
+
+    `withdrawn` is the watermark at which it would have been read, had that not been taken back.
+    """
 
     relid: int
     source: str
@@ -145,6 +150,7 @@ class SourceAsOf:
     oldest_batch: int | None
     cut: dict[str, Any] | None
     readable: bool | None
+    withdrawn: str | None
 
     @property
     def reached(self) -> datetime | int | None:
@@ -177,6 +183,11 @@ def _check_kinds(name: str, wanted: datetime | int, found: Iterable[SourceAsOf])
 def _check(name: str, wanted: datetime | int, read: SourceAsOf) -> None:
     if not read.captured:
         raise InvalidArgument(f"{name} reads {read.source}, whose changes cannot be captured.", "Its past is unknown.")
+    if read.withdrawn is not None:
+        raise NotRetained(
+            f"The watermark {read.withdrawn} of {read.source} was taken back, so what it selected is not known.",
+            "Ask for an earlier moment, or for one that the source has reached since.",
+        )
     if read.oldest is not None and read.reached is None:
         begins = f"The watermark history of {read.source} begins at {read.oldest}, after {wanted}."
         raise NotRetained(begins)

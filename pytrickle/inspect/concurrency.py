@@ -21,6 +21,8 @@ def beside(units: Sequence[Unit], unit: Unit, limit: int) -> str:
     number = independent(units, units.index(unit))
     if not number:
         return "none, all others read it or are read by it" if len(units) > 1 else "none, there are no others"
+    if number == 1:
+        return "the one unit that neither reads it nor is read by it"
     return f"up to {min(number, limit - 1)} of the {number} units that neither read it nor are read by it"
 
 

@@ -21,7 +21,7 @@ from pytrickle.database import SAFE_PATH, Snapshot, filled, settle, statement, t
 from pytrickle.errors import UnknownStreamTable
 from pytrickle.inspect.concurrency import beside, together_with
 from pytrickle.plan.auto import expected, least_worth_asking
-from pytrickle.plan.explain import describe, render_text
+from pytrickle.plan.explain import describe, render_queries, render_text
 from pytrickle.plan.quote import Quote
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.refresh.cycle.rules import Member, Outlook, outlook, plan_member
@@ -50,6 +50,11 @@ class Explanation:
 
     text: str
     data: dict[str, Any]
+
+    @property
+    def sql(self) -> str:
+        """The queries that a refresh runs, which the text leaves out."""
+        return render_queries(self.data)
 
     def __str__(self) -> str:
         return self.text

@@ -132,14 +132,18 @@ def render_text(facts: dict[str, Any]) -> str:
     if facts["whole_from_rows"]:
         lines.append(f"  whole refresh expected to pay from: {facts['whole_from_rows']:,} changed rows")
     for source in facts["sources"]:
-        cut = f", read at a cut, {counted(source['rows_beyond_cut'], 'change')} beyond it" if source["capped"] else ""
-        lines.append(f"  source {source['source']}: {counted(source['delta_rows'], 'change')}{cut}")
+        cut = (
+            f", read at a cut, {counted(source['rows_beyond_cut'], 'changed row')} beyond it"
+            if source["capped"]
+            else ""
+        )
+        lines.append(f"  source {source['source']}: {counted(source['delta_rows'], 'changed row')}{cut}")
     lines += _delta(facts)
     lines += [f"  engine: {facts['engine']} ({facts['engine_reason']})"]
     if facts["place"]:
         lines.append(f"  runs in: {facts['place']} ({facts['placement_reason']})")
     lines += _plan(facts)
-    return "\n".join([*lines, *_queries(facts)])
+    return "\n".join(lines)
 
 
 def render_preview(facts: dict[str, Any]) -> str:
@@ -153,12 +157,12 @@ def render_preview(facts: dict[str, Any]) -> str:
     known = [f"{cost[part]:,.0f} {said}" for part, said in COSTS.items() if cost[part] is not None]
     lines += [f"  cost that PostgreSQL expects, in its own units: {', '.join(known)}"] if known else []
     lines += _plan(facts)
-    return "\n".join([*lines, *_queries(facts)])
+    return "\n".join(lines)
 
 
 def _after(facts: Mapping[str, Any]) -> str:
     changes = facts["changes"]
-    when = "first load" if changes is None else f"after {changes:,} change{'' if changes == 1 else 's'}"
+    when = "first load" if changes is None else f"after {counted(changes, 'changed row')}"
     place = f", in {facts['place']}" if facts["place"] else ""
     return f"{when}: {facts['action']} by {facts['engine']}{place}"
 
@@ -197,10 +201,12 @@ def _frozen(facts: Mapping[str, Any]) -> list[str]:
     return [f"  frozen rows: those whose {facts['frozen_by']} is before {facts['frozen_before']}; {late} in the ledger"]
 
 
-def _queries(facts: dict[str, Any]) -> list[str]:
+def render_queries(facts: dict[str, Any]) -> str:
+    """Lay out for people the SQL that PostgreSQL and Spark are given."""
     titled = [(title.replace("_", " "), facts[title]) for title in ("sql", "recomputation_sql") if facts[title]]
     titled += [("spark read", sql) for sql in facts["spark_reads"]]
-    return [line for title, sql in titled for line in (f"  {title}:", *(f"    {each}" for each in sql.splitlines()))]
+    told = (line for title, sql in titled for line in (f"  {title}:", *(f"    {each}" for each in sql.splitlines())))
+    return "\n".join(told)
 
 
 def _terms(node: Any, definition: Definition) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.relation import Equality, Join, Project, Scan, UnionAll, Version
+from pytrickle.readable import counted
 
 SYMBOLS = {Version.DELTA: "Δ", Version.OLD: "old ", Version.NEW: "new "}
 
@@ -111,7 +112,7 @@ class RelationTree:
         }
         rows = buffered.get(node.version, source.estimated_rows)
         rewound = {Version.OLD: change_range.past_rows, Version.NEW: change_range.future_rows}.get(node.version, 0)
-        note = f" less {rewound:,} buffered changes" if rewound else ""
+        note = f" less {counted(rewound, 'buffered change')}" if rewound else ""
         label = f"{symbol(node)}{source.schema}.{source.name}{note}"
         if node.alias in self.reached:
             fewer = min(rows, self.reached[node.alias])

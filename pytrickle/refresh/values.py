@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from time import monotonic
 
 from pytrickle.apply.measures import Measures
-from pytrickle.catalog.session_settings import limit_statements, session_statements
+from pytrickle.catalog.session_settings import limit_statements, naming_statement, session_statements
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.compute.staged import Staged
 from pytrickle.cut import Cut
@@ -83,8 +83,8 @@ class Computation:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The session settings under which the defining query is evaluated, and the limits of the refresh."""
-        return session_statements(self.table) + limit_statements(self.table)
+        """The settings under which the defining query is evaluated, the limits of the refresh, and whose it is."""
+        return (*session_statements(self.table), *limit_statements(self.table), naming_statement(self.table))
 
     @property
     def planner_defect(self) -> str | None:

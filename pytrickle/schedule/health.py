@@ -33,6 +33,9 @@ GAPS = filled(
     WHERE pgtrickle.capture_problem(source_relid) IS NOT NULL
     """,
 )
+DROPPED = trusted(
+    "SELECT d.pgt_id, ARRAY[d.pgt_id], %(asked)s IS NOT NULL FROM pgtrickle_private.plainly_dropped() AS d"
+)
 LACKING = """
 SELECT t.pgt_id, r.sentence, r.remedy
 FROM pgtrickle.pgt_stream_tables AS t, pgtrickle_private.missing_right(t.pgt_id) AS r
@@ -69,7 +72,8 @@ class Health:
         if found is not None and found == self.fingerprint:
             return {}
         broken: dict[int, PytrickleError] = {}
-        mended = _mend(connection, CHANGED, "SELECT pgtrickle_private.adopt_definition(%s)", broken, asked)
+        mended = _mend(connection, DROPPED, "SELECT pgtrickle_private.remove_dropped(%s)", broken, asked)
+        mended |= _mend(connection, CHANGED, "SELECT pgtrickle_private.adopt_definition(%s)", broken, asked)
         mended |= _mend(connection, GAPS, "SELECT pgtrickle.repair_capture(%s::oid::regclass)", broken, asked)
         mended |= self._judge(connection)
         broken |= _lacking(connection)

@@ -25,6 +25,12 @@ SPACED = """
 """
 
 
+@pytest.fixture(autouse=True)
+def any_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a few advances, whose distances can be told, be enough."""
+    monkeypatch.setattr("pytrickle.watermarks.advice.advise.LEAST", 1)
+
+
 @pytest.fixture
 def shop(db: Database) -> Database:
     for source in ("orders", "lines", "silent"):

@@ -129,10 +129,10 @@ $$
 # Whose session the server ends while it waits for which lock, and what the caller gets to see.
 ENDED: dict[str, tuple[str, type[PytrickleError]]] = {
     "SELECT FROM pgtrickle.pgt_stream_tables WHERE pgt_id = 1 FOR UPDATE": (
-        "pytrickle/refresher",
+        "pytrickle/refresher of 1",
         errors.ConnectionLost,
     ),
-    "SELECT pg_advisory_xact_lock(4711)": ("pytrickle/spark", errors.SparkFailed),
+    "SELECT pg_advisory_xact_lock(4711)": ("pytrickle/refresher of 1", errors.SparkFailed),
 }
 
 

@@ -16,7 +16,7 @@ from tests.acceptance.conftest import Shop, at
 from tests.waiting import PATIENCE, wait_for, wait_until_blocked
 
 REFRESHERS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-REFRESHERS += " AND application_name = 'pytrickle/refresher'"
+REFRESHERS += " AND application_name ^@ 'pytrickle/refresher'"
 TABLES = {
     "left_report": "SELECT id, amount FROM orders",
     "right_report": "SELECT id, customer FROM orders",

@@ -64,7 +64,7 @@ def test_lanes_that_were_refused_are_opened_once_there_is_room(
     owned: tuple[Database, Client], caplog: pytest.LogCaptureFixture
 ) -> None:
     db, client = owned
-    lanes = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pytrickle/refresher'"
+    lanes = "SELECT count(*) FROM pg_stat_activity WHERE application_name ^@ 'pytrickle/refresher'"
     before = db.value(lanes)
     for number, limit in ((1, "0"), (2, "-1"), (3, "-1")):
         if limit == "-1":

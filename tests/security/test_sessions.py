@@ -40,6 +40,7 @@ BEFORE: tuple[tuple[str, ...], ...] = (
     ("group", "create", "pair", "orders", "lines", "--tolerance", "1 hour"),
     ("group", "alter", "pair", "--tolerance", "2 hours", "--reset", "idle_after"),
     ("group", "list"),
+    ("group", "status"),
     ("source", "limits", "orders", "--stale-after", "1 hour"),
     ("watermark", "advance", "orders", NOON),
     ("watermark", "advance", "lines", NOON),
@@ -50,6 +51,7 @@ BEFORE: tuple[tuple[str, ...], ...] = (
     ("gates",),
     ("ungate", "orders"),
     ("source", "idle", "lines"),
+    ("source", "checks", "orders", "--max-ahead", "2d", "--on-doubt", "error"),
     ("source", "status"),
     ("pause", "kept"),
     ("resume", "--all"),
@@ -89,6 +91,8 @@ AFTER: tuple[tuple[str, ...], ...] = (
     ("feed", "drop", "shipping"),
     ("source", "unset-event-time", "orders"),
     ("group", "drop", "pair"),
+    ("watermark", "reset", "orders", NOON),
+    ("watermark", "withdrawn"),
     ("watermark", "reset", "lines"),
     ("drop", "passed"),
     ("drop", "kept", "--cascade"),
@@ -107,8 +111,8 @@ LOAD = (f"INSERT INTO orders VALUES (2, '{LATER}', '{{}}'), (3, '2026-03-02T11:0
 REFUSED = {
     ("discard", "orders", "--id", "1"): "late row",
     ("reset-fuse", "kept", "--reinitialize"): "has not blown",
-    ("advise", "orders"): "advance",
-    ("advise", "pair"): "advance",
+    ("advise", "orders"): "fewer than 20 say nothing",
+    ("advise", "pair"): "fewer than 20 say nothing",
     ("feed", "advance", "shipping", "1"): "version",
 }
 
@@ -161,13 +165,17 @@ def _names(command: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ..
 
 
 def test_every_command_is_given_above_but_the_demo_and_the_import() -> None:
-    """The import reads the catalog of another program, the demo has a server of its own, what is of dbt has none."""
+    """The import reads the catalog of another program, the demo has a server of its own, what is of dbt has none.
+
+    The live screen needs a terminal, and asks what the status asks.
+    """
     given = {arguments[:length] for arguments in BEFORE + AFTER for length in (1, 2)}
     assert {name for name in _names(typer.main.get_command(app)) if name not in given} == {
         ("demo",),
         ("import-from-pg-trickle",),
         ("dbt", "init"),
         ("dbt", "path"),
+        ("top",),
     }
 
 

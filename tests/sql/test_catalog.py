@@ -25,18 +25,19 @@ WITH_ARGUMENTS = (
     | {
         *("advance_watermark", "advance_batch", "assert_fresh", "wait_for", "watermark_history"),
         *("advance_partitions", "forget_partition"),
+        *("reset_watermark", "reset_batch", "set_watermark_checks"),
         *("changes", "changes_of_versions", "advance_feed", "versions", "covers", "as_of_version"),
     }
 )
 PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
     *("dag", "feeds"),
     *("dependencies", "dependency_tree", "bootstrap_status", "refresh_timeline"),
-    *("pgt_status", "problems"),
+    *("pgt_status", "problems", "running"),
     "refresh_groups",
     "refresh_history",
     "watermark_groups",
     "watermark_status",
-    "watermarks",
+    *("watermarks", "withdrawn_watermarks"),
     *("gate_source", "ungate_source", "mark_idle", "source_gates", "bootstrap_gate_status", "alerts"),
     "alert_limits",
     *("event_times", "late_rows", "replay_late_rows", "discard_late_rows", "watermark_metrics"),

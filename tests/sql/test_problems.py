@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import psycopg
 import pytest
 
 from pytrickle.errors import CatalogError
@@ -58,6 +59,55 @@ def test_a_dropped_stream_table_and_what_reads_it_are_named_before_a_tick_and_ca
     assert run("drop", "public.first", "--cascade").exit_code == 0
     assert problems(shop) == []
     assert states(run) == {"public.third": "ok"}
+
+
+def left(db: Database) -> dict[str, int]:
+    """Count what is there for stream tables."""
+    return {
+        "stream tables": int(db.value("SELECT count(*) FROM pgtrickle.pgt_stream_tables")),
+        "hidden views": int(db.value("SELECT count(*) FROM pg_views WHERE schemaname = 'pgtrickle_state'")),
+        "buffers": int(db.value("SELECT count(*) FROM pgtrickle.pgt_change_tracking")),
+    }
+
+
+@pytest.mark.parametrize(
+    "command", ["DROP TABLE {}", "CREATE SCHEMA s; ALTER TABLE {} SET SCHEMA s; DROP SCHEMA s CASCADE"]
+)
+def test_drop_table_removes_what_was_made_for_a_stream_table(shop: Database, command: str) -> None:
+    before = left(shop)
+    told: list[str] = []
+    with shop.connect() as connection:
+        connection.add_notice_handler(lambda diagnostic: told.append(diagnostic.message_primary))
+        connection.execute(command.format("third").encode())
+    assert "public.third was a stream table: what kept it up to date is removed as well" in told
+    assert left(shop) == {name: count - 1 for name, count in before.items()}
+    shop.execute("DROP TABLE other")
+    assert problems(shop) == []
+
+
+def test_where_no_event_trigger_may_exist_the_next_tick_removes_it(shop: Database) -> None:
+    before = left(shop)
+    shop.execute("ALTER EVENT TRIGGER pgtrickle_drops DISABLE; DROP TABLE third")
+    assert problems(shop) == [("public.third", "its table was dropped", True)]
+    assert shop.value("SELECT remedy FROM pgtrickle.problems()") == "The next tick removes what is left of it."
+    with local_client(shop.dsn) as (client, _):
+        assert not [result.error for result in client.tick() if result.error]
+    assert left(shop) == {name: count - 1 for name, count in before.items()}
+
+
+def test_ddl_that_a_query_forbids_is_refused_in_the_name_of_its_stream_table(shop: Database) -> None:
+    for statement in ("ALTER TABLE orders DROP COLUMN region", "DROP TABLE orders"):
+        with shop.connect() as connection, pytest.raises(psycopg.Error) as refused:
+            connection.execute(statement.encode())
+        assert 'view pgtrickle_state."stream table public.first" depends on' in refused.value.diag.message_detail
+    views = "SELECT obj_description(view_relid) FROM pgtrickle.pgt_stream_tables ORDER BY pgt_id LIMIT 1"
+    assert shop.value(views) == "Defining query of stream table public.first"
+    shop.execute(
+        "SELECT pgtrickle.alter_stream_table('first', 'SELECT region, count(*) + 1 AS n FROM orders GROUP BY 1')"
+    )
+    with local_client(shop.dsn) as (client, _):
+        assert not [result.error for result in client.tick() if result.error]
+        assert all(found.matches for found in client.verify())
 
 
 def test_what_reads_a_table_that_lost_its_source_is_told_to_wait_for_it(shop: Database) -> None:

@@ -44,7 +44,7 @@ MENDED = {
 }
 CASCADED = {
     "column of a stream table dropped": ("ALTER TABLE copied DROP COLUMN doubled", {"copied"}),
-    "stream table dropped": ("DROP TABLE happened", {"happened"}),
+    "stream table dropped": ("DROP TABLE happened", set()),
     "view dropped": ("DROP VIEW seen CASCADE", {"viewed"}),
     "function dropped": ("DROP FUNCTION shown CASCADE", {"computed"}),
     "read column dropped": ("ALTER TABLE orders DROP COLUMN price CASCADE", {"totals"}),

@@ -20,9 +20,9 @@ COMMANDS = [
     *("refresh", "tick", "run", "history", "pause", "resume"),
     *("wait", "assert-fresh", "dag"),
     *("watermark advance", "watermark list", "watermark history"),
-    *("group create", "group alter", "group drop", "group list"),
+    *("group create", "group alter", "group drop", "group list", "group status"),
     *("refresh-group create", "refresh-group drop", "refresh-group list", "reset-fuse"),
-    *("gate", "ungate", "gates", "alerts", "source limits", "source idle", "source status"),
+    *("gate", "ungate", "gates", "alerts", "source limits", "source idle", "source status", "source checks", "top"),
     *("freshness", "alert limits", "alert set", "alert reset"),
 ]
 

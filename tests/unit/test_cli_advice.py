@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from pytrickle.errors import TooFewObservations
 from pytrickle.watermarks import Advice, Distribution, Loss, Subject, advise, describe, draw_chart
+from pytrickle.watermarks.advice.advise import check_sample
 from tests.unit.cli_recorder import Recorder, recording, run
 
 SECOND = 1_000_000
@@ -38,9 +40,9 @@ def test_the_advice_is_drawn_and_written_down(client: Recorder) -> None:
     assert "   <= 1 h  ▏" + " " * 42 + "0.5%" in lines
     assert "p50 0 s  p75 0 s  p90 0 s  p95 20 s  p99 5 min  p99.5 5 min  p99.9 1 h" in lines
     assert [line.split() for line in lines if line.startswith(("conservative", "balanced", "aggressive"))] == [
-        ["conservative", "1", "h", "0.00%"],
-        ["balanced", "5", "min", "0.50%"],
-        ["aggressive", "20", "s", "4.00%"],
+        ["conservative", "1", "h", "0.00%", "40.35%"],
+        ["balanced", "5", "min", "0.50%", "40.94%"],
+        ["aggressive", "20", "s", "4.00%", "44.91%"],
     ]
     assert "cheapest" not in result.stdout
     assert client.calls == [("advise", ("pipeline", None), {})]
@@ -52,6 +54,14 @@ def test_many_measurements_need_no_caution() -> None:
     assert "Of fewer than 1,000" not in describe(advise("rows", Subject.LATENESS, many))
 
 
+def test_of_a_small_sample_nothing_is_recommended() -> None:
+    found = [Distribution.of((one, 1) for one in range(count)) for count in (19, 20)]
+    with pytest.raises(TooFewObservations, match="pipeline has 19 measurements, and fewer than 20 say nothing"):
+        check_sample(advise("pipeline", Subject.TOLERANCE, found[0]))
+    surest = check_sample(advise("pipeline", Subject.TOLERANCE, found[1])).recommendations[0]
+    assert surest.late_share == 0 and 0.1 < surest.late_at_most < 0.15
+
+
 @pytest.mark.parametrize("subject", Subject)
 def test_every_subject_has_its_words(subject: Subject) -> None:
     assert advice(subject=subject).name in describe(advice(subject=subject)).splitlines()[0]
@@ -60,7 +70,7 @@ def test_every_subject_has_its_words(subject: Subject) -> None:
 def test_weights_of_a_loss_are_handed_on_and_their_choice_shown(client: Recorder) -> None:
     result = run("advise", "pipeline", "--alpha", "1000", "--beta", "1")
     assert client.calls == [("advise", ("pipeline", Loss(1_000, 1)), {})]
-    assert "cheapest      20 s                4.00%                       60" in result.stdout.splitlines()
+    assert "cheapest      20 s                4.00%                       60     44.91%" in result.stdout.splitlines()
 
 
 @pytest.mark.parametrize("options", [("--alpha", "1"), ("--beta", "1"), ("--alpha", "-1", "--beta", "1")])
@@ -73,7 +83,14 @@ def test_the_advice_in_json_has_the_fields_of_the_value(client: Recorder) -> Non
     document = json.loads(run("advise", "pipeline", "--json").stdout)
     assert (document["name"], document["subject"], document["observations"]) == ("pipeline", "tolerance", 4)
     assert document["percentiles"][-1] == [99.9, 3600.0]
-    assert document["recommendations"][1] == {"name": "balanced", "delay": 300.0, "late_share": 0.005, "loss": None}
+    told = {
+        "name": "balanced",
+        "delay": 300.0,
+        "late_share": 0.005,
+        "loss": None,
+        "late_at_most": pytest.approx(0.409, 0.01),
+    }
+    assert document["recommendations"][1] == told
     assert (document["bars"][0], document["cheapest"]) == ({"above": None, "up_to": 0.0, "share": 0.9}, None)
 
 

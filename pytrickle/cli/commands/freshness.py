@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -31,7 +31,7 @@ def wait(
     invocation: Invocation,
     name: Name,
     watermark: Annotated[
-        Any,
+        values.Watermark,
         typer.Argument(
             parser=values.watermark,
             metavar="WATERMARK",
@@ -72,7 +72,7 @@ def as_of(
     invocation: Invocation,
     name: Name,
     watermark: Annotated[
-        Any,
+        values.Watermark,
         typer.Argument(
             parser=values.watermark,
             metavar="WATERMARK",

@@ -1,4 +1,4 @@
-"""Commands on watermark groups: create, alter, drop, list."""
+"""Commands on watermark groups: create, alter, drop, status, list."""
 
 from __future__ import annotations
 
@@ -91,6 +91,14 @@ def drop(invocation: Invocation, name: Name) -> None:
     with invocation.client() as client:
         client.drop_watermark_group(name)
     invocation.show({"group_name": name}, lambda _: f"Dropped watermark group {name}.")
+
+
+@command(app, "status", example="pytrickle group status")
+def status(invocation: Invocation) -> None:
+    """Show where the groups stand. Whether their sources agree, how far apart they are, who is waited for."""
+    with invocation.client() as client:
+        rows = client.watermark_status()
+    invocation.show(rows, lambda rows: render.groups(rows) if rows else "No watermark group yet.")
 
 
 @command(app, "list", example="pytrickle group list")

@@ -25,6 +25,13 @@ class OnStale(StrEnum):
     HOLD = "hold"
 
 
+class OnDoubt(StrEnum):
+    """What follows when a new watermark is doubtful."""
+
+    WARN = "warn"
+    ERROR = "error"
+
+
 Source = Annotated[str, typer.Argument(help="The source table; with its schema if outside the search path.")]
 StaleAfter = Annotated[
     timedelta | None,
@@ -110,6 +117,25 @@ def limits(
     with invocation.client() as client:
         client.set_source_limits(source, **limits)
     invocation.show({"source": source, **limits}, lambda _: f"Set the limits of {source}.")
+
+
+@command(source_app, "checks", example="pytrickle source checks orders --max-ahead 30d --on-doubt error")
+def checks(
+    invocation: Invocation,
+    source: Source,
+    max_ahead: Annotated[
+        timedelta,
+        typer.Option(parser=values.duration, metavar="DURATION", help="A watermark further in the future is doubtful."),
+    ] = "1d",  # type: ignore[assignment]
+    on_doubt: Annotated[
+        OnDoubt, typer.Option("--on-doubt", case_sensitive=False, help="Take it with a warning, or refuse it.")
+    ] = OnDoubt.WARN,
+) -> None:
+    """Say what is probably a typo. New watermarks too far in the future, and those without a time zone."""
+    with invocation.client() as client:
+        client.set_watermark_checks(source, max_ahead, on_doubt.value)
+    result = {"source": source, "max_ahead": max_ahead, "on_doubt": on_doubt.value}
+    invocation.show(result, lambda _: f"Set the checks of {source}.")
 
 
 @command(source_app, "idle", example="pytrickle source idle order_lines")

@@ -81,9 +81,13 @@ def drop(
     invocation: Invocation,
     name: Name,
     cascade: Annotated[bool, typer.Option("--cascade", help="Drop the stream tables that read it as well.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Drop a stream table. Its sources stay as they are."""
+    """Drop a stream table. Its sources stay as they are. On a terminal it asks before."""
     with invocation.client() as client:
+        if not yes and sys.stdin.isatty():
+            also = " and all that read it" if cascade else ""
+            typer.confirm(f"Drop stream table {name}{also}?", abort=True, err=True)
         client.drop_stream_table(name, cascade=cascade)
     invocation.show({"stream_table": name}, lambda _: f"Dropped stream table {name}.")
 
@@ -94,6 +98,7 @@ def explain(
     name: Annotated[str | None, typer.Argument(help="Name of the stream table.")] = None,
     query: Annotated[str | None, typer.Option("--query", help="Explain a query before a table is made of it.")] = None,
     file: Annotated[Path | None, typer.Option("--file", "-f", help="Read that query from a file; - is stdin.")] = None,
+    with_sql: Annotated[bool, typer.Option("--sql", help="Also show the SQL that is run.")] = False,
 ) -> None:
     """Explain how a stream table is refreshed. Its delta plan, where each part runs, its gating, why FULL if FULL.
 
@@ -103,7 +108,7 @@ def explain(
         raise typer.BadParameter("Give either the name of a stream table, or a query.")
     with invocation.client() as client:
         explanation = client.explain(name) if name is not None else client.explain(query=_query(query, file))
-    invocation.show(explanation.data, lambda _: explanation.text)
+    invocation.show(explanation.data, lambda _: f"{explanation}\n{explanation.sql}" if with_sql else explanation.text)
     if name is None and not explanation.data["differential"]:
         raise typer.Exit(UNHEALTHY)
 

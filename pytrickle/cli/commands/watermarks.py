@@ -1,15 +1,15 @@
-"""Commands on watermarks: advance, list, history, reset."""
+"""Commands on watermarks: advance, list, history, reset, withdrawn."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from pytrickle.cli import values
 from pytrickle.cli.command import Invocation, command, root_options
-from pytrickle.cli.show import render
+from pytrickle.cli.show import render, render_watermarks
 
 app = typer.Typer(help="Watermarks of sources: how far each is complete.", no_args_is_help=True)
 app.callback()(root_options)
@@ -22,7 +22,7 @@ def advance(
     invocation: Invocation,
     source: Source,
     watermark: Annotated[
-        Any,
+        values.Watermark,
         typer.Argument(
             parser=values.watermark,
             metavar="WATERMARK",
@@ -37,12 +37,35 @@ def advance(
     invocation.show(result, lambda _: f"{source} is complete through {values.reached(watermark)}.")
 
 
-@command(app, "reset", example="pytrickle watermark reset orders")
-def reset(invocation: Invocation, source: Source) -> None:
-    """Forget the watermarks of a source. It must be in no group; its next one may be of the other kind, or lower."""
+@command(app, "reset", example="pytrickle watermark reset orders 2026-01-01T12:00:00Z")
+def reset(
+    invocation: Invocation,
+    source: Source,
+    watermark: Annotated[
+        values.Watermark | None,
+        typer.Argument(
+            parser=values.watermark, metavar="WATERMARK", help="The right one; without it, all are forgotten."
+        ),
+    ] = None,
+) -> None:
+    """Take back wrong watermarks. Those of a source after the right one are withdrawn, with a record of who did it.
+
+    What is made of the source claims no more than what is left allows. Without the right one the source forgets all of
+    them, for which it must be in no group; its next one may be of the other kind.
+    """
     with invocation.client() as client:
-        client.reset_watermark(source)
-    invocation.show({"source": source}, lambda _: f"{source} has no watermark any more.")
+        client.reset_watermark(source, watermark)
+    left = "has no watermark any more" if watermark is None else f"is complete through {values.reached(watermark)} only"
+    result = {"source": source} if watermark is None else {"source": source, "watermark": watermark}
+    invocation.show(result, lambda _: f"{source} {left}.")
+
+
+@command(app, "withdrawn", example="pytrickle watermark withdrawn")
+def withdrawn(invocation: Invocation) -> None:
+    """List what was taken back. Newest first, with who had said it, and who took it back."""
+    with invocation.client() as client:
+        rows = client.withdrawn_watermarks()
+    invocation.show(rows, render_watermarks.withdrawn)
 
 
 @command(app, "list", example="pytrickle watermark list")

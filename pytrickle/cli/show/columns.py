@@ -56,6 +56,19 @@ class Columns:
         else:
             yield from self._lists(room)
 
+    def fitting(self, room: int) -> list[str]:
+        """Return the columns for which there is room; those in `spare` are left out in their order."""
+        kept = list(self.names)
+        for name in self.spare:
+            if self._width(kept) <= room:
+                break
+            kept.remove(name)
+        return kept
+
+    def rows_of(self, names: Sequence[str]) -> Iterator[Text]:
+        """Return the heading and a line for each row, of these columns alone."""
+        return self._table(names)
+
     def _width(self, names: Sequence[str]) -> int:
         return sum(map(self._column_width, names)) + len(GAP) * (len(names) - 1)
 
@@ -86,7 +99,7 @@ class Columns:
         for row in self.rows:
             line = _line([row[name] for name in names], widths)
             if beside:
-                first, *further = _wrapped(row[beside[0]], room - indent) or [Text()]
+                first, *further = wrapped(row[beside[0]], room - indent) or [Text()]
                 line = _line([row[name] for name in names] + [first], widths)
                 yield from (line, *(Text(" " * indent).append_text(text) for text in further))
             else:
@@ -98,7 +111,7 @@ class Columns:
         for name in self.sentences:
             label = f"{name}: " if len(self.sentences) > 1 and row[name].plain else ""
             text = Text(label, style="dim").append_text(row[name])
-            yield from (Text(" " * _INDENT).append_text(line) for line in _wrapped(text, room - _INDENT))
+            yield from (Text(" " * _INDENT).append_text(line) for line in wrapped(text, room - _INDENT))
 
     def _lists(self, room: int) -> Iterator[Text]:
         """Draw each row as a list of what it holds, below its first cell."""
@@ -112,7 +125,7 @@ class Columns:
                 if indent + _longest_word(row[name]) > room:
                     yield Text(" " * _INDENT).append(name, style="dim")
                     label, indent = Text(" " * 2 * _INDENT), 2 * _INDENT
-                head, *tail = _wrapped(row[name], room - indent)
+                head, *tail = wrapped(row[name], room - indent)
                 yield label.append_text(head)
                 yield from (Text(" " * indent).append_text(line) for line in tail)
 
@@ -142,7 +155,7 @@ def _longest_word(text: Text) -> int:
     return max(map(cell_len, text.plain.split()), default=0)
 
 
-def _wrapped(text: Text, room: int) -> list[Text]:
+def wrapped(text: Text, room: int) -> list[Text]:
     """Wrap a text between its words; a word that is longer than the room has a line of its own, whole."""
     lines: list[Text] = []
     for word in text.split(" "):

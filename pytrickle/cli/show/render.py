@@ -94,7 +94,7 @@ def groups(rows: Iterable[WatermarkStatusRow]) -> Columns:
         agreed = through(row.agreed_watermark, row.agreed_batch) or _NONE
         lag = distance(row.lag, row.batch_lag) or _NONE
         tolerance = distance(row.tolerance, row.batch_tolerance)
-        table.add_row(row.group_name, _state(row.state), lag, tolerance, effective, agreed, row.reason)
+        table.add_row(row.group_name, coloured(row.state), lag, tolerance, effective, agreed, row.reason)
     return table
 
 
@@ -119,17 +119,17 @@ def stream_tables(
         spare=("by", "gating", "mode", "effective watermark"),
     )
     for row in rows:
-        age = _age(row, behind.get(row.pgt_id))
+        age = age(row, behind.get(row.pgt_id))
         mode = " ".join((row.refresh_mode, row.schedule, *((row.tier,) if row.tier in {"warm", "cold"} else ())))
         effective = through(row.effective_watermark, row.effective_batch) or _NONE
         state = "broken" if row.stream_table in broken else row.state
         reason = broken.get(row.stream_table) or row.last_error or row.reason
         done_by = row.last_engine or _NONE
-        table.add_row(row.stream_table, _state(state), age, effective, mode, row.watermark_gating, done_by, reason)
+        table.add_row(row.stream_table, coloured(state), age, effective, mode, row.watermark_gating, done_by, reason)
     return table
 
 
-def _age(row: StreamTableStatus, found: FreshnessRow | None) -> str:
+def age(row: StreamTableStatus, found: FreshnessRow | None) -> str:
     """Say how far a stream table is behind its sources, and why; where nobody asked, how old its data is."""
     if row.staleness is None:
         return _NONE
@@ -151,7 +151,7 @@ def history(rows: Sequence[HistoryRow]) -> RenderableType:
         took = None if row.finished_at is None else row.finished_at - row.started_at
         counts = (_NONE if count is None else str(count) for count in (row.rows_inserted, row.rows_deleted))
         started = moment(row.started_at)
-        status = _state(row.status.lower())
+        status = coloured(row.status.lower())
         initiator = row.initiated_by.lower()
         table.add_row(
             started, row.stream_table, row.action, status, initiator, _length(took), *counts, row.error or row.reason
@@ -253,7 +253,8 @@ def _block(title: str, table: Columns, rows: Sequence[object]) -> tuple[Renderab
     return (Text(title, style="bold"), table if rows else Text("  none"), Text(""))
 
 
-def _state(word: str) -> Text:
+def coloured(word: str) -> Text:
+    """Return the name of a state in its colour."""
     return Text(word, style=_COLOURS.get(word, ""))
 
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from math import sqrt
 
-from pytrickle.errors import InvalidArgument
+from pytrickle.errors import InvalidArgument, TooFewObservations
+from pytrickle.readable import counted
 from pytrickle.watermarks.advice.distribution import Bar, Distribution
 
 PERCENTILES = (50, 75, 90, 95, 99, 99.5, 99.9)
+# Below this, the greatest of them all is exceeded by one in eight of what comes, for all one knows.
+LEAST = 20
+# The quantile of the normal distribution for 95 % on one side.
+_SURE = 1.6449
 _CHOICES = (("conservative", 99.9), ("balanced", 99), ("aggressive", 95))
 
 
@@ -42,12 +48,16 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """A delay, the share that is expected to exceed it, and what it costs, None where no loss was given."""
+    """A delay, the share that is expected to exceed it, and what it costs, None where no loss was given.
+
+    `late_at_most` is what that share does not exceed with 95 % confidence, if what comes is like what was measured.
+    """
 
     name: str
     delay: timedelta
     late_share: float
     loss: float | None
+    late_at_most: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,28 @@ class Advice:
     bars: tuple[Bar, ...]
 
 
+def upper_bound(share: float, observations: int) -> float:
+    """Return what a share does not exceed with 95 % confidence, by Wilson's score interval (one-sided).
+
+    >>> round(upper_bound(0.0, 20), 3), round(upper_bound(0.0, 1000), 4)
+    (0.119, 0.0027)
+    """
+    spread = _SURE**2 / observations
+    middle = share + spread / 2
+    return min(
+        1.0, (middle + _SURE * sqrt(share * (1 - share) / observations + spread / (4 * observations))) / (1 + spread)
+    )
+
+
+def check_sample(advice: Advice) -> Advice:
+    """Return the advice, or raise TooFewObservations where it would rest on too few measurements to be any."""
+    if advice.observations < LEAST:
+        raise TooFewObservations(
+            f"{advice.name} has {counted(advice.observations, 'measurement')}, and fewer than {LEAST} say nothing."
+        )
+    return advice
+
+
 def advise(name: str, subject: Subject, found: Distribution, loss: Loss | None = None) -> Advice:
     """Return the delays to choose from: p99.9 conservative, p99 balanced, p95 aggressive; never less than zero."""
     return Advice(
@@ -82,7 +114,8 @@ def advise(name: str, subject: Subject, found: Distribution, loss: Loss | None =
 def _recommend(name: str, delay: timedelta, found: Distribution, loss: Loss | None) -> Recommendation:
     delay = max(delay, timedelta(0))
     late_share = found.share_above(delay)
-    return Recommendation(name, delay, late_share, loss.of(late_share, delay) if loss else None)
+    at_most = upper_bound(late_share, found.observations)
+    return Recommendation(name, delay, late_share, loss.of(late_share, delay) if loss else None, at_most)
 
 
 def _cheapest(found: Distribution, loss: Loss) -> Recommendation:

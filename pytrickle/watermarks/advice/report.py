@@ -36,7 +36,10 @@ def describe(advice: Advice) -> str:
             "  ".join(f"p{percent} {length(value)}" for percent, value in advice.percentiles),
             "",
             *_table(advice),
-            *(("", "Of fewer than 1,000 measurements p99.9 is the greatest, or nearly.") if few else ()),
+            "",
+            "With 95 % confidence the share is at most that of the last column, if what comes",
+            "is like what was measured.",
+            *(("Of fewer than 1,000 measurements p99.9 is the greatest, or nearly.",) if few else ()),
         )
     )
 
@@ -71,9 +74,10 @@ def _table(advice: Advice) -> Iterator[str]:
     delay, share = _COLUMNS[advice.subject]
     weighed = advice.cheapest is not None
     rows = [*advice.recommendations, *((advice.cheapest,) if advice.cheapest else ())]
-    yield f"{'choice':<14}{delay:<20}{share:<28}{'loss' if weighed else ''}".rstrip()
+    yield f"{'choice':<14}{delay:<20}{share:<28}{'loss   ' if weighed else ''}at most"
     for row in rows:
-        yield f"{row.name:<14}{length(row.delay):<20}{row.late_share:<28.2%}{_loss(row)}".rstrip()
+        loss = f"{_loss(row):<7}" if weighed else ""
+        yield f"{row.name:<14}{length(row.delay):<20}{row.late_share:<28.2%}{loss}{row.late_at_most:.2%}"
 
 
 def _loss(row: Recommendation) -> str:

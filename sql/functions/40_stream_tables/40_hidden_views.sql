@@ -130,3 +130,23 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.create_query_view(bigint, text, text) IS
     'Creates the hidden view of a stream table: PostgreSQL parses and checks the query under the caller''s '
     'search_path.';
+
+-- Its name is what PostgreSQL tells somebody who wants to drop or alter what the query reads.
+CREATE OR REPLACE FUNCTION pgtrickle_private.name_query_view(stream_table pgtrickle.pgt_stream_tables) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    known CONSTANT text := format('stream table %I.%I', stream_table.pgt_schema, stream_table.pgt_name);
+    wanted CONSTANT text := CASE WHEN octet_length(known) < 64 THEN known
+        ELSE format('stream table number %s', stream_table.pgt_id) END;
+    view CONSTANT name := (SELECT c.relname FROM pg_class AS c
+        WHERE c.oid = stream_table.view_relid AND c.relnamespace = 'pgtrickle_state'::regnamespace);
+BEGIN
+    IF view <> wanted THEN
+        EXECUTE format('ALTER VIEW pgtrickle_state.%I RENAME TO %I', view, wanted);
+        EXECUTE format('COMMENT ON VIEW pgtrickle_state.%I IS %L', wanted, 'Defining query of ' || known);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.name_query_view(pgtrickle.pgt_stream_tables) IS
+    'Names the hidden view after the stream table; after its number where that would be too long.';

@@ -36,6 +36,7 @@ BEGIN
             full_reason(view), time_dependence(view) IS NOT NULL, (SELECT system_identifier FROM pg_control_system()),
             options.storage_fillfactor);
     options.pgt_id := id;
+    PERFORM name_query_view(t) FROM pgt_stream_tables AS t WHERE t.pgt_id = id;
     PERFORM store_options(options);
     PERFORM record_sources(id);
     PERFORM wrap_functions(view, t.session_settings ->> 'search_path') FROM pgt_stream_tables AS t WHERE t.pgt_id = id;

@@ -109,3 +109,57 @@ COMMENT ON FUNCTION pgtrickle.drop_stream_table(text, boolean, text) IS
     'Drops a stream table with its rows, and the capture nobody else needs. With cascade also the stream tables and '
     'views that read it. '
     'Waits for what uses them up to lock_timeout, or half a minute.';
+
+-- What other stream tables read stays known, so that they can be told what they lost.
+CREATE OR REPLACE FUNCTION pgtrickle_private.plainly_dropped() RETURNS SETOF pgtrickle.pgt_stream_tables
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT t.* FROM pgt_stream_tables AS t
+    WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = t.pgt_relid)
+        AND NOT EXISTS (SELECT FROM pgt_dependencies AS d WHERE d.source_relid = t.pgt_relid AND d.pgt_id <> t.pgt_id)
+$$;
+COMMENT ON FUNCTION pgtrickle_private.plainly_dropped() IS
+    'The stream tables whose tables were dropped by DROP TABLE, and which no other one reads.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.remove_dropped(id bigint) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET client_min_messages = notice
+AS $$
+DECLARE
+    name CONSTANT text := (SELECT format('%I.%I', t.pgt_schema, t.pgt_name) FROM pgt_stream_tables AS t
+        WHERE t.pgt_id = id);
+BEGIN
+    PERFORM drop_or_give_up(id, false);
+    RAISE NOTICE '% was a stream table: what kept it up to date is removed as well', name
+        USING CONSTRAINT = 'dropped_stream_table', HINT = 'Next time use pgtrickle.drop_stream_table().';
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.remove_dropped(bigint) IS
+    'Removes all that was made for a stream table whose table was dropped, and says so.';
+
+-- Nobody's DROP fails because of this: what cannot be removed now, the next tick removes.
+CREATE OR REPLACE FUNCTION pgtrickle_private.notice_drops() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET client_min_messages = notice
+AS $$
+DECLARE
+    gone pgt_stream_tables;
+BEGIN
+    -- As when the catalog itself is dropped.
+    IF to_regclass('pgtrickle.pgt_stream_tables') IS NULL OR to_regclass('pgtrickle.pgt_dependencies') IS NULL THEN
+        RETURN;
+    END IF;
+    FOR gone IN SELECT p.* FROM plainly_dropped() AS p
+        WHERE p.pgt_relid IN (SELECT d.objid FROM pg_event_trigger_dropped_objects() AS d WHERE d.object_type = 'table')
+    LOOP
+        BEGIN
+            PERFORM remove_dropped(gone.pgt_id);
+        EXCEPTION WHEN lock_not_available OR deadlock_detected OR dependent_objects_still_exist THEN
+            RAISE NOTICE '%.% was a stream table: the next tick removes what kept it up to date',
+                quote_ident(gone.pgt_schema), quote_ident(gone.pgt_name);
+        END;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.notice_drops() IS
+    'After a DROP TABLE of a stream table, removes its capture and all else that was made for it.';

@@ -108,6 +108,7 @@ BEGIN
     EXECUTE format('ALTER TABLE %s RENAME TO %I', relation, target.table_name);
     UPDATE pgt_stream_tables AS t SET pgt_schema = target.schema_name, pgt_name = target.table_name
     WHERE t.pgt_id = id;
+    PERFORM name_query_view(t) FROM pgt_stream_tables AS t WHERE t.pgt_id = id;
     UPDATE pgt_dependencies AS d SET source_name = qualified_name(relation) WHERE d.source_relid = relation;
 END
 $$;

@@ -44,12 +44,10 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.check_length(text, text) IS
     'Error 22023 for a text of more than 1000 characters.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.check_advance(caller name, source regclass, reached pgtrickle.progress)
-    RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_progress(reached pgtrickle.progress) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    PERFORM check_loader(caller, source, 'advance the watermark of');
     IF reached IS NULL THEN
         PERFORM refuse_value('watermark', NULL,
             'Give the event time, or the number of the batch, through which the table is complete.');
@@ -67,6 +65,18 @@ BEGIN
         PERFORM refuse_value('watermark', (reached).watermark::text,
             'Use a moment of the years 1 to 9999, or ''infinity'' for a source that will get no more data.');
     END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.check_progress(pgtrickle.progress) IS
+    'Refuses what is no watermark: error 22004 or 22023.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_advance(caller name, source regclass, reached pgtrickle.progress)
+    RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    PERFORM check_loader(caller, source, 'advance the watermark of');
+    PERFORM check_progress(reached);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.check_advance(name, regclass, pgtrickle.progress) IS
@@ -136,13 +146,51 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.lock_watermark(name, regclass) IS
     'Locks the watermark of a source until the transaction ends, and returns it.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.advance(caller name, source regclass, reached pgtrickle.progress)
+CREATE OR REPLACE FUNCTION pgtrickle_private.record_advance(caller name, source regclass, reached pgtrickle.progress)
     RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    newest progress;
     taken cut;
+BEGIN
+    -- A statement of its own: its snapshot is taken with the lock held, so the cuts of a source form a chain.
+    taken := current_cut();
+    taken.xid := pg_current_xact_id();
+    taken.pos := nextval('pgtrickle.change_pos');
+    UPDATE pgt_watermarks AS w
+    SET source_name = qualified_name(source), watermark = (reached).watermark, batch = (reached).batch, cut = taken,
+        advanced_at = clock_timestamp(), last_seen_at = clock_timestamp(), advanced_by = caller,
+        marked_idle_at = NULL, marked_idle_by = NULL
+    WHERE w.source_relid = source;
+    INSERT INTO pgt_watermark_history (source_relid, watermark, batch, cut, advanced_at, advanced_by)
+    SELECT w.source_relid, w.watermark, w.batch, w.cut, w.advanced_at, w.advanced_by FROM pgt_watermarks AS w
+        WHERE w.source_relid = source;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.record_advance(name, regclass, pgtrickle.progress) IS
+    'Stores a watermark of a source, whose row is locked, with the cut at which this transaction stands.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.tell_of_advance(source regclass, reached pgtrickle.progress) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    -- Either form wakes the refresher.
+    IF notify_form() <> 'pg_trickle' THEN
+        PERFORM tell('pgtrickle_watermark', jsonb_strip_nulls(jsonb_build_object(
+            'source', qualified_name(source), 'watermark', (reached).watermark, 'batch', (reached).batch)));
+    END IF;
+    PERFORM tell_foreign('pgtrickle_watermark', 'wm:' || source::oid);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.tell_of_advance(regclass, pgtrickle.progress) IS
+    'Tells everybody who listens of the new watermark of a source.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.advance(caller name, source regclass, reached pgtrickle.progress,
+    has_zone boolean) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    newest progress;
 BEGIN
     PERFORM check_advance(caller, source, reached);
     newest := lock_watermark(caller, source);
@@ -157,27 +205,12 @@ BEGIN
             WHERE w.source_relid = source;
         RETURN;
     END IF;
-    -- A statement of its own: its snapshot is taken with the lock held, so the cuts of a source form a chain.
-    taken := current_cut();
-    taken.xid := pg_current_xact_id();
-    taken.pos := nextval('pgtrickle.change_pos');
-    UPDATE pgt_watermarks AS w
-    SET source_name = qualified_name(source), watermark = (reached).watermark, batch = (reached).batch, cut = taken,
-        advanced_at = clock_timestamp(), last_seen_at = clock_timestamp(), advanced_by = caller,
-        marked_idle_at = NULL, marked_idle_by = NULL
-    WHERE w.source_relid = source;
-    INSERT INTO pgt_watermark_history (source_relid, watermark, batch, cut, advanced_at, advanced_by)
-    SELECT w.source_relid, w.watermark, w.batch, w.cut, w.advanced_at, w.advanced_by FROM pgt_watermarks AS w
-        WHERE w.source_relid = source;
-    -- Either form wakes the refresher.
-    IF notify_form() <> 'pg_trickle' THEN
-        PERFORM tell('pgtrickle_watermark', jsonb_strip_nulls(jsonb_build_object(
-            'source', qualified_name(source), 'watermark', (reached).watermark, 'batch', (reached).batch)));
-    END IF;
-    PERFORM tell_foreign('pgtrickle_watermark', 'wm:' || source::oid);
+    PERFORM check_doubt(source, reached, has_zone);
+    PERFORM record_advance(caller, source, reached);
+    PERFORM tell_of_advance(source, reached);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.advance(name, regclass, pgtrickle.progress) IS
+COMMENT ON FUNCTION pgtrickle_private.advance(name, regclass, pgtrickle.progress, boolean) IS
     'Advances the watermark of a source, of either kind.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.advance_watermark(source regclass, watermark timestamptz) RETURNS void
@@ -232,39 +265,3 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.advance_batch(text, bigint, text) IS
     'The same for a source that comes by its name, as text.';
-
-CREATE OR REPLACE FUNCTION pgtrickle.reset_watermark(source regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-DECLARE
-    other text;
-BEGIN
-    PERFORM check_loader(current_user, source, 'reset the watermark of');
-    -- With its group changed in between, its next watermark might be of a kind that the group does not have.
-    LOCK TABLE pgt_watermark_groups IN SHARE ROW EXCLUSIVE MODE;
-    SELECT g.group_name INTO other FROM pgt_watermark_groups AS g WHERE source = ANY (g.sources) ORDER BY g.group_name
-        LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION '% is in the watermark group %', source, quote_literal(other)
-            USING ERRCODE = '55000', CONSTRAINT = 'invalid_argument',
-                HINT = 'Drop the group first, or take the source out of it.';
-    END IF;
-    DELETE FROM pgt_watermarks AS w WHERE w.source_relid = source;
-    DELETE FROM pgt_watermark_history AS h WHERE h.source_relid = source;
-    DELETE FROM pgt_partitioned_sources AS p WHERE p.source_relid = source;
-END
-$$;
-COMMENT ON FUNCTION pgtrickle.reset_watermark(regclass) IS
-    'Forgets every watermark of a source that is in no watermark group, as if it had never advanced: its next one may '
-    'be of either kind, and lower. '
-    'What stream tables are complete through stays.';
-
-CREATE OR REPLACE FUNCTION pgtrickle.reset_watermark(
-        source text, search_path text DEFAULT current_setting('search_path')) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-BEGIN
-    PERFORM reset_watermark(source_named(source, search_path));
-END
-$$;
-COMMENT ON FUNCTION pgtrickle.reset_watermark(text, text) IS 'The same for a source that comes by its name, as text.';

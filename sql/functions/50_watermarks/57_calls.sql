@@ -18,13 +18,18 @@ BEGIN
     NEW.result := NULL;
     CASE NEW.call
         WHEN 'advance_watermark'
-            THEN PERFORM advance(NEW.caller, NEW.source, jsonb_populate_record(NULL::progress, NEW.arguments));
+            THEN PERFORM advance(NEW.caller, NEW.source, jsonb_populate_record(NULL::progress, NEW.arguments),
+                COALESCE((NEW.arguments ->> 'has_zone')::boolean, true));
         WHEN 'advance_partitions' THEN
             NEW.result := to_jsonb(advance_by_partitions(NEW.caller, NEW.source, NEW.arguments -> 'heard',
                 texts(NEW.arguments -> 'expected'), (NEW.arguments ->> 'idle_timeout')::interval,
                 (NEW.arguments ->> 'at')::timestamptz));
         WHEN 'forget_partition' THEN PERFORM forget_partition_of(NEW.caller, NEW.source,
             NEW.arguments ->> 'partition_name');
+        WHEN 'lower_watermark' THEN PERFORM lower_watermark(NEW.caller, NEW.source,
+            jsonb_populate_record(NULL::progress, NEW.arguments));
+        WHEN 'set_watermark_checks' THEN PERFORM store_checks(NEW.caller, NEW.source,
+            (NEW.arguments ->> 'max_ahead')::interval, NEW.arguments ->> 'on_doubt');
         WHEN 'gate_source' THEN PERFORM shut_gate(NEW.caller, NEW.source, NEW.arguments ->> 'reason');
         WHEN 'ungate_source' THEN PERFORM open_gate(NEW.caller, NEW.source);
         WHEN 'mark_idle' THEN PERFORM record_idle(NEW.caller, NEW.source);

@@ -3,19 +3,9 @@
 CREATE OR REPLACE FUNCTION pgtrickle_private.check_source_owner(caller name, source regclass, role text) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-DECLARE
-    owner CONSTANT oid := (SELECT relowner FROM pg_class WHERE oid = source AND relkind IN ('r', 'p', 'f')
-        AND relpersistence <> 't');
 BEGIN
-    IF owner IS NULL THEN
-        RAISE EXCEPTION '% is not a table that a loader fills', COALESCE(source::text, 'NULL')
-            USING ERRCODE = '42809', CONSTRAINT = 'invalid_argument', HINT = 'Name an ordinary table.';
-    ELSIF NOT (pg_has_role(caller, owner, 'USAGE') OR pg_has_role(caller, catalog_owner(), 'USAGE')) THEN
-        RAISE EXCEPTION 'permission denied to say who loads %', source
-            USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
-                  HINT = format('Only %I, which owns it, and %I, which owns the catalog, may.', pg_get_userbyid(owner),
-                      catalog_owner());
-    ELSIF role IS NULL OR to_regrole(quote_ident(role)) IS NULL THEN
+    PERFORM check_owner(caller, source, 'say who loads');
+    IF role IS NULL OR to_regrole(quote_ident(role)) IS NULL THEN
         PERFORM refuse_value('role', role, 'Name a role that exists.');
     END IF;
 END

@@ -69,6 +69,8 @@ BEGIN
     DELETE FROM pgt_partitioned_sources AS p WHERE p.source_relid = ANY (gone);
     DELETE FROM pgt_source_limits AS l WHERE l.source_relid = ANY (gone);
     DELETE FROM pgt_alert_limits AS l WHERE l.source_relid = ANY (gone);
+    DELETE FROM pgt_watermark_checks AS c WHERE c.source_relid = ANY (gone);
+    DELETE FROM pgt_withdrawn_watermarks AS w WHERE w.source_relid = ANY (gone);
     DELETE FROM pgt_watermark_groups AS g WHERE g.sources <@ gone;
     GET DIAGNOSTICS emptied = ROW_COUNT;
     UPDATE pgt_watermark_groups AS g
@@ -140,6 +142,9 @@ BEGIN
         AND NOT EXISTS (SELECT FROM pgt_source_limits AS o WHERE o.source_relid = adopted);
     UPDATE pgt_alert_limits AS l SET source_relid = adopted WHERE l.source_relid = gone[1]
         AND NOT EXISTS (SELECT FROM pgt_alert_limits AS o WHERE o.source_relid = adopted);
+    UPDATE pgt_watermark_checks AS c SET source_relid = adopted WHERE c.source_relid = gone[1]
+        AND NOT EXISTS (SELECT FROM pgt_watermark_checks AS o WHERE o.source_relid = adopted);
+    UPDATE pgt_withdrawn_watermarks AS w SET source_relid = adopted WHERE w.source_relid = ANY (gone);
     UPDATE pgt_watermark_groups AS g
     SET sources = ARRAY(SELECT CASE WHEN s.source = ANY (gone) THEN adopted ELSE s.source END
         FROM unnest(g.sources) WITH ORDINALITY AS s (source, place)

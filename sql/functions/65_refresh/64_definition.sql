@@ -58,6 +58,7 @@ BEGIN
             'pgt_id', s.pgt_id,
             'schema', n.nspname,
             'name', c.relname,
+            'view', (SELECT format('pgtrickle_state.%I', h.relname) FROM pg_class AS h WHERE h.oid = s.view_relid),
             'text', pg_get_viewdef(s.view_relid),
             'full_reason', s.full_reason,
             'search_path', s.session_settings ->> 'search_path',

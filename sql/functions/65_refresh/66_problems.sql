@@ -74,6 +74,8 @@ BEGIN
     SELECT format('%I.%I', t.pgt_schema, t.pgt_name),
         COALESCE(l.problem, 'it waits for ' || w.culprits || ', which cannot be refreshed', p.problem),
         CASE
+            WHEN t.pgt_id IN (SELECT p.pgt_id FROM plainly_dropped() AS p)
+            THEN 'The next tick removes what is left of it.'
             WHEN l.problem IS NOT NULL THEN format(
                 'SELECT pgtrickle.drop_stream_table(%L, cascade => true) removes it with all that reads it; then '
                 'create them anew.', l.name)

@@ -85,8 +85,9 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.try_set_query_aside(id bigint) RETU
 AS $$
 DECLARE
     unique_key regclass;
+    view CONSTANT regclass := (SELECT t.view_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = id);
 BEGIN
-    EXECUTE format('ALTER VIEW pgtrickle_state.query_%s RENAME TO query_%s_before', id, id);
+    EXECUTE format('ALTER VIEW %s RENAME TO query_%s_before', view, id);
     -- What was derived from the query before: the key of its groups and their state, the rows below its LIMIT.
     FOR unique_key IN
         SELECT i.indexrelid FROM pgt_stream_tables AS t JOIN pg_index AS i ON i.indrelid = t.pgt_relid
@@ -141,8 +142,8 @@ BEGIN
     EXECUTE format('DROP VIEW pgtrickle_state.query_%s', id);
     -- The view keeps its identity, by which a refresh under way knows it. That refresh then fails when it wants to
     -- commit.
-    EXECUTE format('ALTER VIEW pgtrickle_state.query_%s_before RENAME TO query_%s', id, id);
-    EXECUTE format('CREATE OR REPLACE VIEW pgtrickle_state.query_%s AS %s', id, canonical);
+    EXECUTE format('CREATE OR REPLACE VIEW pgtrickle_state.query_%s_before AS %s', id, canonical);
+    PERFORM name_query_view(stream_table);
     PERFORM lock_query_sources(stream_table.view_relid);
 END
 $$;

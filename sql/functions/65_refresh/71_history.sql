@@ -88,6 +88,9 @@ BEGIN
                 WHERE s.source_relid = ANY (g.sources)) FOR UPDATE SKIP LOCKED);
     DELETE FROM pgt_watermark_history AS h WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = h.source_relid)
         AND NOT EXISTS (SELECT FROM pgt_watermarks AS w WHERE w.source_relid = h.source_relid);
+    DELETE FROM pgt_watermark_checks AS k WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = k.source_relid);
+    DELETE FROM pgt_withdrawn_watermarks AS t WHERE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = t.source_relid)
+        AND NOT EXISTS (SELECT FROM pgt_watermarks AS w WHERE w.source_relid = t.source_relid);
     DELETE FROM pgt_moved_rows AS m WHERE pg_visible_in_snapshot(m.moved_by, pg_current_snapshot());
 END
 $$;

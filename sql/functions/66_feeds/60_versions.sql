@@ -102,6 +102,18 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.refuse_version(regclass, text) IS
     'Error 55000, by which a reader learns that it must read a table as a whole again.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.no_version(relation regclass, wanted bigint) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT COALESCE(
+        (SELECT format('version %s of %s is gone: the watermark %s was taken back', wanted, relation,
+             progress_text(ROW(w.watermark, w.batch)::progress))
+         FROM pgt_withdrawn_watermarks AS w WHERE w.source_relid = relation AND w.version = wanted),
+        format('%s has no version %s', relation, wanted))
+$$;
+COMMENT ON FUNCTION pgtrickle_private.no_version(regclass, bigint) IS
+    'The sentence that says why there is no version of this number.';
+
 -- Public, as what everybody may call runs with the rights of its caller, who may not read the catalog.
 CREATE OR REPLACE FUNCTION pgtrickle_private.check_version(relation regclass, wanted bigint) RETURNS void
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -115,7 +127,7 @@ BEGIN
     END IF;
     SELECT (v.cut).* INTO reached FROM versions_of(relation) AS v WHERE v.version = wanted;
     IF NOT FOUND THEN
-        PERFORM refuse_version(relation, format('%s has no version %s', relation, wanted));
+        PERFORM refuse_version(relation, no_version(relation, wanted));
     ELSIF NOT version_is_readable(relation, reached) THEN
         PERFORM refuse_version(relation, format('the changes of %s no longer reach back to version %s', relation,
             wanted));
@@ -149,6 +161,9 @@ BEGIN
         RAISE EXCEPTION '% is not complete through %, but through %', relation, progress_text(wanted),
             COALESCE(progress_text(newest), 'nothing yet')
             USING ERRCODE = '55000', CONSTRAINT = 'not_fresh', HINT = 'Ask again later, or for an earlier watermark.';
+    ELSIF NOT withdrawn(relation, wanted) IS NULL THEN
+        PERFORM refuse_version(relation, format('the watermark %s of %s was taken back',
+            progress_text(withdrawn(relation, wanted)), relation));
     ELSIF found IS NULL THEN
         PERFORM refuse_version(relation, format('the versions of %s begin after %s', relation, progress_text(wanted)));
     END IF;

@@ -176,7 +176,7 @@ BEGIN
     END IF;
     SELECT (v.cut).* INTO reached FROM versions_of(feed.source_relid) AS v WHERE v.version = read;
     IF NOT FOUND THEN
-        PERFORM refuse_version(feed.source_relid, format('%s has no version %s', feed.source_name, read));
+        PERFORM refuse_version(feed.source_relid, no_version(feed.source_relid, read));
     ELSIF cut_covers(reached, feed.frontier) THEN
         UPDATE pgt_feeds AS f SET frontier = reached, read_version = read, read_at = clock_timestamp()
         WHERE f.feed_id = feed.feed_id;

@@ -6,6 +6,17 @@ AS $$
     SELECT unnest(ARRAY[
         'pgtrickle.advance_watermark(regclass, timestamptz)',
         'pgtrickle.advance_watermark(text, timestamptz, text)',
+        'pgtrickle.advance_watermark(regclass, timestamp)',
+        'pgtrickle.advance_watermark(text, timestamp, text)',
+        'pgtrickle.advance_watermark(regclass, date)',
+        'pgtrickle.advance_watermark(text, date, text)',
+        'pgtrickle.reset_watermark(regclass, timestamptz)',
+        'pgtrickle.reset_watermark(text, timestamptz, text)',
+        'pgtrickle.reset_batch(regclass, bigint)',
+        'pgtrickle.reset_batch(text, bigint, text)',
+        'pgtrickle.set_watermark_checks(regclass, interval, text)',
+        'pgtrickle.set_watermark_checks(text, interval, text, text)',
+        'pgtrickle.withdrawn_watermarks()',
         'pgtrickle.advance_batch(regclass, bigint)',
         'pgtrickle.advance_batch(text, bigint, text)',
         'pgtrickle.advance_partitions(regclass, jsonb, interval, text[], timestamptz)',
@@ -109,6 +120,7 @@ AS $$
         'pgtrickle_private.catalog_owner()',
         'pgtrickle_private.qualified_name(regclass)',
         'pgtrickle.problems()',
+        'pgtrickle.running()',
         'pgtrickle_private.pairs_of(text)',
         'pgtrickle_private.did_you_mean(text, text[])',
         'pgtrickle_private.known_stream_tables(boolean)',
@@ -210,6 +222,8 @@ DECLARE
 BEGIN
     PERFORM hand_over_everything();
     PERFORM drop_idle_copies();
+    PERFORM name_query_view(t) FROM pgt_stream_tables AS t JOIN pg_class AS c ON c.oid = t.view_relid
+    WHERE pg_has_role(c.relowner, 'USAGE');
     PERFORM guard_relation(c.oid) FROM pgt_stream_tables AS t JOIN pg_class AS c ON c.oid = t.pgt_relid
     WHERE pg_has_role(c.relowner, 'USAGE')
         AND NOT EXISTS (SELECT FROM pg_trigger AS g WHERE g.tgrelid = c.oid AND g.tgname = 'pgtrickle_guard_rows');

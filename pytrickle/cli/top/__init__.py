@@ -1,0 +1,1 @@
+"""The live screen of `pytrickle top`: what is watched, what keys do, and how it looks."""
