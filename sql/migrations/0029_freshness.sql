@@ -2,7 +2,7 @@
 -- once and never edited afterwards.
 
 -- A loader holds the buffers that it wrote to, in an order of its own: so all are locked or none, and whoever waits
--- gives way before PostgreSQL ends one of the two.
+-- gives way before PostgreSQL ends one of the two. What another role owns gets the column once it is handed over.
 DO $$
 DECLARE
     buffer text;
@@ -14,8 +14,9 @@ BEGIN
     WHILE NOT locked LOOP
         BEGIN
             PERFORM set_config('lock_timeout', '400ms', true);
-            FOR buffer IN SELECT k.buffer FROM pgtrickle.pgt_change_tracking AS k
-                WHERE to_regclass(k.buffer) IS NOT NULL ORDER BY 1 LOOP
+            FOR buffer IN SELECT k.buffer
+                FROM pgtrickle.pgt_change_tracking AS k JOIN pg_catalog.pg_class AS c ON c.oid = to_regclass(k.buffer)
+                WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE') ORDER BY 1 LOOP
                 EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', buffer);
             END LOOP;
             locked := true;
@@ -27,8 +28,9 @@ BEGIN
         END;
     END LOOP;
     PERFORM set_config('lock_timeout', patience, true);
-    FOR buffer IN SELECT k.buffer FROM pgtrickle.pgt_change_tracking AS k
-        WHERE to_regclass(k.buffer) IS NOT NULL ORDER BY 1 LOOP
+    FOR buffer IN SELECT k.buffer
+        FROM pgtrickle.pgt_change_tracking AS k JOIN pg_catalog.pg_class AS c ON c.oid = to_regclass(k.buffer)
+        WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE') ORDER BY 1 LOOP
         -- In two steps: nobody knows when the changes came that are there already.
         EXECUTE format('ALTER TABLE %s ADD COLUMN IF NOT EXISTS pgt_at timestamptz', buffer);
         EXECUTE format('ALTER TABLE %s ALTER COLUMN pgt_at SET DEFAULT clock_timestamp()', buffer);

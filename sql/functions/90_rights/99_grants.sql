@@ -213,6 +213,26 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.drop_idle_copies() IS
     'Drops copies of private functions that no generated trigger function calls any more.';
 
+-- An upgrade could not alter the buffers of other roles.
+CREATE OR REPLACE FUNCTION pgtrickle_private.add_change_clocks() RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    buffer regclass;
+BEGIN
+    FOR buffer IN
+        SELECT c.oid FROM pgt_change_tracking AS k JOIN pg_class AS c ON c.oid = to_regclass(k.buffer)
+        WHERE pg_has_role(c.relowner, 'USAGE') AND NOT EXISTS (
+            SELECT FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = 'pgt_at' AND NOT a.attisdropped)
+    LOOP
+        EXECUTE format('ALTER TABLE %s ADD COLUMN pgt_at timestamptz', buffer);
+        EXECUTE format('ALTER TABLE %s ALTER COLUMN pgt_at SET DEFAULT clock_timestamp()', buffer);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.add_change_clocks() IS
+    'Lets those change buffers note when changes come that do not yet.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.settle_grants() RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -221,6 +241,7 @@ DECLARE
     readable regclass;
 BEGIN
     PERFORM hand_over_everything();
+    PERFORM add_change_clocks();
     PERFORM drop_idle_copies();
     PERFORM name_query_view(t) FROM pgt_stream_tables AS t JOIN pg_class AS c ON c.oid = t.view_relid
     WHERE pg_has_role(c.relowner, 'USAGE');
