@@ -11,7 +11,7 @@ import pytest
 from pytrickle.apply import few_rows
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.change_ranges import uncounted_ranges
-from pytrickle.refresh import at_once
+from pytrickle.refresh import at_once, remembered
 from pytrickle.schedule import pass_
 from tests.acceptance.conftest import SHOP, TABLES, Shop
 from tests.conftest import Database
@@ -28,8 +28,12 @@ QUERIES = {
 
 
 @pytest.fixture
-def filled(db: Database) -> Iterator[Shop]:
-    """A stream table of each kind, and one that reads another beside its source; few changes were taken in before."""
+def filled(db: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+    """A stream table of each kind, and one that reads another beside its source; few changes were taken in before.
+
+    After a slow refresh the history is asked for the next one's way, which a busy machine must not cause here.
+    """
+    monkeypatch.setattr(remembered, "SLOW", 3600.0)
     db.execute(SHOP)
     with local_client(db.dsn, max_concurrent_refreshes=1) as (client, _):
         shop = Shop(db, client)
