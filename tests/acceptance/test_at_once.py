@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,29 @@ def test_nothing_is_stored_where_its_history_cannot_be(filled: Shop) -> None:
     )
     filled.db.execute("DROP FUNCTION refuse CASCADE")
     assert not any(result.error for result in filled.pt.tick())
+    filled.assert_verified()
+
+
+@pytest.mark.parametrize("name", ["named", "totals"])
+def test_rows_are_refused_where_another_refresh_came_first(
+    filled: Shop, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once = pass_.refresh_at_once
+
+    def outrun(refresher: Any, table: Any, *others: Any) -> Any:
+        behind = table.name == f"public.{name}"
+        return at_once(
+            refresher, replace(table, frontier_version=table.frontier_version - 1) if behind else table, *others
+        )
+
+    monkeypatch.setattr(pass_, "refresh_at_once", outrun)
+    before = filled.rows(name)
+    _order(filled, 3)
+    result = filled.tick()[name]
+    assert result.action == "SKIP" and "committed first" in result.reason, result
+    assert filled.rows(name) == before
+    monkeypatch.setattr(pass_, "refresh_at_once", at_once)
+    assert filled.tick()[name].action == "DIFFERENTIAL"
     filled.assert_verified()
 
 
