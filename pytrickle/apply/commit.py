@@ -26,6 +26,10 @@ from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.tracing import phase
 
+OUTRUN = (
+    "Another refresh of the same stream table committed first, or its query was altered.",
+    "Nothing needs to be done.",
+)
 # Compiling the statements of a merge takes longer than running them.
 UNCOMPILED = "SET LOCAL jit = off"
 REPEATABLE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
@@ -127,10 +131,10 @@ def write_few(connection: psycopg.Connection, plan: RefreshPlan, what: Commitmen
         connection.execute(READ)
         connection.execute(LOOK_UP)
         advance = _ask_to_advance(connection, plan, what)
-        # What is sent together with it is refused if it does not advance, which only its answer explains.
         done = None if together else _advanced(advance)
-        asked = ask_to_apply(connection, plan.apply, few, what.frozen_before)
-        xid, _ = done or _advanced(advance)
+        with _outrun():
+            asked = ask_to_apply(connection, plan.apply, few, what.frozen_before)
+            xid, _ = done or _advanced(advance)
         rows = applied(connection, plan.apply, few, asked, what.frozen_before)
         with conflicts():
             record(connection, plan, what, rows)
@@ -147,6 +151,17 @@ def _write(
     rows = apply(Closing(closed, through, earlier_query, what.frozen_before))
     record(connection, plan, what, rows)
     return Committed(*rows, xid)
+
+
+@contextmanager
+def _outrun() -> Iterator[None]:
+    """Raise RefreshConflict where the rows are refused, sent before it is known whether the frontier was advanced."""
+    try:
+        yield
+    except psycopg.errors.ObjectNotInPrerequisiteState as error:
+        if error.diag.constraint_name != "stream_table_read_only":
+            raise
+        raise RefreshConflict(*OUTRUN) from error
 
 
 @contextmanager
@@ -216,10 +231,7 @@ def _ask_to_advance(connection: psycopg.Connection, plan: RefreshPlan, what: Com
 def _advanced(asked: psycopg.Cursor) -> tuple[str, datetime | None]:
     row = asked.fetchone()
     if row is None:
-        raise RefreshConflict(
-            "Another refresh of the same stream table committed first, or its query was altered.",
-            "Nothing needs to be done.",
-        )
+        raise RefreshConflict(*OUTRUN)
     return str(row[0]), row[1]
 
 

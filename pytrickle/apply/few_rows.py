@@ -4,7 +4,6 @@ A temporary table costs half a millisecond, and its rows in the system catalogs 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 import psycopg
@@ -85,19 +84,6 @@ def answered(asked: Sequence[psycopg.Cursor]) -> FewRows | None:
         return None
     (_, rows, weights), *keyed = (row or () for row in found)
     return FewRows(rows, weights, (keyed[0][1] or EMPTY) if keyed else None)
-
-
-def forget(asked: Iterable[psycopg.Cursor]) -> bool:
-    """Pass over an answer that is not needed; return False where it is an error, which ends the transaction."""
-    try:
-        for cursor in asked:
-            cursor.fetchone()
-    except psycopg.Error:
-        for cursor in asked:
-            with suppress(psycopg.Error):
-                cursor.fetchone()
-        return False
-    return True
 
 
 def apply_few(

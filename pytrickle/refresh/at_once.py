@@ -7,7 +7,7 @@ import psycopg
 
 from pytrickle.apply.commit import read_and_commit, reading_at, transaction, write_few
 from pytrickle.apply.commitment import Commitment, Committed
-from pytrickle.apply.few_rows import MOST_GROUPS, FewRows, answered, ask_few, forget
+from pytrickle.apply.few_rows import MOST_GROUPS, FewRows, answered, ask_few
 from pytrickle.apply.measures import APPLY, COMPUTE
 from pytrickle.catalog.change_ranges import ask_counts, counted, uncounted_ranges
 from pytrickle.catalog.definition import ChangeRange
@@ -18,7 +18,7 @@ from pytrickle.database import Snapshot, pipelined, settle, translate_errors
 from pytrickle.defects import defects_named
 from pytrickle.errors import PytrickleError, RefreshConflict
 from pytrickle.plan.analysis import Analysis
-from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.plan.refresh_plan import FewRead, RefreshPlan
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.member import Done
 from pytrickle.refresh.planner import kept_tables, needs_refresh
@@ -65,7 +65,8 @@ class AtOnce:
         connection, computation, taken = self.refresher.connection, Computation(self.table, self.goal), monotonic()
         name = self.base.name if self.base else None
         with transaction(connection, reading_at(name, (*computation.settings, *expected))):
-            seen = self._look(expected)
+            if (seen := self._look(expected)) is None:
+                return None
             cut = self.base.cut if self.base else seen.standing.cut
             if seen.shape is None or cut is None or not seen.standing.complete:
                 return None
@@ -80,21 +81,34 @@ class AtOnce:
         return self.refresher.mark_up_to_date(self.table, self.goal), None
 
     @phase("count changes")
-    def _look(self, expected: tuple[str, ...]) -> "Seen":
-        """Ask how the definition stands, count the changes, and read them already, as if the same sources changed."""
-        connection, planner = self.refresher.connection, self.refresher.planner
+    def _look(self, expected: tuple[str, ...]) -> "Seen | None":
+        """Ask how the definition stands, count the changes, and read them already, as if the same sources changed.
+
+        Return None where that reading failed: perhaps it belongs to an older definition, so it is not tried again.
+        """
+        planner = self.refresher.planner
         uncounted = uncounted_ranges(self.table, self.goal.targets)
         foreseen = planner.foreseen_read(self.table.pgt_id, uncounted.values())
+        try:
+            return self._answers(uncounted, foreseen if foreseen and foreseen.settings == expected else None)
+        except psycopg.Error as error:
+            planner.templates.forget(self.table.pgt_id)
+            # Of a limit, or a lost connection, nothing would come another way either.
+            if foreseen is None or isinstance(error, psycopg.OperationalError):
+                raise
+            return None
+
+    def _answers(self, uncounted: dict[int, ChangeRange], foreseen: FewRead | None) -> "Seen":
+        connection = self.refresher.connection
         with pipelined(connection) as together:
             stands = ask_standing(connection, self.table.pgt_id, self.needed, cut=self.base is None)
             counts = ask_counts(connection, self.table, uncounted)
-            asked = ask_few(connection, foreseen) if foreseen and foreseen.settings == expected and together else []
+            asked = ask_few(connection, foreseen) if foreseen and together else []
             found, changed = standing(stands), counted(uncounted, counts)
-            shape = planner.unchanged_shape(self.table.pgt_id, found.stamp)
+            shape = self.refresher.planner.unchanged_shape(self.table.pgt_id, found.stamp)
             plan = self._plan(shape, changed) if shape and needs_refresh(self.table, changed) else None
             if plan and plan.few and plan.few == foreseen and asked:
                 return Seen(found, changed, shape, plan, answered(asked), True)
-            plan = plan if forget(asked) else None
         return Seen(found, changed, shape, plan)
 
     def _read(

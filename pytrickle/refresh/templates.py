@@ -57,6 +57,10 @@ class Templates:
         if kept := self.known.get(pgt_id):
             kept.many = many
 
+    def forget(self, pgt_id: int) -> None:
+        """Make the templates of a stream table anew when it is planned the next time."""
+        self.known.pop(pgt_id, None)
+
     def _kept(self, task: Task) -> OfOne:
         pgt_id = task.shape.definition.pgt_id
         kept = self.known.get(pgt_id)

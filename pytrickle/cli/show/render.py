@@ -119,13 +119,13 @@ def stream_tables(
         spare=("by", "gating", "mode", "effective watermark"),
     )
     for row in rows:
-        age = age(row, behind.get(row.pgt_id))
+        since = age(row, behind.get(row.pgt_id))
         mode = " ".join((row.refresh_mode, row.schedule, *((row.tier,) if row.tier in {"warm", "cold"} else ())))
         effective = through(row.effective_watermark, row.effective_batch) or _NONE
         state = "broken" if row.stream_table in broken else row.state
         reason = broken.get(row.stream_table) or row.last_error or row.reason
         done_by = row.last_engine or _NONE
-        table.add_row(row.stream_table, coloured(state), age, effective, mode, row.watermark_gating, done_by, reason)
+        table.add_row(row.stream_table, coloured(state), since, effective, mode, row.watermark_gating, done_by, reason)
     return table
 
 
