@@ -20,6 +20,7 @@ from pytrickle.catalog.reports import (
     WatermarkRow,
     WatermarkStatusRow,
 )
+from pytrickle.catalog.table_state import state_of
 from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.show import render_feeds, render_sources
 from pytrickle.cli.show.columns import Columns, columns
@@ -107,7 +108,7 @@ def stream_tables(rows: Iterable[StreamTableStatus], problems: Iterable[ProblemR
         age = _NONE if row.staleness is None else f"{length(row.staleness)} old"
         mode = " ".join((row.refresh_mode, row.schedule, *((row.tier,) if row.tier in {"warm", "cold"} else ())))
         effective = through(row.effective_watermark, row.effective_batch) or _NONE
-        state = "broken" if row.stream_table in broken else row.state
+        state = "broken" if row.stream_table in broken else state_of(row)
         reason = broken.get(row.stream_table) or row.last_error or row.reason
         done_by = row.last_engine or _NONE
         table.add_row(row.stream_table, _state(state), age, effective, mode, row.watermark_gating, done_by, reason)
