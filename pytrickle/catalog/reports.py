@@ -183,17 +183,6 @@ class StreamTableStatus(Readable):
     frozen_before: datetime | None = None
     late_changes: int = 0
 
-    @property
-    def state(self) -> str:
-        """Its state in one word: error, paused, frozen, gated, waiting, initializing or ok."""
-        if self.status == "ERROR" or self.last_error:
-            return "error"
-        if self.paused or self.tier == "frozen":
-            return "paused" if self.paused else "frozen"
-        if self.decision != "run":
-            return self.decision
-        return "initializing" if self.status == "INITIALIZING" else "ok"
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HistoryRow(Readable):

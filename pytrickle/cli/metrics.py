@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from pytrickle.catalog.late_reports import WatermarkMetrics
 from pytrickle.catalog.reports import BufferRow, Status
+from pytrickle.catalog.table_state import state_of
 from pytrickle.errors import PytrickleError
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _stream_tables(state: Status) -> Iterator[Metric]:
         ("stream_table",),
         ((name, row.consecutive_failures) for name, row in tables),
     )
-    named = {row.stream_table: "broken" if row.stream_table in broken else row.state for row in rows}
+    named = {row.stream_table: "broken" if row.stream_table in broken else state_of(row) for row in rows}
     yield _gauge(
         "stream_table_state",
         "1 for the state in which a stream table is, 0 for the others.",

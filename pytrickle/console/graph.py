@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from pytrickle.catalog.reports import Dag, DagRow, StreamTableStatus
+from pytrickle.catalog.table_state import state_of
 from pytrickle.console.words import complete
 from pytrickle.inspect.drawing.layers import reading
 from pytrickle.inspect.drawing.layout import Layout, layout
@@ -53,15 +54,15 @@ def graph(dag: Dag, broken: Collection[str]) -> Graph:
     return Graph(nodes, tuple(map(curve, places.arrows.values())), width, height)
 
 
-def state_of(table: StreamTableStatus, broken: Collection[str]) -> str:
+def shown_state(table: StreamTableStatus, broken: Collection[str]) -> str:
     """Return the state of a stream table, also where it lost what it needs."""
-    return "broken" if table.stream_table in broken else table.state
+    return "broken" if table.stream_table in broken else state_of(table)
 
 
 def _node(row: DagRow, tables: Mapping[str, StreamTableStatus], broken: Collection[str], places: Layout) -> Node:
     frame, table = places.frames[row.relation], tables.get(row.relation)
     depth = min((len(row.tree) - len(row.tree.lstrip())) // INDENT, DEEPEST)
-    state = state_of(table, broken) if table else SOURCE
+    state = shown_state(table, broken) if table else SOURCE
     fact = complete(row.watermark, row.batch)
     return Node(
         row.relation,

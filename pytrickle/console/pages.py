@@ -19,7 +19,7 @@ from pytrickle.console.bars import bars
 from pytrickle.console.database import Database, Seen
 from pytrickle.console.failures import Failure, failure_of
 from pytrickle.console.freshness import freshness
-from pytrickle.console.graph import graph, state_of
+from pytrickle.console.graph import graph, shown_state
 from pytrickle.console.staircase import Advances, Scene, advances, chart
 from pytrickle.errors import PytrickleError
 
@@ -89,7 +89,7 @@ Shown = dict[str, Any]
 def overview(asked: Asked) -> Shown:
     """Show the graph, and all that status shows."""
     dag = asked.read(read_reports.dag)
-    states = {row.stream_table: state_of(row, asked.broken) for row in asked.seen.status.stream_tables}
+    states = {row.stream_table: shown_state(row, asked.broken) for row in asked.seen.status.stream_tables}
     counts = Counter(states.values()).most_common()
     shown = {"graph": graph(dag, asked.broken), "states": states, "counts": counts}
     return shown | {"problems": asked.problems, "freshness": asked.read(freshness)}
@@ -104,7 +104,7 @@ def table(asked: Asked) -> Shown:
     relations = {each.relation: each for each in asked.read(read_reports.relations)}
     return {
         "row": row,
-        "state": state_of(row, asked.broken),
+        "state": shown_state(row, asked.broken),
         "problem": next((each for each in asked.problems if each.stream_table == row.stream_table), None),
         "reads": relations[row.stream_table].reads if row.stream_table in relations else (),
         "read_by": sorted(name for name, each in relations.items() if row.stream_table in each.reads),

@@ -12,6 +12,7 @@ import typer
 
 from pytrickle.catalog import install as migrate
 from pytrickle.catalog.reports import Status, StreamTableStatus
+from pytrickle.catalog.table_state import state_of
 from pytrickle.cli import values
 from pytrickle.cli.command import UNHEALTHY, Invocation, command
 from pytrickle.cli.console import progress
@@ -154,7 +155,7 @@ def _troubles(state: Status, max_age: timedelta | None) -> set[Trouble]:
     found = {Trouble.ERROR for problem in state.problems if problem.lasting}
     behind = {row.pgt_id: row.lag for row in state.freshness}
     for row in state.stream_tables:
-        named = row.state
+        named = state_of(row)
         if named == "error":
             found.add(Trouble.ERROR)
         if row.decision != "run":

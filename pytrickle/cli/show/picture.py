@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pytrickle.catalog.reports import Dag, DagRow, StreamTableStatus, WatermarkStatusRow
+from pytrickle.catalog.table_state import state_of
 from pytrickle.cli.values import length, moment, through
 from pytrickle.inspect.drawing.picture import Band, Box, Picture, Tone
 
@@ -39,7 +40,7 @@ def _box(row: DagRow, table: StreamTableStatus | None, together: tuple[str, ...]
     complete = (f"complete through {reached}",) if reached else ()
     if table is None:
         return Box(row.relation, lines=(_KINDS[row.kind], *complete), groups=row.watermark_groups)
-    state = table.state
+    state = state_of(table)
     lines = (_schedule(table), f"{table.watermark_gating}: {table.decision}", _last(row), *complete, *together)
     note = None if state in _UNREMARKABLE else table.last_error or table.reason
     return Box(row.relation, state, _tone(state), lines, note, row.reads)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from rich.text import Text
 
 from pytrickle.catalog.reports import Status, StreamTableStatus
+from pytrickle.catalog.table_state import state_of
 from pytrickle.cli.show import render
 from pytrickle.cli.show.columns import Columns, columns, wrapped
 from pytrickle.cli.top.view import View
@@ -112,7 +113,7 @@ def _stream_tables(seen: Seen, view: View, now: datetime) -> Columns:
     broken = {row.stream_table for row in seen.state.problems if row.lasting} if seen.state else set()
     behind = {row.pgt_id: row for row in seen.state.freshness} if seen.state else {}
     for row in seen.state.stream_tables if seen.state else ():
-        state = "broken" if row.stream_table in broken else row.state
+        state = "broken" if row.stream_table in broken else state_of(row)
         named = Text("refreshing", style="cyan") if row.stream_table in busy else render.coloured(state)
         table.add_row(
             Text(f"> {row.stream_table}", style="bold") if row.stream_table == view.chosen else f"  {row.stream_table}",
