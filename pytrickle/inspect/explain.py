@@ -87,19 +87,11 @@ def explain(refresher: Refresher, pgt_id: int, limit: int) -> Explanation:
             behind = _freshness(snapshot.connection, pgt_id)
             estimates = _estimates(snapshot.connection, plan)
             whole_from_rows = None if cycle else _whole_from_rows(snapshot.connection, table, plan)
-    decision = table.decision
-    facts = describe(plan, estimates) | {
+    facts = describe(plan, estimates) | _completeness(table)
+    facts |= {
         "whole_from_rows": whole_from_rows,
         "supposing_changes": supposed,
         "cycle": asdict(cycle) if cycle else None,
-        "gating": decision.gating,
-        "decision": decision.decision,
-        "gating_reason": decision.reason,
-        "waiting_for": decision.waiting_for,
-        "effective_watermark": decision.effective_watermark.isoformat() if decision.effective_watermark else None,
-        "effective_batch": decision.effective_batch,
-        "frozen_by": table.frozen_by,
-        "frozen_before": table.frozen_before,
         "late_changes": found.get("late_changes"),
         "freshness": behind,
         "last": last,
@@ -108,6 +100,21 @@ def explain(refresher: Refresher, pgt_id: int, limit: int) -> Explanation:
     unit = next(unit for unit in found_units if table in unit.tables)
     facts |= {"together_with": together_with(unit, table.relid), "beside": beside(found_units, unit, limit)}
     return Explanation(render_text(facts), facts)
+
+
+def _completeness(table: StreamTable) -> dict[str, Any]:
+    """Describe through which watermark a stream table may be refreshed, and which of its rows are frozen."""
+    decision = table.decision
+    return {
+        "gating": decision.gating,
+        "decision": decision.decision,
+        "gating_reason": decision.reason,
+        "waiting_for": decision.waiting_for,
+        "effective_watermark": decision.effective_watermark.isoformat() if decision.effective_watermark else None,
+        "effective_batch": decision.effective_batch,
+        "frozen_by": table.frozen_by,
+        "frozen_before": table.frozen_before,
+    }
 
 
 def _named(tables: Iterable[StreamTable], pgt_id: int) -> StreamTable:

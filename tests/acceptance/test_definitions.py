@@ -5,47 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import pytrickle
-from pytrickle.definitions.values import Plan, Project, StreamTableDefinition
 from pytrickle.errors import CatalogError, InvalidArgument, NotDifferentiable, PytrickleError
+from tests.acceptance.projects import LARGE, LEFT, SETTINGS, TABLES, TOTALS, told, write
 from tests.commands import commands
 from tests.conftest import Database
 from tests.waiting import wait_until_blocked
-
-TABLES = (
-    "CREATE TABLE orders (id bigint PRIMARY KEY, region text, amount numeric)",
-    "CREATE TABLE lines (id bigint PRIMARY KEY, order_id bigint, amount numeric)",
-    "INSERT INTO orders SELECT i, 'r' || i % 3, i FROM generate_series(1, 30) AS i",
-)
-TOTALS = """-- pytrickle: tier = warm
--- pytrickle: schedule = 5m
-SELECT region, sum(amount) AS amount FROM orders GROUP BY region
-"""
-LARGE = "SELECT region FROM totals WHERE amount > 10\n"
-SETTINGS = """project = "shop"
-
-[defaults]
-schedule = "1m"
-
-[watermark_groups.pipeline]
-sources = ["orders", "lines"]
-tolerance = "5 minutes"
-idle_after = "1 day"
-
-[refresh_groups.both]
-members = ["large", "totals"]
-"""
-LEFT = (
-    "SELECT (SELECT count(*) FROM pg_class), (SELECT count(*) FROM pg_trigger),"
-    " (SELECT count(*) FROM pgtrickle.pgt_stream_tables)"
-)
 
 
 @pytest.fixture
@@ -65,16 +34,6 @@ def pt(shop: Database) -> Iterator[pytrickle.Client]:
 def project(tmp_path: Path) -> Path:
     write(tmp_path, {"pytrickle.toml": SETTINGS, "totals.sql": TOTALS, "a_part/large.sql": LARGE})
     return tmp_path
-
-
-def write(directory: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        (directory / name).parent.mkdir(exist_ok=True)
-        (directory / name).write_text(text)
-
-
-def told(plan: Plan) -> list[tuple[str, str, str]]:
-    return [(change.action, change.kind, change.name) for change in plan.changes]
 
 
 def test_a_project_is_planned_and_applied_once_in_the_order_in_which_it_is_read(
@@ -243,76 +202,6 @@ def test_what_cannot_be_applied_changes_nothing(shop: Database, pt: pytrickle.Cl
         pt.plan(project)
 
 
-SOURCES = """project = "shop"
-
-[sources.lines]
-stale_after = "90 minutes"
-on_stale = "hold"
-event_time = "placed_at"
-too_late = "1 day"
-
-[sources."public.orders"]
-idle_after = 86400
-"""
-SAID = (
-    "SELECT source_relid::text, stale_after::text, on_stale, idle_after::text, project"
-    " FROM pgtrickle.pgt_source_limits ORDER BY 1",
-    "SELECT source_relid::text, column_name, too_late::text, project FROM pgtrickle.pgt_event_times",
-)
-
-
-def test_a_project_owns_limits_and_event_times_of_sources(shop: Database, pt: pytrickle.Client, tmp_path: Path) -> None:
-    shop.execute("ALTER TABLE lines ADD COLUMN placed_at timestamptz")
-    pt.set_source_limits("orders", stale_after="1 hour", on_stale="hold")
-    write(tmp_path, {"pytrickle.toml": SOURCES})
-    changes = [
-        ("alter", "source limits", "public.orders"),
-        ("create", "source limits", "public.lines"),
-        ("create", "event time", "public.lines"),
-    ]
-    assert sorted(told(pt.plan(tmp_path))) == sorted(told(pt.apply(tmp_path))) == sorted(changes)
-    assert not pt.plan(tmp_path)
-    limits = [("lines", "01:30:00", "hold", None, "shop"), ("orders", None, "warn", "24:00:00", "shop")]
-    assert shop.execute(SAID[0]) == limits
-    assert shop.execute(SAID[1]) == [("lines", "placed_at", "1 day", "shop")]
-    pt.set_source_limits("orders", idle_after="2 days")
-    (change,) = pt.plan(tmp_path).changes
-    assert change.details == ("idle_after: 2 days → 24:00:00",)
-    pt.export("shop", tmp_path / "written")
-    assert not pt.plan(tmp_path / "written")
-    write(tmp_path, {"pytrickle.toml": SOURCES.replace('"shop"', '"other"')})
-    with pytest.raises(CatalogError, match="belongs to the project shop"):
-        pt.plan(tmp_path)
-    write(tmp_path, {"pytrickle.toml": 'project = "shop"'})
-    assert {change.action for change in pt.apply(tmp_path).changes} == {"drop"}
-    assert shop.execute(SAID[0]) == shop.execute(SAID[1]) == []
-    pt.apply(tmp_path / "written")
-    assert (
-        shop.value("SELECT idle_after::text FROM pgtrickle.pgt_source_limits WHERE idle_after IS NOT NULL") == "2 days"
-    )
-
-
-def test_what_cannot_be_said_of_a_source_is_refused_by_the_plan(
-    shop: Database, pt: pytrickle.Client, project: Path
-) -> None:
-    twice = '[sources.orders]\nidle_after = "1 day"\n[sources."public.orders"]\nidle_after = "1 day"'
-    wrong = (
-        ('[sources.orders]\nstale_after = "-1 hour"', "stale_after"),
-        ('[sources.orders]\nstale_afer = "1 hour"', "stale_afer"),
-        ('[sources.orders]\non_stale = "hold"', "on_stale alone"),
-        ('[sources.orders]\ntoo_late = "1 day"', "too_late without event_time"),
-        ('[sources.orders]\nevent_time = "amount"', "no event time"),
-        ('[sources.nowhere]\nidle_after = "1 day"', "no table nowhere"),
-        ('[sources.totals]\nidle_after = "1 day"', "not a table that a loader fills"),
-        (twice, "defined twice"),
-        ('[sources]\norders = "1 day"', "is no table"),
-    )
-    for said, match in wrong:
-        write(project, {"pytrickle.toml": f'project = "shop"\n{said}\n'})
-        with pytest.raises(PytrickleError, match=match):
-            pt.plan(project)
-
-
 PYTHON = """
 import pytrickle
 
@@ -347,66 +236,3 @@ def test_the_commands_say_whether_there_is_a_difference(shop: Database, project:
     assert shown.exit_code == 0 and "+ create stream table public.totals" in shown.stdout
     assert run("plan", str(project)).exit_code == 0
     assert run("plan", str(project / "nowhere")).exit_code == 1
-
-
-def test_nothing_is_to_be_done_after_an_export(shop: Database, pt: pytrickle.Client, project: Path) -> None:
-    pt.apply(project)
-    pt.create_stream_table("lent", "SELECT id FROM orders", statement_timeout="5 s", fuse_ceiling=7)
-    pt.create_stream_table('"odd ""name"""', "SELECT id FROM orders;", watermark_tolerance="1 day")
-    files = pt.export("shop", project / "written")
-    assert len(files) == 5
-    assert not pt.plan(project / "written")
-    with pytest.raises(InvalidArgument, match="there already"):
-        pt.export("shop", project / "written")
-    for name in ("large", "totals", "lent", '"odd ""name"""'):
-        shop.execute("SELECT pgtrickle.drop_stream_table(%s)", name)
-    shop.execute("SELECT pgtrickle.drop_watermark_group('pipeline')")
-    assert len(pt.apply(project / "written").changes) >= 5
-    assert not pt.plan(project / "written")
-
-
-OPTIONS = {
-    "schedule": st.sampled_from(["calculated", "5m", "2 hours", "0 6 * * mon-fri"]),
-    "refresh_mode": st.sampled_from(["AUTO", "DIFFERENTIAL", "differential_strict", "FULL"]),
-    "watermark_gating": st.sampled_from(["auto", "none", "gate", "Hold_Back"]),
-    "require_watermark": st.booleans(),
-    "tier": st.sampled_from(["hot", "warm", "cold", "frozen"]),
-    "schedule_timezone": st.sampled_from(["UTC", "Europe/Berlin"]),
-    "watermark_tolerance": st.sampled_from(["90 s", "1 day 02:00", "0"]),
-    "gate_deadline": st.sampled_from(["90 min"]),
-    "diamond_consistency": st.sampled_from(["atomic", "none"]),
-    "diamond_schedule_policy": st.sampled_from(["fastest", "slowest"]),
-    "fuse_ceiling": st.integers(1, 10**12),
-    "allow_circular": st.booleans(),
-    "max_fixpoint_iterations": st.integers(1, 1000),
-    "batch_tolerance": st.integers(0, 9),
-    "watermark_retention": st.sampled_from(["1 month", "36:00"]),
-    "statement_timeout": st.sampled_from(["5 s", "1500 ms"]),
-    "engine": st.sampled_from(["auto", "spark", "postgres"]),
-    "output_mode": st.sampled_from(["update"]),
-    "cdc_mode": st.sampled_from(["trigger"]),
-    "partition_by": st.just("id"),
-    "max_differential_joins": st.integers(1, 9),
-    "append_only": st.booleans(),
-}
-
-
-@pytest.mark.repeats
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(sets=st.lists(st.fixed_dictionaries({}, optional=OPTIONS), min_size=3, max_size=3))
-def test_any_set_of_options_is_followed_exported_and_read_back(
-    shop: Database, pt: pytrickle.Client, tmp_path_factory: pytest.TempPathFactory, sets: list[dict[str, object]]
-) -> None:
-    tables = tuple(StreamTableDefinition(f"t{i}", "SELECT id FROM orders", o, str(i)) for i, o in enumerate(sets))
-    pt.apply(Project("random", tables))
-    assert not pt.plan(Project("random", tables))
-    tables = tuple(replace(table, options=o) for table, o in zip(tables, reversed(sets), strict=True))
-    pt.apply(Project("random", tables))
-    assert not pt.plan(Project("random", tables))
-    directory = tmp_path_factory.mktemp("written")
-    pt.export("random", directory)
-    assert not pt.plan(directory)
-    pt.apply(Project("random", ()))
-    assert not pt.stream_tables()
-    pt.apply(directory)
-    assert not pt.plan(Project("random", tables))

@@ -69,6 +69,17 @@ def test_a_refresh_is_a_run_with_versions_watermarks_and_columns(db: Database) -
     assert first["numbers", "FAIL"]["run"]["facets"]["errorMessage"]["message"] == "The refresh failed: SQLSTATE 22P02."
 
     events = told(receiver)
+    assert_versions(db, events)
+    (output,), inputs = events["sales", "COMPLETE"]["outputs"], events["sales", "COMPLETE"]["inputs"]
+    shown = next(one for one in inputs if one["name"].endswith("public.orders"))["facets"]["pytrickle_watermark"]
+    assert shown["watermark"].startswith("2026-03-01T12:00:00")
+    assert [field["name"] for field in output["facets"]["schema"]["fields"]] == ["region", "shouted", "lines", "amount"]
+    ranked = first["ranked", "COMPLETE"]["outputs"][0]["facets"]["columnLineage"]
+    assert_columns(output["facets"]["columnLineage"], ranked)
+
+
+def assert_versions(db: Database, events: dict[tuple[str, str], Any]) -> None:
+    """The version of a table is the cut at which it was read; that of a stream table the transaction that wrote it."""
     begun, sales, amounts = events["sales", "START"], events["sales", "COMPLETE"], events["amounts", "COMPLETE"]
     assert begun["run"]["runId"] == sales["run"]["runId"] and begun["eventTime"] < sales["eventTime"]
     assert sales["job"]["namespace"] == "shop" and sales["run"]["facets"]["pytrickle_refresh"]["inserted"] == 1
@@ -77,7 +88,6 @@ def test_a_refresh_is_a_run_with_versions_watermarks_and_columns(db: Database) -
     assert output["name"] == f"{database}.public.sales" and output["namespace"].startswith("postgres://")
     assert inputs.keys() == {f"{database}.public.orders", f"{database}.public.lines"}
 
-    # The version of a table is the cut at which it was read; that of a stream table the transaction that wrote it.
     (cut,) = db.execute(
         "SELECT (frontier).snapshot::text FROM pgtrickle.pgt_dependencies WHERE source_relid = 'lines'::regclass"
     )[0]
@@ -87,23 +97,20 @@ def test_a_refresh_is_a_run_with_versions_watermarks_and_columns(db: Database) -
     xid = db.value("SELECT refresh_xid::text FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 'sales'")
     assert output["facets"]["version"]["datasetVersion"] == xid
 
-    shown = inputs[f"{database}.public.orders"]["facets"]["pytrickle_watermark"]["watermark"]
-    assert shown.startswith("2026-03-01T12:00:00")
-    assert [field["name"] for field in output["facets"]["schema"]["fields"]] == ["region", "shouted", "lines", "amount"]
-    columns = output["facets"]["columnLineage"]
-    assert {name: ways(column["inputFields"]) for name, column in columns["fields"].items()} == {
+
+def assert_columns(sales: Any, ranked: Any) -> None:
+    assert {name: ways(column["inputFields"]) for name, column in sales["fields"].items()} == {
         "region": {("orders.region", "IDENTITY")},
         "shouted": {("orders.region", "TRANSFORMATION")},
         "amount": {("lines.amount", "AGGREGATION")},
     }
-    assert ways(columns["dataset"]) == {
+    assert ways(sales["dataset"]) == {
         ("orders.id", "JOIN"),
         ("lines.order_id", "JOIN"),
         ("orders.note", "FILTER"),
         ("orders.region", "GROUP_BY"),
     }
-    columns = first["ranked", "COMPLETE"]["outputs"][0]["facets"]["columnLineage"]
-    assert {name: ways(column["inputFields"]) for name, column in columns["fields"].items()} == {
+    assert {name: ways(column["inputFields"]) for name, column in ranked["fields"].items()} == {
         "id": {("orders.id", "IDENTITY")},
         "most": {("lines.amount", "AGGREGATION")},
         "place": {("orders.region", "WINDOW"), ("orders.note", "WINDOW")},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -75,7 +77,10 @@ def test_a_collector_gets_spans_and_metrics_without_sql_or_values(
     assert numbers.status.code == Status.STATUS_CODE_ERROR and not numbers.status.message and not numbers.events
     assert attributes(numbers)["error.type"] == attributes(numbers)["db.response.status_code"] == "22P02"
 
-    measured = metrics(receiver)
+    assert_measures(metrics(receiver), scraped)
+
+
+def assert_measures(measured: dict[str, Any], scraped: list[str]) -> None:
     took = measured["pytrickle.refresh_duration"]
     assert took.unit == "s" and [point.count for point in took.histogram.data_points] == [1]
     assert measured["pytrickle.refresh_failures"].sum.data_points[0].as_int == 1

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import pytrickle
-from pytrickle.catalog.reports import StreamTableStatus
+from pytrickle.catalog.reports import Status, StreamTableStatus, WatermarkRow, WatermarkStatusRow
 from pytrickle.client import reports
 from tests.commands import COMMAND
 
@@ -116,3 +116,11 @@ def recording(monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 def run(*arguments: str, **options: Any) -> Any:
     return CliRunner().invoke(COMMAND, arguments, prog_name="pytrickle", **options)
+
+
+def state(*tables: StreamTableStatus) -> Status:
+    source = WatermarkRow("shop.orders", NOON, NOON, NOON, "loader", "0/16B3748")
+    group = WatermarkStatusRow(
+        "pipeline", NOON, NOON, timedelta(0), timedelta(minutes=1), True, NOON, None, "all sources agree"
+    )
+    return Status(tables, (group,), (source,), datetime.now(UTC) - timedelta(seconds=90))

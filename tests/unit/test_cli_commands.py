@@ -7,16 +7,16 @@ import json
 import os
 import signal
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from pytrickle.catalog.reports import HistoryRow, Status, StreamTableStatus, WatermarkRow, WatermarkStatusRow
+from pytrickle.catalog.reports import HistoryRow
 from pytrickle.cli.console import console
 from pytrickle.config import EngineName
 from pytrickle.errors import NotInstalled
-from tests.unit.cli_recorder import NOON, Explained, Recorder, Result, Verification, recording, run, table
+from tests.unit.cli_recorder import NOON, Explained, Recorder, Result, Verification, recording, run, state, table
 
 
 @pytest.fixture
@@ -153,85 +153,6 @@ def test_verify_exits_with_3_on_a_difference_and_takes_all_tables_by_default(cli
     result = run("verify", "--json")
     assert result.exit_code == 3
     assert [row["matches"] for row in json.loads(result.stdout)] == [True, False]
-
-
-def state(*tables: StreamTableStatus) -> Status:
-    source = WatermarkRow("shop.orders", NOON, NOON, NOON, "loader", "0/16B3748")
-    group = WatermarkStatusRow(
-        "pipeline", NOON, NOON, timedelta(0), timedelta(minutes=1), True, NOON, None, "all sources agree"
-    )
-    return Status(tables, (group,), (source,), datetime.now(UTC) - timedelta(seconds=90))
-
-
-def test_status_shows_three_blocks_and_the_age_of_the_snapshot(client: Recorder) -> None:
-    client.answers["status"] = state(table(decision="gated", reason="pipeline: shop.lines is 5 min [or so] behind"))
-    screen = run("status").stdout
-    for text in ("Watermark groups", "Sources", "Stream tables", "1 min 30 s ago", "gated", "5 min [or so] behind"):
-        assert text in screen
-
-
-def test_status_counts_and_names_what_the_planner_failed_on(client: Recorder) -> None:
-    client.answers["status"] = state(table(), table(stream_table="shop.bad", planner_defect="KeyError('k')"))
-    screen = run("status").stdout
-    assert "Planner defects: 1." in screen
-    assert "shop.bad: KeyError('k')" in screen
-    client.answers["status"] = state(table())
-    assert "Planner defects" not in run("status").stdout
-
-
-def test_status_of_an_empty_catalog_says_so(client: Recorder) -> None:
-    client.answers["status"] = Status((), (), (), datetime.now(UTC))
-    assert run("status").stdout.count("none") == 3
-
-
-@pytest.mark.parametrize(
-    ("row", "trouble"),
-    [
-        (table(decision="gated"), "gated"),
-        (table(decision="waiting"), "gated"),
-        (table(status="ERROR"), "error"),
-        (table(last_error="disk full"), "error"),
-        (table(staleness=None), "stale"),
-        (table(schedule="1s"), "stale"),
-    ],
-)
-def test_status_fails_on_the_trouble_asked_about_and_on_no_other(
-    client: Recorder, row: StreamTableStatus, trouble: str
-) -> None:
-    client.answers["status"] = state(table(), row)
-    for asked in ("gated", "error", "stale"):
-        assert run("status", "--fail-on", asked).exit_code == (3 if asked == trouble else 0), asked
-    assert run("status").exit_code == 0
-
-
-@pytest.mark.parametrize(
-    ("changes", "word"), [({"paused": True}, "paused"), ({"tier": "frozen"}, "frozen"), ({"tier": "warm"}, "5m warm")]
-)
-def test_status_shows_what_ticks_leave_out_and_what_they_stretch(
-    client: Recorder, changes: dict[str, Any], word: str
-) -> None:
-    client.answers["status"] = state(table(schedule="5m", decision="gated", **changes))
-    assert word in run("status").stdout
-
-
-def test_a_stretched_schedule_allows_older_data_and_ticks_left_out_any(client: Recorder) -> None:
-    for tier, schedule, stale in (
-        ("hot", "4s", True),
-        ("warm", "4s", False),
-        ("warm", "2s", True),
-        ("cold", "2s", False),
-    ):
-        client.answers["status"] = state(table(tier=tier, schedule=schedule))
-        assert run("status", "--fail-on", "stale").exit_code == (3 if stale else 0), (tier, schedule)
-    for changes in ({"paused": True}, {"tier": "frozen"}):
-        client.answers["status"] = state(table(schedule="1s", **changes))
-        assert run("status", "--fail-on", "stale").exit_code == 0, changes
-
-
-def test_stale_is_what_is_older_than_the_age_asked_for(client: Recorder) -> None:
-    client.answers["status"] = state(table())
-    assert run("status", "--fail-on", "stale", "--max-age", "6s").exit_code == 0
-    assert run("status", "--fail-on", "stale", "--max-age", "4s").exit_code == 3
 
 
 def test_history_shows_the_error_of_a_failed_refresh(client: Recorder) -> None:

@@ -39,42 +39,51 @@ STOPPED = "Stopped; a refresh that was under way has changed nothing unless it h
 RESULTS = "pytrickle.refresh"
 
 
+Once = Annotated[bool, typer.Option("--once", help="Do one tick, print its results, and stop.")]
+LogForm = Annotated[
+    LogFormat | None, typer.Option("--log-format", help="How a line is written (default: text; json with --json).")
+]
+LogFrom = Annotated[LogLevel, typer.Option("--log-level", help="What is written, and all that matters more.")]
+MetricsListen = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics-listen", metavar="ADDRESS", help="Serve /metrics, /healthz, /readyz, such as at 127.0.0.1:9187."
+    ),
+]
+Otel = Annotated[
+    bool, typer.Option("--otel", help="Send traces and metrics by OTLP, as OTEL_EXPORTER_OTLP_ENDPOINT etc. say.")
+]
+OpenLineage = Annotated[
+    bool, typer.Option("--openlineage", help="Send events of OpenLineage, as OPENLINEAGE_URL etc. say.")
+]
+WebhookUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--webhook-url", metavar="URL", envvar="PYTRICKLE_WEBHOOK_URL", help="Also POST each alert there, as JSON."
+    ),
+]
+WebhookInsecure = Annotated[
+    bool, typer.Option("--webhook-insecure", help="Allow a webhook on another machine without https.")
+]
+StatisticsEvery = Annotated[
+    timedelta | None,
+    typer.Option(parser=values.duration, metavar="DURATION", help="Also write a summary so often, such as 10m."),
+]
+
+
 @command(app, "run", example="pytrickle run --log-format logfmt")
 def run(
     invocation: Invocation,
-    once: Annotated[bool, typer.Option("--once", help="Do one tick, print its results, and stop.")] = False,
+    once: Once = False,
     engine: Engine = None,
-    log_format: Annotated[
-        LogFormat | None, typer.Option("--log-format", help="How a line is written (default: text; json with --json).")
-    ] = None,
-    log_level: Annotated[
-        LogLevel, typer.Option("--log-level", help="What is written, and all that matters more.")
-    ] = LogLevel.INFO,
-    metrics_listen: Annotated[
-        str | None,
-        typer.Option(
-            "--metrics-listen", metavar="ADDRESS", help="Serve /metrics, /healthz, /readyz, such as at 127.0.0.1:9187."
-        ),
-    ] = None,
-    otel: Annotated[
-        bool, typer.Option("--otel", help="Send traces and metrics by OTLP, as OTEL_EXPORTER_OTLP_ENDPOINT etc. say.")
-    ] = False,
-    openlineage: Annotated[
-        bool, typer.Option("--openlineage", help="Send events of OpenLineage, as OPENLINEAGE_URL etc. say.")
-    ] = False,
-    webhook_url: Annotated[
-        str | None,
-        typer.Option(
-            "--webhook-url", metavar="URL", envvar="PYTRICKLE_WEBHOOK_URL", help="Also POST each alert there, as JSON."
-        ),
-    ] = None,
-    webhook_insecure: Annotated[
-        bool, typer.Option("--webhook-insecure", help="Allow a webhook on another machine without https.")
-    ] = False,
-    statistics_every: Annotated[
-        timedelta | None,
-        typer.Option(parser=values.duration, metavar="DURATION", help="Also write a summary so often, such as 10m."),
-    ] = None,
+    log_format: LogForm = None,
+    log_level: LogFrom = LogLevel.INFO,
+    metrics_listen: MetricsListen = None,
+    otel: Otel = False,
+    openlineage: OpenLineage = False,
+    webhook_url: WebhookUrl = None,
+    webhook_insecure: WebhookInsecure = False,
+    statistics_every: StatisticsEvery = None,
 ) -> None:
     """Refresh what is due until stopped. Loaders wake it; SIGTERM or Ctrl-C stops it, a second one at once.
 
@@ -88,27 +97,34 @@ def run(
     if once:
         _tick_once(invocation, engine, wanted)
         return
-    with logged(form, log_level, *([RESULTS] if invocation.as_json else [])), serving() as service:
-        try:
-            with (
-                invocation.client(engine=engine) as client,
-                observed(client, service, wanted) as observer,
-                posting(invocation.dsn, webhook_url, insecure=webhook_insecure) as webhook,
-                _stopped_by_signals(client.stop, service) as listen,
-            ):
-                observer.on_result.append(_printer(listen, invocation.as_json))
-                if webhook:
-                    observer.on_leader.append(webhook.lead)
-                client.run(
-                    on_result=observer.result,
-                    on_error=observer.error,
-                    on_leader=observer.lead,
-                    on_beat=service.beat,
-                    statistics_every=statistics_every,
-                )
-        except PytrickleError as error:
-            log.error("%s %s", error, on_the_command_line(error.hint or ""))
-            raise typer.Exit(1) from None
+    results = [RESULTS] if invocation.as_json else []
+    with logged(form, log_level, *results), serving() as service, _failing_in_one_line():  # noqa: SIM117
+        with (
+            invocation.client(engine=engine) as client,
+            observed(client, service, wanted) as observer,
+            posting(invocation.dsn, webhook_url, insecure=webhook_insecure) as webhook,
+            _stopped_by_signals(client.stop, service) as listen,
+        ):
+            observer.on_result.append(_printer(listen, invocation.as_json))
+            if webhook:
+                observer.on_leader.append(webhook.lead)
+            client.run(
+                on_result=observer.result,
+                on_error=observer.error,
+                on_leader=observer.lead,
+                on_beat=service.beat,
+                statistics_every=statistics_every,
+            )
+
+
+@contextmanager
+def _failing_in_one_line() -> Iterator[None]:
+    """Write an error that ends the command into its log, and exit with 1."""
+    try:
+        yield
+    except PytrickleError as error:
+        log.error("%s %s", error, on_the_command_line(error.hint or ""))
+        raise typer.Exit(1) from None
 
 
 def _printer(listen: Callable[[], None], as_json: bool) -> Callable[[RefreshResult], None]:

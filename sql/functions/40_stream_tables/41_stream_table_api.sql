@@ -258,7 +258,8 @@ BEGIN
                 'gate_deadline', gate_deadline, 'allow_circular', allow_circular,
                 'max_fixpoint_iterations', max_fixpoint_iterations, 'batch_tolerance', batch_tolerance,
                 'watermark_retention', watermark_retention, 'statement_timeout', statement_timeout,
-                'engine', engine, 'frozen_after', frozen_after, 'close_after_idle', close_after_idle), reset, search_path);
+                'engine', engine, 'frozen_after', frozen_after, 'close_after_idle', close_after_idle),
+            reset, search_path);
     IF status IS NOT NULL THEN
         PERFORM take_status(name, status, search_path);
     END IF;

@@ -1,0 +1,99 @@
+"""What was exported reads back as what is in the database, whatever options there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pytrickle
+from pytrickle.definitions.values import Project, StreamTableDefinition
+from pytrickle.errors import InvalidArgument
+from tests.acceptance.projects import LARGE, SETTINGS, TABLES, TOTALS, write
+from tests.conftest import Database
+
+
+@pytest.fixture
+def shop(db: Database) -> Database:
+    for statement in TABLES:
+        db.execute(statement)
+    return db
+
+
+@pytest.fixture
+def pt(shop: Database) -> Iterator[pytrickle.Client]:
+    with pytrickle.connect(shop.dsn, engine="postgres") as client:
+        yield client
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write(tmp_path, {"pytrickle.toml": SETTINGS, "totals.sql": TOTALS, "a_part/large.sql": LARGE})
+    return tmp_path
+
+
+def test_nothing_is_to_be_done_after_an_export(shop: Database, pt: pytrickle.Client, project: Path) -> None:
+    pt.apply(project)
+    pt.create_stream_table("lent", "SELECT id FROM orders", statement_timeout="5 s", fuse_ceiling=7)
+    pt.create_stream_table('"odd ""name"""', "SELECT id FROM orders;", watermark_tolerance="1 day")
+    files = pt.export("shop", project / "written")
+    assert len(files) == 5
+    assert not pt.plan(project / "written")
+    with pytest.raises(InvalidArgument, match="there already"):
+        pt.export("shop", project / "written")
+    for name in ("large", "totals", "lent", '"odd ""name"""'):
+        shop.execute("SELECT pgtrickle.drop_stream_table(%s)", name)
+    shop.execute("SELECT pgtrickle.drop_watermark_group('pipeline')")
+    assert len(pt.apply(project / "written").changes) >= 5
+    assert not pt.plan(project / "written")
+
+
+OPTIONS = {
+    "schedule": st.sampled_from(["calculated", "5m", "2 hours", "0 6 * * mon-fri"]),
+    "refresh_mode": st.sampled_from(["AUTO", "DIFFERENTIAL", "differential_strict", "FULL"]),
+    "watermark_gating": st.sampled_from(["auto", "none", "gate", "Hold_Back"]),
+    "require_watermark": st.booleans(),
+    "tier": st.sampled_from(["hot", "warm", "cold", "frozen"]),
+    "schedule_timezone": st.sampled_from(["UTC", "Europe/Berlin"]),
+    "watermark_tolerance": st.sampled_from(["90 s", "1 day 02:00", "0"]),
+    "gate_deadline": st.sampled_from(["90 min"]),
+    "diamond_consistency": st.sampled_from(["atomic", "none"]),
+    "diamond_schedule_policy": st.sampled_from(["fastest", "slowest"]),
+    "fuse_ceiling": st.integers(1, 10**12),
+    "allow_circular": st.booleans(),
+    "max_fixpoint_iterations": st.integers(1, 1000),
+    "batch_tolerance": st.integers(0, 9),
+    "watermark_retention": st.sampled_from(["1 month", "36:00"]),
+    "statement_timeout": st.sampled_from(["5 s", "1500 ms"]),
+    "engine": st.sampled_from(["auto", "spark", "postgres"]),
+    "output_mode": st.sampled_from(["update"]),
+    "cdc_mode": st.sampled_from(["trigger"]),
+    "partition_by": st.just("id"),
+    "max_differential_joins": st.integers(1, 9),
+    "append_only": st.booleans(),
+}
+
+
+@pytest.mark.repeats
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(sets=st.lists(st.fixed_dictionaries({}, optional=OPTIONS), min_size=3, max_size=3))
+def test_any_set_of_options_is_followed_exported_and_read_back(
+    shop: Database, pt: pytrickle.Client, tmp_path_factory: pytest.TempPathFactory, sets: list[dict[str, object]]
+) -> None:
+    tables = tuple(StreamTableDefinition(f"t{i}", "SELECT id FROM orders", o, str(i)) for i, o in enumerate(sets))
+    pt.apply(Project("random", tables))
+    assert not pt.plan(Project("random", tables))
+    tables = tuple(replace(table, options=o) for table, o in zip(tables, reversed(sets), strict=True))
+    pt.apply(Project("random", tables))
+    assert not pt.plan(Project("random", tables))
+    directory = tmp_path_factory.mktemp("written")
+    pt.export("random", directory)
+    assert not pt.plan(directory)
+    pt.apply(Project("random", ()))
+    assert not pt.stream_tables()
+    pt.apply(directory)
+    assert not pt.plan(Project("random", tables))
