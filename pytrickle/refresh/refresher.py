@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from logging import getLogger
 from time import monotonic
-from typing import Protocol
 
 import psycopg
 
@@ -37,27 +36,12 @@ from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.planner import Planner, needs_refresh
 from pytrickle.refresh.under_way import under_way
-from pytrickle.refresh.values import AFTER_FAILURE, Computation, Goal, RefreshResult, attempting
+from pytrickle.refresh.values import AFTER_FAILURE, Computation, Engine, Goal, RefreshResult, attempting
 from pytrickle.tracing import phase
 
 MANY_CHANGES = 1_000
 MARK_UP_TO_DATE = statement(UP_TO_DATE)
 ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
-
-
-class Engine(Protocol):
-    """Computes the rows of a plan in an exported snapshot: Spark, or what a test puts in its place."""
-
-    def prepare(self) -> None:
-        """Raise at once if all refreshes need it, and it cannot compute any."""
-
-    def runs(self) -> bool:
-        """Whether it would compute without having to start."""
-
-    def compute(
-        self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
-    ) -> Staged:
-        """Return the rows that the plan stages, or write them to the staging table."""
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
+from typing import Protocol
 
 from pytrickle.apply.measures import Measures
 from pytrickle.catalog.session_settings import limit_statements, naming_statement, session_statements
@@ -18,6 +19,21 @@ from pytrickle.readable import Readable
 
 # So the reason begins to compute everything anew because taking in the changes failed; no change was missed.
 AFTER_FAILURE = "the differential refresh failed: "
+
+
+class Engine(Protocol):
+    """Computes the rows of a plan in an exported snapshot: Spark, or what a test puts in its place."""
+
+    def prepare(self) -> None:
+        """Raise at once if all refreshes need it, and it cannot compute any."""
+
+    def runs(self) -> bool:
+        """Whether it would compute without having to start."""
+
+    def compute(
+        self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
+    ) -> Staged:
+        """Return the rows that the plan stages, or write them to the staging table."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

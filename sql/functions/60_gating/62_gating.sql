@@ -42,34 +42,6 @@ COMMENT ON FUNCTION pgtrickle_private.gate_group(bigint, integer) IS
     'What one group asks of a gated stream table: whether it may refresh, and with let_through through which '
     'watermark it is aligned now.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.farthest(a jsonb, b jsonb) RETURNS jsonb
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp SET TimeZone = 'UTC'
-AS $$
-BEGIN
-    RETURN (
-        SELECT COALESCE(jsonb_object_agg(m.key, to_jsonb(ROW(m.watermark, m.batch)::progress)), '{}')
-        FROM (SELECT e.key, max((p.reached).watermark) AS watermark, max((p.reached).batch) AS batch
-              FROM (SELECT * FROM jsonb_each(a) UNION ALL SELECT * FROM jsonb_each(b)) AS e
-              CROSS JOIN LATERAL (SELECT jsonb_populate_record(NULL::progress, e.value) AS reached) AS p
-                  GROUP BY e.key) AS m);
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.farthest(jsonb, jsonb) IS
-    'By the number of each group in one of them, the farthest watermark that stands for it.';
-
-CREATE OR REPLACE FUNCTION pgtrickle_private.farther_only(before jsonb, now jsonb) RETURNS jsonb
-    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-BEGIN
-    RETURN (
-        SELECT COALESCE(jsonb_object_agg(key, value), '{}') FROM jsonb_each(now)
-        WHERE NOT reaches(jsonb_populate_record(NULL::progress, before -> key),
-            jsonb_populate_record(NULL::progress, value)));
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.farther_only(jsonb, jsonb) IS
-    'Of the watermarks that stand for groups now those that are farther than before.';
-
 CREATE OR REPLACE FUNCTION pgtrickle_private.graver(a text, b text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
