@@ -23,6 +23,7 @@ from pytrickle.plan.task import Task
 # Rows that are told apart by their text take longer than rows that are copied: worth it while there are not many.
 MOST_ROWS_READ = 200_000
 NAMED = "SELECT {items} FROM (\n{rows}\n) AS q"
+WRITTEN = "SELECT * FROM (\n{query}\n) AS q ({columns})"
 STORED = "SELECT {columns} FROM {table}"
 # Of a group whose state differs both states are found, of one that has no rows any more only the stored one.
 GROUPS = """\
@@ -65,7 +66,9 @@ def _as_written(task: Task) -> PostgresQuery | None:
     query = current_query(task.shape.definition)
     if path_of(task.shape.definition, query):
         return None
-    return _read_changes(task, f"SELECT * FROM ({query}) AS q", "1", (*PLANNER, *SEQUENTIAL))
+    # Columns of the stream table may have been renamed since.
+    after = WRITTEN.format(query=query, columns=_storage(task).column_list())
+    return _read_changes(task, after, "1", (*PLANNER, *SEQUENTIAL))
 
 
 def _rows(task: Task) -> PostgresQuery:

@@ -88,15 +88,14 @@ class FrozenRows:
     def key(self, key: tuple[str, ...]) -> tuple[str, ...]:
         """Return the key of the stream table, by which a frozen row and its later state are two rows.
 
-        >>> from pytrickle.catalog.definition import Definition
-        >>> FrozenRows(Definition(1, "public", "s", "", (), (), ()), "at").key(("id",))
+        >>> FrozenRows(None, "at").key(("id",))
         ('id', 'at')
         """
         return (*key, self.column) if key and self.column not in key else key
 
 
 def change_of(alias: str, columns: Iterable[tuple[str, str]]) -> str:
-    """Write a row as the ledger has it: an object of its values as texts, which their types read again.
+    r"""Write a row as the ledger has it: an object of its values as texts, which their types read again.
 
     >>> change_of("g", [("id", "integer")])
     'jsonb_object(CAST(ARRAY[\'id\'] AS text[]), CAST(ARRAY[CAST(g."id" AS text)] AS text[]))'

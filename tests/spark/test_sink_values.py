@@ -126,7 +126,7 @@ def test_options_of_the_data_source_are_checked(spark: SparkSession) -> None:
     wrong = {
         "dsn is missing": {**given, "dsn": ""},
         "sink is missing": {**given, "sink": ""},
-        "not a watermark_lateness": {**given, "watermark_lateness": "soon"},
+        "watermark_lateness cannot be": {**given, "watermark_lateness": "soon"},
         "declares no watermark": {name: value for name, value in given.items() if name != "watermark_lateness"},
     }
     for message, options in wrong.items():

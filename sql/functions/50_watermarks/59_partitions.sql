@@ -149,7 +149,7 @@ BEGIN
         newest := lock_watermark(caller, source);
         reached := greatest(reached, NULLIF((newest).watermark, '-infinity'));
         -- Where nothing is known a batch number is refused all the same.
-        PERFORM advance(caller, source, ROW(COALESCE(reached, moment), NULL)::progress);
+        PERFORM advance(caller, source, ROW(COALESCE(reached, moment), NULL)::progress, true);
     END IF;
     RETURN reached;
 END

@@ -38,7 +38,8 @@ CREATE OR REPLACE PROCEDURE pgtrickle.create_and_load_stream_table(
         max_fixpoint_iterations integer DEFAULT NULL, batch_tolerance bigint DEFAULT NULL,
         watermark_retention interval DEFAULT NULL, output_mode text DEFAULT NULL, window_end text DEFAULT NULL,
         statement_timeout interval DEFAULT NULL, fuse text DEFAULT NULL, fuse_sensitivity integer DEFAULT NULL,
-        engine text DEFAULT NULL, frozen_after interval DEFAULT NULL, timeout interval DEFAULT NULL,
+        engine text DEFAULT NULL, frozen_after interval DEFAULT NULL, close_after_idle interval DEFAULT NULL,
+        timeout interval DEFAULT NULL,
         search_path text DEFAULT current_setting('search_path'))
     LANGUAGE plpgsql
 AS $$
@@ -57,7 +58,7 @@ BEGIN
         target_freshness, orchestration_mode, watermark_gating, require_watermark, tier, schedule_timezone,
         watermark_tolerance, gate_deadline, fuse_ceiling, allow_circular, max_fixpoint_iterations, batch_tolerance,
         watermark_retention, output_mode, window_end, statement_timeout, fuse, fuse_sensitivity, engine, frozen_after,
-        search_path);
+        close_after_idle, search_path);
     COMMIT;
     IF initialize THEN
         PERFORM pgtrickle_private.refresh_or_file(name, id, timeout);
@@ -68,7 +69,7 @@ COMMENT ON PROCEDURE pgtrickle.create_and_load_stream_table(
     text, text, text, text, boolean, text, text, text, boolean, boolean, text, integer, double precision, text, boolean,
     text, integer, text, text, text, boolean, text, text, interval, interval, bigint, boolean, integer, bigint,
         interval, text,
-    text, interval, text, integer, text, interval, interval, text) IS
+    text, interval, text, integer, text, interval, interval, interval, text) IS
     'Creates a stream table as create_stream_table() does, commits, and waits for its first load as '
     'refresh_stream_table() waits: who CALLs it and then reads sees the rows. Where no refresher runs, a notice '
     'says so and the request is kept. A load that fails is error 55000, one that takes longer than the timeout '
