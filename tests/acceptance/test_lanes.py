@@ -97,9 +97,7 @@ def test_interrupting_does_not_wait_for_a_lane_that_hangs(reports: Shop) -> None
 
 
 def test_explain_says_what_is_refreshed_with_a_table_and_beside_it(reports: Shop) -> None:
-    assert (
-        reports.pt.explain("merged").data["beside"] == "the one unit that neither reads it nor is read by it"
-    )
+    assert reports.pt.explain("merged").data["beside"] == "the one unit that neither reads it nor is read by it"
     assert reports.pt.explain("left_report").data["together_with"] is None
     reports.pt.alter_stream_table("merged", diamond_consistency="atomic")
     explanation = reports.pt.explain("right_report")

@@ -121,3 +121,12 @@ def test_partitions_follow_a_source_that_is_created_again(events: Database) -> N
     events.execute("SELECT pgtrickle.drop_watermark_group('alone'); DROP TABLE events")
     events.execute("SELECT pgtrickle.trim_history('1 day')")
     assert events.execute(KEPT) == []
+
+
+def test_a_wrong_watermark_of_a_partition_does_not_come_back_once_it_was_taken_back(events: Database) -> None:
+    say(events, a="2026-03-02 11:00Z", b="2026-03-02 11:30Z")
+    say(events, a="2027-03-02 11:00Z", b="2027-03-02 11:00Z")
+    events.execute("SELECT pgtrickle.reset_watermark('events', '2026-03-02 11:00Z')")
+    assert {str(kept) for _, kept in events.execute(KEPT)} == {"2026-03-02 11:00:00+00"}
+    assert str(say(events, a="2026-03-02 11:40Z")).startswith("2026-03-02 11:00:00")
+    assert str(say(events, b="2026-03-02 11:50Z")).startswith("2026-03-02 11:40:00")

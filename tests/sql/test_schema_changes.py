@@ -123,7 +123,11 @@ def test_changes_that_capture_misses_are_noticed_and_no_writer_fails_meanwhile(d
             reinitialized = {table for table, action in world.actions.items() if action == "REINITIALIZE"}
             assert (reinitialized, world.errors) == (expected, {}), name
             world.write("orders", "events")
-            assert set(world.tick().values()) <= {"DIFFERENTIAL", "NO_DATA", "FULL"}, (name, world.actions, world.errors)
+            assert set(world.tick().values()) <= {"DIFFERENTIAL", "NO_DATA", "FULL"}, (
+                name,
+                world.actions,
+                world.errors,
+            )
             assert ("FULL" in world.actions.values()) == (name == "unlogged"), name
             assert world.wrong() == [], name
 
