@@ -132,7 +132,8 @@ def write_few(connection: psycopg.Connection, plan: RefreshPlan, what: Commitmen
         connection.execute(LOOK_UP)
         advance = _ask_to_advance(connection, plan, what)
         done = None if together else _advanced(advance)
-        with _outrun():
+        # An answer that came early is seen as soon as the next statement is sent.
+        with conflicts(), _outrun():
             asked = ask_to_apply(connection, plan.apply, few, what.frozen_before)
             xid, _ = done or _advanced(advance)
         rows = applied(connection, plan.apply, few, asked, what.frozen_before)

@@ -1,10 +1,13 @@
 """What others commit between the snapshot of a refresh of few rows and its commit comes later, and stops nothing."""
 
+import select
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
 import pytest
 
+from pytrickle.apply import commit
 from pytrickle.refresh import refresher
 from pytrickle.schedule import pass_
 from tests.acceptance.conftest import TABLES, Shop
@@ -62,3 +65,19 @@ def test_an_altered_schedule_stops_no_refresh(named: Shop, meanwhile: Meanwhile)
     assert named.tick()["named"].action == "DIFFERENTIAL"
     assert named.rows("named") == {(1, "Ada", 11), (2, "Bob", 20)}
     assert named.db.value("SELECT schedule FROM pgtrickle.pgt_stream_tables") == "1h"
+
+
+def test_a_conflict_that_is_told_while_rows_are_still_sent_stops_no_refresh(
+    named: Shop, meanwhile: Meanwhile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_to_apply, waited = commit.ask_to_apply, []
+
+    def once_it_is_told(connection: psycopg.Connection, *arguments: Any) -> Any:
+        waited.append(select.select([connection.fileno()], [], [], 5)[0])
+        return ask_to_apply(connection, *arguments)
+
+    monkeypatch.setattr(commit, "ask_to_apply", once_it_is_told)
+    meanwhile("SELECT pgtrickle.alter_stream_table('named', schedule => '1h')")
+    assert named.tick()["named"].action == "DIFFERENTIAL"
+    assert named.rows("named") == {(1, "Ada", 11), (2, "Bob", 20)}
+    assert waited and waited[0], "the conflict was there before the rows were sent"
