@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import pytrickle.plan.engines
+import pytrickle.refresh.remembered
 from pytrickle.client.client import Client
 from pytrickle.plan.auto import WORTH_ASKING
 from tests.conftest import Database
@@ -27,6 +28,8 @@ FROM pgtrickle.pgt_stream_tables
 def slow(db: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     """A client of a join whose many changes took PostgreSQL two seconds, and that are many again."""
     monkeypatch.setattr(pytrickle.plan.engines, "TRIED_ROWS", WORTH_ASKING)
+    # Every refresh counts as slow, whatever this machine takes, so that the history is asked before the next one.
+    monkeypatch.setattr(pytrickle.refresh.remembered, "SLOW", 0.0)
     db.execute("CREATE TABLE a (id int PRIMARY KEY, k int, v int)")
     db.execute("CREATE TABLE b (k int PRIMARY KEY, name text)")
     db.execute("INSERT INTO a SELECT i, i % 50, i % 7 FROM generate_series(1, 20000) AS i")
