@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+import pytrickle
 from pytrickle.definitions.values import Plan
+from tests.conftest import Database
 
 TABLES = (
     "CREATE TABLE orders (id bigint PRIMARY KEY, region text, amount numeric)",
@@ -33,6 +38,25 @@ LEFT = (
     "SELECT (SELECT count(*) FROM pg_class), (SELECT count(*) FROM pg_trigger),"
     " (SELECT count(*) FROM pgtrickle.pgt_stream_tables)"
 )
+
+
+@pytest.fixture
+def shop(db: Database) -> Database:
+    for statement in TABLES:
+        db.execute(statement)
+    return db
+
+
+@pytest.fixture
+def pt(shop: Database) -> Iterator[pytrickle.Client]:
+    with pytrickle.connect(shop.dsn, engine="postgres") as client:
+        yield client
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write(tmp_path, {"pytrickle.toml": SETTINGS, "totals.sql": TOTALS, "a_part/large.sql": LARGE})
+    return tmp_path
 
 
 def write(directory: Path, files: dict[str, str]) -> None:

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import pytrickle
 from pytrickle.errors import CatalogError, PytrickleError
-from tests.acceptance.projects import LARGE, SETTINGS, TABLES, TOTALS, told, write
+from tests.acceptance.projects import project, pt, shop, told, write
 from tests.conftest import Database
 
-
-@pytest.fixture
-def shop(db: Database) -> Database:
-    for statement in TABLES:
-        db.execute(statement)
-    return db
-
-
-@pytest.fixture
-def pt(shop: Database) -> Iterator[pytrickle.Client]:
-    with pytrickle.connect(shop.dsn, engine="postgres") as client:
-        yield client
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    write(tmp_path, {"pytrickle.toml": SETTINGS, "totals.sql": TOTALS, "a_part/large.sql": LARGE})
-    return tmp_path
+__all__ = ["project", "pt", "shop"]
 
 
 SOURCES = """project = "shop"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,29 +10,12 @@ import pytest
 
 import pytrickle
 from pytrickle.errors import CatalogError, InvalidArgument, NotDifferentiable, PytrickleError
-from tests.acceptance.projects import LARGE, LEFT, SETTINGS, TABLES, TOTALS, told, write
+from tests.acceptance.projects import LARGE, LEFT, SETTINGS, TOTALS, project, pt, shop, told, write
 from tests.commands import commands
 from tests.conftest import Database
 from tests.waiting import wait_until_blocked
 
-
-@pytest.fixture
-def shop(db: Database) -> Database:
-    for statement in TABLES:
-        db.execute(statement)
-    return db
-
-
-@pytest.fixture
-def pt(shop: Database) -> Iterator[pytrickle.Client]:
-    with pytrickle.connect(shop.dsn, engine="postgres") as client:
-        yield client
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    write(tmp_path, {"pytrickle.toml": SETTINGS, "totals.sql": TOTALS, "a_part/large.sql": LARGE})
-    return tmp_path
+__all__ = ["project", "pt", "shop"]
 
 
 def test_a_project_is_planned_and_applied_once_in_the_order_in_which_it_is_read(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,27 +12,10 @@ from hypothesis import strategies as st
 import pytrickle
 from pytrickle.definitions.values import Project, StreamTableDefinition
 from pytrickle.errors import InvalidArgument
-from tests.acceptance.projects import LARGE, SETTINGS, TABLES, TOTALS, write
+from tests.acceptance.projects import project, pt, shop
 from tests.conftest import Database
 
-
-@pytest.fixture
-def shop(db: Database) -> Database:
-    for statement in TABLES:
-        db.execute(statement)
-    return db
-
-
-@pytest.fixture
-def pt(shop: Database) -> Iterator[pytrickle.Client]:
-    with pytrickle.connect(shop.dsn, engine="postgres") as client:
-        yield client
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    write(tmp_path, {"pytrickle.toml": SETTINGS, "totals.sql": TOTALS, "a_part/large.sql": LARGE})
-    return tmp_path
+__all__ = ["project", "pt", "shop"]
 
 
 def test_nothing_is_to_be_done_after_an_export(shop: Database, pt: pytrickle.Client, project: Path) -> None:

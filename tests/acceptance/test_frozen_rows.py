@@ -266,3 +266,17 @@ def test_a_project_defines_frozen_rows(plain: Shop, tmp_path: Path) -> None:
     assert not plain.pt.plan(tmp_path / "written")
     plain.pt.apply(Project("clicks", (replace(tables[0], options={}), tables[1])))
     assert plain.db.value("SELECT frozen_after IS NULL FROM pgtrickle.stream_tables_info WHERE pgt_name = 'first'")
+
+
+def test_whole_refreshes_again_and_again_record_each_late_change_once(plain: Shop) -> None:
+    plain.pt.alter_stream_table("plain", refresh_mode="FULL")
+    plain.db.execute("UPDATE clicks SET took = 1.0 WHERE id = 1")
+    add(plain, 3, 200)
+    plain.tick()
+    late = plain.db.execute(LATE)
+    assert late == [(-1, "1", moment(250)), (1, "1", moment(250)), (1, "3", moment(250))]
+    for number in (4, 5):
+        add(plain, number, 300)
+        assert plain.tick()["plain"].action == "FULL"
+        assert plain.db.execute(LATE) == late
+    assert plain.pt.verify("plain").matches

@@ -127,3 +127,23 @@ def test_what_keeps_values_in_the_order_of_stored_rows_is_computed_as_before(
     assert world.tick() == {"as_stored": "FULL"}
     assert planned == {}
     assert world.pt.verify("as_stored").matches
+
+
+@pytest.mark.parametrize("mode", ["AUTO", "FULL"])
+def test_what_lies_beyond_a_cut_is_not_shown(world: World, planned: dict[str, Stage], mode: str) -> None:
+    world.db.execute("SELECT pgtrickle.create_watermark_group('loads', ARRAY['a'])")
+    names = ("grouped", "without_key")
+    for name in names:
+        world.pt.create_stream_table(name, QUERIES[name], watermark_gating="hold_back", refresh_mode=mode)
+    world.db.execute("SELECT pgtrickle.advance_watermark('a', '2026-01-01Z')")
+    world.tick()
+    world.db.execute("UPDATE a SET v = v + 1, t = 'z' WHERE id < 9")
+    world.db.execute("SELECT pgtrickle.advance_watermark('a', '2026-01-02Z')")
+    expected = {name: sorted(map(str, world.db.execute(QUERIES[name]))) for name in names}
+    world.db.execute("UPDATE a SET v = v + 1, w = 99 WHERE id < 40")
+    assert set(world.tick().values()) == {"FULL"}
+    assert {name: sorted(map(str, world.db.execute(f"TABLE {name}"))) for name in names} == expected
+    assert planned == {}
+    world.db.execute("SELECT pgtrickle.advance_watermark('a', '2026-01-03Z')")
+    assert set(world.tick().values()) == {"FULL"}
+    assert set(planned) == set(names)

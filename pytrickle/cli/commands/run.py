@@ -19,7 +19,7 @@ from pytrickle.cli import values
 from pytrickle.cli.command import Engine, Invocation, command, fail_if_any_failed
 from pytrickle.cli.console import show, show_json
 from pytrickle.cli.log import LogFormat, LogLevel, logged
-from pytrickle.cli.observer import Wanted, observed
+from pytrickle.cli.observer import Observer, Wanted, observed
 from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.service import Service, serving
 from pytrickle.cli.show import render
@@ -27,6 +27,7 @@ from pytrickle.cli.webhook import posting
 from pytrickle.errors import PytrickleError
 
 if TYPE_CHECKING:
+    from pytrickle.client.client import Client
     from pytrickle.refresh.values import RefreshResult
 
 app = typer.Typer()
@@ -108,13 +109,19 @@ def run(
             observer.on_result.append(_printer(listen, invocation.as_json))
             if webhook:
                 observer.on_leader.append(webhook.lead)
-            client.run(
-                on_result=observer.result,
-                on_error=observer.error,
-                on_leader=observer.lead,
-                on_beat=service.beat,
-                statistics_every=statistics_every,
-            )
+            _refresh_until_stopped(client, observer, service, statistics_every)
+
+
+def _refresh_until_stopped(
+    client: Client, observer: Observer, service: Service, statistics_every: timedelta | None
+) -> None:
+    client.run(
+        on_result=observer.result,
+        on_error=observer.error,
+        on_leader=observer.lead,
+        on_beat=service.beat,
+        statistics_every=statistics_every,
+    )
 
 
 @contextmanager
