@@ -176,3 +176,25 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.follow_frozen_rows(pgtrickle.pgt_stream_tables, pgtrickle.pgt_stream_tables) IS
     'Where rows begin to be frozen, lets the key of the stream table tell a frozen row from its later state; where '
     'none are any more, empties its ledger, for the next refresh computes everything anew.';
+
+-- What changed rows while they were wrongly frozen is in the sources: only its record goes.
+CREATE OR REPLACE FUNCTION pgtrickle_private.thaw_rows(stream_table pgtrickle.pgt_stream_tables, honest timestamptz)
+    RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    before CONSTANT timestamptz := frozen_limit(honest, stream_table.frozen_after);
+BEGIN
+    IF before >= stream_table.frozen_before THEN
+        RETURN;
+    END IF;
+    UPDATE pgt_stream_tables AS t
+    SET frozen_before = before, recomputation_asked = true,
+        reinitialize_reason = COALESCE(t.reinitialize_reason, 'a watermark that had frozen rows was taken back')
+    WHERE t.pgt_id = stream_table.pgt_id;
+    DELETE FROM pgt_late_changes AS l
+    WHERE l.pgt_id = stream_table.pgt_id AND (before IS NULL OR l.window_end >= before);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.thaw_rows(pgtrickle.pgt_stream_tables, timestamptz) IS
+    'Lets rows change again that only a withdrawn watermark had frozen, and has the stream table computed anew.';

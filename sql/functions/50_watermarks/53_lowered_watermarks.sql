@@ -114,6 +114,9 @@ BEGIN
     THEN
         PERFORM reopen_windows(stream_table, (honest).watermark);
     END IF;
+    IF by_time AND stream_table.frozen_before IS NOT NULL THEN
+        PERFORM thaw_rows(stream_table, (honest).watermark);
+    END IF;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.lower_claim(name, regclass, pgtrickle.progress, pgtrickle.progress,
