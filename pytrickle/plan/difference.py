@@ -72,12 +72,12 @@ def _as_written(task: Task) -> PostgresQuery | None:
 
 
 def _rows(task: Task) -> PostgresQuery:
-    compiler, rows = whole_rows(task)
+    whole = whole_rows(task)
     storage = _storage(task)
     named = zip(task.query.row_columns, storage.columns, strict=True)
     items = ", ".join([*(f"q.{name} AS {column}" for name, column in named), WEIGHT])
-    after = NAMED.format(items=items, rows=rows)
-    return _read_changes(task, after, WEIGHT, PLANNER + SETTINGS[Place.POSTGRES], compiler)
+    after = NAMED.format(items=items, rows=whole.rows)
+    return _read_changes(task, after, WEIGHT, PLANNER + SETTINGS[Place.POSTGRES], whole.compiler)
 
 
 def _read_changes(
@@ -94,7 +94,7 @@ def _read_changes(
 
 def _groups(task: Task, grouped: Grouped) -> PostgresQuery:
     """Read the new state of the groups whose state differs; of those that are gone, that they have no rows."""
-    compiler, rows = whole_rows(task)
+    whole = whole_rows(task)
     normal = (
         f"pgtrickle_private.add_scales(NULL, q.{column.name}) AS {column.name}"
         if column.merge is Merge.SCALES
@@ -102,7 +102,7 @@ def _groups(task: Task, grouped: Grouped) -> PostgresQuery:
         for column in grouped.state
     )
     items = ", ".join([*(f"q.{key}" for key in grouped.keys), *normal])
-    after = NAMED.format(items=items, rows=grouped.increments(rows))
+    after = NAMED.format(items=items, rows=grouped.increments(whole.rows, whole.plain))
     before = STORED.format(columns=", ".join(grouped.columns), table=state_table(task.shape.definition.pgt_id))
     query = GROUPS.format(
         items=", ".join(map(_shown, grouped.columns)),
@@ -111,7 +111,7 @@ def _groups(task: Task, grouped: Grouped) -> PostgresQuery:
         changed=difference(after, before, grouped.columns),
     )
     settings = PLANNER + SETTINGS[Place.POSTGRES]
-    return reading(compiler.within(query), grouped.columns, lossy_columns(task.shape), settings)
+    return reading(whole.compiler.within(query), grouped.columns, lossy_columns(task.shape), settings)
 
 
 def _shown(column: str) -> str:

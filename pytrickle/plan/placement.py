@@ -8,6 +8,7 @@ from pytrickle.config import EngineName
 from pytrickle.plan.apply_plan import Action, Stage
 from pytrickle.plan.auto import choose_action, least_worth_asking
 from pytrickle.plan.missing_index import MissingIndex
+from pytrickle.plan.postgres.in_place import MANY
 from pytrickle.plan.quote import Quote
 from pytrickle.readable import counted
 
@@ -28,13 +29,21 @@ SETTINGS = {
         "SET LOCAL enable_seqscan = off",
         "SET LOCAL enable_mergejoin = off",
         "SET LOCAL random_page_cost = 1.1",
-        "SET LOCAL max_parallel_workers_per_gather = 0",
     ),
     Place.POSTGRES: ("SET LOCAL work_mem = '64MB'",),
     Place.SPARK: (),
 }
-SEQUENTIAL = ("SET LOCAL max_parallel_workers_per_gather = 0", "SET LOCAL synchronize_seqscans = off")
+ALONE = "SET LOCAL max_parallel_workers_per_gather = 0"
+SEQUENTIAL = (ALONE, "SET LOCAL synchronize_seqscans = off")
 PLANNER = ("SET LOCAL jit = off", "SET LOCAL join_collapse_limit = 12", "SET LOCAL from_collapse_limit = 12")
+
+
+def settings_of(place: Place | None, delta_rows: int) -> tuple[str, ...]:
+    """List the settings under which a delta of so many rows is read; for few of them a second process only costs."""
+    if place is None:
+        return PLANNER
+    alone = (ALONE,) if place is Place.INDEX and delta_rows < MANY else ()
+    return (*PLANNER, *SETTINGS[place], *alone)
 
 
 class Means(Enum):

@@ -24,6 +24,7 @@ from pytrickle.plan.placement import (
     place_delta,
     place_whole,
     place_whole_in_spark,
+    settings_of,
 )
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.compile import Compiler
@@ -33,6 +34,7 @@ from pytrickle.plan.postgres.recompute_groups import KEYS, keyed_query
 from pytrickle.plan.postgres.semijoin import admissions
 from pytrickle.plan.postgres.text import as_text, carried, cast_may_lose
 from pytrickle.plan.postgres.touched_keys import Touched
+from pytrickle.plan.postgres.weight import is_plain
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.grouping import SparkGrouping, carried_columns, spark_grouping
 from pytrickle.plan.spark.terms import SparkTerm, as_texts, spark_terms
@@ -58,6 +60,15 @@ class Reads:
     keyed: PostgresQuery | None = None
     terms: tuple[Relation, ...] = ()
     top: Top | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRows:
+    """All rows below an aggregate, and the compiler with their WITH list; `plain` if each of them has weight one."""
+
+    compiler: Compiler
+    rows: str
+    plain: bool
 
 
 def plan_refresh(
@@ -91,12 +102,12 @@ def plan_differential(task: Task, way: Way) -> RefreshPlan:
     keyed = _keyed(shape, compiler, delta)
     if placement.place is Place.SPARK and joinable:
         return planned(task, placement, Reads(None, joinable, grouping, keyed, terms, query.top))
-    settings = PLANNER + (SETTINGS[placement.place] if placement.place else ())
+    under = settings_of(placement.place, task.delta_rows)
     if shape.grouped is None:
-        found = reading(compiler.within(delta), query.row_columns, lossy_columns(shape), settings, True)
+        found = reading(compiler.within(delta), query.row_columns, lossy_columns(shape), under, True)
     else:
         increments = compiler.within(shape.grouped.increments(delta))
-        found = reading(increments, _increment_columns(shape.grouped), lossy_columns(shape), settings)
+        found = reading(increments, _increment_columns(shape.grouped), lossy_columns(shape), under)
     return planned(task, placement, Reads(found, keyed=keyed, terms=terms, top=query.top))
 
 
@@ -105,23 +116,28 @@ def plan_initial(task: Task, way: Way) -> RefreshPlan:
     query, shape = task.query, task.shape
     if in_spark := _whole_in_spark(task, way):
         return in_spark
-    compiler, rows = whole_rows(task)
+    whole = whole_rows(task)
+    compiler, rows = whole.compiler, whole.rows
     settings = PLANNER + SETTINGS[Place.POSTGRES]
     grouped, lossy = shape.grouped, lossy_columns(shape)
     placement = place_whole(way, Stage.STATE if grouped else Stage.CONTENT, task.rows_read, task.limits)
     if grouped is None:
         read = reading(compiler.within(rows), query.row_columns, lossy, settings, True)
         return planned(task, placement, Reads(read, top=query.top))
-    read = reading(compiler.within(grouped.increments(rows)), _increment_columns(grouped), lossy, settings)
+    increments = compiler.within(grouped.increments(rows, whole.plain))
+    read = reading(increments, _increment_columns(grouped), lossy, settings)
     return planned(task, placement, Reads(read, keyed=_values(task, (compiler, rows)), top=query.top))
 
 
-def whole_rows(task: Task) -> tuple[Compiler, str]:
-    """Compile the weighted rows below the aggregate at the new frontier; return the compiler with their WITH list."""
+def whole_rows(task: Task) -> WholeRows:
+    """Compile the weighted rows below the aggregate at the new frontier."""
     query, shape, ranges = task.query, task.shape, task.ranges
     compiler = Compiler(shape.definition, ranges)
-    as_written = None if shape.definition.wrapped else _as_written(query, ranges)
-    return compiler, as_written or rows_of(compiler, unfold_all((at(query.rows, Version.NEW),), ranges), shape)
+    if not shape.definition.wrapped and (as_written := _as_written(query, ranges)):
+        return WholeRows(compiler, as_written, True)
+    parts = unfold_all((at(query.rows, Version.NEW),), ranges)
+    plain = all(is_plain(block) for part in parts for block in blocks_of(part))
+    return WholeRows(compiler, rows_of(compiler, parts, shape), plain)
 
 
 def _whole_in_spark(task: Task, way: Way) -> RefreshPlan | None:

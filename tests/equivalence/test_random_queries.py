@@ -2,6 +2,8 @@
 
 import pytest
 
+from pytrickle.plan import placement
+from pytrickle.plan.postgres import compile, in_place
 from tests.conftest import Database
 from tests.equivalence.grammar import CORE, WHOLE
 from tests.equivalence.local_engine import local_client
@@ -28,3 +30,16 @@ def test_random_stream_tables_equal_their_queries_after_every_batch(
             world.verify()
         told = f"{len(world.differential)} of {len(world.queries)} refreshed differentially; {dict(world.actions)}"
         print(f"seed {seed}: {told}")
+
+
+@pytest.mark.parametrize("seed", first(1, range(100, 108)))
+def test_changes_that_are_read_in_place_give_the_same(db: Database, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_place, "MANY", 1)
+    monkeypatch.setattr(placement, "MANY", 1)
+    asked = []
+    monkeypatch.setattr(compile, "with_list", lambda *given: asked.append(in_place.with_list(*given)) or asked[-1])
+    disable_jit(db)
+    with local_client(db.dsn) as (client, _):
+        world = play(db, client, seed, GRAMMARS["core"], Size(queries=12, batches=3))
+        world.verify()
+    assert any("NOT MATERIALIZED" in query for query in asked)

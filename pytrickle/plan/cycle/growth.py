@@ -7,7 +7,7 @@ from pytrickle.catalog.definition import ChangeRange, Source
 from pytrickle.plan.algebra.delta import arrange, at, differentiate, unfold_all
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.analysis import Analysis
-from pytrickle.plan.placement import SETTINGS, WITHIN, Place, join_place
+from pytrickle.plan.placement import ALONE, SETTINGS, WITHIN, Place, join_place
 from pytrickle.plan.planning import delta_compiler, rows_of, terms_read
 from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate
@@ -52,4 +52,4 @@ def growth(shape: Analysis, ranges: dict[int, ChangeRange], whole: bool) -> Grow
         gained = f"SELECT f.*, CAST(1 AS bigint) AS {WEIGHT} FROM ({shape.grouped.final(f'({groups}) AS s')}) AS f"
     delta_rows = sum(change_range.delta_rows for change_range in ranges.values())
     place = Place.POSTGRES if whole else join_place(terms_read(compiler, parts), delta_rows, WITHIN)[0]
-    return Growth(compiler.within(gained), SETTINGS[place])
+    return Growth(compiler.within(gained), (*SETTINGS[place], ALONE))

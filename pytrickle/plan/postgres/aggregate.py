@@ -1,7 +1,7 @@
 """What an aggregate call keeps per group: columns that add up, and how its result follows from them."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pytrickle.plan.algebra.query import Call
@@ -11,9 +11,17 @@ INTEGERS = frozenset({"smallint", "integer", "bigint"})
 SCALED = re.compile(r"numeric\((\d+),(-?\d+)\)")
 TOTAL = "CAST(coalesce(sum({column}), 0) AS {type_name})"
 COUNTED = "CAST(coalesce(sum({weight}) FILTER (WHERE {condition}), 0) AS bigint)"
-SUM_OF_INTEGERS = "coalesce(sum({weight} * CAST({argument} AS numeric)), 0)"
-SUM_OF_FINITE = """\
-coalesce(sum({weight} * {argument}) FILTER (WHERE {argument} > '-Infinity' AND {argument} < 'Infinity'), 0)"""
+COUNTED_ONCE = "count(*) FILTER (WHERE {condition})"
+NO_ROWS = "CAST(0 AS bigint)"
+# Products of numerics take long, and nearly all weights are 1 or -1.
+PRODUCT = "CASE {weight} WHEN 1 THEN {factor} WHEN -1 THEN -{factor} ELSE {weight} * {factor} END"
+SUM_OF_SHORT_INTEGERS = "coalesce(sum({weight} * CAST({argument} AS bigint)), 0)"
+SUM_OF_INTEGERS_ONCE = "coalesce(CAST(sum({argument}) AS numeric), 0)"
+SUM = "coalesce(sum({value}), 0)"
+SUM_OF_FINITE = "coalesce(sum({value}) FILTER (WHERE {finite}), 0)"
+# A declared precision keeps infinities out, but not NaN.
+FINITE = "{argument} > '-Infinity' AND {argument} < 'Infinity'"
+FINITE_IF_DECLARED = "{argument} <> 'NaN'"
 SCALES = "jsonb_agg(jsonb_build_array({scale}, {count})) FILTER (WHERE {scale} IS NOT NULL)"
 # What PostgreSQL's own sum and avg give where some value is NaN or infinite.
 SUM_OR_AVG = """\
@@ -38,13 +46,15 @@ class Merge(StrEnum):
 class StateColumn:
     """One column of the aggregate state.
 
-    `increment` is an SQL aggregate over weighted rows; `value`, for columns that cannot always be merged, is the plain
-    aggregate over all rows of the group, as a keyed recomputation reads it.
+    `increment` is an SQL aggregate over weighted rows, and `once` the same over rows that all have weight one, which
+    takes less time. `value`, for columns that cannot always be merged, is the plain aggregate over all rows of the
+    group, as a keyed recomputation reads it.
     """
 
     name: str
     merge: Merge
     increment: str
+    once: str
     value: str | None = None
 
     def combined(self) -> str:
@@ -93,7 +103,7 @@ def is_numeric(type_name: str) -> bool:
 
 def state_columns(calls: tuple[Call, ...], types: dict[str, str]) -> tuple[StateColumn, ...]:
     """List the state columns of some calls; `types` gives the type of every argument column."""
-    columns = {"pgt_rows": StateColumn("pgt_rows", Merge.ADD, TOTAL.format(column=WEIGHT, type_name="bigint"))}
+    columns = {"pgt_rows": _rows_column()}
     for call in calls:
         for column in _columns_of(call, types):
             columns.setdefault(column.name, column)
@@ -114,45 +124,62 @@ def result(call: Call, types: dict[str, str]) -> str:
     return _sum_or_avg(call, argument, type_name)
 
 
+def _rows_column() -> StateColumn:
+    return StateColumn("pgt_rows", Merge.ADD, TOTAL.format(column=WEIGHT, type_name="bigint"), "count(*)")
+
+
 def _columns_of(call: Call, types: dict[str, str]) -> list[StateColumn]:
     if call.written:
-        return [StateColumn(f"{call.name}_v", Merge.RECOMPUTE, call.written, call.placed)]
+        return [StateColumn(f"{call.name}_v", Merge.RECOMPUTE, call.written, call.written, call.placed)]
     if call.argument is None:
         return []
     argument, type_name = call.argument, types[call.argument]
+    plain = f"{call.function}({argument})"
     if call.function in {"min", "max"}:
         merge = Merge.LEAST if call.function == "min" else Merge.GREATEST
-        plain = f"{call.function}({argument})"
-        return [StateColumn(f"{call.name}_v", merge, f"{plain} FILTER (WHERE {WEIGHT} > 0)", plain)]
+        return [StateColumn(f"{call.name}_v", merge, f"{plain} FILTER (WHERE {WEIGHT} > 0)", plain, plain)]
     if call.function == "count":
-        return [_counted(argument, "n", f"{argument} IS NOT NULL")]
+        return [_not_null(argument)]
     if not is_exact(type_name):
-        plain = f"{call.function}({argument})"
-        return [StateColumn(f"{call.name}_v", Merge.RECOMPUTE, f"{plain} FILTER (WHERE false)", plain)]
-    return _summed(argument, type_name)
+        none = f"{plain} FILTER (WHERE false)"
+        return [StateColumn(f"{call.name}_v", Merge.RECOMPUTE, none, none, plain)]
+    summed = _whole if type_name in INTEGERS else _scaled
+    return [_not_null(argument), *summed(argument, type_name)]
 
 
-def _summed(argument: str, type_name: str) -> list[StateColumn]:
-    count = _counted(argument, "n", f"{argument} IS NOT NULL")
-    if type_name in INTEGERS:
-        total = SUM_OF_INTEGERS.format(weight=WEIGHT, argument=argument)
-        return [count, StateColumn(f"{argument}_s", Merge.ADD, total)]
-    total = SUM_OF_FINITE.format(weight=WEIGHT, argument=argument)
-    columns = [
-        count,
-        StateColumn(f"{argument}_s", Merge.ADD, total),
-        _counted(argument, "nan", f"{argument} = 'NaN'"),
-        _counted(argument, "pinf", f"{argument} = 'Infinity'"),
-        _counted(argument, "ninf", f"{argument} = '-Infinity'"),
-    ]
-    if type_name == "numeric":
-        columns.append(StateColumn(f"{argument}_scales", Merge.SCALES, "CAST(NULL AS jsonb)"))
+def _whole(argument: str, type_name: str) -> list[StateColumn]:
+    """Sum whole numbers. Only products with a bigint may need more than 64 bits."""
+    total = SUM_OF_SHORT_INTEGERS.format(weight=WEIGHT, argument=argument)
+    if type_name == "bigint":
+        total = SUM.format(value=PRODUCT.format(weight=WEIGHT, factor=f"CAST({argument} AS numeric)"))
+    return [StateColumn(f"{argument}_s", Merge.ADD, total, SUM_OF_INTEGERS_ONCE.format(argument=argument))]
+
+
+def _scaled(argument: str, type_name: str) -> list[StateColumn]:
+    declared = type_name != "numeric"
+    finite = (FINITE_IF_DECLARED if declared else FINITE).format(argument=argument)
+    product = PRODUCT.format(weight=WEIGHT, factor=argument)
+    total, once = (SUM_OF_FINITE.format(value=value, finite=finite) for value in (product, argument))
+    kinds = {"nan": "NaN", "pinf": "Infinity", "ninf": "-Infinity"}
+    counted = [_special(argument, suffix, value) for suffix, value in kinds.items()]
+    if declared:
+        counted[1:] = [replace(column, increment=NO_ROWS, once=NO_ROWS) for column in counted[1:]]
+    columns = [StateColumn(f"{argument}_s", Merge.ADD, total, once), *counted]
+    if not declared:
+        scales = "CAST(NULL AS jsonb)"
+        columns.append(StateColumn(f"{argument}_scales", Merge.SCALES, scales, scales))
     return columns
 
 
-def _counted(argument: str, suffix: str, condition: str) -> StateColumn:
-    increment = COUNTED.format(weight=WEIGHT, condition=condition)
-    return StateColumn(f"{argument}_{suffix}", Merge.ADD, increment)
+def _not_null(argument: str) -> StateColumn:
+    increment = COUNTED.format(weight=WEIGHT, condition=f"{argument} IS NOT NULL")
+    return StateColumn(f"{argument}_n", Merge.ADD, increment, f"count({argument})")
+
+
+def _special(argument: str, suffix: str, value: str) -> StateColumn:
+    condition = f"{argument} = '{value}'"
+    increment, once = COUNTED.format(weight=WEIGHT, condition=condition), COUNTED_ONCE.format(condition=condition)
+    return StateColumn(f"{argument}_{suffix}", Merge.ADD, increment, once)
 
 
 def _sum_or_avg(call: Call, argument: str, type_name: str) -> str:

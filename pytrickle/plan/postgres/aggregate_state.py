@@ -53,22 +53,23 @@ class Grouped:
         """The columns that increments carry: all but those that are always recomputed."""
         return tuple(column for column in self.state if column.merge is not Merge.RECOMPUTE)
 
-    def increments(self, rows: str) -> str:
-        """Compile the increments of every touched group from weighted rows.
+    def increments(self, rows: str, plain: bool = False) -> str:
+        """Compile the increments of every touched group from weighted rows; `plain` says that every weight is one.
 
-        Rows are consolidated first where a minimum or maximum would otherwise see those that cancel out. Sums over
-        numeric without a declared scale are taken per scale first: the scale of a sum is that of its widest addend.
+        Weighted rows are consolidated first where a minimum or maximum would otherwise see those that cancel out. Sums
+        over numeric without a declared scale are taken per scale first: that of a sum is that of its widest addend.
         """
         scales = any(column.merge is Merge.SCALES for column in self.merged)
-        return self.combined(self.parts(rows)) if scales else self.parts(rows)
+        parts = self.parts(rows, plain)
+        return self.combined(parts) if scales else parts
 
-    def parts(self, rows: str) -> str:
+    def parts(self, rows: str, plain: bool = False) -> str:
         """Compile the increments of groups in as many parts as there are scales of each summed value."""
-        source = self.consolidate(rows) if self.extrema else rows
+        source = self.consolidate(rows) if self.extrema and not plain else rows
         scales = [column.name.removesuffix("s") for column in self.merged if column.merge is Merge.SCALES]
         by_scale = [f"scale({name.removesuffix('_scale')}) AS {name}" for name in scales]
         direct = [column for column in self.merged if column.merge is not Merge.SCALES]
-        items = [f"{column.increment} AS {column.name}" for column in direct]
+        items = [f"{column.once if plain else column.increment} AS {column.name}" for column in direct]
         return self._select([*by_scale, *items], source, tuple(scales))
 
     def combined(self, parts: str) -> str:

@@ -24,13 +24,13 @@ from pytrickle.plan.postgres.buffer import changes_name, changes_query
 from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate, consolidate_at_once, expand
 from pytrickle.plan.postgres.eager_sum import Compared
 from pytrickle.plan.postgres.from_item import function_item, table_name
+from pytrickle.plan.postgres.in_place import open_changes, with_list
 from pytrickle.plan.postgres.join_order import Reach, conditions, fenced, ordered_leaves
 from pytrickle.plan.postgres.semijoin import Semijoin
 from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
 from pytrickle.plan.postgres.weight import is_plain, weight
 from pytrickle.plan.sql.dialect import quote
 
-ENTRY = "{name} AS MATERIALIZED (\n{text}\n)"
 CORRECTED = "SELECT {columns}1 AS {weight} FROM {table} UNION ALL SELECT {columns}-{weight} FROM {changes}"
 TOUCHED_KEYS = "SELECT DISTINCT {keys} FROM {changed}"
 BEFORE = "SELECT {columns}{weight} FROM {now} UNION ALL SELECT {columns}-{weight} FROM {changed}"
@@ -63,6 +63,7 @@ class Compiler:
     admissions: Mapping[Operation, tuple[Semijoin, ...]] = field(default_factory=dict)
     worth_asking: Callable[[Operation, frozenset[str]], bool] = always
     entries: dict[str, str] = field(default_factory=dict)
+    in_place: frozenset[str] = frozenset()
     deltas: dict[Operation, str] = field(default_factory=dict)
     wholes: dict[Operation, str] = field(default_factory=dict)
     everything: dict[Operation, str] = field(default_factory=dict)
@@ -94,8 +95,7 @@ class Compiler:
 
     def within(self, query: str) -> str:
         """Put the WITH list before a query over compiled rows."""
-        entries = ",\n".join(ENTRY.format(name=name, text=text) for name, text in self.entries.items())
-        return f"WITH {entries}\n{query}" if entries else query
+        return with_list(self.entries, self.in_place, query)
 
     def parts(self, node: Relation) -> tuple[Relation, ...]:
         """Multiply out what corrects the current state; give up where that makes too many parts."""
@@ -105,6 +105,7 @@ class Compiler:
         join = block.input
         assert isinstance(join, Join)
         items = [f"{expr.sql} AS {quote(name)}" for name, expr in block.columns]
+        self.in_place |= open_changes(join, self.ranges)
         compared = Compared.of(block, join)
         rest = compared.without(join) if compared else join
         if touched:

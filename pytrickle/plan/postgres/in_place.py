@@ -1,0 +1,53 @@
+"""Which change buffers a query reads in place, and so in parallel, instead of through an entry of its WITH list.
+
+An entry is computed once, by one process, before anything reads it. For many changes that takes as long as the join.
+"""
+
+import re
+from collections.abc import Mapping
+
+from pytrickle.catalog.definition import ChangeRange
+from pytrickle.plan.algebra.relation import Join, Predicate, Scan, Version, leaves
+from pytrickle.plan.postgres.buffer import changes_name
+from pytrickle.plan.sql.dialect import parse_query
+from pytrickle.plan.sql.fallible import may_fail
+
+# Below, PostgreSQL would not read in parallel.
+MANY = 50_000
+ENTRY = "{name} AS {kept} (\n{text}\n)"
+
+
+def open_changes(join: Join, ranges: Mapping[int, ChangeRange]) -> frozenset[str]:
+    """Name the changes of a join that may be read in place.
+
+    A condition that can fail for some row must not be asked of changes outside the range, so those are not among them.
+    """
+    many = [
+        leaf
+        for leaf in leaves(join)
+        if isinstance(leaf, Scan) and leaf.version is Version.DELTA and ranges[leaf.relid].delta_rows >= MANY
+    ]
+    if not many or any(map(_may_fail, join.predicates)):
+        return frozenset()
+    return frozenset(changes_name(leaf.version, leaf.relid) for leaf in many)
+
+
+def with_list(entries: Mapping[str, str], in_place: frozenset[str], query: str) -> str:
+    """Put a WITH list before a query; entries `in_place` are computed where they are read, if that is one place."""
+    if not entries:
+        return query
+    whole = "\n".join([*entries.values(), query])
+    once = {name for name in in_place if _reads(name, whole) == 1}
+    listed = ",\n".join(
+        ENTRY.format(name=name, text=text, kept="NOT MATERIALIZED" if name in once else "MATERIALIZED")
+        for name, text in entries.items()
+    )
+    return f"WITH {listed}\n{query}"
+
+
+def _reads(name: str, text: str) -> int:
+    return len(re.findall(rf"\b{name}\b", text))
+
+
+def _may_fail(predicate: Predicate) -> bool:
+    return predicate.equality is None and any(map(may_fail, parse_query(f"SELECT {predicate.expr.sql}").expressions))
