@@ -9,7 +9,7 @@ from dataclasses import replace
 from pytrickle.plan.apply_plan import Stage
 from pytrickle.plan.at_cut import current_query, path_of
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL, SETTINGS, Place, Way, place_whole
-from pytrickle.plan.planning import Reads, lossy_columns, planned, reading, whole_rows
+from pytrickle.plan.planning import Reads, lossy_columns, planned, reading
 from pytrickle.plan.postgres.aggregate import Merge
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.compile import Compiler
@@ -19,6 +19,7 @@ from pytrickle.plan.postgres.merge_state import state_table
 from pytrickle.plan.postgres.stored_rows import Storage
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.task import Task
+from pytrickle.plan.whole_rows import whole_rows
 
 # Rows that are told apart by their text take longer than rows that are copied: worth it while there are not many.
 MOST_ROWS_READ = 200_000

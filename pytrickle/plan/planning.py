@@ -7,10 +7,10 @@ from functools import partial
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate, unfold_all
 from pytrickle.plan.algebra.query import Query, Top
-from pytrickle.plan.algebra.relation import Operation, Relation, UnionAll, Version, operations
+from pytrickle.plan.algebra.relation import Operation, Relation, UnionAll, Version
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Action, Stage
-from pytrickle.plan.applying import Applying, input_layout
+from pytrickle.plan.applying import Applying
 from pytrickle.plan.at_cut import path_of
 from pytrickle.plan.missing_index import buffers_suffice, missing_below, missing_for
 from pytrickle.plan.placement import (
@@ -34,19 +34,17 @@ from pytrickle.plan.postgres.recompute_groups import KEYS, keyed_query
 from pytrickle.plan.postgres.semijoin import admissions
 from pytrickle.plan.postgres.text import as_text, carried, cast_may_lose
 from pytrickle.plan.postgres.touched_keys import Touched
-from pytrickle.plan.postgres.weight import is_plain
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.grouping import SparkGrouping, carried_columns, spark_grouping
 from pytrickle.plan.spark.terms import SparkTerm, as_texts, spark_terms
 from pytrickle.plan.task import Task
+from pytrickle.plan.whole_rows import rows_of, whole_rows
 
 # Up to so many changes look row by row for what they join, even without an index: to join all at once takes longer.
 FEW_ROWS = 8
-AS_WRITTEN = "SELECT q.*, CAST(1 AS bigint) AS {weight} FROM (\n{query}\n) AS q{names}"
 WHOLE = "SELECT * FROM (\n{query}\n) AS pgt_full({columns})"
 # Rows without columns can be counted, but not read.
 COUNTED = "SELECT count(*) AS {weight} FROM (\n{query}\n) AS pgt_full"
-NO_ROWS = "SELECT * FROM (\n{layout}\n) AS q WHERE false"
 READ = "SELECT {items}\nFROM (\n{query}\n) AS q"
 
 
@@ -60,15 +58,6 @@ class Reads:
     keyed: PostgresQuery | None = None
     terms: tuple[Relation, ...] = ()
     top: Top | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WholeRows:
-    """All rows below an aggregate, and the compiler with their WITH list; `plain` if each of them has weight one."""
-
-    compiler: Compiler
-    rows: str
-    plain: bool
 
 
 def plan_refresh(
@@ -129,17 +118,6 @@ def plan_initial(task: Task, way: Way) -> RefreshPlan:
     return planned(task, placement, Reads(read, keyed=_values(task, (compiler, rows)), top=query.top))
 
 
-def whole_rows(task: Task) -> WholeRows:
-    """Compile the weighted rows below the aggregate at the new frontier."""
-    query, shape, ranges = task.query, task.shape, task.ranges
-    compiler = Compiler(shape.definition, ranges)
-    if not shape.definition.wrapped and (as_written := _as_written(query, ranges)):
-        return WholeRows(compiler, as_written, True)
-    parts = unfold_all((at(query.rows, Version.NEW),), ranges)
-    plain = all(is_plain(block) for part in parts for block in blocks_of(part))
-    return WholeRows(compiler, rows_of(compiler, parts, shape), plain)
-
-
 def _whole_in_spark(task: Task, way: Way) -> RefreshPlan | None:
     """Plan that Spark computes everything from the sources; None if it may not, or cannot do so exactly."""
     query, shape = task.query, task.shape
@@ -195,14 +173,6 @@ def delta_compiler(query: Query, definition: Definition, ranges: dict[int, Chang
     return Compiler(definition, ranges, admissions(query.rows, definition, changed), worth_asking)
 
 
-def rows_of(compiler: Compiler, parts: tuple[Relation, ...], shape: Analysis) -> str:
-    """Compile the weighted rows below the aggregate; none where there are no parts."""
-    if not parts:
-        # The sources that changed are named only in a WITH entry that nothing reads.
-        return NO_ROWS.format(layout=input_layout(shape))
-    return compiler.rows(UnionAll(parts))
-
-
 def terms_read(
     compiler: Compiler, parts: tuple[Relation, ...], spark_can: bool = False, spark_groups: bool = False
 ) -> Terms:
@@ -233,20 +203,6 @@ def _joinable(
     grouped = task.shape.grouped if groups else None
     columns = partial(carried_columns, grouped) if grouped else as_texts
     return spark_terms(joined, task.shape.definition, task.ranges, columns, whole)
-
-
-def _as_written(query: Query, ranges: dict[int, ChangeRange]) -> str | None:
-    """Read all rows by the user's own text, which PostgreSQL plans best, unless rows or their order differ from it."""
-    found = operations(query.rows)
-    settled = found and not any(operation.depends_on_order or operation.construct.breaks_ties for operation in found)
-    if (
-        query.text is None
-        or not settled
-        or any(change_range.new and change_range.future_rows for change_range in ranges.values())
-    ):
-        return None
-    names = f"({', '.join(query.row_columns)})" if query.row_columns else ""
-    return AS_WRITTEN.format(weight=WEIGHT, query=query.text, names=names)
 
 
 def _keyed(shape: Analysis, compiler: Compiler, delta: str) -> PostgresQuery | None:

@@ -12,7 +12,7 @@ QUERIES = {
     "sums": f"SELECT name, sum(i) AS i, sum(b) AS b, avg(s) AS s, count(*) AS n {FROM} GROUP BY name",
     "numerics": f"SELECT name, sum(price) AS p, avg(any_numeric) AS a, sum(rate) AS r {FROM} GROUP BY name",
     "by_rate": f"SELECT sum(any_numeric) AS a, count(note) AS c {FROM} GROUP BY rate",
-    "everything": f"SELECT sum(price) AS p, min(i) AS least, max(b) AS most, count(any_numeric) AS n {FROM}",
+    "everything": f"SELECT sum(price) AS p, min(i) AS least, max(b) AS most, sum(any_numeric) AS a {FROM}",
     "by_numbers": f"SELECT i, b, s, sum(i) AS total, count(*) AS n {FROM} GROUP BY i, b, s",
     "by_price": f"SELECT price, sum(price) AS p, avg(any_numeric) AS a, max(s) AS m {FROM} GROUP BY price",
     "digits": f"SELECT name, sum(wide) AS w, avg(part) AS p, count(wide) AS n {FROM} GROUP BY name",
@@ -22,7 +22,7 @@ TEXTS = f"SELECT name, max(note) AS note, sum(i) AS i {FROM} GROUP BY name"
 CHANGES = (
     "INSERT INTO facts VALUES (50, 1, 2147483647, 9223372036854775807, 3, 99999999.99, 1.000000000001, 'a'),"
     " (51, 1, -2147483648, 9223372036854775807, NULL, NULL, -1e15, NULL),"
-    " (52, 2, NULL, NULL, 0, 'NaN', 'Infinity', 'b'), (53, 2, 1, 1, 1, 1, '-Infinity', 'c'),"
+    " (52, 2, NULL, NULL, 0, 'NaN', 'Infinity', 'b'), (53, 3, 1, 1, 1, 1, '-Infinity', 'c'),"
     " (54, 1, 1, 1, 1, 0.10, 5.00, 'd')",
     "UPDATE facts SET wide = 999999999999999.999999999999, part = 0.999 WHERE id % 5 = 0;"
     " UPDATE facts SET wide = -999999999999999.999999999999, part = -0.999 WHERE id % 5 = 1",

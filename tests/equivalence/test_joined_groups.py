@@ -2,6 +2,7 @@
 
 import pytest
 
+import pytrickle
 from pytrickle.plan.apply_plan import Stage
 from tests.conftest import Database
 from tests.equivalence.joined_groups import CHANGES, INSERT_WIDE, QUERIES, TABLES, TEXTS, TOO_WIDE
@@ -46,6 +47,18 @@ def test_whole_tables_are_grouped_at_the_edges_of_their_types(db: Database) -> N
             db.execute(change)
             assert {(result.error, result.reason.count("by PostgreSQL")) for result in client.tick()} == {(None, 0)}
             check(db, QUERIES)
+
+
+def test_postgresql_groups_at_the_edges_of_what_can_be_summed(db: Database) -> None:
+    db.execute(TABLES)
+    with pytrickle.connect(db.dsn, engine="postgres") as client:
+        for loaded in range(len(CHANGES)):
+            for name, query in QUERIES.items():
+                client.create_stream_table(f"{name}_{loaded}", query, refresh_mode="DIFFERENTIAL")
+            assert {result.error for result in client.tick()} == {None}
+            db.execute(CHANGES[loaded])
+            assert {(result.error, result.action) for result in client.tick()} == {(None, "DIFFERENTIAL")}
+            check(db, {f"{name}_{n}": query for name, query in QUERIES.items() for n in range(loaded + 1)})
 
 
 @pytest.mark.parametrize("wide", TOO_WIDE)

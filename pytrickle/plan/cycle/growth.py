@@ -8,10 +8,11 @@ from pytrickle.plan.algebra.delta import arrange, at, differentiate, unfold_all
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.placement import ALONE, SETTINGS, WITHIN, Place, join_place
-from pytrickle.plan.planning import delta_compiler, rows_of, terms_read
+from pytrickle.plan.planning import delta_compiler, terms_read
 from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate
 from pytrickle.plan.sql.types import all_exact
+from pytrickle.plan.whole_rows import rows_of
 
 
 @dataclass(frozen=True, slots=True)

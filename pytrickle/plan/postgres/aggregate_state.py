@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from pytrickle.plan.algebra.query import Aggregate
+from pytrickle.plan.postgres import by_scale
 from pytrickle.plan.postgres.aggregate import Merge, StateColumn, result, state_columns
 from pytrickle.plan.postgres.consolidate import PLACE, TABLE, WEIGHT, consolidate
 from pytrickle.plan.sql.copies import copies
@@ -59,18 +60,22 @@ class Grouped:
         Weighted rows are consolidated first where a minimum or maximum would otherwise see those that cancel out. Sums
         over numeric without a declared scale are taken per scale first: that of a sum is that of its widest addend.
         """
-        scales = any(column.merge is Merge.SCALES for column in self.merged)
-        parts = self.parts(rows, plain)
-        return self.combined(parts) if scales else parts
-
-    def parts(self, rows: str, plain: bool = False) -> str:
-        """Compile the increments of groups in as many parts as there are scales of each summed value."""
         source = self.consolidate(rows) if self.extrema and not plain else rows
-        scales = [column.name.removesuffix("s") for column in self.merged if column.merge is Merge.SCALES]
-        by_scale = [f"scale({name.removesuffix('_scale')}) AS {name}" for name in scales]
+        if not by_scale.arguments_of(self.merged):
+            return self._select([f"{c.once if plain else c.increment} AS {c.name}" for c in self.merged], source)
+        items, further_keys = by_scale.parts(self.merged, plain)
+        columns = by_scale.combined(self.merged)
+        parts = self._select(items, source, further_keys)
+        return self._select([f"{columns[c.name]} AS {c.name}" for c in self.merged], parts)
+
+    def parts(self, rows: str) -> str:
+        """Compile the increments of groups in as many parts as there are scales of each summed value."""
+        source = self.consolidate(rows) if self.extrema else rows
+        arguments = by_scale.arguments_of(self.merged)
+        told = [f"scale({argument}) AS {argument}_scale" for argument in arguments]
         direct = [column for column in self.merged if column.merge is not Merge.SCALES]
-        items = [f"{column.once if plain else column.increment} AS {column.name}" for column in direct]
-        return self._select([*by_scale, *items], source, tuple(scales))
+        items = [f"{column.increment} AS {column.name}" for column in direct]
+        return self._select([*told, *items], source, tuple(f"{argument}_scale" for argument in arguments))
 
     def combined(self, parts: str) -> str:
         """Compile the increments of groups from their parts."""

@@ -85,13 +85,11 @@ class Compiler:
 
     def rows(self, node: Relation, bound: frozenset[str] = frozenset(), touched: Touched | None = None) -> str:
         """Compile a relation to weighted rows: few values of the columns in `bound`, or those of the touched keys."""
-        match node:
-            case UnionAll(inputs=inputs):
-                return "\nUNION ALL\n".join(self.rows(child, bound, touched) for child in inputs)
-            case Project(input=Join()):
-                return self._select(node, bound, touched)
-            case _:
-                raise TypeError(f"a {type(node).__name__} is not compiled alone")
+        if isinstance(node, UnionAll):
+            return "\nUNION ALL\n".join(self.rows(child, bound, touched) for child in node.inputs)
+        if isinstance(node, Project) and isinstance(node.input, Join):
+            return self._select(node, bound, touched)
+        raise TypeError(f"a {type(node).__name__} is not compiled alone")
 
     def within(self, query: str) -> str:
         """Put the WITH list before a query over compiled rows."""
