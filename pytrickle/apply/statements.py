@@ -28,6 +28,15 @@ def create_kept(connection: psycopg.Connection, name: str, query: str, kind: str
     connection.execute("SELECT pgtrickle_private.hand_over(%s::regclass)", (name,))
 
 
+def drop(connection: psycopg.Connection, tables: str) -> None:
+    """Drop the tables of a list, those of them that are there.
+
+    After a DROP the client would drop all prepared statements, and the server had to plan those of every stream table
+    anew; after a DO it does not. PostgreSQL notices by itself what became of the tables that a statement names.
+    """
+    run(connection, filled("DO $pgt$BEGIN DROP TABLE IF EXISTS {tables}; END$pgt$", tables=tables))
+
+
 SWITCHES = ("enable_hashjoin", "enable_mergejoin", "enable_seqscan")
 # One statement, as it is needed in a pipeline.
 LOOK_UP = ("SELECT " + ", ".join(f"set_config('{switch}', 'off', true)" for switch in SWITCHES)).encode()
