@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pytrickle.catalog.refresh_groups import RefreshGroup
 from pytrickle.catalog.stream_table import StreamTable
-from pytrickle.schedule.dag import cycles, reads_graph
+from pytrickle.schedule.dag import cycles, reads_graph, topological
 
 if TYPE_CHECKING:
     import networkx
@@ -53,6 +53,23 @@ def units(tables: tuple[StreamTable, ...], groups: Iterable[RefreshGroup]) -> tu
     if not ties:
         return tuple(Unit((table,)) for table in tables)
     return _sorted(tables, ties, circular)
+
+
+@dataclass(slots=True)
+class KnownUnits:
+    """Stream tables in their order, and their units, as they were worked out from the same tables the last time."""
+
+    of: tuple[StreamTable, ...] = ()
+    groups: tuple[RefreshGroup, ...] = ()
+    tables: tuple[StreamTable, ...] = ()
+    units: tuple[Unit, ...] = ()
+
+    def arrange(self, found: tuple[StreamTable, ...], groups: tuple[RefreshGroup, ...]) -> None:
+        """Sort the tables sources first, and group them; nothing is to be done for the tuple that was given before."""
+        if found is not self.of or groups != self.groups:
+            self.of, self.groups = found, groups
+            self.tables = topological(found)
+            self.units = units(self.tables, groups)
 
 
 Tie = tuple[frozenset[int], str]
