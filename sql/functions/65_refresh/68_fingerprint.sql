@@ -15,17 +15,17 @@ BEGIN
     SELECT concat_ws(' ',
         (SELECT sum(hash_record_extended(ROW(c.oid, c.xmin), 0)) FROM ours
             JOIN pg_class AS c ON c.oid = ours.relid),
-        -- Who may read which column of a view is a matter of the columns, too.
-        (SELECT sum(hash_record_extended(ROW(a.attrelid, a.attnum, a.xmin), 0)) FROM pg_attribute AS a
-            WHERE a.attrelid IN (SELECT ours.relid FROM ours) AND a.attnum > 0
-                OR a.attacl IS NOT NULL AND a.attrelid IN (
-                    SELECT v.oid FROM pg_class AS v WHERE v.relkind = 'v' AND v.oid >= 16384)),
+        (SELECT sum(hash_record_extended(ROW(a.attrelid, a.attnum, a.xmin), 0)) FROM ours
+            JOIN pg_attribute AS a ON a.attrelid = ours.relid AND a.attnum > 0),
         (SELECT sum(hash_record_extended(ROW(t.oid, t.xmin), 0)) FROM ours
             JOIN pg_trigger AS t ON t.tgrelid = ours.relid),
         (SELECT sum(hash_record_extended(ROW(i.inhrelid, i.inhparent, i.xmin), 0)) FROM pg_inherits AS i),
         (SELECT sum(hash_record_extended(ROW(w.oid, w.xmin), 0)) FROM pg_rewrite AS w WHERE w.oid >= 16384),
         (SELECT sum(hash_record_extended(ROW(v.oid, v.xmin), 0)) FROM pg_class AS v WHERE v.relkind = 'v'
             AND v.oid >= 16384),
+        (SELECT sum(hash_record_extended(ROW(a.attrelid, a.attnum, a.xmin), 0))
+         FROM pg_class AS v JOIN pg_attribute AS a ON a.attrelid = v.oid AND a.attacl IS NOT NULL WHERE v.relkind = 'v'
+             AND v.oid >= 16384),
         (SELECT sum(hash_record_extended(ROW(r.oid, r.rolsuper, r.rolbypassrls, r.rolinherit), 0))
             FROM pg_roles AS r),
         (SELECT sum(hash_record_extended(ROW(m.roleid, m.member, m.xmin), 0)) FROM pg_auth_members AS m),
