@@ -10,3 +10,9 @@ ALTER TABLE pgtrickle.pgt_watermarks SET (fillfactor = 40);
 -- Whether any stream table retains watermarks is asked for every buffer that is cleaned.
 CREATE INDEX pgt_stream_tables_retention_idx ON pgtrickle.pgt_stream_tables (pgt_id)
     WHERE watermark_retention IS NOT NULL;
+
+-- Who is in a cycle, and who holds back, is asked whenever a stream table is created.
+CREATE INDEX pgt_stream_tables_cycle_idx ON pgtrickle.pgt_stream_tables (pgt_id)
+    WHERE allow_circular OR scc_id IS NOT NULL;
+CREATE INDEX pgt_stream_tables_hold_back_idx ON pgtrickle.pgt_stream_tables (pgt_id)
+    WHERE watermark_gating = 'hold_back';
