@@ -66,6 +66,19 @@ def test_few_rows_are_read_by_statements_that_stay_prepared(filled: Shop, tmp_pa
     filled.assert_verified()
 
 
+def test_rows_are_applied_by_plans_that_are_kept(filled: Shop) -> None:
+    for number in range(3, 10):
+        _order(filled, number)
+        filled.tick()
+    connection = filled.pt._refreshing().connection
+    found = connection.execute(
+        "SELECT custom_plans, generic_plans FROM pg_prepared_statements"
+        " WHERE statement ~ '^WITH [ci] AS MATERIALIZED .*(unnest|ROWS FROM)'"
+    ).fetchall()
+    assert len(found) > len(QUERIES) and {custom for custom, _ in found} == {0}
+    assert sum(generic for _, generic in found) > len(found)
+
+
 def test_many_rows_of_few_changes_are_copied_until_they_are_few_again(
     filled: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
