@@ -98,8 +98,8 @@ def apart(unit: Unit) -> tuple[StreamTable, str] | None:
 def due_tables(tables: tuple[StreamTable, ...], groups: Iterable[RefreshGroup]) -> set[int]:
     """Return the numbers of the stream tables that are due, by themselves or since another of their group is."""
     due = {table.relid for table in tables if table.due}
-    grouped = set().union(*(group.members for group in groups if not group.members.isdisjoint(due)))
-    return {table.pgt_id for table in tables if table.relid in due | grouped}
+    due |= set().union(*(group.members for group in groups if not group.members.isdisjoint(due)))
+    return {table.pgt_id for table in tables if table.relid in due}
 
 
 def _diamonds(tables: tuple[StreamTable, ...]) -> list[Tie]:
