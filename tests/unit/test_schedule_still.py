@@ -9,11 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from pytrickle.catalog.refresh_groups import RefreshGroup
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import Goal
 from pytrickle.schedule.record import Record
-from pytrickle.schedule.units import Unit, due_tables
+from pytrickle.schedule.units import Unit
 from pytrickle.schedule.verdict import Go, decide, is_still
 from tests.unit.test_schedule_verdict import BASE, CUT, GATED, HELD_BACK, RUN, SEEN, table
 
@@ -73,17 +72,3 @@ def test_nothing_would_be_written_about_it() -> None:
     assert (result.action, result.reason, result.rows_inserted) == ("NO_DATA", "no changes", 0)
     with pytest.raises(AttributeError):
         Refresher.mark_up_to_date(unconnected, table(1, BASE, timed=True), Goal({}, MOMENT, "SCHEDULER", 0.0))
-
-
-def test_what_is_due_is_found_in_linear_time() -> None:
-    class Relid(int):
-        hashed = 0
-
-        def __hash__(self) -> int:
-            Relid.hashed += 1
-            return int(self)
-
-    tables = tuple(replace(table(number, BASE), relid=Relid(number), due=True) for number in range(1, 301))
-    group = RefreshGroup("all", frozenset({1, 2}), False)
-    assert len(due_tables(tables, [group])) == len(tables)
-    assert Relid.hashed < 10 * len(tables)
