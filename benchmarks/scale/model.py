@@ -81,8 +81,8 @@ def most_tables(costs: UnitCosts, interval: float, share: float = 1.0) -> int:
 
 # What was measured of one process that refreshes in PostgreSQL, and of Spark with two cores beside it, both on one
 # machine of two cores: docs/benchmarks-scale.md for ticks, docs/benchmarks-engines.md for refreshes.
-IN_POSTGRESQL = UnitCosts(tick=0.01, quiet_table=0.00025, refresh=0.012, change=0.000005)
-BY_SPARK = UnitCosts(tick=0.01, quiet_table=0.00025, refresh=0.48, change=0.000002)
+IN_POSTGRESQL = UnitCosts(tick=0.01, quiet_table=0.00005, refresh=0.012, change=0.000005)
+BY_SPARK = UnitCosts(tick=0.01, quiet_table=0.00005, refresh=0.48, change=0.000002)
 
 
 def faster_from(few: UnitCosts, many: UnitCosts) -> int:

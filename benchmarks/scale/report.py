@@ -78,9 +78,9 @@ What follows from it: [how much one refresher can carry](explanation/scale.md). 
 
 ## To keep them
 
-A quiet tick finds nothing to do; then one row of one source changes, and the next tick takes it to all that reads it.
-`status` and `dag` are whole commands, with the start of the program. Medians of {rounds} rounds; where a command is a
-process of its own, its processor time is not counted.
+A quiet tick finds nothing to do, though something was committed elsewhere; then one row of one source changes, and the
+next tick takes it to all that reads it. `status` and `dag` are whole commands, with the start of the program. Medians
+of {rounds} rounds; where a command is a process of its own, its processor time is not counted.
 
 | stream tables over sources | | in all | the client's processor | the server's processors | wanted |
 |---|---|---:|---:|---:|---|

@@ -18,7 +18,7 @@ from pytrickle.apply.rows import apply_many, apply_rows
 from pytrickle.apply.statements import LOOK_UP
 from pytrickle.apply.stream_table_row import ADVANCE, CLOSED
 from pytrickle.catalog.tables import refresh_history
-from pytrickle.compute.postgres import READ_ONLY, read_within, undone
+from pytrickle.compute.postgres import READ_ONLY, read_within, reset
 from pytrickle.compute.staged import Staged
 from pytrickle.database import pipelined, settle, statement
 from pytrickle.errors import RefreshConflict
@@ -103,7 +103,7 @@ def read_and_commit(connection: psycopg.Connection, plan: RefreshPlan, what: Com
         what.measures.staged_bytes = staged.size
         if few := few_rows(plan.apply, staged):
             return write_few(connection, plan, what, few)
-        settle(connection, (READ, *undone(plan.settings), UNCOMPILED))
+        settle(connection, (READ, *reset(plan.settings), UNCOMPILED))
         done = _write(connection, plan, what, partial(apply_many, connection, plan.apply, staged))
         connection.commit()
         return done

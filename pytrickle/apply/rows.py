@@ -11,7 +11,7 @@ from pyarrow import csv
 
 from pytrickle.apply.closed_windows import Closing, close_windows, withhold, withhold_frozen, withhold_whole
 from pytrickle.apply.few_rows import apply_few, few_rows
-from pytrickle.apply.statements import create_kept, create_like, index_lookups, run
+from pytrickle.apply.statements import create_kept, create_like, drop, index_lookups, run
 from pytrickle.compute.staged import Copied, Staged
 from pytrickle.database import filled, trusted
 from pytrickle.errors import StreamTableDrifted
@@ -50,7 +50,7 @@ def apply_many(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, 
         _create_body(connection, plan.body)
     elif plan.discard:
         # A refresh of the whole does not maintain state and body. Should there be deltas again, both are created anew.
-        run(connection, plan.discard)
+        drop(connection, plan.discard)
     create_like(connection, CHANGES, plan.target.layout)
     _stage(connection, plan, staged, closing)
     if plan.withhold_frozen:
@@ -101,7 +101,7 @@ def _load_increments(connection: psycopg.Connection, stage: Stage, state: StateP
 def _forget_staged(connection: psycopg.Connection) -> None:
     """Drop the temporary tables of another stream table that was refreshed in the same transaction."""
     names = ", ".join(f"pg_temp.{name}" for name in (CHANGES, CONTENT, INPUT, INCREMENTS, KEYED, BEFORE, AFTER))
-    run(connection, filled("DROP TABLE IF EXISTS {names}", names=names))
+    drop(connection, names)
 
 
 def _load_rows(
@@ -121,14 +121,15 @@ def _load_rows(
 
 def _move_rows(connection: psycopg.Connection, name: str, staging: str, columns: Mapping[str, str]) -> None:
     source = sql.Identifier(*staging.split("."))
-    found = connection.execute(filled("SELECT * FROM {source} LIMIT 0", source=source)).description or ()
+    # A plan that is kept would be of the columns that a table of this name once had.
+    found = connection.execute(filled("SELECT * FROM {source} LIMIT 0", source=source), prepare=False).description or ()
     staged = [column.name for column in found]
     targets = sql.SQL(", ").join(sql.Identifier(columns.get(column, column)) for column in staged)
     items = sql.SQL(", ").join(map(sql.Identifier, staged))
     template = "INSERT INTO {table} ({targets}) SELECT {items} FROM {source}"
     table = sql.Identifier("pg_temp", name)
     run(connection, filled(template, table=table, targets=targets, items=items, source=source))
-    run(connection, filled("DROP TABLE {source}", source=source))
+    drop(connection, source.as_string())
 
 
 def _copy_rows(connection: psycopg.Connection, name: str, rows: pa.Table) -> None:
@@ -151,7 +152,7 @@ def _copy_csv(connection: psycopg.Connection, name: str, data: IO[bytes], column
 
 def _create_body(connection: psycopg.Connection, body: Body) -> None:
     """Create the empty hidden table of which the stream table shows a part, and its index."""
-    run(connection, filled("DROP TABLE IF EXISTS {body}", body=body.table))
+    drop(connection, body.table)
     create_kept(connection, body.table, body.layout)
     if body.index:
         run(connection, body.index)
@@ -159,7 +160,7 @@ def _create_body(connection: psycopg.Connection, body: Body) -> None:
 
 def _create_state(connection: psycopg.Connection, state: StatePlan) -> None:
     """Create the empty table of the aggregate state, and its index."""
-    run(connection, filled("DROP TABLE IF EXISTS {state}", state=state.table))
+    drop(connection, state.table)
     create_kept(connection, state.table, state.layout)
     if state.index:
         run(connection, state.index)

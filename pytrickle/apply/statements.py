@@ -28,9 +28,25 @@ def create_kept(connection: psycopg.Connection, name: str, query: str, kind: str
     connection.execute("SELECT pgtrickle_private.hand_over(%s::regclass)", (name,))
 
 
-SWITCHES = ("enable_hashjoin", "enable_mergejoin", "enable_seqscan")
+def drop(connection: psycopg.Connection, tables: str) -> None:
+    """Drop the tables of a list, those of them that are there.
+
+    After a DROP the client would drop all prepared statements, and the server had to plan those of every stream table
+    anew; after a DO it does not. PostgreSQL notices by itself what became of the tables that a statement names.
+    """
+    run(connection, filled("DO $pgt$BEGIN DROP TABLE IF EXISTS {tables}; END$pgt$", tables=tables))
+
+
+# A lookup by index is the same for any rows. Left to itself, PostgreSQL would plan it anew for those of each refresh,
+# for it takes a parameter for more rows than there are.
+LOOKUPS = {
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "enable_seqscan": "off",
+    "plan_cache_mode": "force_generic_plan",
+}
 # One statement, as it is needed in a pipeline.
-LOOK_UP = ("SELECT " + ", ".join(f"set_config('{switch}', 'off', true)" for switch in SWITCHES)).encode()
+LOOK_UP = ("SELECT " + ", ".join(f"set_config('{name}', '{value}', true)" for name, value in LOOKUPS.items())).encode()
 
 
 @contextmanager
@@ -41,4 +57,4 @@ def index_lookups(connection: psycopg.Connection) -> Iterator[None]:
     """
     connection.execute(LOOK_UP)
     yield
-    settle(connection, (f"SET LOCAL {switch} TO DEFAULT" for switch in SWITCHES))
+    settle(connection, (f"SET LOCAL {name} TO DEFAULT" for name in LOOKUPS))

@@ -1,6 +1,8 @@
 """What a write transaction reads and stores in the catalog row of its stream table."""
 
-from sqlalchemy import Integer, Text, and_, bindparam, case, cast, func, select, update
+from typing import Any
+
+from sqlalchemy import BindParameter, Integer, Text, and_, bindparam, case, cast, func, literal_column, select, update
 from sqlalchemy.dialects.postgresql import JSONB
 
 from pytrickle.catalog.column_types import TIMESTAMP
@@ -8,6 +10,7 @@ from pytrickle.catalog.tables import stream_tables
 from pytrickle.database import statement
 
 ROW = stream_tables.c
+LET_THROUGH: BindParameter[Any] = bindparam("let_through", type_=JSONB)
 CLOSED = statement(
     select(ROW.effective_watermark, ROW.earlier_query_through)
     .where(ROW.pgt_id == bindparam("pgt_id"))
@@ -33,7 +36,10 @@ UP_TO_DATE = (
             ),
         ),
         effective_batch=func.greatest(ROW.effective_batch, bindparam("batch")),
-        let_through=func.pgtrickle_private.farthest(ROW.let_through, bindparam("let_through", type_=JSONB)),
+        let_through=case(
+            (literal_column("'{}'", JSONB) == LET_THROUGH, ROW.let_through),
+            else_=func.pgtrickle_private.farthest(ROW.let_through, LET_THROUGH),
+        ),
         status="ACTIVE",
         last_skip_reason=None,
         last_error=None,

@@ -8,7 +8,7 @@ from typing import IO
 import psycopg
 
 from pytrickle.compute.staged import Copied, Staged
-from pytrickle.database import filled, settle
+from pytrickle.database import filled, settle, undone
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 
@@ -25,8 +25,7 @@ def read_directly(connection: psycopg.Connection, plan: RefreshPlan, settings: t
     """
 
     def copied(postgres_query: PostgresQuery) -> Copied:
-        # A savepoint that is rolled back takes the settings with it.
-        with connection.transaction(force_rollback=True):
+        with undone(connection):
             settle(connection, (READ_ONLY, *settings, *postgres_query.settings))
             return _copied(connection, postgres_query)
 
@@ -41,10 +40,10 @@ def read_within(connection: psycopg.Connection, plan: RefreshPlan) -> Staged:
     return _staged(plan, lambda postgres_query: _copied(connection, postgres_query))
 
 
-def undone(settings: Iterable[str]) -> tuple[str, ...]:
+def reset(settings: Iterable[str]) -> tuple[str, ...]:
     """Write statements that undo settings.
 
-    >>> undone(["SET LOCAL jit = off"])
+    >>> reset(["SET LOCAL jit = off"])
     ('SET LOCAL jit TO DEFAULT',)
     """
     names = dict.fromkeys(setting.split()[2] for setting in settings)

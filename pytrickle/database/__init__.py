@@ -9,6 +9,7 @@ from pytrickle.database.jdbc_text import jdbc_text
 from pytrickle.database.limited import limited
 from pytrickle.database.lock_timeout import PATIENCE, impatient, unless_locked, wait_a_moment
 from pytrickle.database.pipeline import pipelined
+from pytrickle.database.savepoint import undone
 from pytrickle.database.search_path import AGAIN_SAFE, SAFE_PATH, USERS_PATH, path_set, quoted_path
 from pytrickle.database.snapshot import Snapshot, Snapshots, exported_snapshot, keep_open
 from pytrickle.database.statement import statement
@@ -45,6 +46,7 @@ __all__ = [
     "stopped_by_limit",
     "translate_errors",
     "trusted",
+    "undone",
     "unless_locked",
     "wait_a_moment",
 ]

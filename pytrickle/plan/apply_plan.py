@@ -166,7 +166,7 @@ class ApplyPlan:
     `target` is the table that the changes are applied to: the stream table, or its body. `names` maps staged
     columns to those of the table of changes; others keep theirs. `weight` is the staged column of weights.
     `withhold_frozen` takes changes of frozen rows out of the staged ones, and records them; its parameter is
-    `frozen_before`. `discard` drops the tables that a refresh of the whole does not maintain.
+    `frozen_before`. `discard` names the tables to drop that a refresh of the whole does not maintain.
     """
 
     stage: Stage

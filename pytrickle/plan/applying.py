@@ -19,7 +19,7 @@ from pytrickle.plan.sql.dialect import quote
 from pytrickle.plan.sql.types import is_short
 
 SELECT = "SELECT {items} FROM {table}"
-DISCARD = "DROP TABLE IF EXISTS {state}, {body}"
+KEPT = "{state}, {body}"
 INDEX = "CREATE INDEX ON {table} ({columns})"
 
 
@@ -59,7 +59,7 @@ class Applying:
             self._body(),
             EventWindows(self.shape, self.window_end, self.stage).plan(self.keyed, after) if self.window_end else None,
             frozen.withhold(self.stage.whole) if frozen else None,
-            None if self.shape.query else DISCARD.format(state=state_table(pgt_id), body=body_table(pgt_id)),
+            None if self.shape.query else KEPT.format(state=state_table(pgt_id), body=body_table(pgt_id)),
         )
 
     def staging(self) -> str:

@@ -34,12 +34,17 @@ def query_at(definition: Definition, ranges: dict[int, ChangeRange], probe: Prob
     Where nothing lies beyond the frontiers this is the query itself. Raise QueryRefused when the query cannot be
     rewritten, which happens only for syntax that the planner cannot reproduce.
     """
-    rewound = {
+    found = rewound(ranges)
+    return expanded(definition, found, probe) if found else current_query(definition)
+
+
+def rewound(ranges: dict[int, ChangeRange]) -> dict[int, ChangeRange]:
+    """Return the ranges whose sources hold changes beyond their new frontiers."""
+    return {
         relid: change_range
         for relid, change_range in ranges.items()
         if change_range.new is not None and change_range.future_rows
     }
-    return expanded(definition, rewound, probe) if rewound else current_query(definition)
 
 
 def current_query(definition: Definition) -> str:
@@ -47,13 +52,13 @@ def current_query(definition: Definition) -> str:
     return _by_the_view(definition) if _follows_path(definition) else _text(definition)
 
 
-def expanded(definition: Definition, rewound: dict[int, ChangeRange], probe: Probe) -> str:
+def expanded(definition: Definition, ranges: dict[int, ChangeRange], probe: Probe) -> str:
     """Write the defining query with its views replaced by their texts and the rewound sources by what they held."""
     body = _text(definition)
     try:
         if definition.needs_path:
             raise NotDifferentiable(definition.needs_path)
-        tree = _expand(parse_query(body, definition.aggregates), definition, frozenset(rewound), probe, body)
+        tree = _expand(parse_query(body, definition.aggregates), definition, frozenset(ranges), probe, body)
     except NotDifferentiable as error:
         raise QueryRefused(
             f"{definition.qualified_name} cannot be read at a watermark: {error}.",
@@ -61,7 +66,7 @@ def expanded(definition: Definition, rewound: dict[int, ChangeRange], probe: Pro
         ) from error
     tables = [
         f"{_state_name(relid)} AS (\n{_multiset(definition.source(relid), change_range)}\n)"
-        for relid, change_range in rewound.items()
+        for relid, change_range in ranges.items()
     ]
     head = "WITH " + ",\n".join(tables) + "\n" if tables else ""
     return f"{head}SELECT * FROM (\n{render(tree)}\n) AS pgt_query"

@@ -6,17 +6,17 @@ costs hardly more than its query: no temporary table, no new aggregate state, no
 
 from dataclasses import replace
 
+from pytrickle.plan.algebra.query import Top
 from pytrickle.plan.apply_plan import Stage
 from pytrickle.plan.at_cut import current_query, path_of
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL, SETTINGS, Place, Way, place_whole
 from pytrickle.plan.planning import Reads, lossy_columns, planned, reading
 from pytrickle.plan.postgres.aggregate import Merge
 from pytrickle.plan.postgres.aggregate_state import Grouped
-from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.postgres.few_rows import difference
 from pytrickle.plan.postgres.merge_state import state_table
-from pytrickle.plan.postgres.stored_rows import Storage
+from pytrickle.plan.postgres.stored_rows import Storage, body_table
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.task import Task
 from pytrickle.plan.whole_rows import whole_rows
@@ -45,14 +45,12 @@ def plan_difference(task: Task, way: Way, refresh_mode: str) -> RefreshPlan | No
     if task.shape.query is None or refresh_mode == "FULL":
         found = _as_written(task)
         return planned(task, placement, Reads(found)) if found else None
-    grouped = task.shape.grouped
-    if task.query.top:
-        return None
+    grouped, top = task.shape.grouped, task.query.top
     if grouped is None:
-        return planned(task, placement, Reads(_rows(task)))
+        return planned(task, placement, Reads(_rows(task), top=top))
     if any(column.merge is Merge.RECOMPUTE for column in grouped.state):
         return None
-    return planned(task, replace(placement, stage=Stage.GROUPS), Reads(_groups(task, grouped)))
+    return planned(task, replace(placement, stage=Stage.GROUPS), Reads(_groups(task, grouped), top=top))
 
 
 def _is_small(task: Task) -> bool:
@@ -67,30 +65,32 @@ def _as_written(task: Task) -> PostgresQuery | None:
     query = current_query(task.shape.definition)
     if path_of(task.shape.definition, query):
         return None
+    storage = _storage(task)
     # Columns of the stream table may have been renamed since.
-    after = WRITTEN.format(query=query, columns=_storage(task).column_list())
-    return _read_changes(task, after, "1", (*PLANNER, *SEQUENTIAL))
+    after = WRITTEN.format(query=query, columns=storage.column_list())
+    return _reading(task, _changes(after, storage, "1"), (*PLANNER, *SEQUENTIAL))
 
 
 def _rows(task: Task) -> PostgresQuery:
     whole = whole_rows(task)
-    storage = _storage(task)
+    storage = _storage(task, task.query.top)
     named = zip(task.query.row_columns, storage.columns, strict=True)
     items = ", ".join([*(f"q.{name} AS {column}" for name, column in named), WEIGHT])
     after = NAMED.format(items=items, rows=whole.rows)
-    return _read_changes(task, after, WEIGHT, PLANNER + SETTINGS[Place.POSTGRES], whole.compiler)
+    query = _changes(after, storage, WEIGHT)
+    return _reading(task, whole.compiler.within(query), PLANNER + SETTINGS[Place.POSTGRES])
 
 
-def _read_changes(
-    task: Task, after: str, sign: str, settings: tuple[str, ...], compiler: Compiler | None = None
-) -> PostgresQuery:
-    storage = _storage(task)
+def _changes(after: str, storage: Storage, sign: str) -> str:
+    """Write what turns the stored rows into others, whose weight is `sign`, under the names of staged columns."""
     before = STORED.format(columns=storage.column_list(), table=storage.table)
-    staged = tuple(f"r{i}" for i in range(len(storage.columns)))
-    items = [*(f"q.{column} AS {name}" for column, name in zip(storage.columns, staged, strict=True)), WEIGHT]
-    query = NAMED.format(items=", ".join(items), rows=difference(after, before, storage.columns, sign))
-    within = compiler.within(query) if compiler else query
-    return reading(within, staged, lossy_columns(task.shape), settings, True)
+    items = [*(f"q.{column} AS r{i}" for i, column in enumerate(storage.columns)), WEIGHT]
+    return NAMED.format(items=", ".join(items), rows=difference(after, before, storage.columns, sign))
+
+
+def _reading(task: Task, query: str, settings: tuple[str, ...]) -> PostgresQuery:
+    staged = tuple(f"r{i}" for i in range(len(task.shape.definition.columns)))
+    return reading(query, staged, lossy_columns(task.shape), settings, True)
 
 
 def _groups(task: Task, grouped: Grouped) -> PostgresQuery:
@@ -119,5 +119,7 @@ def _shown(column: str) -> str:
     return f"CASE WHEN n.{WEIGHT} > 0 THEN n.pgt_rows ELSE 0 END AS pgt_rows" if column == "pgt_rows" else f"n.{column}"
 
 
-def _storage(task: Task) -> Storage:
-    return Storage.of(task.shape.definition, task.shape.hashed)
+def _storage(task: Task, top: Top | None = None) -> Storage:
+    """Describe the table to bring up to date: the stream table, or the hidden one of which LIMIT shows a part."""
+    definition = task.shape.definition
+    return Storage.of(definition, task.shape.hashed, body_table(definition.pgt_id) if top else None)

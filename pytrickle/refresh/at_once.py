@@ -13,7 +13,7 @@ from pytrickle.catalog.change_ranges import ask_counts, counted, uncounted_range
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.definition_stamp import Standing, ask_standing, standing
 from pytrickle.catalog.stream_table import StreamTable
-from pytrickle.compute.postgres import undone
+from pytrickle.compute.postgres import reset
 from pytrickle.database import Snapshot, pipelined, settle, translate_errors
 from pytrickle.defects import defects_named
 from pytrickle.errors import PytrickleError, RefreshConflict
@@ -119,7 +119,7 @@ class AtOnce:
         if plan is None:
             return None
         if plan.settings != expected:
-            settle(connection, (*undone(expected), *plan.settings))
+            settle(connection, (*reset(expected), *plan.settings))
         if plan.few and not seen.was_read:
             with pipelined(connection):
                 few = answered(ask_few(connection, plan.few))

@@ -22,7 +22,7 @@ from pytrickle.errors import Defect, NotDifferentiable
 from pytrickle.plan.analysis import Analysis, analyse
 from pytrickle.plan.append_mode import check_append
 from pytrickle.plan.apply_plan import Action
-from pytrickle.plan.at_cut import query_at
+from pytrickle.plan.at_cut import current_query, query_at, rewound
 from pytrickle.plan.auto import WORTH_ASKING, expected, is_unfamiliar
 from pytrickle.plan.difference import plan_difference
 from pytrickle.plan.engines import faster_engine, worth_a_trial
@@ -226,6 +226,8 @@ class Planner:
 
     def query(self, task: Task) -> str:
         """Read the defining query at the new frontier."""
+        if not rewound(task.ranges):
+            return current_query(task.shape.definition)
         with server_probe(self.connection) as probe:
             return query_at(task.shape.definition, task.ranges, probe)
 

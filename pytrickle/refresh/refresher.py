@@ -153,14 +153,12 @@ class Refresher:
 
     def result(self, computation: Computation, done: Committed | None) -> RefreshResult:
         """Tell what a refresh did, and remember how long it took."""
-        plan = computation.plan
-        done_as = (
-            (plan.action, plan.reason) if plan else (Action.NO_DATA, computation.table.decision.explained("no changes"))
-        )
-        engine = plan.placement.engine.value if plan else None
-        result = _result(computation.table, done_as, done, computation.goal.since, engine)
-        if plan:
-            self.planner.remember(computation.table.pgt_id, plan, monotonic() - computation.started)
+        plan, since = computation.plan, computation.goal.since
+        if plan is None:
+            return nothing_done(computation.table, since)
+        done_as = (plan.action, plan.reason)
+        result = _result(computation.table, done_as, done, since, plan.placement.engine.value)
+        self.planner.remember(computation.table.pgt_id, plan, monotonic() - computation.started)
         return result
 
     def mark_up_to_date(self, table: StreamTable, goal: Goal) -> RefreshResult:
@@ -271,6 +269,11 @@ class Refresher:
                 "let_through": table.decision.let_through,
             },
         )
+
+
+def nothing_done(table: StreamTable, since: float) -> RefreshResult:
+    """Tell that a stream table showed everything already."""
+    return _result(table, (Action.NO_DATA, table.decision.explained("no changes")), None, since, None)
 
 
 def _result(

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from logging import getLogger
-from threading import Lock
 from time import monotonic
 
 from pytrickle.catalog.change_ranges import empty_buffers
@@ -15,11 +14,12 @@ from pytrickle.errors import FuseBlown, PytrickleError, RefreshConflict
 from pytrickle.refresh.at_once import refresh_at_once
 from pytrickle.refresh.atomic import AtomicRefresh
 from pytrickle.refresh.member import Done, MemberFailed
-from pytrickle.refresh.refresher import Refresher
+from pytrickle.refresh.refresher import Refresher, nothing_done
 from pytrickle.refresh.values import Goal, RefreshResult
 from pytrickle.schedule import verdict
 from pytrickle.schedule.health import Broken
 from pytrickle.schedule.outcomes import record_blown_fuse, record_failure, record_skip
+from pytrickle.schedule.record import Record
 from pytrickle.schedule.spans import outcome, refresh_span
 from pytrickle.schedule.units import Unit
 from pytrickle.schedule.verdict import NOTHING_YET, Fail, Go, Seen, Skip, SoFar
@@ -27,62 +27,6 @@ from pytrickle.schedule.verdict import NOTHING_YET, Fail, Go, Seen, Skip, SoFar
 log = getLogger("pytrickle.refresh")
 
 OnResult = Callable[[RefreshResult], None]
-
-
-@dataclass(slots=True)
-class Record:
-    """What a pass did so far. Its lanes share it: they write and read it only through the one lock.
-
-    `refreshed` are the tables brought as far as what they read; the other fields are those of SoFar.
-    """
-
-    written: dict[int, str] = field(default_factory=dict)
-    refreshed: set[int] = field(default_factory=set)
-    current: set[int] = field(default_factory=set)
-    stalled: dict[int, str] = field(default_factory=dict)
-    results: dict[int, RefreshResult] = field(default_factory=dict)
-    errors: dict[int, PytrickleError] = field(default_factory=dict)
-    lock: Lock = field(default_factory=Lock)
-
-    def so_far(self, unit: Unit) -> SoFar:
-        """Return what was done until now of a unit and of what it reads, as a value that stays as it is."""
-        relids = {d.relid for table in unit.tables for d in table.dependencies} | {t.relid for t in unit.tables}
-        with self.lock:
-            return SoFar(
-                {relid: self.written[relid] for relid in relids if relid in self.written},
-                frozenset(relids & self.current),
-                {relid: self.stalled[relid] for relid in relids if relid in self.stalled},
-            )
-
-    def standing(self) -> tuple[frozenset[int], frozenset[int]]:
-        """Return which tables reached the cut, and which are as far as what they read."""
-        with self.lock:
-            return frozenset(self.current), frozenset(self.refreshed)
-
-    def note_done(self, relid: int, xid: str | None, reached: bool) -> None:
-        """Note that a table was refreshed, by a transaction if it got new rows, and whether it reached the cut."""
-        with self.lock:
-            self.refreshed.add(relid)
-            if xid:
-                self.written[relid] = xid
-            if reached:
-                self.current.add(relid)
-
-    def note_failed(self, table: StreamTable, error: PytrickleError) -> None:
-        """Note a failure, which stalls what reads the table."""
-        with self.lock:
-            self.errors[table.relid] = error
-            self.stalled[table.relid] = table.name
-
-    def note_stalled(self, relid: int, culprit: str) -> None:
-        """Note that a table was kept back by the failure of another one."""
-        with self.lock:
-            self.stalled[relid] = culprit
-
-    def note_result(self, relid: int, result: RefreshResult) -> None:
-        """Note what is told of a table."""
-        with self.lock:
-            self.results[relid] = result
 
 
 @dataclass(slots=True)
@@ -109,16 +53,19 @@ class Pass:
         tables: tuple[StreamTable, ...],
         on_result: OnResult,
         broken: Broken,
+        members: tuple[StreamTable, ...] | None = None,
     ) -> "Pass":
-        """Start a pass in a snapshot just exported."""
+        """Start a pass in a snapshot just exported; `members` are the tables that it is about, unless that is all."""
         row = base.connection.execute("SELECT transaction_timestamp()").fetchone()
         unloaded = frozenset(table.relid for table in tables if not table.populated)
         moment = row[0] if row else datetime.min
-        seen = Seen(base.cut, moment, unloaded, empty_buffers(base.connection, tables), broken)
+        seen = Seen(base.cut, moment, unloaded, empty_buffers(base.connection, members or tables), broken)
         return cls(refresher, base, seen, Record(), on_result, base.taken)
 
     def run(self, unit: Unit, asked: Mapping[int, str], respect_gate: bool = True) -> None:
         """Refresh a unit, whose failures and skips are results too. What it reads must have been done before."""
+        if self._stands_still(unit):
+            return
         done_before = self.record.so_far(unit)
         for part in verdict.parts(unit, asked, self.seen, done_before):
             so_far = done_before if part is unit else self.record.so_far(part)
@@ -130,6 +77,18 @@ class Pass:
                     work.fail(MemberFailed(table, error))
                 case Go() as go:
                     work.refresh(go)
+
+    def _stands_still(self, unit: Unit) -> bool:
+        """Report a table that nothing concerns, as most are, without deciding about it; return whether it is one."""
+        if len(unit.tables) > 1 or unit.cycles:
+            return False
+        (table,) = unit.tables
+        if table.pgt_id in self.seen.broken or not verdict.is_still(table):
+            return False
+        if not self.record.note_still(table, self.seen.empty):
+            return False
+        self.report(table, nothing_done(table, self.since))
+        return True
 
     def is_quiet(self, unit: Unit) -> bool:
         """Whether no source of a unit has a change, so that not even the changes need to be counted."""

@@ -9,20 +9,20 @@ import psycopg
 
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.known_tables import KnownTables
-from pytrickle.catalog.refresh_groups import refresh_groups
+from pytrickle.catalog.refresh_groups import RefreshGroup, refresh_groups
 from pytrickle.config import EngineName
 from pytrickle.database import impatient, translate_errors, unless_locked
 from pytrickle.readable import Rows
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import RefreshResult
-from pytrickle.schedule.dag import topological, with_upstream
+from pytrickle.schedule.dag import with_upstream
 from pytrickle.schedule.due import work_out_moments
 from pytrickle.schedule.health import Broken, Health
 from pytrickle.schedule.lanes import Lanes
 from pytrickle.schedule.pass_ import OnResult, Pass
 from pytrickle.schedule.requests import Requests, Told, answer, filed, waiting
 from pytrickle.schedule.rest import Rest, moment, rest_after
-from pytrickle.schedule.units import Unit, due_tables, units
+from pytrickle.schedule.units import KnownUnits, Unit, due_tables
 from pytrickle.tracing import phase
 
 TRIM_EVERY = timedelta(hours=1)
@@ -57,6 +57,7 @@ class Ticker:
     measure_from: float = 0.0
     rest: Rest | None = None
     known: KnownTables = field(default_factory=KnownTables)
+    arranged: KnownUnits = field(default_factory=KnownUnits)
 
     def tick(self, on_result: OnResult) -> tuple[RefreshResult, ...]:
         """Refresh all that is due, in dependency order; return a result per stream table considered, in that order."""
@@ -82,17 +83,12 @@ class Ticker:
     ) -> tuple[tuple[RefreshResult, ...], Pass, tuple[catalog.StreamTable, ...]]:
         with refresher.snapshots.export() as base:
             with translate_errors():
-                tables = topological(
-                    self.known.read(
-                        refresher.connection, base.connection, refresher.poll_interval, refresher.statement_timeout
-                    )
-                )
-                groups = refresh_groups(base.connection)
+                tables, groups = self._arranged(refresher, base.connection)
                 requests = Requests(filed(base.connection), awaited)
                 run = Pass.at(refresher, base, tables, on_result, broken)
             initiated = _asked(requests.pgt_ids, tables)
             due = frozenset() if requests.drains else due_tables(tables, groups)
-            chosen = [unit for unit in units(tables, groups) if unit.is_due(due, initiated)]
+            chosen = [unit for unit in self.arranged.units if unit.is_due(due, initiated)]
             _prepare(refresher, run, chosen)
             self.lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated, not unit.is_asked(initiated)))
         answer(
@@ -101,6 +97,15 @@ class Ticker:
         _finish(refresher.connection, _to_clean(run, tables))
         results = Rows(run.record.results[table.relid] for table in tables if table.relid in run.record.results)
         return results, run, tables
+
+    def _arranged(
+        self, refresher: Refresher, connection: psycopg.Connection
+    ) -> tuple[tuple[catalog.StreamTable, ...], tuple[RefreshGroup, ...]]:
+        """Read all stream tables, and arrange them; return them in order, and the refresh groups."""
+        found = self.known.read(refresher.connection, connection, refresher.poll_interval, refresher.statement_timeout)
+        groups = refresh_groups(connection)
+        self.arranged.arrange(found, groups)
+        return self.arranged.tables, groups
 
     def _raise_alerts(self, connection: psycopg.Connection) -> None:
         began = monotonic()
@@ -127,7 +132,34 @@ class Ticker:
         refresher = self.refreshing()
         with impatient(refresher.connection):
             broken = self.health.prepare(refresher.connection, asked=True)
-            return _refresh_one(refresher, broken, pgt_id, respect_gate)
+            return self._refresh_one(refresher, broken, pgt_id, respect_gate)
+
+    def _refresh_one(self, refresher: Refresher, broken: Broken, pgt_id: int, respect_gate: bool) -> RefreshResult:
+        with refresher.snapshots.export() as base:
+            with translate_errors():
+                tables, _ = self._arranged(refresher, base.connection)
+                wanted = next(table for table in tables if table.pgt_id == pgt_id)
+                concerned = _concerned(wanted, tables, self.arranged.units)
+                members = tuple(table for unit in concerned for table in unit.tables)
+                run = Pass.at(refresher, base, tables, lambda result: None, broken, members)
+            asked = dict.fromkeys((table.pgt_id for table in tables), "MANUAL")
+            _prepare(refresher, run, concerned)
+            for unit in concerned:
+                run.run(unit, asked, respect_gate)
+        _finish(refresher.connection, _to_clean(run, members))
+        return _outcome(run, wanted.relid, _unit_of(wanted.relid, concerned))
+
+
+def _concerned(
+    wanted: catalog.StreamTable, tables: tuple[catalog.StreamTable, ...], found: tuple[Unit, ...]
+) -> tuple[Unit, ...]:
+    """Return the units that are refreshed with one table: its own and, under hold_back, those of all that it reads."""
+    by_relid = {table.relid: table for table in tables}
+    chosen = {wanted.relid}
+    for table in _unit_of(wanted.relid, found).tables:
+        if table.decision.gating == "hold_back":
+            chosen |= with_upstream(table, by_relid)
+    return tuple(unit for unit in found if not chosen.isdisjoint(table.relid for table in unit.tables))
 
 
 def _asked(requested: frozenset[int], tables: tuple[catalog.StreamTable, ...]) -> dict[int, str]:
@@ -142,27 +174,6 @@ def _asked(requested: frozenset[int], tables: tuple[catalog.StreamTable, ...]) -
 def _told(run: Pass, table: catalog.StreamTable) -> Told:
     result, error = run.record.results[table.relid], run.record.errors.get(table.relid)
     return result.action, result.reason, result.error, error.kind if error else None
-
-
-def _refresh_one(refresher: Refresher, broken: Broken, pgt_id: int, respect_gate: bool) -> RefreshResult:
-    with refresher.snapshots.export() as base:
-        with translate_errors():
-            tables = _stream_tables(refresher, base.connection)
-            wanted = next(table for table in tables if table.pgt_id == pgt_id)
-            found = units(tables, refresh_groups(base.connection))
-            run = Pass.at(refresher, base, tables, lambda result: None, broken)
-        by_relid = {table.relid: table for table in tables}
-        chosen = {wanted.relid}
-        for table in _unit_of(wanted.relid, found).tables:
-            if table.decision.gating == "hold_back":
-                chosen |= with_upstream(table, by_relid)
-        asked = dict.fromkeys((table.pgt_id for table in tables), "MANUAL")
-        concerned = [unit for unit in found if not chosen.isdisjoint(table.relid for table in unit.tables)]
-        _prepare(refresher, run, concerned)
-        for unit in concerned:
-            run.run(unit, asked, respect_gate)
-    _finish(refresher.connection, _to_clean(run, tables))
-    return _outcome(run, wanted.relid, _unit_of(wanted.relid, found))
 
 
 def _prepare(refresher: Refresher, run: Pass, chosen: Iterable[Unit]) -> None:
@@ -181,14 +192,6 @@ def _outcome(run: Pass, relid: int, unit: Unit) -> RefreshResult:
 
 def _unit_of(relid: int, found: Iterable[Unit]) -> Unit:
     return next(unit for unit in found if relid in {table.relid for table in unit.tables})
-
-
-def _stream_tables(refresher: Refresher, snapshot_connection: psycopg.Connection) -> tuple[catalog.StreamTable, ...]:
-    return topological(
-        catalog.stream_tables(
-            snapshot_connection, poll_interval=refresher.poll_interval, statement_timeout=refresher.statement_timeout
-        )
-    )
 
 
 def _to_clean(run: Pass, tables: Iterable[catalog.StreamTable]) -> list[int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pytrickle.catalog.refresh_groups import RefreshGroup
 from pytrickle.catalog.stream_table import StreamTable
-from pytrickle.schedule.dag import cycles, reads_graph
+from pytrickle.schedule.dag import cycles, reads_graph, topological
 
 if TYPE_CHECKING:
     import networkx
@@ -55,6 +55,23 @@ def units(tables: tuple[StreamTable, ...], groups: Iterable[RefreshGroup]) -> tu
     return _sorted(tables, ties, circular)
 
 
+@dataclass(slots=True)
+class KnownUnits:
+    """Stream tables in their order, and their units, as they were worked out from the same tables the last time."""
+
+    of: tuple[StreamTable, ...] = ()
+    groups: tuple[RefreshGroup, ...] = ()
+    tables: tuple[StreamTable, ...] = ()
+    units: tuple[Unit, ...] = ()
+
+    def arrange(self, found: tuple[StreamTable, ...], groups: tuple[RefreshGroup, ...]) -> None:
+        """Sort the tables sources first, and group them; nothing is to be done for the tuple that was given before."""
+        if found is not self.of or groups != self.groups:
+            self.of, self.groups = found, groups
+            self.tables = topological(found)
+            self.units = units(self.tables, groups)
+
+
 Tie = tuple[frozenset[int], str]
 Cycles = tuple[frozenset[int], ...]
 
@@ -81,8 +98,8 @@ def apart(unit: Unit) -> tuple[StreamTable, str] | None:
 def due_tables(tables: tuple[StreamTable, ...], groups: Iterable[RefreshGroup]) -> set[int]:
     """Return the numbers of the stream tables that are due, by themselves or since another of their group is."""
     due = {table.relid for table in tables if table.due}
-    grouped = set().union(*(group.members for group in groups if not group.members.isdisjoint(due)))
-    return {table.pgt_id for table in tables if table.relid in due | grouped}
+    due |= set().union(*(group.members for group in groups if not group.members.isdisjoint(due)))
+    return {table.pgt_id for table in tables if table.relid in due}
 
 
 def _diamonds(tables: tuple[StreamTable, ...]) -> list[Tie]:

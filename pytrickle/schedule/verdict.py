@@ -4,7 +4,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 
-from pytrickle.catalog.gating import blocks
+from pytrickle.catalog.gating import NOTHING_NEW, blocks
 from pytrickle.catalog.stream_table import Dependency, StreamTable
 from pytrickle.cut import Cut
 from pytrickle.errors import PytrickleError
@@ -107,6 +107,15 @@ def decide(unit: Unit, asked: Mapping[int, str], respect_gate: bool, seen: Seen,
     read = {dependency.relid for table in unit.tables for dependency in table.dependencies} - members
     later = not read.isdisjoint(so_far.written)
     return Go(_reached(unit, so_far), is_quiet(unit, seen, so_far), later)
+
+
+def is_still(table: StreamTable) -> bool:
+    """Whether there is nothing to decide about a table and nothing to write while nothing changes that it reads."""
+    decision = table.decision
+    judged = decision.gating != "none" or decision.decision != "run" or decision.let_through != NOTHING_NEW
+    reached = decision.effective_watermark is not None or decision.effective_batch is not None
+    marked = table.last_skip_reason or table.last_error or table.gated_since or table.halted
+    return not (judged or reached or marked or table.timed or table.window_end) and table.follows_its_buffers
 
 
 def is_quiet(unit: Unit, seen: Seen, so_far: SoFar) -> bool:

@@ -66,6 +66,19 @@ def test_few_rows_are_read_by_statements_that_stay_prepared(filled: Shop, tmp_pa
     filled.assert_verified()
 
 
+def test_rows_are_applied_by_plans_that_are_kept(filled: Shop) -> None:
+    for number in range(3, 10):
+        _order(filled, number)
+        filled.tick()
+    connection = filled.pt._refreshing().connection
+    found = connection.execute(
+        "SELECT custom_plans, generic_plans FROM pg_prepared_statements"
+        " WHERE statement ~ '^WITH [ci] AS MATERIALIZED .*(unnest|ROWS FROM)'"
+    ).fetchall()
+    assert len(found) > len(QUERIES) and {custom for custom, _ in found} == {0}
+    assert sum(generic for _, generic in found) > len(found)
+
+
 def test_many_rows_of_few_changes_are_copied_until_they_are_few_again(
     filled: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +102,26 @@ def test_many_rows_of_few_changes_are_copied_until_they_are_few_again(
             assert filled.pt.verify("pairs").matches
     assert copies[1] and not copies[-1], copies
     filled.assert_verified()
+
+
+def test_a_refresh_of_one_table_looks_into_its_own_buffers(filled: Shop, tmp_path: Path) -> None:
+    filled.db.execute("CREATE TABLE others (id int PRIMARY KEY); INSERT INTO others VALUES (1)")
+    filled.pt.create_stream_table("copied", "SELECT id FROM others")
+    filled.tick()
+    own, other = (str(filled.db.value(f"SELECT '{name}'::regclass::oid")) for name in ("orders", "others"))
+    _order(filled, 3)
+    filled.db.execute("INSERT INTO others VALUES (2)")
+    refresher = filled.pt._refreshing()
+    with (tmp_path / "trace").open("wb") as target:
+        for connection in (refresher.connection, *refresher.snapshots.idle):
+            connection.pgconn.trace(target.fileno())
+        assert filled.pt.refresh("totals").action == "DIFFERENTIAL"
+        for connection in (refresher.connection, *refresher.snapshots.idle):
+            connection.pgconn.untrace()
+    lines = (tmp_path / "trace").read_text().splitlines()
+    said = "".join(line for line in lines if line.split("\t")[1:2] == ["F"])
+    assert f"changes_{own}" in said and f"{{{own}}}" in said
+    assert f"changes_{other}" not in said and f"{other}" not in said
 
 
 def test_a_bulk_load_is_not_computed_before_its_changes_are_counted(filled: Shop) -> None:

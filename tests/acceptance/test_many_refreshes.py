@@ -49,6 +49,12 @@ FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.relkind = 'r' AND (n.nspname IN ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_state')
     OR c.relname IN ('pg_class', 'pg_attribute', 'pg_type'))
 """
+MANY = 40
+# An update that finds room on the row's page touches no index, and its old row is cleared away without a vacuum.
+UPDATED = """
+SELECT relname, n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables
+WHERE schemaname = 'pgtrickle' AND relname IN ('pgt_stream_tables', 'pgt_dependencies', 'pgt_change_tracking')
+"""
 
 
 @pytest.mark.parametrize("ticks", first(1, (60, 2_000), then=0))
@@ -65,6 +71,21 @@ def test_many_refreshes_of_few_rows_hardly_write_to_the_system_catalogs(db: Data
     assert many <= 10 * one
     large = [row for row in db.execute(SIZES) if row[1] > MOST_BYTES]
     assert large == []
+
+
+def test_refreshes_update_the_rows_of_many_stream_tables_in_place(db: Database) -> None:
+    db.execute("CREATE TABLE events (id int PRIMARY KEY, amount int NOT NULL)")
+    with pytrickle.connect(db.dsn, engine="postgres") as client:
+        for number in range(MANY):
+            source = f"t{number - 1}" if number % 2 else "events"
+            client.create_stream_table(f"t{number}", f"SELECT id, amount + {number} AS amount FROM {source}")
+        for number in range(5):
+            db.execute("INSERT INTO events VALUES (%s, 1)", number)
+            client.tick()
+    wait_for(lambda: db.value(SESSIONS) == 0, "the sessions of the client to end")
+    in_place = {name: (updated, hot) for name, updated, hot in db.execute(UPDATED)}
+    assert len(in_place) == 3
+    assert all(hot >= 0.8 * updated > MANY for updated, hot in in_place.values()), in_place
 
 
 def _written_by(db: Database, ticks: range) -> int:

@@ -146,3 +146,20 @@ def test_a_restore_into_the_same_cluster_is_told_as_one(shop: Database) -> None:
         assert {(r.action, r.reason) for r in results} == {("REINITIALIZE", "the database was restored from a dump")}
         assert all(found.matches for found in client.verify())
     assert problems(shop) == []
+
+
+def test_a_source_is_looked_into_once_however_many_read_it(shop: Database) -> None:
+    with local_client(shop.dsn) as (client, _):
+        for number in range(4):
+            client.create_stream_table(f"more_{number}", f"SELECT id + {number} AS id FROM orders")
+    buffer = shop.value("SELECT 'pgtrickle_changes.changes_' || 'orders'::regclass::oid")
+    shop.execute(f"ALTER TABLE {buffer} RENAME TO changes_0")
+    with shop.connect() as connection, connection.transaction():
+        connection.execute("SET LOCAL track_functions = 'all'")
+        told = connection.execute("SELECT stream_table FROM pgtrickle.problems()").fetchall()
+        calls = connection.execute(
+            "SELECT calls FROM pg_stat_xact_user_functions WHERE funcname = 'capture_problem'"
+        ).fetchone()
+    assert len(told) == 5
+    # Of orders, other, and the stream table that another one reads.
+    assert calls == (3,)

@@ -14,7 +14,7 @@ from pytrickle.catalog.stream_table import Dependency, StreamTable
 from pytrickle.cut import Cut
 from pytrickle.errors import InsufficientPrivilege
 from pytrickle.refresh.values import RefreshResult
-from pytrickle.schedule.pass_ import Record
+from pytrickle.schedule.record import Record
 from pytrickle.schedule.units import Unit
 from pytrickle.schedule.verdict import END_OF_TRANSACTION, Fail, Go, Seen, Skip, SoFar, Verdict, decide, parts, targets
 

@@ -57,7 +57,8 @@ BEGIN
         FROM trees AS t CROSS JOIN LATERAL regexp_matches(t.tree, ':varattno 0 :vartype (\d+)', 'g') AS m)
     SELECT n.ev_class, c.oid, (n.ev_class, c.reltype) IN (SELECT w.ev_class, w.rowtype FROM whole AS w),
         bool_or(n.without_children)
-    FROM named AS n JOIN pg_class AS c ON c.oid = n.id
+    -- A few names are looked up one by one: PostgreSQL takes them for thousands, and would read all relations.
+    FROM named AS n CROSS JOIN LATERAL (SELECT k.oid, k.reltype FROM pg_class AS k WHERE k.oid = n.id OFFSET 0) AS c
     WHERE c.oid <> n.ev_class
     GROUP BY n.ev_class, c.oid, c.reltype;
 END

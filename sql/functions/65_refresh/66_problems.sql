@@ -64,12 +64,15 @@ BEGIN
         UNION
         SELECT d.pgt_id, w.culprit FROM waiting AS w JOIN pgt_stream_tables AS t ON t.pgt_id = w.pgt_id
         JOIN pgt_dependencies AS d ON d.source_relid = t.pgt_relid),
+    -- Each source is looked into once, however many read it.
+    missed AS MATERIALIZED (
+        SELECT s.source_relid, capture_problem(s.source_relid) AS problem
+        FROM (SELECT DISTINCT d.source_relid FROM pgt_dependencies AS d WHERE d.source_type <> 'UNCAPTURED') AS s),
     passing AS (
         SELECT DISTINCT ON (d.pgt_id) d.pgt_id,
-            COALESCE(restored, format('changes of %s may have been missed: %s', d.source_name,
-                                      capture_problem(d.source_relid))) AS problem
-        FROM pgt_dependencies AS d
-        WHERE d.source_type <> 'UNCAPTURED' AND (restored IS NOT NULL OR capture_problem(d.source_relid) IS NOT NULL)
+            COALESCE(restored, format('changes of %s may have been missed: %s', d.source_name, m.problem)) AS problem
+        FROM pgt_dependencies AS d JOIN missed AS m USING (source_relid)
+        WHERE d.source_type <> 'UNCAPTURED' AND (restored IS NOT NULL OR m.problem IS NOT NULL)
         ORDER BY d.pgt_id, d.source_name)
     SELECT format('%I.%I', t.pgt_schema, t.pgt_name),
         COALESCE(l.problem, 'it waits for ' || w.culprits || ', which cannot be refreshed', p.problem),

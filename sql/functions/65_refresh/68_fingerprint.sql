@@ -13,29 +13,29 @@ BEGIN
         UNION SELECT s.pgt_relid::oid FROM pgt_stream_tables AS s
         UNION SELECT unnest(capture_relations(e.source_relid)) FROM pgt_event_times AS e)
     SELECT concat_ws(' ',
-        (SELECT sum(hashtextextended(concat(c.oid, ' ', c.xmin), 0)) FROM ours
+        (SELECT sum(hash_record_extended(ROW(c.oid, c.xmin), 0)) FROM ours
             JOIN pg_class AS c ON c.oid = ours.relid),
-        (SELECT sum(hashtextextended(concat(a.attrelid, ' ', a.attnum, ' ', a.xmin), 0)) FROM ours
+        (SELECT sum(hash_record_extended(ROW(a.attrelid, a.attnum, a.xmin), 0)) FROM ours
             JOIN pg_attribute AS a ON a.attrelid = ours.relid AND a.attnum > 0),
-        (SELECT sum(hashtextextended(concat(t.oid, ' ', t.xmin), 0)) FROM ours
+        (SELECT sum(hash_record_extended(ROW(t.oid, t.xmin), 0)) FROM ours
             JOIN pg_trigger AS t ON t.tgrelid = ours.relid),
-        (SELECT sum(hashtextextended(concat(i.inhrelid, ' ', i.inhparent, ' ', i.xmin), 0)) FROM pg_inherits AS i),
-        (SELECT sum(hashtextextended(concat(w.oid, ' ', w.xmin), 0)) FROM pg_rewrite AS w WHERE w.oid >= 16384),
-        (SELECT sum(hashtextextended(concat(v.oid, ' ', v.xmin), 0)) FROM pg_class AS v WHERE v.relkind = 'v'
+        (SELECT sum(hash_record_extended(ROW(i.inhrelid, i.inhparent, i.xmin), 0)) FROM pg_inherits AS i),
+        (SELECT sum(hash_record_extended(ROW(w.oid, w.xmin), 0)) FROM pg_rewrite AS w WHERE w.oid >= 16384),
+        (SELECT sum(hash_record_extended(ROW(v.oid, v.xmin), 0)) FROM pg_class AS v WHERE v.relkind = 'v'
             AND v.oid >= 16384),
-        (SELECT sum(hashtextextended(concat(a.attrelid, ' ', a.attnum, ' ', a.xmin), 0))
+        (SELECT sum(hash_record_extended(ROW(a.attrelid, a.attnum, a.xmin), 0))
          FROM pg_class AS v JOIN pg_attribute AS a ON a.attrelid = v.oid AND a.attacl IS NOT NULL WHERE v.relkind = 'v'
              AND v.oid >= 16384),
-        (SELECT sum(hashtextextended(concat(r.oid, ' ', r.rolsuper, r.rolbypassrls, r.rolinherit), 0))
+        (SELECT sum(hash_record_extended(ROW(r.oid, r.rolsuper, r.rolbypassrls, r.rolinherit), 0))
             FROM pg_roles AS r),
-        (SELECT sum(hashtextextended(concat(m.roleid, ' ', m.member, ' ', m.xmin), 0)) FROM pg_auth_members AS m),
-        (SELECT sum(hashtextextended(concat(p.oid, ' ', p.xmin), 0)) FROM pg_proc AS p WHERE p.oid >= 16384),
-        (SELECT sum(hashtextextended(concat(o.oid, ' ', o.xmin), 0)) FROM pg_operator AS o WHERE o.oid >= 16384),
-        (SELECT sum(hashtextextended(concat(s.srsubid, ' ', s.srrelid, ' ', s.xmin), 0)) FROM pg_subscription_rel AS s),
+        (SELECT sum(hash_record_extended(ROW(m.roleid, m.member, m.xmin), 0)) FROM pg_auth_members AS m),
+        (SELECT sum(hash_record_extended(ROW(p.oid, p.xmin), 0)) FROM pg_proc AS p WHERE p.oid >= 16384),
+        (SELECT sum(hash_record_extended(ROW(o.oid, o.xmin), 0)) FROM pg_operator AS o WHERE o.oid >= 16384),
+        (SELECT sum(hash_record_extended(ROW(s.srsubid, s.srrelid, s.xmin), 0)) FROM pg_subscription_rel AS s),
         (SELECT count(*) FROM pgt_capture_gaps),
         (SELECT string_agg(concat(e.event_time_id, ' ', e.xmin), ' ' ORDER BY e.event_time_id)
             FROM pgt_event_times AS e),
-        (SELECT sum(hashtextextended(concat(s.pgt_id, ' ', s.view_stamp), 0)) FROM pgt_stream_tables AS s)));
+        (SELECT sum(hash_record_extended(ROW(s.pgt_id, s.view_stamp), 0)) FROM pgt_stream_tables AS s)));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.catalog_fingerprint() IS

@@ -33,6 +33,9 @@ AS $$
         FROM placed AS p JOIN edge AS e ON e.reader = p.relid AND e.closing IS NOT TRUE
         JOIN placed AS s ON s.relid = e.source AND s.depth = p.depth - 1
         ORDER BY p.relid, s.name),
+    reading AS (
+        SELECT e.reader, array_agg(s.name::text ORDER BY s.name) AS names
+        FROM edge AS e JOIN placed AS s ON s.relid = e.source GROUP BY e.reader),
     walk AS (
         SELECT p.relid, ARRAY[p.name] AS path FROM placed AS p
             WHERE NOT EXISTS (SELECT FROM below AS b WHERE b.relid = p.relid)
@@ -43,14 +46,14 @@ AS $$
            CASE WHEN t.pgt_id IS NOT NULL THEN 'STREAM_TABLE' ELSE
                COALESCE((SELECT min(d.source_type) FROM pgt_dependencies AS d WHERE d.source_relid = p.relid), 'TABLE')
                    END,
-           ARRAY(SELECT s.name::text FROM edge AS e JOIN placed AS s ON s.relid = e.source
-               WHERE e.reader = p.relid ORDER BY s.name),
+           COALESCE(o.names, '{}'),
            ARRAY(SELECT g.group_name FROM pgt_watermark_groups AS g
                WHERE p.relid = ANY (g.sources) ORDER BY g.group_name),
            CASE WHEN t.pgt_id IS NOT NULL THEN t.effective_watermark ELSE m.watermark END,
            t.status, h.action, h.finished_at - h.started_at, CASE WHEN t.pgt_id IS NOT NULL THEN t.effective_batch
                ELSE m.batch END
     FROM placed AS p JOIN walk AS w USING (relid)
+    LEFT JOIN reading AS o ON o.reader = p.relid
     LEFT JOIN pgt_stream_tables AS t ON t.pgt_relid = p.relid
     LEFT JOIN pgt_watermarks AS m ON m.source_relid = p.relid
     LEFT JOIN LATERAL (
