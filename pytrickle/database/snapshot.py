@@ -126,8 +126,8 @@ def _export(connection: psycopg.Connection, taken: float) -> Snapshot:
 
 
 def keep_open(connection: psycopg.Connection) -> None:
-    """Switch off what would end the transaction while it idles, for Spark computes meanwhile."""
+    """Switch off what would end the transaction or session while it idles, for Spark computes meanwhile."""
     connection.execute(
         "SELECT set_config(name, '0', false) FROM pg_settings"
-        " WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')"
+        " WHERE name IN ('idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout')"
     )

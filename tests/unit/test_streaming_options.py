@@ -10,7 +10,7 @@ WRONG = (
     ({"table": "t", "sheet": "1"}, "no option 'sheet'"),
     ({"table": "t", "version": "1", "asOf": "2"}, "exclude each other"),
     ({"table": "t", "group": "g"}, "without asOf"),
-    ({"table": "t", "partitions": "2"}, "one moment"),
+    ({"table": "t", "readChangeFeed": "true", "partitions": "2"}, "one task"),
     ({"table": "t", "asOf": "2026-03-02T12:00"}, "no UTC offset"),
     ({"table": "t", "asOf": "noon"}, "not a time"),
     ({"table": "t", "readChangeFeed": "true", "asOf": "2"}, "not its changes"),

@@ -35,7 +35,7 @@ class Options:
     dsn: str = field(repr=False)
     table: str
     columns: tuple[str, ...]
-    partitions: int
+    partitions: int | None
     snapshot: str | None
     version: int | None
     as_of: int | datetime | None
@@ -57,7 +57,7 @@ class Options:
             dsn=Settings.from_environment(given.text("dsn")).dsn,
             table=given.required("table"),
             columns=tuple(name.strip() for name in (given.text("columns") or "").split(",") if name.strip()),
-            partitions=given.number("partitions") or 1,
+            partitions=given.number("partitions") or None,
             snapshot=given.text("snapshot"),
             version=given.number("version"),
             as_of=given.watermark("asof"),
@@ -86,9 +86,8 @@ class Options:
             raise InvalidArgument("version, asOf and snapshot are for reading a table, not its changes.", hint)
         if self.group is not None and self.as_of is None:
             raise InvalidArgument("A group is given without asOf.", "Give the watermark at which its sources agree.")
-        if self.partitions > 1 and moments == (None, None, None):
-            hint = "Give version or asOf, which need a feed, or the name of an exported snapshot."
-            raise InvalidArgument("Several partitions must read one moment.", hint)
+        if self.changes and self.partitions is not None:
+            raise InvalidArgument("Changes are read by one task.", "Leave the option partitions out.")
         return self
 
 

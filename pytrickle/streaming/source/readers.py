@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,8 +18,9 @@ from pytrickle.streaming.source import stream
 from pytrickle.streaming.source.changes import Between, change_batches
 from pytrickle.streaming.source.columns import Column, Relation, relation
 from pytrickle.streaming.source.conditions import Condition
+from pytrickle.streaming.source.holder import can_hold, hold
 from pytrickle.streaming.source.options import Options
-from pytrickle.streaming.source.rows import Part, parts, row_batches
+from pytrickle.streaming.source.rows import Part, number_of_parts, parts_of_snapshot, parts_of_version, row_batches
 from pytrickle.streaming.source.versions import between, version_read
 
 _READER: tuple[type, ...] = (DataSourceStreamReader,)
@@ -66,7 +68,13 @@ class TableReader(DataSourceReader):
             if options.changes:
                 return [Changes(between(connection, found, options))]
             version = version_read(connection, found, options)
-        return [Rows(part) for part in parts(found, options.partitions, version, options.snapshot)]
+            if version is not None:
+                return [Rows(part) for part in parts_of_version(options.partitions, version)]
+            alone = options.snapshot is None and not can_hold(connection)
+            number = 1 if alone else number_of_parts(found, options.partitions)
+        # The parent, which starts the Python workers of this session, ends with it; this process may end at once.
+        held = hold(options.dsn, number, os.getppid()) if number > 1 and options.snapshot is None else None
+        return [Rows(part) for part in parts_of_snapshot(found, number, options.snapshot, held)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task."""
