@@ -20,7 +20,8 @@ from pytrickle.apply.stream_table_row import ADVANCE, CLOSED
 from pytrickle.catalog.tables import refresh_history
 from pytrickle.compute.postgres import READ_ONLY, read_within, reset
 from pytrickle.compute.staged import Staged
-from pytrickle.database import pipelined, settle, statement
+from pytrickle.database import pipelined, settle
+from pytrickle.database.statement import statement
 from pytrickle.errors import RefreshConflict
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.refresh_plan import RefreshPlan

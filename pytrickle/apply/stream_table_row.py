@@ -7,7 +7,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from pytrickle.catalog.column_types import TIMESTAMP
 from pytrickle.catalog.tables import stream_tables
-from pytrickle.database import statement
+from pytrickle.database.statement import statement
 
 ROW = stream_tables.c
 LET_THROUGH: BindParameter[Any] = bindparam("let_through", type_=JSONB)

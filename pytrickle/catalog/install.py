@@ -13,10 +13,8 @@ from pathlib import Path
 
 import psycopg
 from psycopg import sql
-from sqlalchemy import select
 
-from pytrickle.catalog.tables import schema_version
-from pytrickle.database import filled, statement, translate_errors
+from pytrickle.database import filled, translate_errors
 from pytrickle.errors import (
     CatalogError,
     CatalogVersionMismatch,
@@ -55,7 +53,7 @@ VALUES ({version}, {name}, {checksum}, clock_timestamp())
 ON CONFLICT (version) DO UPDATE
 SET name = EXCLUDED.name, checksum = EXCLUDED.checksum, applied_at = EXCLUDED.applied_at;
 """
-_CHECKSUMS = statement(select(schema_version.c.version, schema_version.c.checksum))
+_CHECKSUMS = "SELECT version, checksum FROM pgtrickle.pgt_schema_version"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,17 @@
-"""Read the catalog's functions over a SQLAlchemy connection into frozen values.
+"""Read the catalog's functions into frozen values.
 
-Every function takes an open connection and only reads; errors of the database leave as the errors of this package.
+Every function takes an open connection, on which the first statement begins a transaction, and only reads; errors of
+the database leave as the errors of this package.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from sqlalchemy import Connection, Function, func, select, text
+from psycopg import Connection, sql
 
 from pytrickle.catalog.feed_reports import FeedRow
 from pytrickle.catalog.freshness_reports import AlertLimitsRow, FreshnessRow
@@ -34,7 +35,7 @@ from pytrickle.catalog.reports import (
 from pytrickle.catalog.running_reports import RunningRow
 from pytrickle.catalog.trouble_reports import AlertRow, ProblemRow
 from pytrickle.catalog.withdrawn_watermarks import WithdrawnWatermark
-from pytrickle.database import AGAIN_SAFE, USERS_PATH, translate_errors
+from pytrickle.database import AGAIN_SAFE, USERS_PATH, filled, translate_errors
 from pytrickle.readable import Rows
 
 Row = TypeVar("Row")
@@ -42,29 +43,29 @@ Row = TypeVar("Row")
 
 def stream_tables(connection: Connection) -> tuple[StreamTableStatus, ...]:
     """Return the status of every stream table, ordered by name."""
-    return _rows(connection, func.pgtrickle.pgt_status(), StreamTableStatus, order_by=("stream_table",))
+    return _rows(connection, _call("pgt_status"), StreamTableStatus, order_by=("stream_table",))
 
 
 def watermarks(connection: Connection) -> tuple[WatermarkRow, ...]:
     """Return the newest watermark of every source that ever advanced, ordered by source."""
-    return _rows(connection, func.pgtrickle.watermarks(), WatermarkRow, order_by=("source",))
+    return _rows(connection, _call("watermarks"), WatermarkRow, order_by=("source",))
 
 
 def watermark_history(connection: Connection, source: str) -> tuple[HistoryEntry, ...]:
     """Return every advance of one source, newest first; raise when there is no such table."""
     with _users_path(connection):
-        return _rows(connection, func.pgtrickle.watermark_history(source), HistoryEntry)
+        return _rows(connection, _call("watermark_history", source), HistoryEntry)
 
 
 def newest_advances(connection: Connection, source: str, limit: int = 1000) -> tuple[HistoryEntry, ...]:
     """Return the newest advances of one source, newest first; raise when there is no such table."""
     with _users_path(connection):
-        return _rows(connection, func.pgtrickle.watermark_history(source), HistoryEntry, limit=limit)
+        return _rows(connection, _call("watermark_history", source), HistoryEntry, limit=limit)
 
 
 def withdrawn_watermarks(connection: Connection) -> tuple[WithdrawnWatermark, ...]:
     """Return every watermark that was taken back, newest first."""
-    return _rows(connection, func.pgtrickle.withdrawn_watermarks(), WithdrawnWatermark)
+    return _rows(connection, _call("withdrawn_watermarks"), WithdrawnWatermark)
 
 
 def group_history(connection: Connection, group_name: str) -> dict[str, tuple[HistoryEntry, ...]] | None:
@@ -81,37 +82,37 @@ def group_history(connection: Connection, group_name: str) -> dict[str, tuple[Hi
 
 def watermark_groups(connection: Connection) -> tuple[WatermarkGroupRow, ...]:
     """Return every watermark group, ordered by name."""
-    return _rows(connection, func.pgtrickle.watermark_groups(), WatermarkGroupRow, order_by=("group_name",))
+    return _rows(connection, _call("watermark_groups"), WatermarkGroupRow, order_by=("group_name",))
 
 
 def refresh_groups(connection: Connection) -> tuple[RefreshGroupRow, ...]:
     """Return every refresh group, ordered by name."""
-    return _rows(connection, func.pgtrickle.refresh_groups(), RefreshGroupRow, order_by=("group_name",))
+    return _rows(connection, _call("refresh_groups"), RefreshGroupRow, order_by=("group_name",))
 
 
 def watermark_status(connection: Connection) -> tuple[WatermarkStatusRow, ...]:
     """Return where every watermark group stands, ordered by name."""
-    return _rows(connection, func.pgtrickle.watermark_status(), WatermarkStatusRow, order_by=("group_name",))
+    return _rows(connection, _call("watermark_status"), WatermarkStatusRow, order_by=("group_name",))
 
 
 def feeds(connection: Connection) -> tuple[FeedRow, ...]:
     """Return every feed, ordered by name."""
-    return _rows(connection, func.pgtrickle.feeds(), FeedRow, order_by=("feed",))
+    return _rows(connection, _call("feeds"), FeedRow, order_by=("feed",))
 
 
 def source_gates(connection: Connection) -> tuple[SourceGateRow, ...]:
     """Return the sources under a gate, ordered by name."""
-    return _rows(connection, func.pgtrickle.source_gates(), SourceGateRow, only="gated")
+    return _rows(connection, _call("source_gates"), SourceGateRow, only="gated")
 
 
 def bootstrap_status(connection: Connection) -> tuple[BootstrapRow, ...]:
     """Return every source with each stream table made of it, ordered by source."""
-    return _rows(connection, func.pgtrickle.bootstrap_status(), BootstrapRow)
+    return _rows(connection, _call("bootstrap_status"), BootstrapRow)
 
 
 def event_times(connection: Connection) -> tuple[EventTimeRow, ...]:
     """Return every source whose event time is declared, ordered by name."""
-    return _rows(connection, func.pgtrickle.event_times(), EventTimeRow, order_by=("source",))
+    return _rows(connection, _call("event_times"), EventTimeRow, order_by=("source",))
 
 
 def late_rows(
@@ -119,59 +120,59 @@ def late_rows(
 ) -> tuple[LateRow, ...]:
     """Return the newest `limit` late rows: of one source or of all that may be read, in one status or in any."""
     with _users_path(connection):
-        return _rows(connection, func.pgtrickle.late_rows(source, status, limit), LateRow)
+        return _rows(connection, _call("late_rows", source, status, limit), LateRow)
 
 
 def watermark_metrics(connection: Connection) -> tuple[WatermarkMetrics, ...]:
     """Return the metrics of every source that ever advanced or has an event time, ordered by name."""
-    return _rows(connection, func.pgtrickle.watermark_metrics(), WatermarkMetrics, order_by=("source",))
+    return _rows(connection, _call("watermark_metrics"), WatermarkMetrics, order_by=("source",))
 
 
 def alerts(connection: Connection, limit: int = 20) -> tuple[AlertRow, ...]:
     """Return the open incidents, then the newest of those that ended."""
-    return _rows(connection, func.pgtrickle.alerts(limit), AlertRow)
+    return _rows(connection, _call("alerts", limit), AlertRow)
 
 
 def alert_limits(connection: Connection) -> tuple[AlertLimitsRow, ...]:
     """Return the limits beyond which an alert is raised: those of all first, then of groups and sources."""
-    return _rows(connection, func.pgtrickle.alert_limits(), AlertLimitsRow)
+    return _rows(connection, _call("alert_limits"), AlertLimitsRow)
 
 
 def freshness(connection: Connection) -> tuple[FreshnessRow, ...]:
     """Return how far every stream table is behind its sources, and why, ordered by name."""
-    return _rows(connection, func.pgtrickle.freshness(), FreshnessRow, order_by=("stream_table",))
+    return _rows(connection, _call("freshness"), FreshnessRow, order_by=("stream_table",))
 
 
 def history(connection: Connection, name: str | None = None, limit: int = 20) -> tuple[HistoryRow, ...]:
     """Return the newest `limit` refreshes of one stream table, or of all when `name` is None."""
     with _users_path(connection):
-        return _rows(connection, func.pgtrickle.refresh_history(name, limit), HistoryRow)
+        return _rows(connection, _call("refresh_history", name, limit), HistoryRow)
 
 
 def running(connection: Connection) -> tuple[RunningRow, ...]:
     """Return the stream tables that are being refreshed now, by whomever."""
-    return _rows(connection, func.pgtrickle.running(), RunningRow)
+    return _rows(connection, _call("running"), RunningRow)
 
 
 def dependencies(connection: Connection) -> tuple[DependencyRow, ...]:
     """Return the dependency tree, one row per stream table and source."""
-    return _rows(connection, func.pgtrickle.dependencies(), DependencyRow)
+    return _rows(connection, _call("dependencies"), DependencyRow)
 
 
 def relations(connection: Connection) -> tuple[DagRow, ...]:
     """Return every source and stream table, each below what it reads."""
-    return _rows(connection, func.pgtrickle.dag(), DagRow)
+    return _rows(connection, _call("dag"), DagRow)
 
 
 def change_buffers(connection: Connection) -> tuple[BufferRow, ...]:
     """Return the change buffer of every captured source, ordered by source."""
-    rows = _rows(connection, func.pgtrickle.change_buffer_sizes(), BufferRow, order_by=("source_table",))
+    rows = _rows(connection, _call("change_buffer_sizes"), BufferRow, order_by=("source_table",))
     return Rows({row.source_table: row for row in rows}.values())
 
 
 def problems(connection: Connection) -> tuple[ProblemRow, ...]:
     """Return what keeps stream tables from being refreshed, or has them computed anew, ordered by name."""
-    return _rows(connection, func.pgtrickle.problems(), ProblemRow, order_by=("stream_table",))
+    return _rows(connection, _call("problems"), ProblemRow, order_by=("stream_table",))
 
 
 def status(connection: Connection) -> Status:
@@ -203,22 +204,32 @@ def dag(connection: Connection) -> Dag:
 @contextmanager
 def _one_snapshot(connection: Connection) -> Iterator[datetime]:
     """Let all that the block reads be of one snapshot; yield when that was taken."""
-    with connection.begin():
-        connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
-        yield connection.execute(select(func.transaction_timestamp())).scalar_one()
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        ((taken,),) = connection.execute("SELECT transaction_timestamp()").fetchall()
+        yield taken
 
 
 @contextmanager
 def _users_path(connection: Connection) -> Iterator[None]:
     """Let what a user names be found by the user's path; the block's statement writes its own names with schemas."""
-    connection.execute(text(USERS_PATH))
+    connection.execute(USERS_PATH)
     yield
-    connection.execute(text(AGAIN_SAFE))
+    connection.execute(AGAIN_SAFE)
+
+
+def _call(function: str, *arguments: str | int | None) -> sql.Composed:
+    """Write a call of one of the catalog's functions."""
+    return filled(
+        "pgtrickle.{function}({arguments})",
+        function=sql.Identifier(function),
+        arguments=sql.SQL(", ").join(map(sql.Literal, arguments)),
+    )
 
 
 def _rows(
     connection: Connection,
-    call: Function[Any],
+    call: sql.Composed,
     row_type: Callable[..., Row],
     order_by: tuple[str, ...] = (),
     only: str | None = None,
@@ -228,13 +239,20 @@ def _rows(
 
     With `only`, return only the rows in which that column is true; with `limit`, only so many.
     """
-    names = tuple(field.name for field in fields(row_type))  # type: ignore[arg-type]
-    rows = call.table_valued(*names, *((only,) if only else ()))
-    statement = select(*(rows.c[name] for name in names)).order_by(*(rows.c[name] for name in order_by)).limit(limit)
-    if only:
-        statement = statement.where(rows.c[only])
+    query = filled(
+        "SELECT {names} FROM {call} AS r WHERE {only} {order} LIMIT {limit}",
+        names=_listed(field.name for field in fields(row_type)),  # type: ignore[arg-type]
+        call=call,
+        only=sql.Identifier(only) if only else "true",
+        order=filled("ORDER BY {names}", names=_listed(order_by)) if order_by else "",
+        limit=sql.Literal(limit),
+    )
     with translate_errors():
-        return Rows(row_type(*map(_frozen, row)) for row in connection.execute(statement))
+        return Rows(row_type(*map(_frozen, row)) for row in connection.execute(query))
+
+
+def _listed(names: Iterable[str]) -> sql.Composed:
+    return sql.SQL(", ").join(map(sql.Identifier, names))
 
 
 def _frozen(value: object) -> object:

@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, cast, select
 from sqlalchemy.dialects.postgresql import ARRAY, OID
 
 from pytrickle.catalog.tables import refresh_groups as groups
-from pytrickle.database import statement
+from pytrickle.database.statement import statement
 
 REFRESH_GROUPS = statement(
     select(

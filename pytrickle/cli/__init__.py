@@ -3,75 +3,29 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 
 import typer
 
 from pytrickle.cli.command import Dsn, Json, root_options
-from pytrickle.cli.commands import (
-    advice,
-    alerts,
-    dag,
-    dbt,
-    definitions,
-    extension,
-    feeds,
-    freshness,
-    groups,
-    late,
-    metrics,
-    operations,
-    refresh_groups,
-    refreshes,
-    run,
-    schedules,
-    sources,
-    stream_tables,
-    top,
-    watermarks,
-    web_console,
-)
 from pytrickle.cli.console import show_json_error
+from pytrickle.cli.tree import LazyGroup
 
 app = typer.Typer(
     name="pytrickle",
+    cls=LazyGroup,
     no_args_is_help=True,
     # Rich tracebacks can show local variables, among them connection strings.
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for noun in (
-    operations,
-    stream_tables,
-    refreshes,
-    run,
-    top,
-    schedules,
-    sources,
-    late,
-    freshness,
-    dag,
-    web_console,
-    advice,
-    extension,
-    definitions,
-):
-    app.add_typer(noun.app)
-app.add_typer(metrics.app)
-app.add_typer(refresh_groups.fuses)
-app.add_typer(watermarks.app, name="watermark")
-app.add_typer(groups.app, name="group")
-app.add_typer(alerts.app, name="alert")
-app.add_typer(refresh_groups.app, name="refresh-group")
-app.add_typer(feeds.app, name="feed")
-app.add_typer(sources.source_app, name="source")
-app.add_typer(dbt.app, name="dbt")
 
 
 def _show_version(wanted: bool) -> None:
     if not wanted:
         return
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         typer.echo(f"pytrickle {version('pytrickle-postgres')}")
     except PackageNotFoundError:

@@ -37,6 +37,7 @@ from pytrickle.database import (
     trusted,
 )
 from pytrickle.database import connect as open_connection
+from pytrickle.database.engine import Pool, engine
 from pytrickle.errors import NotDifferentiable, PytrickleError
 from pytrickle.inspect.as_of import AsOf
 from pytrickle.plan.analysis import Analysis
@@ -93,7 +94,7 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
     """Stream tables, watermarks and refreshes of one database. Not safe for use by several threads, but for `stop`."""
 
     def __init__(self, settings: Settings, spark: SparkSession | None = None) -> None:
-        super().__init__(settings.dsn)
+        super().__init__(Pool(engine(settings.dsn)))
         self.settings = settings
         self._engine = LazyEngine(settings, spark, self._connection)
         self._refresher: Refresher | None = None

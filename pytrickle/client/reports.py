@@ -3,55 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self, TypeVar
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 import psycopg
-import sqlalchemy
 
 from pytrickle.catalog import feed_reports, freshness_reports, late_reports, read_reports, reports, trouble_reports
 from pytrickle.catalog import install as migrate
 from pytrickle.catalog.running_reports import RunningRow
 from pytrickle.catalog.withdrawn_watermarks import WithdrawnWatermark
 from pytrickle.config import Settings
-from pytrickle.database import Address, connection_string, translate_errors
-from pytrickle.database import engine as open_engine
+from pytrickle.database import Single, connection_string, translate_errors
 from pytrickle.errors import InvalidArgument
-from pytrickle.watermarks.advice.advise import Advice, Loss, Subject, advise, check_sample
-from pytrickle.watermarks.advice.history import spreads, waits
+
+if TYPE_CHECKING:
+    from pytrickle.database import Address
+    from pytrickle.watermarks.advice.advise import Advice, Loss
 
 Rows = TypeVar("Rows")
 
 
+class Lender(Protocol):
+    """Lends connections that are in no transaction, and rolls back what was begun on them."""
+
+    def borrow(self) -> AbstractContextManager[psycopg.Connection]:
+        """Lend a connection for the length of a block."""
+
+    def close(self) -> None:
+        """Close all connections."""
+
+
 def open_reports(dsn: Address | None = None) -> Reports:
-    """Open what only reads the catalog; raises what `pytrickle.connect` does."""
-    reports = Reports(Settings.from_environment(connection_string(dsn)).dsn)
+    """Open what only reads the catalog, in one thread; raises what `pytrickle.connect` does."""
+    reports = Reports(Single(Settings.from_environment(connection_string(dsn)).dsn))
     try:
-        _verify(reports)
+        with translate_errors(), reports._lender.borrow() as connection:
+            migrate.verify(connection)
     except BaseException:
         reports.close()
         raise
     return reports
 
 
-def _verify(reports: Reports) -> None:
-    """Raise NotInstalled or CatalogVersionMismatch unless the catalog fits this package."""
-    with translate_errors(), reports._pool.connect() as connection:
-        borrowed = connection.connection.driver_connection
-        assert isinstance(borrowed, psycopg.Connection)
-        migrate.verify(borrowed)
-
-
 class Reports:
-    """Reads the catalog of one database over pooled connections."""
+    """Reads the catalog of one database."""
 
-    def __init__(self, dsn: str) -> None:
-        self._pool: sqlalchemy.Engine = open_engine(dsn)
+    def __init__(self, lender: Lender) -> None:
+        self._lender = lender
         self._is_closed = False
 
     def close(self) -> None:
         """Close the connections; the client is of no use any more."""
         self._is_closed = True
-        self._pool.dispose()
+        self._lender.close()
 
     def __enter__(self) -> Self:
         return self
@@ -88,6 +92,10 @@ class Reports:
 
         Where both have the name the group is meant; a source can be given with its schema. Raises TooFewObservations.
         """
+        # Whoever asks for no advice need not wait for what gives it.
+        from pytrickle.watermarks.advice.advise import Subject, advise, check_sample
+        from pytrickle.watermarks.advice.history import spreads, waits
+
         history = self._read(lambda connection: read_reports.group_history(connection, name))
         if history is None:
             return check_sample(advise(name, Subject.WAIT, waits(name, self.watermark_history(name)), loss))
@@ -167,7 +175,7 @@ class Reports:
         """Return every refresh group."""
         return self._read(read_reports.refresh_groups)
 
-    def _read(self, read: Callable[[sqlalchemy.Connection], Rows]) -> Rows:
+    def _read(self, read: Callable[[psycopg.Connection], Rows]) -> Rows:
         self._ensure_open()
-        with translate_errors(), self._pool.connect() as connection:
+        with translate_errors(), self._lender.borrow() as connection:
             return read(connection)

@@ -12,15 +12,16 @@ from threading import Lock
 from time import monotonic
 from typing import TypeVar
 
+import psycopg
 import sqlalchemy
-from sqlalchemy import text
 
 import pytrickle
 from pytrickle.catalog import read_reports
 from pytrickle.catalog.reports import Status
 from pytrickle.client.client import Client
 from pytrickle.config import Settings
-from pytrickle.database import connection_string, engine, limited, translate_errors
+from pytrickle.database import connection_string, limited, translate_errors
+from pytrickle.database.engine import Pool, engine
 from pytrickle.errors import PytrickleError, StatementTimeout
 from pytrickle.inspect.explain import Explanation
 
@@ -43,7 +44,7 @@ class Database:
 
     def __init__(self, dsn: str | None) -> None:
         given = Settings.from_environment(connection_string(dsn)).dsn
-        self._pool = engine(limited(given, LIMIT, read_only=True))
+        self._pool = Pool(engine(limited(given, LIMIT, read_only=True)))
         # A plan is made with views of the session alone, which are rolled back: a query is compared with its text.
         self._dsn = limited(given, LIMIT, read_only=False)
         self._explaining = Lock()
@@ -51,13 +52,18 @@ class Database:
 
     def close(self) -> None:
         """Close all connections."""
-        self._pool.dispose()
+        self._pool.close()
         if self._client is not None:
             self._client.close()
 
     def read(self, reading: Callable[[sqlalchemy.Connection], Result]) -> Result:
         """Return what a function reads over a connection that is not in a transaction yet."""
-        with translate_errors(), self._pool.connect() as connection:
+        with translate_errors(), self._pool.engine.connect() as connection:
+            return reading(connection)
+
+    def report(self, reading: Callable[[psycopg.Connection], Result]) -> Result:
+        """Return what one of the catalog's reports says."""
+        with translate_errors(), self._pool.borrow() as connection:
             return reading(connection)
 
     def explain(self, name: str) -> Explanation:
@@ -107,7 +113,7 @@ class Watch:
 
     def _look_anew(self) -> Seen | PytrickleError:
         try:
-            found = self._database.read(_seen)
+            found = self._database.report(_seen)
         except PytrickleError as error:
             if not isinstance(self._found, PytrickleError):
                 log.error("%s", error)
@@ -117,9 +123,9 @@ class Watch:
         return found
 
 
-def _seen(connection: sqlalchemy.Connection) -> Seen:
+def _seen(connection: psycopg.Connection) -> Seen:
     state = read_reports.status(connection)
-    name, role = connection.execute(text("SELECT pg_catalog.current_database(), current_user")).one()
+    ((name, role),) = connection.execute("SELECT pg_catalog.current_database(), current_user").fetchall()
     return Seen(state, mark_of(state), name, role)
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
+import psycopg
 from sqlalchemy import Connection
 
 from pytrickle.catalog import read_reports
@@ -66,6 +67,10 @@ class Asked:
         """Return what a function reads over a connection."""
         return self.database.read(reading)
 
+    def report(self, reading: Callable[[psycopg.Connection], Any]) -> Any:
+        """Return what one of the catalog's reports says."""
+        return self.database.report(reading)
+
     def number(self, name: str) -> int | None:
         """Return a number of the query; raise Missing where it is none."""
         given = self.query.get(name)
@@ -88,7 +93,7 @@ Shown = dict[str, Any]
 
 def overview(asked: Asked) -> Shown:
     """Show the graph, and all that status shows."""
-    dag = asked.read(read_reports.dag)
+    dag = asked.report(read_reports.dag)
     states = {row.stream_table: shown_state(row, asked.broken) for row in asked.seen.status.stream_tables}
     counts = Counter(states.values()).most_common()
     shown = {"graph": graph(dag, asked.broken), "states": states, "counts": counts}
@@ -101,7 +106,7 @@ def table(asked: Asked) -> Shown:
     kind, before, after = asked.kind(), asked.number("before"), asked.number("after")
     page: Page = asked.read(lambda c: history_page(c, row.pgt_id, kind=kind, before=before, after=after, size=FEW))
     newest: Page = asked.read(lambda c: history_page(c, row.pgt_id, kind=Kind.DONE, size=BARS[0][2]))
-    relations = {each.relation: each for each in asked.read(read_reports.relations)}
+    relations = {each.relation: each for each in asked.report(read_reports.relations)}
     return {
         "row": row,
         "state": shown_state(row, asked.broken),
@@ -118,12 +123,12 @@ def table(asked: Asked) -> Shown:
 
 def groups(asked: Asked) -> Shown:
     """Show where every watermark group stands."""
-    return {"members": {row.group_name: row.sources for row in asked.read(read_reports.watermark_groups)}}
+    return {"members": {row.group_name: row.sources for row in asked.report(read_reports.watermark_groups)}}
 
 
 def group(asked: Asked) -> Shown:
     """Show one watermark group: the staircase of its sources, and the cut at which they agree."""
-    known = {row.group_name: row for row in asked.read(read_reports.watermark_groups)}
+    known = {row.group_name: row for row in asked.report(read_reports.watermark_groups)}
     status = {row.group_name: row for row in asked.seen.status.groups}
     name = asked.query.get("name", "")
     if name not in known or name not in status:
@@ -142,7 +147,7 @@ def group(asked: Asked) -> Shown:
 def sources(asked: Asked) -> Shown:
     """Show the watermark of every source as numbers."""
     return {
-        "metrics": asked.read(read_reports.watermark_metrics),
+        "metrics": asked.report(read_reports.watermark_metrics),
         "marks": {each.source: each for each in asked.seen.status.watermarks},
         "gates": {each.source: each for each in asked.seen.status.gates},
     }
@@ -151,8 +156,8 @@ def sources(asked: Asked) -> Shown:
 def source(asked: Asked) -> Shown:
     """Show one source: its watermark over time, and its newest advances."""
     name = asked.query.get("name", "")
-    relations = {row.relation: row for row in asked.read(read_reports.relations)}
-    metrics = {row.source: row for row in asked.read(read_reports.watermark_metrics)}
+    relations = {row.relation: row for row in asked.report(read_reports.relations)}
+    metrics = {row.source: row for row in asked.report(read_reports.watermark_metrics)}
     marks = {row.source: row for row in asked.seen.status.watermarks}
     if name not in relations and name not in metrics:
         raise Missing
@@ -164,7 +169,7 @@ def source(asked: Asked) -> Shown:
         "gate": next((each for each in asked.seen.status.gates if each.source == name), None),
         "groups": relations[name].watermark_groups if name in relations else (),
         "read_by": sorted(each.relation for each in relations.values() if name in each.reads),
-        "newest": asked.read(lambda c: read_reports.newest_advances(c, name, ADVANCES)),
+        "newest": asked.report(lambda c: read_reports.newest_advances(c, name, ADVANCES)),
         **_staircase(asked, [name] if name in marks else [], 0.0, is_time),
     }
 
@@ -179,16 +184,16 @@ def refreshes(asked: Asked) -> Shown:
 
 def late(asked: Asked) -> Shown:
     """Show how much came too late for each source."""
-    metrics = asked.read(read_reports.watermark_metrics)
+    metrics = asked.report(read_reports.watermark_metrics)
     return {
-        "event_times": asked.read(read_reports.event_times),
+        "event_times": asked.report(read_reports.event_times),
         "metrics": {row.source: row for row in metrics},
     }
 
 
 def alerts(asked: Asked) -> Shown:
     """Show the open incidents, and those that ended last."""
-    rows = asked.read(lambda c: read_reports.alerts(c, INCIDENTS))
+    rows = asked.report(lambda c: read_reports.alerts(c, INCIDENTS))
     return {
         "open": [row for row in rows if row.closed_at is None],
         "ended": [row for row in rows if row.closed_at is not None],
@@ -221,7 +226,7 @@ def _paged(page: Page, kind: Kind) -> Shown:
 
 
 def _staircase(asked: Asked, names: list[str], tolerance: float, is_time: bool) -> Shown:
-    found = {name: advances(asked.read(partial(read_reports.newest_advances, source=name))) for name in names}
+    found = {name: advances(asked.report(partial(read_reports.newest_advances, source=name))) for name in names}
     now = datetime.now(UTC).timestamp()
     span = asked.query.get("span") or _fitting(found, now)
     if span not in SPANS:

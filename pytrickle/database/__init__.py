@@ -2,7 +2,6 @@
 
 from pytrickle.database.address import Address, connection_string, has_secret, named
 from pytrickle.database.connect import connect
-from pytrickle.database.engine import engine
 from pytrickle.database.errors import stopped_by_limit, translate_errors
 from pytrickle.database.jdbc import JdbcTarget, current_target, jdbc_target
 from pytrickle.database.jdbc_text import jdbc_text
@@ -11,8 +10,8 @@ from pytrickle.database.lock_timeout import PATIENCE, impatient, unless_locked, 
 from pytrickle.database.pipeline import pipelined
 from pytrickle.database.savepoint import undone
 from pytrickle.database.search_path import AGAIN_SAFE, SAFE_PATH, USERS_PATH, path_set, quoted_path
+from pytrickle.database.single import Single
 from pytrickle.database.snapshot import Snapshot, Snapshots, exported_snapshot, keep_open
-from pytrickle.database.statement import statement
 from pytrickle.database.trusted import filled, function_call, settle, trusted
 
 __all__ = [
@@ -22,12 +21,12 @@ __all__ = [
     "USERS_PATH",
     "Address",
     "JdbcTarget",
+    "Single",
     "Snapshot",
     "Snapshots",
     "connect",
     "connection_string",
     "current_target",
-    "engine",
     "exported_snapshot",
     "filled",
     "function_call",
@@ -42,7 +41,6 @@ __all__ = [
     "pipelined",
     "quoted_path",
     "settle",
-    "statement",
     "stopped_by_limit",
     "translate_errors",
     "trusted",

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from contextlib import closing
+from typing import TYPE_CHECKING, TypeAlias
 
 import psycopg
-import sqlalchemy
 from psycopg.conninfo import make_conninfo
 
 from pytrickle.config import libpq_dsn
 from pytrickle.database.errors import translate_errors
 from pytrickle.errors import ConfigError
 
-Address = str | sqlalchemy.URL | sqlalchemy.Engine
+if TYPE_CHECKING:
+    import sqlalchemy
+
+Address: TypeAlias = "str | sqlalchemy.URL | sqlalchemy.Engine"
 
 
 def connection_string(address: Address | None) -> str | None:
@@ -20,11 +23,14 @@ def connection_string(address: Address | None) -> str | None:
 
     One connection is borrowed from an engine, so that what its creator or connect_args add counts as well.
     """
+    if address is None or isinstance(address, str):
+        return None if address is None else libpq_dsn(address)
+    # Whoever gives such an address has loaded SQLAlchemy, and whoever does not need not wait for it.
+    import sqlalchemy
+
     if isinstance(address, sqlalchemy.Engine):
         return _of_engine(address)
-    if isinstance(address, sqlalchemy.URL):
-        return libpq_dsn(address.render_as_string(hide_password=False))
-    return None if address is None else libpq_dsn(address)
+    return libpq_dsn(address.render_as_string(hide_password=False))
 
 
 def has_secret(dsn: str) -> bool:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psycopg
 import sqlalchemy
 
 from pytrickle.database.connect import open_connection
@@ -18,3 +23,22 @@ def engine(dsn: str = "") -> sqlalchemy.Engine:
         pool_pre_ping=True,
         hide_parameters=True,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Connections of an engine for those who read by psycopg, each of them in one thread at a time."""
+
+    engine: sqlalchemy.Engine
+
+    @contextmanager
+    def borrow(self) -> Iterator[psycopg.Connection]:
+        """Lend a connection for the length of the block; what it has begun is rolled back."""
+        with self.engine.connect() as connection:
+            borrowed = connection.connection.driver_connection
+            assert isinstance(borrowed, psycopg.Connection)
+            yield borrowed
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.engine.dispose()

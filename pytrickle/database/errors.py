@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
-import sqlalchemy.exc
 
 from pytrickle import errors
 from pytrickle.database.excerpt import excerpt_of
@@ -83,10 +82,11 @@ def translate_errors() -> Iterator[None]:
         yield
     except psycopg.Error as error:
         raise translated(error) from error
-    except sqlalchemy.exc.DBAPIError as error:
-        if not isinstance(error.orig, psycopg.Error):
+    except Exception as error:
+        # SQLAlchemy's errors carry the driver's. It is not loaded for this: that takes longer than a small command.
+        if not isinstance(original := getattr(error, "orig", None), psycopg.Error):
             raise
-        raise translated(error.orig) from error.orig
+        raise translated(original) from original
 
 
 def stopped_by_limit(message: str) -> PytrickleError | None:

@@ -19,8 +19,9 @@ from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import Dependency, StreamTable
 from pytrickle.catalog.tables import stream_tables
 from pytrickle.cut import Cut
-from pytrickle.database import exported_snapshot, filled, settle, statement, translate_errors, trusted
+from pytrickle.database import exported_snapshot, filled, settle, translate_errors, trusted
 from pytrickle.database.adapters import register_infinity
+from pytrickle.database.statement import statement
 from pytrickle.errors import InvalidArgument, NotRetained
 from pytrickle.plan.at_cut import expanded
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL

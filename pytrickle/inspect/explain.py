@@ -17,7 +17,8 @@ from pytrickle.catalog.refresh_groups import refresh_groups
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.catalog.tables import refresh_history
 from pytrickle.config import EngineName
-from pytrickle.database import SAFE_PATH, Snapshot, filled, settle, statement, translate_errors
+from pytrickle.database import SAFE_PATH, Snapshot, filled, settle, translate_errors
+from pytrickle.database.statement import statement
 from pytrickle.errors import UnknownStreamTable
 from pytrickle.inspect.concurrency import beside, together_with
 from pytrickle.plan.auto import expected, least_worth_asking

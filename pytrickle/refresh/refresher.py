@@ -20,7 +20,8 @@ from pytrickle.catalog.kept_statistics import renew_kept
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.compute.postgres import read_directly
 from pytrickle.compute.staged import Staged
-from pytrickle.database import Snapshot, Snapshots, pipelined, statement, translate_errors
+from pytrickle.database import Snapshot, Snapshots, pipelined, translate_errors
+from pytrickle.database.statement import statement
 from pytrickle.defects import defects_named
 from pytrickle.errors import (
     Defect,

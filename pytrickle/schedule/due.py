@@ -6,7 +6,7 @@ import psycopg
 from sqlalchemy import BindParameter, ColumnElement, bindparam, select, update
 
 from pytrickle.catalog.tables import stream_tables
-from pytrickle.database import statement
+from pytrickle.database.statement import statement
 from pytrickle.errors import ConfigError
 from pytrickle.schedule.cron import nth_moment
 

@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, func, insert, select, update
 
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.catalog.tables import refresh_history, stream_tables
-from pytrickle.database import statement
+from pytrickle.database.statement import statement
 from pytrickle.errors import ConfigError, Defect, PytrickleError, StreamTableDrifted
 from pytrickle.refresh.values import AFTER_FAILURE
 

@@ -8,7 +8,8 @@ from sqlalchemy import BigInteger, any_, bindparam, delete, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from pytrickle.catalog.tables import refresh_requests
-from pytrickle.database import statement, translate_errors, unless_locked
+from pytrickle.database import translate_errors, unless_locked
+from pytrickle.database.statement import statement
 
 # What came of a refresh: its action, its reason, and where it failed the sentence and the kind of the error.
 Told = tuple[str, str, str | None, str | None]

@@ -139,7 +139,7 @@ def test_an_exhausted_source_and_a_database_out_of_reach_are_told(shop: Database
     with local_client(shop.dsn) as (client, _), observed(client, Service(None), Wanted("0")) as observer:
         found = samples(get(observer.port, "/metrics"))
         assert found["pytrickle_source_watermark_timestamp_seconds", ("public.orders",)] == float("inf")
-        client._pool.dispose()
+        client._lender.close()
         shop.execute("ALTER SCHEMA pgtrickle RENAME TO elsewhere")
         assert samples(get(observer.port, "/metrics"))["pytrickle_up", ()] == 0
         shop.execute("ALTER SCHEMA elsewhere RENAME TO pgtrickle")

@@ -16,7 +16,7 @@ from pytrickle.console import database as reading
 from pytrickle.console.database import Database as Read
 from pytrickle.console.database import Watch
 from pytrickle.console.freshness import freshness
-from pytrickle.database import engine
+from pytrickle.database.engine import engine
 from pytrickle.errors import ConfigError, DatabaseError, StatementTimeout
 from tests.conftest import Database
 from tests.console.conftest import console

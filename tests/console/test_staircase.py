@@ -30,7 +30,7 @@ def test_the_cut_is_the_one_that_the_catalog_finds(db: Database) -> None:
         for minutes in sorted(random.sample(range(60), random.choice((6, 9, 12)))):
             db.execute("SELECT pgtrickle.advance_watermark(%s, %s)", name, NOON + timedelta(minutes=minutes))
     read = Read(db.dsn)
-    history = {name: advances(read.read(partial(read_reports.newest_advances, source=name))) for name in names}
+    history = {name: advances(read.report(partial(read_reports.newest_advances, source=name))) for name in names}
     read.close()
     values = {name: [each.value for each in steps] for name, steps in history.items()}
     found = set()

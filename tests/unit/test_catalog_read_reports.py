@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
+from psycopg import Connection
 
 from pytrickle.catalog import late_reports, read_reports, reports
-from pytrickle.database import engine
+from pytrickle.database import Single
 from pytrickle.errors import InvalidArgument, NotInstalled, UnknownStreamTable
 from tests.conftest import Database
 
@@ -20,10 +21,8 @@ FOREVER = datetime.max.replace(tzinfo=UTC)
 
 
 def open_catalog(dsn: str) -> Iterator[Connection]:
-    pool = engine(dsn)
-    with pool.connect() as connection:
+    with closing(Single(dsn)) as lender, lender.borrow() as connection:
         yield connection
-    pool.dispose()
 
 
 @pytest.fixture

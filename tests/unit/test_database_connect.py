@@ -8,7 +8,8 @@ import pytest
 import sqlalchemy
 from psycopg.conninfo import conninfo_to_dict
 
-from pytrickle.database import connect, engine
+from pytrickle.database import connect
+from pytrickle.database.engine import engine
 from pytrickle.errors import ConfigError, ConnectionLost, PytrickleError
 from pytrickle.progress import Progress
 from tests.conftest import Database

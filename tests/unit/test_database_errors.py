@@ -5,7 +5,8 @@ import pytest
 import sqlalchemy
 
 from pytrickle import errors
-from pytrickle.database import connect, engine, translate_errors
+from pytrickle.database import connect, translate_errors
+from pytrickle.database.engine import engine
 from tests.conftest import Database
 
 EXPECTED = {

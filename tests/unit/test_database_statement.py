@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Column, Identity, Integer, MetaData, Table, Text, bindparam, insert, select, update
 from sqlalchemy.exc import CompileError
 
-from pytrickle.database import statement
+from pytrickle.database.statement import statement
 from tests.conftest import Database
 
 notes = Table(

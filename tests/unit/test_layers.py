@@ -51,6 +51,27 @@ def test_pure_layers_load_no_driver(package: str) -> None:
     assert _loaded_by(f"import {', '.join(modules)}").isdisjoint(DRIVERS)
 
 
+def test_a_small_command_loads_little() -> None:
+    """What takes long to load, and the commands that were not called, are left out: a shell waits for each of them."""
+    script = (
+        "from pytrickle.cli import app\n"
+        "try:\n    app(['status', '--dsn', 'host=/nowhere'], standalone_mode=False)\n"
+        "except BaseException as ended:\n    print(type(ended).__name__, getattr(ended, 'exit_code', ended))\n"
+        "print(*sorted(name for name in sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", f"import sys\n{script}"], capture_output=True, text=True, cwd=ROOT)
+    assert "could not be reached" in run.stderr, "it got as far as the database"
+    loaded = set(run.stdout.split())
+    packages = {name.partition(".")[0] for name in loaded}
+    assert packages.isdisjoint(
+        {"sqlalchemy", "sqlglot", "networkx", "pyspark", "py4j", "numpy", "pyarrow", "pandas", "matplotlib"}
+    )
+    assert {name for name in loaded if name.startswith("pytrickle.cli.commands.")} == {"pytrickle.cli.commands.status"}
+    assert not {
+        name for name in loaded if name.startswith(("pytrickle.plan", "pytrickle.refresh", "pytrickle.watermarks"))
+    }
+
+
 def test_loaders_of_single_rows_load_no_array_library() -> None:
     assert _loaded_by("import pytrickle.watermarks").isdisjoint({"numpy", "pyarrow"})
 

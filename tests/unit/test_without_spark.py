@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from pytrickle.compute.spark import java
@@ -45,16 +42,3 @@ def test_commands_work_without_pyspark(small: None, db: Database) -> None:
     db.execute("INSERT INTO orders VALUES (2)")
     refused = run("tick", "--engine", "spark")
     assert refused.exit_code == 1 and "pip install 'pytrickle-postgres[spark]'" in refused.stderr
-
-
-def test_status_loads_nothing_that_only_refreshes_need() -> None:
-    script = (
-        "import sys; sys.argv = ['pytrickle', 'status', '--dsn', 'host=/nowhere dbname=x']\n"
-        "import pytrickle.cli\n"
-        "try: pytrickle.cli.main()\n"
-        "except SystemExit as end: assert end.code == 1\n"
-        "assert 'sqlalchemy' in sys.modules\n"
-        "heavy = {'pyspark', 'pyarrow', 'numpy', 'pandas', 'sqlglot', 'networkx', 'matplotlib'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, timeout=60)
