@@ -47,12 +47,14 @@ def test_every_line_item_has_its_order_and_what_its_part_is_offered_for(tpch: Tp
 
 
 def test_every_table_but_region_changes(tpch: Tpch) -> None:
-    contents = [f"SELECT array_agg(t ORDER BY t)::text FROM {table} AS t" for table in CHANGED_TABLES]
-    before = [tpch.connection.execute(query.encode()).fetchone() for query in contents]
-    tpch.change(0.1)
-    tpch.change(10)
-    after = [tpch.connection.execute(query.encode()).fetchone() for query in contents]
-    assert [table for table, one, other in zip(CHANGED_TABLES, before, after, strict=True) if one == other] == []
+    contents = {table: f"SELECT array_agg(t ORDER BY t)::text FROM {table} AS t".encode() for table in CHANGED_TABLES}
+    seen = {table: {tpch.connection.execute(query).fetchone()} for table, query in contents.items()}
+    for percent in (0.1, 10):
+        tpch.change(percent)
+        for table, query in contents.items():
+            seen[table].add(tpch.connection.execute(query).fetchone())
+    # A nation may move back.
+    assert [table for table, found in seen.items() if len(found) == 1] == []
 
 
 def test_an_unknown_query_is_refused() -> None:
