@@ -10,6 +10,8 @@ from pytrickle.catalog.definition import Came
 from pytrickle.plan.refresh_plan import RefreshPlan
 
 PLAN, COMPUTE, WAIT, APPLY = "plan", "compute", "wait", "apply"
+# Of planning, what the next refresh like this one need not do: compiling, or asking about, both ways to compare them.
+CHOOSE = "choose"
 
 
 @dataclass(slots=True)
@@ -19,6 +21,7 @@ class Measures:
     A refresh plans first, then computes rows, waits where others are committed together with it, and applies them.
     """
 
+    started: float = field(default_factory=monotonic)
     phase: str = PLAN
     entered: float = field(default_factory=monotonic)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -40,6 +43,28 @@ class Measures:
         """
         self.enter(self.phase)
         return {phase: round(1000 * seconds, 3) for phase, seconds in self.seconds.items()}
+
+    def of_its_own(self) -> float:
+        """Return the seconds until now that a refresh like it takes again: neither waiting nor comparing two ways.
+
+        >>> measures = Measures(seconds={PLAN: 1.0, CHOOSE: 2.0, COMPUTE: 4.0, WAIT: 8.0})
+        >>> round(measures.of_its_own())
+        5
+        """
+        self.enter(self.phase)
+        return sum(seconds for phase, seconds in self.seconds.items() if phase not in (CHOOSE, WAIT))
+
+    def choosing(self, seconds: float) -> None:
+        """Count so many seconds of what was spent on planning as spent on comparing two ways.
+
+        >>> measures = Measures(seconds={PLAN: 3.0}, phase=COMPUTE)
+        >>> measures.choosing(2.0)
+        >>> measures.seconds[PLAN], measures.seconds[CHOOSE]
+        (1.0, 2.0)
+        """
+        if seconds:
+            self.seconds[PLAN] = max(self.seconds.get(PLAN, 0.0) - seconds, 0.0)
+            self.seconds[CHOOSE] = seconds
 
 
 def measured(measures: Measures, plan: RefreshPlan) -> dict[str, Any]:

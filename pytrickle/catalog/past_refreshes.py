@@ -5,6 +5,9 @@ import psycopg
 from pytrickle.catalog.definition import Evidence, PastRefresh
 from pytrickle.catalog.stream_table import StreamTable
 
+# What a refresh takes that is like one before: neither a wait for others nor the comparison of two ways.
+SECONDS = """(extract(epoch FROM finished_at - started_at)
+        - (coalesce((phases ->> 'choose')::numeric, 0) + coalesce((phases ->> 'wait')::numeric, 0)) / 1000)::float8"""
 # Rows are estimated as the planner does: the density at the last ANALYZE times the present size of the file. What was
 # never analyzed is taken to have 80 rows on a page. Of a function PostgreSQL expects a thousand rows: to join them it
 # would read all of pg_class, so they come as an array.
@@ -17,10 +20,9 @@ WITH sizes AS (
         JOIN pg_class AS c ON c.oid = ANY (r.relid || ARRAY(SELECT p.relid::oid FROM pg_partition_tree(r.relid) AS p))
     GROUP BY r.relid
 ), completed AS (
-    SELECT action, delta_rows, extract(epoch FROM finished_at - started_at)::float8 AS seconds, refresh_id,
-        engine = 'spark' AS spark
+    SELECT action, delta_rows, {seconds} AS seconds, refresh_id, engine = 'spark' AS spark
     FROM (
-        SELECT refresh_id, action, status, delta_rows, started_at, finished_at, engine
+        SELECT refresh_id, action, status, delta_rows, started_at, finished_at, phases, engine
         FROM pgtrickle.pgt_refresh_history WHERE pgt_id = %(pgt_id)s ORDER BY refresh_id DESC LIMIT %(scanned)s
     ) AS h
     WHERE status = 'COMPLETED'
@@ -36,14 +38,22 @@ SELECT
     (SELECT coalesce(jsonb_agg(
         jsonb_build_array(action = 'FULL', delta_rows, seconds, coalesce(spark, false)) ORDER BY refresh_id DESC), '[]')
      FROM past),
-    f.seconds, coalesce(f.spark, true)
+    f.seconds, coalesce(f.spark, true), q.seconds
 FROM (SELECT) AS always LEFT JOIN LATERAL (
     SELECT seconds, spark FROM completed WHERE action IN ('FULL', 'REINITIALIZE') AND delta_rows = 0
     ORDER BY refresh_id DESC LIMIT 1
-) AS f ON true
-"""
+) AS f ON true CROSS JOIN LATERAL (
+    SELECT CASE WHEN count(*) >= %(enough)s THEN percentile_disc(0.1) WITHIN GROUP (ORDER BY {seconds}) END AS seconds
+    FROM (SELECT * FROM pgtrickle.pgt_refresh_history ORDER BY refresh_id DESC LIMIT %(lately)s) AS h
+    WHERE status = 'COMPLETED' AND action IN ('DIFFERENTIAL', 'FULL') AND delta_rows > 0 AND engine = 'postgres'
+) AS q
+""".replace("{seconds}", SECONDS)
 SCANNED = 10_000
 KEPT = 100
+# How quick a database is: the quickest tenth of so many newest refreshes of any stream table, if so many are known.
+LATELY = 100
+ENOUGH = 10
+LIMITS = {"scanned": SCANNED, "kept": KEPT, "lately": LATELY, "enough": ENOUGH}
 
 
 def evidence(connection: psycopg.Connection, table: StreamTable) -> Evidence:
@@ -51,9 +61,10 @@ def evidence(connection: psycopg.Connection, table: StreamTable) -> Evidence:
 
     A first load does what a whole refresh does. It looks at the newest 10,000 entries of the history, and among them at
     the newest 100 refreshes with about as many changes; so a way that was not taken in 100 refreshes is tried again.
+    Neither waiting for others in the same transaction nor comparing two ways counts as part of a refresh.
     """
     relids = [table.relid, *(dependency.relid for dependency in table.dependencies)]
     values = {"relids": relids, "relid": table.relid, "pgt_id": table.pgt_id}
-    row = connection.execute(EVIDENCE, {**values, "scanned": SCANNED, "kept": KEPT}).fetchone()
-    sources, stored, past, first_load, by_spark = row or (0, 0, [], None, True)
-    return Evidence(sources, stored, tuple(PastRefresh(*entry) for entry in past), first_load, by_spark)
+    row = connection.execute(EVIDENCE, {**values, **LIMITS}).fetchone()
+    sources, stored, past, first_load, by_spark, quick = row or (0, 0, [], None, True, None)
+    return Evidence(sources, stored, tuple(PastRefresh(*entry) for entry in past), first_load, by_spark, quick)

@@ -4,11 +4,11 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import sqrt
-from statistics import median_high
+from statistics import median_low
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
 from pytrickle.plan.apply_plan import Action
-from pytrickle.plan.cost import FIXED, Experience, measured
+from pytrickle.plan.cost import FIXED, Experience, measured, pace_of
 from pytrickle.plan.quote import Quote
 from pytrickle.readable import counted
 
@@ -17,8 +17,10 @@ WORTH_ASKING = 10_000
 # After fewer, there is one where the sources have so many rows together: of fewer, either way takes about as long.
 SMALL = 5_000
 # By so many seconds a whole refresh must be cheaper after few changes.
-GAIN = 0.02
-# What is computed as a whole in so many seconds is not worth asking PostgreSQL's planner about.
+GAIN = 0.003
+# Asking PostgreSQL's planner what a delta costs takes about as long as planning it: worth it if the whole takes so many
+# times longer, and so many seconds or more.
+DEAR = 3
 NEAR = 0.03
 # Where Spark computes, there is a choice after few changes if the last differential refresh took so many seconds,
 SLOW = 0.1
@@ -39,6 +41,8 @@ PER_STORED_GROUP = 45e-6
 # refresh takes too.
 STARTING = 20.0
 WARMING = 0.3
+# So many seconds less than a single whole refresh took, the next one may take: it filled caches, or had to wait.
+DOUBT = 0.1
 # So many times more than a first load took, a whole refresh is expected to take if its sources were filled since.
 FILLED = 5
 
@@ -55,6 +59,7 @@ class Costs:
     whole: float
     few_whole: bool
     many_whole: bool
+    planning: float = 0.0
     quoted: bool = False
 
     def differential(self, delta_rows: int) -> float:
@@ -78,8 +83,8 @@ class Costs:
         return delta_rows >= WORTH_ASKING or differential - self.whole >= least
 
     def is_worth_asking_about(self, delta_rows: int) -> bool:
-        """Whether PostgreSQL's planner may know better: nothing was measured, and the whole takes some time."""
-        unknown = not self.experience.knows(delta_rows) and self.whole > NEAR
+        """Whether PostgreSQL's planner may know better: none was measured, and asking pays."""
+        unknown = not self.experience.knows(delta_rows) and self.whole > max(NEAR, DEAR * self.planning)
         return unknown and not self.favours_whole(delta_rows)
 
     def _stays_whole(self, delta_rows: int) -> bool:
@@ -134,54 +139,57 @@ def least_worth_asking(evidence: Evidence, spark: bool = False) -> int:
 
 def is_unfamiliar(delta_rows: int, evidence: Evidence, spark: bool) -> bool:
     """Whether there is a choice, and no refresh of about as many changes tells what one takes."""
-    experience = Experience.of(evidence.refreshes, evidence.stored_rows)
+    experience = Experience.of(evidence)
     return delta_rows >= least_worth_asking(evidence, spark) and not experience.knows(delta_rows)
 
 
 def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> Costs:
     """Estimate costs from the newest refreshes, and by a quote or by default what was not measured.
 
-    Where two measured whole refreshes are in the middle, the one that favours a differential refresh counts.
+    Where two measured whole refreshes are in the middle, the shorter one counts, as of two differential ones.
     """
     quote = quote or Quote()
     wholes = [past.seconds for past in measured(evidence.refreshes, whole=True)]
     tried = len(wholes) > 1
-    slow = Experience.of(evidence.refreshes, evidence.stored_rows, quote.planning).slow
-    whole = _measured_whole(wholes, evidence) or _whole_by_default(evidence, grouped, TRIAL if slow else 1, quote)
-    reading = quote.of_delta(max(whole - FIXED, 0.0))
+    whole = median_low(wholes) if tried else _whole_by_default(evidence, grouped, quote)
+    if len(wholes) == 1:
+        whole = max(sqrt(wholes[0] * min(wholes[0], whole)), wholes[0] - DOUBT * pace_of(evidence))
+    reading = quote.of_delta(max(whole / pace_of(evidence) - FIXED, 0.0))
     return Costs(
-        Experience.of(evidence.refreshes, evidence.stored_rows, reading),
+        Experience.of(evidence, reading),
         whole,
         few_whole=tried and _last_was_whole(past for past in evidence.refreshes if past.delta_rows < WORTH_ASKING),
         many_whole=tried and _last_was_whole(past for past in evidence.refreshes if past.delta_rows >= WORTH_ASKING),
+        planning=pace_of(evidence) * quote.planning,
         quoted=quote.asked,
     )
 
 
-def _measured_whole(wholes: list[float], evidence: Evidence) -> float | None:
-    """Return the median; a single one that took longer than the first load is believed half: it may have waited."""
-    if len(wholes) == 1 and evidence.first_load and not evidence.loaded_by_spark:
-        return sqrt(wholes[0] * min(wholes[0], evidence.first_load))
-    return median_high(wholes) if wholes else None
+def lacks_whole(evidence: Evidence) -> bool:
+    """Whether too little was measured of whole refreshes, so that the planner is asked what the whole query costs."""
+    return len(measured(evidence.refreshes, whole=True)) < 2
 
 
-def _whole_by_default(evidence: Evidence, grouped: bool, hope: float, quote: Quote) -> float:
+def _whole_by_default(evidence: Evidence, grouped: bool, quote: Quote) -> float:
     """Estimate by rows or by the quote, but no more than the first load took, nor less than that beyond its start.
 
     A first load of PostgreSQL's did the same, but slowly, since it was the first: the truth is taken to be in the
-    middle. Where neither that nor the quote is known, the estimate by rows may be `hope` times too high.
+    middle, as long as no differential refresh was measured. From then on the lower estimate counts, so that a whole
+    refresh is tried if it may be quicker. Where neither a load nor the quote is known, the estimate by rows may be
+    TRIAL times too high if differential refreshes were slower than by default.
     """
-    read, load = quote.of_whole(), evidence.first_load
+    read, load, pace = quote.of_whole(), evidence.first_load, pace_of(evidence)
     rows = (PER_STORED_GROUP if grouped else PER_STORED_ROW) * evidence.stored_rows
     rows += PER_SOURCE_ROW * evidence.source_rows if read is None else read
-    if read is not None or (load is not None and not evidence.loaded_by_spark):
-        hope = 1
-    estimated = FIXED + rows / hope
+    by_rows = read is None and (load is None or evidence.loaded_by_spark)
+    experience = Experience.of(evidence, quote.planning)
+    estimated = pace * (FIXED + rows / (TRIAL if by_rows and experience.slow else 1))
     if load is None or (read is not None and load * FILLED < estimated):
         return estimated
     if evidence.loaded_by_spark:
         return max(min(estimated, load), load - STARTING)
-    return sqrt(max(min(estimated, load), load - WARMING) * load)
+    likely = max(min(estimated, load), load - WARMING * pace)
+    return likely if read is not None and experience.slowness else sqrt(likely * load)
 
 
 def _readable(seconds: float) -> str:

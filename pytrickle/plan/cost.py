@@ -1,14 +1,14 @@
 """How long differential refreshes take: measured defaults, and what refreshes of as many changes took before."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median_low
 
-from pytrickle.catalog.definition import PastRefresh
+from pytrickle.catalog.definition import Evidence, PastRefresh
 
 # Measured defaults, in seconds: once, per buffered change (an update counts as two), and per row of the stream table
 # that a delta touches.
-FIXED = 0.02
+FIXED = 0.01
 PER_CHANGE = 4e-6
 PER_TOUCHED_ROW = 20e-6
 
@@ -17,34 +17,55 @@ CONSIDERED = 5
 # After so many refreshes of the other way a single one is not believed any more.
 PATIENCE = 8
 LEAST_SLOWNESS = 0.01
+# A first refresh fills caches and is compiled: the next one is expected to take so many times less.
+FIRST = 1.2
+# A database takes so many times as long as by default, at least and at most.
+PACES = (0.5, 2.0)
+
+
+def pace_of(evidence: Evidence) -> float:
+    """Return how many times longer than by default a database takes, by its quickest refreshes of any stream table.
+
+    >>> pace_of(Evidence(0, 0, quick=FIXED / 2)), pace_of(Evidence(0, 0, quick=60.0)), pace_of(Evidence(0, 0))
+    (0.5, 2.0, 1.0)
+    """
+    least, most = PACES
+    return 1.0 if evidence.quick is None else min(max(evidence.quick / FIXED, least), most)
 
 
 @dataclass(frozen=True, slots=True)
 class Experience:
     """How many times longer than by default the differential refreshes of a stream table took, by size class.
 
-    `reading` are the seconds by default that reading the delta takes, whatever its size.
+    `reading` are the seconds by default that reading the delta takes, whatever its size, at a pace of 1.
     """
 
     stored_rows: int
     slowness: Mapping[int, float]
     reading: float = 0.0
+    pace: float = 1.0
 
     @classmethod
-    def of(cls, refreshes: Iterable[PastRefresh], stored_rows: int, reading: float = 0.0) -> "Experience":
+    def of(cls, evidence: Evidence, reading: float = 0.0) -> "Experience":
         """Learn from refreshes, newest first: the median of those of a class counts, between two the shorter one.
 
-        A single slow refresh is believed until whole ones have been made instead of it for a while. One of Spark's
-        changes nothing: it may have waited for Spark to start.
+        A single slow refresh is believed until whole ones have been made instead of it for a while, but for what only a
+        first one takes. One of Spark's changes nothing: it may have waited for Spark to start.
         """
+        untaught = cls(evidence.stored_rows, {}, reading, pace_of(evidence))
         taken: dict[int, list[float]] = {}
-        for size, pasts in _by_class(refreshes).items():
+        for size, pasts in _by_class(evidence.refreshes).items():
             found = measured(pasts, whole=False)
-            slowness = [past.seconds / _default(past.delta_rows, stored_rows, reading) for past in found]
+            slowness = [past.seconds / untaught.by_default(past.delta_rows) for past in found]
             if slowness:
                 taken[size] = [1.0, *slowness] if found[0].spark else slowness
-        medians = {size: median_low(slowness) for size, slowness in taken.items()}
-        return cls(stored_rows, {size: max(slowness, LEAST_SLOWNESS) for size, slowness in medians.items()}, reading)
+        medians = {size: _without_first(slowness) for size, slowness in taken.items()}
+        return replace(untaught, slowness={size: max(each, LEAST_SLOWNESS) for size, each in medians.items()})
+
+    def by_default(self, delta_rows: int) -> float:
+        """Return what a differential refresh takes of which nothing is known, in seconds."""
+        changes = PER_CHANGE * delta_rows + PER_TOUCHED_ROW * min(delta_rows, self.stored_rows)
+        return self.pace * (FIXED + self.reading + changes)
 
     def knows(self, delta_rows: int) -> bool:
         """Whether a differential refresh of about as many changes was measured."""
@@ -63,7 +84,7 @@ class Experience:
     def _alone(self, delta_rows: int) -> float:
         """Judge by the same class, else by the next larger one, else by the default."""
         size = size_class(delta_rows)
-        default = _default(delta_rows, self.stored_rows, self.reading)
+        default = self.by_default(delta_rows)
         larger = min((known for known in self.slowness if known >= size), default=None)
         if larger is None:
             # That few changes went fast does not mean that many will.
@@ -73,7 +94,7 @@ class Experience:
             return default * slowness
         # What many changes took beyond the default is due to the changes.
         rows = 1 << 2 * larger
-        return default + (slowness - 1) * _default(rows, self.stored_rows, self.reading) * delta_rows / rows
+        return default + (slowness - 1) * self.by_default(rows) * delta_rows / rows
 
 
 def size_class(delta_rows: int) -> int:
@@ -106,5 +127,8 @@ def _by_class(refreshes: Iterable[PastRefresh]) -> dict[int, list[PastRefresh]]:
     return classes
 
 
-def _default(delta_rows: int, stored_rows: int, reading: float) -> float:
-    return FIXED + reading + PER_CHANGE * delta_rows + PER_TOUCHED_ROW * min(delta_rows, stored_rows)
+def _without_first(slowness: list[float]) -> float:
+    """Return the median; a single one counts for less, but not for less than the default."""
+    if len(slowness) == 1:
+        return min(slowness[0], max(slowness[0] / FIRST, 1.0))
+    return median_low(slowness)

@@ -1,5 +1,6 @@
 """Which engine was faster for about as many changes, where the past tells."""
 
+from dataclasses import replace
 from statistics import median_low
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
@@ -32,7 +33,7 @@ def faster_engine(evidence: Evidence, delta_rows: int, whole: bool) -> tuple[Eng
         return None
     if postgres is not None:
         return _compared(postgres, spark)
-    default = Experience.of((), evidence.stored_rows).seconds(delta_rows)
+    default = Experience.of(replace(evidence, refreshes=())).seconds(delta_rows)
     # A single one may have waited for Spark to start.
     if whole or len(found) < 2 or spark <= MARGIN * default:
         return None

@@ -7,7 +7,7 @@ from functools import partial
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate, unfold_all
 from pytrickle.plan.algebra.query import Query, Top
-from pytrickle.plan.algebra.relation import Operation, Relation, UnionAll, Version
+from pytrickle.plan.algebra.relation import Operation, Relation, UnionAll, Version, scans
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Action, Stage
 from pytrickle.plan.applying import Applying
@@ -42,6 +42,8 @@ from pytrickle.plan.whole_rows import rows_of, whole_rows
 
 # Up to so many changes look row by row for what they join, even without an index: to join all at once takes longer.
 FEW_ROWS = 8
+# A term of a delta has about so many characters for each table that it reads, or more.
+LEAST_PER_READ = 700
 WHOLE = "SELECT * FROM (\n{query}\n) AS pgt_full({columns})"
 # Rows without columns can be counted, but not read.
 COUNTED = "SELECT count(*) AS {weight} FROM (\n{query}\n) AS pgt_full"
@@ -58,6 +60,13 @@ class Reads:
     keyed: PostgresQuery | None = None
     terms: tuple[Relation, ...] = ()
     top: Top | None = None
+
+
+def least_length(task: Task) -> int:
+    """Return how many characters the SQL of a delta has at least: each of its terms reads as much as the query does."""
+    rows = arrange(task.query.rows, task.ranges)
+    terms = differentiate(rows, frozenset(relid for relid, known in task.ranges.items() if known.delta_rows))
+    return LEAST_PER_READ * len(terms) * len(scans(task.query.rows))
 
 
 def plan_refresh(

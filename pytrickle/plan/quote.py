@@ -4,24 +4,28 @@ from dataclasses import dataclass
 
 # Measured defaults, in seconds: per character of the SQL, for writing and planning it; and per unit of what PostgreSQL
 # says a query costs. It takes the touched keys of a delta for many more than they are, so that a unit is worth less.
-PER_CHARACTER = 0.7e-6
-PER_UNIT_OF_DELTA = 2e-6
-PER_UNIT_OF_WHOLE = 6e-6
+PER_CHARACTER = 0.8e-6
+PER_UNIT_OF_DELTA = 1e-6
+PER_UNIT_OF_WHOLE = 3e-6
 # How far a measured whole refresh may move these units in either direction.
 TRUSTED = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """The length of a delta's SQL, and what PostgreSQL's planner says that it and the whole query cost, if asked."""
+    """The length of a delta's SQL, and what PostgreSQL's planner says that it and the whole query cost, if asked.
+
+    It may be longer where it is `at_least` as long: then it was not compiled.
+    """
 
     length: int = 0
     delta: float | None = None
     whole: float | None = None
+    at_least: bool = False
 
     @property
     def asked(self) -> bool:
-        """Whether the planner has answered."""
+        """Whether the planner was asked about the delta."""
         return self.delta is not None
 
     @property
@@ -37,11 +41,11 @@ class Quote:
         """Return the seconds in which the delta is expected to be read, if the whole query is read in `whole` seconds.
 
         >>> round(Quote(length=10_000).of_delta(1.0), 3)
-        0.007
+        0.008
+        >>> round(Quote(10_000, delta=5_000, whole=10_000).of_delta(0.03), 3)
+        0.013
         >>> round(Quote(10_000, delta=5_000, whole=10_000).of_delta(0.06), 3)
-        0.017
-        >>> round(Quote(10_000, delta=5_000, whole=10_000).of_delta(0.12), 3)
-        0.027
+        0.018
         """
         if self.delta is None:
             return self.planning

@@ -62,7 +62,8 @@ class RefreshPlan:
 
     `grouping` says how Spark groups what it joined. `keyed` reads the groups that are computed anew, `staging` is the
     layout of the staging table where Spark fills one. `rounds` is how many rounds a cycle took to its fixed point,
-    which this refresh stores.
+    which this refresh stores. `choosing` are the seconds that comparing both ways took, as before the first refresh
+    of its kind.
     """
 
     placement: Placement
@@ -77,6 +78,7 @@ class RefreshPlan:
     staging: str | None = None
     rounds: int | None = None
     few: FewRead | None = None
+    choosing: float = 0.0
 
     @property
     def action(self) -> Action:

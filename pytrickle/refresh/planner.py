@@ -1,18 +1,16 @@
 """What planning needs to know of a stream table: its definition, the changes of its sources, how it stands."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import psycopg
 
 from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
-from pytrickle.catalog.definition import ChangeRange, Evidence, PastRefresh
+from pytrickle.catalog.definition import ChangeRange, PastRefresh
 from pytrickle.catalog.definition_stamp import definition_stamp
 from pytrickle.catalog.past_refreshes import evidence
-from pytrickle.catalog.query_cost import query_cost
 from pytrickle.catalog.server_probe import server_probe
-from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.config import EngineName
 from pytrickle.cut import Cut
@@ -23,19 +21,19 @@ from pytrickle.plan.analysis import Analysis, analyse
 from pytrickle.plan.append_mode import check_append
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.at_cut import current_query, query_at, rewound
-from pytrickle.plan.auto import WORTH_ASKING, expected, is_unfamiliar
+from pytrickle.plan.auto import WORTH_ASKING
 from pytrickle.plan.difference import plan_difference
 from pytrickle.plan.engines import faster_engine, worth_a_trial
-from pytrickle.plan.placement import Limits, Means, Standing, Way, choose_way, delta_way, limits_of
-from pytrickle.plan.planning import plan_differential, plan_full, plan_refresh
+from pytrickle.plan.placement import Limits, Means, Standing, Way, limits_of
+from pytrickle.plan.planning import plan_full, plan_refresh
 from pytrickle.plan.postgres.merge_state import state_table
 from pytrickle.plan.postgres.stored_rows import body_table
 from pytrickle.plan.query.meaning import understood
-from pytrickle.plan.quote import Quote
 from pytrickle.plan.refresh_plan import FewRead, RefreshPlan
 from pytrickle.plan.task import Task
+from pytrickle.refresh.choosing import Choice, Chosen, changed_sources, known_way
 from pytrickle.refresh.guards import refuse_recomputing
-from pytrickle.refresh.remembered import Remembered, size_of
+from pytrickle.refresh.remembered import Remembered
 from pytrickle.refresh.templates import Templates
 from pytrickle.tracing import phase
 
@@ -105,19 +103,21 @@ class Planner:
                 check_append(shape, table.window_end)
             task = Task(shape, ranges, self.limits(table, means), table.window_end, frozen_by=table.frozen_by)
             standing = _standing(_with_state(snapshot_connection, table, shape), task)
-            way, delta = self._choose(snapshot_connection, table, task, standing)
+            chosen = self._choose(snapshot_connection, table, task, standing)
+            way = chosen.way
             refuse_recomputing(table, way.action, way.reason)
-            task = self._preferring(snapshot_connection, table, task, way)
+            preferring = self._preferring(snapshot_connection, table, task, way)
+            delta, task = chosen.delta if preferring is task else None, preferring
             plan = self._difference(table, task, way, standing) if means is Means.ALL else None
             plan = plan or plan_refresh(task, way, table.refresh_mode, lambda: self.query(task), delta)
-        return plan.because(table.decision.explained(plan.reason))
+        return replace(plan.because(table.decision.explained(plan.reason)), choosing=chosen.seconds)
 
     @phase("plan")
     def foreseen(self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange]) -> RefreshPlan | None:
         """Plan a refresh without asking the database anything; None where it would have to be asked."""
         task = Task(shape, ranges, self.limits(table, Means.ALL), frozen_by=table.frozen_by)
         standing = _standing(table, task)
-        way = self._way(table.pgt_id, task, standing, self.past.fresh(table.pgt_id))
+        way = known_way(self.past, table.pgt_id, task, standing, self.past.fresh(table.pgt_id))
         if way is None or (way.action is not Action.DIFFERENTIAL and table.strict):
             return None
         way = replace(way, reason=table.decision.explained(way.reason))
@@ -153,40 +153,15 @@ class Planner:
             return
         spark = plan.placement.engine is EngineName.SPARK
         past = PastRefresh(plan.action is not Action.DIFFERENTIAL, plan.delta_rows, seconds, spark)
-        self.past.add(pgt_id, past, _changed(plan.ranges))
+        self.past.add(pgt_id, past, changed_sources(plan.ranges))
 
     def _choose(
         self, snapshot_connection: psycopg.Connection, table: StreamTable, task: Task, standing: Standing
-    ) -> tuple[Way, RefreshPlan | None]:
-        """Choose the way; return beside it the plan for the changes, where the choice needed it."""
-        if not standing.has_choice:
-            return choose_way(standing, None), None
-        if task.delta_rows >= WORTH_ASKING:
-            self.past.forget(table.pgt_id)
-        known = self.past.evidence(table.pgt_id, lambda: evidence(snapshot_connection, table))
-        if way := self._way(table.pgt_id, task, standing, known):
-            return way, None
-        changed = _changed(task.ranges.values())
-        known = self.past.about(table.pgt_id, known, changed)
-        delta = plan_differential(task, delta_way(task.delta_rows))
-        quote = Quote(delta.length)
-        if delta.read and expected(known, standing.grouped, quote).is_worth_asking_about(task.delta_rows):
-            quote = self._quote(snapshot_connection, table, task, delta)
-        self.past.keep(table.pgt_id, task.shape, size_of(changed, task.delta_rows, known.source_rows), quote)
-        return choose_way(standing, known, quote), delta
+    ) -> Chosen:
+        def whole() -> RefreshPlan:
+            return plan_refresh(task, Way(Action.FULL, ""), table.refresh_mode, lambda: self.query(task))
 
-    def _way(self, pgt_id: int, task: Task, standing: Standing, known: Evidence | None) -> Way | None:
-        """Choose the way by what is known and was quoted before; None where that does not suffice."""
-        if not standing.has_choice:
-            return choose_way(standing, None)
-        if known is None:
-            return None
-        changed = _changed(task.ranges.values())
-        known = self.past.about(pgt_id, known, changed)
-        if standing.spark or not is_unfamiliar(task.delta_rows, known, standing.spark):
-            return choose_way(standing, known)
-        quote = self.past.quote(pgt_id, task.shape, size_of(changed, task.delta_rows, known.source_rows))
-        return choose_way(standing, known, quote) if quote else None
+        return Choice(snapshot_connection, table, task, standing, self.past, whole).made()
 
     def _preferring(self, snapshot_connection: psycopg.Connection, table: StreamTable, task: Task, way: Way) -> Task:
         """Prefer the engine that was faster, or try Spark; after few changes too little is to be gained."""
@@ -199,23 +174,6 @@ class Planner:
         untried = not whole and table.pgt_id not in self.past.tried and self.spark_runs()
         trial = worth_a_trial(known, task.delta_rows) if untried else None
         return replace(task, limits=task.limits.prefer(EngineName.SPARK, trial)) if trial else task
-
-    def _quote(
-        self, snapshot_connection: psycopg.Connection, table: StreamTable, task: Task, delta: RefreshPlan
-    ) -> Quote:
-        """Ask PostgreSQL's planner what the delta costs, and what the whole query does."""
-        whole = plan_refresh(task, Way(Action.FULL, ""), table.refresh_mode, lambda: self.query(task))
-
-        def cost(plan: RefreshPlan) -> float | None:
-            settings = session_statements(table)
-            found = [
-                query_cost(snapshot_connection, read.query, (*settings, *read.settings))
-                for read in (plan.read, plan.keyed)
-                if read
-            ]
-            return None if None in found else sum(each for each in found if each)
-
-        return Quote(delta.length, cost(delta), cost(whole))
 
     def as_written(
         self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange], reason: str
@@ -235,10 +193,6 @@ class Planner:
         """Return by which limits a stream table is refreshed."""
         limits = Limits(self.small_delta_rows, self.direct_delta_rows, means)
         return limits_of(self.engine, table.engine, limits, self.has_spark)
-
-
-def _changed(ranges: Iterable[ChangeRange]) -> frozenset[int]:
-    return frozenset(change_range.relid for change_range in ranges if change_range.delta_rows)
 
 
 def kept_tables(table: StreamTable, shape: Analysis) -> list[str]:

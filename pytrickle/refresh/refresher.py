@@ -10,7 +10,7 @@ import psycopg
 from pytrickle.apply.closed_windows import has_closing
 from pytrickle.apply.commit import commit, commit_within, conflicts
 from pytrickle.apply.commitment import Commitment, Committed
-from pytrickle.apply.measures import COMPUTE, WAIT, Measures
+from pytrickle.apply.measures import WAIT, Measures
 from pytrickle.apply.staging_table import staging_table
 from pytrickle.apply.stream_table_row import UP_TO_DATE
 from pytrickle.catalog.buffer_statistics import BufferStatistics
@@ -110,22 +110,23 @@ class Refresher:
 
         Rows that Spark would write to a staging table are read directly: that transaction does not see such a table.
         """
-        ranges = self.changed(snapshot, table, goal)
+        measures, ranges = Measures(), self.changed(snapshot, table, goal)
         if ranges is None:
             return Computation(table, goal)
         means = Means.POSTGRES if inside else Means.NO_STAGING_TABLE
-        computation = Computation(table, goal, self.planner.plan(snapshot, table, ranges, means))
+        computation = Computation(table, goal, self.planner.plan(snapshot, table, ranges, means), measures=measures)
         with attempting(computation.plan), translate_errors():
             try:
                 self._stage(computation, snapshot)
             except SparkTooNarrow as error:
-                computation = Computation(table, goal, self._without_spark(snapshot, table, ranges, error))
+                plan = self._without_spark(snapshot, table, ranges, error)
+                computation = Computation(table, goal, plan, measures=measures)
                 self._stage(computation, snapshot)
         return computation
 
     def _stage(self, computation: Computation, snapshot: Snapshot) -> None:
         assert computation.plan is not None
-        computation.measures.enter(COMPUTE)
+        computation.planned()
         computation.staged = self._compute(computation, computation.plan, snapshot, None)
         computation.measures.enter(WAIT)
 
@@ -159,7 +160,7 @@ class Refresher:
             return nothing_done(computation.table, since)
         done_as = (plan.action, plan.reason)
         result = _result(computation.table, done_as, done, since, plan.placement.engine.value)
-        self.planner.remember(computation.table.pgt_id, plan, monotonic() - computation.started)
+        self.planner.remember(computation.table.pgt_id, plan, computation.measures.of_its_own())
         return result
 
     def mark_up_to_date(self, table: StreamTable, goal: Goal) -> RefreshResult:
@@ -200,7 +201,7 @@ class Refresher:
     def _carry_out(self, computation: Computation, snapshot: Snapshot) -> tuple[RefreshResult, Committed | None]:
         plan, table = computation.plan, computation.table
         assert plan is not None
-        computation.measures.enter(COMPUTE)
+        computation.planned()
         with under_way(self.connection, table.pgt_id):
             if plan.computed_where_applied:
                 try:

@@ -83,6 +83,14 @@ class Remembered:
         known = self.quotes.get(pgt_id)
         return known[1].get(size) if known is not None and known[0] is shape else None
 
+    def whole_cost(self, pgt_id: int, shape: object, source_rows: int) -> float | None:
+        """Return what the planner said that the whole query costs, if it was asked about as many rows of this shape."""
+        known = self.quotes.get(pgt_id)
+        if known is None or known[0] is not shape:
+            return None
+        sizes = (size for size in known[1] if size[2] == size_class(source_rows))
+        return next((known[1][size].whole for size in sizes if known[1][size].whole is not None), None)
+
     def keep(self, pgt_id: int, shape: object, size: Size, quote: Quote) -> None:
         """Keep a quote."""
         known = self.quotes.get(pgt_id)

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from time import monotonic
 from typing import Protocol
 
-from pytrickle.apply.measures import Measures
+from pytrickle.apply.measures import COMPUTE, Measures
 from pytrickle.catalog.session_settings import limit_statements, naming_statement, session_statements
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.compute.staged import Staged
@@ -94,8 +93,12 @@ class Computation:
     staged: Staged | None = None
     next_reason: str | None = None
     defect: str | None = None
-    started: float = field(default_factory=monotonic)
     measures: Measures = field(default_factory=Measures)
+
+    @property
+    def started(self) -> float:
+        """The reading of the monotonic clock when it began."""
+        return self.measures.started
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -109,6 +112,11 @@ class Computation:
             return self.defect or self.table.planner_defect
         tried = self.plan.action is Action.DIFFERENTIAL or self.plan.shape.query is None
         return self.plan.shape.defect if tried else self.table.planner_defect
+
+    def planned(self) -> None:
+        """Note that it is planned, and will be computed now."""
+        self.measures.enter(COMPUTE)
+        self.measures.choosing(self.plan.choosing if self.plan else 0.0)
 
     def close(self) -> None:
         """Let go of the staged rows."""

@@ -237,7 +237,7 @@ def test_history_says_what_a_refresh_took_and_when_its_changes_came(one: Shop) -
         one.tick()
         ((visible, clock, phases, size, amplification, rows, engine),) = one.db.execute(history)
         assert close_to(visible, number) and (clock, rows, engine) == ("capture", 2, "postgres")
-        assert set(phases) == {"plan", "compute", "apply"} and all(spent > 0 for spent in phases.values())
+        assert set(phases) - {"choose"} == {"plan", "compute", "apply"} and all(spent > 0 for spent in phases.values())
         assert size > 0 and amplification in (1.5, 2)
     found = freshness(one, "totals")
     assert [close_to(found[place], minutes) for place, minutes in (("p50", 3), ("p95", 4), ("p99", 4))] == [True] * 3

@@ -5,12 +5,20 @@ from typing import Any
 
 import pytest
 
-import pytrickle.refresh.planner
+import pytrickle.refresh.choosing
 import pytrickle.refresh.remembered
 from pytrickle.catalog.query_cost import query_cost
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.ways import FEW_ROWS, Prices, World, create, took, world_of
+
+# Whole refreshes of as many changes that took long.
+WHOLE_MEASURED = """
+INSERT INTO pgtrickle.pgt_refresh_history
+    (pgt_id, action, status, initiated_by, delta_rows, started_at, finished_at, engine)
+SELECT pgt_id, 'FULL', 'COMPLETED', 'MANUAL', 4, now() - interval '10 s', now(), 'postgres'
+FROM pgtrickle.pgt_stream_tables
+"""
 
 
 @pytest.fixture
@@ -23,7 +31,7 @@ def world(db: Database) -> Iterator[World]:
 def prices(monkeypatch: pytest.MonkeyPatch) -> Prices:
     """Prices that a test may change; a refresh is never slow."""
     found = Prices(1.0)
-    monkeypatch.setattr(pytrickle.refresh.planner, "query_cost", found.cost)
+    monkeypatch.setattr(pytrickle.refresh.choosing, "query_cost", found.cost)
     monkeypatch.setattr(pytrickle.refresh.remembered, "SLOW", 3600.0)
     return found
 
@@ -56,7 +64,7 @@ def test_the_planner_is_asked_before_a_source_changes_that_never_did(world: Worl
     prices.delta = 100_000_000.0
     world.db.execute("UPDATE b SET name = name || '!' WHERE k IN (7, 8)")
     assert world.tick() == {"joined": "FULL"}
-    assert len(prices.asked) == 2
+    assert len(prices.asked) == 1, "what the whole costs is known already"
     world.db.execute(FEW_ROWS)
     assert world.tick() == {"joined": "DIFFERENTIAL"}
     world.assert_exact(("joined",))
@@ -69,7 +77,7 @@ def test_many_changes_are_analyzed_before_the_planner_is_asked(
     known = []
     statistics = "SELECT EXISTS (SELECT FROM pg_stats WHERE schemaname = 'pgtrickle_changes' AND attname = 'pgt_xid')"
     monkeypatch.setattr(
-        pytrickle.refresh.planner, "query_cost", lambda *_: known.append(world.db.value(statistics)) or 10.0
+        pytrickle.refresh.choosing, "query_cost", lambda *_: known.append(world.db.value(statistics)) or 10.0
     )
     create(world, ("joined",))
     took(world, "FULL", 10.0)
@@ -81,12 +89,15 @@ def test_many_changes_are_analyzed_before_the_planner_is_asked(
     world.assert_exact(("joined",))
 
 
-def test_the_planner_is_not_asked_where_the_whole_takes_a_few_milliseconds(world: World, prices: Prices) -> None:
-    create(world, ("joined",))
+def test_the_planner_is_asked_about_the_whole_alone_where_that_takes_a_few_milliseconds(
+    world: World, prices: Prices
+) -> None:
+    create(world, ("scalar",))
     took(world, "FULL", 0.02)
+    prices.whole = 1_000.0
     world.db.execute(FEW_ROWS)
-    assert world.tick() == {"joined": "DIFFERENTIAL"}
-    assert prices.asked == []
+    assert world.tick() == {"scalar": "DIFFERENTIAL"}
+    assert len(prices.asked) == 1 and "pgtrickle_changes" not in prices.asked[0]
 
 
 def test_the_planner_is_not_asked_about_small_tables(world: World, prices: Prices) -> None:
@@ -101,16 +112,20 @@ def test_the_planner_is_not_asked_about_small_tables(world: World, prices: Price
 
 
 def test_what_was_measured_is_not_asked_about(world: World, prices: Prices) -> None:
+    """A process that starts learns from the history what a delta takes; only the whole was never measured."""
     create(world, ("joined",))
     took(world, "FULL", 10.0)
     world.db.execute(FEW_ROWS)
     assert world.tick() == {"joined": "DIFFERENTIAL"}
-    prices.asked.clear()
-    with local_client(world.db.dsn) as (client, engine):
-        stranger = World(world.db, client, engine)
-        world.db.execute(FEW_ROWS)
-        assert stranger.tick() == {"joined": "DIFFERENTIAL"}
-    assert prices.asked == []
+    for asked in (1, 0):
+        prices.asked.clear()
+        with local_client(world.db.dsn) as (client, engine):
+            stranger = World(world.db, client, engine)
+            world.db.execute(FEW_ROWS)
+            assert stranger.tick() == {"joined": "DIFFERENTIAL"}
+        assert len(prices.asked) == asked and not any("pgtrickle_changes" in query for query in prices.asked)
+        for _ in range(2):
+            world.db.execute(WHOLE_MEASURED)
 
 
 def test_the_planner_answers_for_the_delta_and_for_the_whole(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +136,7 @@ def test_the_planner_answers_for_the_delta_and_for_the_whole(world: World, monke
         found.append(query_cost(*arguments))
         return found[-1]
 
-    monkeypatch.setattr(pytrickle.refresh.planner, "query_cost", noted)
+    monkeypatch.setattr(pytrickle.refresh.choosing, "query_cost", noted)
     create(world, ("grouped", "joined"))
     took(world, "FULL", 10.0)
     world.db.execute(FEW_ROWS)

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-import pytrickle.refresh.planner
+import pytrickle.refresh.choosing
 import pytrickle.refresh.remembered
-from pytrickle.catalog.past_refreshes import KEPT, evidence
+from pytrickle.catalog.past_refreshes import ENOUGH, KEPT, evidence
 from pytrickle.catalog.stream_table import resolve_name, stream_table
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
@@ -81,8 +81,8 @@ def test_a_chosen_whole_refresh_stops_at_the_cut(world: World) -> None:
 
 @pytest.mark.parametrize("mode", first(1, ("DIFFERENTIAL", "FULL")))
 def test_other_modes_leave_nothing_to_choose(world: World, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pytrickle.refresh.planner, "query_cost", _never)
-    monkeypatch.setattr(pytrickle.refresh.planner, "expected", _never)
+    monkeypatch.setattr(pytrickle.refresh.choosing, "query_cost", _never)
+    monkeypatch.setattr(pytrickle.refresh.choosing, "expected", _never)
     create(world, refresh_mode=mode)
     for statement in (MANY, FEW[0]):
         world.db.execute(statement)
@@ -95,7 +95,7 @@ def test_few_changes_pay_a_query_for_the_choice_once(world: World, monkeypatch: 
     monkeypatch.setattr(pytrickle.refresh.remembered, "SLOW", 3600.0)
     world.db.execute(FEW[0])
     world.tick()
-    monkeypatch.setattr(pytrickle.refresh.planner, "evidence", _never)
+    monkeypatch.setattr(pytrickle.refresh.choosing, "evidence", _never)
     for statement in FEW:
         world.db.execute(statement)
         world.tick()
@@ -129,7 +129,7 @@ def test_the_past_decides(world: World) -> None:
     world.db.execute(MANY)
     assert world.tick() == {"scalar": "DIFFERENTIAL"}
     newest = world.pt.history("scalar")[0]
-    assert "a whole one 3600.0 s" in (newest.reason or "")
+    assert "a whole one 3599.9 s" in (newest.reason or "")
     world.assert_exact(("scalar",))
 
 
@@ -234,3 +234,33 @@ def test_a_way_that_was_not_gone_for_long_is_forgotten(world: World) -> None:
         assert [one.whole for one in large] == [True] * (KEPT - 1) + [False]
         connection.execute("UPDATE pgtrickle.pgt_refresh_history SET delta_rows = 5000 WHERE delta_rows = 3")
         assert [one.whole for one in evidence(connection, table).refreshes] == [False] * KEPT
+
+
+PAST = """
+INSERT INTO pgtrickle.pgt_refresh_history
+    (pgt_id, action, status, initiated_by, delta_rows, started_at, finished_at, engine, phases)
+SELECT pgt_id, 'DIFFERENTIAL', 'COMPLETED', 'MANUAL', 5, now() - %s * interval '1 s', now(), %s, %s
+FROM pgtrickle.pgt_stream_tables WHERE pgt_name = %s
+"""
+
+
+def test_neither_waiting_nor_comparing_two_ways_is_believed_to_be_needed_again(world: World) -> None:
+    create(world, ("grouped",))
+    world.db.execute(PAST, 1.0, "postgres", '{"plan": 100, "choose": 300, "wait": 500, "apply": 100}', "grouped")
+    with world.db.connect() as connection:
+        (past,) = evidence(connection, stream_table(connection, resolve_name(connection, "grouped"))).refreshes
+    assert past.seconds == pytest.approx(0.2)
+
+
+def test_how_quick_a_database_is_any_of_its_stream_tables_tells(world: World) -> None:
+    """The quickest tenth of what PostgreSQL did: neither a first load nor Spark's start says anything of it."""
+    create(world, ("grouped", "scalar"))
+    world.db.execute(PAST, 0.001, "spark", None, "scalar")
+    with world.db.connect() as connection:
+        table = stream_table(connection, resolve_name(connection, "grouped"))
+        for number in range(1, ENOUGH):
+            world.db.execute(PAST, number, "postgres", None, "scalar")
+        assert evidence(connection, table).quick is None, "too little is known"
+        for number in range(ENOUGH, 2 * ENOUGH + 1):
+            world.db.execute(PAST, number, "postgres", None, "scalar")
+        assert evidence(connection, table).quick == pytest.approx(2.0)

@@ -73,3 +73,13 @@ def test_quotes_are_kept_for_a_shape_and_a_size_and_not_too_many() -> None:
     for number in range(3 * QUOTES):
         past.keep(7, shape, (frozenset({number}), 1, 1), Quote(5))
     assert len(past.quotes[7][1]) <= QUOTES
+
+
+def test_what_the_whole_costs_is_remembered_whatever_changed() -> None:
+    past, shape = Remembered(), object()
+    past.keep(7, shape, size_of(A, 5, 1_000), Quote(5))
+    assert past.whole_cost(7, shape, 1_000) is None, "it was not asked"
+    past.keep(7, shape, size_of(A, 50, 1_000), Quote(5, whole=3.0))
+    assert past.whole_cost(7, shape, 1_001) == 3.0
+    assert past.whole_cost(7, shape, 9_000) is None, "the sources have many more rows"
+    assert past.whole_cost(7, object(), 1_000) is past.whole_cost(8, shape, 1_000) is None

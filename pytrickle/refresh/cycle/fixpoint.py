@@ -6,7 +6,7 @@ from time import monotonic
 
 from pytrickle.apply.commit import commit
 from pytrickle.apply.commitment import Committed
-from pytrickle.apply.measures import COMPUTE, WAIT
+from pytrickle.apply.measures import COMPUTE, WAIT, Measures
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.session_settings import limit_statements, session_statements
 from pytrickle.catalog.stream_table import StreamTable
@@ -187,7 +187,7 @@ class Fixpoint:
 
     def _computation(self, turn: Turn, rounds: int) -> Computation:
         with blamed_on(turn.table):
-            return Computation(turn.table, turn.goal, self._plan(turn, rounds), started=self.started)
+            return Computation(turn.table, turn.goal, self._plan(turn, rounds), measures=Measures(self.started))
 
     def _plan(self, turn: Turn, rounds: int) -> RefreshPlan | None:
         """Plan the refresh over the fixed point; its frontiers are those of the stream table's own sources."""

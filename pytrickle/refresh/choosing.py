@@ -1,0 +1,123 @@
+"""Choosing the way of one refresh: by what is known, or by comparing what both ways would take."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from math import inf
+from time import monotonic
+
+import psycopg
+
+from pytrickle.catalog.definition import ChangeRange, Evidence
+from pytrickle.catalog.past_refreshes import evidence
+from pytrickle.catalog.query_cost import query_cost
+from pytrickle.catalog.session_settings import session_statements
+from pytrickle.catalog.stream_table import StreamTable
+from pytrickle.plan.apply_plan import Action
+from pytrickle.plan.auto import WORTH_ASKING, expected, is_unfamiliar, lacks_whole, least_worth_asking
+from pytrickle.plan.placement import Standing, Way, choose_way, delta_way
+from pytrickle.plan.planning import least_length, plan_differential
+from pytrickle.plan.quote import Quote
+from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.plan.task import Task
+from pytrickle.refresh.remembered import Remembered, Size, size_of
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A way, the plan for the changes where the choice needed it, and the seconds that only the choice took."""
+
+    way: Way
+    delta: RefreshPlan | None = None
+    seconds: float = 0.0
+
+
+def known_way(past: Remembered, pgt_id: int, task: Task, standing: Standing, known: Evidence | None) -> Way | None:
+    """Choose the way by what is known and was asked before; None where that does not suffice."""
+    if not standing.has_choice:
+        return choose_way(standing, None)
+    if known is None:
+        return None
+    known = past.about(pgt_id, known, changed_sources(task.ranges.values()))
+    if standing.spark or task.delta_rows < least_worth_asking(known):
+        return choose_way(standing, known)
+    quote, familiar = (
+        past.quote(pgt_id, task.shape, _size(task, known)),
+        not is_unfamiliar(task.delta_rows, known, False),
+    )
+    if quote is None and familiar:
+        whole = past.whole_cost(pgt_id, task.shape, known.source_rows)
+        quote = None if whole is None and lacks_whole(known) else Quote(whole=whole)
+    if quote is None:
+        return None
+    way = choose_way(standing, known, quote)
+    return way if familiar or way.action is Action.FULL or not quote.at_least else None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The choice for one task; `whole` plans the whole refresh, so that PostgreSQL's planner can be asked about it."""
+
+    connection: psycopg.Connection
+    table: StreamTable
+    task: Task
+    standing: Standing
+    past: Remembered
+    whole: Callable[[], RefreshPlan]
+
+    def made(self) -> Chosen:
+        """Choose; more than what is known is asked for only where that does not suffice."""
+        pgt_id = self.table.pgt_id
+        if not self.standing.has_choice:
+            return Chosen(choose_way(self.standing, None))
+        if self.task.delta_rows >= WORTH_ASKING:
+            self.past.forget(pgt_id)
+        began = monotonic()
+        known = self.past.evidence(pgt_id, lambda: evidence(self.connection, self.table))
+        if way := known_way(self.past, pgt_id, self.task, self.standing, known):
+            return Chosen(way, seconds=monotonic() - began)
+        known = self.past.about(pgt_id, known, changed_sources(self.task.ranges.values()))
+        quote, delta, compiling = self._quote(known)
+        self.past.keep(pgt_id, self.task.shape, _size(self.task, known), quote)
+        way = choose_way(self.standing, known, quote)
+        # What was compiled is part of a refresh that uses it.
+        used = compiling if way.action is Action.DIFFERENTIAL else 0.0
+        return Chosen(way, delta, monotonic() - began - used)
+
+    def _quote(self, known: Evidence) -> tuple[Quote, RefreshPlan | None, float]:
+        """Find out as little as decides: the cost of the whole, the least length of the delta, its length, its cost.
+
+        Return beside it the plan for the changes and the seconds that compiling it took, where that was needed.
+        """
+        rows, grouped = self.task.delta_rows, self.standing.grouped
+        whole = self.past.whole_cost(self.table.pgt_id, self.task.shape, known.source_rows)
+        if whole is None and lacks_whole(known):
+            whole = self._cost(self.whole())
+        quote = Quote(least_length(self.task), whole=whole, at_least=True)
+        costs = expected(known, grouped, quote)
+        if costs.favours_whole(rows) or costs.experience.knows(rows):
+            return quote, None, 0.0
+        began = monotonic()
+        delta = plan_differential(self.task, delta_way(rows))
+        compiling, quote = monotonic() - began, replace(quote, length=delta.length, at_least=False)
+        if delta.read and expected(known, grouped, quote).is_worth_asking_about(rows):
+            quote = replace(quote, delta=self._cost(delta))
+        return quote, delta, compiling
+
+    def _cost(self, plan: RefreshPlan) -> float:
+        """Ask PostgreSQL's planner what a plan costs; infinitely much if it refuses: running it will say why."""
+        settings = session_statements(self.table)
+        found = [
+            query_cost(self.connection, read.query, (*settings, *read.settings))
+            for read in (plan.read, plan.keyed)
+            if read
+        ]
+        return sum(inf if cost is None else cost for cost in found)
+
+
+def changed_sources(ranges: Iterable[ChangeRange]) -> frozenset[int]:
+    """Return the sources that have changes."""
+    return frozenset(change_range.relid for change_range in ranges if change_range.delta_rows)
+
+
+def _size(task: Task, known: Evidence) -> Size:
+    return size_of(changed_sources(task.ranges.values()), task.delta_rows, known.source_rows)
