@@ -1,4 +1,4 @@
-"""Run the benchmark: `python -m benchmarks.tpch [--orders N] [--rounds N] [--queries q01,q05] [--choices]`."""
+"""Run the benchmark: `python -m benchmarks.tpch [--orders N] [--rounds N] [--queries q01] [--choices [--engines]]`."""
 
 import argparse
 import os
@@ -13,10 +13,10 @@ import pytrickle
 from benchmarks.conditions import conditions, machine
 from benchmarks.server import debian_binaries, server_settings
 from benchmarks.tpch.chart import draw_chart
-from benchmarks.tpch.choices import Choices
+from benchmarks.tpch.choices import ENGINES, MODES, Choices
 from benchmarks.tpch.choices_report import write_choices
 from benchmarks.tpch.database import Database
-from benchmarks.tpch.measure import Measurement
+from benchmarks.tpch.measure import Measurement, limit_statements
 from benchmarks.tpch.queries import read_queries
 from benchmarks.tpch.report import write_report
 from benchmarks.tpch.results import Results
@@ -27,6 +27,7 @@ from pytrickle.demo.server import postgres_server
 DEFAULT_ORDERS = 300_000
 LARGE = 100_000
 PERCENTS = (0.1, 1.0)
+CHOICE_PERCENTS = (0.1, 1.0, 5.0, 20.0)
 
 console = Console(stderr=True)
 
@@ -59,6 +60,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--queries", type=_queries, default=read_queries(), help="names by comma (default: all)")
     parser.add_argument("--timeout", type=int, default=300, help="seconds that one statement may take")
     parser.add_argument("--choices", action="store_true", help="measure how well AUTO chooses instead")
+    parser.add_argument("--engines", action="store_true", help="with --choices: hold stream tables to each engine, too")
     parser.add_argument("--output", type=Path, help="where the report goes (default: docs; build for few orders)")
     parser.add_argument("--binaries", type=Path, default=debian_binaries(), help="directory of postgres and initdb")
     options = parser.parse_args(arguments)
@@ -101,9 +103,10 @@ def _choose(connection: psycopg.Connection, client: Client, options: argparse.Na
     database = Database(connection, options.orders)
     console.print(f"Making {options.orders:,} orders …")
     database.create()
-    choices = Choices(database, client, options.queries, console.print)
+    choices = Choices(database, client, options.queries, ENGINES if options.engines else MODES, console.print)
     choices.create()
-    for percent in PERCENTS:
+    limit_statements(connection, options.timeout)
+    for percent in CHOICE_PERCENTS:
         choices.measure(percent, options.rounds)
     if choices.unequal:
         raise SystemExit(f"Not what the query gives: {', '.join(sorted(choices.unequal))}.")

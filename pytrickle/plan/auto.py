@@ -3,7 +3,6 @@
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import sqrt
 from statistics import median_low
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
@@ -40,7 +39,7 @@ PER_STORED_GROUP = 45e-6
 # Seconds of a first load that the start may have taken, of Spark or of this process; what it took beyond them, a whole
 # refresh takes too.
 STARTING = 20.0
-WARMING = 0.3
+WARMING = 0.2
 # So many seconds less than a single whole refresh took, the next one may take: it filled caches, or had to wait.
 DOUBT = 0.1
 # So many times more than a first load took, a whole refresh is expected to take if its sources were filled since.
@@ -52,7 +51,8 @@ class Costs:
     """Expected seconds of either way: what differential refreshes took before tells what one takes for so many changes.
 
     `few_whole` and `many_whole` are whether the last refresh after fewer than 10,000 changes, or after more, was whole,
-    and not as a trial. With `quoted` PostgreSQL's planner was asked about the delta, for none was measured.
+    and not as a trial. With `quoted` PostgreSQL's planner was asked about the delta, for none was measured. It takes
+    `planning` seconds to plan the delta. With `untried` no refresh of either way was measured.
     """
 
     experience: Experience
@@ -61,6 +61,7 @@ class Costs:
     many_whole: bool
     planning: float = 0.0
     quoted: bool = False
+    untried: bool = False
 
     def differential(self, delta_rows: int) -> float:
         """Return the expected seconds of a differential refresh, which grow with the changed rows."""
@@ -72,6 +73,8 @@ class Costs:
         The way of the last refresh is left only where the other is clearly cheaper. A table that is computed whole
         after few changes is so after many, too.
         """
+        if self.untried:
+            return 1.0
         return 1 / MARGIN if self._stays_whole(delta_rows) else MARGIN
 
     def favours_whole(self, delta_rows: int) -> bool:
@@ -153,15 +156,18 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
     tried = len(wholes) > 1
     whole = median_low(wholes) if tried else _whole_by_default(evidence, grouped, quote)
     if len(wholes) == 1:
-        whole = max(sqrt(wholes[0] * min(wholes[0], whole)), wholes[0] - DOUBT * pace_of(evidence))
+        (taken,) = wholes
+        whole = max(_between(min(taken, whole), taken, 2 / 3), taken - DOUBT * pace_of(evidence))
     reading = quote.of_delta(max(whole / pace_of(evidence) - FIXED, 0.0))
+    experience = Experience.of(evidence, reading)
     return Costs(
-        Experience.of(evidence, reading),
+        experience,
         whole,
         few_whole=tried and _last_was_whole(past for past in evidence.refreshes if past.delta_rows < WORTH_ASKING),
         many_whole=tried and _last_was_whole(past for past in evidence.refreshes if past.delta_rows >= WORTH_ASKING),
         planning=pace_of(evidence) * quote.planning,
         quoted=quote.asked,
+        untried=not wholes and not experience.slowness,
     )
 
 
@@ -173,10 +179,10 @@ def lacks_whole(evidence: Evidence) -> bool:
 def _whole_by_default(evidence: Evidence, grouped: bool, quote: Quote) -> float:
     """Estimate by rows or by the quote, but no more than the first load took, nor less than that beyond its start.
 
-    A first load of PostgreSQL's did the same, but slowly, since it was the first: the truth is taken to be in the
-    middle, as long as no differential refresh was measured. From then on the lower estimate counts, so that a whole
-    refresh is tried if it may be quicker. Where neither a load nor the quote is known, the estimate by rows may be
-    TRIAL times too high if differential refreshes were slower than by default.
+    A first load of PostgreSQL's did the same, but slowly, since it was the first: the truth is taken to be in between,
+    the nearer to the load the longer that took, as long as no differential refresh was measured. From then on the lower
+    estimate counts, so that a whole refresh is tried if it may be quicker. Where neither a load nor the quote is known,
+    the estimate by rows may be TRIAL times too high if differential refreshes were slower than by default.
     """
     read, load, pace = quote.of_whole(), evidence.first_load, pace_of(evidence)
     rows = (PER_STORED_GROUP if grouped else PER_STORED_ROW) * evidence.stored_rows
@@ -188,8 +194,15 @@ def _whole_by_default(evidence: Evidence, grouped: bool, quote: Quote) -> float:
         return estimated
     if evidence.loaded_by_spark:
         return max(min(estimated, load), load - STARTING)
-    likely = max(min(estimated, load), load - WARMING * pace)
-    return likely if read is not None and experience.slowness else sqrt(likely * load)
+    warming = WARMING * pace
+    if read is not None and experience.slowness:
+        return max(min(estimated, load), load - warming)
+    return _between(min(estimated, load), load, warming / (warming + load))
+
+
+def _between(low: float, high: float, share: float) -> float:
+    """Return the geometric mean of two estimates, in which the low one has this share."""
+    return float(low**share * high ** (1 - share))
 
 
 def _readable(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import sqrt
 from statistics import median_low
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
@@ -17,8 +18,6 @@ CONSIDERED = 5
 # After so many refreshes of the other way a single one is not believed any more.
 PATIENCE = 8
 LEAST_SLOWNESS = 0.01
-# A first refresh fills caches and is compiled: the next one is expected to take so many times less.
-FIRST = 1.2
 # A database takes so many times as long as by default, at least and at most.
 PACES = (0.5, 2.0)
 
@@ -26,11 +25,13 @@ PACES = (0.5, 2.0)
 def pace_of(evidence: Evidence) -> float:
     """Return how many times longer than by default a database takes, by its quickest refreshes of any stream table.
 
-    >>> pace_of(Evidence(0, 0, quick=FIXED / 2)), pace_of(Evidence(0, 0, quick=60.0)), pace_of(Evidence(0, 0))
-    (0.5, 2.0, 1.0)
+    Half of the difference is believed, as a ratio: those may all be of long queries, or the first of a process.
+
+    >>> pace_of(Evidence(0, 0, quick=FIXED * 2.25)), pace_of(Evidence(0, 0, quick=60.0)), pace_of(Evidence(0, 0))
+    (1.5, 2.0, 1.0)
     """
     least, most = PACES
-    return 1.0 if evidence.quick is None else min(max(evidence.quick / FIXED, least), most)
+    return 1.0 if evidence.quick is None else min(max(sqrt(evidence.quick / FIXED), least), most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,8 @@ class Experience:
     def of(cls, evidence: Evidence, reading: float = 0.0) -> "Experience":
         """Learn from refreshes, newest first: the median of those of a class counts, between two the shorter one.
 
-        A single slow refresh is believed until whole ones have been made instead of it for a while, but for what only a
-        first one takes. One of Spark's changes nothing: it may have waited for Spark to start.
+        A single slow refresh is believed until whole ones have been made instead of it for a while. One of Spark's
+        changes nothing: it may have waited for Spark to start.
         """
         untaught = cls(evidence.stored_rows, {}, reading, pace_of(evidence))
         taken: dict[int, list[float]] = {}
@@ -59,7 +60,7 @@ class Experience:
             slowness = [past.seconds / untaught.by_default(past.delta_rows) for past in found]
             if slowness:
                 taken[size] = [1.0, *slowness] if found[0].spark else slowness
-        medians = {size: _without_first(slowness) for size, slowness in taken.items()}
+        medians = {size: median_low(slowness) for size, slowness in taken.items()}
         return replace(untaught, slowness={size: max(each, LEAST_SLOWNESS) for size, each in medians.items()})
 
     def by_default(self, delta_rows: int) -> float:
@@ -125,10 +126,3 @@ def _by_class(refreshes: Iterable[PastRefresh]) -> dict[int, list[PastRefresh]]:
     for past in refreshes:
         classes.setdefault(size_class(past.delta_rows), []).append(past)
     return classes
-
-
-def _without_first(slowness: list[float]) -> float:
-    """Return the median; a single one counts for less, but not for less than the default."""
-    if len(slowness) == 1:
-        return min(slowness[0], max(slowness[0] / FIRST, 1.0))
-    return median_low(slowness)

@@ -42,8 +42,8 @@ from pytrickle.plan.whole_rows import rows_of, whole_rows
 
 # Up to so many changes look row by row for what they join, even without an index: to join all at once takes longer.
 FEW_ROWS = 8
-# A term of a delta has about so many characters for each table that it reads, or more.
-LEAST_PER_READ = 700
+# A term of a delta has so many characters for each pair of tables that it joins, or more.
+LEAST_PER_PAIR = 150
 WHOLE = "SELECT * FROM (\n{query}\n) AS pgt_full({columns})"
 # Rows without columns can be counted, but not read.
 COUNTED = "SELECT count(*) AS {weight} FROM (\n{query}\n) AS pgt_full"
@@ -63,10 +63,10 @@ class Reads:
 
 
 def least_length(task: Task) -> int:
-    """Return how many characters the SQL of a delta has at least: each of its terms reads as much as the query does."""
+    """Return how many characters the SQL of a delta has at least: each of its terms joins all tables of the query."""
     rows = arrange(task.query.rows, task.ranges)
     terms = differentiate(rows, frozenset(relid for relid, known in task.ranges.items() if known.delta_rows))
-    return LEAST_PER_READ * len(terms) * len(scans(task.query.rows))
+    return LEAST_PER_PAIR * len(terms) * len(scans(task.query.rows)) ** 2
 
 
 def plan_refresh(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 # Measured defaults, in seconds: per character of the SQL, for writing and planning it; and per unit of what PostgreSQL
 # says a query costs. It takes the touched keys of a delta for many more than they are, so that a unit is worth less.
-PER_CHARACTER = 0.8e-6
+PER_CHARACTER = 1e-6
 PER_UNIT_OF_DELTA = 1e-6
 PER_UNIT_OF_WHOLE = 3e-6
 # How far a measured whole refresh may move these units in either direction.
@@ -41,11 +41,11 @@ class Quote:
         """Return the seconds in which the delta is expected to be read, if the whole query is read in `whole` seconds.
 
         >>> round(Quote(length=10_000).of_delta(1.0), 3)
-        0.008
+        0.01
         >>> round(Quote(10_000, delta=5_000, whole=10_000).of_delta(0.03), 3)
-        0.013
+        0.015
         >>> round(Quote(10_000, delta=5_000, whole=10_000).of_delta(0.06), 3)
-        0.018
+        0.02
         """
         if self.delta is None:
             return self.planning

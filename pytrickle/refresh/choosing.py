@@ -84,16 +84,17 @@ class Choice:
         return Chosen(way, delta, monotonic() - began - used)
 
     def _quote(self, known: Evidence) -> tuple[Quote, RefreshPlan | None, float]:
-        """Find out as little as decides: the cost of the whole, the least length of the delta, its length, its cost.
+        """Find out as little as decides: the least length of the delta, the cost of the whole, its length, its cost.
 
         Return beside it the plan for the changes and the seconds that compiling it took, where that was needed.
         """
         rows, grouped = self.task.delta_rows, self.standing.grouped
         whole = self.past.whole_cost(self.table.pgt_id, self.task.shape, known.source_rows)
-        if whole is None and lacks_whole(known):
-            whole = self._cost(self.whole())
         quote = Quote(least_length(self.task), whole=whole, at_least=True)
         costs = expected(known, grouped, quote)
+        if whole is None and lacks_whole(known) and not costs.favours_whole(rows):
+            quote = replace(quote, whole=self._cost(self.whole()))
+            costs = expected(known, grouped, quote)
         if costs.favours_whole(rows) or costs.experience.knows(rows):
             return quote, None, 0.0
         began = monotonic()

@@ -143,3 +143,28 @@ def test_the_planner_answers_for_the_delta_and_for_the_whole(world: World, monke
     assert world.tick() == dict.fromkeys(("grouped", "joined"), "DIFFERENTIAL")
     assert len(found) >= 4 and all(cost and cost > 0 for cost in found)
     world.assert_exact(("grouped", "joined"))
+
+
+def test_a_delta_that_is_too_long_in_any_case_is_not_even_written(
+    world: World, prices: Prices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until a whole refresh turns out to be slow: then its SQL is written, and what that says counts."""
+    create(world, ("scalar",))
+    took(world, "FULL", 0.02)
+    prices.whole = 1_000.0
+    written = []
+    real = pytrickle.refresh.choosing.plan_differential
+    monkeypatch.setattr(pytrickle.refresh.choosing, "least_length", lambda _: 1_000_000)
+    monkeypatch.setattr(
+        pytrickle.refresh.choosing, "plan_differential", lambda *given: written.append(given) or real(*given)
+    )
+    world.db.execute(FEW_ROWS)
+    assert (world.tick(), written) == ({"scalar": "FULL"}, [])
+    for _ in range(2):
+        world.db.execute(WHOLE_MEASURED)
+    with local_client(world.db.dsn) as (client, engine):
+        stranger = World(world.db, client, engine)
+        for _ in range(2):
+            world.db.execute(FEW_ROWS)
+            assert stranger.tick() == {"scalar": "DIFFERENTIAL"}
+    assert len(written) == 1

@@ -1,10 +1,13 @@
 """AUTO after many changes: whole and differential refreshes of one table in turns, exact and as a difference."""
 
 from collections.abc import Iterator
+from time import monotonic
+from typing import Any
 
 import pytest
 
 import pytrickle.refresh.choosing
+import pytrickle.refresh.planner
 import pytrickle.refresh.remembered
 from pytrickle.catalog.past_refreshes import ENOUGH, KEPT, evidence
 from pytrickle.catalog.stream_table import resolve_name, stream_table
@@ -264,3 +267,21 @@ def test_how_quick_a_database_is_any_of_its_stream_tables_tells(world: World) ->
         for number in range(ENOUGH, 2 * ENOUGH + 1):
             world.db.execute(PAST, number, "postgres", None, "scalar")
         assert evidence(connection, table).quick == pytest.approx(2.0)
+
+
+def test_planning_is_part_of_what_a_refresh_takes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = pytrickle.refresh.planner.plan_refresh
+
+    def slowly(*given: Any) -> Any:
+        until = monotonic() + 0.5
+        while monotonic() < until:
+            pass
+        return real(*given)
+
+    create(world, ("grouped",))
+    monkeypatch.setattr(pytrickle.refresh.planner, "plan_refresh", slowly)
+    world.db.execute("UPDATE a SET v = v + 1 WHERE id <= 2000")
+    assert world.tick() == {"grouped": "DIFFERENTIAL"}
+    with world.db.connect() as connection:
+        (past,) = evidence(connection, stream_table(connection, resolve_name(connection, "grouped"))).refreshes
+    assert past.seconds > 0.5
