@@ -280,7 +280,7 @@ def test_planning_is_part_of_what_a_refresh_takes(world: World, monkeypatch: pyt
 
     create(world, ("grouped",))
     monkeypatch.setattr(pytrickle.refresh.planner, "plan_refresh", slowly)
-    world.db.execute("UPDATE a SET v = v + 1 WHERE id <= 2000")
+    world.db.execute("UPDATE a SET v = v + 1 WHERE id <= 50")
     assert world.tick() == {"grouped": "DIFFERENTIAL"}
     with world.db.connect() as connection:
         (past,) = evidence(connection, stream_table(connection, resolve_name(connection, "grouped"))).refreshes
