@@ -8,7 +8,7 @@ from psycopg import sql
 from pytrickle.catalog.definition import Came, ChangeRange
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.cut import Cut
-from pytrickle.database import PATIENCE, filled, trusted
+from pytrickle.database import PATIENCE, filled, pipelined, trusted
 
 # Commits have times only where track_commit_timestamp is on, and those of transactions since it is.
 COMMITTED = """CASE WHEN (SELECT current_setting('track_commit_timestamp') = 'on')
@@ -23,6 +23,7 @@ FROM {buffer} WHERE {where}
 EMPTY = "SELECT {number} WHERE NOT EXISTS (SELECT FROM {buffer})"
 # A plan over thousands of buffers would take longer to make than one over few of them, and be void when one changes.
 AT_ONCE = 200
+UNREADABLE = (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedTable)
 READABLE = "SELECT b FROM unnest(%s::text[]) AS b WHERE has_table_privilege(to_regclass(b)::oid, 'SELECT') ORDER BY b"
 
 
@@ -65,26 +66,25 @@ def counted(uncounted: Mapping[int, ChangeRange], asked: psycopg.Cursor | None) 
 def empty_buffers(connection: psycopg.Connection, tables: Iterable[StreamTable]) -> frozenset[str]:
     """Return the change buffers among the sources of stream tables that hold no change at all, as far as it may see."""
     named = sorted({d.buffer for table in tables for d in table.dependencies if d.buffer})
-    buffers = [buffer for (buffer,) in connection.execute(READABLE, (named,))] if named else []
-    if not buffers:
-        return frozenset()
     try:
-        return _empty_ones(connection, buffers)
-    except psycopg.errors.LockNotAvailable:
+        return _empty_ones(connection, named)
+    except (*UNREADABLE, psycopg.errors.LockNotAvailable):
+        buffers = [buffer for (buffer,) in connection.execute(READABLE, (named,))]
         found = (_empty_unless_locked(connection, buffer) for buffer in buffers)
         return frozenset().union(*found)
 
 
 def _empty_ones(connection: psycopg.Connection, buffers: list[str]) -> frozenset[str]:
     checks = [EMPTY.format(number=i, buffer=buffer) for i, buffer in enumerate(buffers)]
+    texts = [" UNION ALL ".join(checks[first : first + AT_ONCE]) for first in range(0, len(checks), AT_ONCE)]
+    if not texts:
+        return frozenset()
     # A savepoint keeps the shared snapshot usable.
-    with connection.transaction():
+    with pipelined(connection), connection.transaction():
         connection.execute("SET LOCAL lock_timeout = '10ms'")
-        rows = []
-        for first in range(0, len(checks), AT_ONCE):
-            rows += connection.execute(trusted(" UNION ALL ".join(checks[first : first + AT_ONCE]))).fetchall()
+        asked = [connection.execute(trusted(text)) for text in texts]
         connection.execute(filled("SET LOCAL lock_timeout = {patience}", patience=sql.Literal(PATIENCE)))
-    return frozenset(buffers[i] for (i,) in rows)
+        return frozenset(buffers[i] for cursor in asked for (i,) in cursor)
 
 
 def _empty_unless_locked(connection: psycopg.Connection, buffer: str) -> frozenset[str]:

@@ -50,9 +50,13 @@ SELECT md5(concat_ws('|',
 
 # The same beside what else is asked at the beginning of a refresh in one transaction.
 STANDING = f"""
-SELECT s.stamp, (SELECT bool_and(to_regclass(name) IS NOT NULL) FROM unnest(%(needed)s::text[]) AS name) IS NOT FALSE,
+WITH asked AS MATERIALIZED (
+    SELECT %(cut)s::boolean AS cut, %(needed)s::text[] AS needed
+)
+SELECT s.stamp,
+    (SELECT bool_and(to_regclass(name) IS NOT NULL) FROM asked, unnest(asked.needed) AS name) IS NOT FALSE,
     c.snapshot::text, c.xid::text, c.pos, c.lsn::text
-FROM ({STAMP}) AS s (stamp) LEFT JOIN pgtrickle.current_cut() AS c ON %(cut)s::boolean
+FROM ({STAMP}) AS s (stamp) LEFT JOIN pgtrickle.current_cut() AS c ON (SELECT asked.cut FROM asked)
 """
 
 

@@ -27,7 +27,11 @@ class RefreshGroup:
     atomic: bool
 
 
-def refresh_groups(connection: psycopg.Connection) -> tuple[RefreshGroup, ...]:
-    """Read the refresh groups."""
-    rows = connection.execute(REFRESH_GROUPS)
-    return tuple(RefreshGroup(name, frozenset(members), atomic) for name, members, atomic in rows)
+def ask_refresh_groups(connection: psycopg.Connection) -> psycopg.Cursor:
+    """Ask for the refresh groups; see `refresh_groups`."""
+    return connection.execute(REFRESH_GROUPS)
+
+
+def refresh_groups(asked: psycopg.Cursor) -> tuple[RefreshGroup, ...]:
+    """Return the refresh groups that were asked for."""
+    return tuple(RefreshGroup(name, frozenset(members), atomic) for name, members, atomic in asked)

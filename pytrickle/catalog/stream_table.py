@@ -127,7 +127,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     CASE WHEN s.output_mode = 'append' THEN s.window_end END AS window_end,
     coalesce(s.statement_timeout, %(statement_timeout)s) AS statement_timeout, s.engine,
     s.earlier_query_through, s.planner_defect, s.recomputation_asked,
-    s.frozen_by, to_jsonb(s.frozen_before) #>> '{}' AS frozen_before,
+    s.frozen_by, to_jsonb(s.frozen_before) #>> '{{}}' AS frozen_before,
     s.schedule <> 'calculated' AS timed, pgtrickle_private.is_due(s, %(poll_interval)s) AS due,
     pgtrickle_private.halted(s) AS halted,
     (
@@ -141,13 +141,18 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     g.*
 FROM pgtrickle.pgt_stream_tables AS s
     LEFT JOIN (pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace) ON c.oid = s.pgt_relid
-    JOIN pgtrickle_private.gating_decisions(
-        CASE WHEN cardinality(%(pgt_ids)s::bigint[]) = 1 THEN (%(pgt_ids)s::bigint[])[1] END) AS g
+    JOIN pgtrickle_private.gating_decisions({one}) AS g
     (about, gating, decision, reason, waiting_for, decided_watermark, caps, deadline_passed, decided_batch, let_through)
     ON g.about = s.pgt_id
-WHERE %(pgt_ids)s::bigint[] IS NULL OR s.pgt_id = ANY (%(pgt_ids)s::bigint[])
+WHERE {asked}
 ORDER BY s.pgt_id
 """
+ALL = STREAM_TABLES.format(one="NULL", asked="%(pgt_ids)s::bigint[] IS NULL OR s.pgt_id = ANY (%(pgt_ids)s::bigint[])")
+# After most refreshes one is read again. PostgreSQL does not see its number while it plans: or else it would plan the
+# statement anew for each one, which takes longer than reading it.
+ONE = "WITH given AS MATERIALIZED (SELECT %(pgt_id)s::bigint AS number)" + STREAM_TABLES.format(
+    one="(SELECT number FROM given)", asked="s.pgt_id = (SELECT number FROM given)"
+)
 
 
 def stream_tables(
@@ -160,9 +165,12 @@ def stream_tables(
 
     Those without a `statement_timeout` of their own have the one given.
     """
-    given = {"pgt_ids": pgt_ids, "poll_interval": poll_interval, "statement_timeout": statement_timeout}
+    given: dict[str, Any] = {"poll_interval": poll_interval, "statement_timeout": statement_timeout}
     with connection.cursor(row_factory=dict_row) as cursor:
-        rows = cursor.execute(STREAM_TABLES, given)
+        if pgt_ids is not None and len(pgt_ids) == 1:
+            rows = cursor.execute(ONE, {**given, "pgt_id": pgt_ids[0]}, prepare=True)
+        else:
+            rows = cursor.execute(ALL, {**given, "pgt_ids": pgt_ids})
         return tuple(_stream_table(row) for row in rows)
 
 
@@ -197,7 +205,8 @@ def effective_progress(
     return Progress(*row) if row else Progress()
 
 
-NAMED = "SELECT pgtrickle_private.stream_table_id(%s, (SELECT reset_val FROM pg_settings WHERE name = 'search_path'))"
+# To ask pg_settings for the path would have the server write out all its settings.
+NAMED = "SELECT pgtrickle_private.stream_table_id(%s, NULL)"
 
 
 def resolve_name(connection: psycopg.Connection, name: str) -> int:

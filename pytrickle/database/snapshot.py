@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from time import monotonic
-from typing import Self
+from typing import Any, Self
 
 import psycopg
 from psycopg import sql
@@ -15,26 +16,33 @@ from pytrickle.cut import Cut
 from pytrickle.database.connect import connect
 from pytrickle.database.errors import translate_errors
 from pytrickle.database.lock_timeout import wait_a_moment
-from pytrickle.database.trusted import filled
+from pytrickle.database.pipeline import pipelined
+from pytrickle.database.trusted import filled, trusted
 from pytrickle.errors import DatabaseError
 
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 EXPORT = """
-SELECT pg_export_snapshot(), c.snapshot::text, c.xid::text, c.pos, c.lsn::text FROM pgtrickle.current_cut() AS c
+SELECT transaction_timestamp(), pg_export_snapshot(), c.snapshot::text, c.xid::text, c.pos, c.lsn::text
+FROM pgtrickle.current_cut() AS c
 """
+
+Statement = sql.SQL | sql.Composed
+Answer = tuple[Any, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A moment held open: ``connection`` reads it, others join it by ``SET TRANSACTION SNAPSHOT '<name>'``.
 
-    ``cut`` is the frontier that a reader of this snapshot reaches; ``taken`` is the monotonic clock just before it.
+    ``cut`` is the frontier that a reader of this snapshot reaches; ``taken`` is the monotonic clock just before it,
+    ``moment`` the time by the server's clock.
     """
 
     connection: psycopg.Connection
     name: str
     cut: Cut
     taken: float
+    moment: datetime
 
 
 @contextmanager
@@ -62,21 +70,20 @@ class Snapshots:
     def export(self) -> Iterator[Snapshot]:
         """Hold a read-only snapshot, as ``exported_snapshot`` does, on a connection of its own meanwhile."""
         taken = monotonic()
-        connection = self._take()
+        connection, answer = self._take(trusted(EXPORT))
         try:
-            with translate_errors():
-                snapshot = _export(connection, taken)
-            yield snapshot
+            if answer is None:
+                raise DatabaseError("The server exported no snapshot.")
+            moment, name, *cut = answer
+            yield Snapshot(connection, name, Cut(*cut), taken, moment)
         finally:
             self._give_back(connection)
 
     @contextmanager
     def join(self, snapshot: Snapshot) -> Iterator[Snapshot]:
         """Read the same moment on another connection; the snapshot must be held open meanwhile."""
-        connection = self._take()
+        connection, _ = self._take(filled("SET TRANSACTION SNAPSHOT {name}", name=sql.Literal(snapshot.name)))
         try:
-            with translate_errors():
-                connection.execute(filled("SET TRANSACTION SNAPSHOT {name}", name=sql.Literal(snapshot.name)))
             yield replace(snapshot, connection=connection)
         finally:
             self._give_back(connection)
@@ -92,21 +99,23 @@ class Snapshots:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _take(self) -> psycopg.Connection:
-        """Return a connection that is not in use, in a transaction that has no snapshot yet."""
+    def _take(self, first: Statement) -> tuple[psycopg.Connection, Answer]:
+        """Return a connection that is not in use, in a transaction that began with a statement, and its answer."""
         # Several threads take and give back, so that the last may be gone before it is popped.
         with suppress(IndexError):
             while connection := self.idle.pop():
                 with suppress(psycopg.Error):
-                    connection.execute(BEGIN)
-                    return connection
+                    return connection, _begin(connection, first)
                 connection.close()
         connection = connect(self.dsn, role="snapshot")
-        with translate_errors():
-            wait_a_moment(connection)
-            keep_open(connection)
-            connection.execute(BEGIN)
-        return connection
+        try:
+            with translate_errors():
+                wait_a_moment(connection)
+                keep_open(connection)
+                return connection, _begin(connection, first)
+        except BaseException:
+            connection.close()
+            raise
 
     def _give_back(self, connection: psycopg.Connection) -> None:
         try:
@@ -117,12 +126,12 @@ class Snapshots:
             connection.close()
 
 
-def _export(connection: psycopg.Connection, taken: float) -> Snapshot:
-    row = connection.execute(EXPORT).fetchone()
-    if row is None:
-        raise DatabaseError("The server exported no snapshot.")
-    name, *cut = row
-    return Snapshot(connection, name, Cut(*cut), taken)
+def _begin(connection: psycopg.Connection, first: Statement) -> Answer:
+    """Begin a transaction by a statement, and return the row that it answers, if it answers any."""
+    with pipelined(connection):
+        connection.execute(BEGIN)
+        cursor = connection.execute(first)
+    return cursor.fetchone() if cursor.description else None
 
 
 def keep_open(connection: psycopg.Connection) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, func, select
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.past_refreshes import evidence
-from pytrickle.catalog.refresh_groups import refresh_groups
+from pytrickle.catalog.refresh_groups import ask_refresh_groups, refresh_groups
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.catalog.tables import refresh_history
 from pytrickle.config import EngineName
@@ -76,7 +76,7 @@ def explain(refresher: Refresher, pgt_id: int, limit: int) -> Explanation:
     with refresher.snapshots.export() as snapshot:
         with translate_errors():
             tables = topological(catalog.stream_tables(snapshot.connection))
-            found_units = units(tables, refresh_groups(snapshot.connection))
+            found_units = units(tables, refresh_groups(ask_refresh_groups(snapshot.connection)))
         table = _named(tables, pgt_id)
         ranges = refresher.planner.ranges(snapshot, table, table.decision.caps)
         cycle = outlook(refresher.planner, snapshot, pgt_id)

@@ -37,11 +37,9 @@ SELECT {items} FROM (
 
 def plan_difference(task: Task, way: Way, refresh_mode: str) -> RefreshPlan | None:
     """Plan a whole refresh as a difference; None where its data are many, or it is computed elsewhere or otherwise."""
-    if not _is_small(task):
+    if not is_difference(task, way):
         return None
     placement = place_whole(way, Stage.CHANGES, task.rows_read, task.limits)
-    if not placement.direct:
-        return None
     if task.shape.query is None or refresh_mode == "FULL":
         found = _as_written(task)
         return planned(task, placement, Reads(found)) if found else None
@@ -51,6 +49,11 @@ def plan_difference(task: Task, way: Way, refresh_mode: str) -> RefreshPlan | No
     if any(column.merge is Merge.RECOMPUTE for column in grouped.state):
         return None
     return planned(task, replace(placement, stage=Stage.GROUPS), Reads(_groups(task, grouped), top=top))
+
+
+def is_difference(task: Task, way: Way) -> bool:
+    """Whether a whole refresh may be one: PostgreSQL reads everything as it is now, and that is little."""
+    return _is_small(task) and place_whole(way, Stage.CHANGES, task.rows_read, task.limits).direct
 
 
 def _is_small(task: Task) -> bool:

@@ -44,7 +44,8 @@ class FewStatements:
     def of(cls, plan: RefreshPlan, ranges: Iterable[ChangeRange]) -> "FewStatements | None":
         """Write them for the changes in some ranges; None where few rows are not applied as they are read.
 
-        The queries of the plan must be written with parameters in place of cuts.
+        The queries of the plan must be written with parameters in place of cuts. Without ranges all that they return is
+        read, however many changes there are.
         """
         layout = _layout(plan.apply)
         if plan.read is None or layout is None:
@@ -60,7 +61,7 @@ def _layout(plan: ApplyPlan) -> Sequence[str] | None:
         return None
     if plan.stage is Stage.CHANGES:
         return [staged for staged, _ in plan.names]
-    return plan.state.few.columns if plan.stage is Stage.INCREMENTS and plan.state else None
+    return plan.state.few.columns if plan.stage in {Stage.INCREMENTS, Stage.GROUPS} and plan.state else None
 
 
 def _statement(read: PostgresQuery, layout: Sequence[str], counts: str) -> str:

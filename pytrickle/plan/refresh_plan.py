@@ -55,6 +55,11 @@ class FewRead:
     given: Mapping[str, str | None]
     settings: tuple[str, ...]
 
+    @property
+    def length(self) -> int:
+        """How many characters of SQL they are."""
+        return len(self.rows) + len(self.keyed or "")
+
 
 @dataclass(frozen=True, slots=True)
 class RefreshPlan:

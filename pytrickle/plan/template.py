@@ -107,8 +107,36 @@ class Template:
         return FewRead(self.few.rows, self.few.keyed, given, self.plan.settings)
 
     def _between(self, task: Task, way: Way) -> RefreshPlan:
-        placement = replace(self.plan.placement, action=way.action, reason=way.reason)
-        return replace(self.plan, placement=placement, ranges=tuple(task.ranges.values()))
+        return between(self.plan, task, way)
+
+
+# It depends on no parameter how much such a statement reads, so that it is planned once.
+KEPT_PLAN = "SET LOCAL plan_cache_mode = force_generic_plan"
+
+
+@dataclass(frozen=True, slots=True)
+class WholeTemplate:
+    """The plan for what a whole refresh changes, which reads no cut; `few` reads that, if it is few rows."""
+
+    plan: RefreshPlan
+    few: FewRead | None
+
+    @classmethod
+    def of(cls, plan: RefreshPlan) -> "WholeTemplate":
+        """Keep a plan that `plan_difference` made."""
+        few = FewStatements.of(replace(plan, read=_given(plan.read)), ()) if plan.read else None
+        return cls(plan, FewRead(few.rows, None, {}, (*plan.settings, KEPT_PLAN)) if few else None)
+
+    def filled(self, task: Task, way: Way, many: bool) -> RefreshPlan:
+        """Return the plan for a task; where its rows are `many`, they are copied."""
+        plan = between(self.plan, task, way)
+        return plan if many or self.few is None else replace(plan, few=self.few, read=None)
+
+
+def between(plan: RefreshPlan, task: Task, way: Way) -> RefreshPlan:
+    """Return a plan for other ranges, and for another reason."""
+    placement = replace(plan.placement, action=way.action, reason=way.reason)
+    return replace(plan, placement=placement, ranges=tuple(task.ranges.values()))
 
 
 def _has(change_range: ChangeRange) -> tuple[int, bool, bool]:

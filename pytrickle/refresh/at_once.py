@@ -75,7 +75,8 @@ class AtOnce:
                     return None
                 computation.plan, few = read
                 computation.measures.enter(COMPUTE)
-                what = self.refresher.commitment(computation, Snapshot(connection, name or "", cut, taken))
+                snapshot = Snapshot(connection, name or "", cut, taken, self.goal.moment)
+                what = self.refresher.commitment(computation, snapshot)
                 done = self._write(computation.plan, few, what)
                 return self.refresher.result(computation, done), done
         return self.refresher.mark_up_to_date(self.table, self.goal), None

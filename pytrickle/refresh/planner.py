@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import psycopg
 
@@ -123,14 +124,12 @@ class Planner:
         way = replace(way, reason=table.decision.explained(way.reason))
         if way.action is Action.DIFFERENTIAL:
             return self.templates.plan(task, way)
-        return self._difference(table, task, way, standing)
+        make = partial(self._difference, table, task, way, standing)
+        return self.templates.whole(task, way, table.refresh_mode, make) if _is_again(way, standing) else None
 
     def _difference(self, table: StreamTable, task: Task, way: Way, standing: Standing) -> RefreshPlan | None:
         """Plan a whole refresh of little data as what it changes; None where it is none, or is to be done otherwise."""
-        again = standing.populated and not standing.reinitialize_reason and standing.output_mode == "update"
-        if way.action is not Action.FULL or not again:
-            return None
-        return plan_difference(task, way, table.refresh_mode)
+        return plan_difference(task, way, table.refresh_mode) if _is_again(way, standing) else None
 
     def foreseen_read(self, pgt_id: int, ranges: Collection[ChangeRange]) -> FewRead | None:
         """Return what reads few changes if the same sources changed as the last time; None if that is not known."""
@@ -193,6 +192,12 @@ class Planner:
         """Return by which limits a stream table is refreshed."""
         limits = Limits(self.small_delta_rows, self.direct_delta_rows, means)
         return limits_of(self.engine, table.engine, limits, self.has_spark)
+
+
+def _is_again(way: Way, standing: Standing) -> bool:
+    """Whether everything is computed anew for a stream table that shows rows already, and may change any of them."""
+    again = standing.populated and not standing.reinitialize_reason and standing.output_mode == "update"
+    return way.action is Action.FULL and again
 
 
 def kept_tables(table: StreamTable, shape: Analysis) -> list[str]:

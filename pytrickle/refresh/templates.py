@@ -1,29 +1,34 @@
 """The templates of plans for changes that one process keeps, by stream table."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.analysis import Analysis
-from pytrickle.plan.placement import Way
+from pytrickle.plan.difference import is_difference
+from pytrickle.plan.placement import Limits, Way
 from pytrickle.plan.planning import plan_differential
 from pytrickle.plan.refresh_plan import FewRead, RefreshPlan
 from pytrickle.plan.task import Task
-from pytrickle.plan.template import Outline, Template
+from pytrickle.plan.template import Outline, Template, WholeTemplate
 
 # So many templates of one stream table are kept: there is one for each set of sources that change together.
 MOST_TEMPLATES = 8
+# A guess saves a round trip. Where other sources changed it was for nothing, and of such a length it costs far more.
+MOST_GUESSED = 20_000
 
 
 @dataclass(slots=True)
 class OfOne:
-    """The templates of one analysed query; `last` is the one that was used last.
+    """The templates of one analysed query; `last` is the one that was used last. Of whole refreshes there is one for
+    each refresh mode, under some limits.
 
     `many` says that changes of the kind that comes now are too many rows to be read as few.
     """
 
     shape: Analysis
     by_outline: dict[Outline, Template | None] = field(default_factory=dict)
+    wholes: dict[tuple[str, Limits], WholeTemplate | None] = field(default_factory=dict)
     last: Template | None = None
     many: bool = False
 
@@ -45,12 +50,30 @@ class Templates:
             return plan_differential(task, way)
         return (None if kept.many else template.filled_for_few(task, way)) or template.filled(task, way)
 
+    def whole(
+        self, task: Task, way: Way, refresh_mode: str, make: Callable[[], RefreshPlan | None]
+    ) -> RefreshPlan | None:
+        """Plan a whole refresh as a difference, which `make` does the first time; None where it is to be none."""
+        if not is_difference(task, way):
+            return None
+        kept = self._kept(task)
+        key = refresh_mode, task.limits
+        if key not in kept.wholes:
+            plan = make()
+            kept.wholes[key] = WholeTemplate.of(plan) if plan else None
+        template, kept.last = kept.wholes[key], None
+        return template.filled(task, way, kept.many) if template else None
+
     def few_read(self, shape: Analysis, ranges: Collection[ChangeRange]) -> FewRead | None:
-        """Return what reads these ranges if the same sources changed as the last time, None where that is not known."""
+        """Return what reads these ranges if the same sources changed as the last time, None where that is not known.
+
+        None also where the last time everything was computed anew, or where it is too much for a guess.
+        """
         kept = self.known.get(shape.definition.pgt_id)
         if kept is None or kept.shape is not shape or kept.last is None or kept.many:
             return None
-        return kept.last.few_read(ranges)
+        found = kept.last.few_read(ranges)
+        return found if found and found.length <= MOST_GUESSED else None
 
     def note(self, pgt_id: int, many: bool) -> None:
         """Note whether what was read of a stream table was too many rows, so that they are copied the next time."""

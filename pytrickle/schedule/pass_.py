@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from logging import getLogger
 from time import monotonic
 
@@ -56,10 +56,8 @@ class Pass:
         members: tuple[StreamTable, ...] | None = None,
     ) -> "Pass":
         """Start a pass in a snapshot just exported; `members` are the tables that it is about, unless that is all."""
-        row = base.connection.execute("SELECT transaction_timestamp()").fetchone()
         unloaded = frozenset(table.relid for table in tables if not table.populated)
-        moment = row[0] if row else datetime.min
-        seen = Seen(base.cut, moment, unloaded, empty_buffers(base.connection, members or tables), broken)
+        seen = Seen(base.cut, base.moment, unloaded, empty_buffers(base.connection, members or tables), broken)
         return cls(refresher, base, seen, Record(), on_result, base.taken)
 
     def run(self, unit: Unit, asked: Mapping[int, str], respect_gate: bool = True) -> None:

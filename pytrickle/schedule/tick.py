@@ -9,9 +9,9 @@ import psycopg
 
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.known_tables import KnownTables
-from pytrickle.catalog.refresh_groups import RefreshGroup, refresh_groups
+from pytrickle.catalog.refresh_groups import RefreshGroup, ask_refresh_groups, refresh_groups
 from pytrickle.config import EngineName
-from pytrickle.database import impatient, translate_errors, unless_locked
+from pytrickle.database import impatient, pipelined, translate_errors, unless_locked
 from pytrickle.readable import Rows
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import RefreshResult
@@ -94,7 +94,7 @@ class Ticker:
         answer(
             refresher.connection, requests, {t.pgt_id: _told(run, t) for t in tables if t.relid in run.record.results}
         )
-        _finish(refresher.connection, _to_clean(run, tables))
+        _finish(refresher.connection, _to_clean(run, tables), tables)
         results = Rows(run.record.results[table.relid] for table in tables if table.relid in run.record.results)
         return results, run, tables
 
@@ -102,8 +102,12 @@ class Ticker:
         self, refresher: Refresher, connection: psycopg.Connection
     ) -> tuple[tuple[catalog.StreamTable, ...], tuple[RefreshGroup, ...]]:
         """Read all stream tables, and arrange them; return them in order, and the refresh groups."""
-        found = self.known.read(refresher.connection, connection, refresher.poll_interval, refresher.statement_timeout)
-        groups = refresh_groups(connection)
+        with pipelined(connection):
+            asked = ask_refresh_groups(connection)
+            found = self.known.read(
+                refresher.connection, connection, refresher.poll_interval, refresher.statement_timeout
+            )
+            groups = refresh_groups(asked)
         self.arranged.arrange(found, groups)
         return self.arranged.tables, groups
 
@@ -146,7 +150,7 @@ class Ticker:
             _prepare(refresher, run, concerned)
             for unit in concerned:
                 run.run(unit, asked, respect_gate)
-        _finish(refresher.connection, _to_clean(run, members))
+        _finish(refresher.connection, _to_clean(run, members), tables)
         return _outcome(run, wanted.relid, _unit_of(wanted.relid, concerned))
 
 
@@ -205,8 +209,9 @@ def _to_clean(run: Pass, tables: Iterable[catalog.StreamTable]) -> list[int]:
     return sorted(found) if written else []
 
 
-def _finish(connection: psycopg.Connection, to_clean: list[int]) -> None:
+def _finish(connection: psycopg.Connection, to_clean: list[int], tables: Iterable[catalog.StreamTable]) -> None:
     """Clean up: all of it can wait for the next tick where another session holds what it needs."""
     unless_locked(connection, CLEAN, {"sources": to_clean})
-    with translate_errors():
-        work_out_moments(connection)
+    if any(table.timed for table in tables):
+        with translate_errors():
+            work_out_moments(connection)

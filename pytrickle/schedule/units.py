@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pytrickle.catalog.refresh_groups import RefreshGroup
@@ -66,10 +66,34 @@ class KnownUnits:
 
     def arrange(self, found: tuple[StreamTable, ...], groups: tuple[RefreshGroup, ...]) -> None:
         """Sort the tables sources first, and group them; nothing is to be done for the tuple that was given before."""
-        if found is not self.of or groups != self.groups:
-            self.of, self.groups = found, groups
-            self.tables = topological(found)
-            self.units = units(self.tables, groups)
+        if found is self.of and groups == self.groups:
+            return
+        before, self.of = self.of, found
+        if groups == self.groups and _are_tied_alike(before, found):
+            self._renew(found)
+            return
+        self.groups = groups
+        self.tables = topological(found)
+        self.units = units(self.tables, groups)
+
+    def _renew(self, found: tuple[StreamTable, ...]) -> None:
+        """Put tables as they are now where they were before."""
+        now = {table.pgt_id: table for table in found}
+        self.tables = tuple(now[table.pgt_id] for table in self.tables)
+        self.units = tuple(replace(unit, tables=tuple(now[t.pgt_id] for t in unit.tables)) for unit in self.units)
+
+
+def _are_tied_alike(before: tuple[StreamTable, ...], now: tuple[StreamTable, ...]) -> bool:
+    """Whether stream tables are the same ones, with the same names, sources and options about what ties them."""
+    if len(before) != len(now):
+        return False
+    return all(one is other or _ties(one) == _ties(other) for one, other in zip(before, now, strict=True))
+
+
+def _ties(table: StreamTable) -> tuple[object, ...]:
+    sources = tuple(dependency.relid for dependency in table.dependencies)
+    options = (table.diamond_consistency, table.diamond_schedule_policy)
+    return table.pgt_id, table.relid, table.name, sources, options
 
 
 Tie = tuple[frozenset[int], str]

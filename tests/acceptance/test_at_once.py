@@ -19,6 +19,12 @@ from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
 MOST_STATEMENTS = 12
+MOST_ROUND_TRIPS = 16
+# What is read of a stream table, and whether its definition stands as it did.
+PLANNED = """
+SELECT custom_plans, generic_plans FROM pg_prepared_statements
+WHERE statement ~ 'AS number[)]\\s*SELECT s.pgt_id|WITH asked AS'
+"""
 QUERIES = {
     **TABLES,
     "lowest": "SELECT customer, min(amount) AS least, max(id) AS last FROM orders GROUP BY customer",
@@ -122,6 +128,27 @@ def test_a_refresh_of_one_table_looks_into_its_own_buffers(filled: Shop, tmp_pat
     said = "".join(line for line in lines if line.split("\t")[1:2] == ["F"])
     assert f"changes_{own}" in said and f"{{{own}}}" in said
     assert f"changes_{other}" not in said and f"{other}" not in said
+
+
+def test_a_refresh_by_hand_takes_few_round_trips(filled: Shop, tmp_path: Path) -> None:
+    for number in range(3, 10):
+        _order(filled, number)
+        assert filled.pt.refresh("totals").action == "DIFFERENTIAL"
+    refresher = filled.pt._refreshing()
+    _order(filled, 10)
+    connections = (refresher.connection, *refresher.snapshots.idle)
+    with (tmp_path / "trace").open("wb") as target:
+        for connection in connections:
+            connection.pgconn.trace(target.fileno())
+        assert filled.pt.refresh("totals").action == "DIFFERENTIAL"
+        for connection in connections:
+            connection.pgconn.untrace()
+    lines = [line.split("\t") for line in (tmp_path / "trace").read_text().splitlines()]
+    waits = [line for line in lines if line[1:2] == ["F"] and line[3] in {"Query", "Sync"}]
+    assert 0 < len(waits) <= MOST_ROUND_TRIPS, len(waits)
+    assert not [line for line in lines if "awaited_moments" in "".join(line)], "no stream table has a cron schedule"
+    planned = [found for connection in connections for found in connection.execute(PLANNED, prepare=False).fetchall()]
+    assert len(planned) == 2 and all(generic for _, generic in planned), planned
 
 
 def test_a_bulk_load_is_not_computed_before_its_changes_are_counted(filled: Shop) -> None:

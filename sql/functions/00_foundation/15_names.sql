@@ -29,13 +29,15 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.relation_named(name text, search_pa
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
+    -- NULL sets the path to what it was when the session began.
     PERFORM set_config('search_path', replace(search_path, '"$user"', quote_ident(current_user)), true);
     -- From here on the caller's own functions may come first.
     RETURN pg_catalog.to_regclass(name);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.relation_named(text, text) IS
-    'The relation a name means to its caller under a search_path, or NULL.';
+    'The relation a name means to its caller under a search_path, or NULL; without a path under that of the session''s '
+    'beginning.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.source_named(name text, search_path text) RETURNS regclass
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

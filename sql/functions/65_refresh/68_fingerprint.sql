@@ -1,9 +1,11 @@
 -- Whether anything changed in the system catalogs that a tick would have to look into.
 
 -- Rows of the catalogs carry the transaction that wrote them, so nothing needs to be compared to see that nothing
--- changed. Temporary relations, which come and go with every refresh, are not among ours.
+-- changed. Temporary relations, which come and go with every refresh, are not among ours. What is ours is looked up:
+-- left to itself, PostgreSQL would read the columns of all relations that there are.
 CREATE OR REPLACE FUNCTION pgtrickle_private.catalog_fingerprint() RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 BEGIN
     RETURN (WITH ours(relid) AS MATERIALIZED (
@@ -24,8 +26,10 @@ BEGIN
         (SELECT sum(hash_record_extended(ROW(v.oid, v.xmin), 0)) FROM pg_class AS v WHERE v.relkind = 'v'
             AND v.oid >= 16384),
         (SELECT sum(hash_record_extended(ROW(a.attrelid, a.attnum, a.xmin), 0))
-         FROM pg_class AS v JOIN pg_attribute AS a ON a.attrelid = v.oid AND a.attacl IS NOT NULL WHERE v.relkind = 'v'
-             AND v.oid >= 16384),
+         FROM pg_class AS v CROSS JOIN LATERAL (
+             SELECT c.attrelid, c.attnum, c.xmin, c.attacl
+             FROM pg_attribute AS c WHERE c.attrelid = v.oid OFFSET 0) AS a
+         WHERE v.relkind = 'v' AND v.oid >= 16384 AND a.attacl IS NOT NULL),
         (SELECT sum(hash_record_extended(ROW(r.oid, r.rolsuper, r.rolbypassrls, r.rolinherit), 0))
             FROM pg_roles AS r),
         (SELECT sum(hash_record_extended(ROW(m.roleid, m.member, m.xmin), 0)) FROM pg_auth_members AS m),
