@@ -37,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
     Return what later runs are compared by.
     """
     options = _options(arguments)
+    options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / "benchmarks-engines.md"
     load = os.getloadavg()[0]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
