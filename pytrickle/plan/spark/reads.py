@@ -48,12 +48,13 @@ class Frame:
 class SparkLeaf:
     """An input of a Spark join: the union of some frames, all of which have these columns beside the weight.
 
-    `rows` is how many are expected, None where nobody knows.
+    `rows` is how many are expected, None where nobody knows. If it `multiplies`, changes are in it, joined already.
     """
 
     frames: tuple[Frame, ...]
     columns: tuple[str, ...]
     rows: int | None = None
+    multiplies: bool = False
 
 
 @dataclass(slots=True)
