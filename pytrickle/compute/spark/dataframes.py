@@ -38,7 +38,7 @@ def result_of(query: SparkQuery, reader: PinnedReader) -> Iterator[DataFrame]:
 
 def _load(reader: PinnedReader, frame: Frame) -> DataFrame:
     """Read a frame; what one connection reads is declared as one partition, and is joined and grouped in its task."""
-    planner = PLANNER + SETTINGS[Place.POSTGRES]
+    planner = PLANNER + SETTINGS[Place.INDEX if frame.looked_up else Place.POSTGRES]
     if not frame.parts:
         return reader.read(frame.sql, planner).coalesce(1)
     # By the index that a change buffer has, each part would read all changes.

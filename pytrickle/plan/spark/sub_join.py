@@ -33,10 +33,14 @@ AS_IT_IS = frozenset({Version.CURRENT, Version.NEW})
 
 @dataclass(slots=True)
 class Input:
-    """An input of a Spark join: one leaf that is read alone, or several that PostgreSQL joins, and its conditions."""
+    """An input of a Spark join: one leaf that is read alone, or several that PostgreSQL joins, and its conditions.
+
+    Rows of a leaf that is `looked_up` are found by an index.
+    """
 
     leaves: tuple[Leaf, ...]
     tests: list[Predicate] = field(default_factory=list)
+    looked_up: bool = False
 
     @property
     def name(self) -> str:

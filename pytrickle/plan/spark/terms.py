@@ -6,6 +6,7 @@ evaluate exactly, a key has no carrier, or one is computed from the other's rows
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.constructs.single import Single
@@ -28,6 +29,7 @@ from pytrickle.plan.spark.key_encoding import Kind, carrier, kind_of
 from pytrickle.plan.spark.mixed import Mixed, Translator
 from pytrickle.plan.spark.outputs import Carriers, output
 from pytrickle.plan.spark.reads import Reads, SparkLeaf
+from pytrickle.plan.spark.restriction import Restriction, columns_of, paths
 from pytrickle.plan.spark.sub_join import Input, SubJoins, further_test, inputs_of
 from pytrickle.plan.sql.dialect import quote
 
@@ -74,9 +76,12 @@ def spark_terms(
     joins = any(len(draft.inputs) > 1 for draft in drafts)
     if not joins and not (whole and any(len(draft.inputs[0].leaves) == 1 for draft in drafts)):
         return None
-    reads = _Asked(Reads(definition, ranges), SubJoins(definition, ranges))
+    reads, restriction = (
+        _Asked(Reads(definition, ranges), SubJoins(definition, ranges)),
+        Restriction(definition, ranges),
+    )
     for draft in drafts:
-        draft.restrict(reads.leaves)
+        draft.restrict(restriction)
     located = [draft.locate(reads) for draft in drafts]
     return tuple(draft.term(reads, *each) for draft, each in zip(drafts, located, strict=True))
 
@@ -97,7 +102,7 @@ class _Asked:
         (leaf, *_) = each.leaves
         if each.joined or isinstance(leaf, Function):
             return self.sub_joins.leaf(each)
-        return self.leaves.leaf(leaf, each.where)
+        return self.leaves.leaf(leaf, each.where, each.looked_up)
 
 
 @dataclass(slots=True)
@@ -169,22 +174,29 @@ class _Draft:
             waiting.remove(following)
         return ordered
 
-    def restrict(self, reads: Reads) -> None:
-        """Keys first: ask a table only for the rows that the delta joins, where those are much fewer than all.
+    def restrict(self, restriction: Restriction) -> None:
+        """Ask tables only for the rows that the delta joins, where those are much fewer than all.
 
         IS NOT DISTINCT FROM would have PostgreSQL compare all rows with all.
         """
-        first, *others = self.inputs
-        delta = first.leaves[0]
+        delta, *_ = self.inputs[0].leaves
         if not isinstance(delta, Scan) or delta.version is not Version.DELTA:
             return
-        own = [f"({test.expr.sql})" for test in first.tests if test.expr.tables <= {delta.alias}]
-        for each, leaf in ((other, leaf) for other in others for leaf in other.leaves):
-            linked = [key.expr.sql for key in self.hashed if key.expr.tables == {delta.alias, leaf.alias}]
-            if linked and isinstance(leaf, Scan) and reads.pays_off(delta, leaf):
-                test = reads.reached(delta, [*own, *(f"({sql})" for sql in linked)])
-                each.tests.append(further_test(test, leaf.alias))
-                self.reached.append(leaf.alias)
+        homes = {leaf.alias: (each, leaf) for each in self.inputs[1:] for leaf in each.leaves if isinstance(leaf, Scan)}
+        alone = [test.expr for each in self.inputs for test in each.tests if len(test.expr.tables) == 1]
+        found = paths(delta, [leaf for _, leaf in homes.values()], self.hashed)
+        for alias, path in ((alias, path) for alias, path in found.items() if len(path) > 1):
+            if restriction.pays_off(path):
+                each, _ = homes[alias]
+                linked = [key for before, to in pairwise(path) for key in self._linking(before, to)]
+                tests = [expr for expr in alone if any(expr.tables == {scan.alias} for scan in path[:-1])]
+                test = restriction.condition(path, [f"({expr.sql})" for expr in (*tests, *(k.expr for k in linked))])
+                each.tests.append(further_test(test, alias))
+                each.looked_up = restriction.finds(path, columns_of(alias, linked))
+                self.reached.append(alias)
+
+    def _linking(self, one: Scan, other: Scan) -> list[Predicate]:
+        return [key for key in self.hashed if key.expr.tables == {one.alias, other.alias}]
 
     def locate(self, reads: _Asked) -> tuple[Keys, Tests, tuple[tuple[str, str], ...]]:
         """Ask the inputs for their keys and outputs; return where the term finds both."""
