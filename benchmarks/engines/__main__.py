@@ -1,6 +1,7 @@
 """Run the benchmark: `python -m benchmarks.engines [--orders N] [--rounds N] [--output DIRECTORY]`.
 
-With `--first-refresh` or `--cluster [--rows N]` only that is measured, and its section of the report replaced.
+With `--first-refresh`, `--cluster [--rows N]` or `--primary [--rows N] [--tpch-orders N]` only that is measured, and
+its section of the report replaced.
 """
 
 import argparse
@@ -18,9 +19,11 @@ from benchmarks.data import Orders
 from benchmarks.engines.cluster import measure_cluster
 from benchmarks.engines.first_refresh import measure_first_refresh
 from benchmarks.engines.measure import Bench, sizes
+from benchmarks.engines.primary import Primary
 from benchmarks.engines.report import figures, write_report
-from benchmarks.engines.sections import CLUSTER, FIRST_REFRESH, put_section, sections_apart
+from benchmarks.engines.sections import CLUSTER, FIRST_REFRESH, PRIMARY, put_section, sections_apart
 from benchmarks.server import debian_binaries, server_settings
+from benchmarks.tpch.database import Database
 from pytrickle.compute.spark.session import build_session
 from pytrickle.database import connect
 from pytrickle.demo.server import Server, postgres_server
@@ -34,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
     Return what later runs are compared by.
     """
     options = _options(arguments)
+    options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / "benchmarks-engines.md"
     load = os.getloadavg()[0]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -42,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
         connect(server.dsn, role="benchmark") as connection,
     ):
         pytrickle.install(server.dsn)
-        if options.first_refresh or options.cluster:
+        if options.first_refresh or options.cluster or options.primary:
             _measure_apart(options, path, connection, server)
             return {}
         spark = build_session(pytrickle.Settings(spark_master="local[2]"))
@@ -73,7 +77,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--binaries", type=Path, default=debian_binaries(), help="directory of postgres and initdb")
     parser.add_argument("--first-refresh", action="store_true", help="measure only the first refresh of a process")
     parser.add_argument("--cluster", action="store_true", help="measure only a cluster of one executor and of two")
-    parser.add_argument("--rows", type=int, default=2_000_000, help="rows of each table that the cluster joins")
+    parser.add_argument("--primary", action="store_true", help="measure only what the server pays under either engine")
+    parser.add_argument("--rows", type=int, default=2_000_000, help="rows of each table that these two join")
+    parser.add_argument("--tpch-orders", type=int, default=1_500_000, help="TPC-H's orders for --primary")
     return parser.parse_args(arguments)
 
 
@@ -85,6 +91,12 @@ def _measure_apart(options: argparse.Namespace, path: Path, connection: psycopg.
         if options.cluster:
             sizes = (options.rows, options.rounds, _postmaster(server))
             put_section(path, CLUSTER, measure_cluster(client, connection, server.dsn, sizes))
+    if options.primary:
+        spark = build_session(pytrickle.Settings(spark_master="local[2]"))
+        with pytrickle.connect(server.dsn, spark) as client:
+            database = Database(connection, options.tpch_orders)
+            primary = Primary(client, connection, _postmaster(server), database, options.rows)
+            put_section(path, PRIMARY, primary.measure(options.rounds))
     console.print(f"Wrote {path}.")
 
 

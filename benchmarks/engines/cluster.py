@@ -24,7 +24,7 @@ CREATE SCHEMA large;
 CREATE TABLE large.invoices (id bigint PRIMARY KEY, region int NOT NULL, due numeric(12, 2) NOT NULL);
 CREATE TABLE large.payments (id bigint PRIMARY KEY, invoice_id bigint NOT NULL, paid numeric(12, 2) NOT NULL);
 INSERT INTO large.invoices SELECT i, i % 250, i % 1000 FROM generate_series(1, {rows}) AS i;
-INSERT INTO large.payments SELECT i, i * 7919 % {rows} + 1, i % 1000 FROM generate_series(1, {rows}) AS i;
+INSERT INTO large.payments SELECT i, i * 7919::bigint % {rows} + 1, i % 1000 FROM generate_series(1, {rows}) AS i;
 """
 QUERY = """
 SELECT i.region, count(*) AS payments, sum(p.paid) AS paid, sum(i.due) AS due

@@ -13,6 +13,7 @@ from benchmarks.data import Orders
 from benchmarks.engines.hand import buffer_of, increments, whole
 from benchmarks.engines.processor import processor_seconds
 from pytrickle.client.client import Client
+from pytrickle.refresh.values import RefreshResult
 
 ENGINES = ("postgres", "spark", "auto")
 
@@ -57,10 +58,10 @@ class Bench:
             self.client.create_stream_table(self._name(engine), self.orders.query, **options)
         for _ in range(rounds + 1):
             for engine in ENGINES:
-                self._take(costs[engine], partial(self._refresh, self._name(engine)))
+                self._take_refresh(costs[engine], self._name(engine))
                 self.connection.execute("SELECT pgtrickle.reinitialize_stream_table(%s)", [self._name(engine)])
             by_hand = partial(whole, self.spark, self.connection, self.dsn, self.orders)
-            self._take(costs["by hand"], lambda by_hand=by_hand: str(by_hand().num_rows))
+            self._take(costs["by hand"], by_hand)
         for engine in ENGINES:
             self._refresh(self._name(engine))
         return costs
@@ -74,25 +75,32 @@ class Bench:
             self.orders.tidy(self.connection)
             # First, as the changes are removed once all stream tables have taken them in.
             hand = (self.spark, self.connection, self.dsn, self.orders, after)
-            self._take(costs["by hand"], lambda hand=hand: str(increments(*hand).num_rows))
+            self._take(costs["by hand"], partial(increments, *hand))
             for engine in ENGINES:
-                self._take(costs[engine], partial(self._refresh, self._name(engine)))
-            self._take(costs["view"], lambda: str(refresh_materialized_view(self.connection, self.orders)))
+                self._take_refresh(costs[engine], self._name(engine))
+            self._take(costs["view"], partial(refresh_materialized_view, self.connection, self.orders))
         return costs
 
     def _name(self, engine: str) -> str:
         return f"{self.orders.schema}.report_{engine}"
 
-    def _refresh(self, name: str) -> str:
+    def _refresh(self, name: str) -> RefreshResult:
         result = self.client.refresh(name)
         assert result.error is None and result.action != "NO_DATA"
-        return str(result.engine)
+        return result
 
-    def _take(self, cost: Cost, work: Callable[[], str]) -> None:
-        before, told = processor_seconds(self.postmaster), []
-        cost.seconds.append(stopwatch(lambda: told.append(work())))
+    def _take_refresh(self, cost: Cost, name: str) -> None:
+        """Take one refresh: its seconds until the commit, and what the server did, the cleaning of buffers included."""
+        before = processor_seconds(self.postmaster)
+        result = self._refresh(name)
+        cost.seconds.append(result.duration.total_seconds())
         cost.server.append(processor_seconds(self.postmaster) - before)
-        cost.done_by.update(told)
+        cost.done_by.add(str(result.engine))
+
+    def _take(self, cost: Cost, work: Callable[[], object]) -> None:
+        before = processor_seconds(self.postmaster)
+        cost.seconds.append(stopwatch(work))
+        cost.server.append(processor_seconds(self.postmaster) - before)
 
     def _position(self) -> int:
         query = f"SELECT coalesce(max(pgt_pos), 0) FROM {buffer_of(self.connection, self.orders)}"

@@ -72,8 +72,9 @@ For whoever has to decide between PostgreSQL and Spark as the engine, or asks wh
 {orders:,} orders joined with {customers:,} customers, grouped into 250 regions. After each change, in turns and in one
 run: three stream tables of the same query, one for each `engine`, the Spark job that one writes by hand
 (`benchmarks/engines/hand.py`: two reads pinned to a snapshot, a broadcast join and the grouping; it applies nothing),
-and `REFRESH MATERIALIZED VIEW`. The time is that of the whole call, commit included; the median of {rounds} rounds
-after one that warmed up, with the fastest and the slowest in brackets. `make bench-engines` repeats it.
+and `REFRESH MATERIALIZED VIEW`. The time of a stream table runs from before the snapshot until after the commit, not
+through the clean-up of change buffers that follows; the median of {rounds} rounds after one that warmed up, with the
+fastest and the slowest in brackets. `make bench-engines` repeats it.
 
 ## Seconds
 

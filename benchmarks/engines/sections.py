@@ -5,7 +5,8 @@ from pathlib import Path
 
 FIRST_REFRESH = "First refresh of a process"
 CLUSTER = "One executor against two"
-APART = (FIRST_REFRESH, CLUSTER)
+PRIMARY = "What it costs the primary"
+APART = (FIRST_REFRESH, CLUSTER, PRIMARY)
 LAST = "Conditions"
 
 

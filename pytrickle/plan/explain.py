@@ -100,7 +100,8 @@ def _joins(plan: RefreshPlan) -> list[Part]:
     parts = []
     for block, term in zip(blocks, plan.join, strict=True):
         changes = sum(ranges[scan.relid].delta_rows for scan in scans(block) if scan.version is Version.DELTA)
-        tree = RelationTree(plan.shape.definition, ranges, "PostgreSQL", dict.fromkeys(term.reached, changes))
+        reached = dict.fromkeys(term.reached, changes)
+        tree = RelationTree(plan.shape.definition, ranges, "PostgreSQL", reached, term.together)
         parts.append(tree.part(block))
     return parts
 

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from pytrickle.catalog.definition import ChangeRange, Definition
-from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate, unfold_all
+from pytrickle.plan.algebra.delta import arrange, at, differentiate, unfold_all
 from pytrickle.plan.algebra.query import Query, Top
 from pytrickle.plan.algebra.relation import Operation, Relation, UnionAll, Version, scans
 from pytrickle.plan.analysis import Analysis
@@ -32,11 +31,12 @@ from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.postgres.merge_state import state_table
 from pytrickle.plan.postgres.recompute_groups import KEYS, keyed_query
 from pytrickle.plan.postgres.semijoin import admissions
-from pytrickle.plan.postgres.text import as_text, carried, cast_may_lose
+from pytrickle.plan.postgres.text import as_text, cast_may_lose
 from pytrickle.plan.postgres.touched_keys import Touched
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
-from pytrickle.plan.spark.grouping import SparkGrouping, carried_columns, spark_grouping
-from pytrickle.plan.spark.terms import SparkTerm, as_texts, spark_terms
+from pytrickle.plan.spark.grouping import SparkGrouping, spark_grouping
+from pytrickle.plan.spark.outputs import Carriers
+from pytrickle.plan.spark.terms import SparkTerm, spark_terms
 from pytrickle.plan.task import Task
 from pytrickle.plan.whole_rows import rows_of, whole_rows
 
@@ -207,11 +207,8 @@ def _joinable(
     task: Task, terms: tuple[Relation, ...], groups: bool, whole: bool = False
 ) -> tuple[SparkTerm, ...] | None:
     """Return the terms as Spark would join them, if it can; if it `groups` them, with the columns for that."""
-    lossy = lossy_columns(task.shape)
-    joined = tuple(carried(block, lossy) for term in terms for block in blocks_of(term))
-    grouped = task.shape.grouped if groups else None
-    columns = partial(carried_columns, grouped) if grouped else as_texts
-    return spark_terms(joined, task.shape.definition, task.ranges, columns, whole)
+    carriers = Carriers(task.shape.grouped if groups else None, lossy_columns(task.shape))
+    return spark_terms(terms, task.shape.definition, task.ranges, carriers, whole, task.limits.spark)
 
 
 def _keyed(shape: Analysis, compiler: Compiler, delta: str) -> PostgresQuery | None:

@@ -10,6 +10,8 @@ from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.relation import Equality, Join, Project, Scan, UnionAll, Version
 from pytrickle.readable import counted
 
+SUB_JOIN = "what has to be joined before"
+NOTHING: Mapping[str, int] = {}
 SYMBOLS = {Version.DELTA: "Δ", Version.OLD: "old ", Version.NEW: "new "}
 
 
@@ -85,19 +87,21 @@ def inputs_of(node: Any) -> tuple[Any, ...]:
 class RelationTree:
     """Draws relations: `leaf_place` is where the leaves of their joins are read, operations with all below them.
 
-    From the leaves with the aliases `reached` only the rows that changes join are read, about so many.
+    From the leaves with the aliases `reached` only the rows that changes join are read, about so many. PostgreSQL joins
+    the leaves that are `together` before.
     """
 
     definition: Definition
     ranges: dict[int, ChangeRange]
     leaf_place: str | None = None
     reached: Mapping[str, int] = field(default_factory=dict)
+    together: tuple[frozenset[str], ...] = ()
 
     @singledispatchmethod
     def part(self, node: Any) -> Part:
         """Draw a node; one of an unknown class by its name, its version and its inputs."""
         operation = getattr(node, "operation", None)
-        tree = self if operation is None else replace(self, leaf_place=None, reached={})
+        tree = self if operation is None else self._below()
         parts = tuple(tree.part(child) for child in inputs_of(node))
         place = None if operation is None else self.leaf_place
         return Part(f"{symbol(node)}{name_of(node)}", _most(parts), place, parts)
@@ -142,7 +146,24 @@ class RelationTree:
         others = len(node.predicates) - len(pairs)
         shown += [f"{others} condition{'' if others == 1 else 's'}"] if others else []
         label = ("join" if len(parts) > 1 else "filter") + (f" on {' and '.join(shown)}" if shown else "")
-        return Part(f"{'− ' if node.negated else ''}{label}", self._joined(node, parts), None, parts)
+        return Part(
+            f"{'− ' if node.negated else ''}{label}", self._joined(node, parts), None, self._inputs(node, parts)
+        )
+
+    def _inputs(self, node: Join, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        """Draw what is joined, leaves that PostgreSQL joins before as one part."""
+        if not self.together:
+            return parts
+        below, found = self._below(self.reached), list[Part]()
+        for aliases in self.together:
+            inner = tuple(below.part(leaf) for leaf in leaves(node) if leaf.alias in aliases)
+            found.append(Part(SUB_JOIN, None, self.leaf_place, inner))
+        before = frozenset[str]().union(*self.together)
+        return (*found, *(self.part(leaf) for leaf in leaves(node) if leaf.alias not in before))
+
+    def _below(self, reached: Mapping[str, int] = NOTHING) -> "RelationTree":
+        """Draw what is below what has a place."""
+        return replace(self, leaf_place=None, reached=reached, together=())
 
     def name(self, leaf: Any) -> str:
         """Name a leaf as a condition would: its table, or the operation below it."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pytrickle
+from pytrickle.compute.spark import run
 from pytrickle.plan.apply_plan import Stage
 from tests.conftest import Database
 from tests.equivalence.joined_groups import CHANGES, FROM, INSERT_WIDE, QUERIES, TABLES, TEXTS, TOO_WIDE
@@ -12,7 +13,8 @@ from tests.repeats import first
 from tests.spark.test_joins import compare, tick
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.long
 
@@ -54,6 +56,31 @@ def test_spark_computes_whole_refreshes_where_it_is_the_engine(db: Database, spa
         db.execute("UPDATE facts SET price = 1, any_numeric = 2.50 WHERE id % 3 = 0")
         tick(client, "DIFFERENTIAL")
         compare(db, QUERIES | rows)
+
+
+def test_changes_of_small_tables_are_joined_and_grouped_without_a_shuffle(
+    db: Database, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collect, plans = run._collect, []
+
+    def told(frame: "DataFrame") -> "pa.Table":
+        rows = collect(frame)
+        plans.append(frame._jdf.queryExecution().executedPlan().toString())
+        return rows
+
+    monkeypatch.setattr(run, "_collect", told)
+    db.execute("CREATE TABLE a AS SELECT n % 10 AS k, n AS x FROM generate_series(1, 30) AS n")
+    db.execute("CREATE TABLE b AS SELECT k, k % 3 AS g FROM generate_series(0, 9) AS k")
+    query = "SELECT b.g, count(*) AS n, sum(a.x) AS s FROM a JOIN b ON b.k = a.k GROUP BY b.g"
+    with pytrickle.connect(db.dsn, spark, engine="spark") as client:
+        client.create_stream_table("sums", query, refresh_mode="DIFFERENTIAL")
+        tick(client, "FULL")
+        db.execute("UPDATE a SET x = x + 1 WHERE k = 1")
+        tick(client, "DIFFERENTIAL")
+        compare(db, {"sums": query})
+    _, delta = plans
+    assert "BroadcastHashJoin" in delta and "HashAggregate" in delta
+    assert "Exchange hashpartitioning" not in delta
 
 
 def test_what_spark_cannot_group_exactly_it_only_joins(db: Database, spark: "SparkSession") -> None:

@@ -47,8 +47,8 @@ def test_a_large_table_is_asked_only_for_the_rows_that_the_delta_joins(rows: int
     changed = ranges(2) | {2: ChangeRange(2, None, None, changes, 0)}
     (term,) = spark_terms(differentiate(chain(), frozenset({2})), known, changed) or ()
     texts = [" ".join(frame.sql for frame in leaf.frames) for leaf in term.leaves]
-    assert ["EXISTS" in text for text in texts] == [False, asked, asked, False]
-    assert term.reached == (frozenset("ac") if asked else frozenset())
+    assert ["EXISTS" in text for text in texts] == [False, asked, asked, asked]
+    assert term.reached == (frozenset("acd") if asked else frozenset())
 
 
 def test_a_key_that_may_be_null_is_no_reason_to_compare_all_rows_with_all() -> None:
@@ -58,7 +58,41 @@ def test_a_key_that_may_be_null_is_no_reason_to_compare_all_rows_with_all() -> N
     assert first.equality
     null_safe = Predicate(first.expr, replace(first.equality, null_safe=True))
     (term,) = spark_terms(differentiate(chain(null_safe, *others), frozenset({2})), known, ranges(2)) or ()
-    assert term.reached == frozenset("c")
+    assert term.reached == frozenset("cd")
+
+
+def test_a_table_is_reached_by_way_of_rows_that_were_there_before_the_changes() -> None:
+    """What joined the changes may be gone since, or may have come since."""
+    known = definition()
+    known = replace(known, sources=tuple(replace(source, estimated_rows=10**6) for source in known.sources))
+    terms = spark_terms(differentiate(chain(), frozenset({1, 2})), known, ranges(1) | {2: ranges(2)[2]}) or ()
+    texts = {leaf.frames[0].sql for term in terms for leaf in term.leaves if "EXISTS" in leaf.frames[0].sql}
+    by_way_of_b = [text for text in texts if "UNION ALL" in text]
+    assert by_way_of_b and all("changes_1" in text and "changes_2" in text for text in by_way_of_b)
+
+
+@pytest.mark.parametrize(("changes", "looked_up"), [(1, True), (10**5, False)])
+def test_an_index_finds_the_rows_that_few_changes_join(changes: int, looked_up: bool) -> None:
+    known = definition()
+    sources = (replace(source, estimated_rows=10**6, indexed=frozenset("k")) for source in known.sources)
+    known = replace(known, sources=tuple(sources))
+    changed = ranges(1) | {1: ChangeRange(1, None, None, changes, 0)}
+    (term,) = spark_terms(differentiate(chain(), frozenset({1})), known, changed) or ()
+    assert term.reached == frozenset("bcd")
+    assert [leaf.frames[0].looked_up for leaf in term.leaves] == [False, *[looked_up] * 3]
+    assert all(leaf.frames[0].parts == 0 for leaf in term.leaves if leaf.frames[0].looked_up)
+
+
+def test_a_table_with_many_rows_for_each_change_is_read_whole() -> None:
+    """Of the orders of a tenth of all customers there are a tenth of all orders, however few the customers."""
+    known = definition()
+    rows = {1: 1_000, 2: 10**6}
+    sources = (replace(each, estimated_rows=rows.get(each.relid, 10**6)) for each in known.sources)
+    known = replace(known, sources=tuple(sources))
+    for changes, asked in ((10, True), (500, False)):
+        changed = ranges(1) | {1: ChangeRange(1, None, None, changes, 0)}
+        (term,) = spark_terms(differentiate(chain(), frozenset({1})), known, changed) or ()
+        assert term.reached == (frozenset("bcd") if asked else frozenset())
 
 
 @pytest.mark.parametrize(

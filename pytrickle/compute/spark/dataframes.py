@@ -37,12 +37,14 @@ def result_of(query: SparkQuery, reader: PinnedReader) -> Iterator[DataFrame]:
 
 
 def _load(reader: PinnedReader, frame: Frame) -> DataFrame:
-    planner = PLANNER + SETTINGS[Place.POSTGRES]
+    """Read a frame; what one connection reads is declared as one partition, and is joined and grouped in its task."""
+    planner = PLANNER + SETTINGS[Place.INDEX if frame.looked_up else Place.POSTGRES]
     if not frame.parts:
-        return reader.read(frame.sql, planner)
+        return reader.read(frame.sql, planner).coalesce(1)
     # By the index that a change buffer has, each part would read all changes.
     planner += BY_PLACE if frame.weighted else ()
-    return reader.read_ranges(frame.sql, ctid_ranges(frame.pages, frame.parts), planner)
+    rows = reader.read_ranges(frame.sql, ctid_ranges(frame.pages, frame.parts), planner)
+    return rows.coalesce(1) if frame.parts == 1 else rows
 
 
 def _without_ctid(rows: DataFrame, frame: Frame) -> DataFrame:

@@ -1,9 +1,5 @@
 """How values travel as text: a cast where that loses nothing, else the output function of their type."""
 
-from dataclasses import replace
-
-from pytrickle.plan.algebra.relation import Project
-
 CAST = "CAST({value} AS text)"
 # Whether the value itself is NULL: a composite value IS NULL already when all of its columns are.
 OUTPUT = "CASE WHEN ({value}) IS DISTINCT FROM NULL THEN pg_catalog.format('%s', {value}) END"
@@ -27,12 +23,3 @@ def as_text(sql: str, cast_loses: bool) -> str:
     Where a cast loses something, the output function is called, which is slower.
     """
     return (OUTPUT if cast_loses else CAST).format(value=sql)
-
-
-def carried(block: Project, lossy: frozenset[str]) -> Project:
-    """Turn those columns of a block that a cast to text would damage into text already."""
-    columns = tuple(
-        (name, replace(expr, sql=as_text(expr.sql, True), shown=None) if name in lossy else expr)
-        for name, expr in block.columns
-    )
-    return replace(block, columns=columns)

@@ -17,10 +17,11 @@ from pytrickle.plan.spark.key_encoding import carried_key, shown_key
 
 INEXACT = "pytrickle: a value or a sum is too wide for the decimals of Spark"
 # A product of both has 38 digits, and so has a sum of such products. Spark may round a product of more.
-VALUE, WEIGHT_TYPE = "numeric(28,12)", "DECIMAL(9,0)"
-LARGEST = "1e16"
+EXPONENT, PLACES = 16, 12
+VALUE, WEIGHT_TYPE = f"numeric({EXPONENT + PLACES},{PLACES})", "DECIMAL(9,0)"
+LARGEST = f"1e{EXPONENT}"
 
-_RAISE = f"raise_error('{INEXACT}')"
+RAISE = f"raise_error('{INEXACT}')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def carried_columns(grouped: Grouped, name: str, expr: Expr) -> tuple[tuple[str,
     if type_name in INTEGERS:
         return ((name, f"CAST({sql} AS bigint)"),)
     if digits := _fitting_digits(type_name):
-        return ((f"{name}_value", _value_or_nan(sql, *digits)),)
+        return ((f"{name}_value", value_or_nan(sql, *digits)),)
     if is_numeric(type_name):
         scale = ((f"{name}_scale", f"scale({sql})"),) if type_name == "numeric" else ()
         return ((f"{name}_kind", _kind(sql)), (f"{name}_value", _value(sql)), *scale)
@@ -84,7 +85,7 @@ def _fitting_digits(type_name: str) -> tuple[int, int] | None:
     return (precision, scale) if 0 <= scale <= min(12, precision) and precision - scale <= 15 else None
 
 
-def _value_or_nan(sql: str, precision: int, scale: int) -> str:
+def value_or_nan(sql: str, precision: int, scale: int) -> str:
     """Write a value, or for NaN the least number that is too large for its type."""
     wider = f"numeric({precision + 1},{scale})"
     return f"CASE WHEN ({sql}) = 'NaN' THEN CAST({_nan(precision, scale)} AS {wider}) ELSE CAST({sql} AS {wider}) END"
@@ -108,7 +109,7 @@ def _value(sql: str) -> str:
 
 
 def _fits(sql: str) -> str:
-    return f"abs({sql}) < {LARGEST} AND round({sql}, 12) = ({sql})"
+    return f"abs({sql}) < {LARGEST} AND round({sql}, {PLACES}) = ({sql})"
 
 
 def _aggregates(call: Call, type_name: str) -> dict[str, str]:
@@ -123,7 +124,7 @@ def _aggregates(call: Call, type_name: str) -> dict[str, str]:
         return _fitting(name or "", _nan(*digits))
     if not is_numeric(type_name):
         return {f"{name}_n": _counted(f"{name}_kind = 1")}
-    fitting = f"CASE WHEN {name}_kind = 5 THEN {_RAISE} ELSE {_product(f'{name}_value')} END"
+    fitting = f"CASE WHEN {name}_kind = 5 THEN {RAISE} ELSE {_product(f'{name}_value')} END"
     return {
         f"{name}_n": _counted(f"{name}_kind > 0"),
         f"{name}_s": _summed(fitting),
@@ -151,10 +152,10 @@ def _counted(condition: str) -> str:
 
 def _product(value: str) -> str:
     """Multiply by the weight. Products of decimals take long, and nearly all weights are 1 or -1."""
-    wide = f"coalesce({value} * CAST({WEIGHT} AS {WEIGHT_TYPE}), {_RAISE})"
+    wide = f"coalesce({value} * CAST({WEIGHT} AS {WEIGHT_TYPE}), {RAISE})"
     return f"CASE {WEIGHT} WHEN 1 THEN {value} WHEN -1 THEN -{value} ELSE {wide} END"
 
 
 def _summed(product: str) -> str:
     """Sum what is never NULL: a sum that is NULL although there are rows does not fit."""
-    return f"CASE WHEN count(1) > 0 THEN coalesce(sum({product}), {_RAISE}) END"
+    return f"CASE WHEN count(1) > 0 THEN coalesce(sum({product}), {RAISE}) END"

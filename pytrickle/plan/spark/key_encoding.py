@@ -128,11 +128,11 @@ def _kind_in(block: Project, column: str, definition: Definition) -> Kind | None
     expr = dict(block.columns)[column]
     for leaf in leaves(block):
         if expr.tables == {leaf.alias}:
-            return _shown(expr, leaf, definition)
+            return shown_kind(expr, leaf, definition)
     return None
 
 
-def _shown(expr: Expr, leaf: Leaf, definition: Definition) -> Kind | None:
+def shown_kind(expr: Expr, leaf: Leaf, definition: Definition) -> Kind | None:
     """Return the kind of an expression that is one of the leaf's columns, as it is or as text."""
     if expr.shown is None or expr.shown.column[0] != leaf.alias or expr.shown.column[1] not in _columns(leaf):
         return None

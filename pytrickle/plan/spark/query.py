@@ -38,7 +38,7 @@ def spark_query(terms: tuple[SparkTerm, ...], grouping: SparkGrouping | None, de
     names = {each: f"frame{i}" for i, each in enumerate(dict.fromkeys(read))}
     writer = _Writer(names, delta_rows)
     rows = "\nUNION ALL\n".join(writer.term(term) for term in terms)
-    columns = tuple(name for name, _, _ in terms[0].output)
+    columns = tuple(name for name, _ in terms[0].output)
     text = _grouped(rows, columns, grouping) if grouping else _consolidated(rows, columns)
     kept = frozenset(name for each, name in names.items() if read.count(each) > 1)
     return SparkQuery({name: each for each, name in names.items()}, text, kept)
@@ -54,11 +54,12 @@ class _Writer:
     def term(self, term: SparkTerm) -> str:
         joined = self._leaf(term.leaves[0], 0)
         for i, leaf in enumerate(term.leaves[1:], 1):
-            tests = " AND ".join(f"t{i}.{own} = t{other}.{column}" for own, other, column in term.keys[i])
+            equal = (f"t{i}.{own} = t{other}.{column}" for own, other, column in term.keys[i])
+            tests = " AND ".join([*equal, *(f"({test})" for test in term.tests[i])])
             joined += f"\n{'JOIN' if tests else 'CROSS JOIN'} {self._leaf(leaf, i)}" + (f" ON {tests}" if tests else "")
         return TERM.format(
             hint=self._hint(term),
-            output="".join(f"t{leaf}.{column} AS `{name}`, " for name, leaf, column in term.output),
+            output="".join(f"{text} AS `{name}`, " for name, text in term.output),
             product=_product(term),
             weight=WEIGHT,
             joined=joined,
@@ -76,7 +77,8 @@ class _Writer:
         changes, *tables = (leaf.rows for leaf in term.leaves)
         least = min(changes or 0, BROADCAST_ROWS)
         fewer = [i for i, rows in enumerate(tables, 1) if rows is not None and rows < least]
-        leads = len(fewer) < len(tables) and self.delta_rows <= BROADCAST_ROWS
+        few = self.delta_rows <= BROADCAST_ROWS and not term.leaves[0].multiplies
+        leads = len(fewer) < len(tables) and few
         return [0, *fewer] if leads else fewer
 
     def _leaf(self, leaf: SparkLeaf, position: int) -> str:

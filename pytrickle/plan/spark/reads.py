@@ -13,11 +13,6 @@ from pytrickle.plan.sql.dialect import quote
 
 CTID = "pgt_ctid"
 READ = "SELECT {items} FROM {rows} AS {alias}{where}"
-JOINED_BY_CHANGES = "EXISTS (SELECT FROM ({changes}) AS {alias} WHERE {tests})"
-# A table is asked for the rows that changes join if it has at least so many rows, and so many for every change: with 20
-# for each a refresh was 1.4 times as fast as one that read the table whole, with 5 as fast, with 2 slower.
-WORTH_ASKING = 100_000
-ROWS_PER_CHANGE = 5
 # A part is read by a connection of its own, which takes some milliseconds to open.
 PAGES_PER_PART = 8192
 CHANGES_PER_PART = 100_000
@@ -28,8 +23,8 @@ MAX_PARTS = 16
 class Frame:
     """One JDBC read of one source, or of one operation, at one version: columns c<i> and the weight.
 
-    With `parts` it covers a table of so many `pages`, and is split into ranges of ctid. Rows that are not `weighted`
-    count once each.
+    With `parts` it covers a table of so many `pages`, and is split into ranges of ctid; if it is `looked_up` instead,
+    an index leads from the changes to its rows. Rows that are not `weighted` count once each.
     """
 
     sql: str
@@ -37,6 +32,7 @@ class Frame:
     parts: int = 0
     weighted: bool = True
     negated: bool = False
+    looked_up: bool = False
 
     @property
     def read(self) -> "Frame":
@@ -48,12 +44,13 @@ class Frame:
 class SparkLeaf:
     """An input of a Spark join: the union of some frames, all of which have these columns beside the weight.
 
-    `rows` is how many are expected, None where nobody knows.
+    `rows` is how many are expected, None where nobody knows. If it `multiplies`, changes are in it, joined already.
     """
 
     frames: tuple[Frame, ...]
     columns: tuple[str, ...]
     rows: int | None = None
+    multiplies: bool = False
 
 
 @dataclass(slots=True)
@@ -72,22 +69,10 @@ class Reads:
         columns = self.asked.setdefault((alias, where), {})
         return columns.setdefault(expression, f"c{len(columns)}")
 
-    def pays_off(self, delta: Scan, leaf: Scan | Derived) -> bool:
-        """Whether asking a leaf for the rows that a delta joins is expected to leave out most of its rows."""
-        if not isinstance(leaf, Scan):
-            return False
-        least = max(WORTH_ASKING, ROWS_PER_CHANGE * self.ranges[delta.relid].delta_rows)
-        return self.definition.source(leaf.relid).estimated_rows >= least
-
-    def reached(self, delta: Scan, tests: list[str]) -> str:
-        """Write the condition that some change joins a row."""
-        changes = changes_query(self.definition.source(delta.relid), Version.DELTA, self.ranges[delta.relid])
-        return JOINED_BY_CHANGES.format(changes=changes, alias=quote(delta.alias), tests=" AND ".join(tests))
-
-    def leaf(self, leaf: Scan | Derived, where: str) -> SparkLeaf:
+    def leaf(self, leaf: Scan | Derived, where: str, looked_up: bool = False) -> SparkLeaf:
         """Write the reads of a leaf with all that was asked of it: OLD = CURRENT - PAST and NEW = CURRENT - FUTURE for
-        a source, OLD = NEW - DELTA for an operation."""
-        frames = self._operation(leaf, where) if isinstance(leaf, Derived) else self._source(leaf, where)
+        a source, whose rows may be `looked_up`, OLD = NEW - DELTA for an operation."""
+        frames = self._operation(leaf, where) if isinstance(leaf, Derived) else self._source(leaf, where, looked_up)
         columns = tuple(self.asked.get((leaf.alias, where), {}).values())
         signed = tuple(replace(frame, negated=frame.negated != leaf.negated) for frame in frames)
         return SparkLeaf(signed, columns, self._expected_rows(leaf))
@@ -100,7 +85,7 @@ class Reads:
             return self.ranges[leaf.relid].delta_rows
         return self.definition.source(leaf.relid).estimated_rows or None
 
-    def _source(self, scan: Scan, where: str) -> list[Frame]:
+    def _source(self, scan: Scan, where: str, looked_up: bool) -> list[Frame]:
         change_range = self.ranges[scan.relid]
         match scan.version:
             case Version.DELTA:
@@ -109,11 +94,16 @@ class Reads:
                 correction, rows = Version.PAST, change_range.past_rows
             case _:
                 correction, rows = Version.FUTURE, change_range.future_rows
+        table = self._table(scan, where, looked_up)
+        return [table, self._buffered(scan, where, correction, True)] if rows else [table]
+
+    def _table(self, scan: Scan, where: str, looked_up: bool) -> Frame:
         source = self.definition.source(scan.relid)
+        if looked_up:
+            return Frame(self._select(scan, where, table_name(source)), weighted=False, looked_up=True)
         ctid = f"{quote(scan.alias)}.ctid AS {CTID}"
         parts = min(MAX_PARTS, max(1, source.pages // PAGES_PER_PART))
-        whole = Frame(self._select(scan, where, table_name(source), ctid), source.pages, parts, weighted=False)
-        return [whole, self._buffered(scan, where, correction, True)] if rows else [whole]
+        return Frame(self._select(scan, where, table_name(source), ctid), source.pages, parts, weighted=False)
 
     def _buffered(self, scan: Scan, where: str, version: Version, negated: bool) -> Frame:
         """Many changes are read in parts, for Spark takes longer to receive rows than PostgreSQL to send them."""
@@ -142,6 +132,6 @@ class Reads:
         weight = f"{quote(derived.alias)}.{WEIGHT}"
         return Frame(compiler.within(self._select(derived, where, name, weight)), negated=negated)
 
-    def _select(self, leaf: Scan | Derived, where: str, rows: str, further: str) -> str:
+    def _select(self, leaf: Scan | Derived, where: str, rows: str, *further: str) -> str:
         items = [f"{expression} AS {name}" for expression, name in self.asked.get((leaf.alias, where), {}).items()]
-        return READ.format(items=", ".join([*items, further]), rows=rows, alias=quote(leaf.alias), where=where)
+        return READ.format(items=", ".join([*items, *further]), rows=rows, alias=quote(leaf.alias), where=where)

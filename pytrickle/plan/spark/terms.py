@@ -1,178 +1,282 @@
-"""Terms of a delta as Spark joins: PostgreSQL evaluates what concerns one leaf, Spark joins on lossless carriers."""
+"""Terms of a delta as Spark joins: PostgreSQL evaluates what concerns one input, Spark joins on lossless carriers.
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+An input is one leaf, or a sub-join of those that have to be together: an expression reads them that Spark could not
+evaluate exactly, a key has no carrier, or one is computed from the other's rows.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.constructs.single import Single
 from pytrickle.plan.algebra.delta import blocks_of
-from pytrickle.plan.algebra.relation import Derived, Equality, Expr, Join, Predicate, Project, Relation, Scan, Version
-from pytrickle.plan.spark.key_encoding import carrier, kind_of
+from pytrickle.plan.algebra.relation import (
+    Column,
+    Derived,
+    Equality,
+    Expr,
+    Function,
+    Join,
+    Leaf,
+    Predicate,
+    Project,
+    Relation,
+    Scan,
+    Version,
+)
+from pytrickle.plan.spark.key_encoding import Kind, carrier, kind_of
+from pytrickle.plan.spark.mixed import Mixed, Translator
+from pytrickle.plan.spark.outputs import Carriers, output
 from pytrickle.plan.spark.reads import Reads, SparkLeaf
+from pytrickle.plan.spark.restriction import Restriction, columns_of, paths
+from pytrickle.plan.spark.sub_join import Input, SubJoins, further_test, inputs_of
 from pytrickle.plan.sql.dialect import quote
 
-Side = tuple[str, str]
 Keys = tuple[tuple[tuple[str, int, str], ...], ...]
-Output = tuple[tuple[str, int, str], ...]
+Tests = tuple[tuple[str, ...], ...]
+AS_TEXTS = Carriers()
 
 
 @dataclass(frozen=True, slots=True)
 class SparkTerm:
-    """Leaves joined in order. `keys[i]` pairs columns of leaf i with (earlier leaf, column); `output` locates each
-    output column as (leaf, column). The weights of a `negated` term change sign. From the leaves with the aliases
-    `reached` only the rows that the delta joins are read."""
+    """Inputs joined in order. `keys[i]` pairs columns of input i with (earlier input, column), `tests[i]` are further
+    conditions between it and earlier ones; `output` writes the columns of the result over t0, t1 and so on.
+
+    The weights of a `negated` term change sign. From the leaves with the aliases `reached` only the rows that the delta
+    joins are read. PostgreSQL joins leaves that are `together`.
+    """
 
     leaves: tuple[SparkLeaf, ...]
     keys: Keys
-    output: Output
+    tests: Tests
+    output: tuple[tuple[str, str], ...]
     negated: bool = False
     reached: frozenset[str] = frozenset()
-
-
-Carried = Callable[[str, Expr], tuple[tuple[str, str], ...]]
-
-
-def as_texts(name: str, expr: Expr) -> tuple[tuple[str, str], ...]:
-    """Carry a column as its text."""
-    return ((name, f"CAST({expr.sql} AS text)"),)
+    together: tuple[frozenset[str], ...] = ()
 
 
 def spark_terms(
     terms: tuple[Relation, ...],
     definition: Definition,
     ranges: dict[int, ChangeRange],
-    carried: Carried = as_texts,
+    carriers: Carriers = AS_TEXTS,
     whole: bool = False,
+    sub_joins: bool = False,
 ) -> tuple[SparkTerm, ...] | None:
-    """Translate the terms of a delta; return None when an expression mixes leaves, a key has no carrier, a leaf cannot
-    be read alone, or nothing is to be joined.
+    """Translate the terms of a delta; return None when nothing is to be joined, or when leaves have to be together
+    and no `sub_joins` are wanted.
 
-    `carried` lists the columns by which a leaf carries a column of the result, as name and SQL. Terms for the `whole`
-    read large tables, so Spark takes them even if it has nothing to join.
+    Terms for the `whole` read large tables, so Spark takes them even if it has nothing to join, unless PostgreSQL has
+    joined everything.
     """
-    drafts = [_Draft.of(block, definition, carried) for term in terms for block in blocks_of(term)]
-    found = [draft for draft in drafts if draft is not None]
-    if len(found) < len(drafts) or not (whole or any(len(draft.leaves) > 1 for draft in found)):
+    drafts = [_Draft.of(block, definition, carriers) for term in terms for block in blocks_of(term)]
+    if not sub_joins and any(each.joined for draft in drafts for each in draft.inputs):
         return None
-    reads = Reads(definition, ranges)
-    for draft in found:
-        draft.restrict(reads)
-    located = [draft.locate(reads) for draft in found]
-    return tuple(
-        SparkTerm(draft.read(reads), keys, output, draft.negated, frozenset(draft.reached))
-        for draft, (keys, output) in zip(found, located, strict=True)
+    joins = any(len(draft.inputs) > 1 for draft in drafts)
+    if not joins and not (whole and any(len(draft.inputs[0].leaves) == 1 for draft in drafts)):
+        return None
+    reads, restriction = (
+        _Asked(Reads(definition, ranges), SubJoins(definition, ranges)),
+        Restriction(definition, ranges),
     )
+    for draft in drafts:
+        draft.restrict(restriction)
+    located = [draft.locate(reads) for draft in drafts]
+    return tuple(draft.term(reads, *each) for draft, each in zip(drafts, located, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What terms ask of inputs that are one leaf, and of sub-joins."""
+
+    leaves: Reads
+    sub_joins: SubJoins
+
+    def column(self, each: Input, expr: Expr) -> str:
+        if each.joined:
+            return self.sub_joins.column(each, expr)
+        return self.leaves.column(each.name, each.where, expr.sql)
+
+    def leaf(self, each: Input) -> SparkLeaf:
+        (leaf, *_) = each.leaves
+        if each.joined or isinstance(leaf, Function):
+            return self.sub_joins.leaf(each)
+        return self.leaves.leaf(leaf, each.where, each.looked_up)
 
 
 @dataclass(slots=True)
 class _Draft:
-    """One block: its leaves in the order of the join, the conditions on each, key pairs with carriers, and outputs."""
+    """One block: its inputs in the order of the join, key pairs with carriers, further conditions, and outputs."""
 
-    leaves: list[Scan | Derived]
+    inputs: list[Input]
     negated: bool
-    local: dict[str, list[str]]
-    keys: list[tuple[Side, Side, str]] = field(default_factory=list)
+    keys: list[tuple[Column, Column, str]] = field(default_factory=list)
     hashed: list[Predicate] = field(default_factory=list)
+    mixed: list[Mixed] = field(default_factory=list)
     reached: list[str] = field(default_factory=list)
-    outputs: list[tuple[str, str, str]] = field(default_factory=list)
+    outputs: list[tuple[str, Mixed]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, block: Project, definition: Definition, carried: Carried) -> "_Draft | None":
+    def of(cls, block: Project, definition: Definition, carriers: Carriers) -> "_Draft":
         join = block.input
         assert isinstance(join, Join)
-        leaves = [leaf for leaf in join.inputs if isinstance(leaf, Scan | Derived)]
-        if len(leaves) < len(join.inputs) or not all(map(_is_readable_alone, leaves)):
-            return None
-        leaves.sort(key=lambda leaf: leaf.version is not Version.DELTA)
-        self = cls(leaves, join.negated, {leaf.alias: [] for leaf in leaves})
-        if not all(self._take(predicate, definition) for predicate in join.predicates):
-            return None
+        leaves = [leaf for leaf in join.inputs if isinstance(leaf, Scan | Derived | Function)]
+        leaves.sort(key=lambda leaf: isinstance(leaf, Function) or leaf.version is not Version.DELTA)
+        split = _Split({leaf.alias: leaf for leaf in leaves}, definition, carriers)
+        self = cls(inputs_of(leaves, split.together(block)), join.negated)
+        for predicate in join.predicates:
+            self._take(predicate, split)
         for name, expr in block.columns:
-            if len(expr.tables) > 1:
-                return None
-            home = next(iter(expr.tables), self._home)
-            self.outputs += [(shown, home, sql) for shown, sql in carried(name, expr)]
-        self.leaves = self._connected()
+            self.outputs += self._shown(name, expr, split)
+        self.inputs = self._connected()
         return self
 
-    @property
-    def _home(self) -> str:
-        """The leaf that evaluates what reads no leaf: the delta."""
-        return self.leaves[0].alias
+    def _take(self, predicate: Predicate, split: "_Split") -> None:
+        if self._is_local(predicate.expr):
+            self._home(predicate.expr).tests.append(predicate)
+        elif template := split.carrier(predicate.equality):
+            assert predicate.equality
+            self.keys.append((predicate.equality.left, predicate.equality.right, template))
+            if not predicate.equality.null_safe:
+                self.hashed.append(predicate)
+        else:
+            mixed = split.translator.condition(predicate.expr)
+            assert mixed
+            self.mixed.append(mixed)
 
-    def _take(self, predicate: Predicate, definition: Definition) -> bool:
-        if len(predicate.expr.tables) <= 1:
-            self.local[next(iter(predicate.expr.tables), self._home)].append(f"({predicate.expr.sql})")
-            return True
-        equality = predicate.equality
-        template = self._carrier(equality, definition) if equality else None
-        if equality is None or template is None:
-            return False
-        self.keys.append((equality.left, equality.right, template))
-        if not equality.null_safe:
-            self.hashed.append(predicate)
-        return True
+    def _shown(self, name: str, expr: Expr, split: "_Split") -> Iterable[tuple[str, Mixed]]:
+        if self._is_local(expr):
+            for shown, sql in split.carriers.of(name, expr):
+                yield shown, Mixed("@0@", (replace(expr, sql=sql, shown=None),))
+        else:
+            yield from output(name, expr, split.carriers, split.translator) or ()
 
-    def _carrier(self, equality: Equality, definition: Definition) -> str | None:
-        known = {leaf.alias: leaf for leaf in self.leaves}
-        left, right = (kind_of(known[alias], name, definition) for alias, name in (equality.left, equality.right))
-        return carrier(equality, left, right)
+    def _is_local(self, expr: Expr) -> bool:
+        return len({self._at(alias) for alias in expr.tables}) <= 1
 
-    def _connected(self) -> list[Scan | Derived]:
-        """Order the leaves so that each but the first has a key to an earlier one wherever the query gives one."""
-        ordered, waiting = self.leaves[:1], self.leaves[1:]
+    def _home(self, expr: Expr) -> Input:
+        """Return the input that evaluates an expression; what reads no leaf, the changes do."""
+        return self.inputs[min(map(self._at, expr.tables), default=0)]
+
+    def _at(self, alias: str) -> int:
+        return next(i for i, each in enumerate(self.inputs) if alias in {leaf.alias for leaf in each.leaves})
+
+    def _connected(self) -> list[Input]:
+        """Order the inputs so that each but the first has a key to an earlier one wherever the query gives one."""
+        ordered, waiting = self.inputs[:1], self.inputs[1:]
+        pairs = [(self.inputs[self._at(a[0])].name, self.inputs[self._at(b[0])].name) for a, b, _ in self.keys]
         while waiting:
-            reached = {leaf.alias for leaf in ordered}
-            sides = [(a[0], b[0]) for a, b, _ in self.keys] + [(b[0], a[0]) for a, b, _ in self.keys]
-            linked = {other for alias, other in sides if alias in reached}
-            following = next((leaf for leaf in waiting if leaf.alias in linked), waiting[0])
+            reached = {each.name for each in ordered}
+            linked = {other for a, b in pairs for name, other in ((a, b), (b, a)) if name in reached}
+            following = next((each for each in waiting if each.name in linked), waiting[0])
             ordered.append(following)
             waiting.remove(following)
         return ordered
 
-    def restrict(self, reads: Reads) -> None:
-        """Keys first: ask a table only for the rows that the delta joins, where those are much fewer than all.
+    def restrict(self, restriction: Restriction) -> None:
+        """Ask tables only for the rows that the delta joins, where those are much fewer than all.
 
         IS NOT DISTINCT FROM would have PostgreSQL compare all rows with all.
         """
-        delta, *others = self.leaves
+        delta, *_ = self.inputs[0].leaves
         if not isinstance(delta, Scan) or delta.version is not Version.DELTA:
             return
-        for leaf in others:
-            linked = [each.expr.sql for each in self.hashed if each.expr.tables == {delta.alias, leaf.alias}]
-            if linked and reads.pays_off(delta, leaf):
-                tests = [*self.local[delta.alias], *(f"({sql})" for sql in linked)]
-                self.local[leaf.alias].append(reads.reached(delta, tests))
-                self.reached.append(leaf.alias)
+        homes = {leaf.alias: (each, leaf) for each in self.inputs[1:] for leaf in each.leaves if isinstance(leaf, Scan)}
+        alone = [test.expr for each in self.inputs for test in each.tests if len(test.expr.tables) == 1]
+        found = paths(delta, [leaf for _, leaf in homes.values()], self.hashed)
+        for alias, path in ((alias, path) for alias, path in found.items() if len(path) > 1):
+            if restriction.pays_off(path):
+                each, _ = homes[alias]
+                linked = [key for before, to in pairwise(path) for key in self._linking(before, to)]
+                tests = [expr for expr in alone if any(expr.tables == {scan.alias} for scan in path[:-1])]
+                test = restriction.condition(path, [f"({expr.sql})" for expr in (*tests, *(k.expr for k in linked))])
+                each.tests.append(further_test(test, alias))
+                each.looked_up = restriction.finds(path, columns_of(alias, linked))
+                self.reached.append(alias)
 
-    def locate(self, reads: Reads) -> tuple[Keys, Output]:
-        """Ask the leaves for their keys and outputs; return where the term finds both."""
-        order = {leaf.alias: i for i, leaf in enumerate(self.leaves)}
-        pairs: list[list[tuple[str, int, str]]] = [[] for _ in self.leaves]
+    def _linking(self, one: Scan, other: Scan) -> list[Predicate]:
+        return [key for key in self.hashed if key.expr.tables == {one.alias, other.alias}]
+
+    def locate(self, reads: _Asked) -> tuple[Keys, Tests, tuple[tuple[str, str], ...]]:
+        """Ask the inputs for their keys and outputs; return where the term finds both."""
+        pairs: list[list[tuple[str, int, str]]] = [[] for _ in self.inputs]
         for left, right, template in self.keys:
-            earlier, later = sorted((left, right), key=lambda side: order[side[0]])
-            one, other = (self._asked(reads, side[0], template.format(_column(side))) for side in (earlier, later))
-            pairs[order[later[0]]].append((other, order[earlier[0]], one))
-        output = [(name, order[alias], self._asked(reads, alias, sql)) for name, alias, sql in self.outputs]
-        return tuple(map(tuple, pairs)), tuple(output)
+            earlier, later = sorted((left, right), key=lambda side: self._at(side[0]))
+            one, other = (reads.column(*self._key(side, template)) for side in (earlier, later))
+            pairs[self._at(later[0])].append((other, self._at(earlier[0]), one))
+        tests: list[list[str]] = [[] for _ in self.inputs]
+        for mixed in self.mixed:
+            last = max(self._at(alias) for part in mixed.parts for alias in part.tables)
+            tests[last].append(self._located(mixed, reads))
+        output = tuple((name, self._located(mixed, reads)) for name, mixed in self.outputs)
+        return tuple(map(tuple, pairs)), tuple(map(tuple, tests)), output
 
-    def read(self, reads: Reads) -> tuple[SparkLeaf, ...]:
-        """Return the reads of the leaves, once all terms have asked."""
-        return tuple(reads.leaf(leaf, self._where(leaf.alias)) for leaf in self.leaves)
+    def _key(self, side: Column, template: str) -> tuple[Input, Expr]:
+        alias, name = side
+        sql = template.format(f"{quote(alias)}.{quote(name)}")
+        return self.inputs[self._at(alias)], Expr(sql, frozenset({alias}), frozenset({side}))
 
-    def _asked(self, reads: Reads, alias: str, expression: str) -> str:
-        return reads.column(alias, self._where(alias), expression)
+    def _located(self, mixed: Mixed, reads: _Asked) -> str:
+        homes = [self._home(part) for part in mixed.parts]
+        return mixed.filled(
+            [
+                f"t{self.inputs.index(home)}.{reads.column(home, part)}"
+                for home, part in zip(homes, mixed.parts, strict=True)
+            ]
+        )
 
-    def _where(self, alias: str) -> str:
-        tests = self.local[alias]
-        return f" WHERE {' AND '.join(tests)}" if tests else ""
+    def term(self, reads: _Asked, keys: Keys, tests: Tests, output: tuple[tuple[str, str], ...]) -> SparkTerm:
+        """Write the reads of the inputs, once all terms have asked."""
+        together = tuple(frozenset(leaf.alias for leaf in each.leaves) for each in self.inputs if len(each.leaves) > 1)
+        found = tuple(map(reads.leaf, self.inputs))
+        return SparkTerm(found, keys, tests, output, self.negated, frozenset(self.reached), together)
 
 
-def _is_readable_alone(leaf: Scan | Derived) -> bool:
-    """A scalar subquery with several rows for one key is an error only where a row asks for that key."""
-    return not (isinstance(leaf, Derived) and isinstance(leaf.operation.construct, Single))
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """Decides which leaves of a block have to be together."""
+
+    leaves: dict[str, Leaf]
+    definition: Definition
+    carriers: Carriers
+
+    @property
+    def translator(self) -> Translator:
+        return Translator(self.leaves, self.definition)
+
+    def together(self, block: Project) -> Iterator[frozenset[str]]:
+        """List aliases of leaves that PostgreSQL has to join.
+
+        A scalar subquery with several rows for one key is an error only where a row asks for that key, so all that
+        decides which rows there are has to be joined before.
+        """
+        assert isinstance(block.input, Join)
+        if any(map(_is_single, self.leaves.values())):
+            yield frozenset(self.leaves)
+        for leaf in self.leaves.values():
+            if isinstance(leaf, Function):
+                yield leaf.tables | {leaf.alias}
+        for predicate in block.input.predicates:
+            if len(predicate.expr.tables) > 1 and not self._is_possible(predicate):
+                yield predicate.expr.tables
+        for name, expr in block.columns:
+            if len(expr.tables) > 1 and output(name, expr, self.carriers, self.translator) is None:
+                yield expr.tables
+
+    def _is_possible(self, predicate: Predicate) -> bool:
+        return bool(self.carrier(predicate.equality) or self.translator.condition(predicate.expr))
+
+    def carrier(self, equality: Equality | None) -> str | None:
+        """Return the carrier of a key, if there is one."""
+        if equality is None:
+            return None
+        left, right = (self._kind(column) for column in (equality.left, equality.right))
+        return carrier(equality, left, right)
+
+    def _kind(self, column: Column) -> Kind | None:
+        return kind_of(self.leaves[column[0]], column[1], self.definition)
 
 
-def _column(side: Side) -> str:
-    alias, name = side
-    return f"{quote(alias)}.{quote(name)}"
+def _is_single(leaf: Leaf) -> bool:
+    return isinstance(leaf, Derived) and isinstance(leaf.operation.construct, Single)

@@ -3,6 +3,7 @@
 What is listed here never fails, but for integers that overflow, which are left to a refresh of the whole table.
 """
 
+import re
 from collections.abc import Callable, Iterable
 
 from sqlglot import exp
@@ -31,7 +32,10 @@ SETTLED_BY_CONSTANTS = frozenset((
 ))  # fmt: skip
 WIDENING = ("smallint", "int", "integer", "bigint", "decimal", "numeric", "real", "double precision", "float")
 MOMENTS = ("date", "timestamp")
-TEXTUAL = frozenset({"text", "varchar", "character varying"})
+# As PostgreSQL prints what the parser knows by other names.
+PRINTED_NAME = re.compile(r"[^(\[]+")
+PRINTED = {"int": "integer", "decimal": "numeric"}
+TEXTUAL = frozenset({"text", "varchar", "character varying", "bpchar", "char", "character"})
 
 
 def no_types(_: exp.Column) -> str | None:
@@ -107,13 +111,13 @@ def _is_constant(node: exp.Expr) -> bool:
 
 def _loses(cast: exp.Cast, types: Types) -> bool:
     """Whether a cast may find a value that the other type does not have."""
-    wanted = _written(cast.to)
+    wanted = written_type(cast.to)
     if base_of(wanted) in TEXTUAL or _is_constant(cast.this):
         return False
     own = _type_of(cast.this, types)
     if own is None:
         return True
-    if own == wanted or (own.startswith(MOMENTS) and wanted.startswith(MOMENTS)):
+    if wanted in {own, base_of(own)} or (own.startswith(MOMENTS) and wanted.startswith(MOMENTS)):
         return False
     return not (own in WIDENING and wanted in WIDENING and WIDENING.index(own) <= WIDENING.index(wanted))
 
@@ -124,7 +128,7 @@ def _type_of(node: exp.Expr, types: Types) -> str | None:
         case exp.Column():
             return types(bare)
         case exp.Cast():
-            return _written(bare.to)
+            return written_type(bare.to)
         case exp.Literal() if not bare.is_string:
             return "integer" if bare.is_int else "numeric"
         case exp.Add() | exp.Sub() | exp.Mul():
@@ -135,5 +139,12 @@ def _type_of(node: exp.Expr, types: Types) -> str | None:
             return None
 
 
-def _written(kind: exp.Expr) -> str:
-    return kind.sql(dialect="postgres").lower().replace(", ", ",")
+def written_type(kind: exp.Expr) -> str:
+    """Write the type of a cast as PostgreSQL prints it.
+
+    >>> from sqlglot import parse_one
+    >>> [written_type(parse_one(f"CAST(x AS {name})").to) for name in ("decimal(9, 2)", "int", "text")]
+    ['numeric(9,2)', 'integer', 'text']
+    """
+    name = kind.sql(dialect="postgres").lower().replace(", ", ",")
+    return PRINTED_NAME.sub(lambda found: PRINTED.get(found[0], found[0]), name, count=1)
