@@ -150,7 +150,7 @@ def test_what_may_not_scan_is_not_compiled(db: Database) -> None:
         "SELECT proname, proconfig @> '{jit=off}' FROM pg_proc WHERE proconfig::text ~ 'enable_' AND pronamespace = %s"
     )
     found = db.execute(f"{without}::regnamespace ORDER BY 1", "pgtrickle_private")
-    named = ("clean_change_buffer", "feed_excess", "forget_call", "oldest_beyond")
+    named = ("catalog_fingerprint", "clean_change_buffer", "feed_excess", "forget_call", "oldest_beyond")
     assert found == [(name, True) for name in named]
 
 

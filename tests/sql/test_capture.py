@@ -157,6 +157,15 @@ def test_only_columns_that_are_read_are_captured(items: Database) -> None:
     }
 
 
+def test_a_change_of_two_integers_is_written_without_padding(db: Database) -> None:
+    db.execute("CREATE TABLE counters (id integer PRIMARY KEY, n smallint)")
+    db.execute("SELECT pgtrickle.create_stream_table('c', 'SELECT * FROM counters')")
+    db.execute("INSERT INTO counters VALUES (1, 2)")
+    # The header has 24 bytes, four columns 8 each, the weight with what fills up to the integer 4, the others 4 and 2.
+    size = db.value(f"SELECT pg_column_size(b.*) FROM {buffer_of(db, 'counters')} AS b")
+    assert size == 24 + 4 * 8 + 4 + 4 + 2
+
+
 def test_wide_tables_and_toasted_values_are_captured(db: Database) -> None:
     names = [f"c{i}" for i in range(100)]
     db.execute(f"CREATE TABLE wide (id integer, big text, {', '.join(f'{name} integer' for name in names)})")

@@ -78,9 +78,10 @@ DECLARE
     buffer CONSTANT text := format('pgtrickle_changes.changes_%s', source::oid);
 BEGIN
     EXECUTE format('DROP TABLE IF EXISTS %s', buffer);
+    -- The weight comes last, or six bytes of padding would follow it.
     EXECUTE format(
-        'CREATE TABLE %s (pgt_weight smallint NOT NULL, pgt_xid xid8 NOT NULL, pgt_pos bigint NOT NULL, pgt_lsn '
-        'pg_lsn, pgt_at timestamptz DEFAULT clock_timestamp())', buffer);
+        'CREATE TABLE %s (pgt_xid xid8 NOT NULL, pgt_pos bigint NOT NULL, pgt_lsn pg_lsn, '
+        'pgt_at timestamptz DEFAULT clock_timestamp(), pgt_weight smallint NOT NULL)', buffer);
     EXECUTE format('CREATE INDEX ON %s (pgt_xid)', buffer);
     EXECUTE format('COMMENT ON TABLE %s IS %L', buffer, 'Change buffer of ' || qualified_name(source));
     PERFORM hand_over(buffer::regclass);

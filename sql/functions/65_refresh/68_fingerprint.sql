@@ -5,7 +5,7 @@
 -- left to itself, PostgreSQL would read the columns of all relations that there are.
 CREATE OR REPLACE FUNCTION pgtrickle_private.catalog_fingerprint() RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-        SET enable_hashjoin = off SET enable_mergejoin = off
+        SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
 AS $$
 BEGIN
     RETURN (WITH ours(relid) AS MATERIALIZED (
