@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from pytrickle.catalog.definition import ChangeRange
+from pytrickle.catalog.definition import ChangeRange, Definition, SourceColumn
 from pytrickle.plan.algebra.delta import differentiate
 from pytrickle.plan.algebra.relation import Expr, Join, Predicate, Project, Scan, Version
 from pytrickle.plan.missing_index import missing_indexes
@@ -16,6 +16,18 @@ from pytrickle.plan.spark.reads import CTID
 from pytrickle.plan.spark.terms import spark_terms
 from pytrickle.plan.sql.dialect import parse_query
 from tests.unit.chain import CHAIN, chain, definition, equal, ranges
+
+
+def links() -> list[Predicate]:
+    return [equal((one, "j"), (other, "k")) for one, other in pairwise(CHAIN)]
+
+
+def typed(type_name: str) -> Definition:
+    """The four tables, with a column x of a type."""
+    base = {"integer": "int4", "bigint": "int8", "timestamp without time zone": "timestamp"}
+    own = base.get(type_name, type_name.partition("(")[0])
+    columns = (*definition().sources[0].columns[:2], SourceColumn("x", type_name, own, True))
+    return replace(definition(), sources=tuple(replace(each, columns=columns) for each in definition().sources))
 
 
 @pytest.mark.parametrize("changed", [1, 2, 3, 4])
@@ -126,11 +138,77 @@ def test_null_finds_null_as_a_text_that_no_value_has() -> None:
     assert ["coalesce" in leaf.frames[0].sql for leaf in term.leaves] == [True, True, False, False]
 
 
-def test_expressions_that_mix_sources_stay_in_postgres() -> None:
-    mixed = Project(chain().input, (("r0", Expr('"a"."x" + "b"."x"', frozenset({"a", "b"}))),))
-    assert spark_terms(differentiate(mixed, frozenset({1})), definition(), ranges(1)) is None
-    theta = Predicate(Expr('"a"."x" < "b"."x"', frozenset({"a", "b"})))
-    assert spark_terms(differentiate(chain(theta), frozenset({1})), definition(), ranges(1)) is None
+TEXTS = '"a"."x" || "b"."x"'
+LESS = '"a"."x" < "b"."x"'
+
+
+def reading_both(sql: str) -> Expr:
+    return Expr(sql, frozenset({"a", "b"}), frozenset({("a", "x"), ("b", "x")}))
+
+
+def showing(sql: str) -> Project:
+    return Project(chain().input, (("r0", reading_both(sql)),))
+
+
+@pytest.mark.parametrize(
+    ("block", "base_type"),
+    [
+        (showing(TEXTS), "text"),
+        (showing('"a"."x" / "b"."x"'), "integer"),
+        (showing('round("a"."x" * "b"."x")'), "integer"),
+        (showing('"a"."x" * "b"."x"'), "bigint"),
+        (showing('"a"."x" * "b"."x"'), "numeric(20,2)"),
+        (showing('"a"."x" + "b"."x"'), "numeric"),
+        (showing('CASE WHEN "a"."x" > 0 THEN 1 / "b"."x" ELSE 0 END'), "integer"),
+        (chain(*links(), Predicate(reading_both(LESS))), "text"),
+        (chain(*links(), Predicate(reading_both(LESS))), "double precision"),
+        (chain(*links(), Predicate(reading_both(LESS))), "numeric"),
+    ],
+)
+def test_leaves_of_an_expression_that_only_postgres_evaluates_are_joined_there(block: Project, base_type: str) -> None:
+    known = typed(base_type)
+    terms = differentiate(block, frozenset({1, 4}))
+    assert spark_terms(terms, known, ranges(1)) is None
+    for term in spark_terms(terms, known, ranges(1), sub_joins=True) or ():
+        assert term.together == (frozenset("ab"),)
+        assert len(term.leaves) == 3
+        assert all(term.keys[1:])
+
+
+@pytest.mark.parametrize(
+    ("block", "base_type"),
+    [
+        (showing('"a"."x" + "b"."x" * 3'), "integer"),
+        (showing('"a"."x" * "b"."x"'), "numeric(17,2)"),
+        (showing(LESS), "date"),
+        (chain(*links(), Predicate(reading_both(LESS))), "timestamp without time zone"),
+        (chain(*links(), Predicate(reading_both(LESS + ' OR lower("a"."x") LIKE \'b%\''))), "uuid"),
+    ],
+)
+def test_spark_evaluates_what_is_on_its_list(block: Project, base_type: str) -> None:
+    (term,) = spark_terms(differentiate(block, frozenset({1})), typed(base_type), ranges(1)) or ()
+    assert (len(term.leaves), term.together) == (4, ())
+
+
+def test_rows_are_compared_with_all_others_only_where_spark_is_asked_for() -> None:
+    apart = chain(Predicate(reading_both(LESS)), *links()[1:])
+    terms = differentiate(apart, frozenset({1}))
+    assert spark_terms(terms, typed("integer"), ranges(1)) is None
+    (term,) = spark_terms(terms, typed("integer"), ranges(1), sub_joins=True) or ()
+    assert [len(tests) for tests in term.tests] == [0, 1, 0, 0]
+
+
+def test_terms_share_the_large_part_of_a_sub_join() -> None:
+    """Of a and b joined: as the tables are, what the old state lacks of that, and two changes."""
+    terms = differentiate(showing(TEXTS), frozenset({1, 2, 3, 4}))
+    found = {number: ChangeRange(number, None, None, 1, 0) for number in range(1, 5)}
+    joined = spark_terms(terms, typed("text"), found, sub_joins=True) or ()
+    frames = [frame for term in joined for leaf in term.leaves for frame in leaf.frames if '"a", ' in frame.sql]
+    texts = [frame.sql for frame in frames if '"public"."a" AS "a", "public"."b" AS "b"' in frame.sql]
+    assert [leaf.multiplies for term in joined for leaf in term.leaves].count(True) == 2
+    assert len(joined) == 4
+    assert len(set(texts)) == 1
+    assert len(frames) > len({frame.sql for frame in frames})
 
 
 @pytest.mark.parametrize(("base_type", "missing"), [("varchar", 0), ("text", 0), ("int4", 3)])

@@ -64,14 +64,14 @@ def spark_terms(
     whole: bool = False,
     sub_joins: bool = False,
 ) -> tuple[SparkTerm, ...] | None:
-    """Translate the terms of a delta; return None when nothing is to be joined, or when leaves have to be together
-    and no `sub_joins` are wanted.
+    """Translate the terms of a delta; return None when nothing is to be joined, or, unless `sub_joins` are wanted, when
+    leaves have to be together or rows are compared with all others.
 
     Terms for the `whole` read large tables, so Spark takes them even if it has nothing to join, unless PostgreSQL has
     joined everything.
     """
     drafts = [_Draft.of(block, definition, carriers) for term in terms for block in blocks_of(term)]
-    if not sub_joins and any(each.joined for draft in drafts for each in draft.inputs):
+    if not sub_joins and any(draft.takes_long for draft in drafts):
         return None
     joins = any(len(draft.inputs) > 1 for draft in drafts)
     if not joins and not (whole and any(len(draft.inputs[0].leaves) == 1 for draft in drafts)):
@@ -131,6 +131,13 @@ class _Draft:
             self.outputs += self._shown(name, expr, split)
         self.inputs = self._connected()
         return self
+
+    @property
+    def takes_long(self) -> bool:
+        """Whether it has sub-joins, or conditions link inputs without a key: PostgreSQL may have an index there."""
+        keyed = {max(self._at(left[0]), self._at(right[0])) for left, right, _ in self.keys}
+        tested = {self._last(mixed) for mixed in self.mixed}
+        return any(each.joined for each in self.inputs) or bool(tested - keyed)
 
     def _take(self, predicate: Predicate, split: "_Split") -> None:
         if self._is_local(predicate.expr):
@@ -207,10 +214,12 @@ class _Draft:
             pairs[self._at(later[0])].append((other, self._at(earlier[0]), one))
         tests: list[list[str]] = [[] for _ in self.inputs]
         for mixed in self.mixed:
-            last = max(self._at(alias) for part in mixed.parts for alias in part.tables)
-            tests[last].append(self._located(mixed, reads))
+            tests[self._last(mixed)].append(self._located(mixed, reads))
         output = tuple((name, self._located(mixed, reads)) for name, mixed in self.outputs)
         return tuple(map(tuple, pairs)), tuple(map(tuple, tests)), output
+
+    def _last(self, mixed: Mixed) -> int:
+        return max(self._at(alias) for part in mixed.parts for alias in part.tables)
 
     def _key(self, side: Column, template: str) -> tuple[Input, Expr]:
         alias, name = side
