@@ -76,6 +76,18 @@ EQUALITIES = """
 CREATE TEMP VIEW pgt_probe AS
 SELECT DISTINCT q.l, q.r FROM (SELECT CAST(NULL AS {left}) AS l, CAST(NULL AS {right}) AS r) AS q WHERE q.l = q.r
 """
+# Temporary views are in a schema that comes into being with the session's first one. If that is rolled back, so is the
+# schema: each probe would create it anew, whereupon PostgreSQL makes every plan anew that the session has kept.
+KEEP_TEMPORARY_SCHEMA = """
+DO $$
+BEGIN
+    IF pg_catalog.pg_my_temp_schema() = 0 THEN
+        CREATE TEMP VIEW pgt_probe AS SELECT;
+        DROP VIEW pg_temp.pgt_probe;
+    END IF;
+END
+$$
+"""
 IMPLIED = "an operator that its text does not name, such as that of IN or NULLIF, and only the search_path finds"
 # What kept the server from answering says nothing about the query.
 NOT_ABOUT_THE_QUERY = (
@@ -229,6 +241,7 @@ class ServerProbe:
 @contextmanager
 def server_probe(connection: psycopg.Connection) -> Iterator[ServerProbe]:
     """Open a probe on an autocommit connection; what it creates is rolled back at the end."""
+    connection.execute(KEEP_TEMPORARY_SCHEMA)
     with connection.transaction(force_rollback=True):
         connection.execute(filled("SET LOCAL search_path = {path}", path=SAFE_PATH))
         yield ServerProbe(connection)

@@ -50,6 +50,8 @@ WHERE c.relkind = 'r' AND (n.nspname IN ('pgtrickle', 'pgtrickle_changes', 'pgtr
     OR c.relname IN ('pg_class', 'pg_attribute', 'pg_type'))
 """
 MANY = 40
+# A schema that is created, and be it for a moment, has every session make its plans anew.
+SCHEMAS = "SELECT n_tup_ins FROM pg_stat_sys_tables WHERE relid = 'pg_namespace'::regclass"
 # An update that finds room on the row's page touches no index, and its old row is cleared away without a vacuum.
 UPDATED = """
 SELECT relname, n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables
@@ -86,6 +88,18 @@ def test_refreshes_update_the_rows_of_many_stream_tables_in_place(db: Database) 
     in_place = {name: (updated, hot) for name, updated, hot in db.execute(UPDATED)}
     assert len(in_place) == 3
     assert all(hot >= 0.8 * updated > MANY for updated, hot in in_place.values()), in_place
+
+
+def test_a_session_makes_one_temporary_schema_however_many_stream_tables_it_creates(db: Database) -> None:
+    db.execute("CREATE TABLE events (id int PRIMARY KEY, amount int NOT NULL)")
+    before = db.value(SCHEMAS)
+    with pytrickle.connect(db.dsn, engine="postgres") as client:
+        for number in range(6):
+            query = f"SELECT amount, count(*) AS n FROM events WHERE id <> {number} GROUP BY amount"
+            client.create_stream_table(f"t{number}", query, refresh_mode="DIFFERENTIAL")
+    wait_for(lambda: db.value(SESSIONS) == 0, "the sessions of the client to end")
+    # The schema itself, and that of what is too long for a page.
+    assert db.value(SCHEMAS) - before <= 2
 
 
 def _written_by(db: Database, ticks: range) -> int:

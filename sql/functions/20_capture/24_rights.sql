@@ -10,12 +10,14 @@ BEGIN
            format('ALTER %s %s OWNER TO %I;', CASE c.relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, c.oid::regclass,
                catalog_owner())
     INTO sentence, remedy
-    FROM pgt_stream_tables AS t JOIN pg_class AS c ON c.oid IN (
-        t.pgt_relid, t.view_relid, to_regclass(format('pgtrickle_state.state_%s', p_pgt_id)),
-            to_regclass(format('pgtrickle_state.body_%s', p_pgt_id)))
-        OR c.oid IN (SELECT to_regclass(k.buffer) FROM pgt_dependencies AS d
-            JOIN pgt_change_tracking AS k USING (source_relid) WHERE d.pgt_id = p_pgt_id)
-    WHERE t.pgt_id = p_pgt_id AND NOT pg_has_role(c.relowner, 'USAGE') ORDER BY c.oid LIMIT 1;
+    FROM pg_class AS c
+    WHERE NOT pg_has_role(c.relowner, 'USAGE') AND c.oid = ANY (ARRAY(
+        SELECT unnest(ARRAY[t.pgt_relid, t.view_relid, to_regclass(format('pgtrickle_state.state_%s', p_pgt_id)),
+            to_regclass(format('pgtrickle_state.body_%s', p_pgt_id))])::oid
+        FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id
+        UNION ALL SELECT to_regclass(k.buffer) FROM pgt_dependencies AS d
+            JOIN pgt_change_tracking AS k USING (source_relid) WHERE d.pgt_id = p_pgt_id))
+    ORDER BY c.oid LIMIT 1;
     IF sentence IS NULL THEN
         SELECT format('permission denied for %s', c.oid::regclass),
             format('GRANT SELECT ON %s TO %I;', c.oid::regclass, catalog_owner())

@@ -73,14 +73,16 @@ COMMENT ON FUNCTION pgtrickle_private.check_cycle(bigint) IS
     'allow it.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.number_cycles() RETURNS void
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
+BEGIN
     UPDATE pgt_stream_tables AS t SET scc_id = n.first
     FROM (
         SELECT a.pgt_id, CASE WHEN a.allow_circular
             THEN (SELECT min(m) FROM cycle_members(a.pgt_id) AS m) END AS first
         FROM pgt_stream_tables AS a WHERE a.allow_circular OR a.scc_id IS NOT NULL) AS n
-    WHERE n.pgt_id = t.pgt_id AND t.scc_id IS DISTINCT FROM n.first
+    WHERE n.pgt_id = t.pgt_id AND t.scc_id IS DISTINCT FROM n.first;
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.number_cycles() IS
     'Notes in which cycle each stream table is, by the number of the first stream table in it.';

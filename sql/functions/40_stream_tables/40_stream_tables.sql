@@ -91,11 +91,14 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.session_settings() IS 'Settings of this session that change what a query means.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.full_reason(view regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT COALESCE(time_dependence(view),
-        string_agg(format('%s %s', s.source_relid, s.obstacle), '; ' ORDER BY s.source_relid::text))
-    FROM query_sources(view) AS s WHERE s.obstacle IS NOT NULL
+BEGIN
+    RETURN (
+        SELECT COALESCE(time_dependence(view),
+            string_agg(format('%s %s', s.source_relid, s.obstacle), '; ' ORDER BY s.source_relid::text))
+        FROM query_sources(view) AS s WHERE s.obstacle IS NOT NULL);
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.full_reason(regclass) IS
     'Why the stream table over a hidden view can only be refreshed as a whole, as far as the database knows, or NULL.';

@@ -13,6 +13,7 @@ DECLARE
     target record;
     view regclass;
     storage regclass;
+    needs_full text;
 BEGIN
     IF query IS NULL THEN
         PERFORM refuse_value('query', NULL, 'Give a SELECT statement.');
@@ -22,7 +23,8 @@ BEGIN
     PERFORM check_query(view);
     PERFORM check_output_mode(view, options);
     options := with_frozen_rows(view, options, options);
-    PERFORM refuse_differential(required_mode(options), full_reason(view));
+    needs_full := full_reason(view);
+    PERFORM refuse_differential(required_mode(options), needs_full);
     storage := create_storage(target.schema_name, target.table_name, view);
     IF options.storage_fillfactor IS NOT NULL THEN
         EXECUTE format('ALTER TABLE %s SET (fillfactor = %s)', storage, options.storage_fillfactor);
@@ -33,7 +35,7 @@ BEGIN
     OVERRIDING SYSTEM VALUE
     VALUES (id, storage, target.schema_name, target.table_name, query, view, options.output_mode, options.window_end,
             session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
-            full_reason(view), time_dependence(view) IS NOT NULL, (SELECT system_identifier FROM pg_control_system()),
+            needs_full, time_dependence(view) IS NOT NULL, (SELECT system_identifier FROM pg_control_system()),
             options.storage_fillfactor);
     options.pgt_id := id;
     PERFORM name_query_view(t) FROM pgt_stream_tables AS t WHERE t.pgt_id = id;
@@ -134,8 +136,9 @@ COMMENT ON FUNCTION pgtrickle.create_stream_table(
     'IMMEDIATE are error 0A000.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.store_options(options pgtrickle.pgt_stream_tables) RETURNS void
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
+BEGIN
     UPDATE pgt_stream_tables AS t
     SET schedule = options.schedule, schedule_timezone = options.schedule_timezone, refresh_mode = options.refresh_mode,
         watermark_gating = options.watermark_gating, require_watermark = options.require_watermark, tier = options.tier,
@@ -170,7 +173,8 @@ AS $$
         recomputation_asked = t.recomputation_asked
             OR (t.refresh_mode = 'FULL' AND options.refresh_mode <> 'FULL' AND t.frontier_version > 0)
             OR (t.frozen_by IS NOT NULL AND options.frozen_by IS NULL AND t.frontier_version > 0)
-    WHERE t.pgt_id = options.pgt_id
+    WHERE t.pgt_id = options.pgt_id;
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.store_options(pgtrickle.pgt_stream_tables) IS
     'Stores the options of a stream table that can be altered.';

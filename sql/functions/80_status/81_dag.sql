@@ -5,6 +5,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.dag()
     RETURNS TABLE (tree text, relation text, kind text, reads text[], watermark_groups text[], watermark timestamptz,
                    status text, last_action text, last_duration interval, batch bigint)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET jit = off
 AS $$
     WITH RECURSIVE node AS (
         SELECT t.pgt_relid AS relid FROM pgt_stream_tables AS t
@@ -13,14 +14,15 @@ AS $$
     edge AS (
         SELECT d.source_relid AS source, t.pgt_relid AS reader,
                -- What reads a stream table that is not older than itself was altered, and may have closed a cycle.
-               u.pgt_id >= t.pgt_id AND t.pgt_id IN (SELECT a.pgt_id FROM upstream_tables(u.pgt_id) AS a) AS closing
+               CASE WHEN u.pgt_id >= t.pgt_id THEN t.pgt_id IN (SELECT a.pgt_id FROM upstream_tables(u.pgt_id) AS a)
+                   ELSE false END AS closing
         FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id)
             LEFT JOIN pgt_stream_tables AS u ON u.pgt_relid = d.source_relid),
     reached AS (
         SELECT n.relid, 0 AS depth FROM node AS n
         UNION
         SELECT e.reader, r.depth + 1 FROM reached AS r JOIN edge AS e ON e.source = r.relid
-            WHERE e.closing IS NOT TRUE),
+            WHERE NOT e.closing),
     placed AS (
         SELECT r.relid, max(r.depth) AS depth,
                -- As pgt_status() names it.
@@ -28,11 +30,13 @@ AS $$
                    WHERE t.pgt_relid = r.relid),
                         qualified_name(r.relid)) COLLATE "C" AS name
         FROM reached AS r GROUP BY r.relid),
+    -- Without MATERIALIZED the planner joins all of one depth with all of the next.
+    open_edge AS MATERIALIZED (
+        SELECT p.relid, p.depth, e.source FROM placed AS p JOIN edge AS e ON e.reader = p.relid WHERE NOT e.closing),
     below AS (
-        SELECT DISTINCT ON (p.relid) p.relid, s.relid AS source
-        FROM placed AS p JOIN edge AS e ON e.reader = p.relid AND e.closing IS NOT TRUE
-        JOIN placed AS s ON s.relid = e.source AND s.depth = p.depth - 1
-        ORDER BY p.relid, s.name),
+        SELECT DISTINCT ON (o.relid) o.relid, o.source
+        FROM open_edge AS o JOIN placed AS s ON s.relid = o.source AND s.depth = o.depth - 1
+        ORDER BY o.relid, s.name),
     reading AS (
         SELECT e.reader, array_agg(s.name::text ORDER BY s.name) AS names
         FROM edge AS e JOIN placed AS s ON s.relid = e.source GROUP BY e.reader),

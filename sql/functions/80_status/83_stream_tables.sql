@@ -10,11 +10,12 @@ AS $$
         effective_schedule(t), is_due(t), t.engine, (
             SELECT h.engine FROM pgt_refresh_history AS h
             WHERE h.pgt_id = t.pgt_id AND h.engine IS NOT NULL ORDER BY h.refresh_id DESC LIMIT 1)
-    FROM pgt_stream_tables AS t CROSS JOIN LATERAL gating_decision(t.pgt_id) AS g
+    FROM pgt_stream_tables AS t JOIN gating_decisions(NULL) AS g USING (pgt_id)
 $$;
 COMMENT ON FUNCTION pgtrickle_private.verdicts() IS
     'Of each stream table whether it may refresh now and why, what the last refresh did, and when it is due.';
 
+-- Compiling would take longer than reading: the planner expects much of what is asked only where there is an error.
 CREATE OR REPLACE FUNCTION pgtrickle.pgt_status()
     RETURNS TABLE (name text, status text, refresh_mode text, is_populated boolean, consecutive_errors integer,
         schedule text, data_timestamp timestamptz, staleness interval, scc_id integer,
@@ -24,6 +25,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.pgt_status()
         fuse_blown_at timestamptz, effective_schedule text, due boolean, effective_batch bigint, planner_defect text,
         engine text, last_engine text, frozen_before timestamptz, late_changes bigint)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET jit = off
 AS $$
     SELECT i.pgt_schema || '.' || i.pgt_name, i.status, i.requested_refresh_mode, i.is_populated, i.consecutive_errors,
         COALESCE(i.schedule, 'calculated'), i.data_timestamp, clock_timestamp() - i.data_timestamp, i.scc_id,

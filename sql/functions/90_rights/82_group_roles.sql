@@ -1,10 +1,14 @@
 -- What the group roles may do, for those who let an install create them.
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.group_role(purpose text) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT g.role_name FROM pgt_group_roles AS g JOIN pg_roles AS r ON r.oid = g.role_oid AND r.rolname = g.role_name
-    WHERE g.purpose = group_role.purpose
+BEGIN
+    RETURN (
+        SELECT g.role_name
+        FROM pgt_group_roles AS g JOIN pg_roles AS r ON r.oid = g.role_oid AND r.rolname = g.role_name
+        WHERE g.purpose = group_role.purpose);
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.group_role(text) IS
     'The group role for this purpose, or NULL where there is none, or it is not the one that was created.';
