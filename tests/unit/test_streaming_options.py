@@ -16,6 +16,13 @@ WRONG = (
     ({"table": "t", "readChangeFeed": "true", "asOf": "2"}, "not its changes"),
     ({"table": "t", "readChangeFeed": "yes"}, "no value"),
     ({"table": "t", "startingVersion": "1", "startingTimestamp": "2"}, "exclude each other"),
+    ({"table": "t", "startingVersion": "1"}, "startingVersion is for changes"),
+    ({"table": "t", "computeUpdates": "true", "readChangeFeed": "false"}, "computeUpdates is for changes"),
+    ({"table": "t", "feed": "f"}, "feed is for changes"),
+    ({"table": "t", "readChangeFeed": "true", "maxVersionsPerTrigger": "0"}, "0 is too small"),
+    ({"table": "t", "partitions": "0"}, "0 is too small"),
+    ({"table": "t", "columns": "id, id"}, "one twice"),
+    ({"table": "t", "columns": "id,,amount"}, "no name"),
 )
 
 

@@ -11,9 +11,10 @@ from pyspark.sql.types import StructType
 
 from pytrickle.database import connect
 from pytrickle.errors import InvalidArgument
+from pytrickle.streaming.source import stream
 from pytrickle.streaming.source.batches import schema
 from pytrickle.streaming.source.columns import COMMIT
-from pytrickle.streaming.source.options import Options
+from pytrickle.streaming.source.options import Options, check_batch, check_stream
 from pytrickle.streaming.source.readers import ChangeStreamReader, TableReader, find
 
 
@@ -35,6 +36,7 @@ class PytrickleReads(DataSource):
 
     def reader(self, schema: StructType) -> TableReader:
         """Return the reader of a batch."""
+        check_batch(self.options)
         options = _planned(self.options, schema)
         return _filtering_reader(options) if options.push_filters else TableReader(options)
 
@@ -43,6 +45,8 @@ class PytrickleReads(DataSource):
         options = _planned(self.options, schema)
         if not options.changes:
             raise InvalidArgument("A stream reads changes.", "Set the option readChangeFeed to true.")
+        check_stream(self.options)
+        stream.check_feed(options)
         return ChangeStreamReader(options)
 
 

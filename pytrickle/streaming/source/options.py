@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -15,6 +15,12 @@ _KNOWN = {
     *("startingboundinclusive", "endingboundinclusive", "deduplicationmode", "computeupdates", "maxversionspertrigger"),
     "pushfilters",
 }
+_OF_STREAMS = ("feed", "maxVersionsPerTrigger")
+_OF_ENDS = ("endingVersion", "endingTimestamp", "endingBoundInclusive")
+_OF_CHANGES = (
+    *("startingVersion", "startingTimestamp", "startingBoundInclusive", "deduplicationMode", "computeUpdates"),
+    *(*_OF_ENDS, *_OF_STREAMS),
+)
 _TRUTH = {"true": True, "false": False}
 _MODES = {"none": False, "netchanges": True}
 
@@ -52,12 +58,12 @@ class Options:
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Options:
         """Read the options of a data source, whose names Spark lowers; raise InvalidArgument for what cannot be."""
-        given = _Given({name.lower(): value for name, value in options.items()})
+        given = _given(options)
         return cls(
             dsn=Settings.from_environment(given.text("dsn")).dsn,
             table=given.required("table"),
-            columns=tuple(name.strip() for name in (given.text("columns") or "").split(",") if name.strip()),
-            partitions=given.number("partitions") or None,
+            columns=given.names("columns"),
+            partitions=given.positive("partitions"),
             snapshot=given.text("snapshot"),
             version=given.number("version"),
             as_of=given.watermark("asof"),
@@ -68,7 +74,7 @@ class Options:
             ending=given.bound("ending"),
             net=given.choice("deduplicationmode", _MODES, "none"),
             updates=given.truth("computeupdates", False),
-            most_versions=given.number("maxversionspertrigger"),
+            most_versions=given.positive("maxversionspertrigger"),
             push_filters=given.truth("pushfilters", False),
         ).checked(given)
 
@@ -81,7 +87,9 @@ class Options:
         moments = (self.version, self.as_of, self.snapshot)
         if sum(given is not None for given in moments) > 1:
             raise InvalidArgument("version, asOf and snapshot exclude each other.", "Give one of them.")
-        if self.changes and moments != (None, None, None):
+        if not self.changes:
+            given.refuse(_OF_CHANGES, "is for changes", "Set the option readChangeFeed to true, or leave it out.")
+        elif moments != (None, None, None):
             hint = "Changes lie between startingVersion or startingTimestamp and the ends of the same names."
             raise InvalidArgument("version, asOf and snapshot are for reading a table, not its changes.", hint)
         if self.group is not None and self.as_of is None:
@@ -89,6 +97,20 @@ class Options:
         if self.changes and self.partitions is not None:
             raise InvalidArgument("Changes are read by one task.", "Leave the option partitions out.")
         return self
+
+
+def check_batch(options: Mapping[str, str]) -> None:
+    """Raise InvalidArgument for an option that only a stream obeys."""
+    _given(options).refuse(_OF_STREAMS, "is for streams", "Leave it out: pgtrickle.advance_feed() moves a feed.")
+
+
+def check_stream(options: Mapping[str, str]) -> None:
+    """Raise InvalidArgument for an option that a stream does not obey."""
+    _given(options).refuse(_OF_ENDS, "is not for streams", "A stream has no end: stop it, or read a batch.")
+
+
+def _given(options: Mapping[str, str]) -> _Given:
+    return _Given({name.lower(): value for name, value in options.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +130,22 @@ class _Given:
         if value is not None and not (value.isascii() and value.isdigit()):
             raise InvalidArgument(f"{value!r} is not a number for the option {name}.", "Give a whole number.")
         return None if value is None else int(value)
+
+    def positive(self, name: str) -> int | None:
+        if (value := self.number(name)) == 0:
+            raise InvalidArgument(f"0 is too small for the option {name}.", "Give 1 or more, or leave it out.")
+        return value
+
+    def names(self, name: str) -> tuple[str, ...]:
+        value = self.text(name)
+        names = tuple(each.strip() for each in value.split(",")) if value else ()
+        if "" in names or len(set(names)) < len(names):
+            raise InvalidArgument(f"{value!r} has no name, or one twice, for the option {name}.", "As id, amount.")
+        return names
+
+    def refuse(self, names: Sequence[str], why: str, hint: str) -> None:
+        if found := [name for name in names if self.text(name.lower())]:
+            raise InvalidArgument(f"The option {found[0]} {why}.", hint)
 
     def watermark(self, name: str) -> int | datetime | None:
         """Return an event time, or the number of a batch, which is nothing but digits."""

@@ -12,6 +12,7 @@ from pytrickle.streaming.source.options import Options
 from pytrickle.streaming.source.versions import between, next_version
 
 _FEED = "SELECT read_version FROM pgtrickle.feeds() WHERE feed = %s"
+_FOLLOWS = "SELECT relation, to_regclass(relation) <> %s::oid::regclass FROM pgtrickle.feeds() WHERE feed = %s"
 _ADVANCE = "SELECT pgtrickle.advance_feed(%s, %s)"
 
 
@@ -26,6 +27,21 @@ def first(options: Options) -> int:
             hint = "Give startingVersion, the version that you have, and startingBoundInclusive false."
             raise InvalidArgument("The changes have no beginning.", hint)
         return read
+
+
+def check_feed(options: Options) -> None:
+    """Raise NotRetained for a feed that is not there, InvalidArgument for one of another table."""
+    if options.feed is None:
+        return
+    with connect(options.dsn, role="reader") as connection:
+        found = relation(connection, options.table)
+        with translate_errors():
+            row = connection.execute(_FOLLOWS, (found.relid, options.feed)).fetchone()
+    if row is None:
+        raise _no_feed(options.feed)
+    if row[1]:
+        hint = f"Name a feed of {found.name}: pgtrickle.feeds() lists those that there are."
+        raise InvalidArgument(f"The feed {options.feed!r} follows {row[0]}, not {found.name}.", hint)
 
 
 def latest(options: Options, since: int | None = None, target: int | None = None, most: int | None = None) -> int:
@@ -47,5 +63,9 @@ def _read_version(connection: psycopg.Connection, feed: str) -> int | None:
     with translate_errors():
         row = connection.execute(_FEED, (feed,)).fetchone()
     if row is None:
-        raise NotRetained(f"There is no feed {feed!r}.", "Create it, and read the table as a whole before its changes.")
+        raise _no_feed(feed)
     return None if row[0] is None else int(row[0])
+
+
+def _no_feed(feed: str) -> NotRetained:
+    return NotRetained(f"There is no feed {feed!r}.", "Create it, and read the table as a whole before its changes.")

@@ -13,6 +13,7 @@ from pytrickle.streaming.source.columns import Relation
 from pytrickle.streaming.source.options import Bound, Options
 
 _VERSION = "SELECT watermark, batch FROM pgtrickle.versions(%s::oid::regclass) WHERE version = %s"
+_CHECK = "SELECT pgtrickle_private.check_version(%s::oid::regclass, %s)"
 _BEFORE = "SELECT max(version) FROM pgtrickle.versions(%s::oid::regclass) WHERE version < %s"
 _NTH = """
 SELECT max(version) FROM (
@@ -39,11 +40,14 @@ def between(connection: psycopg.Connection, found: Relation, options: Options) -
     if options.starting.at is None:
         hint = "Give startingVersion or startingTimestamp: pgtrickle.versions() lists what can be read."
         raise InvalidArgument("The changes have no beginning.", hint)
-    first = _bounded(connection, found, options.starting, before=options.starting.inclusive)
-    if options.ending.at is None:
-        last = newest_version(connection, found)
-    else:
-        last = _bounded(connection, found, options.ending, before=not options.ending.inclusive)
+    newest = newest_version(connection, found)
+    start = _version(connection, found, options.starting, newest)
+    end = newest if options.ending.at is None else _version(connection, found, options.ending, newest)
+    if start > end or _is_before(options.ending, options.starting):
+        raise InvalidArgument("The changes end before they begin.", "Give an end that is not before the beginning.")
+    first = _bounded(connection, found, options.starting, start, before=options.starting.inclusive)
+    last = _bounded(connection, found, options.ending, end, before=not options.ending.inclusive)
+    # Between two versions that follow each other, both left out, there is nothing.
     return Between(first, max(first, last), options.net, options.updates)
 
 
@@ -54,15 +58,31 @@ def next_version(connection: psycopg.Connection, found: Relation, since: int, un
     return since if version is None else int(version)
 
 
-def _bounded(connection: psycopg.Connection, found: Relation, bound: Bound, before: bool) -> int:
-    """Return the version at a bound, or the one before it where its own changes are on the other side."""
+def _is_before(one: Bound, other: Bound) -> bool:
+    """Whether one of two bounds of one kind, which may mean one version, lies before the other."""
+    if one.at is None or other.at is None or type(one.at) is not type(other.at) or one.by_version != other.by_version:
+        return False
+    return bool(one.at < other.at)  # type: ignore[operator]
+
+
+def _version(connection: psycopg.Connection, found: Relation, bound: Bound, newest: int) -> int:
+    """Return the version at a bound; raise NotRetained where a number is that of none that there was."""
     assert bound.at is not None
-    if bound.by_version:
-        assert isinstance(bound.at, int)
-        return _previous(connection, found, bound.at) if before else bound.at
-    version = version_at(connection, found, bound.at)
-    exactly = bound.at in _progress(connection, found, version)
-    return _previous(connection, found, version) if before and exactly else version
+    if not bound.by_version:
+        return version_at(connection, found, bound.at)
+    assert isinstance(bound.at, int)
+    if bound.at > newest:
+        with translate_errors():
+            connection.execute(_CHECK, (found.relid, bound.at))
+    return bound.at
+
+
+def _bounded(connection: psycopg.Connection, found: Relation, bound: Bound, version: int, before: bool) -> int:
+    """Return the version at a bound, or the one before it where its own changes are on the other side."""
+    if not before or bound.at is None:
+        return version
+    exactly = bound.by_version or bound.at in _progress(connection, found, version)
+    return _previous(connection, found, version) if exactly else version
 
 
 def _progress(connection: psycopg.Connection, found: Relation, version: int) -> tuple[datetime | int | None, ...]:
