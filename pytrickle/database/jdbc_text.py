@@ -5,22 +5,19 @@ backslash within a string begin an escape.
 """
 
 import re
+from functools import cache
 
 # What the driver skips, as PostgreSQL reads it: strings, with backslashes where E stands before them, quoted names,
 # comments and dollar quotes. No quote begins within an identifier, which may contain $ and end with E.
 _LETTER = r"\w\x80-\U0010ffff"
 _APART = rf"(?<![${_LETTER}])"
-_TOKEN = re.compile(
-    rf"""{_APART}E'(?:[^'\\]|\\.|'')*'
+_TOKEN = rf"""{_APART}E'(?:[^'\\]|\\.|'')*'
     | '(?:[^']|'')*'
     | "[^"]*"
     | --[^\r\n]*
     | /\*
     | {_APART}\$((?!\d)[{_LETTER}]*)\$.*?\$\1\$
-    | \?""",
-    re.DOTALL | re.IGNORECASE | re.VERBOSE,
-)
-_IN_WORD = re.compile(rf"[${_LETTER}]")
+    | \?"""
 _COMMENT = re.compile(r"/\*|\*/")
 
 
@@ -33,18 +30,28 @@ def jdbc_text(query: str) -> str:
     SELECT E'a\\' || date E'\\'
     """
     written, done = [], 0
-    while found := _TOKEN.search(query, done):
+    while found := _token().search(query, done):
         end = _end_of_comment(query, found.end()) if found[0] == "/*" else found.end()
         written += [query[done : found.start()], _piece(query, found.start(), end)]
         done = end
     return "".join([*written, query[done:]])
 
 
+@cache  # Not at import: compiling it takes longer than importing the rest of this package.
+def _token() -> re.Pattern[str]:
+    return re.compile(_TOKEN, re.DOTALL | re.IGNORECASE | re.VERBOSE)
+
+
+@cache
+def _in_word() -> re.Pattern[str]:
+    return re.compile(rf"[${_LETTER}]")
+
+
 def _piece(query: str, start: int, end: int) -> str:
     piece, before = query[start:end], query[max(0, start - 2) : start]
     # In a string that U& begins a backslash is an escape anyway.
     if piece[0] == "'" and "\\" in piece and before.upper() != "U&":
-        return (" E" if _IN_WORD.fullmatch(before[-1:]) else "E") + piece.replace("\\", "\\\\")
+        return (" E" if _in_word().fullmatch(before[-1:]) else "E") + piece.replace("\\", "\\\\")
     return "??" if piece == "?" else piece
 
 
