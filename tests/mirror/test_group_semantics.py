@@ -70,6 +70,21 @@ def test_a_dropped_source_is_named_to_those_it_gates_and_holds_back(db: Database
     assert DROPPED in str(check) and "adopt_source" in str(check)
 
 
+def test_a_dropped_source_has_its_name_in_every_report(db: Database) -> None:
+    advance(db, "orders", "lines", "staging")
+    db.execute("SELECT pgtrickle.advance_watermark('staging', '2026-03-01 13:00Z')")
+    number = db.value("SELECT 'staging'::regclass::oid::text")
+    db.execute("DROP TABLE staging")
+    assert "public.staging" in [name for (name,) in db.execute("SELECT source FROM pgtrickle.watermarks()")]
+    assert ["public.staging"] in [
+        names[-1:] for (names,) in db.execute("SELECT sources FROM pgtrickle.watermark_groups()")
+    ]
+    reason = db.value("SELECT reason FROM pgtrickle.watermark_status()")
+    assert "behind public.staging" in reason
+    told = [reason, *(sentence for _, sentence in decisions(db).values())]
+    assert [sentence for sentence in told if number in sentence] == []
+
+
 def test_a_source_that_never_advanced_is_named_as_well(db: Database) -> None:
     db.execute("DROP TABLE staging")
     assert decisions(db)["by_gate"][0] == "gated" and DROPPED in decisions(db)["by_gate"][1]

@@ -11,6 +11,29 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.dropped_sources() IS
     'The sources of watermark groups that no longer exist, by the names that they had.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.last_name(source regclass) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_class AS c WHERE c.oid = source) THEN
+        RETURN qualified_name(source);
+    END IF;
+    RETURN COALESCE((SELECT min(d.name) FROM dropped_sources() AS d WHERE d.source = last_name.source),
+        (SELECT w.source_name FROM pgt_watermarks AS w WHERE w.source_relid = source), source::text);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.last_name(regclass) IS
+    'Schema and name of a source, quoted as needed; those that it had if it was dropped.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.last_names(sources regclass[]) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT string_agg(last_name(s.source), ', ' ORDER BY s.place)
+    FROM unnest(sources) WITH ORDINALITY AS s (source, place)
+$$;
+COMMENT ON FUNCTION pgtrickle_private.last_names(regclass[]) IS
+    'The names of sources, of dropped ones those that they had, as a list in a sentence; NULL if there is none.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.dropped_from(p_group_id integer) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$

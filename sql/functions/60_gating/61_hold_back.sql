@@ -151,11 +151,14 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.stay(
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    waiting_for := COALESCE(behind, (SELECT a.slowest FROM group_alignment(watermark_group.group_id) AS a));
+    waiting_for := last_name(COALESCE(behind,
+        (SELECT a.slowest FROM group_alignment(watermark_group.group_id) AS a)));
     reason := CASE
-        WHEN behind IS NOT NULL THEN format('stays where it is until a watermark of %s covers what it shows', behind)
+        WHEN behind IS NOT NULL
+            THEN format('stays where it is until a watermark of %s covers what it shows', waiting_for)
         WHEN unreadable IS NOT NULL
-            THEN format('waits for a later agreement: what %s held at this one is no longer known', unreadable)
+            THEN format('waits for a later agreement: what %s held at this one is no longer known',
+                last_name(unreadable))
         ELSE format('there is no %s at which its sources agree, waiting for %s',
                     CASE WHEN watermark_group.batch_tolerance IS NULL THEN 'event time' ELSE 'batch' END, waiting_for)
                         END;

@@ -14,7 +14,7 @@ BEGIN
     decision := 'run';
     caps := '{}';
     IF alignment.aligned IS NULL THEN
-        waiting_for := array_to_string(alignment.never_advanced, ', ');
+        waiting_for := last_names(alignment.never_advanced);
         reason := format('%s never advanced', waiting_for);
         IF stream_table.require_watermark THEN
             decision := 'waiting';
@@ -26,14 +26,14 @@ BEGIN
     END IF;
     effective := alignment.complete_through;
     reason := format('aligned at %s', progress_text(alignment.low))
-        || COALESCE(', without ' || NULLIF(array_to_string(alignment.idle, ', '), '') || ' (idle)', '');
+        || COALESCE(', without ' || last_names(alignment.idle) || ' (idle)', '');
     IF alignment.aligned THEN
         let_through := effective;
     ELSE
         decision := 'gated';
-        waiting_for := alignment.slowest;
+        waiting_for := last_name(alignment.slowest);
         reason := format('%s is %s behind %s, tolerance %s',
-                         alignment.slowest, distance_text(alignment.lag), alignment.fastest,
+                         waiting_for, distance_text(alignment.lag), last_name(alignment.fastest),
                              distance_text(alignment.tolerance));
     END IF;
 END

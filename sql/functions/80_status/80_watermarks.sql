@@ -7,10 +7,10 @@ CREATE OR REPLACE FUNCTION pgtrickle.watermarks()
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT n.table_name, n.schema_name, w.watermark, w.updated_at, w.advanced_by, w.wal_lsn_at_advance,
-        n.qualified, w.advanced_at, w.last_seen_at, (w.cut).lsn, w.batch, e.column_name
+        last_name(w.source_relid), w.advanced_at, w.last_seen_at, (w.cut).lsn, w.batch, e.column_name
     FROM pgt_watermarks AS w CROSS JOIN LATERAL parts_of_name(w.source_relid) AS n
         LEFT JOIN pgt_event_times AS e USING (source_relid)
-    ORDER BY n.qualified
+    ORDER BY last_name(w.source_relid)
 $$;
 COMMENT ON FUNCTION pgtrickle.watermarks() IS
     'The current watermark of each source, an event time or the number of a batch, when it moved (updated_at, or '
@@ -43,7 +43,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.watermark_groups()
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT g.group_name, cardinality(g.sources), g.tolerance_secs, g.created_at,
-        ARRAY(SELECT qualified_name(s) FROM unnest(g.sources) AS s), g.tolerance, g.stale_after, g.on_stale,
+        ARRAY(SELECT last_name(s) FROM unnest(g.sources) AS s), g.tolerance, g.stale_after, g.on_stale,
         g.idle_after, g.batch_tolerance
     FROM pgt_watermark_groups AS g ORDER BY 1
 $$;
@@ -104,15 +104,15 @@ AS $$
         COALESCE(a.aligned, NOT keeps_waiting(a.group_id)),
         cardinality(a.sources) - cardinality(a.never_advanced), cardinality(a.sources),
         (a.lag).span, (a.tolerance).span, (l.last).watermark,
-        CASE WHEN a.aligned IS NULL THEN array_to_string(a.never_advanced, ', ') WHEN a.aligned THEN u.waiting_for
-            ELSE a.slowest::text END,
-        CASE WHEN a.aligned IS NULL THEN format('%s never advanced', array_to_string(a.never_advanced, ', '))
+        CASE WHEN a.aligned IS NULL THEN last_names(a.never_advanced) WHEN a.aligned THEN u.waiting_for
+            ELSE last_name(a.slowest) END,
+        CASE WHEN a.aligned IS NULL THEN format('%s never advanced', last_names(a.never_advanced))
             WHEN a.aligned THEN format('aligned at %s', progress_text(a.low))
-            ELSE format('%s is %s behind %s, tolerance %s', a.slowest, distance_text(a.lag), a.fastest,
-                distance_text(a.tolerance)) END
-            || COALESCE(', without ' || NULLIF(array_to_string(a.idle, ', '), '') || ' (idle)', '')
+            ELSE format('%s is %s behind %s, tolerance %s', last_name(a.slowest), distance_text(a.lag),
+                last_name(a.fastest), distance_text(a.tolerance)) END
+            || COALESCE(', without ' || last_names(a.idle) || ' (idle)', '')
             || COALESCE('; ' || u.sentences, ''),
-        ARRAY(SELECT qualified_name(s) FROM unnest(a.idle) AS s),
+        ARRAY(SELECT last_name(s) FROM unnest(a.idle) AS s),
         (a.low).batch, (a.high).batch, (a.lag).batches, (a.tolerance).batches::bigint, (l.last).batch,
         e.watermark, e.batch
     FROM group_alignment() AS a
