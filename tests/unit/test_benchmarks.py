@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks import compare
-from benchmarks.compare import main, measured, regressions, without_single_measurements
+from benchmarks.compare import main, measured, regressions, to_be_published
 from benchmarks.scale import model
 from tests.documents import ROOT
 
@@ -33,6 +33,20 @@ def test_each_single_step_can_be_measured() -> None:
     done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "skipped" not in done.stdout
+
+
+@pytest.mark.repeats
+def test_pytest_benchmark_compares_with_a_published_run_of_another_machine(tmp_path: Path) -> None:
+    published = tmp_path / "published.json"
+    run = {**saved(1.0), "machine_info": {"node": "desk"}, "version": "5.2.3"}
+    run["benchmarks"][0]["stats"] |= dict.fromkeys(("min", "max", "mean", "stddev", "ops", "rounds", "iterations"), 1.0)
+    run["benchmarks"] = [{**run["benchmarks"][0], "options": {}, "params": None, "extra_info": {}}]
+    published.write_text(json.dumps(to_be_published(run)))
+    program = [sys.executable, "-m", "pytest", "benchmarks/small/test_advance.py", "--benchmark-only", "-q"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    program += ["-p", "no:cacheprovider", f"--benchmark-compare={published}", "--benchmark-max-time=0.1"]
+    done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_what_became_slower_is_named_and_ends_with_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,14 +74,27 @@ def test_multiples_are_compared_as_they_are() -> None:
     assert regressions(measured(told(1.2)), measured(told(1.0))) == ()
 
 
-def test_a_published_run_has_no_single_measurements(tmp_path: Path) -> None:
+def test_a_published_run_has_no_single_measurements_and_names_no_machine(tmp_path: Path) -> None:
     published, run = tmp_path / "published.json", tmp_path / "run.json"
-    run.write_text(json.dumps(saved(1.0)))
+    machine = {"node": "desk", "system": "Linux", "cpu": {"count": 2, "flags": ["sse"]}}
+    known = {**saved(1.0), "machine_info": machine, "commit_info": {"branch": "mine"}}
+    run.write_text(json.dumps(known))
     main([str(run), "--published", str(published), "--publish"])
     kept = json.loads(published.read_text())
-    assert kept == without_single_measurements(saved(1.0))
+    assert kept["machine_info"] == {"system": "Linux", "cpu": {"count": 2}}
+    assert kept["commit_info"] == {}
     assert measured(kept) == measured(saved(1.0))
-    assert "data" not in kept["benchmarks"][0]["stats"]
+    assert all("data" not in benchmark["stats"] for benchmark in kept["benchmarks"])
+
+
+def test_what_became_slower_can_be_published_all_the_same(tmp_path: Path) -> None:
+    published, run = tmp_path / "published.json", tmp_path / "run.json"
+    published.write_text(json.dumps(saved(1.0)))
+    run.write_text(json.dumps(saved(2.0)))
+    with pytest.raises(SystemExit) as ended:
+        main([str(run), "--published", str(published), "--publish"])
+    assert ended.value.code == 3
+    main([str(run), "--published", str(published)])
 
 
 def saved(last: float) -> dict[str, Any]:
