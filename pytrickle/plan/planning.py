@@ -36,7 +36,8 @@ from pytrickle.plan.postgres.text import as_text, carried, cast_may_lose
 from pytrickle.plan.postgres.touched_keys import Touched
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.grouping import SparkGrouping, carried_columns, spark_grouping
-from pytrickle.plan.spark.terms import SparkTerm, as_texts, spark_terms
+from pytrickle.plan.spark.leaves import SparkTerm
+from pytrickle.plan.spark.terms import as_texts, spark_terms
 from pytrickle.plan.task import Task
 from pytrickle.plan.whole_rows import rows_of, whole_rows
 

@@ -85,22 +85,30 @@ def inputs_of(node: Any) -> tuple[Any, ...]:
 class RelationTree:
     """Draws relations: `leaf_place` is where the leaves of their joins are read, operations with all below them.
 
-    From the leaves with the aliases `reached` only the rows that changes join are read, about so many.
+    From the leaves with the aliases `reached` only the rows that changes join are read, about so many. Operations that
+    are `computed` above their leaves, each named by its alias and version, are computed where joins are.
     """
 
     definition: Definition
     ranges: dict[int, ChangeRange]
     leaf_place: str | None = None
     reached: Mapping[str, int] = field(default_factory=dict)
+    computed: frozenset[tuple[str, Version]] = frozenset()
 
     @singledispatchmethod
     def part(self, node: Any) -> Part:
         """Draw a node; one of an unknown class by its name, its version and its inputs."""
         operation = getattr(node, "operation", None)
-        tree = self if operation is None else replace(self, leaf_place=None, reached={})
+        above = operation is None or self._is_computed_above(node)
+        tree = self if above else replace(self, leaf_place=None, reached={})
         parts = tuple(tree.part(child) for child in inputs_of(node))
-        place = None if operation is None else self.leaf_place
+        place = None if operation is None else "Spark" if above else self.leaf_place
         return Part(f"{symbol(node)}{name_of(node)}", _most(parts), place, parts)
+
+    def _is_computed_above(self, node: Any) -> bool:
+        """Whether an operation is; the old state is its new state less its delta."""
+        version = Version.DELTA if node.version is Version.DELTA else Version.NEW
+        return (node.alias, version) in self.computed
 
     @part.register
     def _(self, node: Scan) -> Part:

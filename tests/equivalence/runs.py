@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from pytrickle.client.client import Client
-from pytrickle.plan.spark import reads
+from pytrickle.plan.spark import restricted
 from tests.conftest import Database
 from tests.equivalence.grammar import CORE, Grammar
 from tests.equivalence.worlds import ANY_ACTION, World
@@ -27,8 +27,8 @@ def small_delta_rows(seed: int) -> int:
 
 def ask_for_joined_rows_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take every table for so large that the engine asks it only for rows that changes join."""
-    monkeypatch.setattr(reads, "WORTH_ASKING", 0)
-    monkeypatch.setattr(reads, "ROWS_PER_CHANGE", 0)
+    monkeypatch.setattr(restricted, "WORTH_ASKING", 0)
+    monkeypatch.setattr(restricted, "ROWS_PER_CHANGE", 0)
 
 
 def disable_jit(db: Database) -> None:

@@ -1,6 +1,5 @@
 """Terms of a delta as Spark joins: PostgreSQL evaluates what concerns one leaf, Spark joins on lossless carriers."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pytrickle.catalog.definition import ChangeRange, Definition
@@ -8,28 +7,12 @@ from pytrickle.plan.algebra.constructs.single import Single
 from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.relation import Derived, Equality, Expr, Join, Predicate, Project, Relation, Scan, Version
 from pytrickle.plan.spark.key_encoding import carrier, kind_of
-from pytrickle.plan.spark.reads import Reads, SparkLeaf
+from pytrickle.plan.spark.leaves import Keys, Output, SparkLeaf, SparkTerm, computed_in
+from pytrickle.plan.spark.operations.compute import Carried, Operations
+from pytrickle.plan.spark.reads import Reads
 from pytrickle.plan.sql.dialect import quote
 
 Side = tuple[str, str]
-Keys = tuple[tuple[tuple[str, int, str], ...], ...]
-Output = tuple[tuple[str, int, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SparkTerm:
-    """Leaves joined in order. `keys[i]` pairs columns of leaf i with (earlier leaf, column); `output` locates each
-    output column as (leaf, column). The weights of a `negated` term change sign. From the leaves with the aliases
-    `reached` only the rows that the delta joins are read."""
-
-    leaves: tuple[SparkLeaf, ...]
-    keys: Keys
-    output: Output
-    negated: bool = False
-    reached: frozenset[str] = frozenset()
-
-
-Carried = Callable[[str, Expr], tuple[tuple[str, str], ...]]
 
 
 def as_texts(name: str, expr: Expr) -> tuple[tuple[str, str], ...]:
@@ -52,16 +35,22 @@ def spark_terms(
     """
     drafts = [_Draft.of(block, definition, carried) for term in terms for block in blocks_of(term)]
     found = [draft for draft in drafts if draft is not None]
-    if len(found) < len(drafts) or not (whole or any(len(draft.leaves) > 1 for draft in found)):
+    if len(found) < len(drafts):
         return None
-    reads = Reads(definition, ranges)
+
+    def translate(inner: tuple[Relation, ...], carried: Carried) -> tuple[SparkTerm, ...] | None:
+        return spark_terms(inner, definition, ranges, carried, whole=True)
+
+    reads = Reads(definition, ranges, Operations(definition, ranges, translate))
     for draft in found:
         draft.restrict(reads)
     located = [draft.locate(reads) for draft in found]
-    return tuple(
+    result = tuple(
         SparkTerm(draft.read(reads), keys, output, draft.negated, frozenset(draft.reached))
         for draft, (keys, output) in zip(found, located, strict=True)
     )
+    computes = whole or any(len(term.leaves) > 1 for term in result) or any(computed_in(result))
+    return result if computes else None
 
 
 @dataclass(slots=True)
