@@ -32,11 +32,27 @@ COLUMNS = "itdmnby"
 EVERY = ", ".join(COLUMNS)
 # Each query with the operations that Spark computes of it.
 QUERIES = {
-    "rows": (f"SELECT DISTINCT {EVERY} FROM a", {"distinct"}),
-    **{f"distinct_{name}": (f"SELECT DISTINCT {name} FROM a", {"distinct"}) for name in COLUMNS},
-    "joined": ("SELECT DISTINCT a.t, c.d FROM a JOIN c ON a.i = c.i", {"distinct"}),
-    "summed": ("SELECT DISTINCT t FROM (SELECT t FROM a UNION ALL SELECT t FROM c) AS u", {"distinct"}),
-    "united": (f"SELECT {EVERY} FROM a UNION SELECT {EVERY} FROM c", {"union"}),
+    "rows": (f"SELECT d.*, c.x FROM (SELECT DISTINCT {EVERY} FROM a) AS d JOIN c ON c.i = d.i", {"distinct"}),
+    **{
+        f"distinct_{name}": (
+            f"SELECT d.{name}, c.x FROM (SELECT DISTINCT {name} FROM a) AS d JOIN c ON c.{name} = d.{name}",
+            {"distinct"},
+        )
+        for name in COLUMNS
+    },
+    "joined": (
+        "SELECT c.x, d.* FROM (SELECT DISTINCT a.t, c.d FROM a JOIN c ON a.i = c.i) AS d JOIN c ON c.t = d.t",
+        {"distinct"},
+    ),
+    "summed": (
+        "SELECT c.x, d.i FROM (SELECT DISTINCT i FROM (SELECT i FROM a UNION ALL SELECT i FROM c) AS u) AS d"
+        " JOIN c ON c.i = d.i",
+        {"distinct"},
+    ),
+    "united": (
+        f"SELECT u.*, c.x FROM (SELECT {EVERY} FROM a UNION SELECT {EVERY} FROM c) AS u JOIN c ON c.i = u.i",
+        {"union"},
+    ),
     "shared": (f"SELECT {EVERY} FROM a INTERSECT SELECT {EVERY} FROM c", {"intersect"}),
     "left": (f"SELECT {EVERY} FROM a EXCEPT SELECT {EVERY} FROM c", {"except"}),
     "shared_copies": (f"SELECT {EVERY} FROM a INTERSECT ALL SELECT {EVERY} FROM c", {"intersect all"}),

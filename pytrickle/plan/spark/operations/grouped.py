@@ -12,7 +12,7 @@ from pytrickle.plan.spark.key_encoding import null_safe
 from pytrickle.plan.spark.operations.input import AS_BIGINT, AS_TEXT, SIDE, Input, key_items, searched, take_keys
 from pytrickle.plan.spark.operations.input import plain as normalized
 
-CALL = re.compile(r"(count|sum|min|max)\((?:d\.(\w+)|\*)\)", re.IGNORECASE)
+CALL = re.compile(r'(count|sum|min|max)\((?:"?d"?\."?(\w+)"?|\*)\)', re.IGNORECASE)
 IS_SET = "CAST(CASE WHEN {0} IS NULL THEN NULL ELSE 1 END AS bigint)"
 TEXT = """\
 SELECT {items}, sum({side}) AS {weight} FROM (

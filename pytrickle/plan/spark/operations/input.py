@@ -18,7 +18,7 @@ AS_TEXT, AS_BIGINT = "CAST({0} AS text)", "CAST({0} AS bigint)"
 UNSEARCHED = ("{", "}", "\\", "$")
 SIDE = "pgt_side"
 # What outer joins show in place of a partner.
-NULL = re.compile(r"(?:CAST\()+NULL(?: AS [\w ,()]+\))+", re.IGNORECASE)
+NULL = re.compile(r"(?:CAST\(|\()+NULL(?:\)| AS [\w ,()]+\))+", re.IGNORECASE)
 
 
 def plain(template: str) -> str:
@@ -72,6 +72,7 @@ def take_keys(derived: Derived, definition: Definition, rows: Input) -> bool:
 
 def searched(derived: Derived, asked: Mapping[str, str]) -> Iterator[tuple[str, str, str | None]]:
     """List what is asked of an operation: the name, the template, and the column, None where it is not of one alone."""
+    types = dict(zip(derived.operation.columns, derived.operation.types, strict=False))
     for expression, name in asked.items():
         found = {column for column in derived.operation.columns if _quoted(derived, column) in expression}
         if len(found) != 1 or any(sign in expression for sign in UNSEARCHED):
@@ -81,7 +82,7 @@ def searched(derived: Derived, asked: Mapping[str, str]) -> Iterator[tuple[str, 
         # What stands in a string is no column.
         texts = re.split(r"('(?:[^']|'')*')", expression)
         parts = [each if i % 2 else each.replace(_quoted(derived, column), "{0}") for i, each in enumerate(texts)]
-        yield name, plain("".join(parts)), column
+        yield name, _uncast(plain("".join(parts)), types.get(column, "")), column
 
 
 def key_items(derived: Derived, asked: Mapping[str, str], rows: Input) -> dict[str, str] | None:
@@ -101,6 +102,12 @@ def key_items(derived: Derived, asked: Mapping[str, str], rows: Input) -> dict[s
             return None
         items[name] = rows.column(column, template)
     return items
+
+
+def _uncast(template: str, type_name: str) -> str:
+    """Leave out a cast of a column to its own type."""
+    own = f"CAST({{0}} AS {type_name})"
+    return template if template == own else plain(template.replace(own, "{0}"))
 
 
 def _quoted(derived: Derived, column: str) -> str:
