@@ -6,7 +6,6 @@ from pytrickle.config import EngineName
 from pytrickle.plan.tree import SUB_JOIN
 from tests.conftest import Database
 from tests.engines import ClientUnder, client_under
-from tests.equivalence.oracle import differences
 from tests.spark.test_edge_values import EDGES, compare
 
 pytestmark = pytest.mark.long
