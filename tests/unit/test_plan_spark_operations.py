@@ -1,5 +1,6 @@
 """Delta terms with operations translated to Spark joins: outer, semi and anti joins, and what is computed below."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -16,6 +17,7 @@ from pytrickle.plan.algebra.relation import (
     Function,
     Join,
     Operation,
+    Predicate,
     Project,
     Relation,
     Scan,
@@ -25,6 +27,7 @@ from pytrickle.plan.algebra.relation import (
 )
 from pytrickle.plan.query.block import to_expr
 from pytrickle.plan.spark.leaves import Computed, Frame, SparkTerm, reads_of
+from pytrickle.plan.spark.query import spark_query
 from pytrickle.plan.spark.terms import spark_terms
 from pytrickle.plan.sql.dialect import parse_query
 from tests.unit.chain import CHAIN, definition, equal
@@ -168,6 +171,26 @@ def test_what_cannot_be_read_alone_stays_in_postgres() -> None:
     assert not translated(joined_with(scalar), {1, 2})
     series = Function("f", 'generate_series(1, "a"."j")', frozenset({("a", "j")}), ("k0",))
     assert not translated(joined_with(series), {1})
+
+
+def test_an_operation_over_what_has_to_be_joined_before_stays_in_postgres() -> None:
+    """Both sides of its input are one input of no join that Spark could do."""
+    between = Predicate(Expr('"t_b"."x" ~ "t_c"."x"', frozenset({"t_b", "t_c"})))
+    link = equal(("t_b", "k"), ("t_c", "k"))
+    for predicates, kind in (((link,), Computed), ((link, between), Frame)):
+        input_ = Project(Join((reading("b"), reading("c")), predicates), (("k0", column("t_b", "k")),))
+        (term,) = translated(joined_with(distinct(input_)), {2})
+        assert [type(frame) for frame in term.leaves[0].frames] == [kind]
+
+
+def test_of_whole_tables_below_an_operation_none_is_kept_in_memory() -> None:
+    """Only the changes are, and the keys that they touch."""
+    input_ = Project(
+        Join((reading("b"), reading("c")), (equal(("t_b", "k"), ("t_c", "k")),)), (("k0", column("t_b", "k")),)
+    )
+    terms = translated(joined_with(distinct(input_)), {2})
+    now, changed = spark_query(terms, None, 1).template.split("LEFT SEMI JOIN")
+    assert [re.findall(r"BROADCAST\((\w+)\)", part) for part in (now, changed)] == [["t0", "k"], ["t0", "t0"]]
 
 
 def test_without_a_join_there_is_nothing_for_spark_to_do_but_an_operation() -> None:

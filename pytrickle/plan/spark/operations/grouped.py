@@ -33,7 +33,7 @@ SELECT {side}, {columns}, sum({weight}) AS {weight} FROM (
 SHOWN = {
     AS_BIGINT: "{}",
     AS_TEXT: "CAST({} AS STRING)",
-    normalized(null_safe(AS_BIGINT)): "coalesce(concat('=', CAST({} AS STRING)), '')",
+    normalized(null_safe(AS_BIGINT)): "coalesce('=' || CAST({} AS STRING), '')",
 }
 
 
