@@ -21,7 +21,7 @@ from benchmarks.server import debian_binaries, server_settings
 from pytrickle.client.client import Client
 from pytrickle.database import connect
 from pytrickle.demo.server import postgres_server
-from pytrickle.plan.spark import reads
+from pytrickle.plan.spark import restriction
 
 WAYS = {"PostgreSQL": sys.maxsize, "Spark, keys first": 0, "Spark, whole tables": 0}
 SCHEMA = """
@@ -100,12 +100,12 @@ def _rotated(ways: list[str], number: int) -> list[str]:
 @contextmanager
 def _keys_first(way: str) -> Iterator[None]:
     """Have Spark read whole tables where that is what is measured."""
-    known = reads.WORTH_ASKING, reads.ROWS_PER_CHANGE
-    reads.WORTH_ASKING, reads.ROWS_PER_CHANGE = sys.maxsize if way == "Spark, whole tables" else 0, 0
+    known = restriction.WORTH_ASKING, restriction.ROWS_PER_JOINED
+    restriction.WORTH_ASKING, restriction.ROWS_PER_JOINED = sys.maxsize if way == "Spark, whole tables" else 0, 0
     try:
         yield
     finally:
-        reads.WORTH_ASKING, reads.ROWS_PER_CHANGE = known
+        restriction.WORTH_ASKING, restriction.ROWS_PER_JOINED = known
 
 
 if __name__ == "__main__":

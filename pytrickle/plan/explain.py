@@ -9,6 +9,7 @@ from pytrickle.plan.algebra.delta import at, blocks_of
 from pytrickle.plan.algebra.relation import Join, Project, Relation, Scan, UnionAll, Version, scans
 from pytrickle.plan.apply_plan import Stage
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
+from pytrickle.plan.spark.leaves import computed_in, reads_of
 from pytrickle.plan.tree import Part, RelationTree, inputs_of, symbol
 from pytrickle.readable import counted
 
@@ -58,7 +59,7 @@ def describe(plan: RefreshPlan, estimates: Mapping[str, int]) -> dict[str, Any]:
         "placement_reason": placement.place_reason,
         "missing_indexes": [index.statement for index in placement.missing if index.column],
         "sql": plan.read.query if plan.read else None,
-        "spark_reads": sorted({f.sql for term in plan.join for leaf in term.leaves for f in leaf.frames}),
+        "spark_reads": sorted({frame.sql for frame in reads_of(plan.join)}),
         "recomputation_sql": plan.keyed.query if plan.keyed else None,
         "tree": draw(plan, estimates).data(),
     }
@@ -100,8 +101,9 @@ def _joins(plan: RefreshPlan) -> list[Part]:
     parts = []
     for block, term in zip(blocks, plan.join, strict=True):
         changes = sum(ranges[scan.relid].delta_rows for scan in scans(block) if scan.version is Version.DELTA)
+        computed = frozenset((each.alias, each.version) for each in computed_in((term,)))
         reached = dict.fromkeys(term.reached, changes)
-        tree = RelationTree(plan.shape.definition, ranges, "PostgreSQL", reached, term.together)
+        tree = RelationTree(plan.shape.definition, ranges, "PostgreSQL", reached, term.together, computed)
         parts.append(tree.part(block))
     return parts
 

@@ -35,8 +35,9 @@ from pytrickle.plan.postgres.text import as_text, cast_may_lose
 from pytrickle.plan.postgres.touched_keys import Touched
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.grouping import SparkGrouping, spark_grouping
+from pytrickle.plan.spark.leaves import SparkTerm
 from pytrickle.plan.spark.outputs import Carriers
-from pytrickle.plan.spark.terms import SparkTerm, spark_terms
+from pytrickle.plan.spark.terms import spark_terms
 from pytrickle.plan.task import Task
 from pytrickle.plan.whole_rows import rows_of, whole_rows
 

@@ -10,7 +10,7 @@ from pytrickle.plan.apply_plan import Action, ApplyPlan
 from pytrickle.plan.placement import Placement
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.spark.grouping import SparkGrouping
-from pytrickle.plan.spark.terms import SparkTerm
+from pytrickle.plan.spark.leaves import SparkTerm
 
 # So many are taken in so fast that nobody else is likely to alter the stream table meanwhile.
 FEW_CHANGES = 1_000

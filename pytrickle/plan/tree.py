@@ -88,7 +88,8 @@ class RelationTree:
     """Draws relations: `leaf_place` is where the leaves of their joins are read, operations with all below them.
 
     From the leaves with the aliases `reached` only the rows that changes join are read, about so many. PostgreSQL joins
-    the leaves that are `together` before.
+    the leaves that are `together` before. Operations that are `computed` above their leaves, each named by its alias
+    and version, are computed where joins are.
     """
 
     definition: Definition
@@ -96,15 +97,25 @@ class RelationTree:
     leaf_place: str | None = None
     reached: Mapping[str, int] = field(default_factory=dict)
     together: tuple[frozenset[str], ...] = ()
+    computed: frozenset[tuple[str, Version]] = frozenset()
 
     @singledispatchmethod
     def part(self, node: Any) -> Part:
         """Draw a node; one of an unknown class by its name, its version and its inputs."""
         operation = getattr(node, "operation", None)
-        tree = self if operation is None else self._below()
+        if operation is None:
+            tree, place = self, None
+        elif self._is_computed_above(node):
+            tree, place = replace(self, reached={}, together=()), "Spark"
+        else:
+            tree, place = self._below(), self.leaf_place
         parts = tuple(tree.part(child) for child in inputs_of(node))
-        place = None if operation is None else self.leaf_place
         return Part(f"{symbol(node)}{name_of(node)}", _most(parts), place, parts)
+
+    def _is_computed_above(self, node: Any) -> bool:
+        """Whether an operation is; the old state is its new state less its delta."""
+        version = Version.DELTA if node.version is Version.DELTA else Version.NEW
+        return (node.alias, version) in self.computed
 
     @part.register
     def _(self, node: Scan) -> Part:
@@ -163,7 +174,7 @@ class RelationTree:
 
     def _below(self, reached: Mapping[str, int] = NOTHING) -> "RelationTree":
         """Draw what is below what has a place."""
-        return replace(self, leaf_place=None, reached=reached, together=())
+        return replace(self, leaf_place=None, reached=reached, together=(), computed=frozenset())
 
     def name(self, leaf: Any) -> str:
         """Name a leaf as a condition would: its table, or the operation below it."""

@@ -1,5 +1,6 @@
 """The engine's double: computes a plan's reads and its queries for Spark by PostgreSQL, without a JVM."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,9 +24,18 @@ from pytrickle.plan.spark.query import SparkQuery, spark_query
 RAISE = """
 CREATE FUNCTION pg_temp.raise_error(message text) RETURNS numeric LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION '%', message; END $$"""
-IN_POSTGRESQL = {"`": '"', "AS STRING": "AS text", "raise_error(": "pg_temp.raise_error("}
+IN_POSTGRESQL = {
+    r"`": '"',
+    r"AS STRING": "AS text",
+    r"raise_error\(": "pg_temp.raise_error(",
+    r"<=>": "IS NOT DISTINCT FROM",
+    r"LEFT SEMI JOIN \(": "WHERE EXISTS (SELECT FROM (",
+    r"\) AS k ON (.*)": r") AS k WHERE \1)",
+    r"LATERAL VIEW explode\(array\(1, -1\)\) s AS (\w+)": r"CROSS JOIN (VALUES (1), (-1)) AS s(\1)",
+}
 TEXTS = frozenset({"text", "varchar"})
 FRAME = "{name} AS MATERIALIZED (SELECT {items} FROM (\n{sql}\n) AS f)"
+COMPUTED = "{name} AS MATERIALIZED (\n{sql}\n)"
 
 
 @dataclass(slots=True)
@@ -74,15 +84,18 @@ class LocalEngine:
 
 def _joined(connection: psycopg.Connection[Any], query: SparkQuery) -> pa.Table:
     """Run a query in Spark's SQL; every frame is read once."""
-    frames = ",\n".join(
+    frames = [
         FRAME.format(name=name, items=_bytewise(connection, frame.sql), sql=frame.sql)
         for name, frame in query.frames.items()
-    )
-    text = query.template.format(**{name: name for name in query.frames})
-    for theirs, ours in IN_POSTGRESQL.items():
-        text = text.replace(theirs, ours)
+    ]
+    names = {name: name for name in (*query.frames, *query.computed)}
+    computed = [
+        COMPUTED.format(name=name, sql=_in_postgresql(template.format(**names)))
+        for name, template in query.computed.items()
+    ]
+    with_items = ",\n".join([*frames, *computed])
     try:
-        cursor = connection.execute(f"WITH {frames}\n{text}".encode())
+        cursor = connection.execute(f"WITH {with_items}\n{_in_postgresql(query.template.format(**names))}".encode())
     except psycopg.errors.RaiseException as error:
         if INEXACT in str(error):
             raise SparkTooNarrow("The double takes a value for too wide.") from error
@@ -91,6 +104,12 @@ def _joined(connection: psycopg.Connection[Any], query: SparkQuery) -> pa.Table:
     if WEIGHT not in columns:
         return _table(columns, cursor.fetchall(), weighted=False)
     return _table(columns[:-1], [(*row, int(weight)) for *row, weight in cursor])
+
+
+def _in_postgresql(text: str) -> str:
+    for theirs, ours in IN_POSTGRESQL.items():
+        text = re.sub(theirs, ours, text)
+    return text
 
 
 def _bytewise(connection: psycopg.Connection[Any], query: str) -> str:

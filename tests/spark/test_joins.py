@@ -199,6 +199,12 @@ def test_chains_and_self_joins_in_ranges_of_pages(
 AT_CUTS = CHAIN | {f"st_{name}": OPERATIONS[name] for name in ("left_join", "absent", "grouped", "distinct")}
 
 
+def look_up_joined_rows(chain: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask_for_joined_rows_only(monkeypatch)
+    for table in "abc":
+        chain.execute(f"CREATE INDEX ON {table} (k)")
+
+
 @pytest.mark.parametrize("begin", first(1, range(2)))
 def test_joins_at_cuts_correct_old_and_new_states(
     chain: Database, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, begin: int
@@ -221,8 +227,7 @@ def test_joins_at_cuts_correct_old_and_new_states(
                 chain.execute(advance, table, step)
                 change(chain, table, step + 1)
             if step == 2:
-                ask_for_joined_rows_only(monkeypatch)
-                chain.execute("CREATE INDEX ON a (k); CREATE INDEX ON b (k); CREATE INDEX ON c (k)")
+                look_up_joined_rows(chain, monkeypatch)
             told = client.explain(names[0]).text
             assert ("only rows that changes join" in told) == (step > 1)
             tick(client, "DIFFERENTIAL")

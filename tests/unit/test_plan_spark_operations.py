@@ -1,5 +1,6 @@
 """Delta terms with operations translated to Spark joins: outer, semi and anti joins, and what is computed below."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -16,14 +17,18 @@ from pytrickle.plan.algebra.relation import (
     Function,
     Join,
     Operation,
+    Predicate,
     Project,
     Relation,
     Scan,
     Shown,
     UnionAll,
+    Version,
 )
 from pytrickle.plan.query.block import to_expr
-from pytrickle.plan.spark.terms import SparkTerm, spark_terms
+from pytrickle.plan.spark.leaves import Computed, Frame, SparkTerm, reads_of
+from pytrickle.plan.spark.query import spark_query
+from pytrickle.plan.spark.terms import spark_terms
 from pytrickle.plan.sql.dialect import parse_query
 from tests.unit.chain import CHAIN, definition, equal
 
@@ -73,17 +78,17 @@ def test_an_outer_join_subtracts_what_finds_a_partner() -> None:
     terms = translated(left_join(), {1, 2})
     assert [term.negated for term in terms] == [False, False, False, True, True]
     assert [len(term.leaves) for term in terms] == [2, 2, 1, 2, 2]
-    leading = [term.leaves[0].frames[0].sql for term in terms]
-    assert ["pgt_delta_keys" in sql for sql in leading] == [False, False, False, False, True]
-    assert all("changes_" in sql for sql in leading)
+    assert [is_delta(term.leaves[0].frames[0]) for term in terms] == [False, False, False, False, True]
+    assert all("changes_" in frame.sql for term in terms[:4] for frame in term.leaves[0].frames)
     assert all(term.keys[1] for term in terms if len(term.leaves) > 1)
 
 
 def test_the_terms_of_an_outer_join_read_each_side_once() -> None:
-    texts = {frame.sql for term in translated(left_join(), {1, 2}) for leaf in term.leaves for frame in leaf.frames}
-    # Of `a` the table and its changes, before and within the delta; of `b` both and, as distinct keys, both again.
+    texts = {frame.sql for frame in reads_of(translated(left_join(), {1, 2}))}
+    # Of `a` the table and its changes, before and within the delta; of `b` both and, for distinct keys, both again.
     assert sum(f'"public"."{table}" AS "{table}"' in text for text in texts for table in "ab") == 2
-    assert sum("DISTINCT" in text for text in texts) == 2
+    assert sum('AS "t_b"' in text for text in texts) == 2
+    assert not any("SELECT DISTINCT" in text for text in texts)
     assert len(texts) == 6
 
 
@@ -93,11 +98,8 @@ def test_the_old_state_of_an_operation_is_its_new_state_less_its_changes() -> No
         (("r0", column("a", "x")),),
     )
     by_keys, by_rows = translated(block, {1, 2})
-    assert ["pgt_delta_keys" in frame.sql for frame in by_keys.leaves[0].frames] == [True]
-    assert [(frame.negated, "pgt_delta_keys" in frame.sql) for frame in by_rows.leaves[1].frames] == [
-        (False, False),
-        (True, True),
-    ]
+    assert [is_delta(frame) for frame in by_keys.leaves[0].frames] == [True]
+    assert [(frame.negated, is_delta(frame)) for frame in by_rows.leaves[1].frames] == [(False, False), (True, True)]
     (alone,) = translated(block, {1})
     assert len(alone.leaves[1].frames) == 1
 
@@ -113,6 +115,11 @@ def test_a_negated_leaf_changes_the_sign_of_all_that_it_reads() -> None:
     _, term = translated(negated, {1, 2})
     assert [frame.negated for frame in term.leaves[0].frames] == [True]
     assert [frame.negated for frame in term.leaves[1].frames] == [False, True]
+
+
+def is_delta(frame: Frame | Computed) -> bool:
+    """Whether a frame is the delta of the keys, computed by Spark."""
+    return isinstance(frame, Computed) and (frame.alias, frame.version) == ("keys", Version.DELTA)
 
 
 def joined_with(leaf: Derived | Function, as_text: bool = False) -> Project:
@@ -166,6 +173,30 @@ def test_what_cannot_be_read_alone_stays_in_postgres() -> None:
     assert not translated(joined_with(series), {1})
 
 
-def test_without_a_join_there_is_nothing_for_spark_to_do() -> None:
+def test_an_operation_over_what_has_to_be_joined_before_stays_in_postgres() -> None:
+    """Both sides of its input are one input of no join that Spark could do."""
+    between = Predicate(Expr('"t_b"."x" ~ "t_c"."x"', frozenset({"t_b", "t_c"})))
+    link = equal(("t_b", "k"), ("t_c", "k"))
+    for predicates, kind in (((link,), Computed), ((link, between), Frame)):
+        input_ = Project(Join((reading("b"), reading("c")), predicates), (("k0", column("t_b", "k")),))
+        (term,) = translated(joined_with(distinct(input_)), {2})
+        assert [type(frame) for frame in term.leaves[0].frames] == [kind]
+
+
+def test_of_whole_tables_below_an_operation_none_is_kept_in_memory() -> None:
+    """Only the changes are, and the keys that they touch."""
+    input_ = Project(
+        Join((reading("b"), reading("c")), (equal(("t_b", "k"), ("t_c", "k")),)), (("k0", column("t_b", "k")),)
+    )
+    terms = translated(joined_with(distinct(input_)), {2})
+    now, changed = spark_query(terms, None, 1).template.split("LEFT SEMI JOIN")
+    assert [re.findall(r"BROADCAST\((\w+)\)", part) for part in (now, changed)] == [["t0", "k"], ["t0", "t0"]]
+
+
+def test_without_a_join_there_is_nothing_for_spark_to_do_but_an_operation() -> None:
     alone = Project(Join((keys_of("b"),)), (("r0", column("keys", "k0")),))
-    assert not translated(alone, {2})
+    (term,) = translated(alone, {2})
+    assert [is_delta(frame) for frame in term.leaves[0].frames] == [True]
+    keys = keys_of("b")
+    inexact = replace(keys, operation=replace(keys.operation, exact=False))
+    assert not translated(replace(alone, input=Join((inexact,))), {2}, base_type="float8")

@@ -11,8 +11,9 @@ from pyspark.sql.functions import sum as total
 from pytrickle.compute.spark.jdbc import PinnedReader, ctid_ranges
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place
 from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.spark.leaves import Frame
 from pytrickle.plan.spark.query import SparkQuery
-from pytrickle.plan.spark.reads import CTID, Frame
+from pytrickle.plan.spark.reads import CTID
 
 BY_PLACE = ("SET LOCAL enable_indexscan = off", "SET LOCAL enable_bitmapscan = off")
 
@@ -22,12 +23,15 @@ def result_of(query: SparkQuery, reader: PinnedReader) -> Iterator[DataFrame]:
     """Read the frames of a query, each once, and keep those that it reads several times; forget them at the end."""
     frames = {name: _load(reader, frame) for name, frame in query.frames.items()}
     # Several lanes share a session, so that nobody else may have this name.
-    views = {name: f"pgt_{uuid4().hex}" for name in frames}
+    views = {name: f"pgt_{uuid4().hex}" for name in (*frames, *query.computed)}
     catalog = reader.spark.catalog
     kept = {name: _without_ctid(frames[name], query.frames[name]).cache() for name in query.kept}
     try:
         for name, frame in (frames | kept).items():
             frame.createOrReplaceTempView(views[name])
+        for name, template in query.computed.items():
+            kept[name] = reader.spark.sql(template.format(**views)).cache()
+            kept[name].createOrReplaceTempView(views[name])
         yield reader.spark.sql(query.template.format(**views))
     finally:
         for view in views.values():

@@ -27,6 +27,7 @@ NATIVE = {
     "uuid": "uuid_send({})",
 }
 CANONICAL = frozenset(NATIVE)
+INTEGRAL, TEXT, UNSCALED = "CAST({} AS bigint)", "CAST({} AS text)", "CAST(trim_scale({}) AS text)"
 BASE_TYPES = {
     "smallint": "int2",
     "integer": "int4",
@@ -57,21 +58,33 @@ def carrier(equality: Equality, left: Kind | None, right: Kind | None) -> str | 
     "coalesce(CAST('=' AS text) || CAST(CAST({} AS bigint) AS text), '')"
     """
     found = None if left is None or right is None else _template(equality, left, right)
-    # As texts that begin with a sign, values leave the empty text to NULL.
-    return f"coalesce(CAST('=' AS text) || CAST({found} AS text), '')" if found and equality.null_safe else found
+    return null_safe(found) if found and equality.null_safe else found
+
+
+def null_safe(template: str) -> str:
+    """Write values as texts that begin with a sign, which leave the empty text to NULL."""
+    return f"coalesce(CAST('=' AS text) || CAST({template} AS text), '')"
 
 
 def _template(equality: Equality, left: Kind, right: Kind) -> str | None:
     types = {left.base_type, right.base_type}
     if types <= TEXTUAL and left.bytewise and right.bytewise:
-        return "CAST({} AS text)"
+        return TEXT
     if equality.as_text:
         return None
     if types <= INTEGER:
-        return "CAST({} AS bigint)"
+        return INTEGRAL
     if types == {"numeric"}:
-        return "CAST(trim_scale({}) AS text)"
+        return UNSCALED
     return NATIVE.get(left.base_type) if len(types) == 1 else None
+
+
+# All that a column is carried by; none of them can fail.
+RENDERINGS = tuple(
+    form
+    for each in (INTEGRAL, TEXT, UNSCALED, "CAST({} AS boolean)", *NATIVE.values())
+    for form in (each, null_safe(each))
+)
 
 
 def carried_key(sql: str, type_name: str) -> str:

@@ -7,6 +7,7 @@ is carried is chosen alike.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -27,6 +28,16 @@ CONDITIONS = frozenset({*COMPARED, *LOGIC, "not", "is", "nullsafeneq"})
 Columns = tuple[tuple[str, str], ...]
 
 
+class Carrying(Protocol):
+    """How columns are carried: those of a result, or what an operation needs of its input."""
+
+    def of(self, name: str, expr: Expr) -> Columns:
+        """List what carries a column that PostgreSQL evaluates over one leaf, as name and SQL."""
+
+    def mixed(self, name: str, expr: Expr, translator: Translator) -> tuple[tuple[str, Mixed], ...] | None:
+        """List what carries a column over several leaves; None if PostgreSQL has to join them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Carriers:
     """How the columns of a result are carried: as texts, or as the aggregates above them need it.
@@ -42,6 +53,10 @@ class Carriers:
         if name in self.lossy:
             expr = replace(expr, sql=as_text(expr.sql, True), shown=None)
         return carried_columns(self.grouped, name, expr) if self.grouped else ((name, f"CAST({expr.sql} AS text)"),)
+
+    def mixed(self, name: str, expr: Expr, translator: Translator) -> tuple[tuple[str, Mixed], ...] | None:
+        """List what carries a column over several leaves; None if Spark cannot compute it exactly."""
+        return output(name, expr, self, translator)
 
     def of_number(self, name: str, number: Number) -> Columns:
         """List what carries a number that Spark computes, in Spark's SQL."""

@@ -4,13 +4,14 @@ Written as text it costs Spark's driver a few calls, however many terms and colu
 expression more, takes Spark longer to analyse than the rows of few changes to join.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.spark.grouping import SparkGrouping
-from pytrickle.plan.spark.reads import Frame, SparkLeaf
-from pytrickle.plan.spark.terms import SparkTerm
+from pytrickle.plan.spark.leaves import Computed, Frame, SparkLeaf, SparkTerm
+from pytrickle.plan.spark.operations.input import SIDE
 
 # Up to so many rows every task keeps in memory; where both sides of a join have more, Spark shuffles them and spills.
 BROADCAST_ROWS = 500_000
@@ -20,11 +21,30 @@ CONSOLIDATED = "SELECT {columns}sum({weight}) AS {weight} FROM (\n{rows}\n) AS r
 GROUPED = "SELECT {items} FROM (\n{rows}\n) AS n{by}"
 
 
+NEW = "SELECT 1 AS {side}, {columns}, {weight} FROM (\n{now}\n) AS d"
+BOTH = """\
+SELECT {side}, {columns}, {weight} FROM (
+SELECT {hint}d.* FROM (
+{now}
+) AS d LEFT SEMI JOIN (
+{changed}
+) AS k ON {same}
+) AS d LATERAL VIEW explode(array(1, -1)) s AS {side}
+UNION ALL
+SELECT -1, {columns}, -{weight} FROM (
+{changed}
+) AS d"""
+
+
 @dataclass(frozen=True, slots=True)
 class SparkQuery:
-    """One query: `template` has a place in braces for each of the `frames`, by name; `kept` are read several times."""
+    """One query: `template` has a place in braces for each of the `frames`, by name, and for each of the `computed`.
+
+    These come as templates, each over those before it. They and the frames that are `kept` are used several times.
+    """
 
     frames: Mapping[str, Frame]
+    computed: Mapping[str, str]
     template: str
     kept: frozenset[str]
 
@@ -34,22 +54,70 @@ def spark_query(terms: tuple[SparkTerm, ...], grouping: SparkGrouping | None, de
 
     The terms begin with so many changed rows, or with a whole table if `delta_rows` is None.
     """
-    read = [frame.read for term in terms for leaf in term.leaves for frame in leaf.frames]
-    names = {each: f"frame{i}" for i, each in enumerate(dict.fromkeys(read))}
-    writer = _Writer(names, delta_rows)
-    rows = "\nUNION ALL\n".join(writer.term(term) for term in terms)
+    uses: Counter[Frame | Computed] = Counter()
+    _count(terms, uses)
+    frames = {each: f"frame{i}" for i, each in enumerate(each for each in uses if isinstance(each, Frame))}
+    several = dict.fromkeys(each for each in _innermost_first(terms) if uses[each] > 1)
+    views = {each: f"computed{i}" for i, each in enumerate(several)}
+    writer = _Writer(frames | views, delta_rows)
+    rows = writer.terms(terms)
     columns = tuple(name for name, _ in terms[0].output)
     text = _grouped(rows, columns, grouping) if grouping else _consolidated(rows, columns)
-    kept = frozenset(name for each, name in names.items() if read.count(each) > 1)
-    return SparkQuery({name: each for each, name in names.items()}, text, kept)
+    kept = frozenset(name for each, name in frames.items() if uses[each] > 1)
+    computed = {name: writer.computed(each) for each, name in views.items()}
+    return SparkQuery({name: each for each, name in frames.items()}, computed, text, kept)
+
+
+def _count(terms: tuple[SparkTerm, ...], uses: Counter[Frame | Computed]) -> None:
+    """Count how often each frame is used. One that is computed uses its changed rows twice, and all of them once."""
+    for frame in _frames(terms):
+        uses[frame] += 1
+        if isinstance(frame, Computed) and uses[frame] == 1:
+            _count((*frame.now, *frame.changed, *frame.changed), uses)
+
+
+def _innermost_first(terms: tuple[SparkTerm, ...]) -> Iterator[Computed]:
+    for frame in _frames(terms):
+        if isinstance(frame, Computed):
+            yield from _innermost_first((*frame.now, *frame.changed))
+            yield frame
+
+
+def _frames(terms: tuple[SparkTerm, ...]) -> Iterator[Frame | Computed]:
+    return (frame.read for term in terms for leaf in term.leaves for frame in leaf.frames)
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
     """Writes terms over named frames, which begin with so many changed rows, or with a whole table if that is None."""
 
-    names: Mapping[Frame, str]
+    names: Mapping[Frame | Computed, str]
     delta_rows: int | None
+
+    def terms(self, terms: tuple[SparkTerm, ...]) -> str:
+        return "\nUNION ALL\n".join(map(self.term, terms))
+
+    def computed(self, computed: Computed) -> str:
+        """Write an operation over the rows of its input, of both sides if its delta is asked for.
+
+        Terms at the new frontier begin with whole tables.
+        """
+        columns = ", ".join(computed.columns)
+        now, changed = replace(self, delta_rows=None).terms(computed.now), self.terms(computed.changed)
+        if not changed:
+            rows = NEW.format(side=SIDE, columns=columns, weight=WEIGHT, now=now)
+            return computed.over.format(rows=rows)
+        few = self.delta_rows is not None and self.delta_rows <= BROADCAST_ROWS
+        both = BOTH.format(
+            side=SIDE,
+            columns=columns,
+            weight=WEIGHT,
+            hint="/*+ BROADCAST(k) */ " if few else "",
+            now=now,
+            changed=changed,
+            same=" AND ".join(f"d.{key} <=> k.{key}" for key in computed.keys),
+        )
+        return computed.over.format(rows=both)
 
     def term(self, term: SparkTerm) -> str:
         joined = self._leaf(term.leaves[0], 0)
@@ -84,16 +152,22 @@ class _Writer:
     def _leaf(self, leaf: SparkLeaf, position: int) -> str:
         """Write a leaf of several frames as their union."""
         if len(leaf.frames) == 1:
-            return f"{{{self.names[leaf.frames[0].read]}}} AS t{position}"
+            return f"{self._rows(leaf.frames[0])} AS t{position}"
         frames = "\nUNION ALL\n".join(self._frame(frame, leaf.columns) for frame in leaf.frames)
         return f"(\n{frames}\n) AS t{position}"
 
-    def _frame(self, frame: Frame, columns: tuple[str, ...]) -> str:
+    def _frame(self, frame: Frame | Computed, columns: tuple[str, ...]) -> str:
         listed = "".join(f"{column}, " for column in columns)
-        return f"SELECT {listed}{_weight(frame)} AS {WEIGHT} FROM {{{self.names[frame.read]}}}"
+        return f"SELECT {listed}{_weight(frame)} AS {WEIGHT} FROM {self._rows(frame)} AS f"
+
+    def _rows(self, frame: Frame | Computed) -> str:
+        if frame.read in self.names:
+            return f"{{{self.names[frame.read]}}}"
+        assert isinstance(frame, Computed)
+        return f"(\n{self.computed(frame)}\n)"
 
 
-def _weight(frame: Frame, prefix: str = "") -> str:
+def _weight(frame: Frame | Computed, prefix: str = "") -> str:
     """Write the weight of a frame's rows, which for a table is not read: it would travel with each row."""
     sign = "-" if frame.negated else ""
     return f"CAST({sign}{prefix + WEIGHT if frame.weighted else 1} AS BIGINT)"

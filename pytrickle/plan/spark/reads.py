@@ -9,6 +9,8 @@ from pytrickle.plan.postgres.buffer import changes_query
 from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.postgres.from_item import table_name
+from pytrickle.plan.spark.leaves import Computed, Frame, SparkLeaf
+from pytrickle.plan.spark.operations.compute import Operations
 from pytrickle.plan.sql.dialect import quote
 
 CTID = "pgt_ctid"
@@ -17,40 +19,6 @@ READ = "SELECT {items} FROM {rows} AS {alias}{where}"
 PAGES_PER_PART = 8192
 CHANGES_PER_PART = 100_000
 MAX_PARTS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """One JDBC read of one source, or of one operation, at one version: columns c<i> and the weight.
-
-    With `parts` it covers a table of so many `pages`, and is split into ranges of ctid; if it is `looked_up` instead,
-    an index leads from the changes to its rows. Rows that are not `weighted` count once each.
-    """
-
-    sql: str
-    pages: int = 0
-    parts: int = 0
-    weighted: bool = True
-    negated: bool = False
-    looked_up: bool = False
-
-    @property
-    def read(self) -> "Frame":
-        """What is read, whichever sign its rows get then."""
-        return replace(self, negated=False)
-
-
-@dataclass(frozen=True, slots=True)
-class SparkLeaf:
-    """An input of a Spark join: the union of some frames, all of which have these columns beside the weight.
-
-    `rows` is how many are expected, None where nobody knows. If it `multiplies`, changes are in it, joined already.
-    """
-
-    frames: tuple[Frame, ...]
-    columns: tuple[str, ...]
-    rows: int | None = None
-    multiplies: bool = False
 
 
 @dataclass(slots=True)
@@ -62,6 +30,7 @@ class Reads:
 
     definition: Definition
     ranges: Mapping[int, ChangeRange]
+    operations: Operations
     asked: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
 
     def column(self, alias: str, where: str, expression: str) -> str:
@@ -85,7 +54,7 @@ class Reads:
             return self.ranges[leaf.relid].delta_rows
         return self.definition.source(leaf.relid).estimated_rows or None
 
-    def _source(self, scan: Scan, where: str, looked_up: bool) -> list[Frame]:
+    def _source(self, scan: Scan, where: str, looked_up: bool) -> list[Frame | Computed]:
         change_range = self.ranges[scan.relid]
         match scan.version:
             case Version.DELTA:
@@ -115,22 +84,36 @@ class Reads:
         sql = self._select(scan, where, f"({changes})", further)
         return Frame(sql, change_range.pages, parts, negated=negated)
 
-    def _operation(self, derived: Derived, where: str) -> list[Frame]:
-        """An operation is computed where its input is: for all keys, or for those that changes touch."""
+    def _operation(self, derived: Derived, where: str) -> list[Frame | Computed]:
+        """An operation is computed for all keys, or for those that changes touch."""
         if derived.version is Version.DELTA:
-            return [self._changed(derived, where, False)]
+            return [self._changed(derived, where)]
+        new = replace(derived, version=Version.NEW)
+        frames = [self._computed(new, where) or self._state(new, where)]
+        if derived.version is Version.OLD and any(
+            self.ranges[each].delta_rows for each in relids(derived.operation.input)
+        ):
+            changed = self._changed(replace(derived, version=Version.DELTA), where)
+            frames.append(replace(changed, negated=True))
+        return frames
+
+    def _computed(self, derived: Derived, where: str) -> Computed | None:
+        """Return the operation as Spark computes it, if it can; a condition on the result is left to PostgreSQL."""
+        return None if where else self.operations.compute(derived, self.asked.get((derived.alias, where), {}))
+
+    def _state(self, derived: Derived, where: str) -> Frame:
         compiler = Compiler(self.definition, self.ranges)
         rows = compiler.state(derived.operation, Version.NEW, frozenset())
         weight = f"{quote(derived.alias)}.{WEIGHT}" if derived.operation.linear else f"1 AS {WEIGHT}"
-        new = Frame(compiler.within(self._select(derived, where, f"(\n{rows}\n)", weight)))
-        changed = any(self.ranges[relid].delta_rows for relid in relids(derived.operation.input))
-        return [new, self._changed(derived, where, True)] if derived.version is Version.OLD and changed else [new]
+        return Frame(compiler.within(self._select(derived, where, f"(\n{rows}\n)", weight)))
 
-    def _changed(self, derived: Derived, where: str, negated: bool) -> Frame:
+    def _changed(self, derived: Derived, where: str) -> Frame | Computed:
+        if computed := self._computed(derived, where):
+            return computed
         compiler = Compiler(self.definition, self.ranges)
         name = compiler.delta(derived)
         weight = f"{quote(derived.alias)}.{WEIGHT}"
-        return Frame(compiler.within(self._select(derived, where, name, weight)), negated=negated)
+        return Frame(compiler.within(self._select(derived, where, name, weight)))
 
     def _select(self, leaf: Scan | Derived, where: str, rows: str, *further: str) -> str:
         items = [f"{expression} AS {name}" for expression, name in self.asked.get((leaf.alias, where), {}).items()]

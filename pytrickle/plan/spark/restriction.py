@@ -26,6 +26,11 @@ ROWS_PER_LOOKUP = 20
 Path = tuple[Scan, ...]
 
 
+def asking_pays_off(rows: int, joined: int) -> bool:
+    """Whether asking a table of so many rows for so many that changes join is expected to leave out most of them."""
+    return rows >= max(WORTH_ASKING, ROWS_PER_JOINED * joined)
+
+
 def paths(delta: Scan, scans: Sequence[Scan], equalities: Sequence[Predicate]) -> dict[str, Path]:
     """Follow equalities from the changes to tables; return the shortest path to each, by the table's alias.
 
@@ -55,7 +60,7 @@ class Restriction:
 
     def pays_off(self, path: Path) -> bool:
         """Whether asking the last table of a path is expected to leave out most of its rows."""
-        return self._rows(path[-1]) >= max(WORTH_ASKING, ROWS_PER_JOINED * self.joined_rows(path))
+        return asking_pays_off(self._rows(path[-1]), self.joined_rows(path))
 
     def finds(self, path: Path, columns: Iterable[str]) -> bool:
         """Whether an index on one of these columns finds the rows of the last table, at less cost than a scan."""

@@ -26,7 +26,7 @@ from pytrickle.plan.algebra.relation import (
 )
 from pytrickle.plan.missing_index import missing_below
 from pytrickle.plan.postgres.compile import Compiler
-from pytrickle.plan.spark.reads import Frame, SparkLeaf
+from pytrickle.plan.spark.leaves import Frame, SparkLeaf
 
 AS_IT_IS = frozenset({Version.CURRENT, Version.NEW})
 

@@ -26,46 +26,28 @@ from pytrickle.plan.algebra.relation import (
     Version,
 )
 from pytrickle.plan.spark.key_encoding import Kind, carrier, kind_of
+from pytrickle.plan.spark.leaves import Keys, Output, SparkLeaf, SparkTerm, Tests, computed_in
 from pytrickle.plan.spark.mixed import Mixed, Translator
-from pytrickle.plan.spark.outputs import Carriers, output
-from pytrickle.plan.spark.reads import Reads, SparkLeaf
+from pytrickle.plan.spark.operations.compute import Operations
+from pytrickle.plan.spark.outputs import Carriers, Carrying
+from pytrickle.plan.spark.reads import Reads
 from pytrickle.plan.spark.restriction import Restriction, columns_of, paths
 from pytrickle.plan.spark.sub_join import Input, SubJoins, further_test, inputs_of
 from pytrickle.plan.sql.dialect import quote
 
-Keys = tuple[tuple[tuple[str, int, str], ...], ...]
-Tests = tuple[tuple[str, ...], ...]
 AS_TEXTS = Carriers()
-
-
-@dataclass(frozen=True, slots=True)
-class SparkTerm:
-    """Inputs joined in order. `keys[i]` pairs columns of input i with (earlier input, column), `tests[i]` are further
-    conditions between it and earlier ones; `output` writes the columns of the result over t0, t1 and so on.
-
-    The weights of a `negated` term change sign. From the leaves with the aliases `reached` only the rows that the delta
-    joins are read. PostgreSQL joins leaves that are `together`.
-    """
-
-    leaves: tuple[SparkLeaf, ...]
-    keys: Keys
-    tests: Tests
-    output: tuple[tuple[str, str], ...]
-    negated: bool = False
-    reached: frozenset[str] = frozenset()
-    together: tuple[frozenset[str], ...] = ()
 
 
 def spark_terms(
     terms: tuple[Relation, ...],
     definition: Definition,
     ranges: dict[int, ChangeRange],
-    carriers: Carriers = AS_TEXTS,
+    carriers: Carrying = AS_TEXTS,
     whole: bool = False,
     sub_joins: bool = False,
 ) -> tuple[SparkTerm, ...] | None:
-    """Translate the terms of a delta; return None when nothing is to be joined, or, unless `sub_joins` are wanted, when
-    leaves have to be together or rows are compared with all others.
+    """Translate the terms of a delta; return None when nothing is to be joined or computed, or, unless `sub_joins` are
+    wanted, when leaves have to be together or rows are compared with all others.
 
     Terms for the `whole` read large tables, so Spark takes them even if it has nothing to join, unless PostgreSQL has
     joined everything.
@@ -73,17 +55,14 @@ def spark_terms(
     drafts = [_Draft.of(block, definition, carriers) for term in terms for block in blocks_of(term)]
     if not sub_joins and any(draft.takes_long for draft in drafts):
         return None
-    joins = any(len(draft.inputs) > 1 for draft in drafts)
-    if not joins and not (whole and any(len(draft.inputs[0].leaves) == 1 for draft in drafts)):
-        return None
-    reads, restriction = (
-        _Asked(Reads(definition, ranges), SubJoins(definition, ranges)),
-        Restriction(definition, ranges),
-    )
+    reads, restriction = _Asked.between(definition, ranges), Restriction(definition, ranges)
     for draft in drafts:
         draft.restrict(restriction)
     located = [draft.locate(reads) for draft in drafts]
-    return tuple(draft.term(reads, *each) for draft, each in zip(drafts, located, strict=True))
+    result = tuple(draft.term(reads, *each) for draft, each in zip(drafts, located, strict=True))
+    joins = any(len(draft.inputs) > 1 for draft in drafts)
+    scans = whole and any(len(draft.inputs[0].leaves) == 1 for draft in drafts)
+    return result if joins or scans or any(computed_in(result)) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +71,16 @@ class _Asked:
 
     leaves: Reads
     sub_joins: SubJoins
+
+    @classmethod
+    def between(cls, definition: Definition, ranges: dict[int, ChangeRange]) -> "_Asked":
+        """Ask for the rows between two frontiers; no part of an operation's input is a sub-join."""
+
+        def translate(terms: tuple[Relation, ...], carriers: Carrying) -> tuple[SparkTerm, ...] | None:
+            return spark_terms(terms, definition, ranges, carriers, whole=True)
+
+        operations = Operations(definition, ranges, translate)
+        return cls(Reads(definition, ranges, operations), SubJoins(definition, ranges))
 
     def column(self, each: Input, expr: Expr) -> str:
         if each.joined:
@@ -118,7 +107,7 @@ class _Draft:
     outputs: list[tuple[str, Mixed]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, block: Project, definition: Definition, carriers: Carriers) -> "_Draft":
+    def of(cls, block: Project, definition: Definition, carriers: Carrying) -> "_Draft":
         join = block.input
         assert isinstance(join, Join)
         leaves = [leaf for leaf in join.inputs if isinstance(leaf, Scan | Derived | Function)]
@@ -157,7 +146,7 @@ class _Draft:
             for shown, sql in split.carriers.of(name, expr):
                 yield shown, Mixed("@0@", (replace(expr, sql=sql, shown=None),))
         else:
-            yield from output(name, expr, split.carriers, split.translator) or ()
+            yield from split.carriers.mixed(name, expr, split.translator) or ()
 
     def _is_local(self, expr: Expr) -> bool:
         return len({self._at(alias) for alias in expr.tables}) <= 1
@@ -205,7 +194,7 @@ class _Draft:
     def _linking(self, one: Scan, other: Scan) -> list[Predicate]:
         return [key for key in self.hashed if key.expr.tables == {one.alias, other.alias}]
 
-    def locate(self, reads: _Asked) -> tuple[Keys, Tests, tuple[tuple[str, str], ...]]:
+    def locate(self, reads: _Asked) -> tuple[Keys, Tests, Output]:
         """Ask the inputs for their keys and outputs; return where the term finds both."""
         pairs: list[list[tuple[str, int, str]]] = [[] for _ in self.inputs]
         for left, right, template in self.keys:
@@ -235,7 +224,7 @@ class _Draft:
             ]
         )
 
-    def term(self, reads: _Asked, keys: Keys, tests: Tests, output: tuple[tuple[str, str], ...]) -> SparkTerm:
+    def term(self, reads: _Asked, keys: Keys, tests: Tests, output: Output) -> SparkTerm:
         """Write the reads of the inputs, once all terms have asked."""
         together = tuple(frozenset(leaf.alias for leaf in each.leaves) for each in self.inputs if len(each.leaves) > 1)
         found = tuple(map(reads.leaf, self.inputs))
@@ -248,7 +237,7 @@ class _Split:
 
     leaves: dict[str, Leaf]
     definition: Definition
-    carriers: Carriers
+    carriers: Carrying
 
     @property
     def translator(self) -> Translator:
@@ -270,7 +259,7 @@ class _Split:
             if len(predicate.expr.tables) > 1 and not self._is_possible(predicate):
                 yield predicate.expr.tables
         for name, expr in block.columns:
-            if len(expr.tables) > 1 and output(name, expr, self.carriers, self.translator) is None:
+            if len(expr.tables) > 1 and self.carriers.mixed(name, expr, self.translator) is None:
                 yield expr.tables
 
     def _is_possible(self, predicate: Predicate) -> bool:

@@ -1,0 +1,64 @@
+"""Operations that Spark computes from their input: at the new frontier, or d op(R) = op(NEW|K) - op(OLD|K)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pytrickle.catalog.definition import ChangeRange, Definition
+from pytrickle.plan.algebra.constructs.distinct import Distinct
+from pytrickle.plan.algebra.constructs.domain import Domain
+from pytrickle.plan.algebra.constructs.exists import Exists
+from pytrickle.plan.algebra.constructs.group import Group
+from pytrickle.plan.algebra.constructs.set_operation import SetOperation
+from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate
+from pytrickle.plan.algebra.relation import Derived, Relation, Version
+from pytrickle.plan.spark.leaves import Computed, SparkTerm
+from pytrickle.plan.spark.operations.counted import counted
+from pytrickle.plan.spark.operations.grouped import grouped
+from pytrickle.plan.spark.operations.input import InputCarriers
+from pytrickle.plan.spark.operations.touched import touching
+from pytrickle.plan.spark.outputs import Carrying
+
+Translate = Callable[[tuple[Relation, ...], Carrying], tuple[SparkTerm, ...] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """Computes operations between two frontiers, over terms that `translate` makes of their inputs."""
+
+    definition: Definition
+    ranges: Mapping[int, ChangeRange]
+    translate: Translate
+
+    def compute(self, derived: Derived, asked: Mapping[str, str]) -> Computed | None:
+        """Return how Spark computes what is asked of an operation at its version; None if it should not."""
+        found = self._rule(derived, asked)
+        if found is None:
+            return None
+        rows, over = found
+        relation = derived.operation.input
+        now = blocks_of(at(relation, Version.NEW))
+        changed: tuple[Relation, ...] = ()
+        if derived.version is Version.DELTA:
+            touched = touching(derived.operation, now, self.definition, self.ranges)
+            if touched is None:
+                return None
+            now, changed = touched, self._delta(relation)
+        terms = self.translate((*now, *changed), rows)
+        if terms is None:
+            return None
+        keys = tuple(f"{key}_0" for key in derived.operation.keys)
+        parts = terms[: len(now)], terms[len(now) :]
+        return Computed(derived.alias, derived.version, *parts, keys, rows.columns, over)
+
+    def _rule(self, derived: Derived, asked: Mapping[str, str]) -> tuple[InputCarriers, str] | None:
+        match derived.operation.construct:
+            case Distinct() | Domain() | Exists() | SetOperation():
+                return counted(derived, asked, self.definition)
+            case Group():
+                return grouped(derived, asked, self.definition)
+            case _:
+                return None
+
+    def _delta(self, relation: Relation) -> tuple[Relation, ...]:
+        changed = frozenset(relid for relid, change_range in self.ranges.items() if change_range.delta_rows)
+        return differentiate(arrange(relation, self.ranges), changed)

@@ -1,0 +1,118 @@
+"""What the input of an operation carries: keys that are equal where PostgreSQL's are, and all that is asked of it.
+
+PostgreSQL evaluates what is asked of a key on each row of the input, where it might never have evaluated it on the
+result. So only casts and the like are taken, which cannot fail.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pytrickle.catalog.definition import Definition
+from pytrickle.plan.algebra.relation import Derived, Equality, Expr
+from pytrickle.plan.spark.key_encoding import RENDERINGS, carrier, kind_of, null_safe
+from pytrickle.plan.spark.mixed import Translator
+from pytrickle.plan.sql.dialect import quote
+
+AS_TEXT, AS_BIGINT = "CAST({0} AS text)", "CAST({0} AS bigint)"
+# An expression with one of these is not searched for columns.
+UNSEARCHED = ("{", "}", "\\", "$")
+SIDE = "pgt_side"
+# What outer joins show in place of a partner.
+NULL = re.compile(r"(?:CAST\(|\()+NULL(?:\)| AS [\w ,()]+\))+", re.IGNORECASE)
+
+
+def plain(template: str) -> str:
+    """Write a template without parentheses around its column.
+
+    >>> plain("CAST(({}) AS text)") == plain("CAST({0} AS text)")
+    True
+    """
+    return template.replace("{}", "{0}").replace("({0})", "{0}")
+
+
+SAFE = frozenset(map(plain, RENDERINGS))
+
+
+@dataclass(slots=True)
+class InputCarriers:
+    """Collects the templates that each argument of an operation is carried by; the first of a key is its identity."""
+
+    carried: dict[str, list[str]] = field(default_factory=dict)
+
+    def column(self, argument: str, template: str) -> str:
+        """Have an argument carried by a template; return the column of the input that holds it."""
+        templates = self.carried.setdefault(argument, [])
+        if template not in templates:
+            templates.append(template)
+        return f"{argument}_{templates.index(template)}"
+
+    def of(self, name: str, expr: Expr) -> tuple[tuple[str, str], ...]:
+        """List the columns that a block of the input carries for an argument, as name and SQL."""
+        templates = self.carried.get(name, [])
+        return tuple((f"{name}_{i}", each.format(f"({expr.sql})")) for i, each in enumerate(templates))
+
+    def mixed(self, name: str, expr: Expr, translator: Translator) -> None:
+        """Leave an argument over several leaves to PostgreSQL."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns, in the order in which operations name their arguments."""
+        return tuple(f"{name}_{i}" for name, templates in self.carried.items() for i in range(len(templates)))
+
+
+def take_keys(derived: Derived, definition: Definition, rows: InputCarriers) -> bool:
+    """Have the keys carried by values that are equal where PostgreSQL finds the keys equal; False if that cannot be."""
+    operation = derived.operation
+    for key in operation.keys:
+        kind = kind_of(derived, key, definition) if key in operation.columns else None
+        found = carrier(Equality(("", key), ("", key)), kind, kind) if kind else None
+        template = plain(found) if found else AS_TEXT if operation.exact else None
+        if template is None:
+            return False
+        rows.column(key, template)
+    return True
+
+
+def searched(derived: Derived, asked: Mapping[str, str]) -> Iterator[tuple[str, str, str | None]]:
+    """List what is asked of an operation: the name, the template, and the column, None where it is not of one alone."""
+    types = dict(zip(derived.operation.columns, derived.operation.types, strict=False))
+    for expression, name in asked.items():
+        found = {column for column in derived.operation.columns if _quoted(derived, column) in expression}
+        if len(found) != 1 or any(sign in expression for sign in UNSEARCHED):
+            yield name, expression, None
+            continue
+        (column,) = found
+        # What stands in a string is no column.
+        texts = re.split(r"('(?:[^']|'')*')", expression)
+        parts = [each if i % 2 else each.replace(_quoted(derived, column), "{0}") for i, each in enumerate(texts)]
+        yield name, _uncast(plain("".join(parts)), types.get(column, "")), column
+
+
+def key_items(derived: Derived, asked: Mapping[str, str], rows: InputCarriers) -> dict[str, str] | None:
+    """Have what is asked of keys carried; return the columns by name, None if something else is asked.
+
+    A key whose equal values have several texts can only be asked for what is the same for all of them.
+    """
+    items: dict[str, str] = {}
+    for name, template, column in searched(derived, asked):
+        if NULL.fullmatch(template):
+            items[name] = rows.column(derived.operation.keys[0], template)
+        if column not in derived.operation.keys or column is None:
+            continue
+        identity = rows.carried[column][0]
+        same_for_equals = derived.operation.exact or template in {identity, plain(null_safe(identity))}
+        if template not in SAFE or not same_for_equals:
+            return None
+        items[name] = rows.column(column, template)
+    return items
+
+
+def _uncast(template: str, type_name: str) -> str:
+    """Leave out a cast of a column to its own type."""
+    own = f"CAST({{0}} AS {type_name})"
+    return template if template == own else plain(template.replace(own, "{0}"))
+
+
+def _quoted(derived: Derived, column: str) -> str:
+    return f"{quote(derived.alias)}.{quote(column)}"
