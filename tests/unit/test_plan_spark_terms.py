@@ -199,16 +199,17 @@ def test_rows_are_compared_with_all_others_only_where_spark_is_asked_for() -> No
 
 
 def test_terms_share_the_large_part_of_a_sub_join() -> None:
-    """Of a and b joined: as the tables are, what the old state lacks of that, and two changes."""
-    terms = differentiate(showing(TEXTS), frozenset({1, 2, 3, 4}))
+    """Of b and c joined: as both are now, which is the new state, and what the old one lacks of it; and two changes."""
+    shown = Expr('"b"."x" || "c"."x"', frozenset({"b", "c"}), frozenset({("b", "x"), ("c", "x")}))
+    block = Project(chain().input, (("r0", shown),))
     found = {number: ChangeRange(number, None, None, 1, 0) for number in range(1, 5)}
+    terms = differentiate(block, frozenset({1, 2, 3, 4}))
     joined = spark_terms(terms, typed("text"), found, sub_joins=True) or ()
-    frames = [frame for term in joined for leaf in term.leaves for frame in leaf.frames if '"a", ' in frame.sql]
-    texts = [frame.sql for frame in frames if '"public"."a" AS "a", "public"."b" AS "b"' in frame.sql]
-    assert [leaf.multiplies for term in joined for leaf in term.leaves].count(True) == 2
-    assert len(joined) == 4
-    assert len(set(texts)) == 1
-    assert len(frames) > len({frame.sql for frame in frames})
+    pairs = [leaf for term in joined for leaf in term.leaves if " || " in leaf.frames[0].sql]
+    assert [len(leaf.frames) for leaf in pairs] == [1, 1, 1, 2]
+    assert [leaf.multiplies for leaf in pairs] == [False, True, True, False]
+    new, _, _, old = pairs
+    assert new.frames[0] == old.frames[0]
 
 
 @pytest.mark.parametrize(("base_type", "missing"), [("varchar", 0), ("text", 0), ("int4", 3)])
