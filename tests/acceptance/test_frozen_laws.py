@@ -30,6 +30,8 @@ TABLES: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 Rows = Counter[tuple[tuple[str, str | None], ...]]
 
+LAST = 7
+
 
 def rows(shop: Shop, query: str) -> Rows:
     """Return rows as texts by their columns, each as often as it is there."""
@@ -68,6 +70,8 @@ def change(shop: Shop, chance: Random, number: int, clock: int) -> None:
         f"UPDATE views SET page = {chance.randrange(3)} WHERE {some}",
     )
     shop.db.execute(chance.choice(statements))
+    if number == LAST:
+        shop.db.execute("INSERT INTO clicks VALUES (1000, %s, 0, '1')", moment(clock - 900))
 
 
 def recompute(shop: Shop, number: int) -> None:
@@ -104,7 +108,7 @@ def test_rows_and_the_ledger_add_up_to_what_the_query_answers(events: Shop, seed
         events.pt.create_stream_table(name, query, frozen_after="300 seconds", **options)
     events.pt.create_refresh_group("together", ["longest", "latest"])
     clock = 0
-    for number in range(8):
+    for number in range(LAST + 1):
         change(events, chance, number, clock)
         recompute(events, number)
         if chance.random() < 0.7:
