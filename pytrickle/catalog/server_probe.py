@@ -81,7 +81,8 @@ SELECT DISTINCT q.l, q.r FROM (SELECT CAST(NULL AS {left}) AS l, CAST(NULL AS {r
 KEEP_TEMPORARY_SCHEMA = """
 DO $$
 BEGIN
-    IF pg_catalog.pg_my_temp_schema() = 0 THEN
+    IF pg_catalog.pg_my_temp_schema() = 0
+        AND pg_catalog.has_database_privilege(pg_catalog.current_database(), 'TEMPORARY') THEN
         CREATE TEMP VIEW pgt_probe AS SELECT;
         DROP VIEW pg_temp.pgt_probe;
     END IF;
