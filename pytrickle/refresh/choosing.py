@@ -40,10 +40,8 @@ def known_way(past: Remembered, pgt_id: int, task: Task, standing: Standing, kno
     known = past.about(pgt_id, known, changed_sources(task.ranges.values()))
     if standing.spark or task.delta_rows < least_worth_asking(known):
         return choose_way(standing, known)
-    quote, familiar = (
-        past.quote(pgt_id, task.shape, _size(task, known)),
-        not is_unfamiliar(task.delta_rows, known, False),
-    )
+    quote = past.quote(pgt_id, task.shape, _size(task, known))
+    familiar = not is_unfamiliar(task.delta_rows, known, False)
     if quote is None and familiar:
         whole = past.whole_cost(pgt_id, task.shape, known.source_rows)
         quote = None if whole is None and lacks_whole(known) else Quote(whole=whole)

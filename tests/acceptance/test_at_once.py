@@ -15,6 +15,7 @@ from pytrickle.catalog.change_ranges import uncounted_ranges
 from pytrickle.refresh import at_once, remembered
 from pytrickle.schedule import pass_
 from tests.acceptance.conftest import SHOP, TABLES, Shop
+from tests.acceptance.traces import every, traced, writing
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
@@ -117,15 +118,9 @@ def test_a_refresh_of_one_table_looks_into_its_own_buffers(filled: Shop, tmp_pat
     own, other = (str(filled.db.value(f"SELECT '{name}'::regclass::oid")) for name in ("orders", "others"))
     _order(filled, 3)
     filled.db.execute("INSERT INTO others VALUES (2)")
-    refresher = filled.pt._refreshing()
-    with (tmp_path / "trace").open("wb") as target:
-        for connection in (refresher.connection, *refresher.snapshots.idle):
-            connection.pgconn.trace(target.fileno())
+    with traced(tmp_path / "trace", every(filled)) as messages:
         assert filled.pt.refresh("totals").action == "DIFFERENTIAL"
-        for connection in (refresher.connection, *refresher.snapshots.idle):
-            connection.pgconn.untrace()
-    lines = (tmp_path / "trace").read_text().splitlines()
-    said = "".join(line for line in lines if line.split("\t")[1:2] == ["F"])
+    said = "".join(each.text for each in messages if each.sent)
     assert f"changes_{own}" in said and f"{{{own}}}" in said
     assert f"changes_{other}" not in said and f"{other}" not in said
 
@@ -134,20 +129,13 @@ def test_a_refresh_by_hand_takes_few_round_trips(filled: Shop, tmp_path: Path) -
     for number in range(3, 10):
         _order(filled, number)
         assert filled.pt.refresh("totals").action == "DIFFERENTIAL"
-    refresher = filled.pt._refreshing()
     _order(filled, 10)
-    connections = (refresher.connection, *refresher.snapshots.idle)
-    with (tmp_path / "trace").open("wb") as target:
-        for connection in connections:
-            connection.pgconn.trace(target.fileno())
+    with traced(tmp_path / "trace", every(filled)) as messages:
         assert filled.pt.refresh("totals").action == "DIFFERENTIAL"
-        for connection in connections:
-            connection.pgconn.untrace()
-    lines = [line.split("\t") for line in (tmp_path / "trace").read_text().splitlines()]
-    waits = [line for line in lines if line[1:2] == ["F"] and line[3] in {"Query", "Sync"}]
+    waits = [each for each in messages if each.sent and each.kind in {"Query", "Sync"}]
     assert 0 < len(waits) <= MOST_ROUND_TRIPS, len(waits)
-    assert not [line for line in lines if "awaited_moments" in "".join(line)], "no stream table has a cron schedule"
-    planned = [found for connection in connections for found in connection.execute(PLANNED, prepare=False).fetchall()]
+    assert not [each for each in messages if "awaited_moments" in each.text], "no stream table has a cron schedule"
+    planned = [found for connection in every(filled) for found in connection.execute(PLANNED, prepare=False).fetchall()]
     assert len(planned) == 2 and all(generic for _, generic in planned), planned
 
 
@@ -286,31 +274,23 @@ def _order(shop: Shop, number: int) -> None:
 
 def _sent(shop: Shop, trace: Path) -> list[tuple[str, str]]:
     """Tick, and return what kind of messages the refresher sent, each with what it says."""
-    connection = shop.pt._refreshing().connection.pgconn
-    with trace.open("wb") as target:
-        connection.trace(target.fileno())
+    with traced(trace, writing(shop)) as messages:
         shop.tick()
-        connection.untrace()
-    lines = [line.split("\t", 4) for line in trace.read_text().splitlines()]
-    return [(line[3], "".join(line[4:])) for line in lines if line[1:2] == ["F"]]
+    return [(each.kind, each.text) for each in messages if each.sent]
 
 
 def _counted(shop: Shop, trace: Path) -> list[int]:
-    """Tick, and count for each transaction that refreshes what the refresher sent, as its client library traced it."""
-    connection = shop.pt._refreshing().connection.pgconn
-    with trace.open("wb") as target:
-        connection.trace(target.fileno())
+    """Tick, and count for each transaction that refreshes what the refresher sent."""
+    with traced(trace, writing(shop)) as messages:
         shop.tick()
-        connection.untrace()
     counts: list[int] = []
     refreshes = False
-    for line in trace.read_text().splitlines():
-        _, sender, _, kind, *rest = (*line.split("\t"), "", "", "")
-        if sender == "F" and "BEGIN ISOLATION LEVEL REPEATABLE READ; " in rest[0]:
+    for each in messages:
+        if each.sent and "BEGIN ISOLATION LEVEL REPEATABLE READ; " in each.text:
             counts.append(0)
             refreshes = True
-        if refreshes and sender == "F" and kind in {"Query", "Execute"}:
+        if refreshes and each.sent and each.kind in {"Query", "Execute"}:
             counts[-1] += 1
-        if kind == "CommandComplete" and "COMMIT" in rest[0]:
+        if each.kind == "CommandComplete" and "COMMIT" in each.text:
             refreshes = False
     return counts

@@ -8,6 +8,7 @@ import pytest
 from pytrickle.apply import few_rows
 from pytrickle.refresh import remembered, templates
 from tests.acceptance.conftest import SHOP, TABLES, Shop
+from tests.acceptance.traces import traced, writing
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
@@ -37,12 +38,10 @@ def test_what_a_whole_refresh_changes_is_read_by_a_plan_that_is_kept(filled: Sho
     connection = filled.pt._refreshing().connection
     for number in range(4, 7):
         _order(filled, number)
-        with (tmp_path / "trace").open("wb") as target:
-            connection.pgconn.trace(target.fileno())
+        with traced(tmp_path / "trace", [connection]) as messages:
             done = filled.pt.refresh(name)
-            connection.pgconn.untrace()
         assert (done.action, done.rows_inserted > 0) == ("FULL", True)
-        assert "COPY" not in (tmp_path / "trace").read_text()
+        assert messages and not [each for each in messages if "COPY" in each.text]
     (found,) = connection.execute(KEPT, (f'"public"."{name}"',)).fetchall()
     # All but the first load, and the refresh after it, of which nothing is expected yet.
     assert found == (0, 4)
@@ -52,12 +51,9 @@ def test_what_a_whole_refresh_changes_is_read_by_a_plan_that_is_kept(filled: Sho
 def test_many_rows_of_a_whole_refresh_are_copied(filled: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(few_rows, "MOST_ROWS", 5)
     filled.db.execute("INSERT INTO orders SELECT n, 1, 10 FROM generate_series(10, 20) AS n")
-    connection = filled.pt._refreshing().connection
-    with (tmp_path / "trace").open("wb") as target:
-        connection.pgconn.trace(target.fileno())
+    with traced(tmp_path / "trace", writing(filled)) as messages:
         assert filled.pt.refresh("named").rows_inserted == 11
-        connection.pgconn.untrace()
-    assert "COPY" in (tmp_path / "trace").read_text()
+    assert [each for each in messages if "COPY" in each.text]
     filled.tick()
     filled.assert_verified()
 

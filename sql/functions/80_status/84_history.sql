@@ -24,8 +24,8 @@ COMMENT ON FUNCTION pgtrickle.refresh_history(text, integer, text) IS
     'What refreshes did, newest first: of one stream table, or of all. engine is who computed it, spark or postgres. '
     'commit_to_visible: how long after it came the oldest change was visible; change_clock says whether the changes '
     'came (oldest_change_at, newest_change_at) by their commit or, where track_commit_timestamp is off, when they were '
-    'captured, before it. phases: the milliseconds of plan, compute and apply; staged_bytes: of the rows between them; '
-    'amplification: rows written per row of the delta.';
+    'captured, before it. phases: the milliseconds of plan, compute, apply, wait and choose; staged_bytes: of the rows '
+    'between them; amplification: rows written per row of the delta.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.get_refresh_history(
         name text, max_rows integer DEFAULT 20, search_path text DEFAULT current_setting('search_path'))
