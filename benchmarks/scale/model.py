@@ -79,16 +79,6 @@ def most_tables(costs: UnitCosts, interval: float, share: float = 1.0) -> int:
     return max(0, int((interval * share - costs.tick) / costs.quiet_table + 1e-9))
 
 
-# What was measured of one process that refreshes in PostgreSQL, and of Spark with two cores beside it, both on one
-# machine of two cores: docs/benchmarks-scale.md for ticks, docs/benchmarks-engines.md for refreshes.
-IN_POSTGRESQL = UnitCosts(tick=0.01, quiet_table=0.00005, refresh=0.012, change=0.000005)
-BY_SPARK = UnitCosts(tick=0.01, quiet_table=0.00005, refresh=0.48, change=0.000002)
-
-
-def faster_from(few: UnitCosts, many: UnitCosts) -> int:
-    """Return from how many changes on a refresh is faster at the second costs, which begin higher and grow slower.
-
-    >>> faster_from(IN_POSTGRESQL, BY_SPARK)
-    156000
-    """
-    return round((many.refresh - few.refresh) / (few.change - many.change))
+# What was measured of one process that refreshes in PostgreSQL, on a machine of two cores: docs/benchmarks-scale.md for
+# ticks, docs/benchmarks-engines.md for refreshes, of 100 changes and of 50,000.
+IN_POSTGRESQL = UnitCosts(tick=0.01, quiet_table=0.00005, refresh=0.012, change=0.000003)

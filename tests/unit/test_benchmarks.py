@@ -133,5 +133,4 @@ def test_the_document_about_scale_says_what_the_model_says() -> None:
     )
     for figures in (tables, few, many):
         assert f"| {figures[0]:,.0f} | {figures[1]:,.0f} |" in document
-    assert f"{model.faster_from(costs, model.BY_SPARK):,} changes per refresh" in document
     assert f"{costs.quiet_table * 1e3:g} ms for a stream table" in document
