@@ -8,22 +8,22 @@ import psycopg
 from pytrickle.catalog.stream_table import StreamTable, stream_tables
 
 # Rows carry the transaction that wrote them. NULL stands for what may differ although no row does: the clock decides
-# about a schedule, a tier and a pause after a failure, and watermarks about all stream tables where anything gates.
+# about a schedule, a tier and a pause after a failure, and watermarks about what is made of a source that they concern.
 ALTERED = """
 WITH drain AS MATERIALIZED (
-    SELECT coalesce(max(concat(d.xmin)), '') AS stamp, pgtrickle_private.anything_gates() AS gates
-    FROM pgtrickle.pgt_drain AS d
+    SELECT coalesce(max(concat(d.xmin)), '') AS stamp FROM pgtrickle.pgt_drain AS d
 ), dependencies AS MATERIALIZED (
     SELECT d.pgt_id, sum(hashtextextended(concat_ws(' ', d.source_relid::oid, d.xmin, t.buffer), 0)) AS stamp
     FROM pgtrickle.pgt_dependencies AS d LEFT JOIN pgtrickle.pgt_change_tracking AS t USING (source_relid)
     GROUP BY d.pgt_id
 ), now AS MATERIALIZED (
-    SELECT s.pgt_id, CASE WHEN NOT drain.gates AND s.schedule = 'calculated' AND s.tier = 'hot'
+    SELECT s.pgt_id, CASE WHEN j.pgt_id IS NULL AND s.schedule = 'calculated' AND s.tier = 'hot'
             AND s.retry_at IS NULL
         THEN concat(s.xmin, '/', c.xmin, '/', n.xmin, '/', d.stamp, '/', drain.stamp) END AS stamp
     FROM pgtrickle.pgt_stream_tables AS s CROSS JOIN drain
         LEFT JOIN (pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace) ON c.oid = s.pgt_relid
         LEFT JOIN dependencies AS d USING (pgt_id)
+        LEFT JOIN unnest(pgtrickle_private.judged_tables()) AS j (pgt_id) USING (pgt_id)
 )
 SELECT pgt_id, now.stamp, now.pgt_id IS NULL
 FROM now FULL JOIN unnest(%(numbers)s::bigint[], %(stamps)s::text[]) AS known (pgt_id, stamp) USING (pgt_id)

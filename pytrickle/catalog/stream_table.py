@@ -141,17 +141,17 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     g.*
 FROM pgtrickle.pgt_stream_tables AS s
     LEFT JOIN (pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace) ON c.oid = s.pgt_relid
-    JOIN pgtrickle_private.gating_decisions({one}) AS g
+    JOIN pgtrickle_private.gating_decisions({some}) AS g
     (about, gating, decision, reason, waiting_for, decided_watermark, caps, deadline_passed, decided_batch, let_through)
     ON g.about = s.pgt_id
-WHERE {asked}
+WHERE {only}
 ORDER BY s.pgt_id
 """
-ALL = STREAM_TABLES.format(one="NULL", asked="%(pgt_ids)s::bigint[] IS NULL OR s.pgt_id = ANY (%(pgt_ids)s::bigint[])")
+ALL = STREAM_TABLES.format(some="%(pgt_ids)s::bigint[]", only="true")
 # After most refreshes one is read again. PostgreSQL does not see its number while it plans: or else it would plan the
 # statement anew for each one, which takes longer than reading it.
 ONE = "WITH given AS MATERIALIZED (SELECT %(pgt_id)s::bigint AS number)" + STREAM_TABLES.format(
-    one="(SELECT number FROM given)", asked="s.pgt_id = (SELECT number FROM given)"
+    some="(SELECT ARRAY[number] FROM given)", only="s.pgt_id = (SELECT number FROM given)"
 )
 
 

@@ -35,6 +35,15 @@ ALTERATIONS = {
     "SELECT 1": {"first"},
     "SELECT pgtrickle.create_watermark_group('both', ARRAY['t', 'u'])": {"first", "second", "third"},
     "SELECT 2": {"first", "second", "third"},
+    "SELECT pgtrickle.drop_watermark_group('both')": {"first", "second", "third"},
+    "SELECT pgtrickle.create_watermark_group('other', ARRAY['u'])": {"first"},
+    "SELECT pgtrickle.gate_source('u', 'bulk load')": {"first"},
+    "SELECT pgtrickle.create_stream_table('base', 'SELECT id FROM t')": {"first", "base"},
+    "SELECT pgtrickle.create_stream_table('above', 'SELECT b.id FROM base AS b JOIN u USING (id)')": {"first", "above"},
+    "SELECT 3": {"first", "above"},
+    "SELECT pgtrickle.gate_source('t', 'bulk load')": {"first", "second", "third", "base", "above"},
+    "SELECT pgtrickle.ungate_source('t')": {"first", "second", "third", "base", "above"},
+    "SELECT pgtrickle.set_source_limits('u', stale_after => '1 hour')": {"first", "above"},
 }
 
 
@@ -75,3 +84,16 @@ def test_another_connection_reads_everything_anew(db: Database) -> None:
 
 def _read(known: KnownTables, connection: psycopg.Connection) -> tuple[StreamTable, ...]:
     return known.read(connection, connection, POLL, None)
+
+
+def test_how_far_frozen_rows_are_complete_is_never_taken_from_before(db: Database) -> None:
+    db.execute("CREATE TABLE t (id int, at timestamptz)")
+    db.execute("SELECT pgtrickle.set_event_time('t', 'at')")
+    db.execute("SELECT pgtrickle.create_stream_table('first', 'SELECT id, at FROM t', frozen_after => '1 day')")
+    known, connection = KnownTables(), db.connect()
+    _read(known, connection)
+    for watermark in ("2026-01-01", "2026-01-02"):
+        db.execute("SELECT pgtrickle.advance_watermark('t', %s::timestamptz)", watermark)
+        (table,) = _read(known, connection)
+        assert (table,) == stream_tables(connection)
+        assert f"{table.decision.effective_watermark:%F}" == watermark

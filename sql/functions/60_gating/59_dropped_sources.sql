@@ -1,15 +1,20 @@
 -- Sources of watermark groups that were dropped: they are named, forgotten, or taken over by a table of the same name.
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.dropped_sources()
+CREATE OR REPLACE FUNCTION pgtrickle_private.dropped_sources(p_group_id integer DEFAULT NULL)
     RETURNS TABLE (source regclass, name text, group_name text, group_id integer)
-    LANGUAGE sql STABLE ROWS 1 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE ROWS 1 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
     SELECT m.source, COALESCE(m.name, m.source::oid::text), g.group_name, g.group_id
     FROM pgt_watermark_groups AS g CROSS JOIN unnest(g.sources, g.source_names) AS m (source, name)
-    WHERE m.source IS NOT NULL AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = m.source)
+    WHERE (p_group_id IS NULL OR g.group_id = p_group_id)
+        AND m.source IS NOT NULL AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = m.source);
+END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.dropped_sources() IS
-    'The sources of watermark groups that no longer exist, by the names that they had.';
+COMMENT ON FUNCTION pgtrickle_private.dropped_sources(integer) IS
+    'The sources of a watermark group, or of all, that no longer exist, by the names that they had.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.last_name(source regclass) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -39,7 +44,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.dropped_from(p_group_id integer) RE
 AS $$
 BEGIN
     RETURN (SELECT string_agg(format('source %s of group %s was dropped', d.name, d.group_name), '; ' ORDER BY d.name)
-        FROM dropped_sources() AS d WHERE d.group_id = p_group_id);
+        FROM dropped_sources(p_group_id) AS d);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.dropped_from(integer) IS

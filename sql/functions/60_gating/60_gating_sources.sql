@@ -57,9 +57,11 @@ BEGIN
             AND NOT EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_relid = d.source_relid));
     groups := ARRAY(
         SELECT g.group_id FROM pgt_watermark_groups AS g
-        WHERE (SELECT count(*) FROM unnest(g.sources) AS s WHERE s = ANY (gating_scope.sources))
-            >= least(least_overlap, CASE WHEN least_overlap IS NOT NULL THEN cardinality(g.sources) END)
-            ORDER BY g.group_name);
+        -- What most groups have nothing to do with is not counted.
+        WHERE g.sources && gating_scope.sources
+            AND (SELECT count(*) FROM unnest(g.sources) AS s WHERE s = ANY (gating_scope.sources))
+                >= least(least_overlap, CASE WHEN least_overlap IS NOT NULL THEN cardinality(g.sources) END)
+        ORDER BY g.group_name);
     IF gating = 'auto' THEN
         gating := CASE WHEN groups = '{}' THEN 'none' ELSE 'gate' END;
     END IF;

@@ -113,6 +113,25 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.without_groups(text) IS
     'What is said of a stream table that no watermark group concerns.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.free_decision(
+        watermark_gating text,
+        OUT gating text, OUT decision text, OUT reason text, OUT waiting_for text, OUT effective_watermark timestamptz,
+            OUT caps jsonb, OUT deadline_passed boolean, OUT effective_batch bigint, OUT let_through jsonb)
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    gating := CASE watermark_gating WHEN 'auto' THEN 'none' ELSE watermark_gating END;
+    decision := 'run';
+    reason := without_groups(gating);
+    caps := '{}';
+    deadline_passed := false;
+    let_through := '{}';
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.free_decision(text) IS
+    'The gating decision of a stream table whose sources no watermark group, limit or gate concerns, and which has no '
+    'frozen rows.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.groups_decision(
         p_pgt_id bigint, gating text, groups integer[], upstream bigint[],
         OUT decision text, OUT reason text, OUT waiting_for text, OUT effective pgtrickle.progress, OUT caps jsonb,
@@ -227,10 +246,10 @@ DECLARE
     scope record;
     found record;
 BEGIN
-    IF stream_table.pgt_id IS NOT NULL AND NOT anything_gates() THEN
-        SELECT d.gating, d.decision, d.reason, d.effective_watermark, d.caps, d.let_through, d.deadline_passed
-        INTO gating, decision, reason, effective_watermark, caps, let_through, deadline_passed
-        FROM gating_decisions(p_pgt_id) AS d;
+    IF stream_table.pgt_id IS NOT NULL AND stream_table.frozen_after IS NULL AND NOT anything_gates() THEN
+        SELECT d.* INTO gating, decision, reason, waiting_for, effective_watermark, caps, deadline_passed,
+            effective_batch, let_through
+        FROM free_decision(stream_table.watermark_gating) AS d;
         RETURN;
     END IF;
     scope := gating_scope(p_pgt_id);
