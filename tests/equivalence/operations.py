@@ -8,13 +8,16 @@ CREATE TABLE c (i int, t text, d date, m timestamptz, n numeric(8,2), b boolean,
 """
 VALUES = (
     "(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
-    "(1, '', 'infinity', 'infinity', 'NaN', true, '\\x', 1, 'NaN')",
+    "(1, '', 'infinity', 'infinity', 'NaN', true, '\\x', 1, '-Infinity')",
     "(1, '', 'infinity', 'infinity', 'NaN', true, '\\x', 1, 'Infinity')",
-    "(1, 'a', 'infinity', 'infinity', 0.1, true, '\\x', 2, '-Infinity')",
+    "(1, 'b', 'infinity', 'infinity', 0.1, true, '\\x', 2, 'NaN')",
     "(2, 'a', '-infinity', '-infinity', 1.5, false, '\\x00', NULL, -3.0000000000000)",
     "(3, 'A', '0044-03-15 BC', '0044-03-15 BC', -0.01, false, '\\xff', -7, 0.000000000001)",
     "(2, 'é', '2024-02-29', '2024-03-31 1:30Z', 0, true, '\\x0000', 9, 12345678.90)",
-    "(2, NULL, '2024-02-29', '2024-03-31 1:30Z', 2, true, '\\x0000', 9223372036854775807, 10000)",
+    "(4, 'a', '2024-02-29', NULL, 7.25, true, '\\x01', 5, 0.5)",
+    "(4, 'a', '2024-02-29', NULL, 0.75, NULL, '\\x01', 5, 1.25)",
+    "(4, 'a', '2024-02-29', NULL, NULL, NULL, '\\x01', 6, NULL)",
+    "(2, NULL, '2024-02-29', '2024-03-31 1:30Z', 2, true, '\\x0000', 999999999999999, 10000)",
 )
 COLUMNS = "itdmnby"
 EVERY = ", ".join(COLUMNS)
@@ -69,7 +72,7 @@ QUERIES = {
         {"aggregate"},
     ),
     "totals_of_totals": (
-        "SELECT c.t, sum(g.s) AS s, avg(g.m) AS m FROM (SELECT i, sum(u) AS s, avg(n) AS m FROM a GROUP BY i) AS g"
+        "SELECT c.t, sum(g.s) AS s, avg(g.s) AS m FROM (SELECT i, sum(u) AS s FROM a GROUP BY i) AS g"
         " JOIN c ON c.i = g.i GROUP BY c.t",
         {"aggregate"},
     ),

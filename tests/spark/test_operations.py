@@ -50,7 +50,11 @@ def tables(db: Database) -> Database:
 
 @pytest.mark.parametrize("asked", [False, True])
 def test_operations_in_spark_equal_those_of_postgresql_after_every_change(
-    tables: Database, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, asked: bool
+    tables: Database,
+    spark: "SparkSession",
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    asked: bool,
 ) -> None:
     """Tables are read whole, or asked for the rows that have a key of a change."""
     if asked:
@@ -71,6 +75,7 @@ def test_operations_in_spark_equal_those_of_postgresql_after_every_change(
             assert any(found.values())
             tick(client, "DIFFERENTIAL", "NO_DATA")
             compare(tables, {f"st_{name}": query for name, query in queries.items()})
+        assert "is refreshed by PostgreSQL" not in caplog.text
 
 
 def test_what_spark_cannot_compare_exactly_is_computed_by_postgresql(tables: Database, spark: "SparkSession") -> None:
