@@ -16,6 +16,7 @@ QUERIES = {
     "by_numbers": f"SELECT i, b, s, sum(i) AS total, count(*) AS n {FROM} GROUP BY i, b, s",
     "by_price": f"SELECT price, sum(price) AS p, avg(any_numeric) AS a, max(s) AS m {FROM} GROUP BY price",
     "digits": f"SELECT name, sum(wide) AS w, avg(part) AS p, count(wide) AS n {FROM} GROUP BY name",
+    "computed": f"SELECT name, sum(price * (1 - part)) AS v, avg(any_numeric * s) AS a {FROM} GROUP BY name",
     "extremes": f"SELECT name, min(s) AS least, max(i) AS most, sum(any_numeric) AS a {FROM} GROUP BY name",
 }
 TEXTS = f"SELECT name, max(note) AS note, sum(i) AS i {FROM} GROUP BY name"
@@ -23,7 +24,8 @@ CHANGES = (
     "INSERT INTO facts VALUES (50, 1, 2147483647, 9223372036854775807, 3, 99999999.99, 1.000000000001, 'a'),"
     " (51, 1, -2147483648, 9223372036854775807, NULL, NULL, -1e15, NULL),"
     " (52, 2, NULL, NULL, 0, 'NaN', 'Infinity', 'b'), (53, 3, 1, 1, 1, 1, '-Infinity', 'c'),"
-    " (54, 1, 1, 1, 1, 0.10, 5.00, 'd')",
+    " (54, 1, 1, 1, 1, 0.10, 5.00, 'd'), (55, 2, 1, 1, 1, 0, 1.0000000000000, NULL),"
+    " (56, 1, 1, 1, 1, 0, -9999999999999999.999999999999, NULL), (57, 3, 1, 1, 1, 0, 0.000000000001000, NULL)",
     "UPDATE facts SET wide = 999999999999999.999999999999, part = 0.999 WHERE id % 5 = 0;"
     " UPDATE facts SET wide = -999999999999999.999999999999, part = -0.999 WHERE id % 5 = 1",
     "UPDATE facts SET wide = 'NaN', part = 'NaN' WHERE id % 4 = 2; UPDATE facts SET wide = 1 WHERE id = 3",

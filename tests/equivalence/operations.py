@@ -1,16 +1,23 @@
 """Queries over operations that Spark computes, and the tables and changes that they are tried with."""
 
 TABLES = """
-CREATE TABLE a (i int, t text, d date, m timestamptz, n numeric(8,2), b boolean, y bytea, x bigint);
-CREATE TABLE c (i int, t text, d date, m timestamptz, n numeric(8,2), b boolean, y bytea, x bigint);
+CREATE TABLE a (i int, t text, d date, m timestamptz, n numeric(8,2), b boolean, y bytea, x bigint,
+    u numeric);
+CREATE TABLE c (i int, t text, d date, m timestamptz, n numeric(8,2), b boolean, y bytea, x bigint,
+    u numeric);
 """
 VALUES = (
-    "(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
-    "(1, '', 'infinity', 'infinity', 'NaN', true, '\\x', 1)",
-    "(1, '', 'infinity', 'infinity', 'NaN', true, '\\x', 1)",
-    "(2, 'a', '-infinity', '-infinity', 1.5, false, '\\x00', NULL)",
-    "(3, 'A', '0044-03-15 BC', '0044-03-15 BC', -0.01, false, '\\xff', -7)",
-    "(2, 'é', '2024-02-29', '2024-03-31 1:30Z', 0, true, '\\x0000', 9)",
+    "(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+    "(1, '', 'infinity', 'infinity', 'NaN', true, '\\x', 1, '-Infinity')",
+    "(1, '', 'infinity', 'infinity', 'NaN', true, '\\x', 1, 'Infinity')",
+    "(1, 'b', 'infinity', 'infinity', 0.1, true, '\\x', 2, 'NaN')",
+    "(2, 'a', '-infinity', '-infinity', 1.5, false, '\\x00', NULL, -3.0000000000000)",
+    "(3, 'A', '0044-03-15 BC', '0044-03-15 BC', -0.01, false, '\\xff', -7, 0.000000000001)",
+    "(2, 'é', '2024-02-29', '2024-03-31 1:30Z', 0, true, '\\x0000', 9, 12345678.90)",
+    "(4, 'a', '2024-02-29', NULL, 7.25, true, '\\x01', 5, 0.5)",
+    "(4, 'a', '2024-02-29', NULL, 0.75, NULL, '\\x01', 5, 1.25)",
+    "(4, 'a', '2024-02-29', NULL, NULL, NULL, '\\x01', 6, NULL)",
+    "(2, NULL, '2024-02-29', '2024-03-31 1:30Z', 2, true, '\\x0000', 999999999999999, 10000)",
 )
 COLUMNS = "itdmnby"
 EVERY = ", ".join(COLUMNS)
@@ -48,6 +55,25 @@ QUERIES = {
     "grouped": (
         "SELECT c.x, g.* FROM (SELECT i, count(*) AS n, count(x) AS nx, sum(i) AS s, min(x) AS l, max(x) AS h FROM a"
         " GROUP BY i) AS g JOIN c ON c.i = g.i",
+        {"aggregate"},
+    ),
+    "totals": (
+        "SELECT c.x, g.* FROM (SELECT i, sum(n) AS s, avg(n) AS m, avg(x) AS mx, avg(i) AS mi, sum(x) AS sx,"
+        " min(n) AS l, max(n) AS h FROM a GROUP BY i) AS g JOIN c ON c.i = g.i",
+        {"aggregate"},
+    ),
+    "of_any_scale": (
+        "SELECT c.x, g.* FROM (SELECT t, sum(u) AS s, avg(u) AS m FROM a GROUP BY t) AS g"
+        " JOIN c ON c.t = g.t",
+        {"aggregate"},
+    ),
+    "by_total": (
+        "SELECT c.x, g.i FROM (SELECT i, sum(n) AS s FROM a GROUP BY i) AS g JOIN c ON c.n = g.s",
+        {"aggregate"},
+    ),
+    "totals_of_totals": (
+        "SELECT c.t, sum(g.s) AS s, avg(g.s) AS m FROM (SELECT i, sum(u) AS s FROM a GROUP BY i) AS g"
+        " JOIN c ON c.i = g.i GROUP BY c.t",
         {"aggregate"},
     ),
     "by_date": ("SELECT count(*) AS k FROM (SELECT d, count(*) AS n FROM a GROUP BY d) AS g JOIN c ON g.n = c.x",

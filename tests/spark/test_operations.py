@@ -1,6 +1,7 @@
 """Operations that Spark computes: distinct rows, semijoins, set operations and groups, over edge values and ties."""
 
 from collections.abc import Iterator
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytrickle
 from pytrickle.plan.placement import Place
 from tests.conftest import Database
 from tests.equivalence.operations import CHANGES, QUERIES, TABLES, VALUES
+from tests.equivalence.quotients import expected, given, pairs, quotients
 from tests.equivalence.runs import ask_for_joined_rows_only
 from tests.spark.test_joins import compare, tick
 
@@ -21,7 +23,7 @@ LEFT_TO_POSTGRES = {
     "scales": "SELECT DISTINCT CAST(n AS numeric) AS n FROM a",
     "floats": "SELECT DISTINCT CAST(x AS double precision) AS f FROM a",
     "above": "SELECT g.n, c.x FROM (SELECT i, count(*) AS n FROM a GROUP BY i) AS g JOIN c ON c.i = g.i WHERE g.n > 1",
-    "means": "SELECT g.m, c.x FROM (SELECT i, avg(x) AS m FROM a GROUP BY i) AS g JOIN c ON c.i = g.i",
+    "means": "SELECT g.m, c.x FROM (SELECT i, avg(n * (1 - n)) AS m FROM a GROUP BY i) AS g JOIN c ON c.i = g.i",
 }
 
 
@@ -48,7 +50,11 @@ def tables(db: Database) -> Database:
 
 @pytest.mark.parametrize("asked", [False, True])
 def test_operations_in_spark_equal_those_of_postgresql_after_every_change(
-    tables: Database, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, asked: bool
+    tables: Database,
+    spark: "SparkSession",
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    asked: bool,
 ) -> None:
     """Tables are read whole, or asked for the rows that have a key of a change."""
     if asked:
@@ -69,6 +75,7 @@ def test_operations_in_spark_equal_those_of_postgresql_after_every_change(
             assert any(found.values())
             tick(client, "DIFFERENTIAL", "NO_DATA")
             compare(tables, {f"st_{name}": query for name, query in queries.items()})
+        assert "is refreshed by PostgreSQL" not in caplog.text
 
 
 def test_what_spark_cannot_compare_exactly_is_computed_by_postgresql(tables: Database, spark: "SparkSession") -> None:
@@ -85,3 +92,28 @@ def test_what_spark_cannot_compare_exactly_is_computed_by_postgresql(tables: Dat
             assert (places["above"], places["means"]) == (Place.SPARK.value, Place.SPARK.value)
             tick(client, "DIFFERENTIAL")
             compare(tables, LEFT_TO_POSTGRES)
+
+
+def test_a_quotient_in_spark_has_the_digits_of_postgresql(db: Database, spark: "SparkSession") -> None:
+    values = pairs(Random(1), 100)
+    found = sorted(tuple(row) for row in spark.sql(quotients(given(values, "bigint"))).collect())
+    with db.connect() as connection:
+        wanted = sorted(connection.execute(expected(values).encode()).fetchall())
+    assert [(value, *both) for value, *both in zip(values, found, wanted, strict=True) if both[0] != both[1]] == []
+
+
+@pytest.mark.parametrize("wide", ["1e16", "0.0000000000001"])
+def test_a_value_too_wide_for_inner_groups_is_left_to_postgresql_loudly(
+    tables: Database, spark: "SparkSession", caplog: pytest.LogCaptureFixture, wide: str
+) -> None:
+    query = {"st": QUERIES["of_any_scale"][0]}
+    with pytrickle.connect(tables.dsn, spark, engine="spark", small_delta_rows=0, direct_delta_rows=0) as client:
+        client.create_stream_table("st", query["st"], refresh_mode="DIFFERENTIAL")
+        tick(client, "FULL")
+        tables.execute(f"INSERT INTO a (t, u) VALUES ('a', {wide})")
+        assert in_spark(client, "st") == {"aggregate"}
+        (result,) = client.tick()
+        assert (result.action, result.error, result.engine) == ("DIFFERENTIAL", None, "postgres")
+        assert "by PostgreSQL, since Spark's decimals are too narrow" in result.reason
+        assert "public.st is refreshed by PostgreSQL" in caplog.text
+        compare(tables, query)

@@ -2,24 +2,22 @@
 
 Groups are told apart by the texts of their keys, or by numbers, so one group may come in several parts (1.0 and 1.00);
 the write transaction puts the parts together. Spark's decimals have 38 digits: what does not fit raises INEXACT there,
-and the refresh is computed by PostgreSQL instead. A declared type of few enough digits always fits. Its values travel
-as they are, and NaN as a number that has one digit more; those of others travel with a code that says what they are.
+and the refresh is computed by PostgreSQL instead. A declared type of few enough digits always fits, NaN as a number
+that has one digit more; values of others go with a code that says what they are.
 """
 
 from dataclasses import dataclass
 
 from pytrickle.plan.algebra.query import Call
-from pytrickle.plan.algebra.relation import Expr
 from pytrickle.plan.postgres.aggregate import INTEGERS, SCALED, Merge, is_numeric
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.spark import numeric_text
 from pytrickle.plan.spark.key_encoding import carried_key, shown_key
+from pytrickle.plan.spark.numeric_text import power
 
 INEXACT = "pytrickle: a value or a sum is too wide for the decimals of Spark"
-# A product of both has 38 digits, and so has a sum of such products. Spark may round a product of more.
-EXPONENT, PLACES = 16, 12
-VALUE, WEIGHT_TYPE = f"numeric({EXPONENT + PLACES},{PLACES})", "DECIMAL(9,0)"
-LARGEST = f"1e{EXPONENT}"
+WEIGHT_TYPE = "DECIMAL(9,0)"
 
 RAISE = f"raise_error('{INEXACT}')"
 
@@ -56,20 +54,23 @@ def spark_grouping(grouped: Grouped) -> SparkGrouping | None:
     return SparkGrouping(by, tuple((name, found[name]) for name in direct), bool(grouped.extrema))
 
 
-def carried_columns(grouped: Grouped, name: str, expr: Expr) -> tuple[tuple[str, str], ...]:
-    """List what a leaf carries for a column below the aggregate: a key, or what sums need of an argument."""
-    sql = expr.sql
+def carried_columns(grouped: Grouped, name: str, sql: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Write what PostgreSQL evaluates for a column below the aggregate, a key or an argument.
+
+    Return beside it what Spark makes of that, at the place {}: columns, as name and text.
+    """
     type_name = dict(grouped.types)[name]
     if name in grouped.keys:
-        return ((name, carried_key(sql, type_name)),)
+        return carried_key(sql, type_name), ((name, "{}"),)
     if type_name in INTEGERS:
-        return ((name, f"CAST({sql} AS bigint)"),)
+        return f"CAST({sql} AS bigint)", ((name, "{}"),)
     if digits := _fitting_digits(type_name):
-        return ((f"{name}_value", value_or_nan(sql, *digits)),)
+        return f"CAST({sql} AS text)", ((f"{name}_value", numeric_text.value_or_nan("{0}", *digits)),)
     if is_numeric(type_name):
-        scale = ((f"{name}_scale", f"scale({sql})"),) if type_name == "numeric" else ()
-        return ((f"{name}_kind", _kind(sql)), (f"{name}_value", _value(sql)), *scale)
-    return ((f"{name}_kind", f"CAST(CASE WHEN ({sql}) IS NOT NULL THEN 1 ELSE 0 END AS smallint)"),)
+        found = [(f"{name}_kind", numeric_text.kind("{0}")), (f"{name}_value", numeric_text.value("{0}"))]
+        found += [(f"{name}_scale", numeric_text.scale("{0}"))] if type_name == "numeric" else []
+        return f"CAST({sql} AS text)", tuple(found)
+    return f"CAST(CASE WHEN ({sql}) IS NOT NULL THEN 1 ELSE 0 END AS smallint)", ((f"{name}_kind", "{}"),)
 
 
 def _fitting_digits(type_name: str) -> tuple[int, int] | None:
@@ -85,33 +86,6 @@ def _fitting_digits(type_name: str) -> tuple[int, int] | None:
     return (precision, scale) if 0 <= scale <= min(12, precision) and precision - scale <= 15 else None
 
 
-def value_or_nan(sql: str, precision: int, scale: int) -> str:
-    """Write a value, or for NaN the least number that is too large for its type."""
-    wider = f"numeric({precision + 1},{scale})"
-    return f"CASE WHEN ({sql}) = 'NaN' THEN CAST({_nan(precision, scale)} AS {wider}) ELSE CAST({sql} AS {wider}) END"
-
-
-def _nan(precision: int, scale: int) -> str:
-    return f"1{'0' * (precision - scale)}"
-
-
-def _kind(sql: str) -> str:
-    """Tell NULL (0), a value that fits (1), NaN (2), both infinities (3, 4), and what does not fit (5) apart."""
-    return (
-        f"CAST(CASE WHEN ({sql}) IS NULL THEN 0 WHEN ({sql}) = 'NaN' THEN 2 WHEN ({sql}) = 'Infinity' THEN 3"
-        f" WHEN ({sql}) = '-Infinity' THEN 4 WHEN {_fits(sql)} THEN 1 ELSE 5 END AS smallint)"
-    )
-
-
-def _value(sql: str) -> str:
-    finite = f"({sql}) > '-Infinity' AND ({sql}) < 'Infinity'"
-    return f"CAST(CASE WHEN {finite} THEN CASE WHEN {_fits(sql)} THEN {sql} ELSE 0 END ELSE 0 END AS {VALUE})"
-
-
-def _fits(sql: str) -> str:
-    return f"abs({sql}) < {LARGEST} AND round({sql}, {PLACES}) = ({sql})"
-
-
 def _aggregates(call: Call, type_name: str) -> dict[str, str]:
     """Write the aggregates of one call in Spark's SQL, under the names of the state's columns."""
     name = call.argument
@@ -121,9 +95,14 @@ def _aggregates(call: Call, type_name: str) -> dict[str, str]:
         value = f"coalesce(CAST({name} AS DECIMAL(20,0)), 0)"
         return {f"{name}_n": _counted(f"{name} IS NOT NULL"), f"{name}_s": _summed(_product(value))}
     if digits := _fitting_digits(type_name):
-        return _fitting(name or "", _nan(*digits))
+        return _fitting(name or "", power(digits[0] - digits[1]))
     if not is_numeric(type_name):
         return {f"{name}_n": _counted(f"{name}_kind = 1")}
+    return numeric_aggregates(name or "")
+
+
+def numeric_aggregates(name: str) -> dict[str, str]:
+    """Write the aggregates of a numeric whose kind and value are read, see `numeric_text`."""
     fitting = f"CASE WHEN {name}_kind = 5 THEN {RAISE} ELSE {_product(f'{name}_value')} END"
     return {
         f"{name}_n": _counted(f"{name}_kind > 0"),

@@ -7,7 +7,7 @@ one digit more than others, as it does in grouping: it is larger than all, and e
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -17,7 +17,6 @@ from pytrickle.plan.algebra.relation import Derived, Equality, Expr, Function, L
 from pytrickle.plan.query.block import to_expr
 from pytrickle.plan.query.scope import tables_of
 from pytrickle.plan.spark.bounds import NUMERIC, bounds_of
-from pytrickle.plan.spark.grouping import value_or_nan
 from pytrickle.plan.spark.key_encoding import BASE_TYPES, DAYS, INTEGER, NATIVE, Kind, carrier, kind_of, shown_kind
 from pytrickle.plan.spark.numbers import (
     Number,
@@ -26,13 +25,13 @@ from pytrickle.plan.spark.numbers import (
     check_fits,
     compared_numbers,
     computed,
-    power,
 )
+from pytrickle.plan.spark.numeric_text import power, value_or_nan
 from pytrickle.plan.sql.dialect import parse_query
 from pytrickle.plan.sql.fallible import may_fail, written_type
 
 LONGEST = 4_000
-PLACE = re.compile(r"@(\d+)@")
+PLACE, PLACE_OF_FIRST = re.compile(r"@(\d+)@"), "@0@"
 LOGIC = {"and": "AND", "or": "OR"}
 GIVEN = "({0}) IS DISTINCT FROM NULL"
 COMPARED = {"eq": "=", "neq": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
@@ -57,6 +56,11 @@ class Mixed:
     def filled(self, columns: list[str]) -> str:
         """Put columns where the parts are."""
         return PLACE.sub(lambda found: columns[int(found[1])], self.text)
+
+
+def as_it_is(expr: Expr, sql: str) -> Mixed:
+    """Leave a part to PostgreSQL, written in some way."""
+    return Mixed(PLACE_OF_FIRST, (replace(expr, sql=sql, shown=None),))
 
 
 @dataclass(slots=True)
@@ -189,8 +193,9 @@ class Translator:
             return Number(text, bounds.type_name, bounds.digits, plain=plain)
         digits = bounds.digits + 1
         check_fits(digits, bounds.scale)
-        text = self.ask(node, value_or_nan("{0}", bounds.digits + bounds.scale, bounds.scale))
-        nan = f"{text} = {power(bounds.digits)}" if bounds.nan else None
+        place = self.ask(node, "CAST({0} AS text)")
+        text = value_or_nan(place, bounds.digits + bounds.scale, bounds.scale)
+        nan = f"{place} = 'NaN'" if bounds.nan else None
         return Number(text, NUMERIC, digits, bounds.scale, nan, bounds.fixed)
 
     def _number_or_none(self, node: exp.Expr) -> Number | None:

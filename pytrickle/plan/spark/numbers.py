@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from pytrickle.plan.spark.bounds import DIGITS, NUMERIC, Bounds, combined
 from pytrickle.plan.spark.grouping import RAISE
+from pytrickle.plan.spark.numeric_text import power
 
 PRECISION = 38
 ADDED = {"add": "+", "sub": "-", "mul": "*"}
@@ -89,8 +90,3 @@ def check_fits(digits: int, scale: int) -> None:
     """Refuse what Spark's decimals would round."""
     if digits + scale > PRECISION:
         raise Untranslatable
-
-
-def power(digits: int) -> str:
-    """Write the least number of more digits."""
-    return f"1{'0' * digits}"

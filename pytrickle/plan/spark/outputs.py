@@ -5,7 +5,7 @@ is carried is chosen alike.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -17,10 +17,10 @@ from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.text import as_text
 from pytrickle.plan.query.block import null_of, to_expr
 from pytrickle.plan.query.scope import tables_of
-from pytrickle.plan.spark.bounds import NUMERIC
-from pytrickle.plan.spark.grouping import EXPONENT, PLACES, VALUE, carried_columns
-from pytrickle.plan.spark.mixed import COMPARED, LOGIC, Mixed, Translator
+from pytrickle.plan.spark.grouping import carried_columns
+from pytrickle.plan.spark.mixed import COMPARED, LOGIC, PLACE_OF_FIRST, Mixed, Translator, as_it_is
 from pytrickle.plan.spark.numbers import Number, Untranslatable
+from pytrickle.plan.spark.numeric_text import EXPONENT, PLACES, VALUE
 from pytrickle.plan.sql.fallible import may_fail
 
 CONDITIONS = frozenset({*COMPARED, *LOGIC, "not", "is", "nullsafeneq"})
@@ -31,8 +31,8 @@ Columns = tuple[tuple[str, str], ...]
 class Carrying(Protocol):
     """How columns are carried: those of a result, or what an operation needs of its input."""
 
-    def of(self, name: str, expr: Expr) -> Columns:
-        """List what carries a column that PostgreSQL evaluates over one leaf, as name and SQL."""
+    def of(self, name: str, expr: Expr) -> tuple[tuple[str, Mixed], ...]:
+        """List what carries a column that PostgreSQL evaluates over one leaf."""
 
     def mixed(self, name: str, expr: Expr, translator: Translator) -> tuple[tuple[str, Mixed], ...] | None:
         """List what carries a column over several leaves; None if PostgreSQL has to join them."""
@@ -48,11 +48,14 @@ class Carriers:
     grouped: Grouped | None = None
     lossy: frozenset[str] = frozenset()
 
-    def of(self, name: str, expr: Expr) -> Columns:
-        """List what carries a column that PostgreSQL evaluates, as name and SQL."""
-        if name in self.lossy:
-            expr = replace(expr, sql=as_text(expr.sql, True), shown=None)
-        return carried_columns(self.grouped, name, expr) if self.grouped else ((name, f"CAST({expr.sql} AS text)"),)
+    def of(self, name: str, expr: Expr) -> tuple[tuple[str, Mixed], ...]:
+        """List what carries a column that PostgreSQL evaluates."""
+        sql = as_text(expr.sql, True) if name in self.lossy else expr.sql
+        if self.grouped is None:
+            return ((name, as_it_is(expr, f"CAST({sql} AS text)")),)
+        carried, columns = carried_columns(self.grouped, name, sql)
+        parts = as_it_is(expr, carried).parts
+        return tuple((shown, Mixed(text.format(PLACE_OF_FIRST), parts)) for shown, text in columns)
 
     def mixed(self, name: str, expr: Expr, translator: Translator) -> tuple[tuple[str, Mixed], ...] | None:
         """List what carries a column over several leaves; None if Spark cannot compute it exactly."""
@@ -118,10 +121,9 @@ class _Output:
     def _evaluated(self, node: exp.Expr) -> Columns:
         if node.find(exp.Select) or may_fail(node, self.translator.type_of):
             raise Untranslatable
-        expr = to_expr(node)
-        carried = self.carriers.of(self.name, expr)
+        carried = self.carriers.of(self.name, to_expr(node))
         place = self.translator.place
-        return tuple((shown, place(Expr(sql, expr.tables, expr.columns))) for shown, sql in carried)
+        return tuple((shown, mixed.filled([place(part) for part in mixed.parts])) for shown, mixed in carried)
 
     def _chosen(self, branches: Iterable[tuple[str, exp.Expr]], default: exp.Expr | None) -> Columns:
         found = [(test, self.columns(node)) for test, node in branches]
@@ -183,6 +185,6 @@ def _summed(name: str, number: Number) -> Columns:
     fits = f"abs({text}) < {limit}"
     finite = f"{fits} AND NOT {number.nan}" if number.nan else fits
     kind = f"CAST(CASE WHEN {text} IS NULL THEN 0 {nan}WHEN {fits} THEN 1 ELSE 5 END AS SMALLINT)"
-    value = f"CAST(CASE WHEN {finite} THEN {text} ELSE 0 END AS DECIMAL{VALUE.removeprefix(NUMERIC)})"
+    value = f"CAST(CASE WHEN {finite} THEN {text} ELSE 0 END AS {VALUE})"
     scale = f"CASE WHEN {finite} THEN {number.scale} END"
     return ((f"{name}_kind", kind), (f"{name}_value", value), (f"{name}_scale", scale))

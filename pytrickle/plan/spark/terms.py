@@ -5,7 +5,7 @@ evaluate exactly, a key has no carrier, or one is computed from the other's rows
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from pytrickle.catalog.definition import ChangeRange, Definition
@@ -143,8 +143,7 @@ class _Draft:
 
     def _shown(self, name: str, expr: Expr, split: "_Split") -> Iterable[tuple[str, Mixed]]:
         if self._is_local(expr):
-            for shown, sql in split.carriers.of(name, expr):
-                yield shown, Mixed("@0@", (replace(expr, sql=sql, shown=None),))
+            yield from split.carriers.of(name, expr)
         else:
             yield from split.carriers.mixed(name, expr, split.translator) or ()
 

@@ -1,14 +1,17 @@
-"""GROUP BY below other parts of a query: counts, and sums and extremes of integers."""
+"""GROUP BY below other parts of a query: counts, and sums, averages and extremes of integers and numerics."""
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.constructs.group import Group
 from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.postgres.aggregate import INTEGERS
 from pytrickle.plan.postgres.consolidate import WEIGHT
-from pytrickle.plan.spark.key_encoding import null_safe
+from pytrickle.plan.spark.bounds import NUMERIC
+from pytrickle.plan.spark.key_encoding import UNSCALED, null_safe
+from pytrickle.plan.spark.operations import numerics
 from pytrickle.plan.spark.operations.input import (
     AS_BIGINT,
     AS_TEXT,
@@ -20,68 +23,112 @@ from pytrickle.plan.spark.operations.input import (
 )
 from pytrickle.plan.spark.operations.input import plain as normalized
 
-CALL = re.compile(r'(count|sum|min|max)\((?:"?d"?\."?(\w+)"?|\*)\)', re.IGNORECASE)
+CALL = re.compile(r'(count|sum|avg|min|max)\((?:"?d"?\."?(\w+)"?|\*)\)', re.IGNORECASE)
 IS_SET = "CAST(CASE WHEN {0} IS NULL THEN NULL ELSE 1 END AS bigint)"
-TEXT = """\
-SELECT {items}, sum({side}) AS {weight} FROM (
-SELECT {side}, {keys}{values} FROM (
+CONSOLIDATED = """\
 SELECT {side}, {columns}, sum({weight}) AS {weight} FROM (
 {{rows}}
-) AS d GROUP BY {side}, {columns} HAVING sum({weight}) <> 0
-) AS d GROUP BY {side}, {keys}
+) AS d GROUP BY {side}, {columns} HAVING sum({weight}) <> 0"""
+GROUPED = "SELECT {side}, {keys}{values} FROM (\n{rows}\n) AS d GROUP BY {side}, {keys}"
+BESIDE = "SELECT d.*{values} FROM (\n{rows}\n) AS d"
+CHANGED = """\
+SELECT {items}, sum({side}) AS {weight} FROM (
+{rows}
 ) AS d GROUP BY {shown} HAVING sum({side}) <> 0"""
+TEXT_OF_NUMERIC, SIGNED = numerics.trimmed("{0}"), "coalesce('=' || CAST({0} AS STRING), '')"
+OF_INTEGERS = {AS_BIGINT: "{0}", AS_TEXT: "CAST({0} AS STRING)", normalized(null_safe(AS_BIGINT)): SIGNED}
+# What may be asked of a result, by its type.
 SHOWN = {
-    AS_BIGINT: "{}",
-    AS_TEXT: "CAST({} AS STRING)",
-    normalized(null_safe(AS_BIGINT)): "coalesce('=' || CAST({} AS STRING), '')",
+    NUMERIC: {
+        AS_TEXT: "{0}",
+        normalized(null_safe(AS_TEXT)): "coalesce('=' || {0}, '')",
+        normalized(UNSCALED): TEXT_OF_NUMERIC,
+        normalized(null_safe(UNSCALED)): f"coalesce('=' || {TEXT_OF_NUMERIC}, '')",
+    },
+    **dict.fromkeys(INTEGERS, OF_INTEGERS),
 }
+
+
+@dataclass(slots=True)
+class _Values:
+    """What is computed of groups: `read` of each row, then `taken` of each group, then `results` of what was taken."""
+
+    read: dict[str, str] = field(default_factory=dict)
+    taken: dict[str, str] = field(default_factory=dict)
+    quotients: dict[str, tuple[numerics.Items, ...]] = field(default_factory=dict)
+    results: dict[str, str] = field(default_factory=dict)
+
+    def over(self, keys: str, columns: str) -> str:
+        """Write it over consolidated rows."""
+        text = CONSOLIDATED.format(side=SIDE, columns=columns, weight=WEIGHT)
+        text = _beside(text, self.read)
+        text = GROUPED.format(side=SIDE, keys=keys, values=_listed(self.taken), rows=text)
+        for steps in zip(*self.quotients.values(), strict=True):
+            text = _beside(text, {name: sql for step in steps for name, sql in step.items()})
+        return _beside(text, self.results)
 
 
 def grouped(derived: Derived, asked: Mapping[str, str], definition: Definition) -> tuple[InputCarriers, str] | None:
     """Return what its input carries and its text; None if Spark cannot compute it exactly."""
     operation, rows = derived.operation, InputCarriers()
-    if not operation.keys or not operation.exact or not take_keys(derived, definition, rows):
+    if not operation.keys or not take_keys(derived, definition, rows):
         return None
-    items, values = key_items(derived, asked, rows), _values(derived, rows)
+    types = dict(zip(operation.columns, operation.types, strict=False))
+    items, values = key_items(derived, asked, rows), _values(derived, types, rows)
     if items is None or values is None:
         return None
     for name, template, column in searched(derived, asked):
-        if column in values and template in SHOWN:
-            items[name] = SHOWN[template].format(column)
+        if column not in operation.keys and template in SHOWN.get(types.get(column or "", ""), {}):
+            items[name] = SHOWN[types[column or ""]][template].format(column)
     if len(items) < len(asked):
         return None
     keys = ", ".join(column for column in rows.columns if column.rsplit("_", 1)[0] in operation.keys)
-    return rows, TEXT.format(
-        items=", ".join(f"{sql} AS {name}" for name, sql in items.items()) or "1 AS one",
-        side=SIDE,
-        weight=WEIGHT,
-        keys=keys,
-        values="".join(f", {sql} AS {name}" for name, sql in values.items()),
-        columns=", ".join(rows.columns),
-        shown=", ".join([keys, *values]),
-    )
+    shown = ", ".join(f"{sql} AS {name}" for name, sql in items.items()) or "1 AS one"
+    results = ", ".join([keys, *(name for name in types if name not in operation.keys)])
+    text = values.over(keys, ", ".join(rows.columns))
+    return rows, CHANGED.format(items=shown, side=SIDE, weight=WEIGHT, rows=text, shown=results)
 
 
-def _values(derived: Derived, rows: InputCarriers) -> dict[str, str] | None:
-    """Write the calls over consolidated rows, all of which are integers in PostgreSQL too; None if one is not."""
-    construct, types = (
-        derived.operation.construct,
-        dict(zip(derived.operation.columns, derived.operation.types, strict=False)),
-    )
+def _values(derived: Derived, types: Mapping[str, str], rows: InputCarriers) -> _Values | None:
+    """Write the calls over consolidated rows; None if one is not on the list."""
+    construct, found = derived.operation.construct, _Values()
     assert isinstance(construct, Group)
-    found: dict[str, str] = {}
     for i, call in enumerate(construct.calls):
-        matched = CALL.fullmatch(call)
-        if matched is None or types.get(f"c{i}") not in INTEGERS:
+        name = f"c{i}"
+        matched, type_name = CALL.fullmatch(call), types.get(name)
+        if matched is None:
             return None
-        found[f"c{i}"] = _value(matched[1].lower(), matched[2], rows)
+        function, argument = matched[1].lower(), matched[2]
+        if type_name in INTEGERS and function != "avg":
+            found.taken[name] = _whole(function, argument, rows)
+        elif type_name == NUMERIC and (function in {"sum", "avg"} or derived.operation.exact):
+            _take_numeric(found, name, function, rows.column(argument, AS_TEXT))
+        else:
+            return None
     return found
 
 
-def _value(function: str, argument: str | None, rows: InputCarriers) -> str:
+def _whole(function: str, argument: str | None, rows: InputCarriers) -> str:
+    """Write a call whose results are integers in PostgreSQL, too."""
     if argument is None:
         return f"sum({WEIGHT})"
     column = rows.column(argument, IS_SET if function == "count" else AS_BIGINT)
     if function == "count":
         return f"coalesce(sum({column} * {WEIGHT}), 0)"
     return f"sum({column} * {WEIGHT})" if function == "sum" else f"{function}({column})"
+
+
+def _take_numeric(found: _Values, name: str, function: str, column: str) -> None:
+    found.read |= numerics.read(column)
+    found.taken |= numerics.aggregates(column, {function})
+    if function == "avg":
+        found.quotients[column] = numerics.quotients(column)
+    found.results[name] = numerics.result(function, column)
+
+
+def _beside(rows: str, items: Mapping[str, str]) -> str:
+    return BESIDE.format(values=_listed(items), rows=rows) if items else rows
+
+
+def _listed(items: Mapping[str, str]) -> str:
+    return "".join(f", {sql} AS {name}" for name, sql in items.items())

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.relation import Derived, Equality, Expr
 from pytrickle.plan.spark.key_encoding import RENDERINGS, carrier, kind_of, null_safe
-from pytrickle.plan.spark.mixed import Translator
+from pytrickle.plan.spark.mixed import Mixed, Translator, as_it_is
 from pytrickle.plan.sql.dialect import quote
 
 AS_TEXT, AS_BIGINT = "CAST({0} AS text)", "CAST({0} AS bigint)"
@@ -47,10 +47,10 @@ class InputCarriers:
             templates.append(template)
         return f"{argument}_{templates.index(template)}"
 
-    def of(self, name: str, expr: Expr) -> tuple[tuple[str, str], ...]:
-        """List the columns that a block of the input carries for an argument, as name and SQL."""
+    def of(self, name: str, expr: Expr) -> tuple[tuple[str, Mixed], ...]:
+        """List the columns that a block of the input carries for an argument."""
         templates = self.carried.get(name, [])
-        return tuple((f"{name}_{i}", each.format(f"({expr.sql})")) for i, each in enumerate(templates))
+        return tuple((f"{name}_{i}", as_it_is(expr, each.format(f"({expr.sql})"))) for i, each in enumerate(templates))
 
     def mixed(self, name: str, expr: Expr, translator: Translator) -> None:
         """Leave an argument over several leaves to PostgreSQL."""

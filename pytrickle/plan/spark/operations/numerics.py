@@ -1,0 +1,72 @@
+"""Sums, averages and extremes of numerics in Spark, as the texts that PostgreSQL shows.
+
+The scale of a sum is that of its widest addend. Values are read from their texts, see `numeric_text`; what is too wide
+for Spark's decimals raises INEXACT.
+"""
+
+from pytrickle.plan.spark import numeric_text
+from pytrickle.plan.spark.grouping import RAISE, numeric_aggregates
+from pytrickle.plan.spark.operations.quotient import divided
+
+RAISED = f"CAST({RAISE} AS STRING)"
+# A session without ANSI mode writes small decimals with an exponent.
+PLAIN = f"CASE WHEN {{0}} LIKE '%E%' THEN {RAISED} ELSE {{1}} END"
+# What PostgreSQL's own sum and avg give where some value is NaN or infinite.
+SUM_OR_AVG = """\
+CASE WHEN {column}_n = 0 THEN NULL \
+WHEN {column}_nan > 0 OR ({column}_pinf > 0 AND {column}_ninf > 0) THEN 'NaN' \
+WHEN {column}_pinf > 0 THEN 'Infinity' WHEN {column}_ninf > 0 THEN '-Infinity' ELSE {value} END"""
+# NaN is larger than all other values.
+LEAST = """\
+CASE WHEN {column}_n = 0 THEN NULL WHEN {column}_ninf > 0 THEN '-Infinity' WHEN {column}_min IS NOT NULL THEN {value} \
+WHEN {column}_pinf > 0 THEN 'Infinity' ELSE 'NaN' END"""
+GREATEST = """\
+CASE WHEN {column}_n = 0 THEN NULL WHEN {column}_nan > 0 THEN 'NaN' WHEN {column}_pinf > 0 THEN 'Infinity' \
+WHEN {column}_max IS NOT NULL THEN {value} ELSE '-Infinity' END"""
+EXTREMES = {"min": LEAST, "max": GREATEST}
+FOUND = f"CASE WHEN {{column}}_kind = {numeric_text.FINITE} THEN {{column}}_value END"
+
+Items = dict[str, str]
+
+
+def read(column: str) -> Items:
+    """Read what a text is, its value and its scale."""
+    return {
+        f"{column}_kind": numeric_text.kind(column),
+        f"{column}_value": numeric_text.value(column),
+        f"{column}_scale": numeric_text.scale(column),
+    }
+
+
+def aggregates(column: str, functions: set[str]) -> Items:
+    """Write what is taken of the values of a group for some functions."""
+    found = numeric_aggregates(column) | {f"{column}_places": f"max({column}_scale)"}
+    for each in functions & EXTREMES.keys():
+        found[f"{column}_{each}"] = f"{each}({FOUND.format(column=column)})"
+    return found
+
+
+def quotients(column: str) -> tuple[Items, ...]:
+    """Write an average step by step, each over the columns before it; the last one is its text."""
+    return divided(f"{column}_avg", f"{column}_s", f"{column}_n", f"{column}_places")
+
+
+def result(function: str, column: str) -> str:
+    """Write the result of a function as PostgreSQL's text."""
+    if function in EXTREMES:
+        return EXTREMES[function].format(column=column, value=_shown(f"{column}_{function}", f"{column}_places"))
+    value = f"{column}_avg" if function == "avg" else _shown(f"{column}_s", f"{column}_places")
+    return SUM_OR_AVG.format(column=column, value=value)
+
+
+def trimmed(text: str) -> str:
+    """Leave out the zeros at the end of the digits behind the point."""
+    cut = f"TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM {text}))"
+    return f"CASE WHEN position('.' IN {text}) > 0 THEN {cut} ELSE {text} END"
+
+
+def _shown(value: str, places: str) -> str:
+    """Write a number with so many digits behind the point; there are no others than zeros after them."""
+    text = f"CAST({value} AS STRING)"
+    behind = f"CASE WHEN {places} > 0 THEN '.' || rpad(split_part({text}, '.', 2), {places}, '0') ELSE '' END"
+    return PLAIN.format(text, f"split_part({text}, '.', 1) || {behind}")
