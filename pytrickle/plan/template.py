@@ -13,6 +13,7 @@ from pytrickle.cut import Cut
 from pytrickle.plan.few_read import FewStatements
 from pytrickle.plan.placement import Limits, Way
 from pytrickle.plan.planning import FEW_ROWS, plan_differential
+from pytrickle.plan.postgres.buffer import is_netted
 from pytrickle.plan.postgres.few_rows import literal
 from pytrickle.plan.refresh_plan import FewRead, PostgresQuery, RefreshPlan
 from pytrickle.plan.task import Task
@@ -42,10 +43,11 @@ class Outline:
     """All that the plan for changes depends on, beside the definition and the cuts themselves.
 
     `ranges` has for each source whether it has an old and a new cut, whether there are changes between them and beyond,
-    and its rank by the number of changes, in the order of which sources are joined.
+    whether those that cancel each other are left out, and its rank by the number of changes, in the order of which
+    sources are joined.
     """
 
-    ranges: tuple[tuple[int, bool, bool, bool, bool, int], ...]
+    ranges: tuple[tuple[int, bool, bool, bool, bool, bool, int], ...]
     few: bool
     direct: bool
     let_spark_join: bool
@@ -67,9 +69,10 @@ class Outline:
         )
 
 
-def _kind(change_range: ChangeRange) -> tuple[int, bool, bool, bool, bool]:
+def _kind(change_range: ChangeRange) -> tuple[int, bool, bool, bool, bool, bool]:
     delta, future = bool(change_range.delta_rows), bool(change_range.future_rows)
-    return change_range.relid, change_range.old is not None, change_range.new is not None, delta, future
+    old, new = change_range.old is not None, change_range.new is not None
+    return change_range.relid, old, new, delta, future, is_netted(change_range)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,24 @@ def world(db: Database) -> Iterator[World]:
         yield World(db, client, engine)
 
 
+def test_updates_of_columns_that_the_query_does_not_read_join_nothing(world: World) -> None:
+    world.create("SELECT p.brand, sum(l.n) AS n FROM parts p JOIN lines l ON l.part = p.id GROUP BY p.brand")
+    world.db.execute("UPDATE parts SET rare = NOT rare WHERE id <= 20")
+    assert world.rows_read()["lines"] == 0
+    world.db.execute("UPDATE parts SET brand = brand + 1 WHERE id = 7")
+    assert 0 < world.rows_read()["lines"] <= 40
+    world.refresh()
+
+
+def test_an_update_that_only_changes_how_a_value_looks_is_shown(world: World) -> None:
+    world.db.execute("CREATE TABLE prices (id int PRIMARY KEY, price numeric, seen int)")
+    world.db.execute("INSERT INTO prices VALUES (1, 1.0, 1), (2, 2.0, 1)")
+    world.create("SELECT p.id, p.price FROM prices p JOIN parts USING (id)")
+    world.db.execute("UPDATE prices SET price = 1.00, seen = 2 WHERE id = 1")
+    world.refresh()
+    assert world.db.execute("SELECT price::text FROM result ORDER BY id") == [("1.00",), ("2.0",)]
+
+
 def test_a_subquery_asks_only_the_tables_whose_columns_it_refers_to(world: World) -> None:
     world.create(WAITING)
     world.db.execute("UPDATE lines SET supplier = supplier + 1 WHERE id % 1000 = 0")

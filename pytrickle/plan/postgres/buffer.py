@@ -3,8 +3,16 @@
 from pytrickle.catalog.definition import ChangeRange, Source
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.postgres.consolidate import WEIGHT
-from pytrickle.plan.sql.dialect import quote
+from pytrickle.plan.sql.dialect import quote, row_text
 
+# Of more changes it takes longer to find out which cancel each other than it mostly saves.
+MOST_NETTED = 1_000
+NETTED = """\
+SELECT {columns}{weight} FROM (
+SELECT {columns}{weight}, sum({weight}) OVER (PARTITION BY {text}) AS pgt_net FROM (
+{changes}
+) AS d
+) AS d WHERE pgt_net <> 0"""
 CHANGES = "SELECT {columns}CAST({weight} AS integer) AS {weight}{ctid} FROM {buffer} WHERE {condition}"
 
 
@@ -25,7 +33,31 @@ def changes_name(version: Version, relid: int) -> str:
 
 def changes_query(source: Source, version: Version, change_range: ChangeRange, ctid: str | None = None) -> str:
     """Compile one source's buffered changes of one version; `ctid` names a column for where each is in the buffer."""
-    columns = "".join(f"{quote(name)}, " for name in source.used)
+    columns = _listed(source)
     read = condition(version, change_range)
     place = f", ctid AS {ctid}" if ctid else ""
     return CHANGES.format(columns=columns, weight=WEIGHT, ctid=place, buffer=source.buffer, condition=read)
+
+
+def is_netted(change_range: ChangeRange) -> bool:
+    """Whether few changes are buffered, so that it is found out which of them cancel each other."""
+    return change_range.past_rows <= MOST_NETTED
+
+
+def netted_changes(source: Source, version: Version, change_range: ChangeRange) -> str:
+    """Compile one source's buffered changes, where they are few without those that come to nothing.
+
+    An update of columns that a query does not read takes back a row and brings it again. Each would be joined with all
+    that it meets, be it a whole table, only to cancel out in the end. Beyond the new frontier nothing is left out: what
+    came before it and went after it is a row of the new state that the table no longer has.
+    """
+    changes = changes_query(source, version, change_range)
+    balanced = version is Version.DELTA or (version is Version.PAST and not change_range.future_rows)
+    if not (balanced and is_netted(change_range)) or len(source.used) == len(source.columns):
+        return changes
+    text = row_text(tuple(map(quote, source.used)))
+    return NETTED.format(columns=_listed(source), weight=WEIGHT, text=text, changes=changes)
+
+
+def _listed(source: Source) -> str:
+    return "".join(f"{quote(name)}, " for name in source.used)

@@ -20,7 +20,7 @@ from pytrickle.plan.algebra.relation import (
     UnionAll,
     Version,
 )
-from pytrickle.plan.postgres.buffer import changes_name, changes_query
+from pytrickle.plan.postgres.buffer import changes_name, netted_changes
 from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate, consolidate_at_once, expand
 from pytrickle.plan.postgres.eager_sum import Compared
 from pytrickle.plan.postgres.from_item import function_item, table_name
@@ -176,7 +176,7 @@ class Compiler:
 
     def _changes(self, version: Version, relid: int) -> str:
         name = changes_name(version, relid)
-        self.entries.setdefault(name, changes_query(self.definition.source(relid), version, self.ranges[relid]))
+        self.entries.setdefault(name, netted_changes(self.definition.source(relid), version, self.ranges[relid]))
         return name
 
     def _corrected(self, scan: Scan) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.relation import Derived, Scan, Version, relids
-from pytrickle.plan.postgres.buffer import changes_query
+from pytrickle.plan.postgres.buffer import changes_query, netted_changes
 from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.postgres.from_item import table_name
@@ -79,7 +79,11 @@ class Reads:
         change_range = self.ranges[scan.relid]
         rows = change_range.delta_rows if version is Version.DELTA else change_range.past_rows
         parts = min(MAX_PARTS, rows // CHANGES_PER_PART) if rows >= 2 * CHANGES_PER_PART else 0
-        changes = changes_query(self.definition.source(scan.relid), version, change_range, CTID if parts else None)
+        source = self.definition.source(scan.relid)
+        if parts:
+            changes = changes_query(source, version, change_range, CTID)
+        else:
+            changes = netted_changes(source, version, change_range)
         further = f"{quote(scan.alias)}.{WEIGHT}" + (f", {quote(scan.alias)}.{CTID}" if parts else "")
         sql = self._select(scan, where, f"({changes})", further)
         return Frame(sql, change_range.pages, parts, negated=negated)

@@ -10,7 +10,7 @@ from math import ceil
 
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.relation import Predicate, Scan, Version
-from pytrickle.plan.postgres.buffer import changes_query
+from pytrickle.plan.postgres.buffer import changes_query, netted_changes
 from pytrickle.plan.postgres.from_item import table_name
 from pytrickle.plan.sql.dialect import quote
 
@@ -80,7 +80,7 @@ class Restriction:
     def condition(self, path: Path, tests: Iterable[str]) -> str:
         """Write that a row of the last table is joined by some change, where these tests hold along the path."""
         delta, *between = path[:-1]
-        changes = changes_query(self.definition.source(delta.relid), Version.DELTA, self.ranges[delta.relid])
+        changes = netted_changes(self.definition.source(delta.relid), Version.DELTA, self.ranges[delta.relid])
         items = [f"({changes}) AS {quote(delta.alias)}", *map(self._ever, between)]
         return EXISTS.format(items=", ".join(items), tests=" AND ".join(tests))
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.relation import Expr, Join, Operation, Predicate, Project, Scan, Version, leaves, relids
-from pytrickle.plan.postgres.buffer import changes_query
+from pytrickle.plan.postgres.buffer import netted_changes
 from pytrickle.plan.spark.restriction import asking_pays_off
 from pytrickle.plan.sql.dialect import quote
 
@@ -41,7 +41,7 @@ def _touched(
     columns = dict(block.columns)
     tests = [f"({predicate.expr.sql})" for predicate in join.predicates]
     where = f" WHERE {' AND '.join(tests)}" if tests else ""
-    changes = changes_query(definition.source(scan.relid), Version.DELTA, ranges[scan.relid])
+    changes = netted_changes(definition.source(scan.relid), Version.DELTA, ranges[scan.relid])
     sql = [
         TOUCHED.format(key=columns[key].sql, changes=changes, alias=quote(scan.alias), where=where)
         for key in operation.keys
