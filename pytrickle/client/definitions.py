@@ -38,8 +38,12 @@ class Definitions(ABC):
         with translate_errors():
             return compare(self._refreshing().connection, _read(project))
 
-    def apply(self, project: Source) -> Plan:
-        """Make the database follow a project in one transaction, all or nothing; return what was done."""
+    def apply(self, project: Source, *, dry_run: bool = False) -> Plan:
+        """Make the database follow a project in one transaction, all or nothing; return what was done.
+
+        A dry run does all of it and takes it back, so it raises what stands against it. Meanwhile sources are locked as
+        they are by `apply`.
+        """
         refresher = self._refreshing()
         connection = refresher.connection
 
@@ -50,7 +54,7 @@ class Definitions(ABC):
             check_monotone(refresher.planner, connection, pgt_id)
 
         with translate_errors():
-            return carry_out(connection, _read(project), check)
+            return carry_out(connection, _read(project), check, dry_run)
 
     def export(self, project: str, directory: str | PathLike[str]) -> tuple[Path, ...]:
         """Write what the database has, but for what other projects own, as a project of that name; return the files."""

@@ -39,15 +39,18 @@ class Work:
     """A part of a change that is tried again when it needs what another one makes."""
 
     origin: str
+    name: str
     do: Callable[[], object]
 
 
-def carry_out(connection: psycopg.Connection, project: Project, check: Callable[[int], None]) -> Plan:
-    """Make the database follow the project, all or nothing; return what was done.
+def carry_out(
+    connection: psycopg.Connection, project: Project, check: Callable[[int], None], dry_run: bool = False
+) -> Plan:
+    """Make the database follow the project, all or nothing; return what was done. A dry run takes it back.
 
     `check` is called with the number of each stream table whose query or options are new, and raises what forbids them.
     """
-    with connection.transaction():
+    with connection.transaction(force_rollback=dry_run):
         connection.execute(ALONE)
         plan = compare(connection, project)
         _Application(connection, project, path_of(connection, project)).run(plan, check)
@@ -93,7 +96,7 @@ class _Application:
     def _do(self, works: list[Work]) -> None:
         _, failed = in_order(self.connection, works, lambda work: work.do())
         if failed:
-            raise blame(*failed[0])
+            raise blame(failed)
 
     def _dropping(self, step: Step) -> Work:
         def drop() -> None:
@@ -103,15 +106,15 @@ class _Application:
             ).fetchone()
             self.connection.execute(DROP, row)
 
-        return Work(step.origin, drop)
+        return Work(step.origin, step.name, drop)
 
     def _making(self, change: Change) -> Work | None:
         if change.kind == TABLE and change.action != "drop":
-            return Work(change.step.origin, lambda: self._make(change))
+            return Work(change.step.origin, change.name, lambda: self._make(change))
         if change.kind == WATERMARK_GROUP:
-            return Work(change.name, lambda: self._make_watermark_group(change))
+            return Work(change.name, change.name, lambda: self._make_watermark_group(change))
         if change.kind in CARRIED_OUT:
-            return Work(change.name, lambda: apply_source(self.connection, change))
+            return Work(change.name, change.name, lambda: apply_source(self.connection, change))
         return None
 
     def _make(self, change: Change) -> None:

@@ -100,7 +100,7 @@ def _facts(
 
     done, failed = in_order(connection, project.stream_tables, ask)
     if failed and not any(facts["pgt_id"] and facts["columns"] != facts["columns_now"] for _, facts in done):
-        raise blame(*failed[0])
+        raise blame(failed)
     for definition, _ in failed:
         row = connection.execute(EXISTING, (definition.name, definition.search_path or path)).fetchone()
         done.append((definition, {"pgt_id": row[0] if row else None, "name": definition.name, "unknown": True}))

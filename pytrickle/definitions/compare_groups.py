@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import psycopg
+from psycopg.types.json import Jsonb
 
 from pytrickle.catalog.silence_limits import TYPES, tolerance_of_a_kind
+from pytrickle.database import translate_errors
 from pytrickle.definitions.differences import Found, changes, named, written
 from pytrickle.definitions.values import Change, GroupDefinition, Project
-from pytrickle.errors import CatalogError, InvalidArgument
+from pytrickle.errors import CatalogError, InvalidArgument, PytrickleError
 
 WATERMARK_GROUP, REFRESH_GROUP = "watermark group", "refresh group"
 SETTINGS = ("tolerance", "batch_tolerance", "stale_after", "on_stale", "idle_after")
@@ -23,6 +25,12 @@ SELECT group_name, project,
     ARRAY(SELECT coalesce(pgtrickle_private.qualified_name(m), m::oid::text) FROM unnest(members) AS m), isolation
 FROM pgtrickle.pgt_refresh_groups ORDER BY group_name
 """
+CHECK_WATERMARK_GROUP = """
+SELECT pgtrickle_private.check_tolerance(g), pgtrickle_private.check_limits(g.stale_after, g.on_stale, g.idle_after),
+    pgtrickle_private.group_sources(%s::text[], %s)
+FROM jsonb_populate_record(NULL::pgtrickle.pgt_watermark_groups, %s) AS g
+"""
+CHECK_ISOLATION = "SELECT pgtrickle_private.check_choice('isolation', %s, 'repeatable_read', 'read_committed')"
 
 
 def watermark_group_changes(
@@ -62,14 +70,31 @@ def _watermark_group(connection: psycopg.Connection, group: GroupDefinition, pat
     given.setdefault("on_stale", "warn")
     given.setdefault("tolerance", None if given.get("batch_tolerance") is not None else "0")
     settings = {name: written(connection, given.get(name), TYPES.get(name) == "interval") for name in SETTINGS}
-    return {"members": named(connection, group.members, path, "a group"), **settings}
+    members = named(connection, group.members, path, "a group")
+    _check(connection, group.name, CHECK_WATERMARK_GROUP, list(group.members), path, Jsonb(settings))
+    return {"members": members, **settings}
 
 
 def _refresh_group(connection: psycopg.Connection, group: GroupDefinition, path: str) -> Found:
     if strangers := sorted(group.settings.keys() - {"isolation"}):
         raise InvalidArgument(f"A refresh group has no {strangers[0]!r}.", "It has members and isolation.")
     isolation = str(group.settings.get("isolation", "repeatable_read")).lower()
-    return {"members": named(connection, group.members, path, "a group"), "isolation": isolation}
+    _check(connection, group.name, CHECK_ISOLATION, isolation)
+    members = named(connection, group.members, path, "a group")
+    if len(set(members)) < max(2, len(members)):
+        raise InvalidArgument(f"{group.name} is no refresh group.", "Name two stream tables or more, each once.")
+    return {"members": members, "isolation": isolation}
+
+
+def _check(connection: psycopg.Connection, name: str, query: str, *parameters: object) -> None:
+    """Ask the database whether the settings of a group are valid; begin its error with the name of the group."""
+    try:
+        with translate_errors():
+            connection.execute(query.encode(), parameters)
+    except PytrickleError as error:
+        error.message = f"{name}: {error.message}"
+        error.args = (error.message,)
+        raise
 
 
 def _changes(

@@ -3,11 +3,19 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Unpack
+from typing import Any, Unpack
 
 from pytrickle.catalog.options import DECLARED, Options
 from pytrickle.definitions.values import StreamTableDefinition
 from pytrickle.errors import InvalidArgument
+
+# The words of Spark's declarative pipelines, for whoever moves a definition from there.
+_POLICIES = {
+    "auto": "AUTO",
+    "incremental": "DIFFERENTIAL",
+    "incremental_strict": "DIFFERENTIAL_STRICT",
+    "full": "FULL",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +37,34 @@ class DefinedInPython:
 
 
 def stream_table(
-    name: str | None = None, *, renamed_from: str | None = None, **options: Unpack[Options]
+    name: str | None = None,
+    *,
+    renamed_from: str | None = None,
+    gating: str | None = None,
+    refresh_policy: str | None = None,
+    **options: Unpack[Options],
 ) -> Callable[[Callable[[], str]], DefinedInPython]:
     """Define a stream table by a function that returns its query; without a name it has that of the function.
 
-    The options are those of Client.create_stream_table. `pytrickle plan` and `apply` find what the Python files of a
-    project define.
+    The options are those of Client.create_stream_table. Beside them `gating` stands for `watermark_gating`, and
+    `refresh_policy` (`auto`, `incremental`, `incremental_strict` or `full`) for `refresh_mode`. `pytrickle plan` and
+    `apply` find what the Python files of a project define.
     """
     if strangers := sorted(set(options) - set(DECLARED)):
         known = ", ".join(sorted(DECLARED))
         raise InvalidArgument(f"A stream table has no option {strangers[0]!r}.", f"The options are {known}.")
-    return lambda function: DefinedInPython(function, name or function.__name__, renamed_from, options)
+    short = {"watermark_gating": ("gating", gating), "refresh_mode": ("refresh_policy", _mode_of(refresh_policy))}
+    given: Any = dict(options)
+    for word, (alias, value) in short.items():
+        if value is not None and given.setdefault(word, value) is not value:
+            raise InvalidArgument(f"{alias} and {word} mean the same.", "Give one of them.")
+    return lambda function: DefinedInPython(function, name or function.__name__, renamed_from, given)
+
+
+def _mode_of(policy: str | None) -> str | None:
+    if policy is not None and policy not in _POLICIES:
+        raise InvalidArgument(f"{policy!r} is no refresh_policy.", f"Give {', '.join(_POLICIES)}.")
+    return None if policy is None else _POLICIES[policy]
 
 
 def _plain(value: object) -> object:

@@ -48,6 +48,8 @@ def definition_of(text: str, name: str, origin: str) -> StreamTableDefinition:
     """
     lines, header = text.splitlines(), {}
     while lines and (match := HEADER.fullmatch(lines[0].strip())):
+        if match[1] in header:
+            raise InvalidArgument(f"{origin} says {match[1]} twice.", "Leave one of the lines out.")
         header[match[1]] = match[2].strip()
         del lines[0]
     query = "\n".join(lines).strip()

@@ -1,6 +1,6 @@
 """Doing things that need each other in an order that nobody wrote down."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 import psycopg
@@ -10,6 +10,7 @@ from pytrickle.errors import PytrickleError
 
 # What is not there yet, is there still or is named by something yet: others may change that, but no lock or crash.
 MAY_PASS = ("0A", "22", "2B", "42")
+MISSING = "42P01"
 
 
 class Named(Protocol):
@@ -18,6 +19,10 @@ class Named(Protocol):
     @property
     def origin(self) -> str:
         """Where it is written."""
+
+    @property
+    def name(self) -> str:
+        """What others that need it know it by."""
 
 
 Item = TypeVar("Item", bound=Named)
@@ -50,8 +55,18 @@ def in_order(
     return done, failed
 
 
-def blame(item: Named, error: PytrickleError) -> PytrickleError:
-    """Begin an error's sentence with where it comes from."""
+def blame(failed: Sequence[tuple[Item, PytrickleError]]) -> PytrickleError:
+    """Return the error of what failed first by itself, which begins with where that is written.
+
+    What only misses another one that failed says nothing new.
+    """
+    names = [item.name.rpartition(".")[2].strip('"') for item, _ in failed]
+    causes = [
+        (item, error)
+        for (item, error), own in zip(failed, names, strict=True)
+        if error.sqlstate != MISSING or not any(f'"{name}"' in error.message for name in names if name != own)
+    ]
+    item, error = (causes or failed)[0]
     error.message = f"{item.origin}: {error.message}"
     error.args = (error.message,)
     return error

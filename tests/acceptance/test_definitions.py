@@ -205,8 +205,33 @@ def test_a_decorated_function_defines_a_stream_table(shop: Database, pt: pytrick
         "SELECT watermark_gating, schedule, refresh_mode FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 'busy'"
     )
     assert shop.execute(settings) == [("hold_back", "5m", "DIFFERENTIAL")]
-    with pytest.raises(InvalidArgument, match="refresh_policy"):
-        pytrickle.stream_table(refresh_policy="strict")  # type: ignore[call-arg]
+    with pytest.raises(InvalidArgument, match="tempo"):
+        pytrickle.stream_table(tempo="fast")  # type: ignore[call-arg]
+
+
+POLICY = """
+import pytrickle
+
+
+@pytrickle.stream_table(name="busy", gating="gate", schedule="5m", refresh_policy="incremental_strict")
+def any_name() -> str:
+    return "SELECT region, count(*) AS many FROM orders GROUP BY region"
+"""
+
+
+def test_a_decorator_takes_the_words_of_declarative_pipelines(
+    shop: Database, pt: pytrickle.Client, project: Path
+) -> None:
+    write(project, {"more.py": POLICY})
+    pt.apply(project)
+    settings = (
+        "SELECT watermark_gating, schedule, refresh_mode FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 'busy'"
+    )
+    assert shop.execute(settings) == [("gate", "5m", "DIFFERENTIAL_STRICT")] and not pt.plan(project)
+    with pytest.raises(InvalidArgument, match="'strict' is no refresh_policy"):
+        pytrickle.stream_table(refresh_policy="strict")
+    with pytest.raises(InvalidArgument, match="refresh_policy and refresh_mode mean the same"):
+        pytrickle.stream_table(refresh_policy="full", refresh_mode="AUTO")
 
 
 def test_the_commands_say_whether_there_is_a_difference(shop: Database, project: Path) -> None:

@@ -34,6 +34,8 @@ def arrive(files: Path, number: int, **shards: int) -> None:
 def run(pipeline: Path, files: Path, db: Database) -> None:
     environment = {
         **os.environ,
+        # The server of Spark Connect takes a free port then, and not one that another test may have.
+        "SPARK_TESTING": "1",
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": str(ROOT),
         "SHOP": db.dsn,

@@ -35,14 +35,15 @@ def plan(invocation: Invocation, directory: Directory = Path()) -> None:
 def apply(
     invocation: Invocation,
     directory: Directory = Path(),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Do it, show it, and take it back.")] = False,
 ) -> None:
     """Make the database follow definitions. One transaction: all of it, or nothing.
 
     Stream tables and groups that the project defined before and does not any more are dropped; nobody else's ever are.
+    A dry run fails where `apply` would fail; writers of sources wait for it as they do for `apply`.
     """
     with invocation.client() as client:
-        found = client.plan(directory) if dry_run else client.apply(directory)
+        found = client.apply(directory, dry_run=dry_run)
     invocation.show(found.data(), render_definitions.planned if dry_run else render_definitions.applied)
 
 
