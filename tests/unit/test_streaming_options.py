@@ -21,6 +21,10 @@ WRONG = (
     ({"table": "t", "feed": "f"}, "feed is for changes"),
     ({"table": "t", "readChangeFeed": "true", "maxVersionsPerTrigger": "0"}, "0 is too small"),
     ({"table": "t", "partitions": "0"}, "0 is too small"),
+    ({"table": "t", "partitions": "10001"}, "too large for the option partitions"),
+    ({"table": "t", "version": str(2**63)}, "too large for the option version"),
+    ({"table": "t", "asOf": str(2**63)}, "too large for the option asof"),
+    ({"table": "t", "asOf": "0001-01-01T00:00+14:00"}, "not a time"),
     ({"table": "t", "columns": "id, id"}, "one twice"),
     ({"table": "t", "columns": "id,,amount"}, "no name"),
 )

@@ -11,9 +11,11 @@ from psycopg import sql
 from pyarrow import csv
 
 from pytrickle.database import filled, translate_errors
-from pytrickle.errors import InvalidArgument
+from pytrickle.errors import InvalidArgument, PytrickleError
 from pytrickle.streaming.source.columns import Column
 
+# What PostgreSQL says of an infinite time that is to be a number.
+_INFINITE = ("0A000", "22003", "22008")
 _BLOCK = 4 * 1024 * 1024
 _PARSING = csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
 _DAYS_AND_MOMENTS = (pa.types.is_date32, pa.types.is_timestamp)
@@ -31,13 +33,18 @@ def record_batches(
     """
     block = io.BytesIO()
     copied = filled("COPY ({query}) TO STDOUT (FORMAT csv)", query=query)
-    with translate_errors(), connection.cursor() as cursor, cursor.copy(copied) as copy:
-        # Each piece is a row.
-        for row in copy:
-            block.write(row)
-            if block.tell() >= _BLOCK:
-                yield from _parsed(block, columns)
-                block = io.BytesIO()
+    try:
+        with translate_errors(), connection.cursor() as cursor, cursor.copy(copied) as copy:
+            # Each piece is a row.
+            for row in copy:
+                block.write(row)
+                if block.tell() >= _BLOCK:
+                    yield from _parsed(block, columns)
+                    block = io.BytesIO()
+    except PytrickleError as error:
+        if error.sqlstate not in _INFINITE:
+            raise
+        raise InvalidArgument(f"A value cannot be read: {error}", "Leave its column out.") from error
     if block.tell():
         yield from _parsed(block, columns)
 

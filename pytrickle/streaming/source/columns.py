@@ -10,7 +10,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from pytrickle.database import USERS_PATH, translate_errors
-from pytrickle.errors import InvalidArgument
+from pytrickle.errors import InvalidArgument, QueryRefused
 
 _NAMED = "SELECT pg_catalog.to_regclass(%s)::pg_catalog.oid::pg_catalog.int8"
 _RELATION = """
@@ -102,13 +102,18 @@ COMMIT = (
 
 def relation(connection: psycopg.Connection, name: str) -> Relation:
     """Find a relation by its name, as whoever is connected finds it; raise InvalidArgument where there is none."""
-    with translate_errors(), connection.transaction():
-        connection.execute(USERS_PATH)
-        row = connection.execute(_NAMED, (name,)).fetchone()
+    try:
+        with translate_errors(), connection.transaction():
+            connection.execute(USERS_PATH)
+            row = connection.execute(_NAMED, (name,)).fetchone()
+    except QueryRefused as error:
+        hint = 'As orders, shop.orders or "Shop"."Orders", in quotes where the name has capitals, dots or blanks.'
+        raise InvalidArgument(f"{name!r} is no name of a table: {error}", hint) from None
     with translate_errors():
         found = connection.execute(_RELATION, (row and row[0],)).fetchone()
         if found is None:
-            raise InvalidArgument(f"There is no table {name!r}.", "Name a table or stream table, with its schema.")
+            problem = f"{name!r} is no table." if row and row[0] else f"There is no table {name!r}."
+            raise InvalidArgument(problem, "Name a table or stream table, with its schema.")
         columns = tuple(_typed(*each) for each in connection.execute(_COLUMNS, (found[0],)))
     relid, schema, own, pages = found
     return Relation(relid, schema, own, pages, columns)

@@ -52,8 +52,9 @@ class PytrickleReads(DataSource):
 
 def _planned(options: Mapping[str, str], schema: StructType) -> Options:
     """Read the options for a query that is planned: its columns are read, whatever the table has by then."""
-    names = tuple(name for name in schema.fieldNames() if name not in {column.name for column in COMMIT})
-    return replace(Options.of(options), columns=names)
+    planned = Options.of(options)
+    of_changes = {column.name for column in COMMIT} if planned.changes else set()
+    return replace(planned, columns=tuple(name for name in schema.fieldNames() if name not in of_changes))
 
 
 def _filtering_reader(options: Options) -> TableReader:

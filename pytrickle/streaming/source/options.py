@@ -21,6 +21,8 @@ _OF_CHANGES = (
     *("startingVersion", "startingTimestamp", "startingBoundInclusive", "deduplicationMode", "computeUpdates"),
     *(*_OF_ENDS, *_OF_STREAMS),
 )
+_MOST_PARTITIONS = 10_000
+_LARGEST = 2**63 - 1
 _TRUTH = {"true": True, "false": False}
 _MODES = {"none": False, "netchanges": True}
 
@@ -63,7 +65,7 @@ class Options:
             dsn=Settings.from_environment(given.text("dsn")).dsn,
             table=given.required("table"),
             columns=given.names("columns"),
-            partitions=given.positive("partitions"),
+            partitions=given.positive("partitions", _MOST_PARTITIONS),
             snapshot=given.text("snapshot"),
             version=given.number("version"),
             as_of=given.watermark("asof"),
@@ -129,12 +131,17 @@ class _Given:
         value = self.text(name)
         if value is not None and not (value.isascii() and value.isdigit()):
             raise InvalidArgument(f"{value!r} is not a number for the option {name}.", "Give a whole number.")
+        return self.within(name, value, _LARGEST)
+
+    def within(self, name: str, value: str | None, most: int) -> int | None:
+        if value is not None and int(value) > most:
+            raise InvalidArgument(f"{value} is too large for the option {name}.", f"Give {most} or less.")
         return None if value is None else int(value)
 
-    def positive(self, name: str) -> int | None:
+    def positive(self, name: str, most: int = _LARGEST) -> int | None:
         if (value := self.number(name)) == 0:
             raise InvalidArgument(f"0 is too small for the option {name}.", "Give 1 or more, or leave it out.")
-        return value
+        return self.within(name, None if value is None else str(value), most)
 
     def names(self, name: str) -> tuple[str, ...]:
         value = self.text(name)
@@ -150,17 +157,18 @@ class _Given:
     def watermark(self, name: str) -> int | datetime | None:
         """Return an event time, or the number of a batch, which is nothing but digits."""
         value = self.text(name)
-        return int(value) if value and value.isascii() and value.isdigit() else self.moment(name)
+        return self.number(name) if value and value.isascii() and value.isdigit() else self.moment(name)
 
     def moment(self, name: str) -> datetime | None:
         value = self.text(name)
         try:
             found = None if value is None else datetime.fromisoformat(value)
-        except ValueError:
+            if found is not None and found.utcoffset() is None:
+                raise InvalidArgument(f"{value!r} has no UTC offset.", "Give it one, such as 2026-03-02T12:00Z.")
+            return found and found.astimezone(UTC)
+        # The first moments of the year 1 may lie before it in UTC.
+        except (ValueError, OverflowError):
             raise InvalidArgument(f"{value!r} is not a time for the option {name}.", "As 2026-03-02T12:00Z.") from None
-        if found is not None and found.utcoffset() is None:
-            raise InvalidArgument(f"{value!r} has no UTC offset.", "Give it one, such as 2026-03-02T12:00Z.")
-        return found and found.astimezone(UTC)
 
     def truth(self, name: str, default: bool) -> bool:
         return self.choice(name, _TRUTH, str(default).lower())

@@ -16,7 +16,7 @@ from pytrickle.database import connect
 from pytrickle.errors import InvalidArgument
 from pytrickle.streaming.source import stream
 from pytrickle.streaming.source.changes import Between, change_batches
-from pytrickle.streaming.source.columns import Column, Relation, relation
+from pytrickle.streaming.source.columns import COMMIT, Column, Relation, relation
 from pytrickle.streaming.source.conditions import Condition
 from pytrickle.streaming.source.holder import can_hold, hold
 from pytrickle.streaming.source.options import Options
@@ -132,6 +132,10 @@ def find(connection: psycopg.Connection, options: Options) -> Found:
     columns = found.chosen(options.columns) if options.columns else found.columns
     if not columns:
         raise InvalidArgument(f"{found.name} has no columns.", "Read a table that has some.")
+    taken = {column.name for column in COMMIT} if options.changes else set()
+    if clash := [column.name for column in columns if column.name in taken]:
+        hint = "Name the columns to be read by the option columns, without this one."
+        raise InvalidArgument(f"{found.name} has a column {clash[0]}, and so do changes.", hint)
     return Found(found, columns)
 
 
