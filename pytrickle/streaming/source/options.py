@@ -157,8 +157,7 @@ class _Given:
     def watermark(self, name: str) -> int | datetime | None:
         """Return an event time, or the number of a batch, which is nothing but digits."""
         value = self.text(name)
-        is_number = bool(value) and value.isascii() and value.isdigit()
-        return self.number(name) if is_number else self.moment(name)
+        return self.number(name) if value and value.isascii() and value.isdigit() else self.moment(name)
 
     def moment(self, name: str) -> datetime | None:
         value = self.text(name)
