@@ -65,7 +65,7 @@ FUNCTIONS = {
         "mark_idle",
         "grant_loader",
         "revoke_loader",
-        "set_source_limits",
+        *("set_source_limits", "source_limits"),
         "watermarks",
         "watermark_history",
         "watermark_metrics",

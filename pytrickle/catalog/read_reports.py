@@ -33,7 +33,7 @@ from pytrickle.catalog.reports import (
     WatermarkStatusRow,
 )
 from pytrickle.catalog.running_reports import RunningRow
-from pytrickle.catalog.trouble_reports import AlertRow, ProblemRow
+from pytrickle.catalog.trouble_reports import AlertRow, ProblemRow, SourceLimitsRow
 from pytrickle.catalog.withdrawn_watermarks import WithdrawnWatermark
 from pytrickle.database import AGAIN_SAFE, USERS_PATH, filled, translate_errors
 from pytrickle.readable import Rows
@@ -136,6 +136,12 @@ def alerts(connection: Connection, limit: int = 20) -> tuple[AlertRow, ...]:
 def alert_limits(connection: Connection) -> tuple[AlertLimitsRow, ...]:
     """Return the limits beyond which an alert is raised: those of all first, then of groups and sources."""
     return _rows(connection, _call("alert_limits"), AlertLimitsRow)
+
+
+def source_limits(connection: Connection, source: str) -> tuple[SourceLimitsRow, ...]:
+    """Return the limits on the silence of a source, its own first; raise when there is no such table."""
+    with _users_path(connection):
+        return _rows(connection, _call("source_limits", source), SourceLimitsRow)
 
 
 def freshness(connection: Connection) -> tuple[FreshnessRow, ...]:

@@ -1,7 +1,7 @@
 """Frozen values for what is wrong: incidents, and what keeps stream tables from being refreshed."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pytrickle.readable import Readable
 
@@ -32,3 +32,16 @@ class ProblemRow(Readable):
     remedy: str | None
     lasting: bool
     incident: bool = False
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SourceLimitsRow(Readable):
+    """Limits on the silence of a source, as ``pgtrickle.source_limits()`` reports them; None is no limit.
+
+    They are its own, or those of one of its watermark groups, which count where its own is None.
+    """
+
+    group_name: str | None
+    stale_after: timedelta | None
+    on_stale: str
+    idle_after: timedelta | None

@@ -151,6 +151,10 @@ class Reports:
         """Return the limits beyond which an alert is raised."""
         return self._read(read_reports.alert_limits)
 
+    def source_limits(self, source: str) -> tuple[trouble_reports.SourceLimitsRow, ...]:
+        """Return the limits on the silence of a source: its own, without a group_name, then those of its groups."""
+        return self._read(lambda connection: read_reports.source_limits(connection, source))
+
     def freshness(self) -> tuple[freshness_reports.FreshnessRow, ...]:
         """Return how far every stream table is behind its sources, and why."""
         return self._read(read_reports.freshness)

@@ -6,8 +6,8 @@ import re
 
 import psycopg
 
-# A defining query is parsed as the body of a hidden view; of that statement only the body is the user's.
-_HIDDEN_VIEW = re.compile(r"(CREATE VIEW pgtrickle_state\.query_\d+ AS \(\n)(.*)\n\)", re.DOTALL)
+# Who reads a defining query for its error; the second puts it into parentheses first.
+_READERS = re.compile(r"\b(?:read_query|(refuse_statements))\(text,text")
 _WIDTH = 60
 
 
@@ -16,12 +16,13 @@ def excerpt_of(error: psycopg.Error) -> str | None:
 
     None where the error is about no place, or about a statement that is not the user's.
     """
-    found = _HIDDEN_VIEW.fullmatch(error.diag.internal_query or "")
-    position = error.diag.internal_position
-    if found is None or position is None:
+    reader = _READERS.search((error.diag.context or "").partition("\n")[0])
+    query, position = error.diag.internal_query, error.diag.internal_position
+    if reader is None or query is None or position is None:
         return None
-    place = int(position) - 1 - len(found[1])
-    return excerpt(found[2], place) if place >= 0 else None
+    if reader[1]:
+        return excerpt(query[1:].removesuffix("\n)"), int(position) - 2)
+    return excerpt(query, int(position) - 1)
 
 
 def excerpt(query: str, place: int) -> str:

@@ -102,9 +102,12 @@ def test_what_could_not_be_created_is_refused_before_it_is_created(shop: Databas
 def test_a_caret_shows_where_in_the_query_postgresql_found_the_error(steady_db: Database) -> None:
     run = commands(steady_db.dsn)
     wrong = {
-        "SELECT oid\n  FORM pg_class;": "LINE 2:   FORM pg_class\n               ^\n",
+        "SELECT oid\n  FORM pg_class;": "LINE 2:   FORM pg_class;\n               ^\n",
         "SELECT nothing FROM pg_class": "LINE 1: SELECT nothing FROM pg_class\n               ^\n",
         "SELECT (oid": "LINE 1: SELECT (oid\n                   ^\n",
+        "SELECT nothing, ';' FROM pg_class": "LINE 1: SELECT nothing, ';' FROM pg_class\n               ^\n",
+        "SELECT 1;\nDROP TABLE t": "LINE 1: SELECT 1;\n                ^\n",
+        "\n  DELETE FROM t": "LINE 2:   DELETE FROM t\n          ^\n",
         f"SELECT {'1, ' * 40} nothing FROM pg_class": f"LINE 1: ..., {'1, ' * 9} nothing FROM pg_class\n{' ' * 41}^\n",
     }
     for query, excerpt in wrong.items():
@@ -114,7 +117,7 @@ def test_a_caret_shows_where_in_the_query_postgresql_found_the_error(steady_db: 
     with pytrickle.connect(steady_db.dsn, engine="postgres") as pt:
         with pytest.raises(PytrickleError) as failure:
             pt.create_stream_table("s", "SELECT oid\n  FORM pg_class;")
-        assert failure.value.excerpt == "LINE 2:   FORM pg_class\n               ^"
+        assert failure.value.excerpt == "LINE 2:   FORM pg_class;\n               ^"
 
 
 def test_who_may_create_may_explain(db: Database) -> None:

@@ -23,7 +23,7 @@ WITH_ARGUMENTS = (
     ABOUT_ONE_STREAM_TABLE
     | SINKS
     | {
-        *("advance_watermark", "advance_batch", "assert_fresh", "wait_for", "watermark_history"),
+        *("advance_watermark", "advance_batch", "assert_fresh", "wait_for", "watermark_history", "source_limits"),
         *("advance_partitions", "forget_partition"),
         *("reset_watermark", "reset_batch", "set_watermark_checks"),
         *("changes", "changes_of_versions", "advance_feed", "versions", "covers", "as_of_version"),

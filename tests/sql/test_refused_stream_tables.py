@@ -1,5 +1,6 @@
 """What cannot become a stream table is refused with a reason, and leaves no trace."""
 
+import psycopg
 import pytest
 
 from tests.conftest import Database
@@ -187,3 +188,40 @@ def test_creation_gives_up_where_a_writer_never_ends(tables: Database) -> None:
         creator.execute("SELECT pgtrickle.create_stream_table('s', 'SELECT a FROM t')")
     writer.commit()
     assert catalog_state(tables) == before
+
+
+@pytest.mark.parametrize(
+    ("query", "shown", "place"),
+    [
+        ("SELECT a\n FRM t", "SELECT a\n FRM t", "t"),
+        ("SELECT z FROM t", "SELECT z FROM t", "z FROM"),
+        ("SELECT z, ';' FROM t -- ; ", "SELECT z, ';' FROM t -- ; ", "z,"),
+        ("SELECT a FROM nowhere; --;", "SELECT a FROM nowhere; --;", "nowhere"),
+        ("SELECT 'x'::int FROM t", "SELECT 'x'::int FROM t", "'x'"),
+        ("SELECT 1; DROP TABLE u", "(SELECT 1; DROP TABLE u\n)", ";"),
+        ("DELETE FROM nowhere", "(DELETE FROM nowhere\n)", "DELETE"),
+        ("SELECT a, a FROM t", None, None),
+        ("SELECT ROW(a) AS r FROM t", None, None),
+        ("SELECT a INTO x FROM t", None, None),
+    ],
+)
+def test_an_error_shows_the_query_of_the_user_and_no_hidden_view(
+    tables: Database, query: str, shown: str | None, place: str | None
+) -> None:
+    create(tables, "SELECT a FROM t", "other")
+    for call in ("create_stream_table('s', query => %s)", "alter_stream_table('other', query => %s)"):
+        with pytest.raises(psycopg.Error) as raised:
+            tables.execute(f"SELECT pgtrickle.{call}", query)
+        told = raised.value.diag
+        assert told.internal_query == shown
+        if shown is not None and place is not None:
+            assert shown[int(told.internal_position or 0) - 1 :].startswith(place)
+        assert "CREATE VIEW" not in (told.context or "") and told.message_detail is None, told.context
+
+
+def test_an_error_without_a_place_keeps_its_hint(tables: Database) -> None:
+    with refused("42P22", "COLLATE", message="collation"):
+        create(
+            tables,
+            """SELECT b || c AS x FROM (SELECT 'b' COLLATE "C" AS b, 'c' COLLATE "POSIX" AS c FROM t) AS y""",
+        )

@@ -236,3 +236,18 @@ def test_limits_of_a_group_can_be_changed_and_reset_one_by_one(db: Database) -> 
         "SELECT pgtrickle.alter_watermark_group('pipeline', reset => ARRAY['stale_after', 'on_stale', 'tolerance'])"
     )
     assert db.execute(shown) == [("00:00:00", None, "warn", "04:00:00", 2)]
+
+
+def test_limits_are_shown_to_everybody_the_sources_own_first(db: Database) -> None:
+    pipeline(db, stale_after="1 hour", on_stale="hold")
+    db.execute("SELECT pgtrickle.create_watermark_group('without', ARRAY['orders'])")
+    shown = "SELECT group_name, stale_after::text, on_stale, idle_after::text FROM pgtrickle.source_limits('orders')"
+    of_group = ("pipeline", "01:00:00", "hold", None)
+    assert db.execute(shown) == [of_group]
+    db.execute("SELECT pgtrickle.set_source_limits('orders', NULL, idle_after => '2 days')")
+    assert db.execute(shown) == [(None, None, "warn", "2 days"), of_group]
+    db.create_role("stranger")
+    with db.connect(user="stranger") as stranger:
+        assert stranger.execute(shown).fetchall() == [(None, None, "warn", "2 days"), of_group]
+    with refused("42P01", "Did you mean orders?"):
+        db.execute("SELECT * FROM pgtrickle.source_limits('order')")

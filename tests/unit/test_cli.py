@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pytrickle.catalog.trouble_reports import SourceLimitsRow
 from pytrickle.cli import main
 from pytrickle.errors import UnknownStreamTable
 from tests.unit.cli_recorder import NOON, Recorder, recording, run
@@ -102,6 +103,8 @@ def test_wrong_usage_exits_with_2_before_anything_is_opened(client: Recorder) ->
         ("watermark", "advance", "orders", "noon"),
         ("wait", "report", "noon"),
         ("wait", "report", "2026-01-01T12:00Z", "--timeout", "soon"),
+        ("source", "limits", "orders", "--on-stale", "hold"),
+        ("source", "limits", "orders", "--no-limits", "--idle-after", "1d"),
         ("dag", "--format", "png"),
         ("dag", "--format", "svg", "--json"),
         ("assert-fresh", "report"),
@@ -196,7 +199,7 @@ def test_limits_reach_the_client_only_when_given(client: Recorder) -> None:
     run("group", "create", "g", "orders", "--stale-after", "2h", "--on-stale", "hold", "--idle-after", "1d")
     run("group", "alter", "g", "--reset", "stale_after", "--idle-after", "2d")
     run("source", "limits", "orders", "--stale-after", "90m")
-    run("source", "limits", "orders")
+    run("source", "limits", "orders", "--no-limits")
     two_hours, day = timedelta(hours=2), timedelta(days=1)
     created = {"tolerance": timedelta(0), "stale_after": two_hours, "on_stale": "hold", "idle_after": day}
     assert client.calls == [
@@ -209,6 +212,21 @@ def test_limits_reach_the_client_only_when_given(client: Recorder) -> None:
         ("set_source_limits", ("orders",), {"stale_after": timedelta(minutes=90)}),
         ("set_source_limits", ("orders",), {}),
     ]
+
+
+def test_without_an_option_limits_are_shown_and_none_is_removed(client: Recorder) -> None:
+    own = SourceLimitsRow(None, None, "warn", timedelta(days=1))
+    client.answers["source_limits"] = (own, SourceLimitsRow("g", timedelta(hours=2), "hold", None))
+    assert [line.split() for line in run("source", "limits", "orders").stdout.splitlines()] == [
+        ["of", "stale", "after", "then", "idle", "after"],
+        ["the", "source", "-", "-", "1", "d"],
+        ["group", "g", "2", "h", "hold", "-"],
+    ]
+    shown = json.loads(run("source", "limits", "orders", "--json").stdout)
+    assert [row["group_name"] for row in shown] == [None, "g"]
+    client.answers["source_limits"] = ()
+    assert run("source", "limits", "orders").stdout == "orders has no limits, and its groups have none.\n"
+    assert client.calls == [("source_limits", ("orders",), {})] * 3
 
 
 def test_gates_and_idle_marks_reach_the_client(client: Recorder) -> None:

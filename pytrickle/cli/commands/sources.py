@@ -111,12 +111,31 @@ def limits(
     stale_after: StaleAfter = None,
     on_stale: OnStaleChoice = None,
     idle_after: IdleAfter = None,
+    no_limits: Annotated[
+        bool, typer.Option("--no-limits", help="Remove the limits of the source: its groups decide.")
+    ] = False,
 ) -> None:
-    """Set the limits of a source. They replace all that were set before; what is left out its groups decide."""
+    """Show the limits of a source, or set them. What is set replaces all before; what is left out its groups decide."""
     limits = given_limits(stale_after, on_stale, idle_after)
-    with invocation.client() as client:
-        client.set_source_limits(source, **limits)
-    invocation.show({"source": source, **limits}, lambda _: f"Set the limits of {source}.")
+    if no_limits and limits:
+        raise typer.BadParameter("Either set limits or remove them; leave --no-limits out, or the others.")
+    if on_stale is not None and stale_after is None:
+        raise typer.BadParameter("--on-stale says what follows --stale-after; give that too.")
+    if no_limits or limits:
+        with invocation.client() as client:
+            client.set_source_limits(source, **limits)
+        done = f"{'Removed' if no_limits else 'Set'} the limits of {source}."
+        invocation.show({"source": source, **limits}, lambda _: done)
+    else:
+        _show_limits(invocation, source)
+
+
+def _show_limits(invocation: Invocation, source: str) -> None:
+    """Show the limits of a source and of its groups."""
+    with invocation.reports() as reports:
+        rows = reports.source_limits(source)
+    nothing = f"{source} has no limits, and its groups have none."
+    invocation.show(rows, lambda rows: render.limits(rows) if rows else nothing)
 
 
 @command(source_app, "checks", example="pytrickle source checks orders --max-ahead 30d --on-doubt error")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytrickle.catalog.reports import BootstrapRow, SourceGateRow
-from pytrickle.catalog.trouble_reports import AlertRow, ProblemRow
+from pytrickle.catalog.trouble_reports import AlertRow, ProblemRow, SourceLimitsRow
 from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.show.columns import Columns, columns
-from pytrickle.cli.values import moment, through
+from pytrickle.cli.values import length, moment, through
 
 _NONE = "-"
 
@@ -30,6 +30,16 @@ def alerts(rows: Sequence[AlertRow]) -> Columns:
     for row in rows:
         ended = _NONE if row.closed_at is None else moment(row.closed_at)
         table.add_row(row.kind, row.subject, row.group_name or _NONE, moment(row.since), ended, row.sentence)
+    return table
+
+
+def limits(rows: Sequence[SourceLimitsRow]) -> Columns:
+    """Draw the limits on the silence of a source, its own first."""
+    table = columns("of", "stale after", "then", "idle after")
+    for row in rows:
+        of = "the source" if row.group_name is None else f"group {row.group_name}"
+        stale, idle = (_NONE if limit is None else length(limit) for limit in (row.stale_after, row.idle_after))
+        table.add_row(of, stale, _NONE if row.stale_after is None else row.on_stale, idle)
     return table
 
 

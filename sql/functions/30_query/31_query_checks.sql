@@ -49,10 +49,12 @@ BEGIN
         AND c.relpersistence = 't' LIMIT 1;
     PERFORM refuse_query(format('the defining query reads the temporary table %s', temporary_table),
         'No other session sees a temporary table. Use an ordinary one.');
+EXCEPTION WHEN invalid_table_definition THEN
+    NULL;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.refuse_temporary(text, text) IS
-    'Error 0A000 naming the temporary table a query reads; the error of PostgreSQL if the query is wrong otherwise.';
+    'Error 0A000 naming the temporary table a query reads; nothing if the query is wrong otherwise.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.check_source_rights(view regclass) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

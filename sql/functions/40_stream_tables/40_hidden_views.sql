@@ -76,7 +76,7 @@ DECLARE
     statement refcursor;
 BEGIN
     PERFORM set_config('search_path', search_path, true);
-    OPEN statement FOR EXECUTE pg_catalog.format(E'(\n%s\n)', query);
+    OPEN statement FOR EXECUTE pg_catalog.format(E'(%s\n)', query);
     CLOSE statement;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pgtrickle_private, pg_temp', true);
 EXCEPTION WHEN invalid_cursor_definition THEN
@@ -86,6 +86,65 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.refuse_statements(text, text) IS
     'Error 0A000 if a text is several statements once it stands in parentheses; the error of PostgreSQL if it is none.';
+
+-- What PL/pgSQL catches has lost its place. PostgreSQL tells it once more when it reads the text alone, and then the
+-- statement that it shows is the user's.
+CREATE OR REPLACE FUNCTION pgtrickle_private.read_query(query text, search_path text, code text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    statement refcursor;
+BEGIN
+    PERFORM set_config('search_path', search_path, true);
+    OPEN statement FOR EXECUTE query;
+    CLOSE statement;
+EXCEPTION WHEN OTHERS THEN
+    IF SQLSTATE = code THEN
+        RAISE;
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.read_query(text, text, text) IS
+    'The error of PostgreSQL for a query by itself, if it has this SQLSTATE: that of the same query as a view.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.create_view_of(query text, body text, view_name text, search_path text)
+    RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    said text;
+    detail text;
+    hint text;
+    refusal text;
+BEGIN
+    IF strpos(body, ';') > 0 THEN
+        PERFORM refuse_statements(body, search_path);
+    END IF;
+    PERFORM set_config('search_path', search_path, true);
+    EXECUTE pg_catalog.format(E'CREATE VIEW %s AS (\n%s\n)', view_name, body);
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS said = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT,
+        refusal = CONSTRAINT_NAME;
+    IF refusal <> '' OR SQLSTATE !~ '^(0A|22|3F|42|54)' THEN
+        RAISE;
+    ELSIF SQLSTATE = '42P16' THEN
+        PERFORM pgtrickle_private.refuse_temporary(body, search_path);
+    ELSIF SQLSTATE <> '42601' THEN
+        PERFORM pgtrickle_private.read_query(query, search_path, SQLSTATE);
+    ELSIF pgtrickle_private.without_last_semicolon(body) = body THEN
+        PERFORM pgtrickle_private.read_query(query, search_path, SQLSTATE);
+        PERFORM pgtrickle_private.refuse_statements(query, search_path);
+    END IF;
+    IF detail = '' AND hint = '' THEN
+        RAISE EXCEPTION USING MESSAGE = said, ERRCODE = SQLSTATE;
+    ELSIF detail = '' THEN
+        RAISE EXCEPTION USING MESSAGE = said, ERRCODE = SQLSTATE, HINT = hint;
+    END IF;
+    RAISE EXCEPTION USING MESSAGE = said, ERRCODE = SQLSTATE, DETAIL = detail, HINT = hint;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.create_view_of(text, text, text, text) IS
+    'Creates a view of the body of a query. An error tells its place in the query, and never shows the view.';
 
 -- The parentheses keep a second statement out that does not close them, the line breaks a trailing comment in. What
 -- stands behind the end of the query may itself contain semicolons, so they go one by one from the end until PostgreSQL
@@ -102,22 +161,14 @@ DECLARE
 BEGIN
     LOOP
         BEGIN
-            IF strpos(body, ';') > 0 THEN
-                PERFORM refuse_statements(body, search_path);
-            END IF;
-            PERFORM set_config('search_path', search_path, true);
-            EXECUTE pg_catalog.format(E'CREATE VIEW %s AS (\n%s\n)', view_name, body);
-            PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pgtrickle_private, pg_temp', true);
+            PERFORM create_view_of(query, body, view_name, search_path);
             EXIT;
-        EXCEPTION
-            WHEN syntax_error THEN
-                shorter := without_last_semicolon(body);
-                IF shorter = body THEN
-                    RAISE;
-                END IF;
-                body := shorter;
-            WHEN invalid_table_definition THEN
-                PERFORM refuse_temporary(body, search_path);
+        EXCEPTION WHEN syntax_error THEN
+            shorter := without_last_semicolon(body);
+            IF shorter = body THEN
+                RAISE;
+            END IF;
+            body := shorter;
         END;
     END LOOP;
     PERFORM refuse_misprinted(view_name::regclass);

@@ -57,6 +57,30 @@ $$;
 COMMENT ON FUNCTION pgtrickle.set_source_limits(text, interval, text, interval, text) IS
     'The same for a source that comes by its name, as text.';
 
+CREATE OR REPLACE FUNCTION pgtrickle.source_limits(source regclass)
+    RETURNS TABLE (group_name text, stale_after interval, on_stale text, idle_after interval)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT NULL, l.stale_after, l.on_stale, l.idle_after FROM pgt_source_limits AS l WHERE l.source_relid = source
+    UNION ALL
+    SELECT g.group_name, g.stale_after, g.on_stale, g.idle_after FROM pgt_watermark_groups AS g
+    WHERE source = ANY (g.sources) AND (g.stale_after IS NOT NULL OR g.idle_after IS NOT NULL)
+    ORDER BY 1 NULLS FIRST
+$$;
+COMMENT ON FUNCTION pgtrickle.source_limits(regclass) IS
+    'The limits on the silence of a source: its own, without a group_name, then those of its groups, which count where '
+    'its own is NULL.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.source_limits(
+        source text, search_path text DEFAULT current_setting('search_path'))
+    RETURNS TABLE (group_name text, stale_after interval, on_stale text, idle_after interval)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT l.group_name, l.stale_after, l.on_stale, l.idle_after
+    FROM source_limits(source_named(source, search_path)) AS l
+$$;
+COMMENT ON FUNCTION pgtrickle.source_limits(text, text) IS 'The same for a source that comes by its name, as text.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.record_idle(caller name, source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$

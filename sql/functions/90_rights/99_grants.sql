@@ -57,7 +57,7 @@ AS $$
         'pgtrickle.bootstrap_gate_status()',
         'pgtrickle.bootstrap_status()',
         'pgtrickle.alerts(integer)',
-        'pgtrickle.alert_limits()',
+        'pgtrickle.alert_limits()', 'pgtrickle.source_limits(regclass)', 'pgtrickle.source_limits(text, text)',
         'pgtrickle.late_changes(text, integer, text)',
         'pgtrickle.windows()',
         'pgtrickle.adopt_source(regclass)',
