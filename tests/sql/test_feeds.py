@@ -142,6 +142,14 @@ def test_a_watermark_that_is_not_reached_yet_is_refused(followed: Database) -> N
         followed.execute("SELECT * FROM pgtrickle.changes(NULL::t, '2025-12-31Z')")
 
 
+def test_who_has_no_version_yet_is_told_from_when_on_there_are_some(followed: Database) -> None:
+    followed.execute("CREATE TABLE u (a integer)")
+    followed.execute("SELECT pgtrickle.create_stream_table('s', 'SELECT a FROM u')")
+    for relation, remedy in (("u", "advance_watermark"), ("s", "create_feed")):
+        with refused("55000", remedy, "not_fresh"):
+            followed.execute(f"SELECT * FROM pgtrickle.changes(NULL::{relation}, '2026-01-01Z')")
+
+
 def test_updates_are_paired_by_the_key_and_refused_without_one(followed: Database) -> None:
     followed.execute("ALTER TABLE t DROP CONSTRAINT t_pkey")
     with refused("22023", "primary key"):

@@ -160,7 +160,11 @@ BEGIN
     ELSIF NOT reaches(newest, wanted) OR newest IS NULL THEN
         RAISE EXCEPTION '% is not complete through %, but through %', relation, progress_text(wanted),
             COALESCE(progress_text(newest), 'nothing yet')
-            USING ERRCODE = '55000', CONSTRAINT = 'not_fresh', HINT = 'Ask again later, or for an earlier watermark.';
+            USING ERRCODE = '55000', CONSTRAINT = 'not_fresh', HINT = CASE
+                WHEN NOT newest IS NULL THEN 'Ask again later, or for an earlier watermark.'
+                WHEN EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_relid = relation)
+                THEN 'A stream table has versions from its first feed on: pgtrickle.create_feed() creates one.'
+                ELSE 'A source has versions from its first watermark on: pgtrickle.advance_watermark() asserts one.' END;
     ELSIF NOT withdrawn(relation, wanted) IS NULL THEN
         PERFORM refuse_version(relation, format('the watermark %s of %s was taken back',
             progress_text(withdrawn(relation, wanted)), relation));
