@@ -7,12 +7,14 @@ import shlex
 
 # What a call in a hint is on the command line. A call that has no command stays as it is.
 COMMANDS = {
+    "adopt_source": "source adopt SOURCE",
     "alter_stream_table": "alter NAME",
     "alter_watermark_group": "group alter NAME",
     "create_stream_table": "create NAME QUERY",
     "create_watermark_group": "group create NAME SOURCE…",
     "drop_stream_table": "drop NAME",
     "drop_watermark_group": "group drop NAME",
+    "forget_source": "source forget SOURCE",
     "gate_source": "gate SOURCE",
     "mark_idle": "source idle SOURCE",
     "pgt_status": "status",

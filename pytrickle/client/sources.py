@@ -99,6 +99,15 @@ class Sources(ABC):
         """Let the watermark groups of a source go on without it, until its next advance."""
         self._call(f"SELECT pgtrickle.mark_idle({SOURCE})", source)
 
+    def adopt_source(self, source: str) -> None:
+        """Put a table that was created again in the place of the dropped one of its name."""
+        self._call(f"SELECT pgtrickle.adopt_source({SOURCE})", source)
+
+    def forget_source(self, source: str) -> int:
+        """Take a table that was dropped out of its watermark groups; return how many groups there were."""
+        groups: int = self._call("SELECT pgtrickle.forget_source(%s)", source)
+        return groups
+
     def set_source_limits(self, source: str, **limits: Unpack[Limits]) -> None:
         """Limit the time since the loader of a source was last seen; what is left out its groups decide."""
         given = {"source": source, "stale_after": None, **limits}

@@ -7,7 +7,9 @@ from contextlib import closing
 import psycopg
 import pytest
 
+import pytrickle
 from pytrickle.catalog import install
+from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.inspect.doctor import server
 from tests.conftest import Database
 from tests.sql.checks import refused
@@ -67,7 +69,16 @@ def test_a_dropped_source_is_named_to_those_it_gates_and_holds_back(db: Database
     assert found["by_hold_back"][0] == "run" and DROPPED in found["by_hold_back"][1]
     with psycopg.connect(db.dsn) as connection:
         check = server.check_catalog(connection, install.verify)
-    assert DROPPED in str(check) and "adopt_source" in str(check)
+    assert check.detail == DROPPED and on_the_command_line(check.remedy or "") == (
+        "If it was created again: pytrickle source adopt public.staging, else pytrickle source forget public.staging."
+    )
+    with pytrickle.connect(db.dsn, engine="postgres") as pt:
+        db.execute("CREATE TABLE staging (id integer)")
+        pt.adopt_source("staging")
+        assert decisions(db)["by_gate"][0] == "run"
+        db.execute("DROP TABLE staging")
+        assert pt.forget_source("public.staging") == 1
+    assert db.value("SELECT sources::text FROM pgtrickle.pgt_watermark_groups") == "{orders,lines}"
 
 
 def test_a_dropped_source_has_its_name_in_every_report(db: Database) -> None:

@@ -23,7 +23,19 @@ COMMANDS = [
     *("watermark advance", "watermark list", "watermark history"),
     *("group create", "group alter", "group drop", "group list", "group status"),
     *("refresh-group create", "refresh-group drop", "refresh-group list", "reset-fuse"),
-    *("gate", "ungate", "gates", "alerts", "source limits", "source idle", "source status", "source checks", "top"),
+    *(
+        "gate",
+        "ungate",
+        "gates",
+        "alerts",
+        "source limits",
+        "source idle",
+        "source status",
+        "source adopt",
+        "source forget",
+        "source checks",
+        "top",
+    ),
     *("freshness", "alert limits", "alert set", "alert reset"),
 ]
 
@@ -227,6 +239,13 @@ def test_without_an_option_limits_are_shown_and_none_is_removed(client: Recorder
     client.answers["source_limits"] = ()
     assert run("source", "limits", "orders").stdout == "orders has no limits, and its groups have none.\n"
     assert client.calls == [("source_limits", ("orders",), {})] * 3
+
+
+def test_what_to_do_about_a_dropped_source_reaches_the_client(client: Recorder) -> None:
+    client.answers["forget_source"] = 1
+    assert run("source", "adopt", "orders").stdout == "orders takes the place of the dropped one.\n"
+    assert run("source", "forget", "orders").stdout == "Forgot orders, which was in 1 watermark group.\n"
+    assert [call[:2] for call in client.calls] == [("adopt_source", ("orders",)), ("forget_source", ("orders",))]
 
 
 def test_gates_and_idle_marks_reach_the_client(client: Recorder) -> None:

@@ -12,6 +12,7 @@ from pytrickle.catalog.silence_limits import Limits
 from pytrickle.cli import values
 from pytrickle.cli.command import Invocation, command, root_options
 from pytrickle.cli.show import render_sources as render
+from pytrickle.readable import counted
 
 app = typer.Typer()
 source_app = typer.Typer(help="Sources: gates, silence, and what they fill.", no_args_is_help=True)
@@ -163,6 +164,25 @@ def idle(invocation: Invocation, source: Source) -> None:
     with invocation.client() as client:
         client.mark_idle(source)
     invocation.show({"source": source}, lambda _: f"{source} is idle until its next advance.")
+
+
+@command(source_app, "adopt", example="pytrickle source adopt orders_staging")
+def adopt(invocation: Invocation, source: Source) -> None:
+    """Put a table in the place of the dropped one of its name. In its watermark groups, with its gate and limits."""
+    with invocation.client() as client:
+        client.adopt_source(source)
+    invocation.show({"source": source}, lambda _: f"{source} takes the place of the dropped one.")
+
+
+@command(source_app, "forget", example="pytrickle source forget orders_staging")
+def forget(
+    invocation: Invocation, source: Annotated[str, typer.Argument(help="The name that the dropped table had.")]
+) -> None:
+    """Take a dropped table out of its watermark groups. A group without any other source is dropped."""
+    with invocation.client() as client:
+        groups = client.forget_source(source)
+    done = f"Forgot {source}, which was in {counted(groups, 'watermark group')}."
+    invocation.show({"source": source, "watermark_groups": groups}, lambda _: done)
 
 
 @command(source_app, "status", example="pytrickle source status")

@@ -15,10 +15,7 @@ OLDEST_SERVER = 15
 # A refresh holds its snapshot, its writer, the catalog's pool and a listener, and Spark reads in parallel besides.
 CONNECTIONS_NEEDED = 10
 
-DROPPED = (
-    "SELECT string_agg(format('source %s of group %s was dropped', name, group_name), '; ')"
-    " FROM pgtrickle_private.dropped_sources()"
-)
+DROPPED = "SELECT name, group_name FROM pgtrickle_private.dropped_sources() ORDER BY name, group_name"
 
 Connection = psycopg.Connection[Any]
 
@@ -65,9 +62,15 @@ def check_catalog(connection: Connection, verify: Callable[[Connection], None]) 
     Check also that every source of a watermark group still exists.
     """
     verify(connection)
-    if dropped := _value(connection, DROPPED):
-        remedy = "Call pgtrickle.adopt_source() if it was created again, else pgtrickle.forget_source()."
-        return problem("catalog", dropped, remedy)
+    if dropped := connection.execute(DROPPED).fetchall():
+        sentences = "; ".join(f"source {name} of group {group} was dropped" for name, group in dropped)
+        names = [sql.Literal(name).as_string(connection) for name in dict.fromkeys(name for name, _ in dropped)]
+        remedies = (
+            f"If it was created again: SELECT pgtrickle.adopt_source({name}), "
+            f"else SELECT pgtrickle.forget_source({name})."
+            for name in names
+        )
+        return problem("catalog", sentences, " ".join(remedies))
     return ok("catalog", "installed, of this package's version")
 
 
