@@ -117,7 +117,7 @@ def test_a_strict_stream_table_does_not_heal_a_failed_delta_by_computing_the_who
     sales: Database, pt: pytrickle.Client
 ) -> None:
     pt.create_stream_table(
-        "shares", "SELECT id, 10 / amount AS share FROM sales", initialize=True, refresh_mode="DIFFERENTIAL_STRICT"
+        "shares", "SELECT id, region, 10 / amount AS share FROM sales", initialize=True, refresh_mode="DIFFERENTIAL_STRICT"
     )
     sales.execute("INSERT INTO sales VALUES (7, 'west', 0)")
     for _ in range(2):

@@ -171,7 +171,8 @@ def _names(command: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ..
 def test_every_command_is_given_above_but_the_demo_and_the_import() -> None:
     """The import reads the catalog of another program, the demo has a server of its own, what is of dbt has none.
 
-    The live screen needs a terminal, and asks what the status asks; the console is asked in its own tests.
+    The live screen needs a terminal, and asks what the status asks; the console is asked in its own tests. To adopt or
+    forget a source takes one that was dropped: tests/mirror/test_group_semantics.py does.
     """
     given = {arguments[:length] for arguments in BEFORE + AFTER for length in (1, 2)}
     assert {name for name in _names(typer.main.get_command(app)) if name not in given} == {
@@ -181,6 +182,8 @@ def test_every_command_is_given_above_but_the_demo_and_the_import() -> None:
         ("dbt", "path"),
         ("top",),
         ("console",),
+        ("source", "adopt"),
+        ("source", "forget"),
     }
 
 

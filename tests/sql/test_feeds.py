@@ -199,7 +199,7 @@ def test_a_group_is_read_only_where_its_sources_agree(followed: Database) -> Non
     followed.execute("CREATE TABLE u (a integer)")
     followed.execute("SELECT pgtrickle.create_watermark_group('g', ARRAY['t', 'u'], '1 hour')")
     check = "SELECT pgtrickle_private.check_group_at(%s::regclass, 'g', ROW(%s::timestamptz, NULL)::pgtrickle.progress)"
-    with refused("55000", "Ask again later", "not_fresh"):
+    with refused("55000", "begin with its first watermark", "not_fresh"):
         followed.execute(check, "t", "2026-01-02Z")
     for at in ("2026-01-01 12:00Z", "2026-01-03Z"):
         followed.execute("SELECT pgtrickle.advance_watermark('u', %s)", at)

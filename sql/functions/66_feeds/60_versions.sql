@@ -163,8 +163,8 @@ BEGIN
             USING ERRCODE = '55000', CONSTRAINT = 'not_fresh', HINT = CASE
                 WHEN NOT newest IS NULL THEN 'Ask again later, or for an earlier watermark.'
                 WHEN EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_relid = relation)
-                THEN 'A stream table has versions from its first feed on: pgtrickle.create_feed() creates one.'
-                ELSE 'A source has versions from its first watermark on: pgtrickle.advance_watermark() asserts one.' END;
+                THEN 'Versions of a stream table begin with its first feed: pgtrickle.create_feed().'
+                ELSE 'Versions of a source begin with its first watermark: pgtrickle.advance_watermark().' END;
     ELSIF NOT withdrawn(relation, wanted) IS NULL THEN
         PERFORM refuse_version(relation, format('the watermark %s of %s was taken back',
             progress_text(withdrawn(relation, wanted)), relation));
