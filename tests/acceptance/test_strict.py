@@ -116,9 +116,8 @@ def test_a_replaced_view_stops_a_strict_stream_table_and_a_new_query_of_its_own_
 def test_a_strict_stream_table_does_not_heal_a_failed_delta_by_computing_the_whole(
     sales: Database, pt: pytrickle.Client
 ) -> None:
-    pt.create_stream_table(
-        "shares", "SELECT id, region, 10 / amount AS share FROM sales", initialize=True, refresh_mode="DIFFERENTIAL_STRICT"
-    )
+    shares = "SELECT id, region, 10 / amount AS share FROM sales"
+    pt.create_stream_table("shares", shares, initialize=True, refresh_mode="DIFFERENTIAL_STRICT")
     sales.execute("INSERT INTO sales VALUES (7, 'west', 0)")
     for _ in range(2):
         with pytest.raises(PytrickleError, match="division by zero") as failure:
