@@ -94,7 +94,7 @@ def frontier(shop: Shop) -> tuple[object, ...]:
 
 # Where the refresher is stopped: what is locked, what it then waits in, and what it has already done by then.
 STEPS = {
-    "before staging": ("SELECT pg_advisory_xact_lock(4711)", "pgt_read", False),
+    "before staging": ("SELECT pg_advisory_xact_lock(4711)", "pgt_delta_", False),
     "between staging and apply": (
         "SELECT FROM pgtrickle.pgt_stream_tables WHERE pgt_id = 1 FOR UPDATE",
         "UPDATE pgtrickle.pgt_stream_tables",
