@@ -152,6 +152,17 @@ def test_a_stranger_who_creates_a_table_under_the_name_of_a_dropped_one_does_not
     assert {made for made, _ in decisions(db).values()} == {"run"}
 
 
+def test_of_two_dropped_sources_of_a_group_one_is_adopted_and_the_other_forgotten(db: Database) -> None:
+    db.execute("CREATE TABLE prices (id integer)")
+    db.execute("SELECT pgtrickle.create_watermark_group('h', ARRAY['orders', 'prices', 'staging'])")
+    db.execute("DROP TABLE staging, prices; CREATE TABLE staging (id integer)")
+    names = "SELECT source_names FROM pgtrickle.pgt_watermark_groups WHERE group_name = 'h'"
+    db.execute("SELECT pgtrickle.adopt_source('staging')")
+    assert db.value(names) == ["public.orders", "public.prices", "public.staging"]
+    assert db.value("SELECT pgtrickle.forget_source('prices')") == 1
+    assert db.value(names) == ["public.orders", "public.staging"]
+
+
 def test_a_name_that_several_dropped_sources_had_forgets_none_of_them(db: Database) -> None:
     db.execute("CREATE SCHEMA shop; CREATE TABLE shop.staging (id integer)")
     db.execute("SELECT pgtrickle.create_watermark_group('shop', ARRAY['shop.staging', 'orders'])")

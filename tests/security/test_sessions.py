@@ -38,6 +38,7 @@ BEFORE: tuple[tuple[str, ...], ...] = (
     ("source", "event-time", "orders", "at", "--too-late", "1 minute"),
     ("source", "event-times"),
     ("group", "create", "pair", "orders", "lines", "--tolerance", "1 hour"),
+    ("group", "create", "lost", "lines", "made_again", "gone"),
     ("group", "alter", "pair", "--tolerance", "2 hours", "--reset", "idle_after"),
     ("group", "list"),
     ("group", "status"),
@@ -61,6 +62,9 @@ BEFORE: tuple[tuple[str, ...], ...] = (
     ("watermark", "advance", "orders", LATER),
 )
 AFTER: tuple[tuple[str, ...], ...] = (
+    ("source", "adopt", "made_again"),
+    ("source", "forget", "gone"),
+    ("group", "drop", "lost"),
     ("tick",),
     ("refresh-group", "create", "together", "kept", "counted"),
     ("refresh-group", "list"),
@@ -109,8 +113,12 @@ WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid::regnamespace::text
     OR d.refobjid IN (SELECT oid FROM pg_class WHERE relnamespace::regnamespace::text LIKE 'pgtrickle%')
 GROUP BY 1 ORDER BY 1
 """
-# One row is on time, one comes too late.
-LOAD = (f"INSERT INTO orders VALUES (2, '{LATER}', '{{}}'), (3, '2026-03-02T11:00Z', '{{}}')",)
+# One row is on time, one comes too late. One source goes, another one goes and comes.
+MEANWHILE = (
+    f"INSERT INTO orders VALUES (2, '{LATER}', '{{}}'), (3, '2026-03-02T11:00Z', '{{}}')",
+    "DROP TABLE made_again, gone",
+    "CREATE TABLE made_again (id integer)",
+)
 # Nothing is wrong with these; they end by what they found.
 REFUSED = {
     ("discard", "orders", "--id", "1"): "late row",
@@ -125,7 +133,8 @@ REFUSED = {
 def trapped(every_db: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Database, str]]:
     """A database with traps, and the address of a superuser who meets them."""
     every_db.execute("CREATE TABLE orders (id integer PRIMARY KEY, at timestamptz, note json)")
-    every_db.execute("CREATE TABLE lines (id integer)")
+    for name in ("lines", "made_again", "gone"):
+        every_db.execute(f"CREATE TABLE {name} (id integer)")
     every_db.execute(f"INSERT INTO orders VALUES (1, '{NOON}')")
     dsn = set_traps(every_db)
     monkeypatch.setattr("pytrickle.client.client.LazyEngine", lambda settings, *_: LocalEngine(settings.dsn))
@@ -149,9 +158,10 @@ def test_the_traps_would_catch_what_names_no_schema(trapped: tuple[Database, str
 def test_no_command_uses_what_others_put_into_the_path_of_who_gives_it(
     trapped: tuple[Database, str], tmp_path: Path
 ) -> None:
-    for arguments in (*BEFORE, LOAD, *AFTER):
-        if arguments == LOAD:
-            trapped[0].execute(*arguments)
+    for arguments in (*BEFORE, MEANWHILE, *AFTER):
+        if arguments == MEANWHILE:
+            for statement in arguments:
+                trapped[0].execute(statement)
             continue
         given = [str(tmp_path / "definitions") if argument == DIRECTORY else argument for argument in arguments]
         result = CliRunner().invoke(app, ["--dsn", trapped[1], *given], prog_name="pytrickle")
@@ -171,8 +181,7 @@ def _names(command: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ..
 def test_every_command_is_given_above_but_the_demo_and_the_import() -> None:
     """The import reads the catalog of another program, the demo has a server of its own, what is of dbt has none.
 
-    The live screen needs a terminal, and asks what the status asks; the console is asked in its own tests. To adopt or
-    forget a source takes one that was dropped: tests/mirror/test_group_semantics.py does.
+    The live screen needs a terminal, and asks what the status asks; the console is asked in its own tests.
     """
     given = {arguments[:length] for arguments in BEFORE + AFTER for length in (1, 2)}
     assert {name for name in _names(typer.main.get_command(app)) if name not in given} == {
@@ -182,8 +191,6 @@ def test_every_command_is_given_above_but_the_demo_and_the_import() -> None:
         ("dbt", "path"),
         ("top",),
         ("console",),
-        ("source", "adopt"),
-        ("source", "forget"),
     }
 
 

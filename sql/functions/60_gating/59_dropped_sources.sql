@@ -55,7 +55,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.name_sources() RETURNS trigger
 AS $$
 BEGIN
     -- One that is gone keeps the name and the owner that it had.
-    SELECT array_agg(COALESCE(format('%I.%I', n.nspname, c.relname), o.name) ORDER BY s.place),
+    SELECT array_agg(COALESCE(quote_ident(n.nspname) || '.' || quote_ident(c.relname), o.name) ORDER BY s.place),
         array_agg(COALESCE(pg_get_userbyid(c.relowner)::text, o.owner) ORDER BY s.place)
     INTO NEW.source_names, NEW.source_owners
     FROM unnest(NEW.sources) WITH ORDINALITY AS s (source, place)
