@@ -35,8 +35,9 @@ QUERIES = {
     "first_rows": "SELECT a.id, z FROM a JOIN c ON c.id = a.b ORDER BY z DESC, a.id LIMIT 3",
     "united": "SELECT id FROM a UNION SELECT c FROM b EXCEPT SELECT id FROM c",
 }
-LIMITS = (Limits(1_000, 1_000), Limits(0, 0, Means.POSTGRES))
-COUNTS = (0, 1, 5, 20)
+LIMITS = (Limits(100_000, 100_000), Limits(0, 0, Means.POSTGRES))
+# Of the last so many nothing is left out.
+COUNTS = (0, 1, 5, 20, 2_000)
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,9 @@ ALTERATIONS = {
     "SELECT 3": {"first", "above"},
     "SELECT pgtrickle.gate_source('t', 'bulk load')": {"first", "second", "third", "base", "above"},
     "SELECT pgtrickle.ungate_source('t')": {"first", "second", "third", "base", "above"},
-    "SELECT pgtrickle.set_source_limits('u', stale_after => '1 hour')": {"first", "above"},
+    "SELECT pgtrickle.create_stream_table('top', 'SELECT id FROM above')": {"first", "above", "top"},
+    "SELECT 4": {"first", "above", "top"},
+    "SELECT pgtrickle.set_source_limits('u', stale_after => '1 hour')": {"first", "above", "top"},
 }
 
 

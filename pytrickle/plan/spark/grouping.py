@@ -103,13 +103,13 @@ def _aggregates(call: Call, type_name: str) -> dict[str, str]:
 
 def numeric_aggregates(name: str) -> dict[str, str]:
     """Write the aggregates of a numeric whose kind and value are read, see `numeric_text`."""
-    fitting = f"CASE WHEN {name}_kind = 5 THEN {RAISE} ELSE {_product(f'{name}_value')} END"
+    fitting = f"CASE WHEN {name}_kind = {numeric_text.TOO_WIDE} THEN {RAISE} ELSE {_product(f'{name}_value')} END"
     return {
-        f"{name}_n": _counted(f"{name}_kind > 0"),
+        f"{name}_n": _counted(f"{name}_kind <> {numeric_text.NULL}"),
         f"{name}_s": _summed(fitting),
-        f"{name}_nan": _counted(f"{name}_kind = 2"),
-        f"{name}_pinf": _counted(f"{name}_kind = 3"),
-        f"{name}_ninf": _counted(f"{name}_kind = 4"),
+        f"{name}_nan": _counted(f"{name}_kind = {numeric_text.NAN}"),
+        f"{name}_pinf": _counted(f"{name}_kind = {numeric_text.INFINITE}"),
+        f"{name}_ninf": _counted(f"{name}_kind = {numeric_text.MINUS_INFINITE}"),
     }
 
 
