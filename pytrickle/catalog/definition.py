@@ -174,6 +174,7 @@ class Evidence:
     The sizes are PostgreSQL's estimates, by the size of the files where a table was never analyzed. `first_load` are
     the seconds of the newest refresh that began from nothing, which Spark may have `loaded_by_spark`. `quick` are the
     seconds that the quickest tenth of the refreshes of any stream table took lately, None where too few are known.
+    `kept_rows` are those of the largest table that its refreshes maintain, shown or hidden.
     """
 
     source_rows: int
@@ -182,3 +183,4 @@ class Evidence:
     first_load: float | None = None
     loaded_by_spark: bool = True
     quick: float | None = None
+    kept_rows: int = 0

@@ -16,7 +16,9 @@ WITH sizes AS (
     SELECT r.relid, sum(
         pg_relation_size(c.oid) / current_setting('block_size')::integer
         * CASE WHEN c.relpages > 0 AND c.reltuples >= 0 THEN c.reltuples / c.relpages ELSE 80 END) AS rows
-    FROM unnest(%(relids)s::oid[]) AS r (relid)
+    FROM unnest(%(relids)s::oid[] || ARRAY(
+            SELECT to_regclass(format('pgtrickle_state.%%s_%%s', kind, %(pgt_id)s::bigint))::oid
+            FROM unnest(ARRAY['state', 'body']) AS kind)) AS r (relid)
         JOIN pg_class AS c ON c.oid = ANY (r.relid || ARRAY(SELECT p.relid::oid FROM pg_partition_tree(r.relid) AS p))
     GROUP BY r.relid
 ), completed AS (
@@ -33,12 +35,13 @@ WITH sizes AS (
     SELECT * FROM ranked WHERE place <= %(kept)s
 )
 SELECT
-    coalesce((SELECT sum(rows) FROM sizes WHERE relid <> %(relid)s::oid), 0)::bigint,
+    coalesce((SELECT sum(rows) FROM sizes WHERE relid = ANY (%(sources)s::oid[])), 0)::bigint,
     coalesce((SELECT sum(rows) FROM sizes WHERE relid = %(relid)s::oid), 0)::bigint,
     (SELECT coalesce(jsonb_agg(
         jsonb_build_array(action = 'FULL', delta_rows, seconds, coalesce(spark, false)) ORDER BY refresh_id DESC), '[]')
      FROM past),
-    f.seconds, coalesce(f.spark, true), q.seconds
+    f.seconds, coalesce(f.spark, true), q.seconds,
+    coalesce((SELECT max(rows) FROM sizes WHERE relid <> ALL (%(sources)s::oid[])), 0)::bigint
 FROM (SELECT) AS always LEFT JOIN LATERAL (
     SELECT seconds, spark FROM completed WHERE action IN ('FULL', 'REINITIALIZE') AND delta_rows = 0
     ORDER BY refresh_id DESC LIMIT 1
@@ -63,8 +66,8 @@ def evidence(connection: psycopg.Connection, table: StreamTable) -> Evidence:
     the newest 100 refreshes with about as many changes; so a way that was not taken in 100 refreshes is tried again.
     Neither waiting for others in the same transaction nor comparing two ways counts as part of a refresh.
     """
-    relids = [table.relid, *(dependency.relid for dependency in table.dependencies)]
-    values = {"relids": relids, "relid": table.relid, "pgt_id": table.pgt_id}
+    sources = [dependency.relid for dependency in table.dependencies]
+    values = {"relids": [table.relid, *sources], "relid": table.relid, "sources": sources, "pgt_id": table.pgt_id}
     row = connection.execute(EVIDENCE, {**values, **LIMITS}).fetchone()
-    sources, stored, past, first_load, by_spark, quick = row or (0, 0, [], None, True, None)
-    return Evidence(sources, stored, tuple(PastRefresh(*entry) for entry in past), first_load, by_spark, quick)
+    read, stored, past, first_load, by_spark, quick, kept = row or (0, 0, [], None, True, None, 0)
+    return Evidence(read, stored, tuple(PastRefresh(*entry) for entry in past), first_load, by_spark, quick, kept)

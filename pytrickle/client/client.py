@@ -13,7 +13,6 @@ from psycopg.sql import SQL, Composed
 
 from pytrickle.catalog import install as migrate
 from pytrickle.catalog import stream_table as catalog
-from pytrickle.catalog.buffer_statistics import BufferStatistics
 from pytrickle.catalog.options import Options, call
 from pytrickle.client.definitions import Definitions
 from pytrickle.client.feeds import Feeds
@@ -267,7 +266,6 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
             self._engine,
             planner,
             self._snapshots,
-            BufferStatistics(connection),
             self.settings.poll_interval,
             self.settings.statement_timeout,
         )

@@ -23,6 +23,7 @@ from pytrickle.plan.whole_rows import whole_rows
 
 # Rows that are told apart by their text take longer than rows that are copied: worth it while there are not many.
 MOST_ROWS_READ = 200_000
+MOST_ROWS_KEPT = 50_000
 NAMED = "SELECT {items} FROM (\n{rows}\n) AS q"
 WRITTEN = "SELECT * FROM (\n{query}\n) AS q ({columns})"
 STORED = "SELECT {columns} FROM {table}"
@@ -53,14 +54,15 @@ def plan_difference(task: Task, way: Way, refresh_mode: str) -> RefreshPlan | No
 
 def is_difference(task: Task, way: Way) -> bool:
     """Whether a whole refresh may be one: PostgreSQL reads everything as it is now, and that is little."""
-    return _is_small(task) and place_whole(way, Stage.CHANGES, task.rows_read, task.limits).direct
+    return _is_small(task, way) and place_whole(way, Stage.CHANGES, task.rows_read, task.limits).direct
 
 
-def _is_small(task: Task) -> bool:
-    """Whether everything is read as it is now, and is little. Of a table that was never analyzed nobody knows."""
+def _is_small(task: Task, way: Way) -> bool:
+    """Whether everything is read as it is now, and little is read or kept. Of a table never analyzed nobody knows."""
     shape, elsewhere = task.shape, bool(task.applied or task.window_end or task.frozen_by)
     rewound = any(change_range.new and change_range.future_rows for change_range in task.ranges.values())
-    return bool(shape.definition.columns) and not (elsewhere or rewound) and task.rows_read <= MOST_ROWS_READ
+    little = task.rows_read <= MOST_ROWS_READ or (way.kept_rows is not None and way.kept_rows <= MOST_ROWS_KEPT)
+    return bool(shape.definition.columns) and not (elsewhere or rewound) and little
 
 
 def _as_written(task: Task) -> PostgresQuery | None:

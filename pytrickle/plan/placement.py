@@ -119,11 +119,12 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Whole or delta, and why; `stored_rows` are the rows of the stream table where AUTO has chosen."""
+    """Whole or delta, and why; where AUTO has chosen, the rows of the stream table, and of all that refreshes keep."""
 
     action: Action
     reason: str
     stored_rows: int | None = None
+    kept_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,7 @@ def choose_way(standing: Standing, evidence: Evidence | None, quote: Quote | Non
         least = least_worth_asking(evidence, standing.spark)
         choice = choose_action(standing.delta_rows, evidence, standing.grouped, least, quote)
         if standing.delta_rows >= least:
-            return Way(choice.action, choice.reason, choice.stored_rows)
+            return Way(choice.action, choice.reason, choice.stored_rows, evidence.kept_rows)
     return delta_way(standing.delta_rows)
 
 

@@ -53,7 +53,10 @@ def known_way(past: Remembered, pgt_id: int, task: Task, standing: Standing, kno
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The choice for one task; `whole` plans the whole refresh, so that PostgreSQL's planner can be asked about it."""
+    """The choice for one task; `whole` plans the whole refresh, so that PostgreSQL's planner can be asked about it.
+
+    `analyzing` lets that planner know of the changes before it is asked what they cost.
+    """
 
     connection: psycopg.Connection
     table: StreamTable
@@ -61,6 +64,7 @@ class Choice:
     standing: Standing
     past: Remembered
     whole: Callable[[], RefreshPlan]
+    analyzing: Callable[[], None]
 
     def made(self) -> Chosen:
         """Choose; more than what is known is asked for only where that does not suffice."""
@@ -99,6 +103,7 @@ class Choice:
         delta = plan_differential(self.task, delta_way(rows))
         compiling, quote = monotonic() - began, replace(quote, length=delta.length, at_least=False)
         if delta.read and expected(known, grouped, quote).is_worth_asking_about(rows):
+            self.analyzing()
             quote = replace(quote, delta=self._cost(delta))
         return quote, delta, compiling
 

@@ -8,6 +8,7 @@ import psycopg
 
 from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
+from pytrickle.catalog.buffer_statistics import BufferStatistics
 from pytrickle.catalog.definition import ChangeRange, PastRefresh
 from pytrickle.catalog.definition_stamp import definition_stamp
 from pytrickle.catalog.past_refreshes import evidence
@@ -56,6 +57,7 @@ class Planner:
     shapes: dict[int, tuple[str, Analysis]] = field(default_factory=dict)
     past: Remembered = field(default_factory=Remembered)
     templates: Templates = field(default_factory=Templates)
+    statistics: BufferStatistics = field(default_factory=BufferStatistics)
     spark_runs: Callable[[], bool] = lambda: False
     has_spark: bool = True
 
@@ -104,13 +106,17 @@ class Planner:
                 check_append(shape, table.window_end)
             task = Task(shape, ranges, self.limits(table, means), table.window_end, frozen_by=table.frozen_by)
             standing = _standing(_with_state(snapshot_connection, table, shape), task)
-            chosen = self._choose(snapshot_connection, table, task, standing)
+            analyzing = partial(self._analyze, snapshot, table, ranges)
+            chosen = self._choose(snapshot_connection, table, task, standing, analyzing)
             way = chosen.way
             refuse_recomputing(table, way.action, way.reason)
             preferring = self._preferring(snapshot_connection, table, task, way)
             delta, task = chosen.delta if preferring is task else None, preferring
+            way = self._sized(snapshot_connection, table, way, standing)
             plan = self._difference(table, task, way, standing) if means is Means.ALL else None
             plan = plan or plan_refresh(task, way, table.refresh_mode, lambda: self.query(task), delta)
+            if plan.action is Action.DIFFERENTIAL and plan.read:
+                analyzing()
         return replace(plan.because(table.decision.explained(plan.reason)), choosing=chosen.seconds)
 
     @phase("plan")
@@ -130,6 +136,13 @@ class Planner:
     def _difference(self, table: StreamTable, task: Task, way: Way, standing: Standing) -> RefreshPlan | None:
         """Plan a whole refresh of little data as what it changes; None where it is none, or is to be done otherwise."""
         return plan_difference(task, way, table.refresh_mode) if _is_again(way, standing) else None
+
+    def _sized(self, snapshot_connection: psycopg.Connection, table: StreamTable, way: Way, standing: Standing) -> Way:
+        """Find out how much a whole refresh compares, where the choice did not need to know."""
+        if way.kept_rows is not None or not _is_again(way, standing):
+            return way
+        known = self.past.evidence(table.pgt_id, lambda: evidence(snapshot_connection, table))
+        return replace(way, kept_rows=known.kept_rows)
 
     def foreseen_read(self, pgt_id: int, ranges: Collection[ChangeRange]) -> FewRead | None:
         """Return what reads few changes if the same sources changed as the last time; None if that is not known."""
@@ -154,13 +167,27 @@ class Planner:
         past = PastRefresh(plan.action is not Action.DIFFERENTIAL, plan.delta_rows, seconds, spark)
         self.past.add(pgt_id, past, changed_sources(plan.ranges))
 
+    def _analyze(self, snapshot: Snapshot, table: StreamTable, ranges: Mapping[int, ChangeRange]) -> None:
+        """Let PostgreSQL know of many changes before it plans how to join them; within a unit it cannot."""
+        if snapshot.connection is self.connection:
+            return
+        for dependency in table.dependencies:
+            if dependency.buffer and dependency.relid in ranges:
+                delta_rows = ranges[dependency.relid].delta_rows
+                self.statistics.renew(self.connection, dependency.buffer, delta_rows, snapshot.cut)
+
     def _choose(
-        self, snapshot_connection: psycopg.Connection, table: StreamTable, task: Task, standing: Standing
+        self,
+        snapshot_connection: psycopg.Connection,
+        table: StreamTable,
+        task: Task,
+        standing: Standing,
+        analyzing: Callable[[], None],
     ) -> Chosen:
         def whole() -> RefreshPlan:
             return plan_refresh(task, Way(Action.FULL, ""), table.refresh_mode, lambda: self.query(task))
 
-        return Choice(snapshot_connection, table, task, standing, self.past, whole).made()
+        return Choice(snapshot_connection, table, task, standing, self.past, whole, analyzing).made()
 
     def _preferring(self, snapshot_connection: psycopg.Connection, table: StreamTable, task: Task, way: Way) -> Task:
         """Prefer the engine that was faster, or try Spark; after few changes too little is to be gained."""

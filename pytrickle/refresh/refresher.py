@@ -13,7 +13,6 @@ from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.measures import WAIT, Measures
 from pytrickle.apply.staging_table import staging_table
 from pytrickle.apply.stream_table_row import UP_TO_DATE
-from pytrickle.catalog.buffer_statistics import BufferStatistics
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.gating import NOTHING_NEW
 from pytrickle.catalog.kept_statistics import renew_kept
@@ -53,7 +52,6 @@ class Refresher:
     engine: Engine
     planner: Planner
     snapshots: Snapshots
-    statistics: BufferStatistics
     poll_interval: timedelta = timedelta(seconds=1)
     statement_timeout: timedelta | None = None
 
@@ -98,12 +96,7 @@ class Refresher:
 
     def beside(self, connection: psycopg.Connection) -> "Refresher":
         """Return a refresher that works beside this one on another connection, knowing what this one knows."""
-        return replace(
-            self,
-            connection=connection,
-            planner=replace(self.planner, connection=connection),
-            statistics=replace(self.statistics, connection=connection),
-        )
+        return replace(self, connection=connection, planner=replace(self.planner, connection=connection))
 
     def precompute(self, snapshot: Snapshot, table: StreamTable, goal: Goal, inside: bool = False) -> Computation:
         """Compute a refresh that is committed later, together with others; `inside` the transaction of those.
@@ -185,9 +178,6 @@ class Refresher:
         lasting = table.populated and table.refresh_mode != "FULL"
         if lasting and snapshot.connection is not self.connection:
             renew_kept(self.connection, table.pgt_id)
-        if lasting and delta_rows >= MANY_CHANGES and not self.planner.may_leave_to_spark(table, delta_rows):
-            # Before PostgreSQL's planner is asked what these changes cost.
-            self._analyze_buffers(table, ranges, snapshot)
         return ranges
 
     def _closes_windows(self, snapshot: Snapshot, table: StreamTable) -> bool:
@@ -236,22 +226,11 @@ class Refresher:
     @phase("compute")
     def _compute(self, computation: Computation, plan: RefreshPlan, snapshot: Snapshot, staging: str | None) -> Staged:
         table, settings = computation.table, computation.settings
-        if plan.action is Action.DIFFERENTIAL and plan.read and self.planner.may_leave_to_spark(table, plan.delta_rows):
-            self._analyze_buffers(table, {change_range.relid: change_range for change_range in plan.ranges}, snapshot)
         if plan.placement.direct:
             return read_directly(snapshot.connection, plan, settings)
         if plan.join:
             self.planner.past.tried.add(table.pgt_id)
         return self.engine.compute(plan, snapshot.name, settings, staging)
-
-    def _analyze_buffers(self, table: StreamTable, ranges: dict[int, ChangeRange], snapshot: Snapshot) -> None:
-        """Let PostgreSQL know of many changes before it plans how to join them; within a unit it cannot."""
-        if snapshot.connection is self.connection:
-            return
-        with translate_errors():
-            for dependency in table.dependencies:
-                if dependency.buffer and dependency.relid in ranges:
-                    self.statistics.renew(dependency.buffer, ranges[dependency.relid].delta_rows, snapshot.cut)
 
     @conflicts()
     def _write_up_to_date(self, table: StreamTable, moment: datetime) -> None:

@@ -2,6 +2,10 @@
 
 import pytest
 
+import pytrickle.plan.placement
+from pytrickle.catalog.buffer_statistics import ALIKE
+from pytrickle.plan.apply_plan import Action
+from pytrickle.plan.auto import Choice
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
@@ -44,6 +48,43 @@ def test_changes_that_were_analyzed_are_not_analyzed_for_the_next_stream_table(d
             known.append(db.value(rows))
     # Of 12,100 changes 100 are new to the statistics; the 18,000 after them all are.
     assert known == [12_000, 12_000, 18_000]
+
+
+def test_of_changes_that_are_about_as_many_as_before_only_their_number_is_found_out(db: Database) -> None:
+    db.execute("CREATE TABLE l (id int PRIMARY KEY, k int)")
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("all_rows", "SELECT id, k FROM l", refresh_mode="DIFFERENTIAL")
+        client.tick()
+        buffer = db.value("SELECT buffer FROM pgtrickle.pgt_change_tracking WHERE source_relid = 'l'::regclass")
+        db.execute(f"ALTER TABLE {buffer} SET (autovacuum_enabled = off)")
+        written = (
+            "SELECT max(s.xmin::text::bigint) FROM pg_statistic AS s JOIN pg_attribute AS a"
+            f" ON a.attrelid = s.starelid AND a.attnum = s.staattnum"
+            f" WHERE s.starelid = '{buffer}'::regclass AND a.attname = "
+        )
+        seen = []
+        for rows in (2_000, *[3_000] * ALIKE, 3_000, 7_000):
+            db.execute(f"INSERT INTO l SELECT (SELECT count(*) FROM l) + n, n FROM generate_series(1, {rows}) AS n")
+            client.tick()
+            seen.append((db.value(f"{written}'pgt_xid'"), db.value(f"{written}'id'")))
+        assert client.verify("all_rows").matches
+    changes, content = zip(*seen, strict=True)
+    assert len(set(changes)) == len(changes)
+    assert [content.index(each) for each in content] == [*[0] * (1 + ALIKE), 1 + ALIKE, 2 + ALIKE]
+
+
+def test_changes_that_no_delta_reads_are_not_analyzed(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pytrickle.plan.placement, "choose_action", lambda *_: Choice(Action.FULL, "told to", 10))
+    db.execute("CREATE TABLE l (id int PRIMARY KEY, k int)")
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("all_rows", "SELECT id, k FROM l")
+        client.tick()
+        buffer = db.value("SELECT buffer FROM pgtrickle.pgt_change_tracking WHERE source_relid = 'l'::regclass")
+        db.execute(f"ALTER TABLE {buffer} SET (autovacuum_enabled = off)")
+        db.execute("INSERT INTO l SELECT n, n FROM generate_series(1, 20000) AS n")
+        assert [result.action for result in client.tick()] == ["FULL"]
+        assert client.verify("all_rows").matches
+    assert _analyzed(db, buffer) is None
 
 
 def test_a_state_is_analyzed_when_its_size_has_changed_and_only_then(db: Database) -> None:

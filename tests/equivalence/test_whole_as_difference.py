@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
+import pytrickle.plan.difference
 import pytrickle.plan.placement
 import pytrickle.refresh.planner
 import pytrickle.refresh.remembered
 from pytrickle.plan.apply_plan import Action, Stage
 from pytrickle.plan.auto import Choice
-from pytrickle.plan.difference import plan_difference
+from pytrickle.plan.difference import MOST_ROWS_READ, plan_difference
 from pytrickle.plan.refresh_plan import RefreshPlan
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
@@ -91,11 +92,13 @@ def assert_exact(world: World) -> None:
     assert wrong == {name: [] for name in QUERIES}
 
 
+@pytest.mark.parametrize("most_read", [MOST_ROWS_READ, 0], ids=["little_read", "little_kept"])
 @pytest.mark.parametrize("mode", ["AUTO", "FULL"])
 @pytest.mark.parametrize("seed", first(1, range(6), then=2))
 def test_they_equal_the_query_and_leave_a_state_that_increments_can_be_added_to(
-    world: World, planned: dict[str, Stage], mode: str, seed: int
+    world: World, planned: dict[str, Stage], monkeypatch: pytest.MonkeyPatch, mode: str, seed: int, most_read: int
 ) -> None:
+    monkeypatch.setattr(pytrickle.plan.difference, "MOST_ROWS_READ", most_read)
     chance = random.Random(seed)
     for name, query in QUERIES.items():
         world.pt.create_stream_table(name, query, refresh_mode=mode)
@@ -129,6 +132,26 @@ def test_what_keeps_values_in_the_order_of_stored_rows_is_computed_as_before(
     assert world.tick() == {"as_stored": "FULL"}
     assert planned == {}
     assert world.pt.verify("as_stored").matches
+
+
+@pytest.mark.parametrize("mode", ["AUTO", "FULL"])
+def test_what_compares_many_rows_is_computed_as_before(
+    world: World, planned: dict[str, Stage], monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setattr(pytrickle.plan.difference, "MOST_ROWS_READ", 0)
+    monkeypatch.setattr(pytrickle.plan.difference, "MOST_ROWS_KEPT", 500)
+    world.db.execute("INSERT INTO a SELECT n, n % 500, n, 0, 'x' FROM generate_series(1000, 3000) AS n")
+    shown = "SELECT v FROM a WHERE k < 0"
+    kept = {"many": "SELECT v FROM a", "groups": "SELECT k, sum(v) AS s FROM a GROUP BY k HAVING sum(v) < 0"}
+    kept["body"] = "SELECT v FROM a ORDER BY v LIMIT 3"
+    for name, query in {**kept, "few": shown}.items():
+        world.pt.create_stream_table(name, query, refresh_mode=mode)
+    world.tick()
+    world.db.execute("UPDATE a SET v = v + 1")
+    assert set(world.tick().values()) == {"FULL"}
+    # Without a hidden table there is nothing but what is shown.
+    assert set(planned) == ({"few"} if mode == "AUTO" else {"few", "groups", "body"})
+    assert all(world.pt.verify(name).matches for name in (*kept, "few"))
 
 
 @pytest.mark.parametrize("mode", ["AUTO", "FULL"])
