@@ -119,12 +119,16 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Whole or delta, and why; where AUTO has chosen, the rows of the stream table, and of all that refreshes keep."""
+    """Whole or delta, and why; the rows of the stream table where AUTO has chosen, of all that is kept once `sized`."""
 
     action: Action
     reason: str
     stored_rows: int | None = None
     kept_rows: int | None = None
+
+    def sized(self, evidence: Evidence) -> "Way":
+        """Say how many rows there are."""
+        return replace(self, stored_rows=evidence.stored_rows, kept_rows=evidence.kept_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +188,7 @@ def choose_way(standing: Standing, evidence: Evidence | None, quote: Quote | Non
         least = least_worth_asking(evidence, standing.spark)
         choice = choose_action(standing.delta_rows, evidence, standing.grouped, least, quote)
         if standing.delta_rows >= least:
-            return Way(choice.action, choice.reason, choice.stored_rows, evidence.kept_rows)
+            return Way(choice.action, choice.reason, choice.stored_rows)
     return delta_way(standing.delta_rows)
 
 

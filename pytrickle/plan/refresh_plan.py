@@ -102,8 +102,12 @@ class RefreshPlan:
 
     @property
     def computed_where_applied(self) -> bool:
-        """Whether PostgreSQL computes so few changes that it may as well do so in the transaction that applies them."""
-        return self.placement.direct and not self.placement.stage.whole and self.delta_rows <= FEW_CHANGES
+        """Whether PostgreSQL finds so few changes that it may as well do so in the transaction that applies them.
+
+        What a whole refresh changes is as much, or as little, however many changes wait.
+        """
+        few = self.delta_rows <= FEW_CHANGES or self.action is Action.FULL
+        return self.placement.direct and not self.placement.stage.whole and few
 
     @property
     def settings(self) -> tuple[str, ...]:

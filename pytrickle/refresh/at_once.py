@@ -22,7 +22,7 @@ from pytrickle.plan.refresh_plan import FewRead, RefreshPlan
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.member import Done
 from pytrickle.refresh.planner import kept_tables, needs_refresh
-from pytrickle.refresh.refresher import MANY_CHANGES, Refresher
+from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import Computation, Goal
 from pytrickle.tracing import phase
 
@@ -144,11 +144,9 @@ class AtOnce:
         self.refresher.planner.templates.note(self.table.pgt_id, many)
 
     def _plan(self, shape: Analysis, changed: dict[int, ChangeRange]) -> RefreshPlan | None:
-        """Plan it, if all that the plan depends on is known, and if the changes are few."""
+        """Plan it, if all that the plan depends on is known."""
         delta_rows = sum(change_range.delta_rows for change_range in changed.values())
         respect_fuse(self.table, delta_rows)
-        if delta_rows >= MANY_CHANGES:
-            return None
         with defects_named(f"planning {self.table.name}"):
             plan = self.refresher.planner.foreseen(self.table, shape, changed)
         return plan if plan and plan.computed_where_applied else None

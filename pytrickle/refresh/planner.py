@@ -39,6 +39,8 @@ from pytrickle.refresh.remembered import Remembered
 from pytrickle.refresh.templates import Templates
 from pytrickle.tracing import phase
 
+MANY_CHANGES = 1_000
+
 
 @dataclass(slots=True)
 class Planner:
@@ -112,8 +114,8 @@ class Planner:
             refuse_recomputing(table, way.action, way.reason)
             preferring = self._preferring(snapshot_connection, table, task, way)
             delta, task = chosen.delta if preferring is task else None, preferring
-            way = self._sized(snapshot_connection, table, way, standing)
-            plan = self._difference(table, task, way, standing) if means is Means.ALL else None
+            again = means is Means.ALL and _is_again(way, standing)
+            plan = self._difference(snapshot_connection, table, task, way) if again else None
             plan = plan or plan_refresh(task, way, table.refresh_mode, lambda: self.query(task), delta)
             if plan.action is Action.DIFFERENTIAL and plan.read:
                 analyzing()
@@ -121,28 +123,32 @@ class Planner:
 
     @phase("plan")
     def foreseen(self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange]) -> RefreshPlan | None:
-        """Plan a refresh without asking the database anything; None where it would have to be asked."""
+        """Plan a refresh without asking the database anything; None where it would have to be asked.
+
+        Of many changes it has to be told before it joins them; of very many the history is read again.
+        """
         task = Task(shape, ranges, self.limits(table, Means.ALL), frozen_by=table.frozen_by)
         standing = _standing(table, task)
-        way = known_way(self.past, table.pgt_id, task, standing, self.past.fresh(table.pgt_id))
-        if way is None or (way.action is not Action.DIFFERENTIAL and table.strict):
+        known = self.past.fresh(table.pgt_id)
+        way = known_way(self.past, table.pgt_id, task, standing, known)
+        whole = way is not None and way.action is not Action.DIFFERENTIAL
+        if way is None or (whole and table.strict) or task.delta_rows >= (WORTH_ASKING if whole else MANY_CHANGES):
             return None
         way = replace(way, reason=table.decision.explained(way.reason))
-        if way.action is Action.DIFFERENTIAL:
+        if not whole:
             return self.templates.plan(task, way)
-        make = partial(self._difference, table, task, way, standing)
-        return self.templates.whole(task, way, table.refresh_mode, make) if _is_again(way, standing) else None
+        if not _is_again(way, standing):
+            return None
+        sized = way.sized(known) if known else way
+        make = partial(plan_difference, task, sized, table.refresh_mode)
+        return self.templates.whole(task, sized, table.refresh_mode, make)
 
-    def _difference(self, table: StreamTable, task: Task, way: Way, standing: Standing) -> RefreshPlan | None:
-        """Plan a whole refresh of little data as what it changes; None where it is none, or is to be done otherwise."""
-        return plan_difference(task, way, table.refresh_mode) if _is_again(way, standing) else None
-
-    def _sized(self, snapshot_connection: psycopg.Connection, table: StreamTable, way: Way, standing: Standing) -> Way:
-        """Find out how much a whole refresh compares, where the choice did not need to know."""
-        if way.kept_rows is not None or not _is_again(way, standing):
-            return way
+    def _difference(
+        self, snapshot_connection: psycopg.Connection, table: StreamTable, task: Task, way: Way
+    ) -> RefreshPlan | None:
+        """Plan a whole refresh of little data as what it changes; None where it is to be done otherwise."""
         known = self.past.evidence(table.pgt_id, lambda: evidence(snapshot_connection, table))
-        return replace(way, kept_rows=known.kept_rows)
+        return plan_difference(task, way.sized(known), table.refresh_mode)
 
     def foreseen_read(self, pgt_id: int, ranges: Collection[ChangeRange]) -> FewRead | None:
         """Return what reads few changes if the same sources changed as the last time; None if that is not known."""

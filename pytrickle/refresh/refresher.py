@@ -39,7 +39,6 @@ from pytrickle.refresh.under_way import under_way
 from pytrickle.refresh.values import AFTER_FAILURE, Computation, Engine, Goal, RefreshResult, attempting
 from pytrickle.tracing import phase
 
-MANY_CHANGES = 1_000
 MARK_UP_TO_DATE = statement(UP_TO_DATE)
 ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
 
