@@ -66,7 +66,7 @@ class Reads:
 def least_length(task: Task) -> int:
     """Return how many characters the SQL of a delta has at least: each of its terms joins all tables of the query."""
     rows = arrange(task.query.rows, task.ranges)
-    terms = differentiate(rows, frozenset(relid for relid, known in task.ranges.items() if known.delta_rows))
+    terms = differentiate(rows, frozenset(relid for relid, known in task.ranges.items() if known.changed))
     return LEAST_PER_PAIR * len(terms) * len(scans(task.query.rows)) ** 2
 
 
@@ -89,7 +89,7 @@ def plan_differential(task: Task, way: Way) -> RefreshPlan:
     """Plan the delta between two frontiers."""
     query, shape, ranges = task.query, task.shape, task.ranges
     rows = arrange(query.rows, ranges)
-    terms = differentiate(rows, frozenset(relid for relid, change_range in ranges.items() if change_range.delta_rows))
+    terms = differentiate(rows, frozenset(relid for relid, change_range in ranges.items() if change_range.changed))
     parts = unfold_all(terms, ranges)
     compiler = delta_compiler(query, shape.definition, ranges)
     delta = rows_of(compiler, parts, shape)

@@ -278,7 +278,7 @@ class Compiler:
         return f"pgt_new_{alias}"
 
     def _input_delta(self, operation: Operation) -> str:
-        changed = frozenset(relid for relid, change_range in self.ranges.items() if change_range.delta_rows)
+        changed = frozenset(relid for relid, change_range in self.ranges.items() if change_range.changed)
         rows = arrange(operation.input, self.ranges)
         parts = unfold_all(differentiate(rows, changed), self.ranges)
         if not parts:
