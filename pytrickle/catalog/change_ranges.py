@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import psycopg
 from psycopg import sql
 
-from pytrickle.catalog.definition import Came, ChangeRange
+from pytrickle.catalog.definition import MOST_NETTED, Came, ChangeRange, Definition
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.cut import Cut
 from pytrickle.database import PATIENCE, filled, pipelined, trusted
@@ -17,9 +17,16 @@ COUNTED = """
 SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE {between}), count(*) FILTER (WHERE {later}),
     pg_relation_size({name}::regclass) / current_setting('block_size')::integer,
     min(coalesce({committed}, pgt_at)) FILTER (WHERE {between}),
-    max(coalesce({committed}, pgt_at)) FILTER (WHERE {between}), bool_and({committed} IS NOT NULL)
+    max(coalesce({committed}, pgt_at)) FILTER (WHERE {between}), bool_and({committed} IS NOT NULL), {idle}
 FROM {buffer} WHERE {where}
 """
+# A CASE evaluates the query within it only where it comes to that.
+IDLE = """CASE WHEN count(*) FILTER (WHERE {between}) BETWEEN 1 AND {most} THEN NOT EXISTS (
+    SELECT FROM {buffer} WHERE {where} AND {between} GROUP BY CAST(ROW({columns}) AS text) HAVING sum(pgt_weight) <> 0
+) END"""
+# So the text of a row has all of every value, whatever the defaults of the role are.
+LOSSLESS = """SELECT set_config('extra_float_digits', '1', true), set_config('bytea_output', 'hex', true),
+    set_config('DateStyle', 'ISO', true), set_config('IntervalStyle', 'postgres', true)"""
 EMPTY = "SELECT {number} WHERE NOT EXISTS (SELECT FROM {buffer})"
 # A plan over thousands of buffers would take longer to make than one over few of them, and be void when one changes.
 AT_ONCE = 200
@@ -28,11 +35,30 @@ READABLE = "SELECT b FROM unnest(%s::text[]) AS b WHERE has_table_privilege(to_r
 
 
 def ranges(
-    connection: psycopg.Connection, table: StreamTable, targets: Mapping[int, Cut | None]
+    connection: psycopg.Connection,
+    table: StreamTable,
+    targets: Mapping[int, Cut | None],
+    definition: Definition | None = None,
 ) -> dict[int, ChangeRange]:
-    """Count, for every source, the buffered changes between its frontier and its target, and beyond the target."""
-    uncounted = uncounted_ranges(table, targets)
-    return counted(uncounted, ask_counts(connection, table, uncounted))
+    """Count, for every source, the buffered changes between its frontier and its target, and beyond the target.
+
+    See also which of them come to nothing for a reader with this definition; settings for that stay in the transaction.
+    """
+    uncounted, read = uncounted_ranges(table, targets), partly_read(definition)
+    with pipelined(connection):
+        if read:
+            connection.execute(LOSSLESS)
+        asked = ask_counts(connection, table, uncounted, read)
+    return counted(uncounted, asked, read)
+
+
+def partly_read(definition: Definition | None) -> dict[int, tuple[str, ...]]:
+    """Return the columns that a definition reads of sources of which it does not read all.
+
+    Nothing is returned where it reads a single source, with which changes that cancel each other are not joined.
+    """
+    sources = definition.sources if definition else ()
+    return {s.relid: s.used for s in sources if len(sources) > 1 and s.captured and len(s.used) < len(s.columns)}
 
 
 def uncounted_ranges(table: StreamTable, targets: Mapping[int, Cut | None]) -> dict[int, ChangeRange]:
@@ -41,25 +67,35 @@ def uncounted_ranges(table: StreamTable, targets: Mapping[int, Cut | None]) -> d
 
 
 def ask_counts(
-    connection: psycopg.Connection, table: StreamTable, uncounted: Mapping[int, ChangeRange]
+    connection: psycopg.Connection,
+    table: StreamTable,
+    uncounted: Mapping[int, ChangeRange],
+    read: Mapping[int, tuple[str, ...]],
 ) -> psycopg.Cursor | None:
-    """Ask for the number of changes in each range; None where nothing is captured. See `counted`."""
+    """Ask for the number of changes in each range; None where nothing is captured. See `counted`.
+
+    Of few changes also ask whether they cancel each other in the columns that are `read`, by the text of their rows, as
+    the session's settings make it.
+    """
     asked = [(d.buffer, uncounted[d.relid]) for d in table.dependencies if d.buffer]
     if not asked:
         return None
     given: dict[str, str | None] = {}
     for _, change_range in asked:
         given |= change_range.given()
-    return connection.execute(sql.SQL(" UNION ALL ").join(_count(*each) for each in asked), given)
+    counts = (_count(buffer, change_range, read.get(change_range.relid)) for buffer, change_range in asked)
+    return connection.execute(sql.SQL(" UNION ALL ").join(counts), given)
 
 
-def counted(uncounted: Mapping[int, ChangeRange], asked: psycopg.Cursor | None) -> dict[int, ChangeRange]:
-    """Return the ranges with the numbers that were asked for."""
+def counted(
+    uncounted: Mapping[int, ChangeRange], asked: psycopg.Cursor | None, read: Mapping[int, tuple[str, ...]]
+) -> dict[int, ChangeRange]:
+    """Return the ranges with the numbers that were asked for, of sources of which these columns are read."""
     result = dict(uncounted)
-    for relid, delta, future, pages, oldest, newest, by_commit in asked or ():
-        change_range = result[relid]
-        came = Came(oldest, newest, by_commit) if oldest else None
-        result[relid] = ChangeRange(relid, change_range.old, change_range.new, delta, future, pages, came)
+    for relid, delta, future, pages, oldest, newest, by_commit, idle in asked or ():
+        change_range, came = result[relid], Came(oldest, newest, by_commit) if oldest else None
+        idle_in = read[relid] if idle else None
+        result[relid] = ChangeRange(relid, change_range.old, change_range.new, delta, future, pages, came, idle_in)
     return result
 
 
@@ -95,11 +131,18 @@ def _empty_unless_locked(connection: psycopg.Connection, buffer: str) -> frozens
         return frozenset()
 
 
-def _count(buffer: str, change_range: ChangeRange) -> sql.Composed:
+def _count(buffer: str, change_range: ChangeRange, read: tuple[str, ...] | None) -> sql.Composed:
     old, new = change_range.given_old if change_range.old else None, change_range.given_new
     past = old.beyond() if old else None
     later = f"NOT {new.covered()}" if change_range.new else "false"
     where = past or (new.beyond() if change_range.new else "false")
     parts = {"between": f"NOT ({later})" if past else "false", "later": later, "where": where, "committed": COMMITTED}
     name, relid = sql.Literal(buffer), sql.Literal(change_range.relid)
-    return filled(COUNTED, relid=relid, name=name, buffer=buffer, **parts)
+    idle = "NULL::boolean" if past is None or read is None else _idle(buffer, parts, read)
+    return filled(COUNTED, relid=relid, name=name, buffer=buffer, idle=idle, **parts)
+
+
+def _idle(buffer: str, parts: Mapping[str, str], read: tuple[str, ...]) -> str:
+    # A percent sign would begin a parameter.
+    columns = ", ".join('"' + name.replace('"', '""').replace("%", "%%") + '"' for name in read)
+    return IDLE.format(buffer=buffer, most=MOST_NETTED, columns=columns, **parts)

@@ -1,10 +1,13 @@
 """What the catalog says of a stream table's query and sources, as values that the planner reads."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from pytrickle.cut import Cut, GivenCut
+
+# Of more changes it takes longer to find out which cancel each other than it mostly saves.
+MOST_NETTED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,8 @@ class ChangeRange:
 
     `new` is None when everything that the snapshot shows is read. `delta_rows` and `future_rows` count the buffered
     changes between the frontiers and beyond the new one, `pages` are those of the change buffer, `came` says when the
-    changes between the frontiers did.
+    changes between the frontiers did. `idle_in` are the columns in which those are known to cancel each other, all of
+    them; None where that is not known.
     """
 
     relid: int
@@ -135,11 +139,22 @@ class ChangeRange:
     future_rows: int = 0
     pages: int = 0
     came: Came | None = None
+    idle_in: tuple[str, ...] | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything comes of the changes between the frontiers, as far as is known."""
+        return self.delta_rows > 0 and self.idle_in is None
 
     @property
     def past_rows(self) -> int:
-        """Buffered changes that the old frontier does not cover."""
-        return self.delta_rows + self.future_rows
+        """Buffered changes that the old frontier does not cover; none where they are known to cancel each other."""
+        idle = self.idle_in is not None and not self.future_rows
+        return 0 if idle else self.delta_rows + self.future_rows
+
+    def read_with(self, columns: tuple[str, ...]) -> "ChangeRange":
+        """Return the range for a reader of some columns: that changes cancel each other in others tells it nothing."""
+        return self if self.idle_in in {None, columns} else replace(self, idle_in=None)
 
     @property
     def given_old(self) -> GivenCut:

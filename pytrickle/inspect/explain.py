@@ -21,6 +21,7 @@ from pytrickle.database import SAFE_PATH, Snapshot, filled, settle, translate_er
 from pytrickle.database.statement import statement
 from pytrickle.errors import UnknownStreamTable
 from pytrickle.inspect.concurrency import beside, together_with
+from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.auto import expected, least_worth_asking
 from pytrickle.plan.explain import describe, render_queries, render_text
 from pytrickle.plan.quote import Quote
@@ -78,8 +79,9 @@ def explain(refresher: Refresher, pgt_id: int, limit: int) -> Explanation:
             tables = topological(catalog.stream_tables(snapshot.connection))
             found_units = units(tables, refresh_groups(ask_refresh_groups(snapshot.connection)))
         table = _named(tables, pgt_id)
-        ranges = refresher.planner.ranges(snapshot, table, table.decision.caps)
         cycle = outlook(refresher.planner, snapshot, pgt_id)
+        shape = None if cycle else _shape(refresher, snapshot, pgt_id)
+        ranges = refresher.planner.ranges(snapshot, table, table.decision.caps, shape)
         untouched = not needs_refresh(table, ranges)
         supposed = cycle.quiet if cycle else untouched
         plan = _plan(refresher, snapshot, table, _with_changes(table, ranges) if untouched else ranges, cycle)
@@ -123,6 +125,11 @@ def _named(tables: Iterable[StreamTable], pgt_id: int) -> StreamTable:
         if table.pgt_id == pgt_id:
             return table
     raise UnknownStreamTable("The stream table was dropped meanwhile.")
+
+
+def _shape(refresher: Refresher, snapshot: Snapshot, pgt_id: int) -> Analysis:
+    with translate_errors(), snapshot.connection.transaction():
+        return refresher.planner.shape(snapshot.connection, pgt_id)
 
 
 def _plan(
@@ -183,7 +190,7 @@ def _is_blown(state: Mapping[str, Any]) -> bool:
 
 def _with_changes(table: StreamTable, ranges: dict[int, ChangeRange]) -> dict[int, ChangeRange]:
     captured = {dependency.relid for dependency in table.dependencies if dependency.buffer}
-    return {relid: replace(w, delta_rows=1) if relid in captured else w for relid, w in ranges.items()}
+    return {relid: replace(w, delta_rows=1, idle_in=None) if relid in captured else w for relid, w in ranges.items()}
 
 
 def _whole_from_rows(connection: psycopg.Connection, table: StreamTable, plan: RefreshPlan) -> int | None:

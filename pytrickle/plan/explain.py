@@ -46,6 +46,7 @@ def describe(plan: RefreshPlan, estimates: Mapping[str, int]) -> dict[str, Any]:
             {
                 "source": f"{definition.source(w.relid).schema}.{definition.source(w.relid).name}",
                 "delta_rows": w.delta_rows,
+                "idle": w.delta_rows > 0 and not w.changed,
                 "rows_beyond_cut": w.future_rows,
                 "capped": w.new is not None,
             }
@@ -140,7 +141,8 @@ def render_text(facts: dict[str, Any]) -> str:
             if source["capped"]
             else ""
         )
-        lines.append(f"  source {source['source']}: {counted(source['delta_rows'], 'changed row')}{cut}")
+        idle = ", which cancel each other in the columns that are read" if source["idle"] else ""
+        lines.append(f"  source {source['source']}: {counted(source['delta_rows'], 'changed row')}{idle}{cut}")
     lines += _delta(facts)
     lines += [f"  engine: {facts['engine']} ({facts['engine_reason']})"]
     if facts["place"]:

@@ -98,7 +98,7 @@ WITHIN = Limits(0, 0, Means.POSTGRES)
 class Standing:
     """What the way of a refresh depends on: the stream table's row, its query's `full_reason`, and its changes.
 
-    `spark` says that Spark computes it in any case.
+    `spark` says that Spark computes it in any case, `changed` whether anything comes of the changes, as far as known.
     """
 
     populated: bool
@@ -109,11 +109,12 @@ class Standing:
     grouped: bool
     delta_rows: int
     spark: bool = False
+    changed: bool = True
 
     @property
     def has_choice(self) -> bool:
         """Whether AUTO may choose."""
-        lasting = self.populated and not self.reinitialize_reason and self.delta_rows > 0
+        lasting = self.populated and not self.reinitialize_reason and self.delta_rows > 0 and self.changed
         return lasting and self.refresh_mode == "AUTO" and self.output_mode == "update" and not self.full_reason
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pytrickle.catalog.definition import ChangeRange, Definition
-from pytrickle.plan.algebra.delta import arrange, at, differentiate, unfold_all
+from pytrickle.plan.algebra.delta import arrange, at, differentiate, least_parts, unfold_all
 from pytrickle.plan.algebra.query import Query, Top
 from pytrickle.plan.algebra.relation import Operation, Relation, UnionAll, Version, scans
 from pytrickle.plan.analysis import Analysis
@@ -43,8 +43,8 @@ from pytrickle.plan.whole_rows import rows_of, whole_rows
 
 # Up to so many changes look row by row for what they join, even without an index: to join all at once takes longer.
 FEW_ROWS = 8
-# A term of a delta has so many characters for each pair of tables that it joins, or more.
-LEAST_PER_PAIR = 150
+# A part of a delta has so many characters for each table that it joins, or more.
+LEAST_PER_TABLE = 130
 WHOLE = "SELECT * FROM (\n{query}\n) AS pgt_full({columns})"
 # Rows without columns can be counted, but not read.
 COUNTED = "SELECT count(*) AS {weight} FROM (\n{query}\n) AS pgt_full"
@@ -64,10 +64,10 @@ class Reads:
 
 
 def least_length(task: Task) -> int:
-    """Return how many characters the SQL of a delta has at least: each of its terms joins all tables of the query."""
+    """Return how many characters the SQL of a delta has at least: each part of it joins all tables of a term."""
     rows = arrange(task.query.rows, task.ranges)
-    terms = differentiate(rows, frozenset(relid for relid, known in task.ranges.items() if known.delta_rows))
-    return LEAST_PER_PAIR * len(terms) * len(scans(task.query.rows)) ** 2
+    terms = differentiate(rows, frozenset(relid for relid, known in task.ranges.items() if known.changed))
+    return LEAST_PER_TABLE * sum(least_parts(term, task.ranges) * len(scans(term)) for term in terms)
 
 
 def plan_refresh(
@@ -89,7 +89,7 @@ def plan_differential(task: Task, way: Way) -> RefreshPlan:
     """Plan the delta between two frontiers."""
     query, shape, ranges = task.query, task.shape, task.ranges
     rows = arrange(query.rows, ranges)
-    terms = differentiate(rows, frozenset(relid for relid, change_range in ranges.items() if change_range.delta_rows))
+    terms = differentiate(rows, frozenset(relid for relid, change_range in ranges.items() if change_range.changed))
     parts = unfold_all(terms, ranges)
     compiler = delta_compiler(query, shape.definition, ranges)
     delta = rows_of(compiler, parts, shape)

@@ -70,7 +70,7 @@ class Outline:
 
 
 def _kind(change_range: ChangeRange) -> tuple[int, bool, bool, bool, bool, bool]:
-    delta, future = bool(change_range.delta_rows), bool(change_range.future_rows)
+    delta, future = change_range.changed, bool(change_range.future_rows)
     old, new = change_range.old is not None, change_range.new is not None
     return change_range.relid, old, new, delta, future, is_netted(change_range)
 

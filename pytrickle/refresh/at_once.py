@@ -9,7 +9,7 @@ from pytrickle.apply.commit import read_and_commit, reading_at, transaction, wri
 from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.few_rows import MOST_GROUPS, FewRows, answered, ask_few
 from pytrickle.apply.measures import APPLY, COMPUTE
-from pytrickle.catalog.change_ranges import ask_counts, counted, uncounted_ranges
+from pytrickle.catalog.change_ranges import ask_counts, counted, partly_read, uncounted_ranges
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.definition_stamp import Standing, ask_standing, standing
 from pytrickle.catalog.stream_table import StreamTable
@@ -100,12 +100,13 @@ class AtOnce:
             return None
 
     def _answers(self, uncounted: dict[int, ChangeRange], foreseen: FewRead | None) -> "Seen":
-        connection = self.refresher.connection
+        connection, known = self.refresher.connection, self.refresher.planner.known_shape(self.table.pgt_id)
+        read = partly_read(known.definition if known else None)
         with pipelined(connection) as together:
             stands = ask_standing(connection, self.table.pgt_id, self.needed, cut=self.base is None)
-            counts = ask_counts(connection, self.table, uncounted)
+            counts = ask_counts(connection, self.table, uncounted, read)
             asked = ask_few(connection, foreseen) if foreseen and together else []
-            found, changed = standing(stands), counted(uncounted, counts)
+            found, changed = standing(stands), counted(uncounted, counts, read)
             shape = self.refresher.planner.unchanged_shape(self.table.pgt_id, found.stamp)
             plan = self._plan(shape, changed) if shape and needs_refresh(self.table, changed) else None
             if plan and plan.few and plan.few == foreseen and asked:

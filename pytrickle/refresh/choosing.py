@@ -119,8 +119,8 @@ class Choice:
 
 
 def changed_sources(ranges: Iterable[ChangeRange]) -> frozenset[int]:
-    """Return the sources that have changes."""
-    return frozenset(change_range.relid for change_range in ranges if change_range.delta_rows)
+    """Return the sources that have changes of which anything comes."""
+    return frozenset(change_range.relid for change_range in ranges if change_range.changed)
 
 
 def _size(task: Task, known: Evidence) -> Size:

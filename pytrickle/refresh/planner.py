@@ -86,12 +86,15 @@ class Planner:
         return known[1] if known else None
 
     def ranges(
-        self, snapshot: Snapshot, table: StreamTable, targets: Mapping[int, Cut | None]
+        self, snapshot: Snapshot, table: StreamTable, targets: Mapping[int, Cut | None], shape: Analysis | None = None
     ) -> dict[int, ChangeRange]:
-        """Count what lies between the stream table's frontier and the targets; None is all that the snapshot shows."""
+        """Count what lies between the stream table's frontier and the targets; None is all that the snapshot shows.
+
+        See also which changes come to nothing for a query of this shape.
+        """
         # A savepoint keeps the shared snapshot usable when reading for one stream table fails.
         with translate_errors(), snapshot.connection.transaction():
-            return change_ranges.ranges(snapshot.connection, table, targets)
+            return change_ranges.ranges(snapshot.connection, table, targets, shape.definition if shape else None)
 
     @phase("plan")
     def plan(
@@ -106,7 +109,7 @@ class Planner:
                 raise kind(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
             if table.window_end is not None:
                 check_append(shape, table.window_end)
-            task = Task(shape, ranges, self.limits(table, means), table.window_end, frozen_by=table.frozen_by)
+            task = self._task(table, shape, ranges, means)
             standing = _standing(_with_state(snapshot_connection, table, shape), task)
             analyzing = partial(self._analyze, snapshot, table, ranges)
             chosen = self._choose(snapshot_connection, table, task, standing, analyzing)
@@ -127,7 +130,7 @@ class Planner:
 
         Of many changes it has to be told before it joins them; of very many the history is read again.
         """
-        task = Task(shape, ranges, self.limits(table, Means.ALL), frozen_by=table.frozen_by)
+        task = self._task(table, shape, ranges)
         standing = _standing(table, task)
         known = self.past.fresh(table.pgt_id)
         way = known_way(self.past, table.pgt_id, task, standing, known)
@@ -211,7 +214,7 @@ class Planner:
         self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange], reason: str
     ) -> RefreshPlan:
         """Plan the evaluation of the query as PostgreSQL would by itself."""
-        task = Task(shape, ranges, self.limits(table, Means.ALL), table.window_end, frozen_by=table.frozen_by)
+        task = self._task(table, shape, ranges)
         return plan_full(task, self.query(task), Way(Action.FULL, reason))
 
     def query(self, task: Task) -> str:
@@ -220,6 +223,14 @@ class Planner:
             return current_query(task.shape.definition)
         with server_probe(self.connection) as probe:
             return query_at(task.shape.definition, task.ranges, probe)
+
+    def _task(
+        self, table: StreamTable, shape: Analysis, ranges: Mapping[int, ChangeRange], means: Means = Means.ALL
+    ) -> Task:
+        """Return what is to be done; the ranges may have been counted for an older shape."""
+        read = {source.relid: source.used for source in shape.definition.sources}
+        known = {relid: each.read_with(read[relid]) if relid in read else each for relid, each in ranges.items()}
+        return Task(shape, known, self.limits(table, means), table.window_end, frozen_by=table.frozen_by)
 
     def limits(self, table: StreamTable, means: Means) -> Limits:
         """Return by which limits a stream table is refreshed."""
@@ -263,6 +274,7 @@ def _standing(table: StreamTable, task: Task) -> Standing:
         task.shape.grouped is not None,
         task.delta_rows,
         task.limits.spark,
+        any(change_range.changed for change_range in task.ranges.values()),
     )
 
 

@@ -168,7 +168,7 @@ class Refresher:
         """
         if not table.exists:
             raise UnknownStreamTable(f"The table of {table.name} was dropped.", ORPHAN_HINT)
-        ranges = self.planner.ranges(snapshot, table, goal.targets)
+        ranges = self.planner.ranges(snapshot, table, goal.targets, self.planner.known_shape(table.pgt_id))
         if not needs_refresh(table, ranges):
             with translate_errors(), snapshot.connection.transaction():
                 return ranges if self._closes_windows(snapshot, table) else None

@@ -62,6 +62,9 @@ class Remembered:
 
     def add(self, pgt_id: int, past: PastRefresh, changed: frozenset[int]) -> None:
         """Take note of a refresh of this process; after a slow one, or a first load, the database is asked again."""
+        if past.delta_rows and not past.whole and not changed:
+            # Its changes came to nothing, which tells nothing of others.
+            return
         if not past.whole:
             self.measured.setdefault(pgt_id, set()).add(changed)
         known = self.evidences.get(pgt_id)

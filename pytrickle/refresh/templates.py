@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.analysis import Analysis
@@ -12,16 +13,17 @@ from pytrickle.plan.refresh_plan import FewRead, RefreshPlan
 from pytrickle.plan.task import Task
 from pytrickle.plan.template import Outline, Template, WholeTemplate
 
-# So many templates of one stream table are kept: there is one for each set of sources that change together.
-MOST_TEMPLATES = 8
+# So many templates of one stream table are kept, those that were used last. There is one for each set of sources that
+# change together, in each order of how many changes they have.
+MOST_TEMPLATES = 32
 # A guess saves a round trip. Where other sources changed it was for nothing, and of such a length it costs far more.
 MOST_GUESSED = 20_000
 
 
 @dataclass(slots=True)
 class OfOne:
-    """The templates of one analysed query; `last` is the one that was used last. Of whole refreshes there is one for
-    each refresh mode, under some limits.
+    """The templates of one analysed query, in the order of their use; `last` is the one that was used last. Of whole
+    refreshes there is one for each refresh mode, under some limits.
 
     `many` says that changes of the kind that comes now are too many rows to be read as few.
     """
@@ -31,6 +33,15 @@ class OfOne:
     wholes: dict[tuple[str, Limits], WholeTemplate | None] = field(default_factory=dict)
     last: Template | None = None
     many: bool = False
+
+    def template(self, outline: Outline, make: Callable[[], Template | None]) -> Template | None:
+        """Return the template for an outline, which `make` makes where there is none; forget the one longest unused."""
+        found = self.by_outline.pop(outline) if outline in self.by_outline else make()
+        self.by_outline[outline] = found
+        if len(self.by_outline) > MOST_TEMPLATES:
+            del self.by_outline[next(iter(self.by_outline))]
+        self.last = found
+        return found
 
 
 @dataclass(slots=True)
@@ -42,10 +53,7 @@ class Templates:
     def plan(self, task: Task, way: Way) -> RefreshPlan:
         """Plan the changes of a task; the shape is the same object until the definition changes."""
         kept = self._kept(task)
-        outline = Outline.of(task)
-        if outline not in kept.by_outline:
-            kept.by_outline[outline] = Template.of(task, way)
-        template = kept.last = kept.by_outline[outline]
+        template = kept.template(Outline.of(task), partial(Template.of, task, way))
         if template is None:
             return plan_differential(task, way)
         return (None if kept.many else template.filled_for_few(task, way)) or template.filled(task, way)
@@ -87,6 +95,6 @@ class Templates:
     def _kept(self, task: Task) -> OfOne:
         pgt_id = task.shape.definition.pgt_id
         kept = self.known.get(pgt_id)
-        if kept is None or kept.shape is not task.shape or len(kept.by_outline) > MOST_TEMPLATES:
+        if kept is None or kept.shape is not task.shape:
             kept = self.known[pgt_id] = OfOne(task.shape)
         return kept

@@ -75,6 +75,20 @@ def test_a_row_that_went_after_the_cut_is_still_joined_at_the_cut(held: Held, fu
     assert held.shown() == held.asked()
 
 
+def test_changes_since_the_frontier_are_read_once_unless_some_lie_beyond_the_cut(held: Held) -> None:
+    held.db.execute("INSERT INTO parts VALUES (60, true, 0); INSERT INTO lines VALUES (1000, 60, 5, 0)")
+    held.advance(2)
+    relid = held.db.value("SELECT 'parts'::regclass::oid")
+    sql = held.client.explain("result").sql
+    assert f"pgt_delta_{relid} AS MATERIALIZED" in sql and "pgt_past_" not in sql
+    held.db.execute("INSERT INTO parts VALUES (61, true, 0); INSERT INTO lines VALUES (1001, 60, 5, 0)")
+    assert "AS MATERIALIZED" in (sql := held.client.explain("result").sql) and "pgt_past_" in sql
+    assert held.tick().action == "DIFFERENTIAL"
+    held.advance(3)
+    held.tick()
+    assert held.shown() == held.asked()
+
+
 def test_updates_of_what_a_held_back_query_does_not_read_change_nothing(held: Held) -> None:
     before = held.shown()
     held.db.execute("UPDATE parts SET seen = seen + 1 WHERE id < 9; UPDATE lines SET seen = seen + 1 WHERE part = 3")

@@ -11,7 +11,7 @@ from pytrickle.catalog.definition import ChangeRange
 from pytrickle.cut import Cut
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.placement import Limits, Means, delta_way
-from pytrickle.plan.planning import plan_differential
+from pytrickle.plan.planning import least_length, plan_differential
 from pytrickle.plan.task import Task
 from pytrickle.plan.template import SECRET, Outline, Template
 from tests.conftest import Database
@@ -53,7 +53,7 @@ def shapes(steady_db: Database) -> list[Analysis]:
 def test_a_template_becomes_the_plan_between_other_cuts(shapes: list[Analysis]) -> None:
     assert len(shapes) == len(QUERIES)
     templates: dict[tuple[int, Outline], Template | None] = {}
-    random, filled = Random(7), 0
+    random, filled, lengths = Random(7), 0, 0
     for shape, limits in product(shapes, LIMITS):
         for _ in range(25):
             task = Task(shape, _ranges(random, shape), limits)
@@ -67,8 +67,10 @@ def test_a_template_becomes_the_plan_between_other_cuts(shapes: list[Analysis]) 
             assert (found.read, found.keyed, found.apply) == (plan.read, plan.keyed, plan.apply)
             assert (found.ranges, found.action, found.reason) == (plan.ranges, plan.action, plan.reason)
             assert (found.placement.place, found.placement.direct) == (plan.placement.place, plan.placement.direct)
+            assert plan.length >= least_length(task)
+            lengths += least_length(task) > plan.length / 8
             assert SECRET not in repr(found.read) + repr(found.keyed) + repr(found.apply)
-    assert filled > 50
+    assert filled > 50 and lengths > 50
 
 
 def _ranges(random: Random, shape: Analysis) -> dict[int, ChangeRange]:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from pytrickle.catalog.definition import ChangeRange
+from pytrickle.catalog.definition import MOST_NETTED, ChangeRange
 from pytrickle.cut import Cut
 from pytrickle.plan.algebra.relation import Version
-from pytrickle.plan.postgres.buffer import MOST_NETTED, changes_query, netted_changes
+from pytrickle.plan.postgres.buffer import changes_query, netted_changes
 from tests.unit.chain import definition
 
 CUT = Cut("1:1:", "1", 0, "0/1")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
+from math import prod
 
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.algebra.relation import Derived, Function, Join, Project, Relation, Scan, UnionAll, Version, relids
@@ -120,6 +121,35 @@ def unfold_all(nodes: tuple[Relation, ...], ranges: Mapping[int, ChangeRange]) -
         parts = unfold(node, past, future)
         result += parts if len(parts) <= MAX_PARTS else [_current_where_possible(node, past, future)]
     return tuple(result)
+
+
+def least_parts(node: Relation, ranges: Mapping[int, ChangeRange]) -> int:
+    """Count the parts that `unfold_all` makes of a relation, without making them; one where they would be too many.
+
+    >>> join = Join((Scan("l", 1, (), Version.OLD), Scan("r", 2, (), Version.OLD), Scan("s", 1, (), Version.NEW)))
+    >>> least_parts(join, {1: ChangeRange(1, None, None, 9), 2: ChangeRange(2, None, None)})
+    2
+    """
+    found = _least(node, ranges)
+    return found if found <= MAX_PARTS else 1
+
+
+def _least(node: Relation, ranges: Mapping[int, ChangeRange]) -> int:
+    match node:
+        case Scan(version=Version.OLD, relid=relid):
+            return 2 if ranges[relid].past_rows else 1
+        case Scan(version=Version.NEW, relid=relid):
+            return 2 if ranges[relid].future_rows else 1
+        case Derived(version=Version.OLD, operation=operation):
+            return 2 if any(ranges[relid].past_rows for relid in relids(operation.input)) else 1
+        case Join(inputs=inputs):
+            return prod(_least(child, ranges) for child in inputs)
+        case UnionAll(inputs=inputs):
+            return sum(_least(child, ranges) for child in inputs)
+        case Project(input=child):
+            return _least(child, ranges)
+        case _:
+            return 1
 
 
 def blocks_of(node: Relation) -> tuple[Project, ...]:

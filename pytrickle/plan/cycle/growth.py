@@ -40,7 +40,7 @@ def growth(shape: Analysis, ranges: dict[int, ChangeRange], whole: bool) -> Grow
     query = shape.query
     if query is None:
         raise TypeError("a query without algebra is not known to be monotone")
-    changed = frozenset(relid for relid, change_range in ranges.items() if change_range.delta_rows)
+    changed = frozenset(relid for relid, change_range in ranges.items() if change_range.changed)
     terms = (at(query.rows, Version.NEW),) if whole else differentiate(arrange(query.rows, ranges), changed)
     parts = unfold_all(terms, ranges)
     compiler = Compiler(shape.definition, ranges) if whole else delta_compiler(query, shape.definition, ranges)

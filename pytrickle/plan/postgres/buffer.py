@@ -1,12 +1,10 @@
 """Change buffers read at cuts: the common table expressions that delta plans join."""
 
-from pytrickle.catalog.definition import ChangeRange, Source
+from pytrickle.catalog.definition import MOST_NETTED, ChangeRange, Source
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.sql.dialect import quote, row_text
 
-# Of more changes it takes longer to find out which cancel each other than it mostly saves.
-MOST_NETTED = 1_000
 NETTED = """\
 SELECT {columns}{weight} FROM (
 SELECT {columns}{weight}, sum({weight}) OVER (PARTITION BY {text}) AS pgt_net FROM (

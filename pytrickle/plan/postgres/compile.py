@@ -24,7 +24,7 @@ from pytrickle.plan.postgres.buffer import changes_name, netted_changes
 from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate, consolidate_at_once, expand
 from pytrickle.plan.postgres.eager_sum import Compared
 from pytrickle.plan.postgres.from_item import function_item, table_name
-from pytrickle.plan.postgres.in_place import open_changes, with_list
+from pytrickle.plan.postgres.in_place import open_changes, read_as, with_list
 from pytrickle.plan.postgres.join_order import Reach, conditions, fenced, ordered_leaves
 from pytrickle.plan.postgres.semijoin import Semijoin
 from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
@@ -175,8 +175,9 @@ class Compiler:
         return fenced(self.state(operation, version, frozenset()), leaf, [])
 
     def _changes(self, version: Version, relid: int) -> str:
-        name = changes_name(version, relid)
-        self.entries.setdefault(name, netted_changes(self.definition.source(relid), version, self.ranges[relid]))
+        read = read_as(version, self.ranges[relid])
+        name = changes_name(read, relid)
+        self.entries.setdefault(name, netted_changes(self.definition.source(relid), read, self.ranges[relid]))
         return name
 
     def _corrected(self, scan: Scan) -> str:
@@ -278,7 +279,7 @@ class Compiler:
         return f"pgt_new_{alias}"
 
     def _input_delta(self, operation: Operation) -> str:
-        changed = frozenset(relid for relid, change_range in self.ranges.items() if change_range.delta_rows)
+        changed = frozenset(relid for relid, change_range in self.ranges.items() if change_range.changed)
         rows = arrange(operation.input, self.ranges)
         parts = unfold_all(differentiate(rows, changed), self.ranges)
         if not parts:

@@ -32,6 +32,16 @@ def open_changes(join: Join, ranges: Mapping[int, ChangeRange]) -> frozenset[str
     return frozenset(changes_name(leaf.version, leaf.relid) for leaf in many)
 
 
+def read_as(version: Version, change_range: ChangeRange) -> Version:
+    """Return the version whose entry has the changes of a version.
+
+    Without changes beyond the new frontier, all since the old one are those between them. Where these may be read in
+    place they are left alone: an entry that is read twice is not.
+    """
+    same = version is Version.PAST and not change_range.future_rows and change_range.delta_rows < MANY
+    return Version.DELTA if same else version
+
+
 def with_list(entries: Mapping[str, str], in_place: frozenset[str], query: str) -> str:
     """Put a WITH list before a query; entries `in_place` are computed where they are read, if that is one place."""
     if not entries:

@@ -60,5 +60,5 @@ class Operations:
                 return None
 
     def _delta(self, relation: Relation) -> tuple[Relation, ...]:
-        changed = frozenset(relid for relid, change_range in self.ranges.items() if change_range.delta_rows)
+        changed = frozenset(relid for relid, change_range in self.ranges.items() if change_range.changed)
         return differentiate(arrange(relation, self.ranges), changed)
