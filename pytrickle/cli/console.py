@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook, RenderResult
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 from rich.text import Text
 
@@ -111,6 +110,9 @@ def progress(task: str) -> Iterator[Callable[[str], None]]:
 
     Yields a function that says what is under way from now on.
     """
+    # Loaded here: most commands show no progress, and a shell waits for each of them.
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     target = console(sys.stderr)
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=target, transient=True, disable=not target.is_terminal) as display:

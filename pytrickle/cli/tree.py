@@ -10,6 +10,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
+from pytrickle.cli.absent import convert_only_what_is_given
+
 PLAIN = {
     "operations": ("install", "uninstall", "doctor", "demo"),
     "status": ("status",),
@@ -55,7 +57,9 @@ def commands_of(home: str) -> dict[str, Any]:
         app.add_typer(found, name=names[0])
     else:
         app.add_typer(found)
-    return dict(get_group(app).commands)
+    loaded = dict(get_group(app).commands)
+    convert_only_what_is_given(loaded.values())
+    return loaded
 
 
 class Tree(MutableMapping[str, Any]):
@@ -92,4 +96,5 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**(attributes | {"commands": None}))
+        convert_only_what_is_given([self])
         self.commands = Tree()

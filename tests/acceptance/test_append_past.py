@@ -84,7 +84,7 @@ def test_a_deadline_closes_only_what_all_sources_assert(events: Shop) -> None:
     assert events.db.value(WAITS) is None
     advance(events, 900, "clicks")
     advance(events, 330, "views")
-    apart = "site: public.views is 00:09:30 behind public.clicks, tolerance 00:00:00"
+    apart = "site: public.views is 9 min 30 s behind public.clicks, tolerance 0 s"
     assert (events.tick()["tumbling"].action, events.rows("tumbling")) == ("SKIP", set())
     assert events.db.value(WAITS) == apart
     events.db.execute("UPDATE pgtrickle.pgt_stream_tables SET gated_since = gated_since - interval '2 hours'")

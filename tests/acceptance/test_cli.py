@@ -114,7 +114,7 @@ def test_the_doctor_lets_spark_read_a_pinned_snapshot(run: Run) -> None:
 
 def test_status_tells_who_waits_for_whom_and_can_fail_on_it(gated: Run) -> None:
     screen = gated("status").stdout
-    for text in ("pipeline", "apart", "5 min", "public.lines", "public.report", "gated", "lines is 00:05:00 behind"):
+    for text in ("pipeline", "apart", "5 min", "public.lines", "public.report", "gated", "lines is 5 min behind"):
         assert text in screen, text
     assert gated("status", "--fail-on", "gated").exit_code == 3
     assert gated("status", "--fail-on", "error").exit_code == 0
@@ -213,7 +213,7 @@ def test_the_graph_of_an_empty_catalog_is_a_sentence(db: Database) -> None:
 def test_wait_and_assert_fresh_exit_with_3_until_the_table_is_there(gated: Run, shop: Database) -> None:
     late = gated("wait", "report", "2026-01-01T12:05:00Z", "--timeout", "0")
     assert late.exit_code == 3
-    assert "public.lines is 00:05:00 behind public.orders" in late.stderr
+    assert "public.lines is 5 min behind public.orders" in late.stderr
     error = json.loads(gated("wait", "report", "2026-01-01T12:05Z", "--timeout", "0", "--json").stderr)
     assert (error["type"], error["sqlstate"]) == ("WaitTimeout", "57014")
     stale = gated("assert-fresh", "report", "1h")

@@ -79,9 +79,9 @@ def test_what_is_due_waits_in_the_queue_and_before_that_for_its_schedule(one: Sh
     one.db.execute("SELECT pgtrickle.alter_stream_table('totals', schedule => '12 minutes')")
     aged(one, "last_refresh_at", 15)
     found = freshness(one, "totals")
-    assert found["cause"] == "schedule" and found["culprit"] == "12 minutes"
+    assert found["cause"] == "schedule" and found["culprit"] == "12 min"
     assert close_to(found["before_schedule"], 7) and close_to(found["in_queue"], 3)
-    assert found["reason"].startswith("behind: ") and " until its schedule: 12 minutes, " in found["reason"]
+    assert found["reason"].startswith("behind: ") and " until its schedule: 12 min, " in found["reason"]
     one.db.execute("SELECT pgtrickle.pause_stream_table('totals')")
     found = freshness(one, "totals")
     assert (found["cause"], found["culprit"], found["stopped"]) == ("stopped", "it is paused", found["lag"])

@@ -29,7 +29,7 @@ def test_skip_is_written_to_the_history_once_per_reason(pipeline: Shop) -> None:
     pipeline.tick()
     pipeline.load("orders", "12:12")
     pipeline.tick()
-    reason = "pipeline: public.order_lines is 00:06:00 behind public.orders, tolerance 00:00:00"
+    reason = "pipeline: public.order_lines is 6 min behind public.orders, tolerance 0 s"
     assert skips()[0] == skips()[1] == reason
     assert len(skips()) == 3
 

@@ -48,7 +48,7 @@ def test_the_screen_shows_all_states_and_keys_explain_pause_and_refresh(shop: Sh
         )
         assert "Nothing is being refreshed." in shown
         screen.press("j")
-        screen.shows("> public.report", "public.report: pipeline: public.lines is 00:05:00 behind public.orders,")
+        screen.shows("> public.report", "public.report: pipeline: public.lines is 5 min behind public.orders,")
         screen.press("e")
         screen.shows("differential: yes", "Escape back")
         screen.press("\x1b")

@@ -13,7 +13,7 @@ from tests.console.conftest import PASSWORD, console
 
 ORDER_TOTALS = "/table?name=public.order_totals"
 PAGES = {
-    "/": ("public.regions_at_risk", "gated", "tolerance 00:04:00"),
+    "/": ("public.regions_at_risk", "gated", "tolerance 4 min"),
     ORDER_TOTALS: ("DIFFERENTIAL", "join on order_lines.order_id = orders.id", "public.sales_by_region"),
     "/table?name=public.revenue": ("The last refresh failed, 2 in a row.", "pytrickle history"),
     "/groups": ("shop", "apart", "public.payments"),

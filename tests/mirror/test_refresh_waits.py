@@ -140,14 +140,14 @@ def test_the_wait_ends_in_time_and_leaves_nothing(totals: Mirror) -> None:
     blocker = totals.db.connect(autocommit=False)
     with totals.refresher():
         blocker.execute("LOCK TABLE pgtrickle.pgt_refresh_history IN EXCLUSIVE MODE")
-        with pytest.raises(psycopg.errors.QueryCanceled, match=r"was not refreshed within 00:00:00\.3"):
+        with pytest.raises(psycopg.errors.QueryCanceled, match=r"was not refreshed within 300 ms"):
             totals.run("SELECT pgtrickle.refresh_stream_table('totals', timeout => '0.3 s')")
         assert totals.value(HELD) == 0
         totals.run("SET statement_timeout = '300ms'")
         with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
             totals.run(REFRESH)
         totals.run("RESET statement_timeout", "SET pgtrickle.refresh_timeout = '200ms'")
-        with pytest.raises(psycopg.errors.QueryCanceled, match=re.escape("within 00:00:00.2")):
+        with pytest.raises(psycopg.errors.QueryCanceled, match=re.escape("within 200 ms")):
             totals.run(REFRESH)
         assert totals.value(HELD) == 0
         blocker.rollback()

@@ -235,7 +235,7 @@ def test_the_fuse_of_each_stream_table_is_listed(chain: Mirror) -> None:
 
 def test_a_stream_table_is_explained_in_words_lines_and_as_an_object(chain: Mirror) -> None:
     words = chain.value("SELECT pgtrickle.explain_stream_table('sums')")
-    assert words.startswith("public.sums is refreshed DIFFERENTIAL (AUTO was asked for), 1 hour.")
+    assert words.startswith("public.sums is refreshed DIFFERENTIAL (AUTO was asked for), 1 h.")
     assert "It reads public.orders." in words
     assert chain.value("SELECT pgtrickle.explain_json('sums') ->> 'status'") == "ACTIVE"
     assert "\nstatus: ACTIVE\n" in chain.value("SELECT pgtrickle.explain('sums')")
@@ -259,7 +259,7 @@ def test_a_skip_says_why_and_that_it_is_for_watermarks(chain: Mirror) -> None:
     newest = "SELECT action, status, error_message, refresh_reason FROM pgtrickle.get_refresh_history('large', 1)"
     action, status, message, reason = one(chain, newest)
     assert (action, status) == ("SKIP", "SKIPPED")
-    assert message == f"watermarks: {reason}" and "public.rates is 01:00:00 behind" in reason
+    assert message == f"watermarks: {reason}" and "public.rates is 1 h behind" in reason
     assert chain.rows("SELECT error_message FROM pgtrickle.refresh_timeline(1)") == [(message,)]
     kept = "SELECT error_message FROM pgtrickle.pgt_refresh_history ORDER BY refresh_id DESC LIMIT 1"
     assert chain.rows(kept) == [(message,)]

@@ -40,7 +40,7 @@ def test_one_call_sets_the_usual_limits_for_all_and_a_source_goes_by_its_own(db:
     ]
     assert opened(db) == [("watermark_lag", "public.rates", None)]
     ((sentence,),) = db.execute("SELECT sentence FROM pgtrickle.alerts()")
-    assert sentence == "the watermark of public.rates is 6 minutes behind the clock, limit 5 minutes"
+    assert sentence == "the watermark of public.rates is 6 min behind the clock, limit 5 min"
     limit(db, "'rates', lag => '10 minutes'")
     assert opened(db) == []
     limit(db, "'rates', lag => NULL")

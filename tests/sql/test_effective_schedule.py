@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
+from pytrickle.durations import length
 from tests.conftest import Database
 from tests.sql.checks import create
 
@@ -23,12 +26,12 @@ def alter(db: Database, name: str, **options: str) -> None:
 @pytest.mark.parametrize(
     ("schedule", "tier", "words"),
     [
-        ("10m", "hot", "10 minutes"),
-        ("10m", "warm", "20 minutes"),
-        ("1s", "cold", "10 seconds"),
-        ("00:30:01.5", "hot", "30 minutes 1.5 seconds"),
-        ("45 minutes", "warm", "1 hour 30 minutes"),
-        ("1 month 1 day", "warm", "2 months 2 days"),
+        ("10m", "hot", "10 min"),
+        ("10m", "warm", "20 min"),
+        ("1s", "cold", "10 s"),
+        ("00:30:01.5", "hot", "30 min 1.5 s"),
+        ("45 minutes", "warm", "1 h 30 min"),
+        ("1 month 1 day", "warm", "2 mo 2 d"),
         ("0 6 * * mon-fri", "hot", "0 6 * * mon-fri Asia/Tokyo"),
         ("@daily", "warm", "@daily Asia/Tokyo, every 2nd time"),
         ("@daily", "cold", "@daily Asia/Tokyo, every 10th time"),
@@ -58,13 +61,13 @@ def chain(tables: Database) -> Database:
 
 
 def test_a_calculated_table_follows_the_most_frequent_of_what_it_reads(chain: Database) -> None:
-    assert effective(chain, "low") == effective(chain, "top") == "with public.fast: 40 minutes"
+    assert effective(chain, "low") == effective(chain, "top") == "with public.fast: 40 min"
     alter(chain, "fast", tier="warm")
-    assert effective(chain, "top") == "with public.slow: 1 hour"
+    assert effective(chain, "top") == "with public.slow: 1 h"
     alter(chain, "fast", schedule="*/25 * * * *", schedule_timezone="UTC")
     assert effective(chain, "top") == "with public.fast: */25 * * * * UTC, every 2nd time"
     alter(chain, "fast", schedule="0 */12 * * *")
-    assert effective(chain, "top") == "with public.slow: 1 hour"
+    assert effective(chain, "top") == "with public.slow: 1 h"
     chain.execute("SELECT pgtrickle.pause_stream_table('slow')")
     assert effective(chain, "top") == "with public.fast: 0 */12 * * * UTC, every 2nd time"
     alter(chain, "fast", tier="frozen")
@@ -95,3 +98,26 @@ def test_status_says_what_is_due(tables: Database) -> None:
         ("public.s1", True),
         ("public.s2", False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("span", "written"),
+    [
+        (timedelta(0), "0 s"),
+        (timedelta(milliseconds=120), "120 ms"),
+        (timedelta(seconds=1.5), "1.5 s"),
+        (timedelta(minutes=90), "1 h 30 min"),
+        (timedelta(days=2, hours=3), "2 d 3 h"),
+        (-timedelta(minutes=5), "-5 min"),
+    ],
+)
+def test_sentences_of_the_server_write_durations_as_the_command_line_does(
+    db: Database, span: timedelta, written: str
+) -> None:
+    assert length(span) == written
+    assert db.value("SELECT pgtrickle_private.written_interval(%s)", span) == written
+
+
+def test_sentences_write_durations_whole_so_that_two_can_be_compared(db: Database) -> None:
+    span = timedelta(days=1, hours=2, minutes=3, seconds=4.5)
+    assert db.value("SELECT pgtrickle_private.written_interval(%s)", span) == "1 d 2 h 3 min 4.5 s"

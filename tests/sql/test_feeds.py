@@ -101,7 +101,7 @@ def test_a_feed_that_is_not_read_for_too_long_is_cut_off(followed: Database) -> 
     followed.execute("UPDATE pgtrickle.pgt_feeds SET read_version = 1, frontier = h.cut"
                      " FROM pgtrickle.pgt_watermark_history AS h WHERE h.history_id = 1")  # fmt: skip
     followed.execute(CLEAN)
-    assert feed(followed, "cut_off_reason") == "a version waited longer than 7 days to be read"
+    assert feed(followed, "cut_off_reason") == "a version waited longer than 7 d to be read"
 
 
 def test_changes_that_may_have_been_missed_are_not_passed_over(followed: Database) -> None:

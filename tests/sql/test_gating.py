@@ -38,7 +38,7 @@ def test_auto_gates_where_sources_of_a_group_meet_however_deep(dag: Database) ->
     assert decide(dag, "report") == {
         "gating": "gate",
         "decision": "gated",
-        "reason": "pipeline: public.lines is 00:10:00 behind public.orders, tolerance 00:00:00",
+        "reason": "pipeline: public.lines is 10 min behind public.orders, tolerance 0 s",
         "waiting_for": "public.lines",
         "effective_watermark": "11:55",
         "caps": {},
@@ -112,7 +112,7 @@ def test_every_group_must_agree(dag: Database) -> None:
     assert (decision["decision"], decision["waiting_for"]) == ("gated", "public.rates")
     assert (
         "pipeline: aligned" in decision["reason"]
-        and "pricing: public.rates is 02:00:00 behind public.orders" in decision["reason"]
+        and "pricing: public.rates is 2 h behind public.orders" in decision["reason"]
     )
     assert decision["effective_watermark"] == "10:00"
     assert decide(dag, "report")["decision"] == "run"

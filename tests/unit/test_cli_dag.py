@@ -18,7 +18,7 @@ from pytrickle.cli.show.picture import picture
 from pytrickle.cli.show.tree import tree
 from tests.unit.cli_recorder import NOON, Recorder, recording, run, table
 
-BEHIND = "shop.lines is 00:05:00 behind shop.orders, tolerance 00:00:30"
+BEHIND = "shop.lines is 5 min behind shop.orders, tolerance 30 s"
 
 
 def row(name: str, *reads: str, **changes: Any) -> DagRow:

@@ -22,7 +22,7 @@ TABLE = "warehouse_reporting.daily_revenue_per_region_and_category"
 SOURCE = "warehouse_landing_zone.order_lines_with_discounts_2026"
 GROUP = "order_pipeline_of_the_warehouse_in_the_north"
 ROLE = "nightly_loader_of_the_warehouse_in_the_north"
-REASON = f"{GROUP}: {SOURCE} is 00:05:00 behind {TABLE}, and the tolerance is 00:00:30"
+REASON = f"{GROUP}: {SOURCE} is 5 min behind {TABLE}, and the tolerance is 30 s"
 HOUR = timedelta(hours=1)
 
 STATUS = table(stream_table=TABLE, refresh_mode="DIFFERENTIAL", decision="gated", reason=REASON, last_engine="postgres")

@@ -64,8 +64,9 @@ def test_a_small_command_loads_little() -> None:
     loaded = set(run.stdout.split())
     packages = {name.partition(".")[0] for name in loaded}
     assert packages.isdisjoint(
-        {"sqlalchemy", "sqlglot", "networkx", "pyspark", "py4j", "numpy", "pyarrow", "pandas", "matplotlib"}
+        {"sqlalchemy", "sqlglot", "networkx", "pyspark", "py4j", "numpy", "pyarrow", "pandas", "matplotlib", "pydantic"}
     )
+    assert "rich.progress" not in loaded
     assert {name for name in loaded if name.startswith("pytrickle.cli.commands.")} == {"pytrickle.cli.commands.status"}
     assert not {
         name for name in loaded if name.startswith(("pytrickle.plan", "pytrickle.refresh", "pytrickle.watermarks"))

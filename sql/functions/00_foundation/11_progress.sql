@@ -79,11 +79,31 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.progress_text(pgtrickle.progress) IS
     'How far something is, as part of a sentence; NULL if it has no kind.';
 
+-- As pytrickle.durations writes them, but whole: sentences compare one with another.
+CREATE OR REPLACE FUNCTION pgtrickle_private.written_interval(length interval) RETURNS text
+    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT CASE
+        WHEN whole.length = interval '0' THEN '0 s'
+        WHEN whole.length < interval '0' THEN '-' || written_interval(-whole.length)
+        WHEN whole.length < interval '1 second' THEN trim_scale(1000 * extract(second FROM whole.length)) || ' ms'
+        ELSE (
+            SELECT string_agg(format('%s %s', trim_scale(part.number), part.unit), ' ' ORDER BY part.place)
+            FROM (VALUES (1, extract(year FROM whole.length), 'y'), (2, extract(month FROM whole.length), 'mo'),
+                (3, extract(day FROM whole.length), 'd'), (4, extract(hour FROM whole.length), 'h'),
+                (5, extract(minute FROM whole.length), 'min'), (6, extract(second FROM whole.length), 's'))
+                AS part (place, number, unit)
+            WHERE part.number <> 0) END
+    FROM justify_hours(length) AS whole (length)
+$$;
+COMMENT ON FUNCTION pgtrickle_private.written_interval(interval) IS 'An interval in a sentence, such as 1 h 30 min.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.distance_text(a pgtrickle.distance) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    RETURN COALESCE((a).span::text, (a).batches || CASE (a).batches WHEN 1 THEN ' batch' ELSE ' batches' END);
+    RETURN COALESCE(written_interval((a).span),
+        (a).batches || CASE (a).batches WHEN 1 THEN ' batch' ELSE ' batches' END);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.distance_text(pgtrickle.distance) IS

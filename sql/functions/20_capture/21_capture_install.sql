@@ -37,7 +37,7 @@ DECLARE
 BEGIN
     WHILE NOT try_lock(present, lock_mode, existing) LOOP
         IF clock_timestamp() > started + patience THEN
-            RAISE EXCEPTION 'could not lock % within %', array_to_string(present, ', '), patience
+            RAISE EXCEPTION 'could not lock % within %', array_to_string(present, ', '), written_interval(patience)
                 USING ERRCODE = '55P03', CONSTRAINT = 'capture_lock',
                       HINT = 'A long transaction is using one of these tables; end it, or try again later.';
         END IF;

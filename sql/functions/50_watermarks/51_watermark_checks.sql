@@ -123,7 +123,8 @@ BEGIN
     END IF;
     IF (reached).watermark > clock_timestamp() + max_ahead THEN
         PERFORM doubt(on_doubt,
-            format('the watermark %s of %s is in the future, by more than %s', progress_text(reached), name, max_ahead),
+            format('the watermark %s of %s is in the future, by more than %s', progress_text(reached), name,
+                written_interval(max_ahead)),
             CASE on_doubt WHEN 'warn' THEN format('If it is wrong, take it back: '
                 'SELECT pgtrickle.reset_watermark(%L, %L). ', name, last_good_text(source)) ELSE 'Nothing was changed. '
                 END

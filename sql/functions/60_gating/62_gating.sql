@@ -207,7 +207,7 @@ BEGIN
         SELECT string_agg(f.source::text, ', ' ORDER BY f.place),
                string_agg(COALESCE(f.group_name || ': ', '') || format('%s is stale: not seen since %s, limit %s',
                                                                         f.source, date_trunc('second', f.seen_at),
-                                                                            f.stale_after), '; ' ORDER BY f.place)
+                                                                written_interval(f.stale_after)), '; ' ORDER BY f.place)
         INTO source, sentence
             FROM stale_sources() WITH ORDINALITY AS f(source, group_id, group_name, seen_at, stale_after, holds, place)
         WHERE f.holds AND stream_table.watermark_gating <> 'none'

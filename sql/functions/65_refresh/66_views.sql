@@ -115,7 +115,7 @@ DECLARE
 BEGIN
     WHILE NOT try_set_query_aside(id) LOOP
         IF clock_timestamp() > started + patience THEN
-            RAISE EXCEPTION 'could not lock stream table number % within %', id, patience
+            RAISE EXCEPTION 'could not lock stream table number % within %', id, written_interval(patience)
                 USING ERRCODE = '55P03', CONSTRAINT = 'capture_lock',
                       HINT = 'A long transaction reads it, or a refresh of it is under way; try again later.';
         END IF;

@@ -229,7 +229,7 @@ BEGIN
     IF answer.action = 'GONE' THEN
         RETURN file_request(id, why_not_wait(id));
     ELSIF answer.action = 'LATE' THEN
-        RAISE EXCEPTION '% was not refreshed within %', name, patience
+        RAISE EXCEPTION '% was not refreshed within %', name, written_interval(patience)
             USING ERRCODE = '57014', CONSTRAINT = 'wait_timeout',
                 HINT = 'Give it more time by timeout => ''1 hour'', or ask without waiting: wait => false.';
     ELSIF answer.error IS NOT NULL THEN

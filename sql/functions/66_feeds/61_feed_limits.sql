@@ -27,7 +27,7 @@ DECLARE
     waiting bigint := 0;
 BEGIN
     IF waiting_since < clock_timestamp() - feed.max_age THEN
-        RETURN format('a version waited longer than %s to be read', feed.max_age);
+        RETURN format('a version waited longer than %s to be read', written_interval(feed.max_age));
     END IF;
     IF pg_relation_size(to_regclass(buffer)) / 48 > feed.max_rows THEN
         EXECUTE format('SELECT count(*) FROM (SELECT FROM %s WHERE pgt_xid >= $1 '

@@ -103,7 +103,7 @@ DECLARE
 BEGIN
     RAISE EXCEPTION USING
         MESSAGE = format('%I.%I is not complete through %s after %s: %s',
-                         known.pgt_schema, known.pgt_name, progress_text(wanted), timeout,
+                         known.pgt_schema, known.pgt_name, progress_text(wanted), written_interval(timeout),
                              why_behind(p_pgt_id, wanted)),
         DETAIL = COALESCE('It is complete through '
             || progress_text(ROW(known.effective_watermark, known.effective_batch)::progress) || '.',
@@ -212,7 +212,8 @@ BEGIN
     RAISE EXCEPTION USING
         MESSAGE = CASE WHEN staleness IS NULL THEN format('%s was never filled', name)
                        ELSE format('%s shows data that is %s old, at most %s was asked for',
-                                   name, date_trunc('milliseconds', staleness), max_staleness) END,
+                                   name, written_interval(date_trunc('milliseconds', staleness)),
+                                   written_interval(max_staleness)) END,
         DETAIL = format('Why: %s.', why_behind(p_pgt_id, NULL)),
         ERRCODE = '40001', CONSTRAINT = 'not_fresh',
         HINT = 'Repeat it later; pytrickle run must be running to refresh it.';

@@ -1,19 +1,5 @@
 -- When stream tables are refreshed in effect, in words.
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.written_interval(length interval) RETURNS text
-    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-    SELECT string_agg(format('%s %s%s', trim_scale(part.number), part.unit, CASE WHEN part.number = 1 THEN ''
-        ELSE 's' END), ' ' ORDER BY part.place)
-    FROM (VALUES (1, extract(year FROM length), 'year'), (2, extract(month FROM length), 'month'),
-        (3, extract(day FROM length), 'day'),
-                 (4, extract(hour FROM length), 'hour'), (5, extract(minute FROM length), 'minute'),
-                     (6, extract(second FROM length), 'second'))
-        AS part (place, number, unit)
-    WHERE part.number <> 0
-$$;
-COMMENT ON FUNCTION pgtrickle_private.written_interval(interval) IS 'An interval in words, such as 1 hour 30 minutes.';
-
 -- PL/pgSQL keeps the plans: the status asks these for every stream table.
 CREATE OR REPLACE FUNCTION pgtrickle_private.schedule_distance(t pgtrickle.pgt_stream_tables) RETURNS interval
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

@@ -82,7 +82,7 @@ BEGIN
             WHEN 'gate' THEN '%s under the gate of %s' WHEN 'watermark' THEN '%s waiting for the watermark of %s'
             WHEN 'schedule' THEN '%s until its schedule: %s' WHEN 'refresh' THEN '%s under refresh'
             ELSE '%s in the queue: %s' END,
-        COALESCE(written_interval(date_trunc('milliseconds', lasted)), '0 seconds'), culprit);
+        written_interval(date_trunc('milliseconds', lasted)), culprit);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.lag_sentence(text, text, interval) IS

@@ -88,7 +88,8 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT 'stale', s.source::text, s.group_name, s.seen_at + s.stale_after,
-           format('%s is stale: not seen since %s, limit %s', s.source, date_trunc('second', s.seen_at), s.stale_after)
+           format('%s is stale: not seen since %s, limit %s', s.source, date_trunc('second', s.seen_at),
+               written_interval(s.stale_after))
     FROM stale_sources() AS s
     UNION ALL
     SELECT 'idle', m.source::text, g.group_name, COALESCE(w.marked_idle_at, w.last_seen_at),
