@@ -11,6 +11,7 @@ from pytrickle.plan.algebra.constructs.group import Group
 from pytrickle.plan.algebra.constructs.set_operation import SetOperation
 from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate
 from pytrickle.plan.algebra.relation import Derived, Relation, Version
+from pytrickle.plan.spark.bounds import NUMERIC
 from pytrickle.plan.spark.leaves import Computed, SparkTerm
 from pytrickle.plan.spark.operations.counted import counted
 from pytrickle.plan.spark.operations.grouped import grouped
@@ -23,11 +24,15 @@ Translate = Callable[[tuple[Relation, ...], Carrying], tuple[SparkTerm, ...] | N
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Computes operations between two frontiers, over terms that `translate` makes of their inputs."""
+    """Computes operations between two frontiers, over terms that `translate` makes of their inputs.
+
+    Without `sums` groups with numerics are left to PostgreSQL.
+    """
 
     definition: Definition
     ranges: Mapping[int, ChangeRange]
     translate: Translate
+    sums: bool = True
 
     def compute(self, derived: Derived, asked: Mapping[str, str]) -> Computed | None:
         """Return how Spark computes what is asked of an operation at its version; None if it should not."""
@@ -54,7 +59,7 @@ class Operations:
         match derived.operation.construct:
             case Distinct() | Domain() | Exists() | SetOperation():
                 return counted(derived, asked, self.definition)
-            case Group():
+            case Group() if self.sums or NUMERIC not in derived.operation.types:
                 return grouped(derived, asked, self.definition)
             case _:
                 return None
