@@ -68,6 +68,11 @@ QUERIES = {
         " JOIN c ON c.t = g.t",
         {"aggregate"},
     ),
+    "of_expressions": (
+        "SELECT c.x, g.* FROM (SELECT i, sum(n * (1 - u)) AS s, avg(u * u - n) AS m, sum(x * 0.1) AS sx,"
+        " avg(CASE WHEN b THEN n ELSE -u END) AS mc FROM a GROUP BY i) AS g JOIN c ON c.i = g.i",
+        {"aggregate"},
+    ),
     "by_total": (
         "SELECT c.x, g.i FROM (SELECT i, sum(n) AS s FROM a GROUP BY i) AS g JOIN c ON c.n = g.s",
         {"aggregate"},

@@ -13,6 +13,7 @@ from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate
 from pytrickle.plan.algebra.relation import Derived, Relation, Version
 from pytrickle.plan.spark.bounds import NUMERIC
 from pytrickle.plan.spark.leaves import Computed, SparkTerm
+from pytrickle.plan.spark.operations.arguments import with_computed_arguments
 from pytrickle.plan.spark.operations.counted import counted
 from pytrickle.plan.spark.operations.grouped import grouped
 from pytrickle.plan.spark.operations.input import InputCarriers
@@ -36,6 +37,7 @@ class Operations:
 
     def compute(self, derived: Derived, asked: Mapping[str, str]) -> Computed | None:
         """Return how Spark computes what is asked of an operation at its version; None if it should not."""
+        derived = with_computed_arguments(derived, self.definition)
         found = self._rule(derived, asked)
         if found is None:
             return None
