@@ -36,6 +36,7 @@ class Analysis:
     """What is fixed about a stream table until its definition changes: its algebra, or why it has none.
 
     `defect` names what the planner failed on, though it should not: that is logged with its traceback.
+    Without `spark_sums` PostgreSQL computes sums of numerics, of which Spark found some too wide.
     """
 
     definition: Definition
@@ -44,6 +45,7 @@ class Analysis:
     full_reason: str | None
     hashed: tuple[str, ...]
     defect: str | None = None
+    spark_sums: bool = True
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ APPLIED = {
 }
 COSTS = {"delta": "for these changes", "whole": "for the first load"}
 DIRECT = "the refresher itself, without Spark"
+LEFT = "; PostgreSQL computes sums of numerics, for Spark's decimals were too narrow in a refresh before"
 
 MINUS = "− "
 
@@ -69,7 +70,8 @@ def describe(plan: RefreshPlan, estimates: Mapping[str, int]) -> dict[str, Any]:
 def _engine_reason(plan: RefreshPlan) -> str:
     handed_on = plan.placement.engine is EngineName.SPARK and not plan.join
     detail = "; PostgreSQL computes every part of it, Spark hands on the rows" if handed_on else ""
-    return f"{plan.placement.engine_reason}{detail}"
+    wide = plan.placement.engine is EngineName.SPARK and not plan.shape.spark_sums
+    return f"{plan.placement.engine_reason}{detail}{LEFT if wide else ''}"
 
 
 def draw(plan: RefreshPlan, estimates: Mapping[str, int]) -> Part:

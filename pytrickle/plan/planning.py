@@ -37,7 +37,7 @@ from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.grouping import SparkGrouping, spark_grouping
 from pytrickle.plan.spark.leaves import SparkTerm
 from pytrickle.plan.spark.outputs import Carriers
-from pytrickle.plan.spark.terms import spark_terms
+from pytrickle.plan.spark.terms import Wanted, spark_terms
 from pytrickle.plan.task import Task
 from pytrickle.plan.whole_rows import rows_of, whole_rows
 
@@ -94,7 +94,7 @@ def plan_differential(task: Task, way: Way) -> RefreshPlan:
     compiler = delta_compiler(query, shape.definition, ranges)
     delta = rows_of(compiler, parts, shape)
     allowed = task.limits.let_spark_join(task.delta_rows)
-    grouping = spark_grouping(shape.grouped) if shape.grouped else None
+    grouping = spark_grouping(shape.grouped, shape.spark_sums) if shape.grouped else None
     joinable = _joinable(task, terms, grouping is not None) if allowed else None
     read = terms_read(compiler, parts, joinable is not None, grouping is not None)
     placement = place_delta(way, read, shape.grouped is not None, task.delta_rows, task.limits)
@@ -131,7 +131,7 @@ def plan_initial(task: Task, way: Way) -> RefreshPlan:
 def _whole_in_spark(task: Task, way: Way) -> RefreshPlan | None:
     """Plan that Spark computes everything from the sources; None if it may not, or cannot do so exactly."""
     query, shape = task.query, task.shape
-    grouping = spark_grouping(shape.grouped) if shape.grouped else None
+    grouping = spark_grouping(shape.grouped, shape.spark_sums) if shape.grouped else None
     if not task.limits.let_spark_compute_all or (shape.grouped and grouping is None):
         return None
     terms = (at(query.rows, Version.NEW),)
@@ -209,7 +209,8 @@ def _joinable(
 ) -> tuple[SparkTerm, ...] | None:
     """Return the terms as Spark would join them, if it can; if it `groups` them, with the columns for that."""
     carriers = Carriers(task.shape.grouped if groups else None, lossy_columns(task.shape))
-    return spark_terms(terms, task.shape.definition, task.ranges, carriers, whole, task.limits.spark)
+    wanted = Wanted(whole, task.limits.spark, task.shape.spark_sums)
+    return spark_terms(terms, task.shape.definition, task.ranges, carriers, wanted)
 
 
 def _keyed(shape: Analysis, compiler: Compiler, delta: str) -> PostgresQuery | None:

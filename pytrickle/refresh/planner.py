@@ -80,6 +80,11 @@ class Planner:
         known = self.shapes.get(pgt_id)
         return known[1] if known is not None and known[0] == stamp else None
 
+    def leave_sums_to_postgresql(self, pgt_id: int) -> None:
+        """Have PostgreSQL compute a stream table's sums of numerics from now on, until its definition changes."""
+        stamp, shape = self.shapes[pgt_id]
+        self.shapes[pgt_id] = (stamp, replace(shape, spark_sums=False))
+
     def known_shape(self, pgt_id: int) -> Analysis | None:
         """Return the definition of a stream table as it was last analysed, if it was."""
         known = self.shapes.get(pgt_id)

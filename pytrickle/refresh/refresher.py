@@ -90,6 +90,7 @@ class Refresher:
         self, snapshot: Snapshot, table: StreamTable, ranges: dict[int, ChangeRange], error: SparkTooNarrow
     ) -> RefreshPlan:
         plan = self.planner.plan(snapshot, table, ranges, Means.POSTGRES)
+        self.planner.leave_sums_to_postgresql(table.pgt_id)
         getLogger(__name__).warning("%s is refreshed by PostgreSQL: %s", table.name, error.message)
         return plan.because(f"{plan.reason}; by PostgreSQL, since Spark's decimals are too narrow")
 

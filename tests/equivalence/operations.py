@@ -17,7 +17,8 @@ VALUES = (
     "(4, 'a', '2024-02-29', NULL, 7.25, true, '\\x01', 5, 0.5)",
     "(4, 'a', '2024-02-29', NULL, 0.75, NULL, '\\x01', 5, 1.25)",
     "(4, 'a', '2024-02-29', NULL, NULL, NULL, '\\x01', 6, NULL)",
-    "(2, NULL, '2024-02-29', '2024-03-31 1:30Z', 2, true, '\\x0000', 999999999999999, 10000)",
+    "(2, NULL, '2024-02-29', '2024-03-31 1:30Z', 2, true, '\\x0000', 9223372036854775807, 10000)",
+    "(1, NULL, NULL, NULL, 2, true, NULL, -9223372036854775808, 10000)",
 )
 COLUMNS = "itdmnby"
 EVERY = ", ".join(COLUMNS)
@@ -65,6 +66,11 @@ QUERIES = {
     "of_any_scale": (
         "SELECT c.x, g.* FROM (SELECT t, sum(u) AS s, avg(u) AS m FROM a GROUP BY t) AS g"
         " JOIN c ON c.t = g.t",
+        {"aggregate"},
+    ),
+    "of_expressions": (
+        "SELECT c.x, g.* FROM (SELECT i, sum(n * (1 - u)) AS s, avg(u * u - n) AS m, sum(x * 0.1) AS sx,"
+        " avg(CASE WHEN b THEN n ELSE -u END) AS mc FROM a GROUP BY i) AS g JOIN c ON c.i = g.i",
         {"aggregate"},
     ),
     "by_total": (

@@ -73,3 +73,31 @@ def test_auto_leaves_values_that_are_too_wide_for_the_engine_to_postgresql(db: D
         assert (result.action, result.engine, result.error) == ("DIFFERENTIAL", "postgres", None)
         assert "Spark's decimals are too narrow" in result.reason
         check(db, {"numerics": QUERIES["numerics"]})
+
+
+def test_sums_of_what_was_too_wide_once_are_postgresql_s_from_then_on(db: Database) -> None:
+    """The engine is not asked in vain again; it still joins, and computes what is no numeric."""
+    db.execute(TABLES)
+    inner = "SELECT d, sum(any_numeric) AS a FROM facts GROUP BY d"
+    queries = {name: QUERIES[name] for name in ("numerics", "sums", "by_numbers")}
+    queries["inner_sums"] = f"SELECT dims.name, g.a FROM ({inner}) AS g JOIN dims USING (d)"
+    with local_client(db.dsn, engine="spark") as (client, engine):
+        for name, query in queries.items():
+            client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+        client.tick()
+        wide = {"numerics", "inner_sums"}
+        for number in range(3):
+            db.execute(f"INSERT INTO facts VALUES ({60 + number}, 1, 1, 1, 1, 1, 1e16)")
+            told = {name for name in queries if "too narrow in a refresh before" in client.explain(name).text}
+            assert told == (wide if number else set())
+            engine.plans.clear()
+            results = {result.stream_table: result for result in client.tick()}
+            left = {name for name in queries if "by PostgreSQL" in results[f"public.{name}"].reason}
+            assert left == (set() if number else wide)
+            assert {results[f"public.{name}"].engine for name in queries.keys() - left} == {"spark"}
+            assert len(engine.plans) == len(queries)
+            check(db, queries)
+        stages = {plan.shape.definition.name: plan.placement.stage for plan in engine.plans}
+    assert stages == {
+        "numerics": Stage.INPUT, "sums": Stage.PARTS, "by_numbers": Stage.PARTS, "inner_sums": Stage.CHANGES,
+    }  # fmt: skip

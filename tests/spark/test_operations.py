@@ -23,7 +23,7 @@ LEFT_TO_POSTGRES = {
     "scales": "SELECT DISTINCT CAST(n AS numeric) AS n FROM a",
     "floats": "SELECT DISTINCT CAST(x AS double precision) AS f FROM a",
     "above": "SELECT g.n, c.x FROM (SELECT i, count(*) AS n FROM a GROUP BY i) AS g JOIN c ON c.i = g.i WHERE g.n > 1",
-    "means": "SELECT g.m, c.x FROM (SELECT i, avg(n * (1 - n)) AS m FROM a GROUP BY i) AS g JOIN c ON c.i = g.i",
+    "means": "SELECT g.m, c.x FROM (SELECT i, avg(n / i) AS m FROM a GROUP BY i) AS g JOIN c ON c.i = g.i",
 }
 
 

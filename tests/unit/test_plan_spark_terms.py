@@ -13,7 +13,7 @@ from pytrickle.plan.missing_index import missing_indexes
 from pytrickle.plan.query.block import Block, project
 from pytrickle.plan.spark.query import BROADCAST_ROWS, spark_query
 from pytrickle.plan.spark.reads import CTID
-from pytrickle.plan.spark.terms import spark_terms
+from pytrickle.plan.spark.terms import Wanted, spark_terms
 from pytrickle.plan.sql.dialect import parse_query
 from tests.unit.chain import CHAIN, chain, definition, equal, ranges
 
@@ -169,7 +169,7 @@ def test_leaves_of_an_expression_that_only_postgres_evaluates_are_joined_there(b
     known = typed(base_type)
     terms = differentiate(block, frozenset({1, 4}))
     assert spark_terms(terms, known, ranges(1)) is None
-    for term in spark_terms(terms, known, ranges(1), sub_joins=True) or ():
+    for term in spark_terms(terms, known, ranges(1), wanted=Wanted(sub_joins=True)) or ():
         assert term.together == (frozenset("ab"),)
         assert len(term.leaves) == 3
         assert all(term.keys[1:])
@@ -194,7 +194,7 @@ def test_rows_are_compared_with_all_others_only_where_spark_is_asked_for() -> No
     apart = chain(Predicate(reading_both(LESS)), *links()[1:])
     terms = differentiate(apart, frozenset({1}))
     assert spark_terms(terms, typed("integer"), ranges(1)) is None
-    (term,) = spark_terms(terms, typed("integer"), ranges(1), sub_joins=True) or ()
+    (term,) = spark_terms(terms, typed("integer"), ranges(1), wanted=Wanted(sub_joins=True)) or ()
     assert [len(tests) for tests in term.tests] == [0, 1, 0, 0]
 
 
@@ -204,7 +204,7 @@ def test_terms_share_the_large_part_of_a_sub_join() -> None:
     block = Project(chain().input, (("r0", shown),))
     found = {number: ChangeRange(number, None, None, 1, 0) for number in range(1, 5)}
     terms = differentiate(block, frozenset({1, 2, 3, 4}))
-    joined = spark_terms(terms, typed("text"), found, sub_joins=True) or ()
+    joined = spark_terms(terms, typed("text"), found, wanted=Wanted(sub_joins=True)) or ()
     pairs = [leaf for term in joined for leaf in term.leaves if " || " in leaf.frames[0].sql]
     assert [len(leaf.frames) for leaf in pairs] == [1, 1, 1, 2]
     assert [leaf.multiplies for leaf in pairs] == [False, True, True, False]

@@ -37,10 +37,15 @@ class SparkGrouping:
         return tuple(name for name, _ in (*self.by, *self.aggregates))
 
 
-def spark_grouping(grouped: Grouped) -> SparkGrouping | None:
-    """Return how Spark computes parts of the increments; None if it cannot compute one of them exactly."""
+def spark_grouping(grouped: Grouped, sums: bool = True) -> SparkGrouping | None:
+    """Return how Spark computes parts of the increments; None if it cannot compute one of them exactly.
+
+    Without `sums` it computes none of numerics.
+    """
     types = dict(grouped.types)
     calls = [call for call in grouped.aggregate.calls if call.written is None and call.argument is not None]
+    if not sums and any(is_numeric(types[call.argument or ""]) for call in calls):
+        return None
     if any(call.function in {"min", "max"} and types[call.argument or ""] not in INTEGERS for call in calls):
         return None
     found = {"pgt_rows": f"sum({WEIGHT})"}

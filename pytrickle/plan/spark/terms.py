@@ -38,30 +38,41 @@ from pytrickle.plan.sql.dialect import quote
 AS_TEXTS = Carriers()
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is wanted of Spark: `sub_joins` where leaves have to be together, and `sums` of numerics in groups.
+
+    Terms for the `whole` read large tables, so Spark takes them even if it has nothing to join, unless PostgreSQL has
+    joined everything.
+    """
+
+    whole: bool = False
+    sub_joins: bool = False
+    sums: bool = True
+
+
+AS_USUAL = Wanted()
+
+
 def spark_terms(
     terms: tuple[Relation, ...],
     definition: Definition,
     ranges: dict[int, ChangeRange],
     carriers: Carrying = AS_TEXTS,
-    whole: bool = False,
-    sub_joins: bool = False,
+    wanted: Wanted = AS_USUAL,
 ) -> tuple[SparkTerm, ...] | None:
-    """Translate the terms of a delta; return None when nothing is to be joined or computed, or, unless `sub_joins` are
-    wanted, when leaves have to be together or rows are compared with all others.
-
-    Terms for the `whole` read large tables, so Spark takes them even if it has nothing to join, unless PostgreSQL has
-    joined everything.
-    """
+    """Translate the terms of a delta; return None when nothing is to be joined or computed, or, unless sub-joins are
+    wanted, when leaves have to be together or rows are compared with all others."""
     drafts = [_Draft.of(block, definition, carriers) for term in terms for block in blocks_of(term)]
-    if not sub_joins and any(draft.takes_long for draft in drafts):
+    if not wanted.sub_joins and any(draft.takes_long for draft in drafts):
         return None
-    reads, restriction = _Asked.between(definition, ranges), Restriction(definition, ranges)
+    reads, restriction = _Asked.between(definition, ranges, wanted.sums), Restriction(definition, ranges)
     for draft in drafts:
         draft.restrict(restriction)
     located = [draft.locate(reads) for draft in drafts]
     result = tuple(draft.term(reads, *each) for draft, each in zip(drafts, located, strict=True))
     joins = any(len(draft.inputs) > 1 for draft in drafts)
-    scans = whole and any(len(draft.inputs[0].leaves) == 1 for draft in drafts)
+    scans = wanted.whole and any(len(draft.inputs[0].leaves) == 1 for draft in drafts)
     return result if joins or scans or any(computed_in(result)) else None
 
 
@@ -73,13 +84,13 @@ class _Asked:
     sub_joins: SubJoins
 
     @classmethod
-    def between(cls, definition: Definition, ranges: dict[int, ChangeRange]) -> "_Asked":
+    def between(cls, definition: Definition, ranges: dict[int, ChangeRange], sums: bool) -> "_Asked":
         """Ask for the rows between two frontiers; no part of an operation's input is a sub-join."""
 
         def translate(terms: tuple[Relation, ...], carriers: Carrying) -> tuple[SparkTerm, ...] | None:
-            return spark_terms(terms, definition, ranges, carriers, whole=True)
+            return spark_terms(terms, definition, ranges, carriers, Wanted(whole=True, sums=sums))
 
-        operations = Operations(definition, ranges, translate)
+        operations = Operations(definition, ranges, translate, sums)
         return cls(Reads(definition, ranges, operations), SubJoins(definition, ranges))
 
     def column(self, each: Input, expr: Expr) -> str:

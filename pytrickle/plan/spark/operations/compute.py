@@ -11,7 +11,9 @@ from pytrickle.plan.algebra.constructs.group import Group
 from pytrickle.plan.algebra.constructs.set_operation import SetOperation
 from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate
 from pytrickle.plan.algebra.relation import Derived, Relation, Version
+from pytrickle.plan.spark.bounds import NUMERIC
 from pytrickle.plan.spark.leaves import Computed, SparkTerm
+from pytrickle.plan.spark.operations.arguments import with_computed_arguments
 from pytrickle.plan.spark.operations.counted import counted
 from pytrickle.plan.spark.operations.grouped import grouped
 from pytrickle.plan.spark.operations.input import InputCarriers
@@ -23,14 +25,19 @@ Translate = Callable[[tuple[Relation, ...], Carrying], tuple[SparkTerm, ...] | N
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Computes operations between two frontiers, over terms that `translate` makes of their inputs."""
+    """Computes operations between two frontiers, over terms that `translate` makes of their inputs.
+
+    Without `sums` groups with numerics are left to PostgreSQL.
+    """
 
     definition: Definition
     ranges: Mapping[int, ChangeRange]
     translate: Translate
+    sums: bool = True
 
     def compute(self, derived: Derived, asked: Mapping[str, str]) -> Computed | None:
         """Return how Spark computes what is asked of an operation at its version; None if it should not."""
+        derived = with_computed_arguments(derived, self.definition)
         found = self._rule(derived, asked)
         if found is None:
             return None
@@ -54,7 +61,7 @@ class Operations:
         match derived.operation.construct:
             case Distinct() | Domain() | Exists() | SetOperation():
                 return counted(derived, asked, self.definition)
-            case Group():
+            case Group() if self.sums or NUMERIC not in derived.operation.types:
                 return grouped(derived, asked, self.definition)
             case _:
                 return None

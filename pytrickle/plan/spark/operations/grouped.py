@@ -10,7 +10,7 @@ from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.postgres.aggregate import INTEGERS
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.spark.bounds import NUMERIC
-from pytrickle.plan.spark.key_encoding import UNSCALED, null_safe
+from pytrickle.plan.spark.key_encoding import INTEGER, UNSCALED, kind_of, null_safe
 from pytrickle.plan.spark.operations import numerics
 from pytrickle.plan.spark.operations.input import (
     AS_BIGINT,
@@ -74,7 +74,7 @@ def grouped(derived: Derived, asked: Mapping[str, str], definition: Definition) 
     if not operation.keys or not take_keys(derived, definition, rows):
         return None
     types = dict(zip(operation.columns, operation.types, strict=False))
-    items, values = key_items(derived, asked, rows), _values(derived, types, rows)
+    items, values = key_items(derived, asked, rows), _values(derived, types, rows, definition)
     if items is None or values is None:
         return None
     for name, template, column in searched(derived, asked):
@@ -89,7 +89,9 @@ def grouped(derived: Derived, asked: Mapping[str, str], definition: Definition) 
     return rows, CHANGED.format(items=shown, side=SIDE, weight=WEIGHT, rows=text, shown=results)
 
 
-def _values(derived: Derived, types: Mapping[str, str], rows: InputCarriers) -> _Values | None:
+def _values(
+    derived: Derived, types: Mapping[str, str], rows: InputCarriers, definition: Definition
+) -> _Values | None:
     """Write the calls over consolidated rows; None if one is not on the list."""
     construct, found = derived.operation.construct, _Values()
     assert isinstance(construct, Group)
@@ -102,7 +104,9 @@ def _values(derived: Derived, types: Mapping[str, str], rows: InputCarriers) -> 
         if type_name in INTEGERS and function != "avg":
             found.taken[name] = _whole(function, argument, rows)
         elif type_name == NUMERIC and (function in {"sum", "avg"} or derived.operation.exact):
-            _take_numeric(found, name, function, rows.column(argument, AS_TEXT))
+            kind = kind_of(derived, argument, definition)
+            whole = kind is not None and kind.base_type in INTEGER
+            _take_numeric(found, name, function, rows.column(argument, AS_BIGINT if whole else AS_TEXT), whole)
         else:
             return None
     return found
@@ -118,8 +122,8 @@ def _whole(function: str, argument: str | None, rows: InputCarriers) -> str:
     return f"sum({column} * {WEIGHT})" if function == "sum" else f"{function}({column})"
 
 
-def _take_numeric(found: _Values, name: str, function: str, column: str) -> None:
-    found.read |= numerics.read(column)
+def _take_numeric(found: _Values, name: str, function: str, column: str, whole: bool) -> None:
+    found.read |= numerics.read_integer(column) if whole else numerics.read(column)
     found.taken |= numerics.aggregates(column, {function})
     if function == "avg":
         found.quotients[column] = numerics.quotients(column)

@@ -8,6 +8,8 @@ from pytrickle.plan.spark import numeric_text
 from pytrickle.plan.spark.grouping import RAISE, numeric_aggregates
 from pytrickle.plan.spark.operations.quotient import divided
 
+# All values of bigint; a sum of as many as there are numbers for rows has 38 digits.
+INTEGER = "DECIMAL(19,0)"
 RAISED = f"CAST({RAISE} AS STRING)"
 # A session without ANSI mode writes small decimals with an exponent.
 PLAIN = f"CASE WHEN {{0}} LIKE '%E%' THEN {RAISED} ELSE {{1}} END"
@@ -35,6 +37,15 @@ def read(column: str) -> Items:
         f"{column}_kind": numeric_text.kind(column),
         f"{column}_value": numeric_text.value(column),
         f"{column}_scale": numeric_text.scale(column),
+    }
+
+
+def read_integer(column: str) -> Items:
+    """Read an integer, which always fits, as a numeric without digits behind the point."""
+    return {
+        f"{column}_kind": f"CASE WHEN {column} IS NULL THEN {numeric_text.NULL} ELSE {numeric_text.FINITE} END",
+        f"{column}_value": f"coalesce(CAST({column} AS {INTEGER}), 0)",
+        f"{column}_scale": f"CASE WHEN {column} IS NOT NULL THEN 0 END",
     }
 
 
