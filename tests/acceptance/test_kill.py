@@ -146,7 +146,7 @@ with pytrickle.connect(sys.argv[1], spark_master="local[1]", direct_delta_rows=0
     for _ in range(2):
         print([(result.action, result.error) for result in client.tick()])
 """
-LOST = "SparkLost: The Spark session was lost: its Java ended by signal 9."
+LOST = "The Spark session was lost: its Java ended by signal 9."
 
 
 def test_a_lost_spark_session_is_built_anew(shop: Shop) -> None:
