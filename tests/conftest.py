@@ -1,4 +1,4 @@
-"""Fixtures that every kind of test shares: PostgreSQL servers, fresh databases, one Spark session."""
+"""Fixtures that every kind of test shares: PostgreSQL servers and fresh databases."""
 
 from __future__ import annotations
 
@@ -7,24 +7,20 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
 
 from pytrickle.catalog import install as migrate
-from pytrickle.config import Settings
 from pytrickle.database.adapters import register_infinity
 from scripts.archive_spark_classes import OPTIONS
 from tests.documents import ROOT
 from tests.repeats import first, soak_further_repetitions
 from tests.servers import NEWEST, OLDEST, Server
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytest_plugins = ["tests.playing"]
+pytest_plugins = ["tests.playing", "tests.java"]
 
 TEMPLATE = "pytrickle_template"
 
@@ -165,14 +161,3 @@ def every_empty_db(servers: Callable[[int], Server], request: pytest.FixtureRequ
     """A fresh database without pytrickle on the oldest supported PostgreSQL, and in the long runs on the newest too."""
     with fresh(servers(request.param), "template0") as database:
         yield database
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """The one Spark session of the run, started when a test first asks for it."""
-    from pytrickle.compute.spark.session import build_session
-
-    session = build_session(Settings(spark_master="local[2]"))
-    session.conf.set("spark.sql.shuffle.partitions", "1")
-    yield session
-    session.stop()

@@ -101,7 +101,9 @@ def _span(timing: Timing) -> str:
 
 TEMPLATE = """{rows:,} payments joined with as many invoices, grouped into 250 regions, under `spark` on a standalone
 cluster whose workers have one core each, all on this machine. Seconds of the whole refresh, commit included: the median
-of {rounds} rounds after one that warmed up; then the processor seconds of PostgreSQL.
+of {rounds} rounds after one that warmed up; then the processor seconds of PostgreSQL. The second executor brings a core
+and as much memory again, so that a ratio below a half is not the cores' alone; and server, driver and executors share
+the machine, so that where the server or the driver does most of the work a second executor hardly helps.
 
 | refresh | one executor | two executors | ratio | server, one | server, two |
 |---|---:|---:|---:|---:|---:|

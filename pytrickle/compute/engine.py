@@ -64,6 +64,7 @@ class LazyEngine:
         A session of ours that is lost is forgotten, so that the next plan builds another one.
         """
         require_spark()
+        from pytrickle.compute.spark.gateway import last_of_java
         from pytrickle.compute.spark.run import SparkEngine
         from pytrickle.compute.spark.session import forget_session
 
@@ -76,9 +77,12 @@ class LazyEngine:
             with self.lock:
                 # Another lane may have found out before, and its successor must not be forgotten.
                 if self.owned and self.session is session:
+                    said = last_of_java()
                     forget_session()
                     self.session = None
                     log.warning("Spark was lost; the next refresh that needs it starts another one.")
+                    if said:
+                        log.warning("The last that its Java wrote: %s", said)
             raise
 
     def _try_to_start(self, target: JdbcTarget) -> None:

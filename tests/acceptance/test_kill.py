@@ -144,8 +144,9 @@ with pytrickle.connect(sys.argv[1], spark_master="local[1]", direct_delta_rows=0
     SparkContext._gateway.proc.wait()
     client._connection().execute("INSERT INTO public.orders VALUES (9, 9, 90)")
     for _ in range(2):
-        print([result.action for result in client.tick()])
+        print([(result.action, result.error) for result in client.tick()])
 """
+LOST = "The Spark session was lost: its Java ended by signal 9."
 
 
 def test_a_lost_spark_session_is_built_anew(shop: Shop) -> None:
@@ -157,5 +158,6 @@ def test_a_lost_spark_session_is_built_anew(shop: Shop) -> None:
         text=True,
         timeout=120,
     )
-    assert done.stdout.splitlines() == ["['FAILED']", "['DIFFERENTIAL']"], done.stderr
+    assert done.stdout.splitlines() == [str([("FAILED", LOST)]), str([("DIFFERENTIAL", None)])], done.stderr
+    assert "Spark was lost; the next refresh that needs it starts another one." in done.stderr
     assert shop.rows("copy") == {(9, 90)}

@@ -1,10 +1,14 @@
-"""What Java writes goes to a logger, and into the error where Spark cannot be started."""
+"""What Java writes goes to a logger, and into the error where Spark cannot be started; how it ended is told."""
 
 import logging
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from pytrickle.compute.spark.gateway import how_java_ended
 from pytrickle.compute.spark.session import build_session
 from pytrickle.config import Settings
 from pytrickle.errors import SparkFailed
@@ -38,3 +42,27 @@ def test_a_java_that_does_not_start_is_told_in_the_error_and_not_on_stderr(
     assert capfd.readouterr().err == ""
     assert "WARNING: of no interest" in [record.getMessage() for record in caplog.records]
     assert {record.name for record in caplog.records} == {"pytrickle.spark.java"}
+
+
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ("sys.exit(52)", "with exit code 52 (out of memory)"),
+        ("sys.exit(50)", "with exit code 50 (a fatal error)"),
+        ("sys.exit(0)", "with exit code 0"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "by signal 9"),
+    ],
+)
+def test_how_a_java_ended_is_told(monkeypatch: pytest.MonkeyPatch, end: str, told: str) -> None:
+    with subprocess.Popen([sys.executable, "-c", f"import os, signal, sys; {end}"]) as process:
+        monkeypatch.setattr("pyspark.SparkContext._gateway", SimpleNamespace(proc=process))
+        assert how_java_ended() == told
+
+
+def test_a_java_that_runs_has_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytrickle.compute.spark.gateway.PATIENCE", 0.01)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        monkeypatch.setattr("pyspark.SparkContext._gateway", SimpleNamespace(proc=process))
+        assert how_java_ended() is None
+        assert process.stdin is not None
+        process.stdin.close()

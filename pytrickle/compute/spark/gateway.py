@@ -1,24 +1,31 @@
-"""Starting Spark's Java process, whose output goes to a logger: nothing of it belongs on a command's stderr."""
+"""Spark's Java process: its output goes to a logger, for nothing of it belongs on a command's stderr; how it ended."""
 
 import os
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from logging import getLogger
+from subprocess import TimeoutExpired
 from threading import Thread
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
 log = getLogger("pytrickle.spark.java")
-REMEMBERED = 3
+REMEMBERED = 100
+# So many of the last lines say why it ended.
+TELLING = 3
+# A connection to a process breaks before the process is gone.
+PATIENCE = 5.0
+# By these Spark ends a Java in which a task, or one of its own threads, met an error that is not to be survived.
+MEANING = {50: " (a fatal error)", 51: " (a fatal error)", 52: " (out of memory)"}
 # Where one of these is set, Spark is not started by this process.
 ELSEWHERE = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_GATEWAY_PORT")
 
 
 @dataclass(slots=True)
 class JavaOutput:
-    """What Java writes, logged line by line until it ends; `last` are the last lines, which say why it ended."""
+    """What Java writes, logged line by line until it ends; `last` are the last lines."""
 
     last: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     reader: Thread | None = None
@@ -34,7 +41,7 @@ class JavaOutput:
         """Return the last that a Java which has ended wrote."""
         if self.reader is not None:
             self.reader.join(1)
-        return "; ".join(self.last) or None
+        return "; ".join([*self.last][-TELLING:]) or None
 
     def _follow(self, reading: int) -> None:
         with open(reading, encoding="utf-8", errors="replace") as output:
@@ -53,4 +60,25 @@ def start_java(options: Mapping[str, str], output: JavaOutput) -> None:
         gateway = launch_gateway(conf, {"stdout": writing, "stderr": writing})  # type: ignore[no-untyped-call]
     finally:
         os.close(writing)
+    gateway.output = output
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+
+
+def how_java_ended() -> str | None:
+    """Return how the Java process of this process's Spark ended; None where it runs on, or is not ours to wait for."""
+    java = getattr(SparkContext._gateway, "proc", None)
+    if java is None:
+        return None
+    try:
+        code = java.wait(PATIENCE)
+    except TimeoutExpired:
+        return None
+    if code < 0:
+        return f"by signal {-code}"
+    return f"with exit code {code}{MEANING.get(code, '')}"
+
+
+def last_of_java() -> str | None:
+    """Return the last lines that the Java which was started here, and has ended, wrote."""
+    output: JavaOutput | None = getattr(SparkContext._gateway, "output", None)
+    return output.why() if output else None

@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from pytrickle.compute.spark.dataframes import consolidate, result_of
+from pytrickle.compute.spark.gateway import how_java_ended
 from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.compute.spark.reach import cannot_connect
 from pytrickle.compute.staged import Staged
@@ -106,7 +107,8 @@ def translated() -> Iterator[None]:
     try:
         yield
     except (Py4JNetworkError, ConnectionError) as error:
-        raise SparkLost("The Spark session was lost.") from error
+        ended = how_java_ended()
+        raise SparkLost(f"The Spark session was lost{f': its Java ended {ended}' if ended else ''}.") from error
     except (PySparkException, Py4JError) as error:
         message = _message(error)
         if "org.postgresql.Driver" in message and ("ClassNotFound" in message or "No suitable driver" in message):

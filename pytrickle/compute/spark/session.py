@@ -68,5 +68,8 @@ def start_session(settings: Settings, java: str = "", **further: str) -> SparkSe
 
 def forget_session() -> None:
     """Forget the process's Spark session after its Java process has died, so that another one can be built."""
+    java = getattr(SparkContext._gateway, "proc", None)
+    if java is not None and java.stdin is not None:
+        java.stdin.close()
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None
