@@ -90,9 +90,14 @@ def refresh_groups(connection: Connection) -> tuple[RefreshGroupRow, ...]:
     return _rows(connection, _call("refresh_groups"), RefreshGroupRow, order_by=("group_name",))
 
 
-def watermark_status(connection: Connection) -> tuple[WatermarkStatusRow, ...]:
-    """Return where every watermark group stands, ordered by name."""
-    return _rows(connection, _call("watermark_status"), WatermarkStatusRow, order_by=("group_name",))
+def watermark_status(connection: Connection, group: str | None = None) -> tuple[WatermarkStatusRow, ...]:
+    """Return where every watermark group stands, or one; raise UnknownWatermarkGroup where that does not exist."""
+    rows = _rows(connection, _call("watermark_status"), WatermarkStatusRow, order_by=("group_name",))
+    found = rows if group is None else Rows(row for row in rows if row.group_name == group)
+    if group is not None and not found:
+        with translate_errors():
+            connection.execute("SELECT pgtrickle_private.refuse_unknown_group(%s)", (group,))
+    return found
 
 
 def feeds(connection: Connection) -> tuple[FeedRow, ...]:

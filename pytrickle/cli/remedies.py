@@ -34,9 +34,10 @@ COMMANDS = {
     "watermarks": "watermark list",
 }
 _CALL = re.compile(
-    r"(?:SELECT (?:\*|[a-z_]+(?:, [a-z_]+)*) FROM |SELECT )?pgtrickle\.([a-z_]+)\(((?:[^()]|\([^()]*\))*)\)"
+    r"(?:SELECT (?:\*|[a-z_]+(?:, [a-z_]+)*) FROM |SELECT )?pgtrickle\.([a-z_]+)"
+    r"\(((?:'(?:[^']|'')*'|[^()']|\([^()]*\))*)\)"
 )
-_QUOTED = re.compile("'([^']+)'")
+_QUOTED = re.compile("'((?:[^']|'')+)'")
 
 
 def on_the_command_line(hint: str) -> str:
@@ -58,9 +59,9 @@ def _command(function: str, arguments: str) -> str | None:
     """Return the command that does what a call does, with the name that the call has."""
     if function not in COMMANDS:
         return None
-    named = _QUOTED.match(arguments)
-    values = " ".join(map(shlex.quote, _QUOTED.findall(arguments)[1:])) if named else ""
-    name = shlex.quote(named[1]) if named else ""
+    quoted = [shlex.quote(text.replace("''", "'")) for text in _QUOTED.findall(arguments)]
+    name, *others = quoted if arguments.startswith("'") else [""]
+    values = " ".join(others)
     placed = {"NAME": name, "SOURCE": name, "VALUE": values}
     command = re.sub("NAME|SOURCE|VALUE", lambda place: placed[place[0]] or place[0], COMMANDS[function])
     return f"pytrickle {command}{' --cascade' if 'cascade => true' in arguments else ''}"

@@ -105,9 +105,9 @@ class Reports:
         """Return every watermark group."""
         return self._read(read_reports.watermark_groups)
 
-    def watermark_status(self) -> tuple[reports.WatermarkStatusRow, ...]:
-        """Return where every watermark group stands."""
-        return self._read(read_reports.watermark_status)
+    def watermark_status(self, group: str | None = None) -> tuple[reports.WatermarkStatusRow, ...]:
+        """Return where every watermark group stands, or one; raise UnknownWatermarkGroup where that does not exist."""
+        return self._read(lambda connection: read_reports.watermark_status(connection, group))
 
     def feeds(self) -> tuple[feed_reports.FeedRow, ...]:
         """Return every feed, with how far it was read and how far it could be."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import pytest
 
+from pytrickle.cli.remedies import on_the_command_line
 from tests.acceptance.conftest import Shop, clock
+from tests.commands import commands
 
 JOINED = "SELECT o.id, l.line FROM orders o JOIN order_lines l ON l.order_id = o.id"
 
@@ -139,3 +142,19 @@ def test_of_a_group_by_batch_numbers_it_is_a_batch(local_shop: Shop) -> None:
     assert advance(orders=9, order_lines=8) == (7, 7)
     assert advance(order_lines=9, orders=10) == (7, 9)
     assert advance(order_lines=10) == (10, 10)
+
+
+def test_an_unknown_group_is_answered_with_the_nearest_name_as_every_unknown_name_is(pair: Shop) -> None:
+    run = commands(pair.db.dsn)
+    assert run("group", "status", "pipeline").exit_code == 0
+    asked, altered = run("group", "status", "pipelin"), run("group", "alter", "pipelin", "--tolerance", "1m")
+    assert asked.exit_code == altered.exit_code == 1
+    assert asked.stderr == altered.stderr
+    assert "there is no watermark group 'pipelin'\nhint: Did you mean pipeline?" in asked.stderr
+    assert "Did you mean" not in run("group", "status", "elsewhere").stderr
+
+
+def test_a_hint_keeps_quotes_and_parentheses_of_the_names_in_it(pair: Shop) -> None:
+    name = 'public."it\'s (new)"'
+    hint = pair.db.value("SELECT format('SELECT pgtrickle.resume_stream_table(%%L).', %s::text)", name)
+    assert shlex.split(on_the_command_line(hint).removesuffix(".")) == ["pytrickle", "resume", name]

@@ -91,7 +91,10 @@ def test_stale_is_what_is_older_than_the_age_asked_for(client: Recorder) -> None
 
 def test_the_status_of_one_group_shows_that_group_alone(client: Recorder) -> None:
     (group,) = state().groups
-    client.answers["watermark_status"] = (group, replace(group, group_name="shipping"))
+    groups = (group, replace(group, group_name="shipping"))
+    client.answers["watermark_status"] = lambda *names: tuple(
+        row for row in groups if not names or row.group_name in names
+    )
     shown = run("group", "status", "shipping")
     assert shown.exit_code == 0
     assert "shipping" in shown.stdout
@@ -99,12 +102,3 @@ def test_the_status_of_one_group_shows_that_group_alone(client: Recorder) -> Non
     names = [row["group_name"] for row in json.loads(run("--json", "group", "status", "pipeline").stdout)]
     assert names == ["pipeline"]
     assert len(json.loads(run("--json", "group", "status").stdout)) == 2
-
-
-def test_the_status_of_an_unknown_group_names_the_nearest_one(client: Recorder) -> None:
-    client.answers["watermark_status"] = state().groups
-    result = run("group", "status", "pipelin")
-    assert result.exit_code == 1
-    assert "there is no watermark group 'pipelin'" in result.stderr
-    assert "Did you mean pipeline?" in result.stderr
-    assert "Did you mean" not in run("group", "status", "elsewhere").stderr

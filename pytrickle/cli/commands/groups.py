@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
-from difflib import get_close_matches
 from typing import Annotated
 
 import typer
 
-from pytrickle.catalog.reports import WatermarkStatusRow
 from pytrickle.catalog.silence_limits import tolerance_of_a_kind
 from pytrickle.cli import values
 from pytrickle.cli.command import Invocation, command, root_options
 from pytrickle.cli.commands.sources import IdleAfter, OnStaleChoice, StaleAfter, given_limits
 from pytrickle.cli.show import render
-from pytrickle.errors import UnknownWatermarkGroup
 
 app = typer.Typer(help="Watermark groups: sources that must agree.", no_args_is_help=True)
 app.callback()(root_options)
@@ -104,8 +100,7 @@ def status(
 ) -> None:
     """Show where the groups stand. Whether their sources agree, how far apart they are, who is waited for."""
     with invocation.client() as client:
-        rows = client.watermark_status()
-    rows = rows if name is None else _named(name, rows)
+        rows = client.watermark_status() if name is None else client.watermark_status(name)
     invocation.show(rows, lambda rows: render.groups(rows) if rows else "No watermark group yet.")
 
 
@@ -115,16 +110,6 @@ def list_groups(invocation: Invocation) -> None:
     with invocation.client() as client:
         rows = client.watermark_groups()
     invocation.show(rows, render.group_list)
-
-
-def _named(name: str, rows: Sequence[WatermarkStatusRow]) -> tuple[WatermarkStatusRow, ...]:
-    """Return the row of one group; raise UnknownWatermarkGroup, with the nearest names, where there is none."""
-    found = tuple(row for row in rows if row.group_name == name)
-    if not found:
-        near = get_close_matches(name, [row.group_name for row in rows])
-        hint = f"Did you mean {' or '.join(near)}? {UnknownWatermarkGroup.default_hint}" if near else None
-        raise UnknownWatermarkGroup(f"there is no watermark group '{name}'", hint)
-    return found
 
 
 def _one_of(tolerance: timedelta | None, batch_tolerance: int | None) -> timedelta | int | None:

@@ -119,7 +119,7 @@ AS $$
         'pgtrickle_private.pairs_of(text)',
         'pgtrickle_private.did_you_mean(text, text[])',
         'pgtrickle_private.known_stream_tables(boolean)',
-        'pgtrickle_private.known_groups()',
+        'pgtrickle_private.known_groups()', 'pgtrickle_private.refuse_unknown_group(text)',
         'pgtrickle_private.known_tables(boolean)',
         'pgtrickle_private.relation_named(text, text)',
         'pgtrickle_private.source_named(text, text)',
