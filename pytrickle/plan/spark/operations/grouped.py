@@ -89,9 +89,7 @@ def grouped(derived: Derived, asked: Mapping[str, str], definition: Definition) 
     return rows, CHANGED.format(items=shown, side=SIDE, weight=WEIGHT, rows=text, shown=results)
 
 
-def _values(
-    derived: Derived, types: Mapping[str, str], rows: InputCarriers, definition: Definition
-) -> _Values | None:
+def _values(derived: Derived, types: Mapping[str, str], rows: InputCarriers, definition: Definition) -> _Values | None:
     """Write the calls over consolidated rows; None if one is not on the list."""
     construct, found = derived.operation.construct, _Values()
     assert isinstance(construct, Group)
