@@ -69,8 +69,13 @@ QUERIES = {
         {"aggregate"},
     ),
     "of_expressions": (
-        "SELECT c.x, g.* FROM (SELECT i, sum(n * (1 - u)) AS s, avg(u * u - n) AS m, sum(x * 0.1) AS sx,"
+        "SELECT c.x, g.* FROM (SELECT i, sum(n * (1 - n)) AS s, avg(2 * u - n) AS m, sum(i * 0.1) AS si,"
         " avg(CASE WHEN b THEN n ELSE -u END) AS mc FROM a GROUP BY i) AS g JOIN c ON c.i = g.i",
+        {"aggregate"},
+    ),
+    "of_computed_columns": (
+        "SELECT c.x, g.* FROM (SELECT t, sum(2 * v) AS s, avg(n - v) AS m FROM (SELECT t, n, u, n - u AS v FROM a) AS r"
+        " GROUP BY t) AS g JOIN c ON c.t = g.t",
         {"aggregate"},
     ),
     "by_total": (

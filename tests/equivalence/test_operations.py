@@ -11,6 +11,7 @@ from tests.equivalence.operations import QUERIES, TABLES, VALUES
 from tests.equivalence.runs import ask_for_joined_rows_only
 from tests.repeats import first
 from tests.spark.test_joins import compare
+from tests.spark.test_operations import in_spark
 
 BATCHES = 4
 # PostgreSQL computes the changes of what reads several tables that are asked for some rows only.
@@ -48,11 +49,14 @@ def test_deltas_of_operations_equal_their_queries_after_random_changes(
     with local_client(db.dsn, engine="spark") as (client, _):
         for name, query in queries.items():
             client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
-        client.tick()
+        assert [result.reason for result in client.tick() if "by PostgreSQL" in result.reason] == []
         joined = set()
         for _ in range(BATCHES):
             with db.connect() as connection:
                 connection.execute(changes(chance).encode())
+            found = {name: in_spark(client, f"st_{name}") for name in QUERIES}
+            if not asked:
+                assert found == {name: operations for name, (_, operations) in QUERIES.items()}
             joined |= {name for name in queries if client.explain(name).data["place"] == Place.SPARK}
             results = client.tick()
             assert {result.action for result in results} <= {"DIFFERENTIAL", "NO_DATA"}

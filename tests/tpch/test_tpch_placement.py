@@ -7,6 +7,7 @@ from pytrickle.client.client import Client
 from pytrickle.plan.placement import Place
 from pytrickle.plan.tree import SUB_JOIN
 from tests.conftest import Database
+from tests.spark.test_operations import in_spark
 from tests.tpch.shop import QUERIES, Shop
 
 # Two sums of numerics, of which nobody knows the digits, are compared with each other.
@@ -31,5 +32,7 @@ def test_spark_joins_all_queries_but_these(db: Database) -> None:
         other.tick()
         shop.change(1)
         assert joined_by_spark(client) == QUERIES.keys() - OF_ANY_DIGITS - CHANGES_ALONE - OPERATIONS
+        # The revenue of suppliers, a sum of price * (1 - discount).
+        assert in_spark(client, "q15") == {"aggregate"}
         assert [name for name in QUERIES if SUB_JOIN in str(client.explain(name))] == []
         assert "PostgreSQL computes every part of it, Spark hands on the rows" in str(client.explain("q11"))

@@ -15,7 +15,7 @@ from pytrickle.plan.spark.mixed import Translator, parsed
 from pytrickle.plan.spark.numbers import Untranslatable
 from pytrickle.plan.sql.fallible import may_fail
 
-CALL = {exp.Sum: "sum", exp.Avg: "avg"}
+FUNCTIONS = {"sum", "avg"}
 
 
 def with_computed_arguments(derived: Derived, definition: Definition) -> Derived:
@@ -51,7 +51,7 @@ def _argument(call: str, block: Project, definition: Definition) -> tuple[str, E
     """Return the function of a call and its argument over the leaves; None for a column, and for what may fail."""
     try:
         node = parsed(Expr(call, frozenset()))
-        if type(node) not in CALL or isinstance(node.this, exp.Column | exp.Distinct | exp.Order):
+        if node.key not in FUNCTIONS or isinstance(node.this, exp.Column | exp.Distinct | exp.Order):
             return None
         shown = {name: parsed(expr) for name, expr in block.columns}
     except Untranslatable:
@@ -62,7 +62,7 @@ def _argument(call: str, block: Project, definition: Definition) -> tuple[str, E
     types = Translator({leaf.alias: leaf for leaf in leaves(block)}, definition).type_of
     if len(tables_of(found)) != 1 or found.find(exp.Select) or may_fail(found, types):
         return None
-    return CALL[type(node)], to_expr(found)
+    return node.key, to_expr(found)
 
 
 def _is_of_row(node: exp.Expr) -> bool:

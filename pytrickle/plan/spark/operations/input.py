@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.relation import Derived, Equality, Expr
-from pytrickle.plan.spark.key_encoding import RENDERINGS, carrier, kind_of, null_safe
+from pytrickle.plan.spark.key_encoding import INTEGRAL, NATIVE, RENDERINGS, carrier, kind_of, null_safe
 from pytrickle.plan.spark.mixed import Mixed, Translator, as_it_is
 from pytrickle.plan.sql.dialect import quote
 
@@ -32,6 +32,8 @@ def plain(template: str) -> str:
 
 
 SAFE = frozenset(map(plain, RENDERINGS))
+# Equal values of what is carried so are the same text.
+OF_ONE_TEXT = frozenset(map(plain, (INTEGRAL, *NATIVE.values())))
 
 
 @dataclass(slots=True)
@@ -102,6 +104,7 @@ def key_items(derived: Derived, asked: Mapping[str, str], rows: InputCarriers) -
             continue
         identity = rows.carried[column][0]
         same_for_equals = derived.operation.exact or template in {identity, plain(null_safe(identity))}
+        same_for_equals |= identity in OF_ONE_TEXT
         if template not in SAFE or not same_for_equals:
             return None
         items[name] = rows.column(column, template)
