@@ -95,7 +95,8 @@ class AtOnce:
         except psycopg.Error as error:
             planner.templates.forget(self.table.pgt_id)
             # Of a limit, or a lost connection, nothing would come another way either.
-            if foreseen is None or isinstance(error, psycopg.OperationalError):
+            renamed = isinstance(error, psycopg.errors.UndefinedColumn)
+            if isinstance(error, psycopg.OperationalError) or (foreseen is None and not renamed):
                 raise
             return None
 

@@ -1,10 +1,12 @@
 """What planning needs to know of a stream table: its definition, the changes of its sources, how it stands."""
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import psycopg
+from psycopg.errors import UndefinedColumn
 
 from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
@@ -95,11 +97,15 @@ class Planner:
     ) -> dict[int, ChangeRange]:
         """Count what lies between the stream table's frontier and the targets; None is all that the snapshot shows.
 
-        See also which changes come to nothing for a query of this shape.
+        See also which changes come to nothing for a query of this shape, unless its columns have other names by now.
         """
         # A savepoint keeps the shared snapshot usable when reading for one stream table fails.
-        with translate_errors(), snapshot.connection.transaction():
-            return change_ranges.ranges(snapshot.connection, table, targets, shape.definition if shape else None)
+        with translate_errors():
+            if shape:
+                with suppress(UndefinedColumn), snapshot.connection.transaction():
+                    return change_ranges.ranges(snapshot.connection, table, targets, shape.definition)
+            with snapshot.connection.transaction():
+                return change_ranges.ranges(snapshot.connection, table, targets)
 
     @phase("plan")
     def plan(
