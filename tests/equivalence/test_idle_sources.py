@@ -159,3 +159,20 @@ def test_floats_that_differ_in_their_last_digits_do_not_cancel(db: Database, cli
             client.tick()
             wrong = "SELECT count(*) FROM rates JOIN shops USING (id) WHERE rates.rate <> shops.rate"
             assert db.value("SELECT count(*) FROM rates") and db.value(wrong) == 0
+
+
+@pytest.mark.parametrize("mode", ["DIFFERENTIAL", "FULL"])
+def test_a_renamed_column_is_no_failure_however_often_the_query_was_refreshed(
+    db: Database, client: Client, mode: str
+) -> None:
+    for name in ("joined", "grouped"):
+        client.create_stream_table(name, QUERIES[name], refresh_mode=mode)
+    for _ in range(3):
+        client.tick()
+        db.execute("UPDATE shops SET town = town + 1 WHERE id < 4")
+    for (trigger,) in db.execute("SELECT evtname FROM pg_event_trigger"):
+        db.execute(f"ALTER EVENT TRIGGER {trigger} DISABLE")
+    db.execute("ALTER TABLE shops RENAME COLUMN town TO place")
+    results = client.tick()
+    assert len(results) == 2 and {result.error for result in results} == {None}
+    assert all(client.verify(name).matches for name in ("joined", "grouped"))

@@ -104,7 +104,7 @@ def test_spark_evaluates_between_tables_what_postgresql_does(db: Database, reque
         # Every query reads some of what changes.
         for change in (
             "UPDATE l SET g = 1 - g, id = id + 1000 WHERE id % 3 = 0",
-            "UPDATE r SET flag = NOT flag, step = step + 1, moment = CASE WHEN id > 2 THEN moment END",
+            "UPDATE r SET g = 1 - g, flag = NOT flag, step = step + 1, moment = CASE WHEN id > 2 THEN moment END",
         ):
             db.execute(change)
             assert [name for name in QUERIES if not is_evaluated_by_spark(client, name)] == []
