@@ -169,10 +169,6 @@ class Planner:
         shape = self.known_shape(pgt_id)
         return self.templates.few_read(shape, ranges) if shape else None
 
-    def may_leave_to_spark(self, table: StreamTable, delta_rows: int) -> bool:
-        """Whether Spark may join so many changes, as far as their number tells."""
-        return self.limits(table, Means.ALL).let_spark_join(delta_rows)
-
     def remember(self, pgt_id: int, plan: RefreshPlan, seconds: float) -> None:
         """Remember how long a refresh took, for the choice of the next one's way."""
         if plan.action is Action.REINITIALIZE:
@@ -216,10 +212,10 @@ class Planner:
         known = self.past.evidence(table.pgt_id, lambda: evidence(snapshot_connection, table))
         whole = way.action is not Action.DIFFERENTIAL
         if faster := faster_engine(known, task.delta_rows, whole):
-            return replace(task, limits=task.limits.prefer(*faster))
+            return task.preferring(*faster)
         untried = not whole and table.pgt_id not in self.past.tried and self.spark_runs()
         trial = worth_a_trial(known, task.delta_rows) if untried else None
-        return replace(task, limits=task.limits.prefer(EngineName.SPARK, trial)) if trial else task
+        return task.preferring(EngineName.SPARK, trial) if trial else task
 
     def as_written(
         self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange], reason: str
@@ -238,10 +234,15 @@ class Planner:
     def _task(
         self, table: StreamTable, shape: Analysis, ranges: Mapping[int, ChangeRange], means: Means = Means.ALL
     ) -> Task:
-        """Return what is to be done; the ranges may have been counted for an older shape."""
+        """Return what is to be done; the ranges may have been counted for an older shape.
+
+        Where Spark may join, all changes count.
+        """
+        limits = self.limits(table, means)
         read = {source.relid: source.used for source in shape.definition.sources}
         known = {relid: each.read_with(read[relid]) if relid in read else each for relid, each in ranges.items()}
-        return Task(shape, known, self.limits(table, means), table.window_end, frozen_by=table.frozen_by)
+        task = Task(shape, known, limits, table.window_end, frozen_by=table.frozen_by)
+        return task.counting_all() if limits.let_spark_join(task.delta_rows) else task
 
     def limits(self, table: StreamTable, means: Means) -> Limits:
         """Return by which limits a stream table is refreshed."""

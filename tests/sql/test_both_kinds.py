@@ -77,13 +77,15 @@ def as_batches(text: str) -> str:
         return f"batch {int((datetime.fromisoformat(found[0]) - EPOCH).total_seconds())}"
 
     def count(found: re.Match[str]) -> str:
-        hours, minutes, seconds = map(int, found[0].split(":"))
-        number = hours * 3600 + minutes * 60 + seconds
+        parts = re.findall(r"(\d+) (h|min|s)", found[0])
+        number = sum(int(length) * {"h": 3600, "min": 60, "s": 1}[unit] for length, unit in parts)
         return f"{number} {'batch' if number == 1 else 'batches'}"
 
     text = re.sub(r"2000-01-\d\d \d\d:\d\d:\d\d\+00\b", batch, text.replace("infinity", f"batch {LAST}"))
     return (
-        re.sub(r"\b\d\d:\d\d:\d\d\b", count, text).replace("event time", "batch").replace("watermark_tol", "batch_tol")
+        re.sub(r"\b\d+ (h|min|s)\b( \d+ (h|min|s)\b)*", count, text)
+        .replace("event time", "batch")
+        .replace("watermark_tol", "batch_tol")
     )
 
 
