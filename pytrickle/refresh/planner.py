@@ -10,7 +10,7 @@ from psycopg.errors import UndefinedColumn
 
 from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
-from pytrickle.catalog.buffer_statistics import BufferStatistics
+from pytrickle.catalog.buffer_statistics import WORTH_ANALYZING, BufferStatistics
 from pytrickle.catalog.definition import ChangeRange, PastRefresh
 from pytrickle.catalog.definition_stamp import definition_stamp
 from pytrickle.catalog.past_refreshes import evidence
@@ -40,8 +40,6 @@ from pytrickle.refresh.guards import refuse_recomputing
 from pytrickle.refresh.remembered import Remembered
 from pytrickle.refresh.templates import Templates
 from pytrickle.tracing import phase
-
-MANY_CHANGES = 1_000
 
 
 @dataclass(slots=True)
@@ -146,7 +144,7 @@ class Planner:
         known = self.past.fresh(table.pgt_id)
         way = known_way(self.past, table.pgt_id, task, standing, known)
         whole = way is not None and way.action is not Action.DIFFERENTIAL
-        if way is None or (whole and table.strict) or task.delta_rows >= (WORTH_ASKING if whole else MANY_CHANGES):
+        if way is None or (whole and table.strict) or task.delta_rows >= (WORTH_ASKING if whole else WORTH_ANALYZING):
             return None
         way = replace(way, reason=table.decision.explained(way.reason))
         if not whole:

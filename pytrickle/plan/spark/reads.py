@@ -95,7 +95,7 @@ class Reads:
         new = replace(derived, version=Version.NEW)
         frames = [self._computed(new, where) or self._state(new, where)]
         if derived.version is Version.OLD and any(
-            self.ranges[each].delta_rows for each in relids(derived.operation.input)
+            self.ranges[each].changed for each in relids(derived.operation.input)
         ):
             changed = self._changed(replace(derived, version=Version.DELTA), where)
             frames.append(replace(changed, negated=True))
