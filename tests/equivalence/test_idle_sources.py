@@ -176,3 +176,13 @@ def test_a_renamed_column_is_no_failure_however_often_the_query_was_refreshed(
     results = client.tick()
     assert len(results) == 2 and {result.error for result in results} == {None}
     assert all(client.verify(name).matches for name in ("joined", "grouped"))
+
+
+@pytest.mark.parametrize(("engine", "idle"), [("postgres", True), ("spark", False)])
+def test_where_spark_may_join_all_changes_count(db: Database, client: Client, engine: str, idle: bool) -> None:
+    client.create_stream_table("joined", QUERIES["joined"], refresh_mode="DIFFERENTIAL")
+    client.tick()
+    db.execute("UPDATE towns SET seen = seen + 1")
+    with local_client(db.dsn, engine=engine) as (other, _):
+        found = {each["source"]: each["idle"] for each in other.explain("joined").data["sources"] if each["delta_rows"]}
+    assert found == {"public.towns": idle}
