@@ -9,14 +9,19 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-from hypothesis import is_hypothesis_test
+from hypothesis import is_hypothesis_test, settings
 
 SPECIAL_IN_DOUBLE_QUOTES = frozenset('"$`\\!')
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Give Hypothesis one seed for the whole run; xdist hands the options of the run to its processes."""
+    """Give Hypothesis one seed for the whole run, and all the time that a busy machine takes for an example.
+
+    xdist hands the options of the run to its processes.
+    """
+    settings.register_profile("untimed", deadline=None)
+    settings.load_profile("untimed")
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = random.randrange(2**32)
 

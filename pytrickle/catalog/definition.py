@@ -187,9 +187,10 @@ class Evidence:
     """What is known of a stream table's size and past; `refreshes` are newest first.
 
     The sizes are PostgreSQL's estimates, by the size of the files where a table was never analyzed. `first_load` are
-    the seconds of the newest refresh that began from nothing, which Spark may have `loaded_by_spark`. `quick` are the
-    seconds that the quickest tenth of the refreshes of any stream table took lately, None where too few are known.
-    `kept_rows` are those of the largest table that its refreshes maintain, shown or hidden.
+    the seconds of the newest refresh that began from nothing, which Spark may have `loaded_by_spark`; in `reading` of
+    them the query was read, None where one statement read and stored it. `quick` are the seconds that the quickest
+    tenth of the refreshes of any stream table took lately, None where too few are known. `kept_rows` are those of the
+    largest table that its refreshes maintain, shown or hidden.
     """
 
     source_rows: int
@@ -199,3 +200,4 @@ class Evidence:
     loaded_by_spark: bool = True
     quick: float | None = None
     kept_rows: int = 0
+    reading: float | None = None

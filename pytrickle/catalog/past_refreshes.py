@@ -22,7 +22,8 @@ WITH sizes AS (
         JOIN pg_class AS c ON c.oid = ANY (r.relid || ARRAY(SELECT p.relid::oid FROM pg_partition_tree(r.relid) AS p))
     GROUP BY r.relid
 ), completed AS (
-    SELECT action, delta_rows, {seconds} AS seconds, refresh_id, engine = 'spark' AS spark
+    SELECT action, delta_rows, {seconds} AS seconds, refresh_id, engine = 'spark' AS spark,
+        ((phases ->> 'compute')::numeric / 1000)::float8 AS reading
     FROM (
         SELECT refresh_id, action, status, delta_rows, started_at, finished_at, phases, engine
         FROM pgtrickle.pgt_refresh_history WHERE pgt_id = %(pgt_id)s ORDER BY refresh_id DESC LIMIT %(scanned)s
@@ -41,9 +42,9 @@ SELECT
         jsonb_build_array(action = 'FULL', delta_rows, seconds, coalesce(spark, false)) ORDER BY refresh_id DESC), '[]')
      FROM past),
     f.seconds, coalesce(f.spark, true), q.seconds,
-    coalesce((SELECT max(rows) FROM sizes WHERE relid <> ALL (%(sources)s::oid[])), 0)::bigint
+    coalesce((SELECT max(rows) FROM sizes WHERE relid <> ALL (%(sources)s::oid[])), 0)::bigint, f.reading
 FROM (SELECT) AS always LEFT JOIN LATERAL (
-    SELECT seconds, spark FROM completed WHERE action IN ('FULL', 'REINITIALIZE') AND delta_rows = 0
+    SELECT seconds, spark, reading FROM completed WHERE action IN ('FULL', 'REINITIALIZE') AND delta_rows = 0
     ORDER BY refresh_id DESC LIMIT 1
 ) AS f ON true CROSS JOIN LATERAL (
     SELECT CASE WHEN count(*) >= %(enough)s THEN percentile_disc(0.1) WITHIN GROUP (ORDER BY {seconds}) END AS seconds
@@ -69,5 +70,6 @@ def evidence(connection: psycopg.Connection, table: StreamTable) -> Evidence:
     sources = [dependency.relid for dependency in table.dependencies]
     values = {"relids": [table.relid, *sources], "relid": table.relid, "sources": sources, "pgt_id": table.pgt_id}
     row = connection.execute(EVIDENCE, {**values, **LIMITS}).fetchone()
-    read, stored, past, first_load, by_spark, quick, kept = row or (0, 0, [], None, True, None, 0)
-    return Evidence(read, stored, tuple(PastRefresh(*entry) for entry in past), first_load, by_spark, quick, kept)
+    read, stored, past, first_load, by_spark, quick, kept, reading = row or (0, 0, [], None, True, None, 0, None)
+    refreshes = tuple(PastRefresh(*entry) for entry in past)
+    return Evidence(read, stored, refreshes, first_load, by_spark, quick, kept, reading)

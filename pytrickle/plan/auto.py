@@ -179,14 +179,15 @@ def lacks_whole(evidence: Evidence) -> bool:
 def _whole_by_default(evidence: Evidence, grouped: bool, quote: Quote) -> float:
     """Estimate by rows or by the quote, but no more than the first load took, nor less than that beyond its start.
 
-    A first load of PostgreSQL's did the same, but slowly, since it was the first: the truth is taken to be in between,
-    the nearer to the load the longer that took, as long as no differential refresh was measured. From then on the lower
-    estimate counts, so that a whole refresh is tried if it may be quicker. Where neither a load nor the quote is known,
-    the estimate by rows may be TRIAL times too high if differential refreshes were slower than by default.
+    PostgreSQL takes as long to read the query again as it took on the first load, whose planning and storing were
+    slower. Where only the time of that load is known, the truth is taken to be in between, the nearer to the load the
+    longer that took, as long as no differential refresh was measured. From then on the lower estimate counts, so that a
+    whole refresh is tried if it may be quicker. Where neither a load nor the quote is known, the estimate by rows may
+    be TRIAL times too high if differential refreshes were slower than by default.
     """
     read, load, pace = quote.of_whole(), evidence.first_load, pace_of(evidence)
-    rows = (PER_STORED_GROUP if grouped else PER_STORED_ROW) * evidence.stored_rows
-    rows += PER_SOURCE_ROW * evidence.source_rows if read is None else read
+    storing = (PER_STORED_GROUP if grouped else PER_STORED_ROW) * evidence.stored_rows
+    rows = storing + (PER_SOURCE_ROW * evidence.source_rows if read is None else read)
     by_rows = read is None and (load is None or evidence.loaded_by_spark)
     experience = Experience.of(evidence, quote.planning)
     estimated = pace * (FIXED + rows / (TRIAL if by_rows and experience.slow else 1))
@@ -194,6 +195,8 @@ def _whole_by_default(evidence: Evidence, grouped: bool, quote: Quote) -> float:
         return estimated
     if evidence.loaded_by_spark:
         return max(min(estimated, load), load - STARTING)
+    if evidence.reading is not None:
+        return min(load, evidence.reading + pace * (FIXED + storing))
     warming = WARMING * pace
     if read is not None and experience.slowness:
         return max(min(estimated, load), load - warming)

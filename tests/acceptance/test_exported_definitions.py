@@ -61,7 +61,7 @@ OPTIONS = {
 
 
 @pytest.mark.repeats
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sets=st.lists(st.fixed_dictionaries({}, optional=OPTIONS), min_size=3, max_size=3))
 def test_any_set_of_options_is_followed_exported_and_read_back(
     shop: Database, pt: pytrickle.Client, tmp_path_factory: pytest.TempPathFactory, sets: list[dict[str, object]]

@@ -107,7 +107,7 @@ loads = st.tuples(
 )  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(script=st.lists(loads, max_size=9))
 def test_whatever_is_loaded_the_watermark_is_the_least_of_those_that_are_not_idle(
     events: Database, script: list[tuple[int, dict[str, int | None], str, str, str]]

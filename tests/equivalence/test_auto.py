@@ -212,11 +212,13 @@ def test_a_chosen_whole_refresh_of_few_rows_starts_no_job(world: World) -> None:
 def test_the_first_load_is_evidence(world: World) -> None:
     create(world, ("grouped",))
     world.db.execute(
-        "UPDATE pgtrickle.pgt_refresh_history SET started_at = '2026-01-01', finished_at = '2026-01-01 00:00:01.5'"
+        "UPDATE pgtrickle.pgt_refresh_history SET started_at = '2026-01-01', finished_at = '2026-01-01 00:00:01.5',"
+        """ phases = '{"plan": 700, "compute": 250, "apply": 550}'"""
     )
     with world.db.connect() as connection:
         pgt_id = resolve_name(connection, "grouped")
-        assert evidence(connection, stream_table(connection, pgt_id)).first_load == 1.5
+        loaded = evidence(connection, stream_table(connection, pgt_id))
+        assert (loaded.first_load, loaded.reading) == (1.5, 0.25)
         world.db.execute("UPDATE a SET v = 3 WHERE id = 3")
         world.tick()
         found = evidence(connection, stream_table(connection, pgt_id))

@@ -33,7 +33,7 @@ def test_covered_and_beyond_are_what_covers_says(db: Database) -> None:
             " FROM generate_series(1, 15) AS x, generate_series(-1, 4) AS p"
         )
 
-        @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=300, suppress_health_check=list(HealthCheck))
         @given(cuts())
         def check(cut: Cut) -> None:
             covers = f"pgtrickle.covers({cut.literal()}, pgt_xid, pgt_pos)"

@@ -84,5 +84,5 @@ def took(world: World, action: str, seconds: float) -> None:
     """Pretend that what was done so far took so long in PostgreSQL."""
     world.db.execute(
         f"UPDATE pgtrickle.pgt_refresh_history SET started_at = finished_at - {seconds} * interval '1 second',"
-        f" engine = 'postgres' WHERE action = '{action}'"
+        f" engine = 'postgres', phases = NULL WHERE action = '{action}'"
     )

@@ -23,7 +23,6 @@ START = datetime(2026, 1, 1)
 # Each example is a list of expressions, and what differs is named: there is nothing to shrink.
 SOME = settings(
     max_examples=8,
-    deadline=None,
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -16,7 +16,6 @@ from pytrickle.plan.auto import (
     MARGIN,
     SLOW,
     SMALL,
-    STARTING,
     WORTH_ASKING,
     choose_action,
     expected,
@@ -131,18 +130,6 @@ def test_asking_about_a_delta_that_takes_as_long_to_plan_as_the_whole_takes_does
         assert not costs.favours_whole(50) and costs.is_worth_asking_about(50) is worth
 
 
-def test_a_whole_refresh_that_may_be_quicker_is_tried_once_a_delta_was_measured() -> None:
-    """The first load took 0.2 s, in which PostgreSQL's planner does not believe: 50 ms for a delta is too much then."""
-    loaded, quote = Evidence(50_000, 1, first_load=0.2, loaded_by_spark=False), Quote(5_000, whole=1_000.0)
-    assert choose_action(50, loaded, True, least=1, quote=quote).action is Action.DIFFERENTIAL
-    delta = PastRefresh(False, 50, 0.05)
-    tried = replace(loaded, refreshes=(delta,))
-    assert choose_action(50, tried, True, least=1, quote=quote).action is Action.FULL
-    for seconds, action in ((0.02, Action.FULL), (0.2, Action.DIFFERENTIAL)):
-        after = replace(loaded, refreshes=(PastRefresh(True, 50, seconds), delta))
-        assert choose_action(50, after, True, least=1, quote=quote).action is action
-
-
 def test_where_nothing_was_measured_the_lower_estimate_decides() -> None:
     """A margin favours the way that is known to be taken; at first there is none."""
     loaded, quote = Evidence(50_000, 1), Quote(18_000, whole=4_000.0)
@@ -151,14 +138,6 @@ def test_where_nothing_was_measured_the_lower_estimate_decides() -> None:
     assert choose_action(50, loaded, True, least=1, quote=quote).action is Action.FULL
     taken = replace(loaded, refreshes=(PastRefresh(False, 50, costs.differential(50)),))
     assert choose_action(50, taken, True, least=1, quote=quote).action is Action.DIFFERENTIAL
-
-
-def test_a_first_load_of_fewer_rows_says_little() -> None:
-    empty = Evidence(1_000_000, 250, first_load=0.05, loaded_by_spark=False)
-    assert expected(empty, True).whole == 0.05
-    assert expected(empty, True, Quote(0, 1.0, whole=1e6)).whole > 3
-    loaded = expected(replace(empty, first_load=2.0), True, Quote(0, 1.0, whole=1e5)).whole
-    assert 1.5 < loaded < 2.0
 
 
 @given(evidences, st.integers(WORTH_ASKING, 10**8), st.booleans())
@@ -195,15 +174,6 @@ def test_sizes_that_alternate_around_the_break_even_do_not_make_it_flip_flop(
         refreshes = (PastRefresh(chosen, rows, taken), *refreshes)
     turns = sum(one.whole is not other.whole for one, other in pairwise(refreshes))
     assert turns <= 3, [past.whole for past in reversed(refreshes)]
-
-
-def test_a_whole_refresh_is_expected_to_take_no_longer_than_the_first_load_nor_much_less() -> None:
-    by_default = Evidence(1_000_000, 18_000)
-    assert expected(by_default, True).whole > 1.0
-    assert choose_action(20_000, by_default, True).action is Action.DIFFERENTIAL
-    for first_load, whole in ((0.3, 0.3), (STARTING, expected(by_default, True).whole), (STARTING + 60.0, 60.0)):
-        assert expected(replace(by_default, first_load=first_load), True).whole == whole
-    assert choose_action(20_000, replace(by_default, first_load=0.3), True).action is Action.FULL
 
 
 def test_a_bad_guess_is_corrected_at_the_next_refresh() -> None:

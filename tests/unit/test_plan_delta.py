@@ -119,7 +119,7 @@ def _predicates(draw: st.DrawFn, aliases: tuple[str, ...]) -> tuple[Predicate, .
 
 
 @in_thirds
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(relations(), databases)
 def test_the_terms_of_a_delta_add_up_to_new_minus_old(third: int, node: Relation, database: dict[int, State]) -> None:
     terms = differentiate(node, moved_sources(database, Version.DELTA))
@@ -128,7 +128,7 @@ def test_the_terms_of_a_delta_add_up_to_new_minus_old(third: int, node: Relation
 
 
 @in_thirds
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(relations(), databases)
 def test_terms_in_the_order_of_changes_add_up_too(third: int, node: Relation, database: dict[int, State]) -> None:
     ranges = {relid: ChangeRange(relid, None, None, delta_rows=3 - relid) for relid in SOURCES}
@@ -152,7 +152,7 @@ def test_what_changed_most_is_never_taken_back() -> None:
 
 
 @in_thirds
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(relations(), databases)
 def test_unfolded_parts_add_up_to_the_terms(third: int, node: Relation, database: dict[int, State]) -> None:
     past, future = moved_sources(database, Version.DELTA, Version.FUTURE), moved_sources(database, Version.FUTURE)
@@ -162,7 +162,7 @@ def test_unfolded_parts_add_up_to_the_terms(third: int, node: Relation, database
 
 
 @in_thirds
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(relations(), databases)
 def test_unfolded_parts_read_no_old_and_no_new_state(third: int, node: Relation, database: dict[int, State]) -> None:
     everything = frozenset(SOURCES)
@@ -174,7 +174,7 @@ def test_unfolded_parts_read_no_old_and_no_new_state(third: int, node: Relation,
 
 
 @in_thirds
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(relations(), databases)
 def test_a_source_without_changes_adds_no_terms(third: int, node: Relation, database: dict[int, State]) -> None:
     changed = moved_sources(database, Version.DELTA)
@@ -184,7 +184,7 @@ def test_a_source_without_changes_adds_no_terms(third: int, node: Relation, data
 
 
 @in_thirds
-@settings(max_examples=33, deadline=None)
+@settings(max_examples=33)
 @given(relations(), databases)
 def test_one_batch_equals_its_parts_in_turn(third: int, node: Relation, database: dict[int, State]) -> None:
     """Moving to the new frontier and from there to all that is visible adds up to one move."""
@@ -202,7 +202,7 @@ def test_one_batch_equals_its_parts_in_turn(third: int, node: Relation, database
 
 
 @in_thirds
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.data(), databases)
 def test_the_keyed_rule_is_the_difference_of_the_results(
     third: int, data: st.DataObject, database: dict[int, State]
@@ -231,7 +231,7 @@ def _antijoin(left: Leaf, right: Leaf, column: str) -> tuple[Project, Project]:
 
 
 @in_thirds
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(tables, st.sampled_from(COLUMNS), st.booleans())
 def test_an_antijoin_is_everything_minus_what_has_a_partner(
     third: int, database: dict[int, State], column: str, nested: bool

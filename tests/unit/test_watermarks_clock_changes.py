@@ -189,7 +189,7 @@ PARTS = (of_generators, of_columns, of_trackers, of_others, of_histories)
 
 @in_thirds
 @pytest.mark.parametrize("part", PARTS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @example(story=SPRING)
 @example(story=SPRING[::-1])
 @example(story=AUTUMN)

@@ -69,7 +69,7 @@ def rising(shown: list[datetime | None]) -> bool:
 
 @in_thirds
 @pytest.mark.parametrize("make", EVERY)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(script=steps, ahead=st.none() | st.just(seconds(86_400)))
 def test_every_generator_is_monotone_under_any_input(
     third: int, make: Callable[..., Generator], script: Any, ahead: Any
@@ -86,7 +86,7 @@ LEARNING = [
 
 
 @pytest.mark.parametrize("make", LEARNING)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_a_column_is_the_same_as_its_rows_one_after_the_other_however_it_is_split(
     make: Callable[..., Generator], data: st.DataObject
@@ -135,7 +135,6 @@ reports = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(script=reports, outliers=st.booleans())
 def test_a_tracker_never_passes_the_least_of_its_active_inputs(script: Any, outliers: bool) -> None:
     clock = SetClock()
@@ -162,7 +161,7 @@ def test_a_tracker_never_passes_the_least_of_its_active_inputs(script: Any, outl
     assert rising(shown)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(script=reports)
 def test_reports_that_are_repeated_leave_a_tracker_as_it_is(script: Any) -> None:
     clock = SetClock()

@@ -1,0 +1,50 @@
+"""What the first load tells AUTO of a whole refresh."""
+
+from dataclasses import replace
+
+import pytest
+
+from pytrickle.catalog.definition import Evidence, PastRefresh
+from pytrickle.plan.apply_plan import Action
+from pytrickle.plan.auto import STARTING, choose_action, expected
+from pytrickle.plan.quote import Quote
+
+
+def test_a_whole_refresh_that_may_be_quicker_is_tried_once_a_delta_was_measured() -> None:
+    """The first load took 0.2 s, in which PostgreSQL's planner does not believe: 50 ms for a delta is too much then."""
+    loaded, quote = Evidence(50_000, 1, first_load=0.2, loaded_by_spark=False), Quote(5_000, whole=1_000.0)
+    assert choose_action(50, loaded, True, least=1, quote=quote).action is Action.DIFFERENTIAL
+    delta = PastRefresh(False, 50, 0.05)
+    tried = replace(loaded, refreshes=(delta,))
+    assert choose_action(50, tried, True, least=1, quote=quote).action is Action.FULL
+    for seconds, action in ((0.02, Action.FULL), (0.2, Action.DIFFERENTIAL)):
+        after = replace(loaded, refreshes=(PastRefresh(True, 50, seconds), delta))
+        assert choose_action(50, after, True, least=1, quote=quote).action is action
+
+
+def test_a_first_load_of_fewer_rows_says_little() -> None:
+    empty = Evidence(1_000_000, 250, first_load=0.05, loaded_by_spark=False)
+    assert expected(empty, True).whole == 0.05
+    assert expected(empty, True, Quote(0, 1.0, whole=1e6)).whole > 3
+    loaded = expected(replace(empty, first_load=2.0), True, Quote(0, 1.0, whole=1e5)).whole
+    assert 1.5 < loaded < 2.0
+
+
+def test_a_whole_refresh_is_expected_to_take_no_longer_than_the_first_load_nor_much_less() -> None:
+    by_default = Evidence(1_000_000, 18_000)
+    assert expected(by_default, True).whole > 1.0
+    assert choose_action(20_000, by_default, True).action is Action.DIFFERENTIAL
+    for first_load, whole in ((0.3, 0.3), (STARTING, expected(by_default, True).whole), (STARTING + 60.0, 60.0)):
+        assert expected(replace(by_default, first_load=first_load), True).whole == whole
+    assert choose_action(20_000, replace(by_default, first_load=0.3), True).action is Action.FULL
+
+
+def test_reading_takes_as_long_again_as_it_took_on_the_first_load() -> None:
+    """Most of that load was planning it and filling the tables: 0.5 s of changes are too many, but 0.3 s are not."""
+    loaded = Evidence(1_000_000, 20, first_load=2.0, loaded_by_spark=False, reading=0.3)
+    assert expected(loaded, True, Quote(5_000, whole=15_000.0)).whole == pytest.approx(0.3, rel=0.1)
+    for seconds, action in ((0.5, Action.FULL), (0.3, Action.DIFFERENTIAL)):
+        past = replace(loaded, refreshes=(PastRefresh(False, 500, seconds),))
+        assert choose_action(500, past, True, least=1, quote=Quote(whole=15_000.0)).action is action
+    assert expected(replace(loaded, stored_rows=1_000_000), True).whole == 2.0, "not longer than the load itself"
+    assert expected(loaded, True, Quote(whole=1e7)).whole > 10, "the sources were filled since"
