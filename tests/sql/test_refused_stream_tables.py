@@ -198,8 +198,10 @@ def test_creation_gives_up_where_a_writer_never_ends(tables: Database) -> None:
         ("SELECT z, ';' FROM t -- ; ", "SELECT z, ';' FROM t -- ; ", "z,"),
         ("SELECT a FROM nowhere; --;", "SELECT a FROM nowhere; --;", "nowhere"),
         ("SELECT 'x'::int FROM t", "SELECT 'x'::int FROM t", "'x'"),
-        ("SELECT 1; DROP TABLE u", "(SELECT 1; DROP TABLE u\n)", ";"),
-        ("DELETE FROM nowhere", "(DELETE FROM nowhere\n)", "DELETE"),
+        ("SELECT 1 AS a)", "SELECT 1 AS a)", ")"),
+        ("SELECT 1 AS a; SELECT 2", None, None),
+        ("", None, None),
+        ("EXPLAIN SELECT 1", None, None),
         ("SELECT a, a FROM t", None, None),
         ("SELECT ROW(a) AS r FROM t", None, None),
         ("SELECT a INTO x FROM t", None, None),
@@ -217,6 +219,31 @@ def test_an_error_shows_the_query_of_the_user_and_no_hidden_view(
         if shown is not None and place is not None:
             assert shown[int(told.internal_position or 0) - 1 :].startswith(place)
         assert "CREATE VIEW" not in (told.context or "") and told.message_detail is None, told.context
+
+
+@pytest.mark.parametrize("query", ["DELETE FROM nowhere", "SELECT 1 AS a; DROP TABLE u", "", "EXPLAIN SELECT 1"])
+def test_what_is_no_query_is_called_that(tables: Database, query: str) -> None:
+    with refused("42601", "Give one SELECT", message="is not one SELECT statement"):
+        create(tables, query)
+
+
+@pytest.mark.parametrize(
+    ("limit", "sqlstate", "said"),
+    [("lock_timeout", "55P03", "lock timeout"), ("statement_timeout", "57014", "timeout")],
+)
+def test_a_query_that_waits_for_a_lock_shows_no_hidden_view(
+    tables: Database, limit: str, sqlstate: str, said: str
+) -> None:
+    create(tables, "SELECT a FROM t", "other")
+    locking, creator = tables.connect(autocommit=False), tables.connect()
+    locking.execute("LOCK TABLE u")
+    creator.execute("SELECT set_config(%s, '100ms', false)", (limit,))
+    for call in ("create_stream_table('s', query => %s)", "alter_stream_table('other', query => %s)"):
+        with pytest.raises(psycopg.Error, match=said) as raised:
+            creator.execute(f"SELECT pgtrickle.{call}", ("SELECT a FROM t JOIN u USING (a)",))
+        told = raised.value.diag
+        assert told.sqlstate == sqlstate
+        assert "VIEW" not in (told.context or "") and "jsonb_build_object" not in (told.context or ""), told.context
 
 
 def test_an_error_without_a_place_keeps_its_hint(tables: Database) -> None:

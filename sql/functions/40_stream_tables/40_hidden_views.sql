@@ -107,6 +107,25 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.read_query(text, text, text) IS
     'The error of PostgreSQL for a query by itself, if it has this SQLSTATE: that of the same query as a view.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.raise_anew(code text, said text, detail text, hint text, violated text)
+    RETURNS void
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    IF detail = '' AND hint = '' THEN
+        RAISE EXCEPTION USING MESSAGE = said, ERRCODE = code, CONSTRAINT = violated;
+    ELSIF detail = '' THEN
+        RAISE EXCEPTION USING MESSAGE = said, ERRCODE = code, CONSTRAINT = violated, HINT = hint;
+    ELSIF hint = '' THEN
+        RAISE EXCEPTION USING MESSAGE = said, ERRCODE = code, CONSTRAINT = violated, DETAIL = detail;
+    END IF;
+    RAISE EXCEPTION USING MESSAGE = said, ERRCODE = code, CONSTRAINT = violated, DETAIL = detail, HINT = hint;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.raise_anew(text, text, text, text, text) IS
+    'Raises an error that was caught again, without the statement in which it arose. An empty detail or hint is left '
+    'out.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.create_view_of(query text, body text, view_name text, search_path text)
     RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -115,32 +134,28 @@ DECLARE
     said text;
     detail text;
     hint text;
-    refusal text;
+    violated text;
 BEGIN
     IF strpos(body, ';') > 0 THEN
         PERFORM refuse_statements(body, search_path);
     END IF;
     PERFORM set_config('search_path', search_path, true);
     EXECUTE pg_catalog.format(E'CREATE VIEW %s AS (\n%s\n)', view_name, body);
-EXCEPTION WHEN OTHERS THEN
+EXCEPTION WHEN OTHERS OR query_canceled THEN
     GET STACKED DIAGNOSTICS said = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT,
-        refusal = CONSTRAINT_NAME;
-    IF refusal <> '' OR SQLSTATE !~ '^(0A|22|3F|42|54)' THEN
-        RAISE;
-    ELSIF SQLSTATE = '42P16' THEN
+        violated = CONSTRAINT_NAME;
+    IF violated = '' AND SQLSTATE = '42P16' THEN
         PERFORM pgtrickle_private.refuse_temporary(body, search_path);
-    ELSIF SQLSTATE <> '42601' THEN
+    ELSIF violated = '' AND SQLSTATE ~ '^(0A|22|3F|42|54)'
+        AND (SQLSTATE <> '42601' OR pgtrickle_private.without_last_semicolon(body) = body)
+    THEN
         PERFORM pgtrickle_private.read_query(query, search_path, SQLSTATE);
-    ELSIF pgtrickle_private.without_last_semicolon(body) = body THEN
-        PERFORM pgtrickle_private.read_query(query, search_path, SQLSTATE);
-        PERFORM pgtrickle_private.refuse_statements(query, search_path);
+        IF SQLSTATE = '42601' THEN
+            said := 'the defining query is not one SELECT statement that returns rows';
+            hint := 'Give one SELECT, VALUES or TABLE: no second statement, no INTO, nothing that writes.';
+        END IF;
     END IF;
-    IF detail = '' AND hint = '' THEN
-        RAISE EXCEPTION USING MESSAGE = said, ERRCODE = SQLSTATE;
-    ELSIF detail = '' THEN
-        RAISE EXCEPTION USING MESSAGE = said, ERRCODE = SQLSTATE, HINT = hint;
-    END IF;
-    RAISE EXCEPTION USING MESSAGE = said, ERRCODE = SQLSTATE, DETAIL = detail, HINT = hint;
+    PERFORM pgtrickle_private.raise_anew(SQLSTATE, said, detail, hint, violated);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.create_view_of(text, text, text, text) IS

@@ -247,8 +247,9 @@ CREATE OR REPLACE FUNCTION pgtrickle.alter_stream_table(
         reset text[] DEFAULT '{}', search_path text DEFAULT current_setting('search_path')) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-BEGIN
-    PERFORM alter_from(stream_table_id(name, search_path), query, jsonb_build_object(
+DECLARE
+    id CONSTANT bigint := stream_table_id(name, search_path);
+    given CONSTANT jsonb := jsonb_build_object(
             'schedule', schedule, 'refresh_mode', refresh_mode, 'diamond_consistency', diamond_consistency,
             'diamond_schedule_policy', diamond_schedule_policy, 'cdc_mode', cdc_mode, 'append_only', append_only,
             'pooler_compatibility_mode', pooler_compatibility_mode, 'tier', tier, 'fuse', fuse,
@@ -262,8 +263,9 @@ BEGIN
                 'gate_deadline', gate_deadline, 'allow_circular', allow_circular,
                 'max_fixpoint_iterations', max_fixpoint_iterations, 'batch_tolerance', batch_tolerance,
                 'watermark_retention', watermark_retention, 'statement_timeout', statement_timeout,
-                'engine', engine, 'frozen_after', frozen_after, 'close_after_idle', close_after_idle),
-            reset, search_path);
+                'engine', engine, 'frozen_after', frozen_after, 'close_after_idle', close_after_idle);
+BEGIN
+    PERFORM alter_from(id, query, given, reset, search_path);
     IF status IS NOT NULL THEN
         PERFORM take_status(name, status, search_path);
     END IF;
