@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ class Activity:
     display: Progress
     task: TaskID
     shown: dict[str, TaskID] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
     def is_seen(self) -> bool:
@@ -35,22 +37,36 @@ class Activity:
 
     def begin(self, name: str, description: str) -> None:
         """Show what has begun."""
-        self.shown[name] = self.display.add_task(visible(description), total=None)
-        self.display.update(self.task, visible=False)
+        with self._lock:
+            self.shown[name] = self.display.add_task(visible(description), total=None)
+            self.display.update(self.task, visible=False)
 
     def end(self, name: str) -> None:
         """Take away what has ended."""
-        if (task := self.shown.pop(name, None)) is not None:
-            self.display.remove_task(task)
-        self.display.update(self.task, visible=not self.shown)
+        with self._lock:
+            if (task := self.shown.pop(name, None)) is not None:
+                self.display.remove_task(task)
+            self.display.update(self.task, visible=not self.shown)
 
     def result(self, result: RefreshResult, line: RenderableType | None) -> None:
         """Take away a stream table of which something came, and show that, if there is a line for it."""
         self.end(result.stream_table)
         if line is not None:
-            self.display.stop()
-            show(line)
-            self.display.start()
+            with self.apart():
+                show(line)
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Have no line on the terminal while the block writes: the next picture erases as many lines as the last."""
+        with self._lock:
+            lines = [task.id for task in self.display.tasks if task.visible]
+            for line in lines:
+                self.display.update(line, visible=False)
+            self.display.refresh()
+            yield
+            for line in lines:
+                self.display.update(line, visible=True)
+            self.display.refresh()
 
 
 class _Watcher(logging.Handler):
@@ -69,9 +85,8 @@ class _Watcher(logging.Handler):
             case {"ends": str(name)}:
                 self._activity.end(name)
             case _ if record.levelno >= logging.WARNING:
-                self._activity.display.stop()
-                show_warning(record.getMessage(), None, as_json=self._as_json)
-                self._activity.display.start()
+                with self._activity.apart():
+                    show_warning(record.getMessage(), None, as_json=self._as_json)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Callable
 
+import pyte
 import pytest
 
 from pytrickle.cli.activity import activity
@@ -59,6 +60,26 @@ def test_a_tick_on_a_terminal_shows_what_goes_on_and_each_result_once(
     assert seen.count("shop.first  DIFFERENTIAL") == seen.count("shop.second  SKIP") == 1
     assert seen.index("shop.first  DIFFERENTIAL") < seen.index("refreshing shop.second")
     assert logging.getLogger("pytrickle").handlers == []
+
+
+def test_no_result_is_erased_by_what_is_still_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tick(on_result: Callable[[Result], None]) -> tuple[Result, ...]:
+        results = tuple(Result(f"shop.number_{number}") for number in range(9))
+        for result in results:
+            REFRESH.debug("refreshing %s", result.stream_table, extra={"event": {"begins": result.stream_table}})
+        for result in results:
+            on_result(result)
+            REFRESH.warning("after %s", result.stream_table)
+        return results
+
+    terminal = on_terminal(monkeypatch)
+    recording(monkeypatch).answers["tick"] = tick
+    refreshes.tick(Invocation())
+    screen = pyte.Screen(120, 40)
+    pyte.Stream(screen).feed(terminal.getvalue().replace("\n", "\r\n"))
+    shown = [line.rstrip() for line in screen.display if line.strip()]
+    assert [line.split()[0] for line in shown[::2]] == [f"shop.number_{number}" for number in range(9)]
+    assert shown[1::2] == [f"warning: after shop.number_{number}" for number in range(9)]
 
 
 def test_a_tick_into_a_pipe_prints_results_alone(monkeypatch: pytest.MonkeyPatch) -> None:
