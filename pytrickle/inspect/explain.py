@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
@@ -38,7 +38,7 @@ LAST = statement(
         HISTORY.action,
         HISTORY.status,
         func.coalesce(HISTORY.error, HISTORY.reason),
-        func.to_char(HISTORY.finished_at, "YYYY-MM-DD HH24:MI:SSOF"),
+        HISTORY.finished_at,
     )
     .where(HISTORY.pgt_id == bindparam("pgt_id"))
     .order_by(HISTORY.refresh_id.desc())
@@ -166,7 +166,11 @@ def _last(connection: psycopg.Connection, pgt_id: int) -> str | None:
     if row is None:
         return None
     action, status, reason, finished = row
-    return f"{action} {status.lower()} at {finished}: {reason}"
+    return f"{action} {status.lower()} at {_moment(finished)}: {reason}"
+
+
+def _moment(value: datetime | None) -> str:
+    return value.astimezone(UTC).isoformat(" ", "seconds") if value else "any time"
 
 
 def _outlook(state: Mapping[str, Any], quiet: bool) -> str:
@@ -175,7 +179,7 @@ def _outlook(state: Mapping[str, Any], quiet: bool) -> str:
         (state["status"] == "SUSPENDED", "suspended after repeated failure: resume it"),
         (state["paused"], "paused: resume it"),
         (state["tier"] == "frozen", "frozen: give it another tier"),
-        (state["waits"], f"failed, and is tried again at {state['retry_at']}"),
+        (state["waits"], f"failed, and is tried again at {_moment(state['retry_at'])}"),
         (state["decision"] != "run", f"waits: {state['reason']}"),
         (_is_blown(state), "held by its fuse: look at the delta and reset the fuse"),
         (not state["due"], f"not due: its schedule is {state['effective_schedule']}"),

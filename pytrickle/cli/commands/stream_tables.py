@@ -15,6 +15,7 @@ from pytrickle.cli.activity import activity
 from pytrickle.cli.command import UNHEALTHY, Invocation, command
 from pytrickle.cli.console import progress
 from pytrickle.cli.show import render
+from pytrickle.cli.show.folded import for_terminal
 
 if TYPE_CHECKING:
     from pytrickle.client.client import Client
@@ -108,7 +109,8 @@ def explain(
         raise typer.BadParameter("Give either the name of a stream table, or a query.")
     with invocation.client() as client:
         explanation = client.explain(name) if name is not None else client.explain(query=_query(query, file))
-    invocation.show(explanation.data, lambda _: f"{explanation}\n{explanation.sql}" if with_sql else explanation.text)
+    text = for_terminal(explanation.text)
+    invocation.show(explanation.data, lambda _: f"{text}\n{explanation.sql}" if with_sql else text)
     if name is None and not explanation.data["differential"]:
         raise typer.Exit(UNHEALTHY)
 
