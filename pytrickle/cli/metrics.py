@@ -142,6 +142,12 @@ def _freshness(state: Status) -> Iterator[Metric]:
         ("stream_table", "cause"),
         (((row.stream_table, cause), spent) for row in filled for cause, spent in row.parts.items()),
     )
+    yield _gauge(
+        "stream_table_lag_culprit_info",
+        "What most of a stream table's staleness is made of, and who is to blame; absent while it shows all.",
+        ("stream_table", "cause", "culprit"),
+        (((row.stream_table, row.cause, row.culprit), True) for row in filled if row.cause and row.culprit),
+    )
     places = (("0.5", "p50"), ("0.95", "p95"), ("0.99", "p99"))
     yield _gauge(
         "stream_table_commit_to_visible_seconds",

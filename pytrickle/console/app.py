@@ -20,6 +20,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
+from pytrickle.catalog.table_state import reason_for
 from pytrickle.console import pages, words
 from pytrickle.console.access import Access, Guard
 from pytrickle.console.bars import kind_of
@@ -133,5 +134,5 @@ def _environment() -> Environment:
         "share": words.share,
         "kind": kind_of,
     }
-    environment.globals |= {"complete": words.complete, "apart": words.apart}
+    environment.globals |= {"reason_for": reason_for, "complete": words.complete, "apart": words.apart}
     return environment

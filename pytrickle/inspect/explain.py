@@ -176,8 +176,8 @@ def _moment(value: datetime | None) -> str:
 def _outlook(state: Mapping[str, Any], quiet: bool) -> str:
     """Say whether the next tick refreshes the stream table, or what would make one do so."""
     cases = (
-        (state["status"] == "SUSPENDED", "suspended after repeated failure: resume it"),
         (state["paused"], "paused: resume it"),
+        (state["status"] == "SUSPENDED", "suspended after repeated failure: resume it"),
         (state["tier"] == "frozen", "frozen: give it another tier"),
         (state["waits"], f"failed, and is tried again at {_moment(state['retry_at'])}"),
         (state["decision"] != "run", f"waits: {state['reason']}"),

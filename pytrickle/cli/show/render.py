@@ -20,7 +20,7 @@ from pytrickle.catalog.reports import (
     WatermarkRow,
     WatermarkStatusRow,
 )
-from pytrickle.catalog.table_state import state_of
+from pytrickle.catalog.table_state import reason_for, state_of
 from pytrickle.catalog.trouble_reports import ProblemRow
 from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.show import render_feeds, render_sources
@@ -124,7 +124,7 @@ def stream_tables(
         mode = " ".join((row.refresh_mode, row.schedule, *((row.tier,) if row.tier in {"warm", "cold"} else ())))
         effective = through(row.effective_watermark, row.effective_batch) or _NONE
         state = "broken" if row.stream_table in broken else state_of(row)
-        reason = broken.get(row.stream_table) or row.last_error or row.reason
+        reason = broken.get(row.stream_table) or row.last_error or reason_for(row, behind.get(row.pgt_id)) or row.reason
         done_by = row.last_engine or _NONE
         table.add_row(row.stream_table, coloured(state), since, effective, mode, row.watermark_gating, done_by, reason)
     return table

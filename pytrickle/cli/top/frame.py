@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from rich.text import Text
 
 from pytrickle.catalog.reports import Status, StreamTableStatus
-from pytrickle.catalog.table_state import state_of
+from pytrickle.catalog.table_state import reason_for, state_of
 from pytrickle.cli.show import render
 from pytrickle.cli.show.columns import Columns, columns, wrapped
 from pytrickle.cli.top.view import View
@@ -133,7 +133,8 @@ def _reason(state: Status, view: View, width: int) -> list[Text]:
     row = next((row for row in state.stream_tables if row.stream_table == view.chosen), None)
     if row is None:
         return [Text("There is no stream table yet: pytrickle create makes one.")]
-    sentence = problem or row.last_error or row.reason or ""
+    behind = next((each for each in state.freshness if each.pgt_id == row.pgt_id), None)
+    sentence = problem or row.last_error or reason_for(row, behind) or row.reason or ""
     return wrapped(Text(f"{row.stream_table}: {' '.join(sentence.split())}", style="dim"), width)[:MOST_LINES]
 
 
