@@ -148,11 +148,12 @@ def _freshness(state: Status) -> Iterator[Metric]:
         ("stream_table", "cause", "culprit"),
         (((row.stream_table, row.cause, row.culprit), True) for row in filled if row.cause and row.culprit),
     )
-    places = (("0.5", "p50"), ("0.95", "p95"), ("0.99", "p99"))
+    # "quantile" is the name of a label of summaries, which count all that there ever was.
+    places = (("50", "p50"), ("95", "p95"), ("99", "p99"))
     yield _gauge(
         "stream_table_commit_to_visible_seconds",
-        "How soon the oldest change of a refresh was visible, at most, in this share of the last 100 refreshes.",
-        ("stream_table", "quantile"),
+        "How soon the oldest change was visible, at most, in so many per cent of the last 100 refreshes.",
+        ("stream_table", "percentile"),
         (((row.stream_table, share), getattr(row, name)) for row in filled for share, name in places),
     )
 
