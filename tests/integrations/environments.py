@@ -2,7 +2,9 @@
 
 import subprocess
 import venv
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tests.documents import ROOT
 
@@ -11,15 +13,20 @@ def debian_program(package: str, path: str) -> Path:
     """Return a program of a Debian package, which is unpacked once, and not installed: nothing of it is started."""
     home = ROOT / ".venv" / package
     if not (home / path).exists():
-        home.mkdir(exist_ok=True)
-        download = ["apt-get", "download", "-qq", package]
-        if subprocess.run(download, cwd=home, capture_output=True).returncode:
-            subprocess.run(["apt-get", "update", "-qq"], check=True, capture_output=True)
-            subprocess.run(download, cwd=home, check=True, capture_output=True)
-        (archive,) = home.glob("*.deb")
-        subprocess.run(["dpkg-deb", "-x", archive, home], check=True)
-        archive.unlink()
+        # Two tests may want it at once: whoever is first to move theirs into place wins, and nobody sees half of it.
+        with TemporaryDirectory(dir=home.parent) as beside, suppress(OSError):
+            _unpack(package, Path(beside)).rename(home)
     return home / path
+
+
+def _unpack(package: str, folder: Path) -> Path:
+    download = ["apt-get", "download", "-qq", package]
+    if subprocess.run(download, cwd=folder, capture_output=True).returncode:
+        subprocess.run(["apt-get", "update", "-qq"], check=True, capture_output=True)
+        subprocess.run(download, cwd=folder, check=True, capture_output=True)
+    (archive,) = folder.glob("*.deb")
+    subprocess.run(["dpkg-deb", "-x", archive, folder / "unpacked"], check=True)
+    return folder / "unpacked"
 
 
 def python_with(name: str, *packages: str) -> Path:
