@@ -14,7 +14,6 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 ASSETS = "/assets/"
-SAFE_METHODS = frozenset({"GET", "HEAD"})
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 HEADERS = {
     "Content-Security-Policy": (
@@ -133,7 +132,7 @@ class Guard:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self.access.serves(hosts[0]):
             return _sentence("This console is not served under this name. Start it with --allowed-host NAME.")
-        if scope["method"] not in SAFE_METHODS and not _is_own(headers.get("origin"), hosts[0]):
+        if not _is_own(headers.get("origin"), hosts[0]):
             return _sentence("This request comes from another page.")
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if scope["path"] == "/" and self.access.knows(token):
@@ -150,7 +149,7 @@ class Guard:
 
 
 def _is_own(origin: str | None, host: str) -> bool:
-    """Return whether a request that could change something comes from a page of this console, or from no page."""
+    """Return whether a request comes from a page of this console, or from none that a browser names."""
     return origin is None or (origin.partition("://")[0] in {"http", "https"} and origin.partition("://")[2] == host)
 
 

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 from tests.conftest import Database
 from tests.console.conftest import PASSWORD, console
+from tests.equivalence.local_engine import local_client
 
 ORDER_TOTALS = "/table?name=public.order_totals"
 PAGES = {
@@ -125,3 +126,18 @@ def test_names_are_written_as_text_and_lead_to_their_pages(db: Database) -> None
             shown = site.get(place)
             assert shown.status_code == 200
             assert "<script>" not in shown.text and "<img src=x" not in shown.text and "<b>1" not in shown.text
+
+
+def test_changes_that_cancel_each_other_are_told_from_those_that_count(db: Database) -> None:
+    db.execute("CREATE TABLE orders (id int, note text); CREATE TABLE lines (id int)")
+    db.execute("INSERT INTO orders VALUES (1, 'old'); INSERT INTO lines VALUES (1)")
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("counts", "SELECT count(*) FROM orders JOIN lines USING (id)")
+        client.create_stream_table("notes", "SELECT note FROM orders")
+        client.tick()
+        db.execute("UPDATE orders SET note = 'new'")
+        db.execute("INSERT INTO lines VALUES (1)")
+    with console(db.dsn) as site:
+        read = text_of(site.get("/table?name=public.counts").text)
+    assert "public.orders: 2, which cancel each other in the columns that are read" in read
+    assert re.search(r"public.lines: 1 (?!, which)", read)
