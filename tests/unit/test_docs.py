@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import fields
@@ -11,11 +12,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from typer import BadParameter
 
 from pytrickle import errors, watermarks
 from pytrickle.client.client import Client
 from pytrickle.compute.spark.session import CONFIGURATION, LOCAL
 from pytrickle.config import Settings
+from tests.commands import COMMAND
 from tests.documents import ROOT, RUNNABLE, anchors, blocks, documents, links
 
 # What is in a fence but is not meant to be run: formulas and layouts.
@@ -42,6 +45,20 @@ def test_every_block_is_run_or_excused(path: Path) -> None:
     for block in blocks(path):
         assert block.language in (*RUNNABLE, *PLAIN) or block.excuse, f"{name(path)}:{block.line}"
         assert block.excuse is None or len(block.excuse) > 10, f"{name(path)}:{block.line} has no reason"
+
+
+@pytest.mark.parametrize("path", documents(), ids=name)
+def test_commands_that_are_not_run_are_taken_by_the_command_line(path: Path) -> None:
+    for block in blocks(path):
+        if not block.excuse or block.language not in ("console", "bash"):
+            continue
+        for words in re.findall(r"^(?:\$ )?pytrickle ([^>|\n]*)", block.text.replace("\\\n", ""), re.MULTILINE):
+            first, *rest = shlex.split(words, comments=True)
+            assert first in COMMAND.commands, f"{name(path)}:{block.line}: pytrickle {words}"
+            try:
+                COMMAND.commands[first].make_context(first, rest)
+            except BadParameter as error:  # Files that the document names are not here.
+                assert "No such file" in error.message, f"{name(path)}:{block.line}"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.md")), ids=name)

@@ -42,3 +42,11 @@ def test_the_image_names_extras_that_there_are_and_plain_installation_is_small()
     assert named - {"console"} <= PROJECT["optional-dependencies"].keys()
     heavy = re.compile("pyspark|pandas|matplotlib|numpy|opentelemetry|openlineage|prometheus")
     assert [each for each in PROJECT["dependencies"] if heavy.match(each)] == []
+
+
+def test_the_document_says_of_each_extra_what_it_brings() -> None:
+    rows = [
+        row.split("|")[1] for row in (ROOT / "docs/howto/install.md").read_text().splitlines() if row.count("|") == 4
+    ]
+    told = {name for row in rows for name in re.findall("`([a-z]+)`", row)}
+    assert told == PROJECT["optional-dependencies"].keys() - {"bench", "dev"}
