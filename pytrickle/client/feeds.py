@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from pytrickle.catalog.source_name import SOURCE
 from pytrickle.config import Settings
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Feeds(ABC):
         It is cut off once a version waits longer than `max_age` to be read, or more changes than `max_rows` do.
         """
         statement = (
-            "SELECT pgtrickle.create_feed(name => %s, relation => %s::pg_catalog.regclass,"
+            f"SELECT pgtrickle.create_feed(name => %s, relation => {SOURCE},"
             " max_age => %s::pg_catalog.interval, max_rows => %s)"
         )
         self._call(statement, name, relation, max_age, max_rows)

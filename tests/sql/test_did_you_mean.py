@@ -15,6 +15,7 @@ def shop(steady_db: Database) -> Database:
     db.execute("CREATE TABLE orders (id int)")
     db.execute("SELECT pgtrickle.create_stream_table('per_region', 'SELECT count(*) FROM orders')")
     db.execute("SELECT pgtrickle.create_watermark_group('pipeline', ARRAY['orders'])")
+    db.execute("SELECT pgtrickle.create_feed('shipping', 'orders')")
     return db
 
 
@@ -45,6 +46,8 @@ def test_the_name_most_like_it_is_named_if_it_is_like_it_at_all(
         ("drop_watermark_group('pipelin')", "pipeline"),
         ("advance_watermark('ordrs', '2026-01-01Z')", "orders"),
         ("gate_source('public.ordrs')", "public.orders"),
+        ("create_watermark_group('other', ARRAY['ordrs'])", "orders"),
+        ("drop_feed('shiping')", "shipping"),
     ],
 )
 def test_sql_asks_and_names_the_call_that_lists_what_there_is(shop: Database, call: str, meant: str) -> None:
@@ -61,6 +64,9 @@ def test_sql_asks_and_names_the_call_that_lists_what_there_is(shop: Database, ca
         (("watermark", "advance", "ordrs", "2026-01-01T00:00Z"), "Did you mean orders? Qualify the name"),
         (("source", "limits", "ordrs"), "Did you mean orders? Qualify the name"),
         (("gate", "ordrs"), "Did you mean orders? Qualify the name"),
+        (("group", "create", "other", "ordrs"), "Did you mean orders? Qualify the name"),
+        (("feed", "create", "other", "ordrs"), "Did you mean orders? Qualify the name"),
+        (("feed", "advance", "shiping", "1"), "Did you mean shipping? pytrickle feed list lists those that exist."),
     ],
 )
 def test_the_command_line_asks_and_names_its_own_commands(

@@ -61,6 +61,20 @@ def test_dropping_the_feed_ends_the_capture_that_nobody_else_needs(followed: Dat
         followed.execute(CHANGES, 1, 3)
 
 
+def test_a_feed_tells_that_its_table_was_dropped(followed: Database) -> None:
+    assert feed(followed, "cut_off_reason") is None
+    followed.execute("DROP TABLE t")
+    assert feed(followed, "cut_off_reason") == "public.t was dropped"
+    with refused("42P01", "drop_feed('f')", "unknown_table", "public.t, which feed 'f' follows, was dropped"):
+        followed.execute("SELECT pgtrickle.advance_feed('f', 2)")
+    followed.execute("SELECT pgtrickle.drop_feed('f')")
+    assert followed.execute("SELECT FROM pgtrickle.feeds()") == []
+
+
+def test_a_feed_grants_nothing_that_the_doctor_would_take_back(followed: Database) -> None:
+    assert followed.execute("SELECT pgtrickle_private.foreign_grants()") == []
+
+
 def test_a_feed_with_too_many_unread_changes_is_cut_off_and_its_buffer_shrinks(followed: Database) -> None:
     followed.execute("UPDATE pgtrickle.pgt_feeds SET max_rows = 1000")
     followed.execute("INSERT INTO t SELECT generate_series(10, 1005)")

@@ -30,6 +30,11 @@ WRONG = (
 )
 
 
+def test_a_column_with_a_comma_in_its_name_stands_in_quotes() -> None:
+    read = Options.of({"dsn": "", "table": "t", "columns": 'id, "last, first", "a ""b"""'})
+    assert read.columns == ("id", "last, first", 'a "b"')
+
+
 def test_what_cannot_be_read_is_refused_and_no_password_is_shown() -> None:
     for options, match in WRONG:
         with pytest.raises(InvalidArgument, match=match) as refused:

@@ -60,4 +60,4 @@ def list_feeds(invocation: Invocation) -> None:
     """List the feeds. Each with how far it was read, and how far it could be."""
     with invocation.client() as client:
         rows = client.feeds()
-    invocation.show(rows, render_feeds.feeds)
+    invocation.show(rows, lambda rows: render_feeds.feeds(rows) if rows else "No feed yet.")

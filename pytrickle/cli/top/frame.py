@@ -11,6 +11,7 @@ from pytrickle.catalog.reports import Status, StreamTableStatus
 from pytrickle.catalog.table_state import reason_for, state_of
 from pytrickle.cli.show import render
 from pytrickle.cli.show.columns import Columns, columns, wrapped
+from pytrickle.cli.show.folded import folded
 from pytrickle.cli.top.view import View
 from pytrickle.cli.top.watch import Seen
 from pytrickle.cli.values import distance, length, moment, through
@@ -31,7 +32,7 @@ def frame(seen: Seen, view: View, now: datetime, size: tuple[int, int]) -> list[
     top = [*_head(seen, now), Text("")]
     foot = [*_news(view, width), _keys(view, width)]
     room = max(0, height - len(top) - len(foot))
-    body = _text(view, room) if view.shows_text else _tables(seen, view, now, width, room)
+    body = _text(view, width, room) if view.shows_text else _tables(seen, view, now, width, room)
     lines = [*top, *body[:room], *(Text("") for _ in range(room - len(body))), *foot]
     return [_cropped(line, width) for line in lines[-height:]]
 
@@ -138,8 +139,9 @@ def _reason(state: Status, view: View, width: int) -> list[Text]:
     return wrapped(Text(f"{row.stream_table}: {' '.join(sentence.split())}", style="dim"), width)[:MOST_LINES]
 
 
-def _text(view: View, room: int) -> list[Text]:
-    return [Text(view.title, style="bold"), *map(Text, view.text[view.first_line :][: max(0, room - 1)])]
+def _text(view: View, width: int, room: int) -> list[Text]:
+    lines = folded("\n".join(view.text[view.first_line :][:room]), width).split("\n")
+    return [Text(view.title, style="bold"), *map(Text, lines)]
 
 
 def _news(view: View, width: int) -> list[Text]:

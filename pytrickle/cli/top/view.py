@@ -72,7 +72,7 @@ def pressed(view: View, key: str, names: Sequence[str]) -> tuple[View, Do | None
     if key in STEPS:
         return moved(view, STEPS[key], names), None
     if key in ACTIONS and not view.shows_text:
-        return (view, ACTIONS[key]) if names else (view.told("There is no stream table yet."), None)
+        return (view, ACTIONS[key]) if names else (view.told("No stream table is shown yet."), None)
     return view, None
 
 
@@ -87,5 +87,8 @@ def moved(view: View, step: int, names: Sequence[str]) -> View:
 
 
 def settled(view: View, names: Sequence[str]) -> View:
-    """Choose the first stream table where the chosen one is gone, or none was chosen yet."""
-    return view if view.chosen in names else replace(view, chosen=next(iter(names), None))
+    """Choose the first stream table where the chosen one is gone; where there was none, that is no news any more."""
+    if view.chosen in names:
+        return view
+    first = next(iter(names), None)
+    return replace(view, chosen=first, news=view.news if view.chosen or first is None else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -144,8 +145,9 @@ class _Given:
         return self.within(name, None if value is None else str(value), most)
 
     def names(self, name: str) -> tuple[str, ...]:
+        """Return names that commas separate; one that has a comma itself stands in double quotes."""
         value = self.text(name)
-        names = tuple(each.strip() for each in value.split(",")) if value else ()
+        names = tuple(each.strip() for each in next(csv.reader([value], skipinitialspace=True))) if value else ()
         if "" in names or len(set(names)) < len(names):
             raise InvalidArgument(f"{value!r} has no name, or one twice, for the option {name}.", "As id, amount.")
         return names

@@ -18,7 +18,8 @@ BEGIN
         IF relation IS NULL THEN
             RAISE EXCEPTION 'relation % does not exist', quote_literal(source)
                 USING ERRCODE = '42P01', CONSTRAINT = 'unknown_table',
-                      HINT = 'Qualify the name if its schema is not in your search_path.';
+                      HINT = did_you_mean(source, known_tables(source LIKE '%.%'))
+                             || 'Qualify the name if its schema is not in your search_path.';
         ELSIF relation = ANY (relations) THEN
             RAISE EXCEPTION 'source % appears twice in the group', relation
                 USING ERRCODE = '22023', CONSTRAINT = 'invalid_argument', HINT = 'Name each source once.';

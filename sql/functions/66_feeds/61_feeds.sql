@@ -25,6 +25,7 @@ BEGIN
     EXECUTE format('COMMENT ON VIEW %s IS %L', view,
         format('Changes of %s, for who may read every row of it.', qualified_name(relation)));
     PERFORM hand_over(view::regclass);
+    EXECUTE format('REVOKE ALL ON TYPE %s FROM PUBLIC', view);
     EXECUTE format('GRANT SELECT ON %s TO PUBLIC', view);
 END
 $$;
@@ -123,7 +124,8 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no feed %', COALESCE(quote_literal(name), 'NULL')
             USING ERRCODE = '42704', CONSTRAINT = 'invalid_argument',
-                HINT = 'pgtrickle.feeds() lists those that there are.';
+                HINT = did_you_mean(name, ARRAY(SELECT f.feed_name FROM pgt_feeds AS f))
+                       || 'SELECT feed FROM pgtrickle.feeds() lists those that exist.';
     END IF;
     RETURN feed;
 END
@@ -168,7 +170,11 @@ BEGIN
                 HINT = 'Create a feed of your own by pgtrickle.create_feed().';
     END IF;
     SELECT f.* INTO feed FROM pgt_feeds AS f WHERE f.feed_name = name FOR UPDATE;
-    IF feed.cut_off_at IS NOT NULL THEN
+    IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = feed.source_relid) THEN
+        RAISE EXCEPTION '%, which feed % follows, was dropped', feed.source_name, quote_literal(name)
+            USING ERRCODE = '42P01', CONSTRAINT = 'unknown_table',
+                HINT = format('Forget the feed: SELECT pgtrickle.drop_feed(%L).', name);
+    ELSIF feed.cut_off_at IS NOT NULL THEN
         PERFORM refuse_version(feed.source_relid, format('feed %s was cut off: %s', quote_literal(name),
             feed.cut_off_reason));
     ELSIF read <= feed.read_version THEN
@@ -216,7 +222,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.feeds()
 AS $$
     SELECT f.feed_name, f.source_name, f.feed_owner, f.read_version, n.version, (r.progress).watermark,
         (r.progress).batch, (n.progress).watermark, (n.progress).batch, b.versions, b.since, f.max_age, f.max_rows,
-        f.cut_off_reason
+        COALESCE(f.cut_off_reason, CASE WHEN NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = f.source_relid)
+            THEN format('%s was dropped', f.source_name) END)
     FROM pgt_feeds AS f
     LEFT JOIN LATERAL (SELECT * FROM versions_of(f.source_relid) AS v ORDER BY v.version DESC LIMIT 1) AS n ON true
     LEFT JOIN LATERAL (
