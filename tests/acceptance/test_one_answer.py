@@ -68,6 +68,8 @@ def test_each_cause_has_the_same_culprit_and_split_wherever_one_asks(shop: Shop)
             shop.db.execute("INSERT INTO customers VALUES (7, 'Eve')")
             answers = asked(shop)
             assert {name: (answers[name]["cause"], answers[name]["culprit"]) for name in CULPRITS} == CULPRITS
+            overview = text_of(site.get("/").text)
+            assert " behind " in overview and " old" not in overview, "data that lacks nothing is not old"
             status, metrics = without_lengths(run("status").stdout), run("metrics").stdout
             for name, (cause, culprit) in CULPRITS.items():
                 sentence = without_lengths(answers[name]["reason"])

@@ -15,7 +15,7 @@ from tests.equivalence.local_engine import local_client
 ORDER_TOTALS = "/table?name=public.order_totals"
 PAGES = {
     "/": ("public.regions_at_risk", "gated", "tolerance 4 min"),
-    ORDER_TOTALS: ("DIFFERENTIAL", "join on order_lines.order_id = orders.id", "public.sales_by_region"),
+    ORDER_TOTALS: ("Data is fresh", "join on order_lines.order_id = orders.id", "public.sales_by_region"),
     "/table?name=public.revenue": ("The last refresh failed, 2 in a row.", "pytrickle history"),
     "/groups": ("shop", "apart", "public.payments"),
     "/group?name=shop": ("cut that hold_back shows", "public.order_lines", "16 min"),
