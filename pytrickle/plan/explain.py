@@ -144,7 +144,9 @@ def render_text(facts: dict[str, Any]) -> str:
             else ""
         )
         idle = ", which cancel each other in the columns that are read" if source["idle"] else ""
-        lines.append(f"  source {source['source']}: {counted(source['delta_rows'], 'changed row')}{idle}{cut}")
+        supposed = ", supposed" if facts["supposing_changes"] and source["delta_rows"] else ""
+        changed = counted(source["delta_rows"], "changed row")
+        lines.append(f"  source {source['source']}: {changed}{supposed}{idle}{cut}")
     lines += _delta(facts)
     lines += [f"  engine: {facts['engine']} ({facts['engine_reason']})"]
     if facts["place"]:

@@ -87,5 +87,11 @@ def test_each_cause_has_the_same_culprit_and_split_wherever_one_asks(shop: Shop)
     assert named == {(f"public.{name}", *who) for name, who in CULPRITS.items()}
 
 
+def test_changes_that_explain_supposes_are_told_from_those_that_wait(shop: Shop) -> None:
+    assert "source public.customers: 1 changed row, supposed" in str(shop.pt.explain("gated"))
+    shop.db.execute("INSERT INTO customers VALUES (7, 'Eve')")
+    assert "source public.customers: 1 changed row\n" in str(shop.pt.explain("gated"))
+
+
 def test_a_paused_table_is_told_to_be_paused_and_not_to_have_failed(shop: Shop) -> None:
     assert shop.pt.explain("paused").data["next"] == "paused: resume it"

@@ -141,3 +141,9 @@ def test_changes_that_cancel_each_other_are_told_from_those_that_count(db: Datab
         read = text_of(site.get("/table?name=public.counts").text)
     assert "public.orders: 2, which cancel each other in the columns that are read" in read
     assert re.search(r"public.lines: 1 (?!, which)", read)
+
+
+def test_changes_that_the_plan_supposes_do_not_wait(site: TestClient) -> None:
+    read = text_of(site.get(ORDER_TOTALS).text)
+    assert "supposing one change in every source, as there is none now" in read
+    assert "public.orders: 0" in read and "public.orders: 1" not in read
