@@ -19,7 +19,8 @@ from pytrickle.inspect.explain import Explanation
 from pytrickle.plan.analysis import Analysis, analyse
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.explain import describe, render_preview
-from pytrickle.plan.placement import Means, Way, delta_way
+from pytrickle.plan.limits import Means
+from pytrickle.plan.placement import Way, delta_way
 from pytrickle.plan.planning import plan_differential, plan_refresh
 from pytrickle.plan.query.meaning import understood
 from pytrickle.plan.refresh_plan import RefreshPlan

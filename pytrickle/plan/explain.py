@@ -68,8 +68,8 @@ def describe(plan: RefreshPlan, estimates: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _engine_reason(plan: RefreshPlan) -> str:
-    handed_on = plan.placement.engine is EngineName.SPARK and not plan.join
-    detail = "; PostgreSQL computes every part of it, Spark hands on the rows" if handed_on else ""
+    parts = plan.left_to_postgresql
+    detail = f"; PostgreSQL computes {', '.join(parts)}" if parts else ""
     wide = plan.placement.engine is EngineName.SPARK and not plan.shape.spark_sums
     return f"{plan.placement.engine_reason}{detail}{LEFT if wide else ''}"
 

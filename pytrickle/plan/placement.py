@@ -1,12 +1,13 @@
 """Everything that is decided about one refresh: whole or delta, who joins, who aggregates, who reads, who stages."""
 
 from dataclasses import dataclass, replace
-from enum import Enum, StrEnum
+from enum import StrEnum
 
 from pytrickle.catalog.definition import Evidence
 from pytrickle.config import EngineName
 from pytrickle.plan.apply_plan import Action, Stage
 from pytrickle.plan.auto import choose_action, least_worth_asking
+from pytrickle.plan.limits import Limits, Means
 from pytrickle.plan.missing_index import MissingIndex
 from pytrickle.plan.postgres.in_place import MANY
 from pytrickle.plan.quote import Quote
@@ -44,54 +45,6 @@ def settings_of(place: Place | None, delta_rows: int) -> tuple[str, ...]:
         return PLANNER
     alone = (ALONE,) if place is Place.INDEX and delta_rows < MANY else ()
     return (*PLANNER, *SETTINGS[place], *alone)
-
-
-class Means(Enum):
-    """What may take part in a refresh: within a transaction neither Spark nor a new staging table can."""
-
-    ALL = "PostgreSQL, Spark, a staging table"
-    NO_STAGING_TABLE = "PostgreSQL, Spark"
-    POSTGRES = "PostgreSQL"
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Up to `small` changed rows PostgreSQL joins; up to `direct` rows the refresher itself reads. Both are settings.
-
-    With `spark` the engine is Spark: it also joins and groups what is computed as a whole. `chosen` says who chose the
-    engine, where that was not left to `auto`.
-    """
-
-    small: int
-    direct: int
-    means: Means = Means.ALL
-    spark: bool = False
-    chosen: str | None = None
-
-    def let_spark_join(self, delta_rows: int) -> bool:
-        """Whether so many changes may be joined by Spark."""
-        return self.means is not Means.POSTGRES and delta_rows > self.small
-
-    @property
-    def let_spark_compute_all(self) -> bool:
-        """Whether Spark may compute a whole refresh, rather than read what PostgreSQL computed."""
-        return self.spark and self.means is not Means.POSTGRES
-
-    def prefer(self, engine: EngineName, reason: str) -> "Limits":
-        """Let an engine compute, for what was measured; what a setting or an option chose stays."""
-        if self.chosen or self.means is not Means.ALL:
-            return self
-        if engine is EngineName.SPARK:
-            return replace(self, small=0, direct=0, chosen=reason)
-        return replace(self, means=Means.POSTGRES, chosen=reason)
-
-    def alone(self) -> "Limits":
-        """Leave everything to PostgreSQL."""
-        return replace(self, means=Means.POSTGRES)
-
-
-# Within a transaction no number of changes is too many for PostgreSQL.
-WITHIN = Limits(0, 0, Means.POSTGRES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +109,7 @@ class Placement:
       reads.
     - Who reads: with `direct` the refresher itself, without a job of Spark's, for this `engine_reason`.
     - Who stages: with `staging_table` Spark, for the rows may be too many for this process.
+    - With an `obstacle` PostgreSQL does all of that although the engine is Spark.
     """
 
     action: Action
@@ -167,6 +121,7 @@ class Placement:
     direct: bool = False
     staging_table: bool = False
     engine_reason: str = ""
+    obstacle: str = ""
 
     @property
     def engine(self) -> EngineName:
@@ -198,29 +153,6 @@ def delta_way(delta_rows: int) -> Way:
     return Way(Action.DIFFERENTIAL, counted(delta_rows, "changed row"))
 
 
-def limits_of(setting: EngineName, option: EngineName, limits: Limits, has_spark: bool = True) -> Limits:
-    """Narrow the limits of `auto` by the refresher's setting and the stream table's own option.
-
-    With the setting `postgres` no Java is ever started, whatever a stream table asks for; nor with `auto` where there
-    is no Spark.
-    """
-    if setting is EngineName.POSTGRES or (setting is EngineName.AUTO and not has_spark):
-        why = "the refresher's engine is postgres" if setting is EngineName.POSTGRES else "PySpark is not installed"
-        asked = ", although the stream table asks for spark" if option is EngineName.SPARK else ""
-        return replace(limits, means=Means.POSTGRES, chosen=f"{why}{asked}")
-    if option is not EngineName.AUTO:
-        setting, chosen = option, f"the stream table's engine is {option}"
-    else:
-        chosen = f"the refresher's engine is {setting}"
-    match setting:
-        case EngineName.POSTGRES:
-            return replace(limits, means=Means.POSTGRES, chosen=chosen)
-        case EngineName.SPARK:
-            return replace(limits, small=0, direct=0, spark=True, chosen=chosen)
-        case EngineName.AUTO:
-            return limits
-
-
 def place_whole(way: Way, stage: Stage, rows_read: int, limits: Limits) -> Placement:
     """Decide about a refresh that computes everything from so many rows of the sources and their changes."""
     rows = min(rows_read, rows_read if way.stored_rows is None else way.stored_rows)
@@ -230,7 +162,7 @@ def place_whole(way: Way, stage: Stage, rows_read: int, limits: Limits) -> Place
     if not few and limits.direct > 0 and stage is Stage.STATE:
         few, reason = True, "PostgreSQL groups the rows as it reads"
     placed = _carried(Placement(way.action, way.reason, stage, engine_reason=reason), few, rows_read, limits)
-    return place_whole(way, stage, rows_read, limits.alone()) if _lacks_table(placed, limits) else placed
+    return place_whole(way, stage, rows_read, limits.without_table()) if _lacks_table(placed, limits) else placed
 
 
 def place_whole_in_spark(way: Way, grouped: bool, rows_read: int, limits: Limits) -> Placement | None:
@@ -249,7 +181,9 @@ def place_delta(way: Way, terms: Terms, grouped: bool, delta_rows: int, limits: 
     reason = why if place is Place.SPARK else _compared(delta_rows, few, limits)
     placement = Placement(way.action, way.reason, stage, place, why, terms.missing, engine_reason=reason)
     placed = _carried(placement, few, delta_rows, limits)
-    return place_delta(way, terms, grouped, delta_rows, limits.alone()) if _lacks_table(placed, limits) else placed
+    return (
+        place_delta(way, terms, grouped, delta_rows, limits.without_table()) if _lacks_table(placed, limits) else placed
+    )
 
 
 def _delta_stage(place: Place, spark_groups: bool) -> Stage:
@@ -290,8 +224,10 @@ def _carried(placement: Placement, few: bool, rows: int, limits: Limits) -> Plac
     direct = few or alone
     reason = limits.chosen or placement.engine_reason
     if alone and (limits.spark or not limits.chosen):
-        reason = "Spark cannot take part in this refresh"
-    return replace(placement, direct=direct, staging_table=not direct and rows > BULK_ROWS, engine_reason=reason)
+        reason = f"Spark cannot take part, {limits.obstacle}"
+    obstacle = limits.obstacle if alone and limits.spark else ""
+    table = not direct and rows > BULK_ROWS
+    return replace(placement, direct=direct, staging_table=table, engine_reason=reason, obstacle=obstacle)
 
 
 def _lacks_table(placement: Placement, limits: Limits) -> bool:

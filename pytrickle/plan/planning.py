@@ -33,7 +33,7 @@ from pytrickle.plan.postgres.recompute_groups import KEYS, keyed_query
 from pytrickle.plan.postgres.semijoin import admissions
 from pytrickle.plan.postgres.text import as_text, cast_may_lose
 from pytrickle.plan.postgres.touched_keys import Touched
-from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
+from pytrickle.plan.refresh_plan import LEFT_CALLS, PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.grouping import SparkGrouping, spark_grouping
 from pytrickle.plan.spark.leaves import SparkTerm
 from pytrickle.plan.spark.outputs import Carriers
@@ -48,12 +48,16 @@ LEAST_PER_TABLE = 130
 WHOLE = "SELECT * FROM (\n{query}\n) AS pgt_full({columns})"
 # Rows without columns can be counted, but not read.
 COUNTED = "SELECT count(*) AS {weight} FROM (\n{query}\n) AS pgt_full"
+NOTHING, AS_WRITTEN = "Spark has nothing to join", "the query is read as it is written"
 READ = "SELECT {items}\nFROM (\n{query}\n) AS q"
 
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What a refresh reads: one query, or terms that Spark joins and may group; and the groups computed anew."""
+    """What a refresh reads: one query, or terms that Spark joins and may group; and the groups computed anew.
+
+    `handed_on` says why Spark joins nothing of one query.
+    """
 
     read: PostgresQuery | None = None
     join: tuple[SparkTerm, ...] = ()
@@ -61,6 +65,7 @@ class Reads:
     keyed: PostgresQuery | None = None
     terms: tuple[Relation, ...] = ()
     top: Top | None = None
+    handed_on: str = ""
 
 
 def least_length(task: Task) -> int:
@@ -102,12 +107,13 @@ def plan_differential(task: Task, way: Way) -> RefreshPlan:
     if placement.place is Place.SPARK and joinable:
         return planned(task, placement, Reads(None, joinable, grouping, keyed, terms, query.top))
     under = settings_of(placement.place, task.delta_rows)
+    why = NOTHING if allowed and not read.buffers_only else str(placement.place_reason)
     if shape.grouped is None:
         found = reading(compiler.within(delta), query.row_columns, lossy_columns(shape), under, True)
     else:
         increments = compiler.within(shape.grouped.increments(delta))
         found = reading(increments, _increment_columns(shape.grouped), lossy_columns(shape), under)
-    return planned(task, placement, Reads(found, keyed=keyed, terms=terms, top=query.top))
+    return planned(task, placement, Reads(found, keyed=keyed, terms=terms, top=query.top, handed_on=why))
 
 
 def plan_initial(task: Task, way: Way) -> RefreshPlan:
@@ -122,10 +128,19 @@ def plan_initial(task: Task, way: Way) -> RefreshPlan:
     placement = place_whole(way, Stage.STATE if grouped else Stage.CONTENT, task.rows_read, task.limits)
     if grouped is None:
         read = reading(compiler.within(rows), query.row_columns, lossy, settings, True)
-        return planned(task, placement, Reads(read, top=query.top))
+        return planned(task, placement, Reads(read, top=query.top, handed_on=_why_read_whole(task)))
     increments = compiler.within(grouped.increments(rows, whole.plain))
     read = reading(increments, _increment_columns(grouped), lossy, settings)
-    return planned(task, placement, Reads(read, keyed=_values(task, (compiler, rows)), top=query.top))
+    values, why = _values(task, (compiler, rows)), _why_read_whole(task)
+    return planned(task, placement, Reads(read, keyed=values, top=query.top, handed_on=why))
+
+
+def _why_read_whole(task: Task) -> str:
+    """Say why Spark reads what PostgreSQL computed as a whole, if it reads it."""
+    if not task.limits.let_spark_compute_all:
+        return "a whole refresh is Spark's with the engine spark alone"
+    grouped = task.shape.grouped
+    return LEFT_CALLS if grouped and spark_grouping(grouped, task.shape.spark_sums) is None else NOTHING
 
 
 def _whole_in_spark(task: Task, way: Way) -> RefreshPlan | None:
@@ -169,7 +184,8 @@ def plan_full(task: Task, query: str, way: Way) -> RefreshPlan:
     text = (WHOLE if columns else COUNTED).format(query=query, columns=", ".join(columns), weight=WEIGHT)
     settings = (*PLANNER, *SEQUENTIAL, *path_of(definition, query))
     read = reading(text, columns, lossy_columns(task.shape), settings, weighted=not columns)
-    return planned(task, place_whole(way, Stage.CONTENT, task.rows_read, task.limits), Reads(read))
+    placement = place_whole(way, Stage.CONTENT, task.rows_read, task.limits)
+    return planned(task, placement, Reads(read, handed_on=AS_WRITTEN))
 
 
 def delta_compiler(query: Query, definition: Definition, ranges: dict[int, ChangeRange]) -> Compiler:
@@ -200,7 +216,17 @@ def planned(task: Task, placement: Placement, reads: Reads) -> RefreshPlan:
     ranges = tuple(task.ranges.values())
     apply = applying.plan()
     return RefreshPlan(
-        placement, shape, ranges, apply, reads.read, reads.join, reads.grouping, reads.keyed, reads.terms, staging
+        placement,
+        shape,
+        ranges,
+        apply,
+        reads.read,
+        reads.join,
+        reads.grouping,
+        reads.keyed,
+        reads.terms,
+        staging,
+        handed_on=reads.handed_on,
     )
 
 

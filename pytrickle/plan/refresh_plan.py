@@ -10,11 +10,15 @@ from pytrickle.plan.apply_plan import Action, ApplyPlan
 from pytrickle.plan.placement import Placement
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.spark.grouping import SparkGrouping
-from pytrickle.plan.spark.leaves import SparkTerm
+from pytrickle.plan.spark.leaves import SparkTerm, reads_of
 
 # So many are taken in so fast that nobody else is likely to alter the stream table meanwhile.
 FEW_CHANGES = 1_000
-
+# What PostgreSQL computes beside the joins of Spark.
+LEFT_CALLS = "some aggregate has no rule for Spark"
+LEFT_GROUPS = f"the groups because {LEFT_CALLS}"
+HANDED_ON = "every part of it, Spark hands on the rows: "
+RECOMPUTED = "the touched groups anew because increments do not suffice"
 
 PLAIN = "SELECT {columns} FROM (\n{query}\n) AS q"
 CONSOLIDATED = """
@@ -68,7 +72,7 @@ class RefreshPlan:
     `grouping` says how Spark groups what it joined. `keyed` reads the groups that are computed anew, `staging` is the
     layout of the staging table where Spark fills one. `rounds` is how many rounds a cycle took to its fixed point,
     which this refresh stores. `choosing` are the seconds that comparing both ways took, as before the first refresh
-    of its kind.
+    of its kind. `handed_on` says why Spark would join nothing if it took part.
     """
 
     placement: Placement
@@ -84,6 +88,7 @@ class RefreshPlan:
     rounds: int | None = None
     few: FewRead | None = None
     choosing: float = 0.0
+    handed_on: str = ""
 
     @property
     def action(self) -> Action:
@@ -94,6 +99,26 @@ class RefreshPlan:
     def reason(self) -> str:
         """Why it does so."""
         return self.placement.reason
+
+    @property
+    def told(self) -> str:
+        """The reason, and what of it PostgreSQL computes although Spark takes part, or was to compute it."""
+        if self.placement.obstacle:
+            return f"{self.reason}; by PostgreSQL, {self.placement.obstacle}"
+        parts = self.left_to_postgresql
+        return f"{self.reason}; PostgreSQL computes {', '.join(parts)}" if parts else self.reason
+
+    @property
+    def left_to_postgresql(self) -> tuple[str, ...]:
+        """What PostgreSQL computes of a refresh that Spark takes part in, and why Spark does not."""
+        if self.placement.direct:
+            return ()
+        if not self.join:
+            return (f"{HANDED_ON}{self.handed_on}",)
+        grouped = self.shape.grouped is not None and self.grouping is None
+        further = [LEFT_GROUPS] if grouped else []
+        further += [RECOMPUTED] if self.keyed else []
+        return tuple(dict.fromkeys((*sorted({frame.left for frame in reads_of(self.join)} - {""}), *further)))
 
     @property
     def delta_rows(self) -> int:
@@ -123,3 +148,7 @@ class RefreshPlan:
     def because(self, reason: str) -> "RefreshPlan":
         """Give it another reason."""
         return replace(self, placement=replace(self.placement, reason=reason))
+
+    def alone(self, obstacle: str) -> "RefreshPlan":
+        """Say why PostgreSQL computes all of it although Spark was to."""
+        return replace(self, placement=replace(self.placement, obstacle=obstacle))

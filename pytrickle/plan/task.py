@@ -6,7 +6,7 @@ from pytrickle.catalog.definition import ChangeRange
 from pytrickle.config import EngineName
 from pytrickle.plan.algebra.query import Query
 from pytrickle.plan.analysis import Analysis
-from pytrickle.plan.placement import Limits
+from pytrickle.plan.limits import Limits
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from secrets import token_hex
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.cut import Cut
 from pytrickle.plan.few_read import FewStatements
-from pytrickle.plan.placement import Limits, Way
+from pytrickle.plan.limits import Limits
+from pytrickle.plan.placement import Way
 from pytrickle.plan.planning import FEW_ROWS, plan_differential
 from pytrickle.plan.postgres.buffer import is_netted
 from pytrickle.plan.postgres.few_rows import literal

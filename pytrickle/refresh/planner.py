@@ -28,7 +28,8 @@ from pytrickle.plan.at_cut import current_query, query_at, rewound
 from pytrickle.plan.auto import WORTH_ASKING
 from pytrickle.plan.difference import plan_difference
 from pytrickle.plan.engines import faster_engine, worth_a_trial
-from pytrickle.plan.placement import Limits, Means, Standing, Way, limits_of
+from pytrickle.plan.limits import Limits, Means, limits_of
+from pytrickle.plan.placement import Standing, Way
 from pytrickle.plan.planning import plan_full, plan_refresh
 from pytrickle.plan.postgres.merge_state import state_table
 from pytrickle.plan.postgres.stored_rows import body_table

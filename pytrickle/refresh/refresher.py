@@ -31,7 +31,7 @@ from pytrickle.errors import (
 )
 from pytrickle.plan.append_mode import asks_for_closing
 from pytrickle.plan.apply_plan import Action
-from pytrickle.plan.placement import Means
+from pytrickle.plan.limits import TOO_NARROW, Means
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.planner import Planner, needs_refresh
@@ -92,7 +92,7 @@ class Refresher:
         plan = self.planner.plan(snapshot, table, ranges, Means.POSTGRES)
         self.planner.leave_sums_to_postgresql(table.pgt_id)
         getLogger(__name__).warning("%s is refreshed by PostgreSQL: %s", table.name, error.message)
-        return plan.because(f"{plan.reason}; by PostgreSQL, since Spark's decimals are too narrow")
+        return plan.alone(TOO_NARROW)
 
     def beside(self, connection: psycopg.Connection) -> "Refresher":
         """Return a refresher that works beside this one on another connection, knowing what this one knows."""
@@ -151,7 +151,7 @@ class Refresher:
         plan, since = computation.plan, computation.goal.since
         if plan is None:
             return nothing_done(computation.table, since)
-        done_as = (plan.action, plan.reason)
+        done_as = (plan.action, plan.told)
         result = _result(computation.table, done_as, done, since, plan.placement.engine.value)
         self.planner.remember(computation.table.pgt_id, plan, computation.measures.of_its_own())
         return result

@@ -7,7 +7,8 @@ from functools import partial
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.difference import is_difference
-from pytrickle.plan.placement import Limits, Way
+from pytrickle.plan.limits import Limits
+from pytrickle.plan.placement import Way
 from pytrickle.plan.planning import plan_differential
 from pytrickle.plan.refresh_plan import FewRead, RefreshPlan
 from pytrickle.plan.task import Task

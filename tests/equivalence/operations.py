@@ -22,6 +22,31 @@ VALUES = (
 )
 COLUMNS = "itdmnby"
 EVERY = ", ".join(COLUMNS)
+# Conditions on results of groups, and comparisons of rows with them, which Spark evaluates.
+GROUPS = (
+    "SELECT c.x, g.* FROM (SELECT i, count(*) AS k, sum(n) AS s, avg(n) AS m, min(n) AS l, sum(i) AS si, max(x) AS h,"
+    " avg(i) AS mi FROM a GROUP BY i) AS g JOIN c ON c.i = g.i WHERE {condition}"
+)
+CONDITIONS = {
+    "counted": "g.k > 1",
+    "summed": "g.s >= 2.00 AND g.s < 9.5",
+    "none": "g.s IS NULL OR g.m IS NULL",
+    "given": "g.l IS NOT NULL AND NOT g.h > 5",
+    "negated": "NOT (g.m <= 1.25 OR g.si = 6)",
+    "nan": "g.s > 9999999",
+    "expression": "0.5 * g.s + 1 > g.l * 0.1 OR g.k * 2 < g.si",
+    "mean": "0.2 * g.m < 0.4 AND g.mi <> 3",
+    "listed": "g.k IN (1, 3, 4)",
+    "key": "(g.i > 1 OR g.k = 2) AND g.s <> 2",
+}
+MEAN = "(SELECT 0.2 * avg(c.n) FROM c WHERE c.i = a.i)"
+COMPARISONS = {
+    **{f"mean_{i}": f"a.n {sign} {MEAN}" for i, sign in enumerate(("<", "<=", ">", ">="))},
+    "half": "a.i > (SELECT 0.5 * sum(c.n) FROM c WHERE c.i = a.i)",
+    "whole": "a.n <= (SELECT sum(c.n) FROM c WHERE c.t = a.t)",
+    "less": "a.n > (SELECT -0.5 * sum(c.n) FROM c WHERE c.i = a.i)",
+    "most": "a.i * 2 >= (SELECT 1.5 * min(c.n) + 1 FROM c WHERE c.i = a.i)",
+}
 # Each query with the operations that Spark computes of it.
 QUERIES = {
     "rows": (f"SELECT d.*, c.x FROM (SELECT DISTINCT {EVERY} FROM a) AS d JOIN c ON c.i = d.i", {"distinct"}),
@@ -89,6 +114,11 @@ QUERIES = {
     ),
     "by_date": ("SELECT count(*) AS k FROM (SELECT d, count(*) AS n FROM a GROUP BY d) AS g JOIN c ON g.n = c.x",
         {"aggregate"}),
+    **{f"kept_{name}": (GROUPS.format(condition=condition), {"aggregate"}) for name, condition in CONDITIONS.items()},
+    **{
+        f"compared_{name}": (f"SELECT a.i, a.x, a.n FROM a WHERE {condition}", {"aggregate"})
+        for name, condition in COMPARISONS.items()
+    },
     "nested": (
         "SELECT c.x, g.n FROM (SELECT i, count(*) AS n FROM (SELECT DISTINCT i, t FROM a) AS d GROUP BY i) AS g"
         " JOIN c ON c.i = g.i",

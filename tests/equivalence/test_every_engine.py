@@ -20,6 +20,7 @@ from tests.equivalence.test_scenarios import ALL, Case, play_case
 from tests.nexmark.rounds import check_rounds as check_nexmark
 from tests.repeats import first
 from tests.tpch.rounds import check_rounds as check_tpch
+from tests.tpch.test_tpch_placement import LEFT
 
 pytestmark = pytest.mark.long
 
@@ -74,6 +75,7 @@ def test_random_cuts_under(db: Database, request: pytest.FixtureRequest, seed: i
 def test_tpch_under(db: Database, request: pytest.FixtureRequest, engine: EngineName) -> None:
     with client_under(engine, db.dsn, request) as client:
         check_tpch(db, client, 6)
+        assert client.left == (LEFT if engine is EngineName.SPARK else set())
         assert client.done_by.keys() == {(action, done_by(engine)) for action in ("FULL", "DIFFERENTIAL")}
 
 

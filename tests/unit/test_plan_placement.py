@@ -8,11 +8,10 @@ import pytest
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
 from pytrickle.plan.apply_plan import Action, Stage
+from pytrickle.plan.limits import Limits, Means
 from pytrickle.plan.missing_index import MissingIndex
 from pytrickle.plan.placement import (
     BULK_ROWS,
-    Limits,
-    Means,
     Place,
     Standing,
     Terms,

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from pytrickle.plan.analysis import Analysis
-from pytrickle.plan.placement import Limits
+from pytrickle.plan.limits import Limits
 from pytrickle.plan.template import Outline
 from pytrickle.refresh import templates
 from pytrickle.refresh.templates import OfOne

@@ -7,7 +7,7 @@ import pytest
 from pytrickle.compute.spark import java
 from pytrickle.config import EngineName
 from pytrickle.errors import PackageMissing
-from pytrickle.plan.placement import Limits, Means, limits_of
+from pytrickle.plan.limits import Limits, Means, limits_of
 from tests.commands import commands
 from tests.conftest import Database
 

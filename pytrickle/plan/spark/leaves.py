@@ -15,7 +15,8 @@ class Frame:
     """One JDBC read of one source, or of one operation, at one version: columns c<i> and the weight.
 
     With `parts` it covers a table of so many `pages`, and is split into ranges of ctid; if it is `looked_up` instead,
-    an index leads from the changes to its rows. Rows that are not `weighted` count once each.
+    an index leads from the changes to its rows. Rows that are not `weighted` count once each. `left` says what
+    PostgreSQL computes before it is read, beyond the rows of one source, and why Spark does not.
     """
 
     sql: str
@@ -24,6 +25,7 @@ class Frame:
     weighted: bool = True
     negated: bool = False
     looked_up: bool = False
+    left: str = ""
 
     @property
     def read(self) -> "Frame":

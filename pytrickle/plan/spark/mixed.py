@@ -26,7 +26,8 @@ from pytrickle.plan.spark.numbers import (
     compared_numbers,
     computed,
 )
-from pytrickle.plan.spark.numeric_text import power, value_or_nan
+from pytrickle.plan.spark.numeric_text import value_or_nan
+from pytrickle.plan.spark.on_grid import ONTO, OntoGrid
 from pytrickle.plan.sql.dialect import parse_query
 from pytrickle.plan.sql.fallible import may_fail, written_type
 
@@ -39,11 +40,6 @@ TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 # Flipped in its first bit, the number that a moment is sorts by its bytes.
 MOMENT = "set_byte({0}_send({{0}}), 0, get_byte({0}_send({{0}}), 0) # 128)"
 ORDERED = NATIVE | {"date": DAYS} | {name: MOMENT.format(name) for name in ("timestamp", "timestamptz")}
-# On the grid of the other side's digits, which some value lies between, a comparison with it stays what it is.
-ONTO_GRID = {"<": "ceil", ">=": "ceil", "<=": "floor", ">": "floor"}
-CLAMPED = """\
-CASE WHEN ({sql}) IS NULL THEN NULL WHEN ({sql}) = 'NaN' THEN {nan} WHEN ({sql}) >= {top} THEN {top} \
-WHEN ({sql}) <= -{top} THEN -{top} ELSE {onto}(({sql}) * 1{zeros}) * {grid} END"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,15 +206,10 @@ class Translator:
         """Compare with any numeric: what is beyond all values of the other side is as good as any that is."""
         if not self._is_numeric(node):
             raise Untranslatable
-        top = power(number.digits)
         check_fits(number.digits + 1, number.scale)
-        wide = f"numeric({number.digits + 1 + number.scale},{number.scale})"
-        nan = str(int(top) + 1)
-        zeros = "0" * number.scale
-        grid = f"0.{zeros[1:]}1" if zeros else "1"
-        clamped = CLAMPED.format(sql="{0}", nan=nan, top=top, onto=ONTO_GRID[operator], zeros=zeros, grid=grid)
-        ordered = number.ordered(f"CAST({nan} AS DECIMAL({number.digits + 1},0))")
-        return f"({ordered} {operator} {self.ask(node, f'CAST({clamped} AS {wide})')})"
+        grid = OntoGrid("{0}", ONTO[operator], number.digits, number.scale)
+        ordered = number.ordered(f"CAST({grid.nan} AS DECIMAL({number.digits + 1},0))")
+        return f"({ordered} {operator} {self.ask(node, grid.text())})"
 
     def _is_numeric(self, node: exp.Expr) -> bool:
         match node:

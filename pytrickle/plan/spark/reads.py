@@ -1,6 +1,6 @@
 """What Spark reads for a delta: every table, change buffer and operation once, with the columns that terms ask for."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pytrickle.catalog.definition import ChangeRange, Definition
@@ -11,6 +11,7 @@ from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.postgres.from_item import table_name
 from pytrickle.plan.spark.leaves import Computed, Frame, SparkLeaf
 from pytrickle.plan.spark.operations.compute import Operations
+from pytrickle.plan.spark.operations.input import LeftToPostgres
 from pytrickle.plan.sql.dialect import quote
 
 CTID = "pgt_ctid"
@@ -93,7 +94,7 @@ class Reads:
         if derived.version is Version.DELTA:
             return [self._changed(derived, where)]
         new = replace(derived, version=Version.NEW)
-        frames = [self._computed(new, where) or self._state(new, where)]
+        frames: list[Frame | Computed] = [self._computed_or(self._state, new, where)]
         if derived.version is Version.OLD and any(
             self.ranges[each].changed for each in relids(derived.operation.input)
         ):
@@ -101,23 +102,29 @@ class Reads:
             frames.append(replace(changed, negated=True))
         return frames
 
-    def _computed(self, derived: Derived, where: str) -> Computed | None:
-        """Return the operation as Spark computes it, if it can; a condition on the result is left to PostgreSQL."""
-        return None if where else self.operations.compute(derived, self.asked.get((derived.alias, where), {}))
+    def _computed_or(
+        self, read: Callable[[Derived, str, str], Frame], derived: Derived, where: str
+    ) -> Frame | Computed:
+        """Return the operation as Spark computes it, else read what PostgreSQL computes."""
+        try:
+            return self.operations.compute(derived, self.asked.get((derived.alias, where), {}), where)
+        except LeftToPostgres as left:
+            return read(derived, where, f"{derived.operation.name} that {left}")
 
-    def _state(self, derived: Derived, where: str) -> Frame:
+    def _state(self, derived: Derived, where: str, left: str) -> Frame:
         compiler = Compiler(self.definition, self.ranges)
         rows = compiler.state(derived.operation, Version.NEW, frozenset())
         weight = f"{quote(derived.alias)}.{WEIGHT}" if derived.operation.linear else f"1 AS {WEIGHT}"
-        return Frame(compiler.within(self._select(derived, where, f"(\n{rows}\n)", weight)))
+        return Frame(compiler.within(self._select(derived, where, f"(\n{rows}\n)", weight)), left=left)
 
     def _changed(self, derived: Derived, where: str) -> Frame | Computed:
-        if computed := self._computed(derived, where):
-            return computed
+        return self._computed_or(self._delta, derived, where)
+
+    def _delta(self, derived: Derived, where: str, left: str) -> Frame:
         compiler = Compiler(self.definition, self.ranges)
         name = compiler.delta(derived)
         weight = f"{quote(derived.alias)}.{WEIGHT}"
-        return Frame(compiler.within(self._select(derived, where, name, weight)))
+        return Frame(compiler.within(self._select(derived, where, name, weight)), left=left)
 
     def _select(self, leaf: Scan | Derived, where: str, rows: str, *further: str) -> str:
         items = [f"{expression} AS {name}" for expression, name in self.asked.get((leaf.alias, where), {}).items()]

@@ -28,6 +28,7 @@ from pytrickle.plan.missing_index import missing_below
 from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.spark.leaves import Frame, SparkLeaf
 
+JOINED = "a join by what only PostgreSQL can compare"
 AS_IT_IS = frozenset({Version.CURRENT, Version.NEW})
 
 
@@ -105,7 +106,8 @@ class SubJoins:
 
     def _frame(self, parts: tuple[Relation, ...]) -> Frame:
         compiler = Compiler(self.definition, self.ranges, worth_asking=self._worth_asking)
-        return Frame(compiler.within(compiler.rows(UnionAll(parts))))
+        joined = any(len(leaves(part)) > 1 for part in parts)
+        return Frame(compiler.within(compiler.rows(UnionAll(parts))), left=JOINED if joined else "")
 
     def _worth_asking(self, operation: Operation, keys: frozenset[str]) -> bool:
         return operation.linear or not missing_below(operation, self.definition, keys)

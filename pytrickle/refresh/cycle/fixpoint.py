@@ -17,6 +17,7 @@ from pytrickle.errors import FixpointNotReached, StreamTableDrifted
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.cycle.growth import growth, standing_in
+from pytrickle.plan.limits import IN_ROUNDS, Means
 from pytrickle.plan.placement import PLANNER
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.cycle.gains import Grown
@@ -201,7 +202,9 @@ class Fixpoint:
             return None
         plan = plan_member(turn.member, turn.shape, ranges, self.anew)
         reason = table.decision.explained(f"{plan.reason}, a fixed point after {rounds} round{'s' * (rounds > 1)}")
-        return replace(plan.because(reason), ranges=tuple(taken_in.values()), rounds=rounds)
+        plan = replace(plan.because(reason), ranges=tuple(taken_in.values()), rounds=rounds)
+        wanted = self.refresher.planner.limits(table, Means.ALL).spark
+        return plan.alone(IN_ROUNDS) if wanted else plan
 
     def _write(self, turn: Turn, computation: Computation) -> Done:
         connection = self.inside.connection

@@ -14,7 +14,8 @@ from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.cycle.monotone import endless, obstacle
-from pytrickle.plan.placement import WITHIN, Way, delta_way
+from pytrickle.plan.limits import WITHIN
+from pytrickle.plan.placement import Way, delta_way
 from pytrickle.plan.planning import plan_differential, plan_initial
 from pytrickle.plan.postgres.buffer import condition
 from pytrickle.plan.postgres.consolidate import WEIGHT

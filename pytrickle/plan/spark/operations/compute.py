@@ -16,7 +16,7 @@ from pytrickle.plan.spark.leaves import Computed, SparkTerm
 from pytrickle.plan.spark.operations.arguments import with_computed_arguments
 from pytrickle.plan.spark.operations.counted import counted
 from pytrickle.plan.spark.operations.grouped import grouped
-from pytrickle.plan.spark.operations.input import InputCarriers
+from pytrickle.plan.spark.operations.input import InputCarriers, LeftToPostgres
 from pytrickle.plan.spark.operations.touched import touching
 from pytrickle.plan.spark.outputs import Carrying
 
@@ -35,36 +35,36 @@ class Operations:
     translate: Translate
     sums: bool = True
 
-    def compute(self, derived: Derived, asked: Mapping[str, str]) -> Computed | None:
-        """Return how Spark computes what is asked of an operation at its version; None if it should not."""
+    def compute(self, derived: Derived, asked: Mapping[str, str], where: str = "") -> Computed:
+        """Return how Spark computes what is asked of an operation at its version, where a condition holds of it.
+
+        Raise LeftToPostgres if it cannot do so exactly, or should not.
+        """
         derived = with_computed_arguments(derived, self.definition)
-        found = self._rule(derived, asked)
-        if found is None:
-            return None
-        rows, over = found
+        rows, over = self._rule(derived, asked, where)
         relation = derived.operation.input
         now = blocks_of(at(relation, Version.NEW))
         changed: tuple[Relation, ...] = ()
         if derived.version is Version.DELTA:
-            touched = touching(derived.operation, now, self.definition, self.ranges)
-            if touched is None:
-                return None
-            now, changed = touched, self._delta(relation)
+            now = touching(derived.operation, now, self.definition, self.ranges)
+            changed = self._delta(relation)
         terms = self.translate((*now, *changed), rows)
         if terms is None:
-            return None
+            raise LeftToPostgres("reads what PostgreSQL has to join")
         keys = tuple(f"{key}_0" for key in derived.operation.keys)
         parts = terms[: len(now)], terms[len(now) :]
         return Computed(derived.alias, derived.version, *parts, keys, rows.columns, over)
 
-    def _rule(self, derived: Derived, asked: Mapping[str, str]) -> tuple[InputCarriers, str] | None:
+    def _rule(self, derived: Derived, asked: Mapping[str, str], where: str = "") -> tuple[InputCarriers, str]:
         match derived.operation.construct:
             case Distinct() | Domain() | Exists() | SetOperation():
-                return counted(derived, asked, self.definition)
+                return counted(derived, asked, where, self.definition)
             case Group() if self.sums or NUMERIC not in derived.operation.types:
-                return grouped(derived, asked, self.definition)
+                return grouped(derived, asked, where, self.definition)
+            case Group():
+                raise LeftToPostgres("was too wide for Spark's decimals before")
             case _:
-                return None
+                raise LeftToPostgres("has no rule for Spark")
 
     def _delta(self, relation: Relation) -> tuple[Relation, ...]:
         changed = frozenset(relid for relid, change_range in self.ranges.items() if change_range.changed)

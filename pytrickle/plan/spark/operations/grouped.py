@@ -15,15 +15,19 @@ from pytrickle.plan.spark.operations import numerics
 from pytrickle.plan.spark.operations.input import (
     AS_BIGINT,
     AS_TEXT,
+    OF_RESULT,
     SIDE,
     InputCarriers,
+    LeftToPostgres,
     key_items,
     searched,
     take_keys,
 )
 from pytrickle.plan.spark.operations.input import plain as normalized
+from pytrickle.plan.spark.operations.results import Results
 
 CALL = re.compile(r'(count|sum|avg|min|max)\((?:"?d"?\."?(\w+)"?|\*)\)', re.IGNORECASE)
+OF_CALL = "calls an aggregate without a rule for Spark"
 IS_SET = "CAST(CASE WHEN {0} IS NULL THEN NULL ELSE 1 END AS bigint)"
 CONSOLIDATED = """\
 SELECT {side}, {columns}, sum({weight}) AS {weight} FROM (
@@ -32,9 +36,13 @@ SELECT {side}, {columns}, sum({weight}) AS {weight} FROM (
 GROUPED = "SELECT {side}, {keys}{values} FROM (\n{rows}\n) AS d GROUP BY {side}, {keys}"
 BESIDE = "SELECT d.*{values} FROM (\n{rows}\n) AS d"
 CHANGED = """\
-SELECT {items}, sum({side}) AS {weight} FROM (
+SELECT {items}, sum({counted}) AS {weight} FROM (
 {rows}
-) AS d GROUP BY {shown} HAVING sum({side}) <> 0"""
+) AS d GROUP BY {shown} HAVING sum({counted}) <> 0"""
+# Spark would move a WHERE, or what is asked of a grouped column, below all that is computed before, and write that out
+# in each place where it is used: planning would take minutes. It moves nothing below an aggregate.
+COUNTED = f"CASE WHEN {{condition}} THEN {SIDE} ELSE 0 END"
+OF_GROUP = "max({value})"
 TEXT_OF_NUMERIC, SIGNED = numerics.trimmed("{0}"), "coalesce('=' || CAST({0} AS STRING), '')"
 OF_INTEGERS = {AS_BIGINT: "{0}", AS_TEXT: "CAST({0} AS STRING)", normalized(null_safe(AS_BIGINT)): SIGNED}
 # What may be asked of a result, by its type.
@@ -51,12 +59,16 @@ SHOWN = {
 
 @dataclass(slots=True)
 class _Values:
-    """What is computed of groups: `read` of each row, then `taken` of each group, then `results` of what was taken."""
+    """What is computed of groups: `read` of each row, then `taken` of each group, then `results` of what was taken.
+
+    `averages` are the results that are averages of numerics.
+    """
 
     read: dict[str, str] = field(default_factory=dict)
     taken: dict[str, str] = field(default_factory=dict)
     quotients: dict[str, tuple[numerics.Items, ...]] = field(default_factory=dict)
     results: dict[str, str] = field(default_factory=dict)
+    averages: set[str] = field(default_factory=set)
 
     def over(self, keys: str, columns: str) -> str:
         """Write it over consolidated rows."""
@@ -68,36 +80,40 @@ class _Values:
         return _beside(text, self.results)
 
 
-def grouped(derived: Derived, asked: Mapping[str, str], definition: Definition) -> tuple[InputCarriers, str] | None:
-    """Return what its input carries and its text; None if Spark cannot compute it exactly."""
+def grouped(
+    derived: Derived, asked: Mapping[str, str], where: str, definition: Definition
+) -> tuple[InputCarriers, str]:
+    """Return what its input carries and its text; raise LeftToPostgres if Spark cannot compute it exactly."""
     operation, rows = derived.operation, InputCarriers()
-    if not operation.keys or not take_keys(derived, definition, rows):
-        return None
+    take_keys(derived, definition, rows)
     types = dict(zip(operation.columns, operation.types, strict=False))
     items, values = key_items(derived, asked, rows), _values(derived, types, rows, definition)
-    if items is None or values is None:
-        return None
+    results = Results(derived, definition, rows, frozenset(values.averages))
+    counted = COUNTED.format(condition=results.condition(where)) if where else SIDE
+    expressions = {name: expression for expression, name in asked.items()}
     for name, template, column in searched(derived, asked):
-        if column not in operation.keys and template in SHOWN.get(types.get(column or "", ""), {}):
+        if column not in operation.keys and (put := results.on_grid(expressions[name])):
+            items[name] = OF_GROUP.format(value=put)
+        elif column not in operation.keys and template in SHOWN.get(types.get(column or "", ""), {}):
             items[name] = SHOWN[types[column or ""]][template].format(column)
     if len(items) < len(asked):
-        return None
+        raise LeftToPostgres(OF_RESULT)
     keys = ", ".join(column for column in rows.columns if column.rsplit("_", 1)[0] in operation.keys)
     shown = ", ".join(f"{sql} AS {name}" for name, sql in items.items()) or "1 AS one"
-    results = ", ".join([keys, *(name for name in types if name not in operation.keys)])
-    text = values.over(keys, ", ".join(rows.columns))
-    return rows, CHANGED.format(items=shown, side=SIDE, weight=WEIGHT, rows=text, shown=results)
+    listed = ", ".join([keys, *(name for name in types if name not in operation.keys)])
+    text = _beside(_beside(values.over(keys, ", ".join(rows.columns)), results.read), results.computed)
+    return rows, CHANGED.format(items=shown, counted=counted, weight=WEIGHT, rows=text, shown=listed)
 
 
-def _values(derived: Derived, types: Mapping[str, str], rows: InputCarriers, definition: Definition) -> _Values | None:
-    """Write the calls over consolidated rows; None if one is not on the list."""
+def _values(derived: Derived, types: Mapping[str, str], rows: InputCarriers, definition: Definition) -> _Values:
+    """Write the calls over consolidated rows; raise LeftToPostgres if one is not on the list."""
     construct, found = derived.operation.construct, _Values()
     assert isinstance(construct, Group)
     for i, call in enumerate(construct.calls):
         name = f"c{i}"
         matched, type_name = CALL.fullmatch(call), types.get(name)
         if matched is None:
-            return None
+            raise LeftToPostgres(OF_CALL)
         function, argument = matched[1].lower(), matched[2]
         if type_name in INTEGERS and function != "avg":
             found.taken[name] = _whole(function, argument, rows)
@@ -106,7 +122,7 @@ def _values(derived: Derived, types: Mapping[str, str], rows: InputCarriers, def
             whole = kind is not None and kind.base_type in INTEGER
             _take_numeric(found, name, function, rows.column(argument, AS_BIGINT if whole else AS_TEXT), whole)
         else:
-            return None
+            raise LeftToPostgres(OF_CALL)
     return found
 
 
@@ -125,6 +141,7 @@ def _take_numeric(found: _Values, name: str, function: str, column: str, whole: 
     found.taken |= numerics.aggregates(column, {function})
     if function == "avg":
         found.quotients[column] = numerics.quotients(column)
+        found.averages.add(name)
     found.results[name] = numerics.result(function, column)
 
 

@@ -18,8 +18,11 @@ AS_TEXT, AS_BIGINT = "CAST({0} AS text)", "CAST({0} AS bigint)"
 # An expression with one of these is not searched for columns.
 UNSEARCHED = ("{", "}", "\\", "$")
 SIDE = "pgt_side"
+OF_RESULT = "is read by an expression"
 # What outer joins show in place of a partner.
 NULL = re.compile(r"(?:CAST\(|\()+NULL(?:\)| AS [\w ,()]+\))+", re.IGNORECASE)
+
+COUNTED_NULL = re.compile(rf"CAST\(CASE WHEN {NULL.pattern} IS NULL THEN NULL ELSE 1 END AS bigint\)", re.IGNORECASE)
 
 
 def plain(template: str) -> str:
@@ -29,6 +32,10 @@ def plain(template: str) -> str:
     True
     """
     return template.replace("{}", "{0}").replace("({0})", "{0}")
+
+
+class LeftToPostgres(Exception):
+    """Spark cannot compute an operation exactly, or should not; it says of what that comes."""
 
 
 SAFE = frozenset(map(plain, RENDERINGS))
@@ -63,42 +70,52 @@ class InputCarriers:
         return tuple(f"{name}_{i}" for name, templates in self.carried.items() for i in range(len(templates)))
 
 
-def take_keys(derived: Derived, definition: Definition, rows: InputCarriers) -> bool:
-    """Have the keys carried by values that are equal where PostgreSQL finds the keys equal; False if that cannot be."""
+def take_keys(derived: Derived, definition: Definition, rows: InputCarriers) -> None:
+    """Have the keys carried by values that are equal where PostgreSQL finds the keys equal.
+
+    Raise LeftToPostgres where there are no keys, or that cannot be.
+    """
     operation = derived.operation
+    if not operation.keys:
+        raise LeftToPostgres("has no keys")
     for key in operation.keys:
         kind = kind_of(derived, key, definition) if key in operation.columns else None
         found = carrier(Equality(("", key), ("", key)), kind, kind) if kind else None
         template = plain(found) if found else AS_TEXT if operation.exact else None
         if template is None:
-            return False
+            raise LeftToPostgres("has keys that only PostgreSQL can compare")
         rows.column(key, template)
-    return True
 
 
 def searched(derived: Derived, asked: Mapping[str, str]) -> Iterator[tuple[str, str, str | None]]:
     """List what is asked of an operation: the name, the template, and the column, None where it is not of one alone."""
-    types = dict(zip(derived.operation.columns, derived.operation.types, strict=False))
     for expression, name in asked.items():
-        found = {column for column in derived.operation.columns if _quoted(derived, column) in expression}
-        if len(found) != 1 or any(sign in expression for sign in UNSEARCHED):
-            yield name, expression, None
-            continue
-        (column,) = found
-        # What stands in a string is no column.
-        texts = re.split(r"('(?:[^']|'')*')", expression)
-        parts = [each if i % 2 else each.replace(_quoted(derived, column), "{0}") for i, each in enumerate(texts)]
-        yield name, _uncast(plain("".join(parts)), types.get(column, "")), column
+        template, column = templated(derived, expression)
+        yield name, template, column
 
 
-def key_items(derived: Derived, asked: Mapping[str, str], rows: InputCarriers) -> dict[str, str] | None:
-    """Have what is asked of keys carried; return the columns by name, None if something else is asked.
+def templated(derived: Derived, expression: str) -> tuple[str, str | None]:
+    """Put {0} in place of the one column that an expression reads; return None beside it where it reads others."""
+    types = dict(zip(derived.operation.columns, derived.operation.types, strict=False))
+    found = {column for column in derived.operation.columns if _quoted(derived, column) in expression}
+    if len(found) != 1 or any(sign in expression for sign in UNSEARCHED):
+        return expression, None
+    (column,) = found
+    # What stands in a string is no column.
+    texts = re.split(r"('(?:[^']|'')*')", expression)
+    parts = [each if i % 2 else each.replace(_quoted(derived, column), "{0}") for i, each in enumerate(texts)]
+    return _uncast(plain("".join(parts)), types.get(column, "")), column
 
-    A key whose equal values have several texts can only be asked for what is the same for all of them.
+
+def key_items(derived: Derived, asked: Mapping[str, str], rows: InputCarriers) -> dict[str, str]:
+    """Have what is asked of keys carried; return the columns by name.
+
+    A key whose equal values have several texts can only be asked for what is the same for all of them; else raise
+    LeftToPostgres.
     """
     items: dict[str, str] = {}
     for name, template, column in searched(derived, asked):
-        if NULL.fullmatch(template):
+        if NULL.fullmatch(template) or COUNTED_NULL.fullmatch(template):
             items[name] = rows.column(derived.operation.keys[0], template)
         if column not in derived.operation.keys or column is None:
             continue
@@ -106,7 +123,7 @@ def key_items(derived: Derived, asked: Mapping[str, str], rows: InputCarriers) -
         same_for_equals = derived.operation.exact or template in {identity, plain(null_safe(identity))}
         same_for_equals |= identity in OF_ONE_TEXT
         if template not in SAFE or not same_for_equals:
-            return None
+            raise LeftToPostgres(OF_RESULT)
         items[name] = rows.column(column, template)
     return items
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.relation import Expr, Join, Operation, Predicate, Project, Scan, Version, leaves, relids
 from pytrickle.plan.postgres.buffer import netted_changes
+from pytrickle.plan.spark.operations.input import LeftToPostgres
 from pytrickle.plan.spark.restriction import asking_pays_off
 from pytrickle.plan.sql.dialect import quote
 
@@ -14,21 +15,20 @@ TOUCHED = "({key}) IN (SELECT {key} FROM ({changes}) AS {alias}{where})"
 
 def touching(
     operation: Operation, blocks: tuple[Project, ...], definition: Definition, ranges: Mapping[int, ChangeRange]
-) -> tuple[Project, ...] | None:
-    """Restrict large tables below an operation to rows that have a key of a change; None where that is not possible.
+) -> tuple[Project, ...]:
+    """Restrict large tables below an operation to rows that have a key of a change.
 
-    Some key of a change may be left in rows that have another one: what Spark computes of these rows cancels out.
+    Raise LeftToPostgres where that is not possible. Some key of a change may be left in rows that have another one:
+    what Spark computes of these rows cancels out.
     """
     changes = sum(ranges[relid].delta_rows for relid in relids(operation.input))
     rows = (definition.source(relid).estimated_rows for relid in relids(operation.input))
     if not any(asking_pays_off(each, changes) for each in rows):
         return blocks
-    if len(blocks) != 1 or len(relids(operation.input)) != 1:
-        return None
+    found = leaves(blocks[0])
+    if len(blocks) != 1 or len(found) != 1 or not isinstance(found[0], Scan):
+        raise LeftToPostgres("reads few rows of large tables")
     (block,) = blocks
-    found = leaves(block)
-    if len(found) != 1 or not isinstance(found[0], Scan):
-        return None
     return (_touched(operation, block, found[0], definition, ranges),)
 
 

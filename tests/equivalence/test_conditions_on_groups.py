@@ -1,0 +1,53 @@
+"""Random conditions on inner groups, after random changes: Spark and its double keep what PostgreSQL keeps."""
+
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pytrickle
+from pytrickle.client.client import Client
+from tests.conftest import Database
+from tests.equivalence.conditions import query
+from tests.equivalence.local_engine import local_client
+from tests.equivalence.operations import TABLES, VALUES
+from tests.equivalence.test_operations import changes
+from tests.repeats import first
+from tests.spark.test_joins import compare
+from tests.spark.test_operations import in_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def check(db: Database, client: Client, seed: int, number: int, batches: int) -> None:
+    """Compare random queries after random changes; of every delta and of every whole the engine computes the groups."""
+    chance = Random(seed)
+    queries = {f"st{i}": query(chance) for i in range(number)}
+    with db.connect() as connection:
+        connection.execute(TABLES)
+        for table in "ac":
+            connection.execute(f"INSERT INTO {table} VALUES {', '.join(VALUES)}".encode())
+    for name, text in queries.items():
+        client.create_stream_table(name, text, refresh_mode="DIFFERENTIAL")
+    for _ in range(batches + 1):
+        assert [text for name, text in queries.items() if "aggregate" not in in_spark(client, name)] == []
+        results = client.tick()
+        assert {(result.engine, result.error) for result in results} <= {("spark", None), (None, None)}
+        assert [result.reason for result in results if "PostgreSQL" in result.reason] == []
+        compare(db, queries)
+        with db.connect() as connection:
+            connection.execute(changes(chance).encode())
+
+
+@pytest.mark.parametrize("seed", first(2, range(40), then=6))
+def test_the_double_keeps_the_groups_that_postgresql_keeps(db: Database, seed: int) -> None:
+    with local_client(db.dsn, engine="spark") as (client, _):
+        check(db, client, seed, 8, 3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", first(1, range(1000, 1006), then=1))
+def test_spark_keeps_the_groups_that_postgresql_keeps(db: Database, spark: "SparkSession", seed: int) -> None:
+    with pytrickle.connect(db.dsn, spark, engine="spark") as client:
+        check(db, client, seed, 8, 2)
