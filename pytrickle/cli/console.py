@@ -19,6 +19,7 @@ from pytrickle.errors import PytrickleError
 
 # A pipe has no width: wide enough that no line of a table is ever cut there.
 _PIPE_WIDTH = 2000
+_COMMAND = re.compile(r"\bpytrickle [a-z]|\bSELECT ")
 # What moves a terminal's cursor, colours it, or lets it answer: C0 but for tab and line feed, DEL and C1; and what
 # turns the direction of text around.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -79,10 +80,9 @@ def show_warning(message: str, hint: str | None, *, as_json: bool) -> None:
     if as_json:
         sys.stderr.write(json.dumps({"warning": message, "hint": hint}) + "\n")
         return
-    target = console(sys.stderr)
-    target.print(Text.assemble(("warning: ", "bold yellow"), message), soft_wrap=True)
+    _tell(("warning: ", "bold yellow"), message)
     if hint:
-        target.print(Text.assemble(("hint: ", "bold"), hint), soft_wrap=True)
+        _tell(("hint: ", "bold"), hint)
 
 
 def show_error(error: PytrickleError, *, as_json: bool) -> None:
@@ -90,12 +90,18 @@ def show_error(error: PytrickleError, *, as_json: bool) -> None:
     if as_json:
         show_json_error(str(error), error.hint, type(error).__name__, error.sqlstate)
         return
-    target = console(sys.stderr)
-    target.print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
+    _tell(("error: ", "bold red"), str(error))
     if error.excerpt:
-        target.print(error.excerpt, soft_wrap=True)
+        console(sys.stderr).print(error.excerpt, soft_wrap=True)
     if error.hint:
-        target.print(Text.assemble(("hint: ", "bold"), error.hint), soft_wrap=True)
+        _tell(("hint: ", "bold"), error.hint)
+
+
+def _tell(label: tuple[str, str], sentences: str) -> None:
+    """Print sentences on stderr, on a terminal folded between words; one with a command is there to be copied."""
+    target = console(sys.stderr)
+    copied = _COMMAND.search(sentences) is not None
+    target.print(Text.assemble(label, sentences), soft_wrap=copied or not target.is_terminal)
 
 
 def show_json_error(message: str, hint: str | None, kind: str, sqlstate: str | None) -> None:

@@ -6,8 +6,8 @@ import re
 
 import psycopg
 
-# Who reads a defining query for its error; the second puts it into parentheses first.
-_READERS = re.compile(r"\b(?:read_query|(refuse_statements))\(text,text")
+# Who reads a defining query for its error.
+_READER = re.compile(r"\bread_query\(text,text")
 _WIDTH = 60
 
 
@@ -16,12 +16,10 @@ def excerpt_of(error: psycopg.Error) -> str | None:
 
     None where the error is about no place, or about a statement that is not the user's.
     """
-    reader = _READERS.search((error.diag.context or "").partition("\n")[0])
+    reader = _READER.search((error.diag.context or "").partition("\n")[0])
     query, position = error.diag.internal_query, error.diag.internal_position
     if reader is None or query is None or position is None:
         return None
-    if reader[1]:
-        return excerpt(query[1:].removesuffix("\n)"), int(position) - 2)
     return excerpt(query, int(position) - 1)
 
 

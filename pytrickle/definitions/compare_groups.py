@@ -69,7 +69,10 @@ def _watermark_group(connection: psycopg.Connection, group: GroupDefinition, pat
     given = arguments_of(group)
     given.setdefault("on_stale", "warn")
     given.setdefault("tolerance", None if given.get("batch_tolerance") is not None else "0")
-    settings = {name: written(connection, given.get(name), TYPES.get(name) == "interval") for name in SETTINGS}
+    try:
+        settings = {name: written(connection, given.get(name), TYPES.get(name) == "interval") for name in SETTINGS}
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{group.name}: {error}", error.hint) from error
     members = named(connection, group.members, path, "a group")
     _check(connection, group.name, CHECK_WATERMARK_GROUP, list(group.members), path, Jsonb(settings))
     return {"members": members, **settings}

@@ -7,7 +7,7 @@ import psycopg
 
 from pytrickle.database import translate_errors
 from pytrickle.definitions.values import Change
-from pytrickle.errors import CatalogError, InvalidArgument
+from pytrickle.errors import CatalogError, InvalidArgument, PytrickleError
 
 NAMED = "SELECT pgtrickle_private.qualified_name(pgtrickle_private.relation_named(%s, %s))"
 AS_INTERVAL = "SELECT %s::interval::text"
@@ -56,11 +56,17 @@ def named(connection: psycopg.Connection, names: Iterable[str], path: str, what:
 
 
 def written(connection: psycopg.Connection, value: Any, is_interval: bool) -> str | None:
-    """Return a setting as the database writes it."""
+    """Return a setting as the database writes it; raise InvalidArgument for what is no interval."""
     if value is None or not is_interval:
         return None if value is None else str(value)
-    with translate_errors():
-        row = connection.execute(AS_INTERVAL, (str(value),)).fetchone()
+    try:
+        with translate_errors():
+            row = connection.execute(AS_INTERVAL, (str(value),)).fetchone()
+    except PytrickleError as error:
+        if (error.sqlstate or "")[:2] != "22":
+            raise
+        hint = "Write it like '30 seconds', '5 minutes' or '1 hour 30 minutes'."
+        raise InvalidArgument(f"{value!r} is not an interval.", hint) from error
     return str(row[0]) if row else None
 
 

@@ -103,10 +103,11 @@ def _buffered(definition: Definition, buffer: str) -> Definition:
 def _facts(planner: Planner, draft: Draft) -> dict[str, Any]:
     """Describe the refresh after one change in every source, what the first load costs, and when engines change."""
     plan = draft.plan(planner, 1)
-    many = draft.plan(planner, planner.small_delta_rows + 1)
+    # A query without sources has no changes: there is a first load and nothing after it.
+    changed = (plan, draft.plan(planner, planner.small_delta_rows + 1)) if plan.delta_rows else ()
     return describe(plan, {}) | {
         "gating": draft.table.decision.gating,
-        "after": [_engine(each) for each in (plan, many, draft.plan(planner, None))],
+        "after": [_engine(each) for each in (*changed, draft.plan(planner, None))],
         "cost": _costs(planner, draft),
     }
 

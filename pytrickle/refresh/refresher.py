@@ -40,7 +40,6 @@ from pytrickle.refresh.values import AFTER_FAILURE, Computation, Engine, Goal, R
 from pytrickle.tracing import phase
 
 MARK_UP_TO_DATE = statement(UP_TO_DATE)
-ORPHAN_HINT = "Remove what is left of it: SELECT pgtrickle.drop_stream_table(name)."
 
 
 @dataclass(slots=True)
@@ -168,7 +167,9 @@ class Refresher:
         Raise UnknownStreamTable where the table itself is gone, FuseBlown where there are too many changes.
         """
         if not table.exists:
-            raise UnknownStreamTable(f"The table of {table.name} was dropped.", ORPHAN_HINT)
+            literal = table.name.replace("'", "''")
+            hint = f"Remove what is left of it: SELECT pgtrickle.drop_stream_table('{literal}')."
+            raise UnknownStreamTable(f"The table of {table.name} was dropped.", hint)
         ranges = self.planner.ranges(snapshot, table, goal.targets, self.planner.known_shape(table.pgt_id))
         if not needs_refresh(table, ranges):
             with translate_errors(), snapshot.connection.transaction():

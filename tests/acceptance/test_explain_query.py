@@ -55,6 +55,13 @@ def test_a_query_is_explained_as_its_stream_table_will_be_and_nothing_is_left(sh
     assert told["cost"]["whole"] > 10 and told["cost"]["delta"] > 0
 
 
+def test_a_query_without_sources_has_a_first_load_and_nothing_after_it(shop: Database) -> None:
+    with pytrickle.connect(shop.dsn, engine="postgres") as pt:
+        told = pt.explain(query="SELECT 1 AS one")
+    assert [each["changes"] for each in told.data["after"]] == [None]
+    assert told.text.count("first load:") == 1
+
+
 def test_an_index_that_is_named_as_missing_lowers_the_cost_that_is_expected(shop: Database) -> None:
     with pytrickle.connect(shop.dsn, engine="postgres") as pt:
         slow = pt.explain(query=JOIN).data
@@ -106,8 +113,8 @@ def test_a_caret_shows_where_in_the_query_postgresql_found_the_error(steady_db: 
         "SELECT nothing FROM pg_class": "LINE 1: SELECT nothing FROM pg_class\n               ^\n",
         "SELECT (oid": "LINE 1: SELECT (oid\n                   ^\n",
         "SELECT nothing, ';' FROM pg_class": "LINE 1: SELECT nothing, ';' FROM pg_class\n               ^\n",
-        "SELECT 1;\nDROP TABLE t": "LINE 1: SELECT 1;\n                ^\n",
-        "\n  DELETE FROM t": "LINE 2:   DELETE FROM t\n          ^\n",
+        "SELECT 1;\nDROP TABLE t": "error: the defining query is not one SELECT statement that returns rows\n",
+        "\n  DELETE FROM t": "error: the defining query is not one SELECT statement that returns rows\n",
         f"SELECT {'1, ' * 40} nothing FROM pg_class": f"LINE 1: ..., {'1, ' * 9} nothing FROM pg_class\n{' ' * 41}^\n",
     }
     for query, excerpt in wrong.items():

@@ -17,6 +17,8 @@ __all__ = ["project", "pt", "shop"]
 # A setting of the groups of the project, another one, and what is said of that.
 GROUPS = (
     ('"5 minutes"', '"-5 minutes"', "pipeline: '-00:05:00' is not a valid tolerance"),
+    ('"5 minutes"', '"soonish"', "pipeline: 'soonish' is not an interval"),
+    ('"1 day"', '"1 dya"', "pipeline: '1 dya' is not an interval"),
     ('idle_after = "1 day"', 'on_stale = "cry"', "pipeline: 'cry' is not a valid on_stale"),
     ('"1 day"', '"-1 day"', "pipeline: '-1 days' is not a valid idle_after"),
     ('"lines"', '"orders"', r"pipeline: source public\.orders appears twice"),
@@ -32,8 +34,9 @@ def test_a_plan_refuses_the_values_that_apply_refuses(
 ) -> None:
     assert now in SETTINGS
     write(project, {"pytrickle.toml": SETTINGS.replace(now, wrong)})
-    with pytest.raises(InvalidArgument, match=said):
+    with pytest.raises(InvalidArgument, match=said) as refused:
         pt.plan(project)
+    assert "server's log" not in str(refused.value.hint)
 
 
 def test_a_dry_run_fails_where_apply_would_and_leaves_nothing(

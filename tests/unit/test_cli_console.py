@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import pytest
 from rich.table import Table
@@ -33,3 +34,28 @@ def test_json_and_errors_hold_no_control_characters_either(capsys: pytest.Captur
     for text in (written.out, written.err):
         assert not any(character in text for character in "\x1b\x07\x9b\r\u202e")
     assert json.loads(written.out) == {"name": HOSTILE}
+
+
+def test_an_error_on_a_terminal_is_folded_between_words_and_a_command_stays_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    said = "the watermark history of public.lines begins after what was asked for, and nobody kept what came before it"
+    command = (
+        "SELECT pgtrickle.reset_watermark('public.a_table_of_a_long_name', '2026-01-01 00:00:00+00') takes it back."
+    )
+    shown = {}
+    for kind in (Terminal, io.StringIO):
+        screen = kind()
+        monkeypatch.setattr("sys.stderr", screen)
+        monkeypatch.setenv("COLUMNS", "80")
+        monkeypatch.setenv("NO_COLOR", "1")
+        console.show_error(PytrickleError(said, command), as_json=False)
+        shown[kind] = [line.rstrip() for line in re.sub("\x1b\\[[0-9;]*m", "", screen.getvalue()).splitlines()]
+    assert shown[io.StringIO] == [f"error: {said}", f"hint: {command}"]
+    *folded, last = shown[Terminal]
+    assert (len(folded), " ".join(folded), last) == (2, f"error: {said}", f"hint: {command}")
+    assert max(map(len, folded)) <= 80
