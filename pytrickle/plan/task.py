@@ -42,11 +42,6 @@ class Task:
         """About how many rows a whole refresh reads."""
         return self.delta_rows + sum(source.estimated_rows for source in self.shape.definition.sources)
 
-    def counting_all(self) -> "Task":
-        """Let all changes count, those that cancel each other too, as they must where Spark may join."""
-        return replace(self, ranges={relid: each.read_with(()) for relid, each in self.ranges.items()})
-
     def preferring(self, engine: EngineName, reason: str) -> "Task":
         """Let an engine compute it, for what was measured."""
-        task = self.counting_all() if engine is EngineName.SPARK else self
-        return replace(task, limits=task.limits.prefer(engine, reason))
+        return replace(self, limits=self.limits.prefer(engine, reason))

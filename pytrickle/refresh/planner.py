@@ -233,15 +233,11 @@ class Planner:
     def _task(
         self, table: StreamTable, shape: Analysis, ranges: Mapping[int, ChangeRange], means: Means = Means.ALL
     ) -> Task:
-        """Return what is to be done; the ranges may have been counted for an older shape.
-
-        Where Spark may join, all changes count.
-        """
+        """Return what is to be done; the ranges may have been counted for an older shape."""
         limits = self.limits(table, means)
         read = {source.relid: source.used for source in shape.definition.sources}
         known = {relid: each.read_with(read[relid]) if relid in read else each for relid, each in ranges.items()}
-        task = Task(shape, known, limits, table.window_end, frozen_by=table.frozen_by)
-        return task.counting_all() if limits.let_spark_join(task.delta_rows) else task
+        return Task(shape, known, limits, table.window_end, frozen_by=table.frozen_by)
 
     def limits(self, table: StreamTable, means: Means) -> Limits:
         """Return by which limits a stream table is refreshed."""

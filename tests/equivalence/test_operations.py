@@ -54,9 +54,10 @@ def test_deltas_of_operations_equal_their_queries_after_random_changes(
         for _ in range(BATCHES):
             with db.connect() as connection:
                 connection.execute(changes(chance).encode())
-            found = {name: in_spark(client, f"st_{name}") for name in QUERIES}
+            # Changes that cancel each other in all that a query reads leave nothing to compute.
+            changed = [name for name in QUERIES if client.explain(f"st_{name}").data["terms"]]
             if not asked:
-                assert found == {name: operations for name, (_, operations) in QUERIES.items()}
+                assert {name: in_spark(client, f"st_{name}") for name in changed} == {n: QUERIES[n][1] for n in changed}
             joined |= {name for name in queries if client.explain(name).data["place"] == Place.SPARK}
             results = client.tick()
             assert {result.action for result in results} <= {"DIFFERENTIAL", "NO_DATA"}
