@@ -69,10 +69,10 @@ def _array(columns: Mapping[str, Sequence[str | None]], names: Sequence[str]) ->
     return row_array(columns, names) if any(columns.values()) else None
 
 
-def ask_few(connection: psycopg.Connection, few: FewRead) -> list[psycopg.Cursor]:
-    """Ask for the few rows that there are to apply; see `answered`."""
+def ask_few(connection: psycopg.Connection, few: FewRead, most_changes: int = FEW_CHANGES) -> list[psycopg.Cursor]:
+    """Ask for the few rows that there are to apply, if no more changes than `most_changes` wait; see `answered`."""
     most_rows = MOST_GROUPS if few.keyed else MOST_ROWS
-    given = {**few.given, "most_changes": FEW_CHANGES, "most_rows": most_rows, "most_bytes": MOST_BYTES}
+    given = {**few.given, "most_changes": most_changes, "most_rows": most_rows, "most_bytes": MOST_BYTES}
     texts = (text for text in (few.rows, few.keyed) if text)
     return [connection.execute(trusted(text), given, prepare=True) for text in texts]
 

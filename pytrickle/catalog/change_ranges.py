@@ -1,6 +1,7 @@
 """How many changes are buffered: between two frontiers of a source, or any at all."""
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import psycopg
 from psycopg import sql
@@ -14,14 +15,14 @@ from pytrickle.database import PATIENCE, filled, pipelined, trusted
 COMMITTED = """CASE WHEN (SELECT current_setting('track_commit_timestamp') = 'on')
     THEN pg_xact_commit_timestamp(pgt_xid::xid) END"""
 COUNTED = """
-SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE {between}), count(*) FILTER (WHERE {later}),
+SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE pgt_b), count(*) FILTER (WHERE NOT pgt_b),
     pg_relation_size({name}::regclass) / current_setting('block_size')::integer,
-    min(coalesce({committed}, pgt_at)) FILTER (WHERE {between}),
-    max(coalesce({committed}, pgt_at)) FILTER (WHERE {between}), bool_and({committed} IS NOT NULL), {idle}
-FROM {buffer} WHERE {where}
+    min(coalesce(pgt_c, pgt_at)) FILTER (WHERE pgt_b), max(coalesce(pgt_c, pgt_at)) FILTER (WHERE pgt_b),
+    bool_and(pgt_c IS NOT NULL), {idle}
+FROM (SELECT {between} AS pgt_b, {committed} AS pgt_c, pgt_at FROM {buffer} WHERE {where}) AS w
 """
 # A CASE evaluates the query within it only where it comes to that.
-IDLE = """CASE WHEN count(*) FILTER (WHERE {between}) BETWEEN 1 AND {most} THEN NOT EXISTS (
+IDLE = """CASE WHEN count(*) FILTER (WHERE pgt_b) BETWEEN 1 AND {most} THEN NOT EXISTS (
     SELECT FROM {buffer} WHERE {where} AND {between} GROUP BY CAST(ROW({columns}) AS text) HAVING sum(pgt_weight) <> 0
 ) END"""
 # So the text of a row has all of every value, whatever the defaults of the role are.
@@ -30,6 +31,10 @@ LOSSLESS = """SELECT set_config('extra_float_digits', '1', true), set_config('by
 EMPTY = "SELECT {number} WHERE NOT EXISTS (SELECT FROM {buffer})"
 # A plan over thousands of buffers would take longer to make than one over few of them, and be void when one changes.
 AT_ONCE = 200
+# The texts that count changes, of so many stream tables: writing one takes longer than sending it.
+KEPT_TEXTS = 1_000
+# A change buffer, its source, whether there is an old and a new cut, and the columns that are read of it.
+Asked = tuple[str, int, bool, bool, tuple[str, ...] | None]
 UNREADABLE = (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedTable)
 READABLE = "SELECT b FROM unnest(%s::text[]) AS b WHERE has_table_privilege(to_regclass(b)::oid, 'SELECT') ORDER BY b"
 
@@ -81,10 +86,10 @@ def ask_counts(
     if not asked:
         return None
     given: dict[str, str | None] = {}
-    for _, change_range in asked:
-        given |= change_range.given()
-    counts = (_count(buffer, change_range, read.get(change_range.relid)) for buffer, change_range in asked)
-    return connection.execute(sql.SQL(" UNION ALL ").join(counts), given)
+    for _, each in asked:
+        given |= each.given()
+    text = _counts(tuple((b, each.relid, bool(each.old), bool(each.new), read.get(each.relid)) for b, each in asked))
+    return connection.execute(trusted(text), given, prepare=True)
 
 
 def counted(
@@ -131,15 +136,20 @@ def _empty_unless_locked(connection: psycopg.Connection, buffer: str) -> frozens
         return frozenset()
 
 
-def _count(buffer: str, change_range: ChangeRange, read: tuple[str, ...] | None) -> sql.Composed:
-    old, new = change_range.given_old if change_range.old else None, change_range.given_new
-    past = old.beyond() if old else None
-    later = f"NOT {new.covered()}" if change_range.new else "false"
-    where = past or (new.beyond() if change_range.new else "false")
-    parts = {"between": f"NOT ({later})" if past else "false", "later": later, "where": where, "committed": COMMITTED}
-    name, relid = sql.Literal(buffer), sql.Literal(change_range.relid)
+@lru_cache(KEPT_TEXTS)
+def _counts(asked: tuple[Asked, ...]) -> str:
+    return " UNION ALL ".join(_count(*each).as_string() for each in asked)
+
+
+def _count(buffer: str, relid: int, has_old: bool, has_new: bool, read: tuple[str, ...] | None) -> sql.Composed:
+    cuts = ChangeRange(relid, None, None)
+    past = cuts.given_old.beyond() if has_old else None
+    where = past or (cuts.given_new.beyond() if has_new else "false")
+    between = "false" if past is None else cuts.given_new.covered() if has_new else "true"
+    parts = {"between": between, "where": where}
     idle = "NULL::boolean" if past is None or read is None else _idle(buffer, parts, read)
-    return filled(COUNTED, relid=relid, name=name, buffer=buffer, idle=idle, **parts)
+    literals = {"relid": sql.Literal(relid), "name": sql.Literal(buffer)}
+    return filled(COUNTED, **literals, buffer=buffer, committed=COMMITTED, idle=idle, **parts)
 
 
 def _idle(buffer: str, parts: Mapping[str, str], read: tuple[str, ...]) -> str:

@@ -27,8 +27,8 @@ from pytrickle.plan.explain import describe, render_queries, render_text
 from pytrickle.plan.quote import Quote
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.refresh.cycle.rules import Member, Outlook, outlook, plan_member
-from pytrickle.refresh.planner import needs_refresh
 from pytrickle.refresh.refresher import Refresher
+from pytrickle.refresh.standing import needs_refresh
 from pytrickle.schedule.dag import topological
 from pytrickle.schedule.units import units
 

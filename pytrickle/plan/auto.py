@@ -189,7 +189,7 @@ def _whole_by_default(evidence: Evidence, grouped: bool, quote: Quote) -> float:
     storing = (PER_STORED_GROUP if grouped else PER_STORED_ROW) * evidence.stored_rows
     rows = storing + (PER_SOURCE_ROW * evidence.source_rows if read is None else read)
     by_rows = read is None and (load is None or evidence.loaded_by_spark)
-    experience = Experience.of(evidence, quote.planning)
+    experience = Experience.of(evidence, quote.share)
     estimated = pace * (FIXED + rows / (TRIAL if by_rows and experience.slow else 1))
     if load is None or (read is not None and load * FILLED < estimated):
         return estimated

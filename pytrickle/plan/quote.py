@@ -7,6 +7,8 @@ from dataclasses import dataclass
 PER_CHARACTER = 1e-6
 PER_UNIT_OF_DELTA = 1e-6
 PER_UNIT_OF_WHOLE = 3e-6
+# A plan that PostgreSQL keeps is taken to serve so many refreshes.
+SERVED = 8
 # How far a measured whole refresh may move these units in either direction.
 TRUSTED = 4.0
 
@@ -15,13 +17,14 @@ TRUSTED = 4.0
 class Quote:
     """The length of a delta's SQL, and what PostgreSQL's planner says that it and the whole query cost, if asked.
 
-    It may be longer where it is `at_least` as long: then it was not compiled.
+    It may be longer where it is `at_least` as long: then it was not compiled. Its plan may be `kept`.
     """
 
     length: int = 0
     delta: float | None = None
     whole: float | None = None
     at_least: bool = False
+    kept: bool = False
 
     @property
     def asked(self) -> bool:
@@ -32,6 +35,15 @@ class Quote:
     def planning(self) -> float:
         """Return the seconds that it takes to plan the delta, or to ask what it costs."""
         return PER_CHARACTER * self.length
+
+    @property
+    def share(self) -> float:
+        """Return the seconds of planning that one refresh has to bear.
+
+        >>> round(Quote(length=8_000).share, 4), round(Quote(length=8_000, kept=True).share, 4)
+        (0.008, 0.001)
+        """
+        return self.planning / SERVED if self.kept else self.planning
 
     def of_whole(self) -> float | None:
         """Return the seconds in which the whole query is expected to be read."""
@@ -48,7 +60,7 @@ class Quote:
         0.02
         """
         if self.delta is None:
-            return self.planning
+            return self.share
         expected = self.of_whole()
         slower = whole / expected if expected else 1.0
-        return self.planning + PER_UNIT_OF_DELTA * self.delta * min(max(slower, 1 / TRUSTED), TRUSTED)
+        return self.share + PER_UNIT_OF_DELTA * self.delta * min(max(slower, 1 / TRUSTED), TRUSTED)

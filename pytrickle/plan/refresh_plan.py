@@ -7,13 +7,15 @@ from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.algebra.relation import Relation
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Action, ApplyPlan
-from pytrickle.plan.placement import Placement
+from pytrickle.plan.placement import Place, Placement
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.spark.grouping import SparkGrouping
 from pytrickle.plan.spark.leaves import SparkTerm, reads_of
 
 # So many are taken in so fast that nobody else is likely to alter the stream table meanwhile.
-FEW_CHANGES = 1_000
+FEW_CHANGES = 4_000
+# A statement under it is planned once, for any parameters.
+KEPT_PLAN = "SET LOCAL plan_cache_mode = force_generic_plan"
 # What PostgreSQL computes beside the joins of Spark.
 LEFT_CALLS = "some aggregate has no rule for Spark"
 LEFT_GROUPS = f"the groups because {LEFT_CALLS}"
@@ -63,6 +65,11 @@ class FewRead:
     def length(self) -> int:
         """How many characters of SQL they are."""
         return len(self.rows) + len(self.keyed or "")
+
+    @property
+    def keeps_plan(self) -> bool:
+        """Whether PostgreSQL plans them once, however few or many changes come."""
+        return KEPT_PLAN in self.settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +146,12 @@ class RefreshPlan:
         """The planner settings under which all that PostgreSQL computes of it may be read."""
         reads = (self.read, self.keyed, self.few)
         return tuple(dict.fromkeys(setting for read in reads if read for setting in read.settings))
+
+    @property
+    def expected_settings(self) -> tuple[str, ...]:
+        """The settings under which the next refresh like this one is expected to read."""
+        keeps = self.read is not None and self.placement.place is Place.INDEX
+        return (*self.settings, KEPT_PLAN) if keeps else self.settings
 
     @property
     def length(self) -> int:

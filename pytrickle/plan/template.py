@@ -12,15 +12,18 @@ from pytrickle.catalog.definition import ChangeRange
 from pytrickle.cut import Cut
 from pytrickle.plan.few_read import FewStatements
 from pytrickle.plan.limits import Limits
-from pytrickle.plan.placement import Way
+from pytrickle.plan.placement import Place, Way
 from pytrickle.plan.planning import FEW_ROWS, plan_differential
 from pytrickle.plan.postgres.buffer import is_netted
 from pytrickle.plan.postgres.few_rows import literal
-from pytrickle.plan.refresh_plan import FewRead, PostgresQuery, RefreshPlan
+from pytrickle.plan.refresh_plan import KEPT_PLAN, FewRead, PostgresQuery, RefreshPlan
 from pytrickle.plan.task import Task
 
 # Nobody can know it before this process starts, so no query's text contains it.
 SECRET = token_hex(16)
+# A kept plan takes a third of a change buffer for new. Of a larger buffer, in which others still have much to read,
+# PostgreSQL is asked each time how much is.
+MOST_PAGES = 500
 CONDITION = re.compile(rf"pgt_{SECRET}_(\d+)_(old|new)_(covered|beyond)")
 
 
@@ -104,18 +107,21 @@ class Template:
         return replace(self._between(task, way), few=few, read=None, keyed=None) if few else None
 
     def few_read(self, ranges: Iterable[ChangeRange]) -> FewRead | None:
-        """Return what reads few changes in these ranges, if they have the cuts that the template has."""
+        """Return what reads few changes in these ranges, if they have the cuts that the template has.
+
+        Where changes look up what they join, that is so for any number of them: the plan of a long delta, which takes
+        far longer to make than to run, is kept.
+        """
+        ranges = tuple(ranges)
         if self.few is None or [_has(each) for each in ranges] != [_has(each) for each in self.plan.ranges]:
             return None
         given = {name: value for each in ranges for name, value in each.given().items()}
-        return FewRead(self.few.rows, self.few.keyed, given, self.plan.settings)
+        looked_up = self.plan.placement.place is Place.INDEX and all(each.pages <= MOST_PAGES for each in ranges)
+        settings = (*self.plan.settings, KEPT_PLAN) if looked_up else self.plan.settings
+        return FewRead(self.few.rows, self.few.keyed, given, settings)
 
     def _between(self, task: Task, way: Way) -> RefreshPlan:
         return between(self.plan, task, way)
-
-
-# It depends on no parameter how much such a statement reads, so that it is planned once.
-KEPT_PLAN = "SET LOCAL plan_cache_mode = force_generic_plan"
 
 
 @dataclass(frozen=True, slots=True)

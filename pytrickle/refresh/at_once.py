@@ -1,6 +1,6 @@
 """A refresh of few changes in one transaction: they are counted, computed and applied at one snapshot."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 
 import psycopg
@@ -8,7 +8,7 @@ import psycopg
 from pytrickle.apply.commit import read_and_commit, reading_at, transaction, write_few
 from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.few_rows import MOST_GROUPS, FewRows, answered, ask_few
-from pytrickle.apply.measures import APPLY, COMPUTE
+from pytrickle.apply.measures import APPLY
 from pytrickle.catalog.change_ranges import ask_counts, counted, partly_read, uncounted_ranges
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.definition_stamp import Standing, ask_standing, standing
@@ -21,8 +21,8 @@ from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.refresh_plan import FewRead, RefreshPlan
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.member import Done
-from pytrickle.refresh.planner import kept_tables, needs_refresh
 from pytrickle.refresh.refresher import Refresher
+from pytrickle.refresh.standing import kept_tables, needs_refresh
 from pytrickle.refresh.values import Computation, Goal
 from pytrickle.tracing import phase
 
@@ -33,13 +33,16 @@ def refresh_at_once(refresher: Refresher, table: StreamTable, goal: Goal, base: 
     It is read in the snapshot `base`, without one in a later snapshot of its own. Return None where it must be
     refreshed another way after all; nothing was written then.
     """
-    expected = refresher.planner.past.planned_few.get(table.pgt_id)
+    past = refresher.planner.past
+    past.failed.discard(table.pgt_id)
+    expected = past.planned_few.get(table.pgt_id)
     shape = refresher.planner.known_shape(table.pgt_id)
     if expected is None or shape is None or not table.follows_its_buffers or table.window_end is not None:
         return None
     try:
         with defects_named(f"refreshing {table.name}"), translate_errors():
-            return AtOnce(refresher, table, goal, base, kept_tables(table, shape)).refresh(expected)
+            if done := AtOnce(refresher, table, goal, base, kept_tables(table, shape)).refresh(expected):
+                return done
     except RefreshConflict as conflict:
         # Perhaps only what is not about the frontier was altered, such as a schedule, which is no obstacle.
         if not isinstance(conflict.__cause__, psycopg.errors.SerializationFailure):
@@ -47,6 +50,9 @@ def refresh_at_once(refresher: Refresher, table: StreamTable, goal: Goal, base: 
     except PytrickleError as error:
         if not is_worth_another_way(table, error):
             raise
+    else:
+        return None
+    past.failed.add(table.pgt_id)
     return None
 
 
@@ -74,7 +80,7 @@ class AtOnce:
                 if (read := self._read(seen, seen.shape, expected)) is None:
                     return None
                 computation.plan, few = read
-                computation.measures.enter(COMPUTE)
+                computation.planned()
                 snapshot = Snapshot(connection, name or "", cut, taken, self.goal.moment)
                 what = self.refresher.commitment(computation, snapshot)
                 done = self._write(computation.plan, few, what)
@@ -98,6 +104,7 @@ class AtOnce:
             renamed = isinstance(error, psycopg.errors.UndefinedColumn)
             if isinstance(error, psycopg.OperationalError) or (foreseen is None and not renamed):
                 raise
+            planner.past.failed.add(self.table.pgt_id)
             return None
 
     def _answers(self, uncounted: dict[int, ChangeRange], foreseen: FewRead | None) -> "Seen":
@@ -123,9 +130,10 @@ class AtOnce:
             return None
         if plan.settings != expected:
             settle(connection, (*reset(expected), *plan.settings))
-        if plan.few and not seen.was_read:
+        if (asked := plan.few) and not seen.was_read:
+            plan = replace(plan, choosing=self.refresher.planner.templates.kept_plans.make(connection, asked))
             with pipelined(connection):
-                few = answered(ask_few(connection, plan.few))
+                few = answered(ask_few(connection, asked))
         if plan.few is None or few:
             return plan, few
         self._note(many=True)

@@ -14,10 +14,10 @@ from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.auto import WORTH_ASKING, expected, is_unfamiliar, lacks_whole, least_worth_asking
-from pytrickle.plan.placement import Standing, Way, choose_way, delta_way
+from pytrickle.plan.placement import Place, Standing, Way, choose_way, delta_way
 from pytrickle.plan.planning import least_length, plan_differential
 from pytrickle.plan.quote import Quote
-from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.plan.refresh_plan import FEW_CHANGES, RefreshPlan
 from pytrickle.plan.task import Task
 from pytrickle.refresh.remembered import Remembered, Size, size_of
 
@@ -92,7 +92,7 @@ class Choice:
         """
         rows, grouped = self.task.delta_rows, self.standing.grouped
         whole = self.past.whole_cost(self.table.pgt_id, self.task.shape, known.source_rows)
-        quote = Quote(least_length(self.task), whole=whole, at_least=True)
+        quote = Quote(least_length(self.task), whole=whole, at_least=True, kept=rows <= FEW_CHANGES)
         costs = expected(known, grouped, quote)
         if whole is None and lacks_whole(known) and not costs.favours_whole(rows):
             quote = replace(quote, whole=self._cost(self.whole()))
@@ -101,7 +101,8 @@ class Choice:
             return quote, None, 0.0
         began = monotonic()
         delta = plan_differential(self.task, delta_way(rows))
-        compiling, quote = monotonic() - began, replace(quote, length=delta.length, at_least=False)
+        kept = quote.kept and delta.placement.place is Place.INDEX
+        compiling, quote = monotonic() - began, replace(quote, length=delta.length, at_least=False, kept=kept)
         if delta.read and expected(known, grouped, quote).is_worth_asking_about(rows):
             self.analyzing()
             quote = replace(quote, delta=self._cost(delta))

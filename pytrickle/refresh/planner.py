@@ -30,15 +30,15 @@ from pytrickle.plan.difference import plan_difference
 from pytrickle.plan.engines import faster_engine, worth_a_trial
 from pytrickle.plan.limits import Limits, Means, limits_of
 from pytrickle.plan.placement import Standing, Way
-from pytrickle.plan.planning import plan_full, plan_refresh
-from pytrickle.plan.postgres.merge_state import state_table
-from pytrickle.plan.postgres.stored_rows import body_table
+from pytrickle.plan.planning import least_length, plan_full, plan_refresh
 from pytrickle.plan.query.meaning import understood
-from pytrickle.plan.refresh_plan import FewRead, RefreshPlan
+from pytrickle.plan.refresh_plan import FEW_CHANGES, FewRead, RefreshPlan
 from pytrickle.plan.task import Task
 from pytrickle.refresh.choosing import Choice, Chosen, changed_sources, known_way
 from pytrickle.refresh.guards import refuse_recomputing
+from pytrickle.refresh.kept_plans import LONG
 from pytrickle.refresh.remembered import Remembered
+from pytrickle.refresh.standing import is_again, standing_of, with_state
 from pytrickle.refresh.templates import Templates
 from pytrickle.tracing import phase
 
@@ -108,9 +108,18 @@ class Planner:
 
     @phase("plan")
     def plan(
-        self, snapshot: Snapshot, table: StreamTable, ranges: dict[int, ChangeRange], means: Means = Means.ALL
+        self,
+        snapshot: Snapshot,
+        table: StreamTable,
+        ranges: dict[int, ChangeRange],
+        means: Means = Means.ALL,
+        few: bool = False,
     ) -> RefreshPlan:
-        """Plan one refresh between the frontiers of some ranges, in which `means` may take part."""
+        """Plan one refresh between the frontiers of some ranges, in which `means` may take part.
+
+        With `few` the plan may be one by which few changes are read by statements whose plans PostgreSQL keeps, where
+        that is worth it.
+        """
         snapshot_connection = snapshot.connection
         with defects_named(f"planning {table.name}"), translate_errors(), snapshot_connection.transaction():
             shape = self.shape(snapshot_connection, table.pgt_id)
@@ -120,14 +129,16 @@ class Planner:
             if table.window_end is not None:
                 check_append(shape, table.window_end)
             task = self._task(table, shape, ranges, means)
-            standing = _standing(_with_state(snapshot_connection, table, shape), task)
+            standing = standing_of(with_state(snapshot_connection, table, shape), task)
             analyzing = partial(self._analyze, snapshot, table, ranges)
             chosen = self._choose(snapshot_connection, table, task, standing, analyzing)
             way = chosen.way
             refuse_recomputing(table, way.action, way.reason)
             preferring = self._preferring(snapshot_connection, table, task, way)
+            if few and preferring is task and (long := self._long(task, way)):
+                return long.because(table.decision.explained(way.reason))
             delta, task = chosen.delta if preferring is task else None, preferring
-            again = means is Means.ALL and _is_again(way, standing)
+            again = means is Means.ALL and is_again(way, standing)
             plan = self._difference(snapshot_connection, table, task, way) if again else None
             plan = plan or plan_refresh(task, way, table.refresh_mode, lambda: self.query(task), delta)
             if plan.action is Action.DIFFERENTIAL and plan.read:
@@ -138,19 +149,21 @@ class Planner:
     def foreseen(self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange]) -> RefreshPlan | None:
         """Plan a refresh without asking the database anything; None where it would have to be asked.
 
-        Of many changes it has to be told before it joins them; of very many the history is read again.
+        Of many changes it has to be told before it joins them, unless it keeps the plan.
         """
         task = self._task(table, shape, ranges)
-        standing = _standing(table, task)
+        standing = standing_of(table, task)
         known = self.past.fresh(table.pgt_id)
         way = known_way(self.past, table.pgt_id, task, standing, known)
         whole = way is not None and way.action is not Action.DIFFERENTIAL
-        if way is None or (whole and table.strict) or task.delta_rows >= (WORTH_ASKING if whole else WORTH_ANALYZING):
+        if way is None or (table.strict if whole else task.delta_rows > FEW_CHANGES):
             return None
         way = replace(way, reason=table.decision.explained(way.reason))
         if not whole:
-            return self.templates.plan(task, way)
-        if not _is_again(way, standing):
+            plan = self.templates.plan(task, way)
+            kept = plan.few is not None and plan.few.keeps_plan
+            return plan if kept or task.delta_rows < WORTH_ANALYZING else None
+        if not is_again(way, standing):
             return None
         sized = way.sized(known) if known else way
         make = partial(plan_difference, task, sized, table.refresh_mode)
@@ -163,6 +176,13 @@ class Planner:
         known = self.past.evidence(table.pgt_id, lambda: evidence(snapshot_connection, table))
         return plan_difference(task, way.sized(known), table.refresh_mode)
 
+    def _long(self, task: Task, way: Way) -> RefreshPlan | None:
+        """Plan few changes by a long statement whose plan is kept; None where it is short, or the plan is not."""
+        if way.action is not Action.DIFFERENTIAL or task.delta_rows > FEW_CHANGES or least_length(task) < LONG:
+            return None
+        plan = self.templates.plan(task, way)
+        return plan if plan.few and plan.few.keeps_plan else None
+
     def foreseen_read(self, pgt_id: int, ranges: Collection[ChangeRange]) -> FewRead | None:
         """Return what reads few changes if the same sources changed as the last time; None if that is not known."""
         shape = self.known_shape(pgt_id)
@@ -173,7 +193,7 @@ class Planner:
         if plan.action is Action.REINITIALIZE:
             self.past.forget(pgt_id)
         if plan.computed_where_applied:
-            self.past.planned_few[pgt_id] = plan.settings
+            self.past.planned_few[pgt_id] = plan.expected_settings
         else:
             self.past.planned_few.pop(pgt_id, None)
         if plan.action is Action.REINITIALIZE:
@@ -243,48 +263,3 @@ class Planner:
         """Return by which limits a stream table is refreshed."""
         limits = Limits(self.small_delta_rows, self.direct_delta_rows, means)
         return limits_of(self.engine, table.engine, limits, self.has_spark)
-
-
-def _is_again(way: Way, standing: Standing) -> bool:
-    """Whether everything is computed anew for a stream table that shows rows already, and may change any of them."""
-    again = standing.populated and not standing.reinitialize_reason and standing.output_mode == "update"
-    return way.action is Action.FULL and again
-
-
-def kept_tables(table: StreamTable, shape: Analysis) -> list[str]:
-    """Name the hidden tables that a refresh maintains beside the stream table; in mode FULL there are none."""
-    if table.refresh_mode == "FULL":
-        return []
-    pgt_id = shape.definition.pgt_id
-    needed = [state_table(pgt_id)] if shape.grouped else []
-    return needed + ([body_table(pgt_id)] if shape.query and shape.query.top else [])
-
-
-def _with_state(snapshot_connection: psycopg.Connection, table: StreamTable, shape: Analysis) -> StreamTable:
-    """Have a table computed anew that was refreshed as a whole so far, and so lacks what increments are added to."""
-    needed = kept_tables(table, shape)
-    lasting = table.populated and shape.definition.sources
-    if not (needed and lasting) or table.reinitialize_reason or table.refresh_mode == "FULL":
-        return table
-    found = "SELECT bool_and(to_regclass(name) IS NOT NULL) FROM unnest(%s::text[]) AS name"
-    row = snapshot_connection.execute(found, (needed,)).fetchone()
-    return table if row and row[0] else replace(table, reinitialize_reason="its changes can be computed now")
-
-
-def _standing(table: StreamTable, task: Task) -> Standing:
-    return Standing(
-        table.populated,
-        table.reinitialize_reason,
-        table.refresh_mode,
-        table.output_mode,
-        task.shape.full_reason,
-        task.shape.grouped is not None,
-        task.delta_rows,
-        task.limits.spark,
-        any(change_range.changed for change_range in task.ranges.values()),
-    )
-
-
-def needs_refresh(table: StreamTable, ranges: Mapping[int, ChangeRange]) -> bool:
-    """Whether a refresh could change anything: the first load, a void frontier, changes, or what no buffer shows."""
-    return not table.follows_its_buffers or any(change_range.delta_rows for change_range in ranges.values())

@@ -1,5 +1,6 @@
 """One refresh, from the snapshot that is read to the transaction that is committed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from logging import getLogger
@@ -34,10 +35,13 @@ from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.limits import TOO_NARROW, Means
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
-from pytrickle.refresh.planner import Planner, needs_refresh
+from pytrickle.refresh.planner import Planner
+from pytrickle.refresh.standing import needs_refresh
 from pytrickle.refresh.under_way import under_way
 from pytrickle.refresh.values import AFTER_FAILURE, Computation, Engine, Goal, RefreshResult, attempting
 from pytrickle.tracing import phase
+
+AtOnce = Callable[[], tuple[RefreshResult, Committed | None] | None]
 
 MARK_UP_TO_DATE = statement(UP_TO_DATE)
 
@@ -53,8 +57,13 @@ class Refresher:
     poll_interval: timedelta = timedelta(seconds=1)
     statement_timeout: timedelta | None = None
 
-    def refresh(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> tuple[RefreshResult, Committed | None]:
-        """Refresh one stream table, reading everything in one snapshot and writing in one transaction."""
+    def refresh(
+        self, snapshot: Snapshot, table: StreamTable, goal: Goal, at_once: AtOnce | None = None
+    ) -> tuple[RefreshResult, Committed | None]:
+        """Refresh one stream table, reading everything in one snapshot and writing in one transaction.
+
+        `at_once` tries once more to refresh it in a single transaction, now that it is known how.
+        """
         measures = Measures()
         with defects_named(f"refreshing {table.name}"):
             with translate_errors(), pipelined(snapshot.connection):
@@ -63,7 +72,7 @@ class Refresher:
                 with translate_errors():
                     return self.mark_up_to_date(table, goal), None
             try:
-                return self._planned(snapshot, table, goal, ranges, measures)
+                return self._planned(snapshot, table, goal, ranges, measures, at_once)
             except PytrickleError as error:
                 shape = self.planner.known_shape(table.pgt_id)
                 if shape is None or shape.query is None or not is_worth_another_way(table, error):
@@ -74,12 +83,25 @@ class Refresher:
                 return self._carry_out(again, snapshot)
 
     def _planned(
-        self, snapshot: Snapshot, table: StreamTable, goal: Goal, ranges: dict[int, ChangeRange], measures: Measures
+        self,
+        snapshot: Snapshot,
+        table: StreamTable,
+        goal: Goal,
+        ranges: dict[int, ChangeRange],
+        measures: Measures,
+        at_once: AtOnce | None,
     ) -> tuple[RefreshResult, Committed | None]:
         """Refresh by the plan that is best; by PostgreSQL alone where Spark cannot compute that exactly."""
         try:
             with translate_errors(), pipelined(snapshot.connection):
-                plan = self.planner.plan(snapshot, table, ranges)
+                may_return = at_once is not None and table.pgt_id not in self.planner.past.failed
+                plan = self.planner.plan(snapshot, table, ranges, few=may_return)
+            if plan.few and at_once:
+                self.planner.past.planned_few[table.pgt_id] = plan.settings
+                if done := at_once():
+                    return done
+                with translate_errors(), pipelined(snapshot.connection):
+                    plan = self.planner.plan(snapshot, table, ranges)
             return self._carry_out(Computation(table, goal, plan, measures=measures), snapshot)
         except SparkTooNarrow as error:
             plan = self._without_spark(snapshot, table, ranges, error)

@@ -11,7 +11,7 @@ from pytrickle.plan.quote import Quote
 # The database's history is read again before this process has added so many refreshes to what it remembers,
 RENEWED = 100
 # and where a refresh took so many seconds that a query more does not matter.
-SLOW = 0.1
+SLOW = 1.0
 # So many refreshes of about each number of changes are remembered; more would change nothing.
 KEPT = 2 * PATIENCE
 # So many quotes of one stream table are kept.
@@ -27,7 +27,8 @@ class Remembered:
 
     `planned_few` has the settings under which the changes were read, where the last refresh took in few. `measured`
     are the sources whose changes differential refreshes of this process took in together. `tried` are the
-    stream tables whose changes Spark joined: what failed there is not tried again.
+    stream tables whose changes Spark joined: what failed there is not tried again. `failed` are those of which the
+    last refresh in a single transaction did.
     """
 
     evidences: dict[int, Evidence] = field(default_factory=dict)
@@ -36,6 +37,7 @@ class Remembered:
     quotes: dict[int, tuple[object, dict[Size, Quote]]] = field(default_factory=dict)
     planned_few: dict[int, tuple[str, ...]] = field(default_factory=dict)
     tried: set[int] = field(default_factory=set)
+    failed: set[int] = field(default_factory=set)
 
     def evidence(self, pgt_id: int, read: Callable[[], Evidence]) -> Evidence:
         """Return what is known of a stream table; `read` asks the database, where that is due."""

@@ -13,6 +13,7 @@ from pytrickle.plan.planning import plan_differential
 from pytrickle.plan.refresh_plan import FewRead, RefreshPlan
 from pytrickle.plan.task import Task
 from pytrickle.plan.template import Outline, Template, WholeTemplate
+from pytrickle.refresh.kept_plans import KeptPlans
 
 # So many templates of one stream table are kept, those that were used last. There is one for each set of sources that
 # change together, in each order of how many changes they have.
@@ -50,14 +51,20 @@ class Templates:
     """Plans the changes of stream tables by templates, which it makes where there are none yet."""
 
     known: dict[int, OfOne] = field(default_factory=dict)
+    kept_plans: KeptPlans = field(default_factory=KeptPlans)
 
     def plan(self, task: Task, way: Way) -> RefreshPlan:
         """Plan the changes of a task; the shape is the same object until the definition changes."""
         kept = self._kept(task)
-        template = kept.template(Outline.of(task), partial(Template.of, task, way))
+        template = self._template(kept, task, way)
         if template is None:
             return plan_differential(task, way)
         return (None if kept.many else template.filled_for_few(task, way)) or template.filled(task, way)
+
+    def copied(self, task: Task, way: Way) -> RefreshPlan:
+        """Plan them so that their rows are copied, however few they are."""
+        template = self._template(self._kept(task), task, way)
+        return template.filled(task, way) if template else plan_differential(task, way)
 
     def whole(
         self, task: Task, way: Way, refresh_mode: str, make: Callable[[], RefreshPlan | None]
@@ -92,6 +99,9 @@ class Templates:
     def forget(self, pgt_id: int) -> None:
         """Make the templates of a stream table anew when it is planned the next time."""
         self.known.pop(pgt_id, None)
+
+    def _template(self, kept: OfOne, task: Task, way: Way) -> Template | None:
+        return kept.template(Outline.of(task), partial(Template.of, task, way))
 
     def _kept(self, task: Task) -> OfOne:
         pgt_id = task.shape.definition.pgt_id

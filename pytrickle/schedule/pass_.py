@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from logging import getLogger
 from time import monotonic
 
@@ -172,17 +173,21 @@ class Work:
         for table in tables:
             log.debug("refreshing %s", table.name, extra={"event": {"begins": table.name}})
         if len(tables) == 1 and not self.unit.cycles:
-            goal, base = self._goal(tables[0], later, {}), None if later else self.pass_.base
-            if done := refresh_at_once(refresher, tables[0], goal, base):
-                return {tables[0].relid: done}
+            return {tables[0].relid: self._alone(tables[0], later)}
         with self._snapshot(later) as snapshot:
-            if len(tables) > 1 or self.unit.cycles:
-                together = AtomicRefresh(
-                    refresher, snapshot, lambda table, own: self._goal(table, later, own), self.unit.cycles
-                )
-                return together.refresh(tables)
-            (table,) = tables
-            return {table.relid: refresher.refresh(snapshot, table, self._goal(table, later, {}))}
+            together = AtomicRefresh(
+                refresher, snapshot, lambda table, own: self._goal(table, later, own), self.unit.cycles
+            )
+            return together.refresh(tables)
+
+    def _alone(self, table: StreamTable, later: bool) -> Done:
+        """Refresh a table in a single transaction if it is known how, or as soon as what is read tells it."""
+        refresher, goal = self.pass_.refresher, self._goal(table, later, {})
+        at_once = partial(refresh_at_once, refresher, table, goal, None if later else self.pass_.base)
+        if done := at_once():
+            return done
+        with self._snapshot(later) as snapshot:
+            return refresher.refresh(snapshot, table, goal, at_once)
 
     @contextmanager
     def _snapshot(self, later: bool) -> Iterator[Snapshot]:

@@ -21,7 +21,8 @@ from pytrickle.plan.postgres.buffer import condition
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.plan.task import Task
-from pytrickle.refresh.planner import Planner, needs_refresh
+from pytrickle.refresh.planner import Planner
+from pytrickle.refresh.standing import needs_refresh
 
 MONOTONE_HINT = (
     "A query may only gain rows when what it reads of its cycle gains rows: joins, filters, UNION, DISTINCT, EXISTS."

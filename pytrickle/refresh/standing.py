@@ -1,0 +1,61 @@
+"""How a stream table stands before a refresh: whether one could change anything, and on what its way depends."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import psycopg
+
+from pytrickle.catalog.definition import ChangeRange
+from pytrickle.catalog.stream_table import StreamTable
+from pytrickle.plan.analysis import Analysis
+from pytrickle.plan.apply_plan import Action
+from pytrickle.plan.placement import Standing, Way
+from pytrickle.plan.postgres.merge_state import state_table
+from pytrickle.plan.postgres.stored_rows import body_table
+from pytrickle.plan.task import Task
+
+
+def is_again(way: Way, standing: Standing) -> bool:
+    """Whether everything is computed anew for a stream table that shows rows already, and may change any of them."""
+    again = standing.populated and not standing.reinitialize_reason and standing.output_mode == "update"
+    return way.action is Action.FULL and again
+
+
+def kept_tables(table: StreamTable, shape: Analysis) -> list[str]:
+    """Name the hidden tables that a refresh maintains beside the stream table; in mode FULL there are none."""
+    if table.refresh_mode == "FULL":
+        return []
+    pgt_id = shape.definition.pgt_id
+    needed = [state_table(pgt_id)] if shape.grouped else []
+    return needed + ([body_table(pgt_id)] if shape.query and shape.query.top else [])
+
+
+def with_state(snapshot_connection: psycopg.Connection, table: StreamTable, shape: Analysis) -> StreamTable:
+    """Have a table computed anew that was refreshed as a whole so far, and so lacks what increments are added to."""
+    needed = kept_tables(table, shape)
+    lasting = table.populated and shape.definition.sources
+    if not (needed and lasting) or table.reinitialize_reason or table.refresh_mode == "FULL":
+        return table
+    found = "SELECT bool_and(to_regclass(name) IS NOT NULL) FROM unnest(%s::text[]) AS name"
+    row = snapshot_connection.execute(found, (needed,)).fetchone()
+    return table if row and row[0] else replace(table, reinitialize_reason="its changes can be computed now")
+
+
+def standing_of(table: StreamTable, task: Task) -> Standing:
+    """Return what the way of a refresh depends on."""
+    return Standing(
+        table.populated,
+        table.reinitialize_reason,
+        table.refresh_mode,
+        table.output_mode,
+        task.shape.full_reason,
+        task.shape.grouped is not None,
+        task.delta_rows,
+        task.limits.spark,
+        any(change_range.changed for change_range in task.ranges.values()),
+    )
+
+
+def needs_refresh(table: StreamTable, ranges: Mapping[int, ChangeRange]) -> bool:
+    """Whether a refresh could change anything: the first load, a void frontier, changes, or what no buffer shows."""
+    return not table.follows_its_buffers or any(change_range.delta_rows for change_range in ranges.values())
