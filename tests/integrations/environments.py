@@ -35,6 +35,8 @@ def python_with(name: str, *packages: str) -> Path:
     program, done = home / "bin/python", home / "packages"
     if not done.exists() or done.read_text() != str(packages):
         venv.create(home, with_pip=True, clear=True)
-        subprocess.run([program, "-m", "pip", "install", "--quiet", *packages], check=True, capture_output=True)
+        subprocess.run(
+            [program, "-m", "pip", "install", "--quiet", "--no-compile", *packages], check=True, capture_output=True
+        )
         done.write_text(str(packages))
     return program

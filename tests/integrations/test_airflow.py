@@ -18,7 +18,7 @@ SESSION = Path(__file__).with_name("airflow_session.py")
 DOCUMENT = ROOT / "docs/howto/airflow.md"
 
 
-@pytest.mark.soak
+@pytest.mark.repeats
 def test_airflow_loads_with_watermarks_and_waits_for_completeness(db: Database, tmp_path: Path) -> None:
     program = python_with("airflow", "apache-airflow-core>=3.2,<4", "psycopg[binary]>=3.2,<4")
     db.execute("CREATE TABLE orders (id int)")

@@ -18,7 +18,7 @@ SESSION = Path(__file__).with_name("dagster_session.py")
 DOCUMENT = ROOT / "docs/howto/dagster.md"
 
 
-@pytest.mark.soak
+@pytest.mark.repeats
 def test_dagster_observes_the_data_time_and_checks_completeness(db: Database, tmp_path: Path) -> None:
     program = python_with("dagster", "dagster>=1.10,<2", "psycopg[binary]>=3.2,<4")
     db.execute("CREATE TABLE orders (id int)")

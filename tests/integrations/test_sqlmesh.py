@@ -30,7 +30,7 @@ model_defaults:
 """
 
 
-@pytest.mark.soak
+@pytest.mark.repeats
 def test_sqlmesh_computes_the_intervals_that_are_complete(db: Database, tmp_path: Path) -> None:
     program = python_with("sqlmesh", "sqlmesh[postgres]>=0.230,<0.300")
     db.execute("CREATE TABLE orders (id int, ordered_at timestamptz)")
