@@ -30,11 +30,14 @@ def check(db: Database, client: Client, seed: int, number: int, batches: int) ->
             connection.execute(f"INSERT INTO {table} VALUES {', '.join(VALUES)}".encode())
     for name, text in queries.items():
         client.create_stream_table(name, text, refresh_mode="DIFFERENTIAL")
-    for _ in range(batches + 1):
-        assert [text for name, text in queries.items() if "aggregate" not in in_spark(client, name)] == []
+    for batch in range(batches + 1):
+        # Changes that cancel each other in all that a query reads leave nothing to compute.
+        changed = [name for name in queries if batch == 0 or client.explain(name).data["terms"]]
+        assert [queries[name] for name in changed if "aggregate" not in in_spark(client, name)] == []
         results = client.tick()
         assert {(result.engine, result.error) for result in results} <= {("spark", None), (None, None)}
-        assert [result.reason for result in results if "PostgreSQL" in result.reason] == []
+        told = [result.reason for result in results if result.stream_table.removeprefix("public.") in changed]
+        assert [reason for reason in told if "PostgreSQL" in reason] == []
         compare(db, queries)
         with db.connect() as connection:
             connection.execute(changes(chance).encode())
