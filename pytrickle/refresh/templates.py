@@ -61,11 +61,6 @@ class Templates:
             return plan_differential(task, way)
         return (None if kept.many else template.filled_for_few(task, way)) or template.filled(task, way)
 
-    def copied(self, task: Task, way: Way) -> RefreshPlan:
-        """Plan them so that their rows are copied, however few they are."""
-        template = self._template(self._kept(task), task, way)
-        return template.filled(task, way) if template else plan_differential(task, way)
-
     def whole(
         self, task: Task, way: Way, refresh_mode: str, make: Callable[[], RefreshPlan | None]
     ) -> RefreshPlan | None:
