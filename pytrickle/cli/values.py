@@ -36,6 +36,8 @@ _UNITS = {
     "w": timedelta(weeks=1),
     "week": timedelta(weeks=1),
 }
+# As PostgreSQL writes a moment in a sentence, in UTC.
+_MOMENT = re.compile(r"(?<![\d-])\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?\+00(?::00)?(?!:?\d)")
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)\s*")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _CLOCK = re.compile(r"([0-9]+):([0-5][0-9])(?::([0-5][0-9](?:\.[0-9]+)?))?")
@@ -139,6 +141,16 @@ def moment(value: datetime) -> str:
     ('2026-01-01 12:00:00+00:00', 'infinity')
     """
     return _written(value, None if sys.stdout.isatty() else UTC, " ", "seconds")
+
+
+def sentence(text: str) -> str:
+    """Write the moments of a sentence as those of the tables beside it are written, with all their digits.
+
+    >>> sentence("aligned at 2026-01-01 12:00:00.5+00; 1999-12-31 and +00 are no moments")
+    'aligned at 2026-01-01 12:00:00.500000+00:00; 1999-12-31 and +00 are no moments'
+    """
+    zone = None if sys.stdout.isatty() else UTC
+    return _MOMENT.sub(lambda found: _written(datetime.fromisoformat(found[0]), zone, " ", "auto"), text)
 
 
 def _written(value: datetime, zone: tzinfo | None, separator: str, precision: str) -> str:

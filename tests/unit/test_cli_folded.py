@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from pytrickle.cli.show.columns import columns
 from pytrickle.cli.show.folded import folded, for_terminal
 
 TEXT = """public.totals: FULL (first load)
@@ -44,9 +45,17 @@ def test_lines_are_folded_between_words_and_statements_stay_to_be_copied() -> No
     )
 
 
+def drawn() -> list[str]:
+    """Draw a table with a sentence of PostgreSQL's."""
+    table = columns("group", "reason", sentences=("reason",))
+    table.add_row("orders", "aligned at 2026-01-01 12:00:00+00")
+    return [line.plain for line in table.lines(80)][1:]
+
+
 def test_a_pipe_gets_the_text_and_a_terminal_moments_of_its_own_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", io.StringIO())
     assert for_terminal(TEXT) == TEXT
+    assert drawn() == ["orders  aligned at 2026-01-01 12:00:00+00:00"]
     monkeypatch.setattr("sys.stdout", Terminal())
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "xterm")
@@ -54,6 +63,7 @@ def test_a_pipe_gets_the_text_and_a_terminal_moments_of_its_own_time_zone(monkey
     time.tzset()
     try:
         assert "2026-01-01 13:00:00+01:00: no delta rule" in for_terminal(TEXT)
+        assert drawn() == ["orders  aligned at 2026-01-01 13:00:00+01:00"]
     finally:
         monkeypatch.undo()
         time.tzset()

@@ -10,6 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from pytrickle.cli.console import visible
+from pytrickle.cli.values import sentence
 
 Cell = Text | str | None
 GAP = "  "
@@ -33,8 +34,10 @@ class Columns:
     rows: list[dict[str, Text]] = field(default_factory=list)
 
     def add_row(self, *cells: Cell) -> None:
-        """Add a row: a cell for each column, None for an empty one."""
-        self.rows.append(dict(zip(self.names, map(_text, cells), strict=True)))
+        """Add a row: a cell for each column, None for an empty one. Moments in a sentence have the tables' form."""
+        row = dict(zip(self.names, cells, strict=True))
+        prose = {name: sentence(cell) for name in self.sentences if isinstance(cell := row[name], str)}
+        self.rows.append({name: _text(cell) for name, cell in (row | prose).items()})
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw the widest form for which there is room."""

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import re
 import sys
-from datetime import UTC, datetime
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from pytrickle.cli.console import console
-from pytrickle.cli.values import moment
+from pytrickle.cli.values import sentence
 
 _BEFORE_TEXT = re.compile("[ │├└─]*")
 _BELOW = str.maketrans("├└─", "│  ")
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\+00:00")
 
 
 def for_terminal(text: str) -> str:
-    """Fold a text for the terminal that shows it, with moments in its time zone; elsewhere it stays as it is."""
+    """Fold a text for the terminal that shows it, with moments in its time zone; elsewhere its lines stay whole."""
     if not sys.stdout.isatty():
-        return text
-    local = _MOMENT.sub(lambda found: moment(datetime.fromisoformat(found[0]).astimezone(UTC)), text)
-    return folded(local, console(sys.stdout).width)
+        return sentence(text)
+    return folded(sentence(text), console(sys.stdout).width)
 
 
 def folded(text: str, width: int) -> str:

@@ -25,7 +25,7 @@ from pytrickle.catalog.trouble_reports import ProblemRow
 from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.show import render_feeds, render_sources
 from pytrickle.cli.show.columns import Columns, columns
-from pytrickle.cli.values import distance, length, moment, reached, through
+from pytrickle.cli.values import distance, length, moment, reached, sentence, through
 from pytrickle.readable import counted
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def result(row: RefreshResult) -> Text:
     if (complete := through(row.effective_watermark, row.effective_batch)) is not None:
         parts.append(f"through {complete}")
     parts.append(f"{length(row.duration)} by {row.engine}" if row.engine else length(row.duration))
-    parts.extend(filter(None, (row.error or row.reason,)))
+    parts.extend(filter(None, (sentence(row.error or row.reason),)))
     return Text("  ".join(parts), style=_COLOURS.get(row.action.lower(), ""))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from rich.text import Text
+
 from pytrickle.catalog.late_reports import EventTimeRow, LateRow, WatermarkMetrics
 from pytrickle.cli.show.columns import Columns, columns
 from pytrickle.cli.values import length, moment
@@ -31,7 +33,8 @@ def late_rows(rows: Sequence[LateRow]) -> Columns:
     for row in rows:
         values = ", ".join(f"{name}={value}" for name, value in row.row_data.items() if value is not None)
         times = (moment(row.event_time), moment(row.watermark), _length(row.lag))
-        drawn.add_row(str(row.late_id), row.source, *times, row.status, values)
+        # What the row holds is shown as PostgreSQL writes it.
+        drawn.add_row(str(row.late_id), row.source, *times, row.status, Text(values))
     return drawn
 
 

@@ -14,7 +14,7 @@ from pytrickle.cli.show.columns import Columns, columns, wrapped
 from pytrickle.cli.show.folded import folded
 from pytrickle.cli.top.view import View
 from pytrickle.cli.top.watch import Seen
-from pytrickle.cli.values import distance, length, moment, through
+from pytrickle.cli.values import distance, length, moment, sentence, through
 
 KEYS = ("Keys: up down choose   e explain   p pause   r refresh   ? help   q quit", "Keys: ? help   q quit")
 TEXT_KEYS = ("Keys: up down scroll   Escape back   q quit", "Keys: Escape back   q quit")
@@ -135,8 +135,8 @@ def _reason(state: Status, view: View, width: int) -> list[Text]:
     if row is None:
         return [Text("There is no stream table yet: pytrickle create makes one.")]
     behind = next((each for each in state.freshness if each.pgt_id == row.pgt_id), None)
-    sentence = problem or row.last_error or reason_for(row, behind) or row.reason or ""
-    return wrapped(Text(f"{row.stream_table}: {' '.join(sentence.split())}", style="dim"), width)[:MOST_LINES]
+    why = sentence(problem or row.last_error or reason_for(row, behind) or row.reason or "")
+    return wrapped(Text(f"{row.stream_table}: {' '.join(why.split())}", style="dim"), width)[:MOST_LINES]
 
 
 def _text(view: View, width: int, room: int) -> list[Text]:
