@@ -47,7 +47,7 @@ def test_the_planner_is_asked_before_a_delta_that_nobody_measured(
     assert world.tick() == {"joined": action}
     assert len(prices.asked) == 2
     newest = world.pt.history("joined")[0]
-    assert action == "DIFFERENTIAL" or (newest.reason or "").endswith("by PostgreSQL's planner")
+    assert action == "DIFFERENTIAL" or "by PostgreSQL's planner" in (newest.reason or "")
     world.db.execute(FEW_ROWS)
     world.tick()
     assert len(prices.asked) == 2, "as many changes of as many rows are asked about once"

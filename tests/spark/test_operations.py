@@ -12,6 +12,7 @@ from tests.conftest import Database
 from tests.equivalence.operations import CHANGES, QUERIES, TABLES, VALUES
 from tests.equivalence.quotients import expected, given, pairs, quotients
 from tests.equivalence.runs import ask_for_joined_rows_only
+from tests.repeats import first
 from tests.spark.test_joins import compare, tick
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 
+# Of the conditions on groups, which Spark plans for seconds each, those that differ most; the double plays all of them.
+SOME = {"kept_expression", "kept_nan", "compared_mean_0", "compared_less"}
+PLAYED = {name: each for name, each in QUERIES.items() if name in SOME or not name.startswith(("kept_", "compared_"))}
 LEFT_TO_POSTGRES = {
     "scales": "SELECT DISTINCT CAST(n AS numeric) AS n FROM a",
     "floats": "SELECT DISTINCT CAST(x AS double precision) AS f FROM a",
@@ -49,7 +53,7 @@ def tables(db: Database) -> Database:
     return db
 
 
-@pytest.mark.parametrize("asked", [False, True])
+@pytest.mark.parametrize("asked", first(1, (False, True)))
 def test_operations_in_spark_equal_those_of_postgresql_after_every_change(
     tables: Database,
     spark: "SparkSession",
@@ -60,19 +64,19 @@ def test_operations_in_spark_equal_those_of_postgresql_after_every_change(
     """Tables are read whole, or asked for the rows that have a key of a change."""
     if asked:
         ask_for_joined_rows_only(monkeypatch)
-    queries = {name: query for name, (query, _) in QUERIES.items()}
+    queries = {name: query for name, (query, _) in PLAYED.items()}
     with pytrickle.connect(tables.dsn, spark, engine="spark", small_delta_rows=0, direct_delta_rows=0) as client:
         for name, query in queries.items():
             client.create_stream_table(f"st_{name}", query, refresh_mode="DIFFERENTIAL")
-        assert {name: in_spark(client, f"st_{name}") for name in QUERIES} == {n: ops for n, (_, ops) in QUERIES.items()}
+        assert {name: in_spark(client, f"st_{name}") for name in PLAYED} == {n: ops for n, (_, ops) in PLAYED.items()}
         tick(client, "FULL")
         compare(tables, {f"st_{name}": query for name, query in queries.items()})
         for change in CHANGES:
             with tables.connect() as connection:
                 connection.execute(change.encode())
-            found = {name: in_spark(client, f"st_{name}") for name in QUERIES}
+            found = {name: in_spark(client, f"st_{name}") for name in PLAYED}
             if not asked:
-                assert found == {name: operations for name, (_, operations) in QUERIES.items()}
+                assert found == {name: operations for name, (_, operations) in PLAYED.items()}
             assert any(found.values())
             tick(client, "DIFFERENTIAL", "NO_DATA")
             compare(tables, {f"st_{name}": query for name, query in queries.items()})
