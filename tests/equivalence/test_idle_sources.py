@@ -141,6 +141,26 @@ def test_where_all_sources_are_idle_a_refresh_takes_in_nothing(db: Database, cli
     assert {result.action for result in client.tick()} == {"NO_DATA"}
 
 
+def test_changes_up_to_the_cut_that_later_ones_take_back_are_shown(db: Database, client: Client) -> None:
+    """Together they cancel each other, but the later ones lie beyond what is shown."""
+    db.execute(ADVANCE.format(0))
+    client.create_stream_table("joined", QUERIES["joined"], watermark_gating="hold_back")
+    client.tick()
+    before = sorted(db.execute(QUERIES["joined"]))
+    for minute in range(1, 7, 2):
+        db.execute("UPDATE towns SET name = name || '!'")
+        db.execute(ADVANCE.format(minute))
+        expected = sorted(db.execute(QUERIES["joined"]))
+        db.execute("UPDATE towns SET name = left(name, -1)")
+        assert not any(source["idle"] for source in client.explain("joined").data["sources"])
+        (result,) = client.tick()
+        assert result.rows_inserted > 0
+        assert sorted(db.execute("SELECT * FROM joined")) == expected != before
+        db.execute(ADVANCE.format(minute + 1))
+        client.tick()
+        assert sorted(db.execute("SELECT * FROM joined")) == before
+
+
 def test_changes_that_cancel_in_other_columns_than_the_query_reads_now_are_taken_in(
     db: Database, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
