@@ -59,6 +59,20 @@ def as_it_is(expr: Expr, sql: str) -> Mixed:
     return Mixed(PLACE_OF_FIRST, (replace(expr, sql=sql, shown=None),))
 
 
+def combined(node: exp.Expr, truth: Callable[[exp.Expr], str]) -> str | None:
+    """Translate what combines conditions, each of them by `truth`; return None for what combines none."""
+    match node:
+        case exp.Paren():
+            return truth(node.this)
+        case exp.Cast() if written_type(node.to) == "boolean":
+            return truth(node.this)
+        case exp.Not():
+            return f"(NOT {truth(node.this)})"
+        case exp.And() | exp.Or():
+            return f"({truth(node.this)} {LOGIC[node.key]} {truth(node.expression)})"
+    return None
+
+
 @dataclass(slots=True)
 class Translator:
     """Translates expressions over some leaves, of which it collects the parts that read one."""
@@ -97,16 +111,7 @@ class Translator:
         """Translate what is true, false or NULL."""
         if len(tables_of(node)) <= 1:
             return self.ask(node)
-        match node:
-            case exp.Paren():
-                return self.truth(node.this)
-            case exp.Cast() if written_type(node.to) == "boolean":
-                return self.truth(node.this)
-            case exp.Not():
-                return f"(NOT {self.truth(node.this)})"
-            case exp.And() | exp.Or():
-                return f"({self.truth(node.this)} {LOGIC[node.key]} {self.truth(node.expression)})"
-        return self._told(node)
+        return combined(node, self.truth) or self._told(node)
 
     def _told(self, node: exp.Expr) -> str:
         """Translate what says something about values."""

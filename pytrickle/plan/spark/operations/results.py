@@ -16,7 +16,7 @@ from pytrickle.plan.postgres.aggregate import INTEGERS
 from pytrickle.plan.query.block import to_expr
 from pytrickle.plan.spark.bounds import DIGITS, NUMERIC, bounds_of
 from pytrickle.plan.spark.grouping import RAISE
-from pytrickle.plan.spark.mixed import COMPARED, LOGIC, Translator, parsed
+from pytrickle.plan.spark.mixed import COMPARED, Translator, combined, parsed
 from pytrickle.plan.spark.numbers import Number, Untranslatable, cast_number, check_fits, compared_numbers, computed
 from pytrickle.plan.spark.numeric_text import power
 from pytrickle.plan.spark.on_grid import OntoGrid
@@ -82,16 +82,7 @@ class Results:
         read = {column.name for column in node.find_all(exp.Column)}
         if read <= set(self.derived.operation.keys):
             return self._of_key(node)
-        match node:
-            case exp.Paren():
-                return self.truth(node.this)
-            case exp.Cast() if written_type(node.to) == "boolean":
-                return self.truth(node.this)
-            case exp.Not():
-                return f"(NOT {self.truth(node.this)})"
-            case exp.And() | exp.Or():
-                return f"({self.truth(node.this)} {LOGIC[node.key]} {self.truth(node.expression)})"
-        return self._told(node)
+        return combined(node, self.truth) or self._told(node)
 
     def _told(self, node: exp.Expr) -> str:
         """Translate what says something about numbers."""
