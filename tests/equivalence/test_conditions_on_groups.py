@@ -49,6 +49,25 @@ def test_the_double_keeps_the_groups_that_postgresql_keeps(db: Database, seed: i
         check(db, client, seed, 8, 3)
 
 
+def test_a_result_too_wide_for_a_condition_is_left_to_postgresql_loudly(db: Database) -> None:
+    """Spark computes such an average, but compares no more than 13 digits before its point."""
+    grouped = "(SELECT t, sum(u) AS s, avg(u) AS m FROM a GROUP BY t) AS g"
+    query = {"st": f"SELECT c.x, g.s, g.m FROM {grouped} JOIN c ON c.t = g.t WHERE g.m > 1 AND g.s > 1"}
+    with db.connect() as connection:
+        connection.execute(TABLES)
+        connection.execute("INSERT INTO a (t, u) VALUES ('a', 2), ('b', 3)")
+        connection.execute("INSERT INTO c (t, x) VALUES ('a', 1), ('b', 2)")
+    with local_client(db.dsn, engine="spark") as (client, _):
+        client.create_stream_table("st", query["st"], refresh_mode="DIFFERENTIAL")
+        client.tick()
+        for value, engine in (("4", "spark"), ("5e13", "postgres")):
+            db.execute(f"INSERT INTO a (t, u) VALUES ('b', {value})")
+            (result,) = client.tick()
+            assert (result.action, result.error, result.engine) == ("DIFFERENTIAL", None, engine), result.reason
+            assert ("by PostgreSQL, since Spark's decimals are too narrow" in result.reason) is (engine == "postgres")
+            compare(db, query)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", first(0, range(1000, 1006), then=1))
 def test_spark_keeps_the_groups_that_postgresql_keeps(db: Database, spark: "SparkSession", seed: int) -> None:
