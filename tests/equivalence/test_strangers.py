@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from pytrickle.client.client import Client
+from tests.conftest import Database
 from tests.equivalence.strangers.__main__ import equal_in, written
+from tests.equivalence.strangers.changes import ROUNDS, change
 from tests.equivalence.strangers.play import Player
 from tests.equivalence.strangers.played import Played
 from tests.servers import OLDEST, Server
@@ -35,11 +37,20 @@ def test_every_outcome_of_a_strange_query_is_told(player: Player, monkeypatch: p
         ("depots", "equal"),
     ]
     grouped, filtered, joined = found[:3]
-    assert all(each.is_differential and len(each.actions) == 4 for each in (grouped, filtered, joined))
+    for each in (grouped, filtered, joined):
+        assert each.actions == ["FULL", *["DIFFERENTIAL" for _ in ROUNDS]]
 
     monkeypatch.setattr(Client, "tick", lambda client: [])  # a stream table that nobody refreshes
     (neglected,) = player.play_again([grouped])
     assert neglected.status == "unequal"
+
+
+def test_every_round_changes_rows(db: Database) -> None:
+    with db.connect() as connection:
+        connection.execute("CREATE TABLE crates AS SELECT n AS id, n % 3 AS kind FROM generate_series(1, 20) AS n")
+        (crates,) = connection.execute("SELECT 'crates'::regclass::oid::int").fetchone() or (0,)
+        rounds = [change(connection, number, [crates]) for number in range(len(ROUNDS))]
+    assert rounds == [2, 3, 2, 5]  # kept and deleted; given back, twins and NULLs; one for each of two columns; all
 
 
 def test_a_run_plays_what_another_one_showed_as_equal(player: Player, tmp_path: Path) -> None:

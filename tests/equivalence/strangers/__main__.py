@@ -1,7 +1,7 @@
 """Queries that others wrote as stream tables: python -m tests.equivalence.strangers DIRECTORY SCRIPT [SCRIPT ...].
 
 DIRECTORY is src/test/regress of PostgreSQL's source. Each query of the scripts, over the database as the script has
-made it by then, becomes a stream table that is compared after its first load and after three rounds of changes.
+made it by then, becomes a stream table that is compared after its first load and after each of four rounds of changes.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""Three rounds of changes to tables whose columns and constraints nobody knows beforehand."""
+"""Four rounds of changes to tables whose columns and constraints nobody knows beforehand."""
 
 from typing import Any
 
 import psycopg
 from psycopg import sql
 
-ROUNDS = ("delete", "insert", "update")
+ROUNDS = ("delete", "insert", "update", "all at once")
 MOST = 40  # rows changed per table and round
 _COLUMNS = """
     SELECT attname::text FROM pg_attribute
@@ -32,11 +32,14 @@ def _play(connection: psycopg.Connection[Any], number: int, table: int) -> int:
     columns = [name for (name,) in connection.execute(_COLUMNS, [table])]
     (name,) = connection.execute("SELECT %s::oid::regclass::text", [table]).fetchone() or ("",)
     target, saved = sql.SQL(name), sql.Identifier(f"saved_{table}")
+    deletion, insertion = _deletion(target, saved), _insertion(target, saved, columns)
+    update = [_update(target, column) for column in columns]
     statements: list[sql.Composed] = {
-        "delete": lambda: _deletion(target, saved),
-        "insert": lambda: _insertion(target, saved, columns),
-        "update": lambda: [_update(target, column) for column in columns],
-    }[ROUNDS[number % 3]]()
+        "delete": deletion,
+        "insert": insertion,
+        "update": update,
+        "all at once": [deletion[-1], *insertion[-2:], *update],
+    }[ROUNDS[number]]
     return sum(_try(connection, statement) for statement in statements)
 
 
@@ -65,9 +68,9 @@ def _update(target: sql.SQL, column: str) -> sql.Composed:
     """Give a few rows the value of another row."""
     name = sql.Identifier(column)
     return sql.SQL(
-        "WITH some AS (SELECT ctid AS place, row_number() OVER (ORDER BY ctid) AS n FROM {0} LIMIT 200),"
-        " chosen AS (SELECT place, n FROM some WHERE (n + {2}) %% 4 = 0 LIMIT 3)"
-        " UPDATE {0} SET {1} = (SELECT o.{1} FROM {0} o JOIN some ON o.ctid = place WHERE some.n = chosen.n - 1)"
+        "WITH few AS (SELECT ctid AS place, row_number() OVER (ORDER BY ctid) AS n FROM {0} LIMIT 200),"
+        " chosen AS (SELECT place, n FROM few WHERE (n + {2}) %% 4 = 0 LIMIT 3)"
+        " UPDATE {0} SET {1} = (SELECT o.{1} FROM {0} o JOIN few ON o.ctid = place WHERE few.n = chosen.n - 1)"
         " FROM chosen WHERE {0}.ctid = chosen.place"
     ).format(target, name, sql.Literal(len(column)))
 
@@ -75,7 +78,6 @@ def _update(target: sql.SQL, column: str) -> sql.Composed:
 def _try(connection: psycopg.Connection[Any], statement: sql.Composed) -> bool:
     try:
         with connection.transaction():
-            connection.execute(sql.SQL(statement.as_string().replace("%%", "%")))
+            return connection.execute(sql.SQL(statement.as_string().replace("%%", "%"))).rowcount > 0
     except psycopg.Error:
         return False
-    return True
