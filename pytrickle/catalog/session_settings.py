@@ -7,9 +7,21 @@ from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.database import PATIENCE, SAFE_PATH
 from pytrickle.errors import CatalogError
 
-# What a creator's session may have set: the values are words, numbers and signs, none of which ends a string.
-PINNED = ("TimeZone", "DateStyle", "IntervalStyle")
-PLAIN = re.compile(r"[\w+\-/:., <>]*")
+# What a creator's session may have set and what functions, casts and formats go by, of which PostgreSQL says that they
+# are stable. The values are words, numbers and signs, none of which ends a string.
+PINNED = (
+    "TimeZone",
+    "DateStyle",
+    "IntervalStyle",
+    "lc_monetary",
+    "lc_numeric",
+    "lc_time",
+    "array_nulls",
+    "default_text_search_config",
+    "xmlbinary",
+    "xmloption",
+)
+PLAIN = re.compile(r"[\w+\-/:., <>@\"]*")
 
 
 def session_statements(table: StreamTable) -> tuple[str, ...]:

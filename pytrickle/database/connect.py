@@ -15,8 +15,9 @@ from pytrickle.errors import ConfigError, ConnectionLost
 # libpq gives no SQLSTATE for a refused login, only the server's words.
 _LOGIN_REFUSED = ("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist")
 
-# A role may have other defaults: backslashes in strings would then mean something else, and dates not be readable.
-_READING = "SET standard_conforming_strings = on; SET DateStyle TO ISO;"
+# A role may have other defaults: backslashes in strings would then mean something else, dates not be readable,
+# and names and queries have quotes that nobody wrote.
+_READING = "SET standard_conforming_strings = on; SET DateStyle TO ISO; SET quote_all_identifiers = off;"
 
 # Each stream table is written by statements of its own. A plan that is kept takes some 130 kB of the server's memory.
 _KEPT_PLANS = 500

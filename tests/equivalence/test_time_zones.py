@@ -1,4 +1,4 @@
-"""Time zones and other settings: moments that are one in one zone and two in another, and what a creator meant."""
+"""Time zones and other settings: moments that are one in one zone and two in another; what a creator meant."""
 
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
@@ -37,18 +37,52 @@ def test_moments_that_daylight_saving_makes_equal_match_once(db: Database) -> No
                 assert not differences(connection, name, query, exact=True), (name, change)
 
 
-SETTINGS = ("TimeZone = 'Asia/Tokyo'", "DateStyle = 'ISO, DMY'", "IntervalStyle = 'iso_8601'")
-SPOKEN = "SELECT id, ts::text AS ts, date_trunc('day', ts) AS day, said::date AS said, i::text AS i FROM spoken"
+SETTINGS = (
+    "TimeZone = 'Asia/Tokyo'",
+    "DateStyle = 'ISO, DMY'",
+    "IntervalStyle = 'iso_8601'",
+    "array_nulls = off",
+    "default_text_search_config = 'german'",
+)
+SPOKEN = """
+    SELECT id, ts::text AS ts, date_trunc('day', ts) AS day, said::date AS said, i::text AS i, listed::text[] AS listed
+    FROM spoken"""
+SOUGHT = "SELECT id, to_tsvector(words) AS found FROM spoken"
 
 
 def test_the_creators_settings_hold_whoever_refreshes(db: Database) -> None:
-    db.execute("CREATE TABLE spoken (id int, ts timestamptz, said text, i interval)")
+    db.execute("CREATE TABLE spoken (id int, ts timestamptz, said text, i interval, listed text, words text)")
     with local_client(db.dsn) as (client, _), db.connect() as creator:
         for setting in SETTINGS:
             creator.execute(f"SET {setting}".encode())
-        creator.execute("SELECT pgtrickle.create_stream_table('st', %s)", (SPOKEN,))
+        queries = {"st": SPOKEN, "sought": SOUGHT}
+        for name, query in queries.items():
+            creator.execute("SELECT pgtrickle.create_stream_table(%s, %s)", (name, query))
         for number in (1, 2):
-            db.execute(f"INSERT INTO spoken VALUES ({number}, '2024-01-01 20:00Z', '03/04/2024', '1 day 02:00')")
+            moments = "'2024-01-01 20:00Z', '03/04/2024', '1 day 02:00'"
+            db.execute(f"INSERT INTO spoken VALUES ({number}, {moments}, '{{a,NULL}}', 'laufende Hunde')")
             assert {result.error for result in client.tick()} == {None}
-            assert not differences(creator, "st", SPOKEN, exact=True)
-        assert client.verify("st").matches
+            for name, query in queries.items():
+                assert not differences(creator, name, query, exact=True)
+        assert all(client.verify(name).matches for name in queries)
+
+
+def test_a_database_may_quote_every_name(db: Database) -> None:
+    db.execute(
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET quote_all_identifiers = on', current_database()); END $$"
+    )
+    query = (
+        "SELECT s.kind, count(*) AS n, sum(v.size) AS size FROM sorts AS s JOIN sizes AS v USING (id) GROUP BY s.kind"
+    )
+    with db.connect() as connection, local_client(db.dsn) as (client, _):
+        connection.execute("CREATE TABLE sorts AS SELECT id, id % 3 AS kind FROM generate_series(1, 9) AS id")
+        connection.execute("CREATE TABLE sizes AS SELECT id, id * 2 AS size FROM generate_series(1, 9) AS id")
+        connection.execute("SELECT pgtrickle.create_stream_table('st', %s)", (query,))
+        actions = ["FULL", "DIFFERENTIAL", "DIFFERENTIAL"]
+        for action, change in zip(
+            actions, ("SELECT", "DELETE FROM sizes WHERE id < 4", "UPDATE sorts SET kind = 7"), strict=True
+        ):
+            connection.execute(change.encode())
+            told = [(result.stream_table, str(result.action), result.error) for result in client.tick()]
+            assert told == [("public.st", action, None)]
+            assert not differences(connection, "st", query, exact=True)

@@ -5,6 +5,7 @@ import threading
 import psycopg
 import pytest
 
+from pytrickle.catalog.session_settings import PINNED
 from tests.conftest import Database
 from tests.sql.checks import create, refused
 
@@ -178,15 +179,31 @@ def test_settings_that_change_the_meaning_are_recorded(tables: Database) -> None
         "DateStyle = 'German, DMY'",
         "IntervalStyle = iso_8601",
         "extra_float_digits = 0",
+        "lc_monetary = 'POSIX'",
+        "lc_numeric = 'POSIX'",
+        "lc_time = 'POSIX'",
+        "array_nulls = off",
+        "default_text_search_config = 'german'",
+        "xmlbinary = hex",
+        "xmloption = document",
     ):
         connection.execute(f"SET {setting}")
     connection.execute("SELECT pgtrickle.create_stream_table('s', 'SELECT a FROM t')")
-    assert tables.value("SELECT session_settings FROM pgtrickle.pgt_stream_tables") == {
+    stored = tables.value("SELECT session_settings FROM pgtrickle.pgt_stream_tables")
+    assert stored == {
         "TimeZone": "Asia/Tokyo",
         "DateStyle": "ISO, DMY",
         "IntervalStyle": "iso_8601",
+        "lc_monetary": "POSIX",
+        "lc_numeric": "POSIX",
+        "lc_time": "POSIX",
+        "array_nulls": "off",
+        "default_text_search_config": "pg_catalog.german",
+        "xmlbinary": "hex",
+        "xmloption": "document",
         "search_path": "pg_catalog, public",
     }
+    assert set(stored) == {*PINNED, "search_path"}
 
 
 @pytest.mark.parametrize(

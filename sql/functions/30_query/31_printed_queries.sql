@@ -53,8 +53,10 @@ COMMENT ON FUNCTION pgtrickle_private.unprinted_difference(regclass, regclass) I
     'What a view has that its text has not, from which the other view was made; or NULL.';
 
 -- Casts and aliases may be spelled out at the first reading. What changes at the second one, too, is another query.
+-- A text without needless quotes is what the planner parses, and what gives a name when something is appended to it.
 CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_misprinted(view regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET quote_all_identifiers = off
 AS $$
 DECLARE
     below regclass;

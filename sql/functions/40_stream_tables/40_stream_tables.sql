@@ -86,7 +86,14 @@ AS $$
     SELECT jsonb_build_object(
         'TimeZone', current_setting('TimeZone'),
         'DateStyle', 'ISO, ' || split_part(current_setting('DateStyle'), ', ', 2),
-        'IntervalStyle', current_setting('IntervalStyle'))
+        'IntervalStyle', current_setting('IntervalStyle'),
+        'lc_monetary', current_setting('lc_monetary'),
+        'lc_numeric', current_setting('lc_numeric'),
+        'lc_time', current_setting('lc_time'),
+        'array_nulls', current_setting('array_nulls'),
+        'default_text_search_config', current_setting('default_text_search_config'),
+        'xmlbinary', current_setting('xmlbinary'),
+        'xmloption', current_setting('xmloption'))
 $$;
 COMMENT ON FUNCTION pgtrickle_private.session_settings() IS 'Settings of this session that change what a query means.';
 
