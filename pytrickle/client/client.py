@@ -26,7 +26,7 @@ from pytrickle.compute.spark.java import has_spark
 from pytrickle.config import EngineName, Settings
 from pytrickle.database import (
     AGAIN_SAFE,
-    USERS_PATH,
+    USERS_SETTINGS,
     Address,
     Snapshots,
     connection_string,
@@ -234,9 +234,9 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
             return self._ask(statement, arguments)
 
     def _ask(self, statement: SQL | Composed, arguments: Sequence[object]) -> Any:
-        """Run a call within a transaction, in which names are then found by the caller's path."""
+        """Run a call within a transaction, in which the caller's path and style of intervals hold from then on."""
         connection = self._connection()
-        connection.execute(USERS_PATH)
+        connection.execute(USERS_SETTINGS)
         ((answer,),) = connection.execute(statement, arguments).fetchall()
         return answer
 

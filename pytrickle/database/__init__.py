@@ -9,16 +9,26 @@ from pytrickle.database.limited import limited
 from pytrickle.database.lock_timeout import PATIENCE, impatient, unless_locked, wait_a_moment
 from pytrickle.database.pipeline import pipelined
 from pytrickle.database.savepoint import undone
-from pytrickle.database.search_path import AGAIN_SAFE, SAFE_PATH, USERS_PATH, path_set, quoted_path
+from pytrickle.database.search_path import (
+    AGAIN_READABLE,
+    AGAIN_SAFE,
+    SAFE_PATH,
+    USERS_PATH,
+    USERS_SETTINGS,
+    path_set,
+    quoted_path,
+)
 from pytrickle.database.single import Single
 from pytrickle.database.snapshot import Snapshot, Snapshots, exported_snapshot, keep_open
 from pytrickle.database.trusted import filled, function_call, settle, trusted
 
 __all__ = [
+    "AGAIN_READABLE",
     "AGAIN_SAFE",
     "PATIENCE",
     "SAFE_PATH",
     "USERS_PATH",
+    "USERS_SETTINGS",
     "Address",
     "JdbcTarget",
     "Single",

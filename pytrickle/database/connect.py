@@ -15,9 +15,18 @@ from pytrickle.errors import ConfigError, ConnectionLost
 # libpq gives no SQLSTATE for a refused login, only the server's words.
 _LOGIN_REFUSED = ("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist")
 
-# A role may have other defaults: backslashes in strings would then mean something else, dates not be readable,
-# and names and queries have quotes that nobody wrote.
-_READING = "SET standard_conforming_strings = on; SET DateStyle TO ISO; SET quote_all_identifiers = off;"
+# A role or database may have other defaults, by which backslashes in strings would mean something else, dates and
+# intervals not be readable, names and queries have quotes that nobody wrote, functions of the catalog be refused for
+# their style, and transactions not see what was committed meanwhile.
+_DEFAULTS = {
+    "standard_conforming_strings": "on",
+    "DateStyle": "ISO",
+    "IntervalStyle": "postgres",
+    "quote_all_identifiers": "off",
+    "plpgsql.extra_errors": "none",
+    "default_transaction_isolation": "'read committed'",
+}
+_READING = "".join(f"SET {name} TO {value}; " for name, value in _DEFAULTS.items())
 
 # Each stream table is written by statements of its own. A plan that is kept takes some 130 kB of the server's memory.
 _KEPT_PLANS = 500
@@ -49,7 +58,7 @@ def open_connection(dsn: str, *, role: str, autocommit: bool) -> psycopg.Connect
     register_lowered(connection)
     connection.add_notice_handler(_pass_on)
     with translate_errors():
-        connection.execute(f"{_READING} SET search_path = {SAFE_PATH}".encode())
+        connection.execute(f"{_READING}SET search_path = {SAFE_PATH}".encode())
         connection.commit()
     return connection
 

@@ -11,6 +11,9 @@ SAFE_PATH = "pg_catalog, pgtrickle_state, pg_temp"
 # are written with their schemas there, and operators not at all.
 USERS_PATH = "SET LOCAL search_path TO DEFAULT"
 AGAIN_SAFE = f"SET LOCAL search_path = {SAFE_PATH}"
+# So does a new query, whose stream table keeps the settings; intervals are not readable meanwhile.
+USERS_SETTINGS = f"{USERS_PATH}; SET LOCAL IntervalStyle TO DEFAULT"
+AGAIN_READABLE = f"{AGAIN_SAFE}; SET LOCAL IntervalStyle TO postgres"
 _SETTING = "SET LOCAL search_path = "
 _SCHEMA = re.compile(r'"((?:[^"]|"")+)"|([a-z_][a-z0-9_$]*)')
 

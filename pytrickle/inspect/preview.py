@@ -13,7 +13,7 @@ from pytrickle.catalog.server_probe import server_probe
 from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.cut import Cut
-from pytrickle.database import AGAIN_SAFE, USERS_PATH, translate_errors
+from pytrickle.database import AGAIN_READABLE, USERS_SETTINGS, translate_errors
 from pytrickle.defects import defects_named
 from pytrickle.inspect.explain import Explanation
 from pytrickle.plan.analysis import Analysis, analyse
@@ -79,9 +79,9 @@ def preview(planner: Planner, query: str) -> Explanation:
 
 
 def _draft(connection: psycopg.Connection, query: str) -> Draft:
-    connection.execute(USERS_PATH)
+    connection.execute(USERS_SETTINGS)
     ((pgt_id,),) = connection.execute(DRAFT, (query,)).fetchall()
-    connection.execute(AGAIN_SAFE)
+    connection.execute(AGAIN_READABLE)
     definition = _buffered(catalog.definition(connection, pgt_id), BUFFER)
     with server_probe(connection) as probe:
         shape = analyse(understood(definition, probe), probe)

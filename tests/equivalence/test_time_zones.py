@@ -65,24 +65,3 @@ def test_the_creators_settings_hold_whoever_refreshes(db: Database) -> None:
             for name, query in queries.items():
                 assert not differences(creator, name, query, exact=True)
         assert all(client.verify(name).matches for name in queries)
-
-
-def test_a_database_may_quote_every_name(db: Database) -> None:
-    db.execute(
-        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET quote_all_identifiers = on', current_database()); END $$"
-    )
-    query = (
-        "SELECT s.kind, count(*) AS n, sum(v.size) AS size FROM sorts AS s JOIN sizes AS v USING (id) GROUP BY s.kind"
-    )
-    with db.connect() as connection, local_client(db.dsn) as (client, _):
-        connection.execute("CREATE TABLE sorts AS SELECT id, id % 3 AS kind FROM generate_series(1, 9) AS id")
-        connection.execute("CREATE TABLE sizes AS SELECT id, id * 2 AS size FROM generate_series(1, 9) AS id")
-        connection.execute("SELECT pgtrickle.create_stream_table('st', %s)", (query,))
-        actions = ["FULL", "DIFFERENTIAL", "DIFFERENTIAL"]
-        for action, change in zip(
-            actions, ("SELECT", "DELETE FROM sizes WHERE id < 4", "UPDATE sorts SET kind = 7"), strict=True
-        ):
-            connection.execute(change.encode())
-            told = [(result.stream_table, str(result.action), result.error) for result in client.tick()]
-            assert told == [("public.st", action, None)]
-            assert not differences(connection, "st", query, exact=True)

@@ -108,6 +108,19 @@ def test_every_function_pins_its_search_path_except_the_inlinable_and_the_commit
     assert unpinned == [("covers", True, False), ("create_and_load_stream_table", False, False)]
 
 
+def test_a_backslash_in_a_function_is_one_whatever_its_caller_has_set(shop: Database) -> None:
+    """Only strings that are written with an E have it in any case."""
+    ((found, unpinned),) = shop.execute(
+        "SELECT count(*), array_agg(proname::text) FILTER (WHERE NOT coalesce(proconfig @>"
+        " '{standard_conforming_strings=on}', false))"
+        f" FROM pg_proc WHERE pronamespace::regnamespace::text IN {OURS} AND regexp_replace(prosrc, %s, '', 'g') ~ %s",
+        r"\mE'([^'\\]|\\.|'')*'|--[^\n]*",
+        r"\\",
+    )
+    assert found > 20
+    assert unpinned is None
+
+
 def test_public_may_look_and_advance_and_nothing_else(shop: Database) -> None:
     granted = shop.execute(
         f"SELECT proname::text FROM pg_proc WHERE pronamespace::regnamespace::text IN {OURS} "

@@ -38,6 +38,7 @@ COMMENT ON FUNCTION pgtrickle_private.query_trees(regclass) IS
 CREATE OR REPLACE FUNCTION pgtrickle_private.relations_named(view regclass)
     RETURNS TABLE (named_by oid, relid oid, whole_row boolean, only_itself boolean)
     LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
 BEGIN
     RETURN QUERY
@@ -104,6 +105,7 @@ COMMENT ON FUNCTION pgtrickle_private.columns_read(regclass, regclass, boolean) 
 -- What a cast or a function takes from the collation of a domain is not printed, but every node names its collation.
 CREATE OR REPLACE FUNCTION pgtrickle_private.is_bytewise(view regclass) RETURNS boolean
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
 BEGIN
     RETURN (
@@ -158,6 +160,7 @@ COMMENT ON FUNCTION pgtrickle_private.query_sources(regclass) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.query_functions(view regclass) RETURNS SETOF regprocedure
     LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
 BEGIN
     RETURN QUERY
@@ -179,6 +182,7 @@ COMMENT ON FUNCTION pgtrickle_private.query_functions(regclass) IS
 -- How a regclass looks as text depends on the search_path, and on what is renamed.
 CREATE OR REPLACE FUNCTION pgtrickle_private.names_shown(view regclass) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
 BEGIN
     RETURN (

@@ -5,6 +5,7 @@
 -- a join's alias are printed without the names that its whole rows give them.
 CREATE OR REPLACE FUNCTION pgtrickle_private.unprinted_parts(view regclass, OUT keys bigint, OUT names text)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
     SELECT CASE WHEN tree LIKE '%:groupingSets ({%'
         THEN (SELECT count(*) FROM regexp_matches(tree, ':tleSortGroupRef', 'g')) END,

@@ -4,6 +4,7 @@
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.types_used(view regclass) RETURNS SETOF oid
     LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
 BEGIN
     RETURN QUERY

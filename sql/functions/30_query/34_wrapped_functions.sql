@@ -53,6 +53,7 @@ COMMENT ON FUNCTION pgtrickle_private.path_dependent_among(oid[], oid[]) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.path_dependent_functions(view regclass) RETURNS SETOF oid
     LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
     SELECT path_dependent_among(
         ARRAY(SELECT DISTINCT m[1]::oid
@@ -133,6 +134,7 @@ COMMENT ON FUNCTION pgtrickle_private.wrapper_name(oid, text) IS
 -- With typed operands, which PostgreSQL always prints, the best of all operators stays the best of fewer.
 CREATE OR REPLACE FUNCTION pgtrickle_private.uses_plain_names(view regclass) RETURNS boolean
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
 BEGIN
     RETURN NOT EXISTS (
@@ -199,6 +201,7 @@ COMMENT ON FUNCTION pgtrickle_private.wrap_function(oid, text) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.wrapped_functions() RETURNS TABLE (wrapper oid, wrapped oid)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
     SELECT p.oid, d.refobjid
     FROM pg_proc AS p JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
@@ -219,6 +222,7 @@ COMMENT ON FUNCTION pgtrickle_private.wrap_functions(regclass, text) IS
 CREATE OR REPLACE FUNCTION pgtrickle_private.drop_idle_wrappers() RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET client_min_messages = warning
+        SET standard_conforming_strings = on
 AS $$
 DECLARE
     idle oid;
@@ -268,6 +272,7 @@ COMMENT ON FUNCTION pgtrickle_private.name_facts(pgtrickle.pgt_stream_tables) IS
 -- counts.
 CREATE OR REPLACE FUNCTION pgtrickle_private.chosen_names(view regclass) RETURNS oid[]
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
     SELECT COALESCE(array_agg(m.id ORDER BY m.id), '{}')
     FROM pg_rewrite AS r

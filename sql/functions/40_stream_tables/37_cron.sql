@@ -3,6 +3,7 @@
 -- An interval never looks like that: its first three words are not all numbers.
 CREATE OR REPLACE FUNCTION pgtrickle_private.cron_expression(schedule text) RETURNS text
     LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
     SELECT CASE lower(btrim(schedule) COLLATE "C")
         WHEN '@hourly' THEN '0 * * * *'
@@ -32,6 +33,7 @@ COMMENT ON FUNCTION pgtrickle_private.cron_value(text, integer, integer, text[])
 CREATE OR REPLACE FUNCTION pgtrickle_private.cron_values(field text, first integer, last integer,
     names text[] DEFAULT '{}') RETURNS integer[]
     LANGUAGE plpgsql IMMUTABLE STRICT SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
 DECLARE
     item text;
@@ -64,6 +66,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.cron_fields(
             OUT months integer[],
             OUT weekdays integer[], OUT both_days boolean)
     LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
     SELECT cron_values(f[1], 0, 59), cron_values(f[2], 0, 59), cron_values(f[3], 0, 23), cron_values(f[4], 1, 31),
            cron_values(f[5], 1, 12, '{JAN,FEB,MAR,APR,MAY,JUN,JUL,AUG,SEP,OCT,NOV,DEC}'),

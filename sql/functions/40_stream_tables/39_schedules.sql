@@ -13,6 +13,7 @@ COMMENT ON FUNCTION pgtrickle_private.is_timezone(text) IS 'Whether PostgreSQL k
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.is_period(schedule text) RETURNS boolean
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
 BEGIN
     -- PostgreSQL overlooks signs that an interval does not need: it would read '*/10' as ten seconds.

@@ -62,6 +62,7 @@ COMMENT ON FUNCTION pgtrickle_private.new_relation_name(text, text) IS
 -- A semicolon that only comments follow, of several the last: parentheses around the query leave no room for it.
 CREATE OR REPLACE FUNCTION pgtrickle_private.without_last_semicolon(query text) RETURNS text
     LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
     SELECT regexp_replace(query, '^(.*);((\s|--[^\n]*(\n|$)|/\*([^*]|\*+[^*/])*\*+/)*)$', '\1 \2')
 $$;

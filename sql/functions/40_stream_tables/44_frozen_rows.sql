@@ -20,6 +20,7 @@ COMMENT ON FUNCTION pgtrickle_private.frozen_limit(timestamptz, interval) IS
 CREATE OR REPLACE FUNCTION pgtrickle_private.column_origin(view regclass, column_number integer, OUT relation regclass,
     OUT origin integer)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
     SELECT f.found[3]::oid::regclass, f.found[4]::integer
     FROM (
@@ -93,6 +94,7 @@ COMMENT ON FUNCTION pgtrickle_private.frozen_column(regclass, pgtrickle.pgt_stre
 CREATE OR REPLACE FUNCTION pgtrickle_private.check_frozen_after(view regclass, options pgtrickle.pgt_stream_tables)
     RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
 BEGIN
     IF options.frozen_after IS NULL THEN

@@ -70,6 +70,7 @@ COMMENT ON FUNCTION pgtrickle.set_watermark_checks(text, interval, text, text) I
 -- short. A literal counts only if it is the very watermark that came.
 CREATE OR REPLACE FUNCTION pgtrickle_private.written_without_zone(statement text, watermark timestamptz) RETURNS boolean
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
 DECLARE
     call CONSTANT text := 'advance_watermark\s*\(\s*(?:source\s*=>\s*)?''[^'']*''(?:::[a-z_.]+)?\s*,'

@@ -266,6 +266,7 @@ COMMENT ON FUNCTION pgtrickle.drop_sink(regclass, text) IS
 -- Another table may get the number of one that was dropped.
 CREATE OR REPLACE FUNCTION pgtrickle_private.forget_sinks() RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
 BEGIN
     DELETE FROM pgt_sink_batches AS s WHERE s.sink_id IN (

@@ -51,6 +51,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.planner_facts(p_pgt_id bigint)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
+        SET standard_conforming_strings = on
 AS $$
 BEGIN
     RETURN (

@@ -2,6 +2,7 @@
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.restored() RETURNS text
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
 BEGIN
     RETURN CASE
@@ -61,6 +62,7 @@ COMMENT ON FUNCTION pgtrickle.adopt_cluster() IS
 CREATE OR REPLACE FUNCTION pgtrickle_private.drop_foreign_capture() RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET client_min_messages = warning
+        SET standard_conforming_strings = on
 AS $$
 DECLARE
     capture_function regprocedure;

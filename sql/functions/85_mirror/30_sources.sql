@@ -48,6 +48,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.trigger_inventory()
     RETURNS TABLE (source_table text, source_oid bigint, trigger_name text, trigger_type text, present boolean,
         enabled boolean)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
     SELECT qualified_name(e.relation), e.relation::bigint, e.trigger_name,
         CASE WHEN e.trigger_name LIKE 'pgtrickle\_truncate\_%' THEN 'TRUNCATE' ELSE 'DML' END, t.oid IS NOT NULL,

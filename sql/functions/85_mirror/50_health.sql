@@ -68,6 +68,7 @@ COMMENT ON FUNCTION pgtrickle.version_check() IS
 
 CREATE OR REPLACE FUNCTION pgtrickle.parse_duration_seconds(input text) RETURNS bigint
     LANGUAGE sql IMMUTABLE STRICT SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
     SELECT CASE WHEN btrim(input) ~ '^\d{1,9}$' THEN btrim(input)::bigint
         WHEN btrim(input) ~ '^(\d{1,9}[smhdw])+$' THEN (

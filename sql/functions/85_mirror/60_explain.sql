@@ -10,6 +10,7 @@ COMMENT ON FUNCTION pgtrickle_private.dag_edges() IS 'Which stream table reads w
 
 CREATE OR REPLACE FUNCTION pgtrickle.explain_dag(format text DEFAULT 'mermaid') RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
     WITH node AS (
         SELECT i.pgt_id AS id, i.pgt_schema || '.' || i.pgt_name AS name, i.refresh_mode AS mode,

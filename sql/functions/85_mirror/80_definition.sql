@@ -56,6 +56,7 @@ COMMENT ON FUNCTION pgtrickle_private.settings_to_write(pgtrickle.pgt_stream_tab
 CREATE OR REPLACE FUNCTION pgtrickle_private.definition_text(p_pgt_id bigint) RETURNS text
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET IntervalStyle = 'postgres'
+        SET standard_conforming_strings = on
 AS $$
     SELECT format(E'-- DROP STREAM TABLE IF EXISTS %s;\n'
         'SELECT pgtrickle.create_stream_table(\n    %L::text,\n    %s::text,\n%s\n);', n.name,

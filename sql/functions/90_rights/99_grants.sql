@@ -191,6 +191,7 @@ COMMENT ON FUNCTION pgtrickle_private.public_relations() IS 'The tables and view
 -- An upgrade left them for trigger functions that it could not write.
 CREATE OR REPLACE FUNCTION pgtrickle_private.drop_idle_copies() RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
 DECLARE
     idle regprocedure;
@@ -258,6 +259,7 @@ COMMENT ON FUNCTION pgtrickle.settle_grants() IS
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.foreign_grants() RETURNS SETOF text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
     WITH ours AS (
         SELECT n.oid, n.nspname, n.nspowner, n.nspacl FROM pg_namespace AS n

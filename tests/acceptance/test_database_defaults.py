@@ -1,0 +1,82 @@
+"""Databases whose defaults are not PostgreSQL's: what they change of sessions must not reach how pytrickle works."""
+
+from datetime import timedelta
+
+import pytest
+
+import pytrickle
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+from tests.equivalence.oracle import differences
+
+DEFAULTS = (
+    "quote_all_identifiers = on",
+    "default_transaction_isolation = 'serializable'",
+    "default_transaction_deferrable = on",
+    "standard_conforming_strings = off",
+    "IntervalStyle = 'sql_standard'",
+    "DateStyle = 'Postgres, DMY'",
+    "plpgsql.extra_errors = 'all'",
+    "plpgsql.variable_conflict = 'use_column'",
+    "bytea_output = 'escape'",
+    "check_function_bodies = off",
+    "plan_cache_mode = 'force_generic_plan'",
+    "client_min_messages = 'error'",
+)
+QUERY = (
+    r"SELECT s.kind, s.kind || '\\' AS path, sum(v.took) AS took"
+    " FROM sorts AS s JOIN times AS v USING (id) GROUP BY s.kind"
+)
+CHANGES = (
+    "SELECT",
+    "DELETE FROM times WHERE id < 4",
+    "UPDATE sorts SET kind = 'k7' WHERE id > 5",
+    "INSERT INTO times VALUES (1, '-1 day +02:03:04.5')",
+)
+
+
+@pytest.fixture
+def odd(empty_db: Database) -> Database:
+    """An empty database with odd defaults for every session from now on."""
+    name = empty_db.value("SELECT current_database()")
+    for default in DEFAULTS:
+        empty_db.execute(f"ALTER DATABASE {name} SET {default}")
+    return empty_db
+
+
+def test_stream_tables_live_whatever_sessions_begin_with(odd: Database) -> None:
+    pytrickle.install(odd.dsn)
+    with odd.connect() as loader, local_client(odd.dsn) as (client, _):
+        loader.execute("CREATE TABLE sorts AS SELECT id, 'k' || id % 3 AS kind FROM generate_series(1, 9) AS id")
+        loader.execute(
+            "CREATE TABLE times AS SELECT id, id * interval '-1 day 3 s' AS took FROM generate_series(1, 9) AS id"
+        )
+        loader.execute("SELECT pgtrickle.create_watermark_group('loads', ARRAY['sorts', 'times'])")
+        loader.execute("SELECT pgtrickle.create_stream_table('st', %s, refresh_mode => 'DIFFERENTIAL')", (QUERY,))
+        for number, change in enumerate(CHANGES):
+            loader.execute(change.encode())
+            for source in ("sorts", "times"):
+                loader.execute("SELECT pgtrickle.advance_watermark(%s, %s)", (source, f"2026-01-01 00:0{number}Z"))
+            (result,) = client.tick()
+            assert (result.stream_table, str(result.action), result.error) == (
+                "public.st",
+                "DIFFERENTIAL" if number else "FULL",
+                None,
+            )
+            assert not differences(loader, "st", QUERY, exact=True)
+            assert client.verify("st").matches
+        (status,) = client.status().stream_tables
+        assert isinstance(status.staleness, timedelta)
+        assert "st" in str(client.explain(query=QUERY))
+
+
+def test_a_query_of_the_client_keeps_the_databases_style_of_intervals(odd: Database) -> None:
+    pytrickle.install(odd.dsn)
+    odd.execute("CREATE TABLE times AS SELECT 1 AS id, interval '1 day 03:00' AS took")
+    query = "SELECT id, took::text AS took FROM times"
+    with local_client(odd.dsn) as (client, _):
+        client.create_stream_table("st", query)
+        client.tick()
+        assert client.explain(query=query)
+    with odd.connect() as reader:
+        assert reader.execute("SELECT st.took, times.took::text FROM st, times").fetchall() == [("1 3:00:00",) * 2]
