@@ -38,6 +38,7 @@ from pytrickle.plan.spark.grouping import SparkGrouping, spark_grouping
 from pytrickle.plan.spark.leaves import SparkTerm
 from pytrickle.plan.spark.outputs import Carriers
 from pytrickle.plan.spark.terms import Wanted, spark_terms
+from pytrickle.plan.sql.types import as_number
 from pytrickle.plan.task import Task
 from pytrickle.plan.whole_rows import rows_of, whole_rows
 
@@ -45,7 +46,7 @@ from pytrickle.plan.whole_rows import rows_of, whole_rows
 FEW_ROWS = 8
 # A part of a delta has so many characters for each table that it joins, or more.
 LEAST_PER_TABLE = 130
-WHOLE = "SELECT * FROM (\n{query}\n) AS pgt_full({columns})"
+WHOLE = "SELECT {items} FROM (\n{query}\n) AS pgt_full({columns})"
 # Rows without columns can be counted, but not read.
 COUNTED = "SELECT count(*) AS {weight} FROM (\n{query}\n) AS pgt_full"
 NOTHING, AS_WRITTEN = "Spark has nothing to join", "the query is read as it is written"
@@ -181,7 +182,10 @@ def plan_full(task: Task, query: str, way: Way) -> RefreshPlan:
     """Plan the evaluation of `query`, the defining query at the new frontier, as a whole."""
     definition = task.shape.definition
     columns = tuple(f"r{i}" for i in range(len(definition.columns)))
-    text = (WHOLE if columns else COUNTED).format(query=query, columns=", ".join(columns), weight=WEIGHT)
+    numbers = {name: as_number(type_name) for name, (_, type_name) in zip(columns, definition.columns, strict=True)}
+    items = (f"CAST({name} AS {number}) AS {name}" if number else name for name, number in numbers.items())
+    text = WHOLE.format(query=query, columns=", ".join(columns), items=", ".join(items))
+    text = text if columns else COUNTED.format(query=query, weight=WEIGHT)
     settings = (*PLANNER, *SEQUENTIAL, *path_of(definition, query))
     read = reading(text, columns, lossy_columns(task.shape), settings, weighted=not columns)
     placement = place_whole(way, Stage.CONTENT, task.rows_read, task.limits)

@@ -15,6 +15,7 @@ TABLES = """
 QUERIES = {
     "definition": "SELECT id, pg_get_viewdef('heavy') AS d FROM seen",
     "relation": "SELECT id, pg_get_viewdef(r.oid) AS d FROM seen, pg_class AS r WHERE relname = 'heavy'",
+    "itself": "SELECT id, relid, owned, pg_typeof(owned) AS kind, relid::text AS t FROM seen",
     "text": "SELECT id, relid::text AS t FROM seen",
     "texts": "SELECT id, owned::text[] AS t FROM seen",
     "format": "SELECT id, format('%s', relid) AS t FROM seen",
@@ -24,7 +25,7 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("case", first(4, QUERIES))
+@pytest.mark.parametrize("case", first(5, QUERIES))
 def test_names_look_as_their_creator_sees_them(db: Database, case: str) -> None:
     db.execute(TABLES)
     dsn = f"{db.dsn}?options=-csearch_path%3Dtools,public"

@@ -8,6 +8,10 @@ EXACT = (
     "smallint", "integer", "bigint", "numeric(", "boolean", "date", "timestamp", "time without", "uuid", "bytea", "oid",
 )  # fmt: skip
 TEXTUAL = ("text", "character varying", "character(", "name")
+NAMES = (
+    "regclass", "regcollation", "regconfig", "regdictionary", "regnamespace", "regoper", "regoperator", "regproc",
+    "regprocedure", "regrole", "regtype",
+)  # fmt: skip
 SHORT = ("smallint", "integer", "bigint", "numeric", "date", "time", "uuid", "boolean", "interval", "oid", "inet")
 
 
@@ -43,6 +47,15 @@ def is_short(type_name: str) -> bool:
 def is_collatable(type_name: str) -> bool:
     """Whether a collation may decide which values of a type are equal; of types unknown here it may."""
     return type_name.startswith((*TEXTUAL, "character", "bpchar", '"char"')) or _is_made(type_name)
+
+
+def as_number(type_name: str) -> str | None:
+    """Return the type of the numbers of what a type names, which are read as its values in every search_path.
+
+    >>> as_number("regclass"), as_number("regtype[]"), as_number("text")
+    ('oid', 'oid[]', None)
+    """
+    return f"oid{type_name[len(base) :]}" if (base := type_name.removesuffix("[]")) in NAMES else None
 
 
 def is_moment(type_name: str) -> bool:
