@@ -201,3 +201,8 @@ class Evidence:
     quick: float | None = None
     kept_rows: int = 0
     reading: float | None = None
+
+    @property
+    def largest_rows(self) -> int:
+        """The rows of the largest table that a whole refresh compares."""
+        return max(self.stored_rows, self.kept_rows)

@@ -31,8 +31,8 @@ MARGIN = 1.3
 # by default: many queries read a small part of their sources, which only a measurement tells.
 TRIAL = 4
 
-# Measured defaults of a whole refresh, in seconds: per row of the sources, and per row of the stream table that is
-# compared; one that shows a group costs more, because the groups' state is written as well.
+# Measured defaults of a whole refresh, in seconds: per row of the sources, and per row that is kept, shown or hidden,
+# and compared; a group costs more, because its state is written as well.
 PER_SOURCE_ROW = 0.4e-6
 PER_STORED_ROW = 15e-6
 PER_STORED_GROUP = 45e-6
@@ -44,6 +44,9 @@ WARMING = 0.2
 DOUBT = 0.1
 # So many times more than a first load took, a whole refresh is expected to take if its sources were filled since.
 FILLED = 5
+# A whole refresh that was never made is tried where it takes no more than MARGIN times the other way and so many
+# seconds, even if it takes as long as the first load leads to expect.
+BEARABLE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,8 @@ class Costs:
 
     `few_whole` and `many_whole` are whether the last refresh after fewer than 10,000 changes, or after more, was whole,
     and not as a trial. With `quoted` PostgreSQL's planner was asked about the delta, for none was measured. It takes
-    `planning` seconds to plan the delta. With `untried` no refresh of either way was measured.
+    `planning` seconds to plan the delta. With `untried` no refresh of either way was measured. Where no whole one was,
+    it may take as little as `least_whole`: the first load may have read what was in no cache yet.
     """
 
     experience: Experience
@@ -62,6 +66,7 @@ class Costs:
     planning: float = 0.0
     quoted: bool = False
     untried: bool = False
+    least_whole: float | None = None
 
     def differential(self, delta_rows: int) -> float:
         """Return the expected seconds of a differential refresh, which grow with the changed rows."""
@@ -80,10 +85,18 @@ class Costs:
     def favours_whole(self, delta_rows: int) -> bool:
         """Whether a whole refresh is to be chosen; if so, it is for more changes too."""
         differential = self.differential(delta_rows)
+        if self._is_worth_a_trial(differential):
+            return True
         if differential <= self.factor(delta_rows) * self.whole:
             return False
         least = 0.0 if self._stays_whole(delta_rows) else GAIN
         return delta_rows >= WORTH_ASKING or differential - self.whole >= least
+
+    def _is_worth_a_trial(self, differential: float) -> bool:
+        """Whether a whole refresh, of which none was made, may be much quicker and is bearable if it is not."""
+        if self.least_whole is None or not self.experience.slowness:
+            return False
+        return MARGIN * self.least_whole + GAIN < differential and self.whole <= MARGIN * differential + BEARABLE
 
     def is_worth_asking_about(self, delta_rows: int) -> bool:
         """Whether PostgreSQL's planner may know better: none was measured, and asking pays."""
@@ -168,7 +181,19 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
         planning=pace_of(evidence) * quote.planning,
         quoted=quote.asked,
         untried=not wholes and not experience.slowness,
+        least_whole=_least_whole(evidence, quote),
     )
+
+
+def _least_whole(evidence: Evidence, quote: Quote) -> float | None:
+    """Estimate by the planner what a whole refresh takes that writes little; None where one was made, or it is known.
+
+    Where it is not known in how much of the first load the query was read, the lower estimate counts already.
+    """
+    read = quote.of_whole()
+    if read is None or evidence.reading is None or any(past.whole for past in evidence.refreshes):
+        return None
+    return pace_of(evidence) * (FIXED + read + PER_STORED_ROW * evidence.largest_rows)
 
 
 def lacks_whole(evidence: Evidence) -> bool:
@@ -186,7 +211,7 @@ def _whole_by_default(evidence: Evidence, grouped: bool, quote: Quote) -> float:
     be TRIAL times too high if differential refreshes were slower than by default.
     """
     read, load, pace = quote.of_whole(), evidence.first_load, pace_of(evidence)
-    storing = (PER_STORED_GROUP if grouped else PER_STORED_ROW) * evidence.stored_rows
+    storing = (PER_STORED_GROUP if grouped else PER_STORED_ROW) * evidence.largest_rows
     rows = storing + (PER_SOURCE_ROW * evidence.source_rows if read is None else read)
     by_rows = read is None and (load is None or evidence.loaded_by_spark)
     experience = Experience.of(evidence, quote.share)
