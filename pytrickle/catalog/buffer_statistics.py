@@ -7,7 +7,10 @@ import psycopg
 from pytrickle.cut import Cut
 from pytrickle.database import filled
 
+# Where so many changes are joined, those of every buffer that has at least a few are to be known: of one with changes
+# that are new to it PostgreSQL expects a single one, and joins all others with it row by row.
 WORTH_ANALYZING = 1_000
+FEW = 100
 # Statistics are good enough while no more than this part of the changes is new to them.
 TOLERATED = 0.1
 # Changes that are about as many as those before are taken to be like them for so many times.
@@ -40,7 +43,7 @@ class BufferStatistics:
 
     def renew(self, connection: psycopg.Connection, buffer: str, delta_rows: int, snapshot: Cut) -> None:
         """Analyze a buffer of which `delta_rows` changes are about to be read, unless most of them are known."""
-        if delta_rows < WORTH_ANALYZING:
+        if delta_rows < FEW:
             return
         known = self.known.get(buffer)
         if known and (known.cut == snapshot or _new(connection, buffer, known.cut) <= TOLERATED * delta_rows):

@@ -204,7 +204,8 @@ class Planner:
 
     def _analyze(self, snapshot: Snapshot, table: StreamTable, ranges: Mapping[int, ChangeRange]) -> None:
         """Let PostgreSQL know of many changes before it plans how to join them; within a unit it cannot."""
-        if snapshot.connection is self.connection:
+        together = sum(change_range.delta_rows for change_range in ranges.values())
+        if snapshot.connection is self.connection or together < WORTH_ANALYZING:
             return
         for dependency in table.dependencies:
             if dependency.buffer and dependency.relid in ranges:

@@ -3,7 +3,7 @@
 import pytest
 
 import pytrickle.plan.placement
-from pytrickle.catalog.buffer_statistics import ALIKE
+from pytrickle.catalog.buffer_statistics import ALIKE, FEW
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.auto import Choice
 from tests.conftest import Database
@@ -29,6 +29,25 @@ def test_many_changes_are_analyzed_before_they_are_joined(db: Database, query: s
         assert result.action == "DIFFERENTIAL" and client.verify("joined").matches
     known = "SELECT EXISTS (SELECT FROM pg_stats WHERE schemaname = 'pgtrickle_changes' AND attname = 'pgt_xid')"
     assert db.value(known) is told
+
+
+@pytest.mark.parametrize(("few", "told"), [(FEW - 1, ["l"]), (FEW, ["l", "r"])])
+def test_few_changes_that_meet_many_are_analyzed_too(db: Database, few: int, told: list[str]) -> None:
+    """Of changes that are new to its statistics PostgreSQL expects one, and would read the many for each of them."""
+    db.execute("CREATE TABLE l (id int PRIMARY KEY, k int)")
+    db.execute("CREATE TABLE r (k int PRIMARY KEY, v int)")
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("joined", INNER, refresh_mode="DIFFERENTIAL")
+        client.tick()
+        buffers = dict(db.execute("SELECT source_relid::regclass::text, buffer FROM pgtrickle.pgt_change_tracking"))
+        for buffer in buffers.values():
+            db.execute(f"ALTER TABLE {buffer} SET (autovacuum_enabled = off)")
+        db.execute("INSERT INTO l SELECT n, n % 200 FROM generate_series(1, 1000) AS n")
+        db.execute(f"INSERT INTO r SELECT n, n FROM generate_series(1, {few}) AS n")
+        client.tick()
+        assert client.verify("joined").matches
+    known = "SELECT EXISTS (SELECT FROM pg_stats WHERE format('%%I.%%I', schemaname, tablename) = %s)"
+    assert [source for source, buffer in sorted(buffers.items()) if db.value(known, buffer)] == told
 
 
 def test_changes_that_were_analyzed_are_not_analyzed_for_the_next_stream_table(db: Database) -> None:
