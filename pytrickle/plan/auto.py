@@ -56,7 +56,8 @@ class Costs:
     `few_whole` and `many_whole` are whether the last refresh after fewer than 10,000 changes, or after more, was whole,
     and not as a trial. With `quoted` PostgreSQL's planner was asked about the delta, for none was measured. It takes
     `planning` seconds to plan the delta. With `untried` no refresh of either way was measured. Where no whole one was,
-    it may take as little as `least_whole`: the first load may have read what was in no cache yet.
+    it may take as little as `least_whole`: the first load may have read what was in no cache yet. `steady` knows what
+    differential refreshes took of which there were two of about a size: the first may have been slow for once.
     """
 
     experience: Experience
@@ -67,6 +68,7 @@ class Costs:
     quoted: bool = False
     untried: bool = False
     least_whole: float | None = None
+    steady: Experience | None = None
 
     def differential(self, delta_rows: int) -> float:
         """Return the expected seconds of a differential refresh, which grow with the changed rows."""
@@ -84,19 +86,20 @@ class Costs:
 
     def favours_whole(self, delta_rows: int) -> bool:
         """Whether a whole refresh is to be chosen; if so, it is for more changes too."""
-        differential = self.differential(delta_rows)
-        if self._is_worth_a_trial(differential):
+        if self._is_worth_a_trial(delta_rows):
             return True
+        differential = self.differential(delta_rows)
         if differential <= self.factor(delta_rows) * self.whole:
             return False
         least = 0.0 if self._stays_whole(delta_rows) else GAIN
         return delta_rows >= WORTH_ASKING or differential - self.whole >= least
 
-    def _is_worth_a_trial(self, differential: float) -> bool:
+    def _is_worth_a_trial(self, delta_rows: int) -> bool:
         """Whether a whole refresh, of which none was made, may be much quicker and is bearable if it is not."""
-        if self.least_whole is None or not self.experience.slowness:
+        if self.least_whole is None or self.steady is None:
             return False
-        return MARGIN * self.least_whole + GAIN < differential and self.whole <= MARGIN * differential + BEARABLE
+        taken = self.steady.taken(delta_rows)
+        return MARGIN * self.least_whole + GAIN < taken and self.whole <= MARGIN * taken + BEARABLE
 
     def is_worth_asking_about(self, delta_rows: int) -> bool:
         """Whether PostgreSQL's planner may know better: none was measured, and asking pays."""
@@ -182,6 +185,7 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
         quoted=quote.asked,
         untried=not wholes and not experience.slowness,
         least_whole=_least_whole(evidence, quote),
+        steady=Experience.of(evidence, reading, least=2),
     )
 
 

@@ -47,8 +47,10 @@ class Experience:
     pace: float = 1.0
 
     @classmethod
-    def of(cls, evidence: Evidence, reading: float = 0.0) -> "Experience":
+    def of(cls, evidence: Evidence, reading: float = 0.0, least: int = 1) -> "Experience":
         """Learn from refreshes, newest first: the median of those of a class counts, between two the shorter one.
+
+        Nothing is learned from fewer than `least` refreshes of a class.
 
         A single slow refresh is believed until whole ones have been made instead of it for a while. One of Spark's
         changes nothing: it may have waited for Spark to start.
@@ -58,7 +60,7 @@ class Experience:
         for size, pasts in _by_class(evidence.refreshes).items():
             found = measured(pasts, whole=False)
             slowness = [past.seconds / untaught.by_default(past.delta_rows) for past in found]
-            if slowness:
+            if len(slowness) >= least:
                 taken[size] = [1.0, *slowness] if found[0].spark else slowness
         medians = {size: median_low(slowness) for size, slowness in taken.items()}
         return replace(untaught, slowness={size: max(each, LEAST_SLOWNESS) for size, each in medians.items()})
@@ -71,6 +73,12 @@ class Experience:
     def knows(self, delta_rows: int) -> bool:
         """Whether a differential refresh of about as many changes was measured."""
         return size_class(delta_rows) in self.slowness
+
+    def taken(self, delta_rows: int) -> float:
+        """Return the seconds that measured refreshes took, of so many changes or fewer; 0 where none was measured."""
+        size = size_class(delta_rows)
+        fewer = [(4 << 2 * known) - 1 for known in self.slowness if known < size]
+        return max(map(self._alone, [*fewer, *([delta_rows] if size in self.slowness else [])]), default=0.0)
 
     @property
     def slow(self) -> bool:

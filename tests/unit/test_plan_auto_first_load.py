@@ -40,10 +40,10 @@ def test_a_whole_refresh_is_expected_to_take_no_longer_than_the_first_load_nor_m
 
 
 def test_reading_takes_as_long_again_as_it_took_on_the_first_load() -> None:
-    """Most of that load was planning it and filling the tables: 0.5 s of changes are too many, but 0.2 s are not."""
+    """Most of that load was planning it and filling the tables: 0.5 s of changes are too many, but 0.3 s are not."""
     loaded = Evidence(1_000_000, 20, first_load=2.0, loaded_by_spark=False, reading=0.3)
     assert expected(loaded, True, Quote(5_000, whole=15_000.0)).whole == pytest.approx(0.3, rel=0.1)
-    for seconds, action in ((0.5, Action.FULL), (0.2, Action.DIFFERENTIAL)):
+    for seconds, action in ((0.5, Action.FULL), (0.3, Action.DIFFERENTIAL)):
         past = replace(loaded, refreshes=(PastRefresh(False, 500, seconds),))
         assert choose_action(500, past, True, least=1, quote=Quote(whole=15_000.0)).action is action
     assert expected(replace(loaded, stored_rows=1_000_000), True).whole == 2.0, "not longer than the load itself"
@@ -59,15 +59,16 @@ def test_a_whole_refresh_that_was_never_made_is_tried_where_that_is_bearable() -
         (upper / MARGIN - 2 * BEARABLE, quote, Action.DIFFERENTIAL),
         (upper / MARGIN, Quote(whole=100_000.0), Action.DIFFERENTIAL),
     ):
-        delta = PastRefresh(False, 500, seconds)
-        measured = replace(loaded, refreshes=(delta,))
-        assert choose_action(500, measured, True, least=1, quote=planner).action is action
-    delta = PastRefresh(False, 500, upper / MARGIN)
+        once, twice = (replace(loaded, refreshes=(PastRefresh(False, 500, seconds),) * times) for times in (1, 2))
+        assert choose_action(500, twice, True, least=1, quote=planner).action is action
+        assert choose_action(500, once, True, least=1, quote=planner).action is Action.DIFFERENTIAL
+    deltas = (PastRefresh(False, 500, upper / MARGIN),) * 2
     for seconds, action in ((0.4 * upper, Action.FULL), (upper, Action.DIFFERENTIAL)):
-        tried = replace(loaded, refreshes=(PastRefresh(True, 500, seconds), delta))
+        tried = replace(loaded, refreshes=(PastRefresh(True, 500, seconds), *deltas))
         assert choose_action(500, tried, True, least=1, quote=quote).action is action
-    unmeasured = choose_action(500, loaded, True, least=1, quote=quote)
-    assert unmeasured.action is Action.DIFFERENTIAL, "no delta was measured to compare it with"
+    fewer = replace(loaded, refreshes=(PastRefresh(False, 50, upper / 4),) * 2)
+    unmeasured = choose_action(500, fewer, True, least=1, quote=replace(quote, delta=60_000.0))
+    assert unmeasured.action is Action.DIFFERENTIAL, "of so many changes no delta was measured to compare it with"
 
 
 def test_a_whole_refresh_compares_the_groups_that_are_kept_beside_the_few_that_are_shown() -> None:
