@@ -7,9 +7,9 @@ import psycopg
 from pytrickle.cut import Cut
 from pytrickle.database import filled
 
-# Where so many changes are joined, those of every buffer that has at least a few are to be known: of one with changes
-# that are new to it PostgreSQL expects a single one, and joins all others with it row by row.
 WORTH_ANALYZING = 1_000
+# Where more changes are joined than a kept plan takes in, a few of another buffer are to be known, too: of changes that
+# are new to it PostgreSQL expects a single one, and joins all others with it row by row.
 FEW = 100
 # Statistics are good enough while no more than this part of the changes is new to them.
 TOLERATED = 0.1
@@ -43,8 +43,6 @@ class BufferStatistics:
 
     def renew(self, connection: psycopg.Connection, buffer: str, delta_rows: int, snapshot: Cut) -> None:
         """Analyze a buffer of which `delta_rows` changes are about to be read, unless most of them are known."""
-        if delta_rows < FEW:
-            return
         known = self.known.get(buffer)
         if known and (known.cut == snapshot or _new(connection, buffer, known.cut) <= TOLERATED * delta_rows):
             return

@@ -42,7 +42,7 @@ def test_few_changes_that_meet_many_are_analyzed_too(db: Database, few: int, tol
         buffers = dict(db.execute("SELECT source_relid::regclass::text, buffer FROM pgtrickle.pgt_change_tracking"))
         for buffer in buffers.values():
             db.execute(f"ALTER TABLE {buffer} SET (autovacuum_enabled = off)")
-        db.execute("INSERT INTO l SELECT n, n % 200 FROM generate_series(1, 1000) AS n")
+        db.execute("INSERT INTO l SELECT n, n % 200 FROM generate_series(1, 4001) AS n")
         db.execute(f"INSERT INTO r SELECT n, n FROM generate_series(1, {few}) AS n")
         client.tick()
         assert client.verify("joined").matches
