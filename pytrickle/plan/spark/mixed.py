@@ -27,7 +27,7 @@ from pytrickle.plan.spark.numbers import (
     computed,
 )
 from pytrickle.plan.spark.numeric_text import value_or_nan
-from pytrickle.plan.spark.on_grid import ONTO, OntoGrid
+from pytrickle.plan.spark.on_grid import ONTO, PutOntoGrid
 from pytrickle.plan.sql.dialect import parse_query
 from pytrickle.plan.sql.fallible import may_fail, written_type
 
@@ -96,10 +96,13 @@ class Translator:
 
     def ask(self, node: exp.Expr, template: str = "{0}") -> str:
         """Have PostgreSQL evaluate a part for every row of its leaf, joined or not: it must not fail."""
+        expr = self._evaluated(node)
+        return self.place(Expr(template.format(expr.sql), expr.tables, expr.columns))
+
+    def _evaluated(self, node: exp.Expr) -> Expr:
         if len(tables_of(node)) > 1 or node.find(exp.Select) or may_fail(node, self.type_of):
             raise Untranslatable
-        expr = to_expr(node)
-        return self.place(Expr(template.format(expr.sql), expr.tables, expr.columns))
+        return to_expr(node)
 
     def place(self, expr: Expr) -> str:
         """Return the place of a part."""
@@ -212,9 +215,10 @@ class Translator:
         if not self._is_numeric(node):
             raise Untranslatable
         check_fits(number.digits + 1, number.scale)
-        grid = OntoGrid("{0}", ONTO[operator], number.digits, number.scale)
-        ordered = number.ordered(f"CAST({grid.nan} AS DECIMAL({number.digits + 1},0))")
-        return f"({ordered} {operator} {self.ask(node, grid.text())})"
+        put = PutOntoGrid.of(self._evaluated(node), ONTO[operator], number.digits, number.scale)
+        assert put.grid
+        ordered = number.ordered(f"CAST({put.grid.nan} AS DECIMAL({number.digits + 1},0))")
+        return f"({ordered} {operator} {self.place(put)})"
 
     def _is_numeric(self, node: exp.Expr) -> bool:
         match node:

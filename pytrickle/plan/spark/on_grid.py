@@ -3,24 +3,17 @@
 What is beyond all values of the other side is as good as any that is.
 """
 
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from pytrickle.plan.algebra.relation import Expr
 from pytrickle.plan.spark.numeric_text import power
 
 ONTO = {"<": "ceil", ">=": "ceil", "<=": "floor", ">": "floor"}
 CLAMPED = """\
 CAST(CASE WHEN ({sql}) IS NULL THEN NULL WHEN ({sql}) = 'NaN' THEN {nan} WHEN ({sql}) >= {top} THEN {top} \
 WHEN ({sql}) <= -{top} THEN -{top} ELSE {onto}(({sql}) * 1{zeros}) * {step} END AS numeric({digits},{scale}))"""
-PARTS = {
-    "nan": r"\d+",
-    "top": r"\d+",
-    "onto": "ceil|floor",
-    "zeros": "0*",
-    "step": r"[\d.]+",
-    "digits": r"\d+",
-    "scale": r"\d+",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +48,8 @@ class OntoGrid:
     def text(self) -> str:
         """Write it for PostgreSQL.
 
-        >>> OntoGrid.of(OntoGrid("d.c0 * 2", "ceil", 4, 2).text())
-        OntoGrid(sql='d.c0 * 2', onto='ceil', before=4, scale=2)
+        >>> OntoGrid("d.c0 * 2", "ceil", 4, 2).text().partition(" ELSE ")[2]
+        'ceil((d.c0 * 2) * 100) * 0.01 END AS numeric(7,2))'
         """
         return CLAMPED.format(
             sql=self.sql,
@@ -69,22 +62,18 @@ class OntoGrid:
             scale=self.scale,
         )
 
+
+NO_GRIDS: Mapping[str, OntoGrid] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class PutOntoGrid(Expr):
+    """An expression that is a numeric on a grid, which is kept beside its text for who computes the numeric himself."""
+
+    grid: OntoGrid | None = None
+
     @classmethod
-    def of(cls, text: str) -> "OntoGrid | None":
-        """Read what `text` wrote; None for anything else."""
-        found = FORM.fullmatch(text)
-        if found is None:
-            return None
-        grid = cls(found["sql"], found["onto"], len(found["top"]) - 1, int(found["scale"]))
-        return grid if grid.text() == text else None
-
-
-def _form() -> re.Pattern[str]:
-    text = re.escape(CLAMPED)
-    for name, pattern in {"sql": ".+?", **PARTS}.items():
-        place = re.escape(f"{{{name}}}")
-        text = text.replace(place, f"(?P<{name}>{pattern})", 1).replace(place, f"(?P={name})")
-    return re.compile(text, re.DOTALL)
-
-
-FORM = _form()
+    def of(cls, number: Expr, onto: str, before: int, scale: int) -> "PutOntoGrid":
+        """Put a numeric onto a grid with so many digits before the point and behind."""
+        grid = OntoGrid(number.sql, onto, before, scale)
+        return cls(grid.text(), number.tables, number.columns, grid=grid)

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pytrickle.catalog.definition import ChangeRange, Definition
-from pytrickle.plan.algebra.relation import Derived, Scan, Version, relids
+from pytrickle.plan.algebra.relation import Derived, Expr, Scan, Version, relids
 from pytrickle.plan.postgres.buffer import changes_query, netted_changes
 from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.postgres.from_item import table_name
 from pytrickle.plan.spark.leaves import Computed, Frame, SparkLeaf
+from pytrickle.plan.spark.on_grid import OntoGrid, PutOntoGrid
 from pytrickle.plan.spark.operations.compute import Operations
 from pytrickle.plan.spark.operations.input import LeftToPostgres
 from pytrickle.plan.sql.dialect import quote
@@ -33,11 +34,15 @@ class Reads:
     ranges: Mapping[int, ChangeRange]
     operations: Operations
     asked: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    grids: dict[tuple[str, str], dict[str, OntoGrid]] = field(default_factory=dict)
 
-    def column(self, alias: str, where: str, expression: str) -> str:
+    def column(self, alias: str, where: str, expr: Expr) -> str:
         """Ask for an expression over the rows of a leaf; return the column that will hold it."""
         columns = self.asked.setdefault((alias, where), {})
-        return columns.setdefault(expression, f"c{len(columns)}")
+        name = columns.setdefault(expr.sql, f"c{len(columns)}")
+        if isinstance(expr, PutOntoGrid) and expr.grid:
+            self.grids.setdefault((alias, where), {})[name] = expr.grid
+        return name
 
     def leaf(self, leaf: Scan | Derived, where: str, looked_up: bool = False) -> SparkLeaf:
         """Write the reads of a leaf with all that was asked of it: OLD = CURRENT - PAST and NEW = CURRENT - FUTURE for
@@ -107,7 +112,8 @@ class Reads:
     ) -> Frame | Computed:
         """Return the operation as Spark computes it, else read what PostgreSQL computes."""
         try:
-            return self.operations.compute(derived, self.asked.get((derived.alias, where), {}), where)
+            place = (derived.alias, where)
+            return self.operations.compute(derived, self.asked.get(place, {}), where, self.grids.get(place, {}))
         except LeftToPostgres as left:
             return read(derived, where, f"{derived.operation.name} that {left}")
 

@@ -96,7 +96,7 @@ class _Asked:
     def column(self, each: Input, expr: Expr) -> str:
         if each.joined:
             return self.sub_joins.column(each, expr)
-        return self.leaves.column(each.name, each.where, expr.sql)
+        return self.leaves.column(each.name, each.where, expr)
 
     def leaf(self, each: Input) -> SparkLeaf:
         (leaf, *_) = each.leaves

@@ -13,6 +13,7 @@ from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate
 from pytrickle.plan.algebra.relation import Derived, Relation, Version
 from pytrickle.plan.spark.bounds import NUMERIC
 from pytrickle.plan.spark.leaves import Computed, SparkTerm
+from pytrickle.plan.spark.on_grid import NO_GRIDS, OntoGrid
 from pytrickle.plan.spark.operations.arguments import with_computed_arguments
 from pytrickle.plan.spark.operations.counted import counted
 from pytrickle.plan.spark.operations.grouped import grouped
@@ -35,13 +36,16 @@ class Operations:
     translate: Translate
     sums: bool = True
 
-    def compute(self, derived: Derived, asked: Mapping[str, str], where: str = "") -> Computed:
+    def compute(
+        self, derived: Derived, asked: Mapping[str, str], where: str = "", grids: Mapping[str, OntoGrid] = NO_GRIDS
+    ) -> Computed:
         """Return how Spark computes what is asked of an operation at its version, where a condition holds of it.
 
+        `grids` are those that some of the asked columns are put onto, by their names.
         Raise LeftToPostgres if it cannot do so exactly, or should not.
         """
         derived = with_computed_arguments(derived, self.definition)
-        rows, over = self._rule(derived, asked, where)
+        rows, over = self._rule(derived, asked, where, grids)
         relation = derived.operation.input
         now = blocks_of(at(relation, Version.NEW))
         changed: tuple[Relation, ...] = ()
@@ -55,12 +59,14 @@ class Operations:
         parts = terms[: len(now)], terms[len(now) :]
         return Computed(derived.alias, derived.version, *parts, keys, rows.columns, over)
 
-    def _rule(self, derived: Derived, asked: Mapping[str, str], where: str = "") -> tuple[InputCarriers, str]:
+    def _rule(
+        self, derived: Derived, asked: Mapping[str, str], where: str, grids: Mapping[str, OntoGrid]
+    ) -> tuple[InputCarriers, str]:
         match derived.operation.construct:
             case Distinct() | Domain() | Exists() | SetOperation():
                 return counted(derived, asked, where, self.definition)
             case Group() if self.sums or NUMERIC not in derived.operation.types:
-                return grouped(derived, asked, where, self.definition)
+                return grouped(derived, asked, where, self.definition, grids)
             case Group():
                 raise LeftToPostgres("was too wide for Spark's decimals before")
             case _:

@@ -11,6 +11,7 @@ from pytrickle.plan.postgres.aggregate import INTEGERS
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.spark.bounds import NUMERIC
 from pytrickle.plan.spark.key_encoding import INTEGER, UNSCALED, kind_of, null_safe
+from pytrickle.plan.spark.on_grid import OntoGrid
 from pytrickle.plan.spark.operations import numerics
 from pytrickle.plan.spark.operations.input import (
     AS_BIGINT,
@@ -81,18 +82,20 @@ class _Values:
 
 
 def grouped(
-    derived: Derived, asked: Mapping[str, str], where: str, definition: Definition
+    derived: Derived, asked: Mapping[str, str], where: str, definition: Definition, grids: Mapping[str, OntoGrid]
 ) -> tuple[InputCarriers, str]:
-    """Return what its input carries and its text; raise LeftToPostgres if Spark cannot compute it exactly."""
+    """Return what its input carries and its text; raise LeftToPostgres if Spark cannot compute it exactly.
+
+    `grids` are those that some of the asked columns are put onto, by their names.
+    """
     operation, rows = derived.operation, InputCarriers()
     take_keys(derived, definition, rows)
     types = dict(zip(operation.columns, operation.types, strict=False))
     items, values = key_items(derived, asked, rows), _values(derived, types, rows, definition)
     results = Results(derived, definition, rows, frozenset(values.averages))
     counted = COUNTED.format(condition=results.condition(where)) if where else SIDE
-    expressions = {name: expression for expression, name in asked.items()}
     for name, template, column in searched(derived, asked):
-        if column not in operation.keys and (put := results.on_grid(expressions[name])):
+        if column not in operation.keys and name in grids and (put := results.on_grid(grids[name])):
             items[name] = OF_GROUP.format(value=put)
         elif column not in operation.keys and template in SHOWN.get(types.get(column or "", ""), {}):
             items[name] = SHOWN[types[column or ""]][template].format(column)

@@ -59,11 +59,8 @@ class Results:
         except Untranslatable:
             raise LeftToPostgres(OF_CONDITION) from None
 
-    def on_grid(self, expression: str) -> str | None:
-        """Translate a result, as it is asked for, that is put onto a grid of digits; None for something else."""
-        grid = OntoGrid.of(expression)
-        if grid is None:
-            return None
+    def on_grid(self, grid: OntoGrid) -> str | None:
+        """Translate a result that is put onto a grid of digits; None if that cannot be done exactly."""
         try:
             number = self.number(parsed(Expr(grid.sql, frozenset())))
             check_fits(number.digits + 1, max(number.scale, grid.scale))
