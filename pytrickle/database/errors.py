@@ -29,6 +29,7 @@ _BY_SQLSTATE: dict[str, type[PytrickleError]] = {
     "22000": errors.WatermarkMovedBack,
     "22004": errors.InvalidArgument,
     "22023": errors.InvalidArgument,
+    "25006": errors.ReadOnly,
     "40001": errors.SerializationFailure,
     "40P01": errors.SerializationFailure,
     "42501": errors.InsufficientPrivilege,

@@ -20,7 +20,7 @@ A gated stream table is an answer, not an error.
     │   └── NotFresh*, WaitTimeout*
     ├── Defect                  report it
     └── DatabaseError           look at the server
-        ├── ConnectionLost*, StatementTimeout, DiskFull
+        ├── ConnectionLost*, StatementTimeout, DiskFull, ReadOnly
         └── SerializationFailure*
             └── LockTimeout*
 
@@ -73,6 +73,7 @@ from pytrickle.errors.server import (
     DatabaseError,
     DiskFull,
     LockTimeout,
+    ReadOnly,
     SerializationFailure,
     StatementTimeout,
 )
@@ -113,6 +114,7 @@ __all__ = [
     "PlanError",
     "PytrickleError",
     "QueryRefused",
+    "ReadOnly",
     "RefreshConflict",
     "RefreshError",
     "SerializationFailure",

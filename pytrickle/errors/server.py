@@ -45,3 +45,12 @@ class DiskFull(DatabaseError):
     """The server has no disk space left."""
 
     default_hint = "Free space on the database server; nothing was changed."
+
+
+class ReadOnly(DatabaseError):
+    """The server accepts no changes from this session."""
+
+    default_hint = (
+        "Nothing was changed. A standby takes no changes: connect to the primary, by target_session_attrs=read-write."
+        " Elsewhere the role, the database or PGOPTIONS sets default_transaction_read_only."
+    )

@@ -16,6 +16,7 @@ EXPECTED = {
     "22004": errors.InvalidArgument,
     "22012": errors.DatabaseError,
     "22023": errors.InvalidArgument,
+    "25006": errors.ReadOnly,
     "40001": errors.SerializationFailure,
     "40P01": errors.SerializationFailure,
     "42501": errors.InsufficientPrivilege,
@@ -88,6 +89,13 @@ def test_missing_catalog_is_named_as_such(empty_db: Database, query: str) -> Non
 def test_missing_table_of_the_user_is_not_a_missing_catalog(empty_db: Database) -> None:
     with pytest.raises(errors.InvalidArgument), translate_errors():
         empty_db.execute("SELECT FROM pgtrickle_orders")
+
+
+def test_a_session_that_may_only_read_is_told_why(empty_db: Database) -> None:
+    connection = connect(f"{empty_db.dsn}?options=-cdefault_transaction_read_only%3Don")
+    with connection, pytest.raises(errors.ReadOnly) as failure, translate_errors():
+        connection.execute("CREATE TABLE t ()")
+    assert "default_transaction_read_only" in str(failure.value.hint)
 
 
 def test_killed_backend_is_a_lost_connection(empty_db: Database) -> None:
