@@ -79,7 +79,7 @@ def _change(rng: Random) -> str:
     )
 
 
-@pytest.mark.parametrize("seed", first(1, (2, 0, 1, 3), then=1))
+@pytest.mark.parametrize("seed", first(1, (2, 0, 1, 3), then=0))
 @pytest.mark.parametrize("gating", ["none", "hold_back"])
 @pytest.mark.parametrize("engine", ["postgres", "spark"])
 def test_whatever_cancels_out_the_rows_are_those_of_the_query(

@@ -34,7 +34,7 @@ def changes(chance: Random) -> str:
 
 
 @pytest.mark.parametrize("asked", [False, True])
-@pytest.mark.parametrize("seed", first(1, range(12), then=1))
+@pytest.mark.parametrize("seed", first(1, range(12), then=0))
 def test_deltas_of_operations_equal_their_queries_after_random_changes(
     db: Database, monkeypatch: pytest.MonkeyPatch, asked: bool, seed: int
 ) -> None:
