@@ -25,7 +25,7 @@ from pytrickle.compute.engine import LazyEngine
 from pytrickle.compute.spark.java import has_spark
 from pytrickle.config import EngineName, Settings
 from pytrickle.database import (
-    AGAIN_SAFE,
+    AGAIN_READABLE,
     USERS_SETTINGS,
     Address,
     Snapshots,
@@ -125,7 +125,7 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
         """
         with translate_errors(), self._connection().transaction():
             pgt_id = self._ask(*call("create_stream_table", {"name": name, "query": query}, options))
-            self._connection().execute(AGAIN_SAFE)
+            self._connection().execute(AGAIN_READABLE)
             self._require(int(pgt_id))
         return self.refresh(name) if initialize else None
 
@@ -141,7 +141,7 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
         arguments = {"name": name, "query": query, "reset": list(reset)}
         with translate_errors(), connection.transaction():
             self._ask(*call("alter_stream_table", arguments, options))
-            connection.execute(AGAIN_SAFE)
+            connection.execute(AGAIN_READABLE)
             pgt_id = catalog.resolve_name(connection, name)
             if query is not None or "refresh_mode" in options:
                 self._require(pgt_id)

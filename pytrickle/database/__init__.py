@@ -12,9 +12,11 @@ from pytrickle.database.savepoint import undone
 from pytrickle.database.search_path import (
     AGAIN_READABLE,
     AGAIN_SAFE,
+    READABLE_STYLE,
     SAFE_PATH,
     USERS_PATH,
     USERS_SETTINGS,
+    USERS_STYLE,
     path_set,
     quoted_path,
 )
@@ -26,9 +28,11 @@ __all__ = [
     "AGAIN_READABLE",
     "AGAIN_SAFE",
     "PATIENCE",
+    "READABLE_STYLE",
     "SAFE_PATH",
     "USERS_PATH",
     "USERS_SETTINGS",
+    "USERS_STYLE",
     "Address",
     "JdbcTarget",
     "Single",

@@ -11,9 +11,11 @@ SAFE_PATH = "pg_catalog, pgtrickle_state, pg_temp"
 # are written with their schemas there, and operators not at all.
 USERS_PATH = "SET LOCAL search_path TO DEFAULT"
 AGAIN_SAFE = f"SET LOCAL search_path = {SAFE_PATH}"
-# So does a new query, whose stream table keeps the settings; intervals are not readable meanwhile.
-USERS_SETTINGS = f"{USERS_PATH}; SET LOCAL IntervalStyle TO DEFAULT"
-AGAIN_READABLE = f"{AGAIN_SAFE}; SET LOCAL IntervalStyle TO postgres"
+# A stream table keeps the style of intervals of whoever gives its query; they are not readable meanwhile.
+USERS_STYLE = "SET LOCAL IntervalStyle TO DEFAULT"
+READABLE_STYLE = "SET LOCAL IntervalStyle TO postgres"
+USERS_SETTINGS = f"{USERS_PATH}; {USERS_STYLE}"
+AGAIN_READABLE = f"{AGAIN_SAFE}; {READABLE_STYLE}"
 _SETTING = "SET LOCAL search_path = "
 _SCHEMA = re.compile(r'"((?:[^"]|"")+)"|([a-z_][a-z0-9_$]*)')
 

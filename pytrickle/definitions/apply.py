@@ -7,7 +7,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from pytrickle.catalog.silence_limits import call_with_limits
-from pytrickle.database import filled, function_call
+from pytrickle.database import READABLE_STYLE, USERS_STYLE, filled, function_call
 from pytrickle.definitions.apply_sources import CARRIED_OUT, apply_source, own_sources
 from pytrickle.definitions.compare import TABLE, Step, compare, path_of
 from pytrickle.definitions.compare_groups import REFRESH_GROUP, WATERMARK_GROUP, arguments_of
@@ -122,13 +122,15 @@ class _Application:
         definition = step.definition
         assert definition is not None
         given = Jsonb(dict(definition.options))
+        self.connection.execute(USERS_STYLE)
         if change.action not in {"create", "replace"}:
             query = definition.query if step.query_changed else None
             self.connection.execute(FOLLOW, (step.pgt_id, query, given, step.search_path))
-            return
-        created = self.connection.execute(CREATE, (definition.name, definition.query, given, step.search_path))
-        if change.action == "replace":
-            self.connection.execute(SHOW, created.fetchone())
+        else:
+            created = self.connection.execute(CREATE, (definition.name, definition.query, given, step.search_path))
+            if change.action == "replace":
+                self.connection.execute(SHOW, created.fetchone())
+        self.connection.execute(READABLE_STYLE)
 
     def _make_watermark_group(self, change: Change) -> None:
         if change.action == "drop":

@@ -1,6 +1,7 @@
 """Databases whose defaults are not PostgreSQL's: what they change of sessions must not reach how pytrickle works."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -70,13 +71,21 @@ def test_stream_tables_live_whatever_sessions_begin_with(odd: Database) -> None:
         assert "st" in str(client.explain(query=QUERY))
 
 
-def test_a_query_of_the_client_keeps_the_databases_style_of_intervals(odd: Database) -> None:
+def test_the_databases_style_of_intervals_is_kept_whoever_creates(
+    odd: Database, tmp_path: Path
+) -> None:
     pytrickle.install(odd.dsn)
     odd.execute("CREATE TABLE times AS SELECT 1 AS id, interval '1 day 03:00' AS took")
     query = "SELECT id, took::text AS took FROM times"
+    (tmp_path / "pytrickle.toml").write_text('project = "times"')
+    (tmp_path / "applied.sql").write_text(f"-- pytrickle: schedule = 5m\n{query}\n")
     with local_client(odd.dsn) as (client, _):
-        client.create_stream_table("st", query)
-        client.tick()
+        client.create_stream_table("st", query, statement_timeout="1 hour", refresh_mode="DIFFERENTIAL")
+        client.alter_stream_table("st", query=f"{query} WHERE id > 0")
+        client.apply(tmp_path)
+        assert not client.plan(tmp_path)
+        assert {result.error for result in client.tick()} == {None}
         assert client.explain(query=query)
     with odd.connect() as reader:
-        assert reader.execute("SELECT st.took, times.took::text FROM st, times").fetchall() == [("1 3:00:00",) * 2]
+        shown = "SELECT st.took, applied.took, times.took::text FROM st, applied, times"
+        assert reader.execute(shown).fetchall() == [("1 3:00:00",) * 3]
