@@ -71,9 +71,7 @@ def test_stream_tables_live_whatever_sessions_begin_with(odd: Database) -> None:
         assert "st" in str(client.explain(query=QUERY))
 
 
-def test_the_databases_style_of_intervals_is_kept_whoever_creates(
-    odd: Database, tmp_path: Path
-) -> None:
+def test_the_databases_style_of_intervals_is_kept_whoever_creates(odd: Database, tmp_path: Path) -> None:
     pytrickle.install(odd.dsn)
     odd.execute("CREATE TABLE times AS SELECT 1 AS id, interval '1 day 03:00' AS took")
     query = "SELECT id, took::text AS took FROM times"

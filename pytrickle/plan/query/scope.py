@@ -31,6 +31,8 @@ def resolve(expression: exp.Expr, names: Names, outer: Names | None = None) -> e
             raise NotDifferentiable("a subquery in this place")
         if isinstance(node, exp.Window):
             raise NotDifferentiable("a window function in this place")
+        if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null) and is_whole(node.this.unnest()):
+            return _row_is_null(node, names, outer or {})
         if not isinstance(node, exp.Column) or node.table == SUBQUERY:
             return node
         return lookup(node, names, outer or {}).copy()
@@ -54,15 +56,25 @@ def lookup(column: exp.Column, names: Names, outer: Names) -> exp.Expr:
     raise NotDifferentiable(f"a reference to {column.sql()} that the planner cannot follow")
 
 
+def _row_is_null(test: exp.Is, names: Names, outer: Names) -> exp.Expr:
+    """Count the NULLs of a whole row: written as ROW(...), PostgreSQL takes a dropped column of its type for one."""
+    row = test.this.unnest()
+    lookup(row, names, outer)
+    columns = next(scope[row.table] for scope in (names, outer) if row.table in scope)
+    values = [column.copy() for name, column in columns.items() if name != WHOLE]
+    count = exp.Anonymous(this="num_nulls" if test.args.get("negate") else "num_nonnulls", expressions=values)
+    return exp.Paren(this=exp.EQ(this=count, expression=exp.Literal.number(0)))
+
+
 def reads_around(query: exp.Expr, outer: Names) -> bool:
     """Whether a query refers to a FROM item around it by an alias that it does not give itself."""
     own = {alias.name for alias in query.find_all(exp.TableAlias)} | {each.name for each in query.find_all(exp.Table)}
     return any(column.table in outer and column.table not in own for column in query.find_all(exp.Column))
 
 
-def is_whole(column: exp.Column) -> bool:
-    """Whether a reference is to a whole row."""
-    return isinstance(column.this, exp.Star)
+def is_whole(node: exp.Expr) -> bool:
+    """Whether an expression is a reference to a whole row."""
+    return isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
 
 
 def column_name(column: exp.Column) -> str:

@@ -179,6 +179,59 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.query_functions(regclass) IS
     'Functions a view calls, itself or through other views, operators and aggregates included.';
 
+-- A cast through text is written as such, and a function that takes any type may write its values.
+CREATE OR REPLACE FUNCTION pgtrickle_private.writes_values(tree text) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
+AS $$
+BEGIN
+    RETURN tree LIKE '%{COERCEVIAIO %' OR EXISTS (
+        SELECT FROM regexp_matches(tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS n
+            JOIN pg_proc AS p ON p.oid = n[1]::oid
+        WHERE p.proname <> 'count'
+            AND p.proargtypes::oid[] && ARRAY['"any"', 'anyelement', 'anynonarray', 'anyarray', 'record',
+            'anycompatible', 'anycompatiblearray', 'anycompatiblenonarray']::regtype[]::oid[]);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.writes_values(text) IS
+    'Whether the tree of a query may turn values of any type into text or JSON.';
+
+-- What a function of users writes, nobody knows.
+CREATE OR REPLACE FUNCTION pgtrickle_private.labels_shown(view regclass) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM query_trees(view) AS t
+                   WHERE t.tree LIKE '%{FIELDSELECT %' OR writes_values(t.tree))
+        AND NOT EXISTS (SELECT FROM relations_named(view) AS r WHERE r.whole_row)
+        AND NOT EXISTS (SELECT FROM functions_below(view))
+        AND NOT EXISTS (SELECT FROM query_functions(view) AS f JOIN pg_proc AS p ON p.oid = f
+                        WHERE p.proname IN ('enum_first', 'enum_last', 'enum_range')) THEN
+        RETURN NULL;
+    END IF;
+    RETURN (
+        WITH RECURSIVE held(id) AS (
+            SELECT types_used(view)
+            UNION
+            SELECT p.part FROM held AS h JOIN pg_type AS y ON y.oid = h.id CROSS JOIN LATERAL (
+                SELECT unnest(ARRAY[y.typelem, y.typbasetype])
+                UNION ALL SELECT a.atttypid FROM pg_attribute AS a
+                    WHERE a.attrelid = y.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+                UNION ALL SELECT r.rngsubtype FROM pg_range AS r WHERE y.oid IN (r.rngtypid, r.rngmultitypid)
+            ) AS p(part))
+        SELECT string_agg(md5(l.label), ',' ORDER BY l.kind, l.id, l.place)
+        FROM held AS h CROSS JOIN LATERAL (
+            SELECT 'enum', e.oid, 0, e.enumlabel::text FROM pg_enum AS e WHERE e.enumtypid = h.id
+            UNION ALL SELECT 'row', a.attrelid, a.attnum, a.attname::text
+                FROM pg_type AS y JOIN pg_attribute AS a ON a.attrelid = y.typrelid AND a.attnum > 0
+                WHERE y.oid = h.id
+        ) AS l(kind, id, place, label));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.labels_shown(regclass) IS
+    'The labels of enums, and of the columns of rows, of which a view may turn values into text or JSON, or names a '
+    'column; or NULL.';
+
 -- How a regclass looks as text depends on the search_path, and on what is renamed.
 CREATE OR REPLACE FUNCTION pgtrickle_private.names_shown(view regclass) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -193,12 +246,7 @@ BEGIN
             ':\w*type(?:id)? (24|2202|2203|2204|2205|2206|3734|3769|4191|'
             '1008|2207|2208|2209|2210|2211|3735|3770|4192)\M',
             'g') AS m
-        WHERE t.tree LIKE '%{COERCEVIAIO %' OR EXISTS (
-            SELECT FROM regexp_matches(t.tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS n
-                JOIN pg_proc AS p ON p.oid = n[1]::oid
-            WHERE p.proname <> 'count'
-                AND p.proargtypes::oid[] && ARRAY['"any"', 'anyelement', 'anynonarray', 'anyarray', 'record',
-                'anycompatible', 'anycompatiblearray', 'anycompatiblenonarray']::regtype[]::oid[])
+        WHERE writes_values(t.tree)
         ORDER BY 1 LIMIT 1);
 END
 $$;

@@ -152,11 +152,13 @@ BEGIN
         (SELECT string_agg(md5(format('%s %s %s %s %s %s %s %s', p.oid, p.proname, p.pronamespace, p.provolatile,
             p.prosrc, p.probin, p.prosqlbody,
                                       p.proconfig)), ',' ORDER BY p.oid)
-         FROM functions_below(view) AS f(oid) JOIN pg_proc AS p USING (oid))));
+         FROM functions_below(view) AS f(oid) JOIN pg_proc AS p USING (oid)),
+        labels_shown(view)));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.view_stamp(regclass) IS
-    'A text that changes when the view, a view that it reads, or a function that these call is replaced.';
+    'A text that changes when the view, a view that it reads, or a function that these call is replaced, or what it '
+    'turns into text or JSON has other labels.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.record_source(pgt_id bigint, source regclass, source_type text,
     columns text[]) RETURNS void

@@ -26,7 +26,8 @@ BEGIN
     PERFORM record_full_reason(p_pgt_id);
     PERFORM check_hold_back();
     PERFORM mark_reinitialize(p_pgt_id,
-        'a view or function that it uses was replaced, or a source can be captured now');
+        'a view or function that it uses was replaced, a label that it shows has changed, or a source can be captured '
+        'now');
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.adopt_definition(bigint) IS

@@ -35,6 +35,11 @@ BEGIN
         (SELECT sum(hash_record_extended(ROW(m.roleid, m.member, m.xmin), 0)) FROM pg_auth_members AS m),
         (SELECT sum(hash_record_extended(ROW(p.oid, p.xmin), 0)) FROM pg_proc AS p WHERE p.oid >= 16384),
         (SELECT sum(hash_record_extended(ROW(o.oid, o.xmin), 0)) FROM pg_operator AS o WHERE o.oid >= 16384),
+        (SELECT sum(hash_record_extended(ROW(l.oid, l.xmin), 0)) FROM pg_enum AS l),
+        (SELECT sum(hash_record_extended(ROW(a.attrelid, a.attnum, a.xmin), 0))
+         FROM pg_class AS y CROSS JOIN LATERAL (
+             SELECT c.attrelid, c.attnum, c.xmin FROM pg_attribute AS c WHERE c.attrelid = y.oid OFFSET 0) AS a
+         WHERE y.relkind = 'c' AND y.oid >= 16384),
         (SELECT sum(hash_record_extended(ROW(s.srsubid, s.srrelid, s.xmin), 0)) FROM pg_subscription_rel AS s),
         (SELECT count(*) FROM pgt_capture_gaps),
         (SELECT string_agg(concat(e.event_time_id, ' ', e.xmin), ' ' ORDER BY e.event_time_id)

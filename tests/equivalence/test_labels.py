@@ -1,0 +1,66 @@
+"""Labels that are renamed, added or dropped: of enums, of columns of composite types, of tables read as whole rows."""
+
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+from tests.equivalence.oracle import differences
+
+TABLES = """
+    CREATE TYPE mood AS ENUM ('low', 'fair', 'high');
+    CREATE TYPE note AS (mood mood, n int);
+    CREATE DOMAIN spirit AS mood;
+    CREATE FUNCTION spoken(mood) RETURNS text LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1 || ''!''; END';
+    CREATE TABLE days (id int PRIMARY KEY, kind int, mood mood, moods mood[], note note, spirit spirit);
+    INSERT INTO days
+        SELECT n, n % 3, (enum_range(NULL::mood))[1 + n % 3], '{low,fair}', ROW('low'::mood, n)::note, 'low'
+        FROM generate_series(1, 9) AS n"""
+SHOWN = {
+    "text": "SELECT id, mood::text AS t FROM days",
+    "grouped": "SELECT mood::text AS t, count(*) AS n FROM days GROUP BY 1",
+    "list": "SELECT id, moods::text AS t FROM days",
+    "texts": "SELECT id, moods::text[] AS t FROM days",
+    "domain": "SELECT id, spirit::text AS t FROM days",
+    "row": "SELECT id, note::text AS t FROM days",
+    "json": "SELECT id, to_jsonb(mood) AS t FROM days",
+    "object": "SELECT id, to_jsonb(note) AS t FROM days",
+    "format": "SELECT id, format('%s', mood) AS t FROM days",
+    "joined": "SELECT kind, string_agg(mood::text, ',' ORDER BY id) AS t FROM days GROUP BY kind",
+    "all": "SELECT id, enum_range(mood) AS t FROM days",
+    "function": "SELECT id, spoken(mood) AS t FROM days",
+    "field": "SELECT (note).n AS t, count(*) AS n FROM days GROUP BY 1",
+    "whole": "SELECT id, days::text AS t FROM days",
+    "whole_json": "SELECT id, to_jsonb(days) AS t FROM days",
+    "whole_null": "SELECT id, days IS NOT NULL AS t FROM days",
+}
+ITSELF = {
+    "plain": "SELECT id, mood, moods, spirit FROM days",
+    "group": "SELECT mood, count(*) AS n FROM days GROUP BY mood",
+    "literal": "SELECT id FROM days WHERE mood = 'low' OR mood > 'fair'",
+    "least": "SELECT kind, min(mood) AS least FROM days GROUP BY kind HAVING max(mood) >= 'fair'",
+}
+ALTERATIONS = (
+    "ALTER TYPE mood RENAME VALUE 'low' TO 'bad'",
+    "ALTER TYPE mood ADD VALUE 'awful' BEFORE 'bad'",
+    "ALTER TYPE note RENAME ATTRIBUTE n TO number",
+    "ALTER TABLE days ADD COLUMN extra int DEFAULT 4",
+    "ALTER TABLE days DROP COLUMN extra",
+)
+CHANGES = "UPDATE days SET kind = kind + 1, mood = 'fair' WHERE id = {0}; DELETE FROM days WHERE id = {0} + 5"
+
+
+def test_what_shows_labels_shows_those_of_now(db: Database) -> None:
+    db.execute(TABLES)
+    queries = SHOWN | ITSELF
+    with local_client(db.dsn) as (client, _), db.connect() as connection:
+        for name, query in queries.items():
+            client.create_stream_table(f"st_{name}", query)
+            db.execute(f"CREATE VIEW expected_{name} AS {query}")
+        client.tick()
+        for number, alteration in enumerate(ALTERATIONS):
+            for change in (alteration, CHANGES.format(number), "UPDATE days SET mood = NULL WHERE id = 9"):
+                db.execute(change)
+                results = {result.stream_table: result for result in client.tick()}
+                assert {result.error for result in results.values()} == {None}, change
+                for name in queries:
+                    assert not differences(connection, f"st_{name}", f"TABLE expected_{name}", True), (name, change)
+                if change == alteration and "TYPE mood" in change:
+                    assert {str(results[f"public.st_{name}"].action) for name in ITSELF} == {"NO_DATA"}
