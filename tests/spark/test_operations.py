@@ -53,6 +53,8 @@ def tables(db: Database) -> Database:
     return db
 
 
+# Three minutes of Spark on an idle machine; beside other suites more than the ten of any other test.
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("asked", first(1, (False, True), then=0))
 def test_operations_in_spark_equal_those_of_postgresql_after_every_change(
     tables: Database,
