@@ -9,18 +9,9 @@ from pytrickle.errors import CatalogError
 
 # What a creator's session may have set and what functions, casts and formats go by, of which PostgreSQL says that they
 # are stable. The values are words, numbers and signs, none of which ends a string.
-PINNED = (
-    "TimeZone",
-    "DateStyle",
-    "IntervalStyle",
-    "lc_monetary",
-    "lc_numeric",
-    "lc_time",
-    "array_nulls",
-    "default_text_search_config",
-    "xmlbinary",
-    "xmloption",
-)
+PINNED = ("TimeZone", "DateStyle", "IntervalStyle", "array_nulls", "xmlbinary", "xmloption")
+# These are kept only with a query that may go by them.
+PINNED_WHERE_KEPT = ("lc_monetary", "lc_numeric", "lc_time", "default_text_search_config")
 PLAIN = re.compile(r"[\w+\-/:., <>@\"]*")
 
 
@@ -31,7 +22,8 @@ def session_statements(table: StreamTable) -> tuple[str, ...]:
     Without row_security a policy that would hide rows from the refresher is an error instead. Generated SQL finds names
     only among those of PostgreSQL itself. Raise CatalogError for a stored setting that no session can have had.
     """
-    settings = [f"SET LOCAL {name} = '{_plain(table, name)}'" for name in PINNED]
+    names = (*PINNED, *(name for name in PINNED_WHERE_KEPT if name in table.session_settings))
+    settings = [f"SET LOCAL {name} = '{_plain(table, name)}'" for name in names]
     carrying = (
         "SET LOCAL standard_conforming_strings = 'on'",
         "SET LOCAL extra_float_digits = '1'",

@@ -36,8 +36,8 @@ def connect(dsn: str = "", *, role: str = "client") -> psycopg.Connection:
     """Open an autocommit connection that the server lists as ``pytrickle/<role>``.
 
     An empty ``dsn`` means the libpq environment. Names are found in what is PostgreSQL's own, not by the search_path of
-    whoever connects: ``USERS_PATH`` sets that for a transaction. Every timestamptz is readable, dates are in ISO form.
-    What the catalog says beside its answers is logged as a warning.
+    whoever connects: ``USERS_PATH`` sets that for a transaction. Every timestamptz and interval is readable, dates are
+    in ISO form. What the catalog says beside its answers is logged as a warning.
     Raises ConfigError for a malformed ``dsn`` or a refused login, ConnectionLost when the server cannot be reached;
     neither ever repeats the connection string.
     """

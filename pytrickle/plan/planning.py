@@ -183,9 +183,9 @@ def plan_full(task: Task, query: str, way: Way) -> RefreshPlan:
     definition = task.shape.definition
     columns = tuple(f"r{i}" for i in range(len(definition.columns)))
     numbers = {name: as_number(type_name) for name, (_, type_name) in zip(columns, definition.columns, strict=True)}
-    items = (f"CAST({name} AS {number}) AS {name}" if number else name for name, number in numbers.items())
-    text = WHOLE.format(query=query, columns=", ".join(columns), items=", ".join(items))
-    text = text if columns else COUNTED.format(query=query, weight=WEIGHT)
+    # The query may be evaluated under its creator's path, by which nothing is found where its rows are read.
+    items = ", ".join(f"CAST({name} AS {number}) AS {name}" if number else name for name, number in numbers.items())
+    text = (WHOLE if columns else COUNTED).format(query=query, columns=", ".join(columns), items=items, weight=WEIGHT)
     settings = (*PLANNER, *SEQUENTIAL, *path_of(definition, query))
     read = reading(text, columns, lossy_columns(task.shape), settings, weighted=not columns)
     placement = place_whole(way, Stage.CONTENT, task.rows_read, task.limits)

@@ -10,7 +10,11 @@ from psycopg.errors import UndefinedColumn
 
 from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
-from pytrickle.catalog.buffer_statistics import FEW, WORTH_ANALYZING, BufferStatistics
+from pytrickle.catalog.buffer_statistics import (
+    WORTH_ANALYZING,
+    WORTH_ANALYZING_BESIDE_MANY,
+    BufferStatistics,
+)
 from pytrickle.catalog.definition import ChangeRange, PastRefresh
 from pytrickle.catalog.definition_stamp import definition_stamp
 from pytrickle.catalog.past_refreshes import evidence
@@ -204,16 +208,15 @@ class Planner:
 
     def _analyze(self, snapshot: Snapshot, table: StreamTable, ranges: Mapping[int, ChangeRange]) -> None:
         """Let PostgreSQL know of many changes before it plans how to join them; within a unit it cannot."""
-        together = sum(change_range.delta_rows for change_range in ranges.values())
-        least = FEW if together > FEW_CHANGES else WORTH_ANALYZING
         if snapshot.connection is self.connection:
             return
+        together = sum(change_range.delta_rows for change_range in ranges.values())
+        least = WORTH_ANALYZING_BESIDE_MANY if together > FEW_CHANGES else WORTH_ANALYZING
         for dependency in table.dependencies:
             if dependency.buffer and dependency.relid in ranges:
                 delta_rows = ranges[dependency.relid].delta_rows
-                if delta_rows < least:
-                    continue
-                self.statistics.renew(self.connection, dependency.buffer, delta_rows, snapshot.cut)
+                if delta_rows >= least:
+                    self.statistics.renew(self.connection, dependency.buffer, delta_rows, snapshot.cut)
 
     def _choose(
         self,

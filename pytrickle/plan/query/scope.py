@@ -57,7 +57,10 @@ def lookup(column: exp.Column, names: Names, outer: Names) -> exp.Expr:
 
 
 def _row_is_null(test: exp.Is, names: Names, outer: Names) -> exp.Expr:
-    """Count the NULLs of a whole row: written as ROW(...), PostgreSQL takes a dropped column of its type for one."""
+    """Count the NULLs of a whole row: of ROW(...) with a table's type PostgreSQL counts a dropped column as one.
+
+    Raise NotDifferentiable for a row that the planner cannot follow.
+    """
     row = test.this.unnest()
     lookup(row, names, outer)
     columns = next(scope[row.table] for scope in (names, outer) if row.table in scope)

@@ -216,7 +216,6 @@ class Translator:
             raise Untranslatable
         check_fits(number.digits + 1, number.scale)
         put = PutOntoGrid.of(self._evaluated(node), ONTO[operator], number.digits, number.scale)
-        assert put.grid
         ordered = number.ordered(f"CAST({put.grid.nan} AS DECIMAL({number.digits + 1},0))")
         return f"({ordered} {operator} {self.place(put)})"
 

@@ -4,7 +4,7 @@ What is beyond all values of the other side is as good as any that is.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from pytrickle.plan.algebra.relation import Expr
@@ -70,7 +70,7 @@ NO_GRIDS: Mapping[str, OntoGrid] = MappingProxyType({})
 class PutOntoGrid(Expr):
     """An expression that is a numeric on a grid, which is kept beside its text for who computes the numeric himself."""
 
-    grid: OntoGrid | None = None
+    grid: OntoGrid = field(kw_only=True)
 
     @classmethod
     def of(cls, number: Expr, onto: str, before: int, scale: int) -> "PutOntoGrid":

@@ -40,7 +40,7 @@ class Reads:
         """Ask for an expression over the rows of a leaf; return the column that will hold it."""
         columns = self.asked.setdefault((alias, where), {})
         name = columns.setdefault(expr.sql, f"c{len(columns)}")
-        if isinstance(expr, PutOntoGrid) and expr.grid:
+        if isinstance(expr, PutOntoGrid):
             self.grids.setdefault((alias, where), {})[name] = expr.grid
         return name
 

@@ -80,22 +80,39 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.resolved_search_path(text) IS
     'The schemas that a search_path means now, as a search_path that starts with pg_catalog.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.session_settings() RETURNS jsonb
+-- Money is written and read by a locale, and nobody knows what a function of users goes by.
+CREATE OR REPLACE FUNCTION pgtrickle_private.goes_by_locale(view regclass) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM query_functions(view) AS f JOIN pg_proc AS p ON p.oid = f
+                   WHERE p.oid >= 16384 OR p.proname ~ '^to_(char|number|date|timestamp)$|tsvector|tsquery|^ts_')
+        OR EXISTS (SELECT FROM types_used(view) AS t(id) WHERE t.id IN ('money'::regtype, 'money[]'::regtype));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.goes_by_locale(regclass) IS
+    'Whether the result of a view may depend on a locale or on the default text search configuration of the session.';
+
+-- A locale or a text search configuration may not be there where a dump is restored: it is kept only where it matters.
+DROP FUNCTION IF EXISTS pgtrickle_private.session_settings();
+CREATE OR REPLACE FUNCTION pgtrickle_private.session_settings(view regclass) RETURNS jsonb
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT jsonb_build_object(
-        'TimeZone', current_setting('TimeZone'),
-        'DateStyle', 'ISO, ' || split_part(current_setting('DateStyle'), ', ', 2),
-        'IntervalStyle', current_setting('IntervalStyle'),
-        'lc_monetary', current_setting('lc_monetary'),
-        'lc_numeric', current_setting('lc_numeric'),
-        'lc_time', current_setting('lc_time'),
-        'array_nulls', current_setting('array_nulls'),
-        'default_text_search_config', current_setting('default_text_search_config'),
-        'xmlbinary', current_setting('xmlbinary'),
-        'xmloption', current_setting('xmloption'))
+    SELECT jsonb_object_agg(name,
+        CASE name WHEN 'DateStyle' THEN 'ISO, ' || split_part(setting, ', ', 2) ELSE setting END)
+    FROM pg_settings
+    WHERE name IN ('TimeZone', 'DateStyle', 'IntervalStyle', 'array_nulls', 'xmlbinary', 'xmloption')
+        OR name IN ('lc_monetary', 'lc_numeric', 'lc_time', 'default_text_search_config') AND goes_by_locale(view)
 $$;
-COMMENT ON FUNCTION pgtrickle_private.session_settings() IS 'Settings of this session that change what a query means.';
+COMMENT ON FUNCTION pgtrickle_private.session_settings(regclass) IS
+    'Settings of this session that change what the query of a view means.';
+
+-- A catalog that is upgraded pins from now on what it did not pin. Nobody knows what the creators had set; what the
+-- database gives now is what the next refresh would have gone by.
+UPDATE pgtrickle.pgt_stream_tables AS t SET session_settings = s.settings
+FROM (SELECT k.pgt_id, pgtrickle_private.session_settings(k.view_relid) || k.session_settings AS settings
+      FROM pgtrickle.pgt_stream_tables AS k) AS s
+WHERE s.pgt_id = t.pgt_id AND s.settings <> t.session_settings;
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.full_reason(view regclass) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

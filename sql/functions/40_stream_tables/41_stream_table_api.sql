@@ -34,7 +34,7 @@ BEGIN
         session_settings, full_reason, time_dependent, system_identifier, storage_fillfactor)
     OVERRIDING SYSTEM VALUE
     VALUES (id, storage, target.schema_name, target.table_name, query, view, options.output_mode, options.window_end,
-            session_settings() || jsonb_build_object('search_path', resolved_search_path(search_path)),
+            session_settings(view) || jsonb_build_object('search_path', resolved_search_path(search_path)),
             needs_full, time_dependence(view) IS NOT NULL, (SELECT system_identifier FROM pg_control_system()),
             options.storage_fillfactor);
     options.pgt_id := id;

@@ -19,7 +19,7 @@ BEGIN
         time_dependent, system_identifier)
     OVERRIDING SYSTEM VALUE
     VALUES (id, view, 'pgtrickle_state', 'query_' || id, query, view,
-            session_settings() || jsonb_build_object('search_path', path), full_reason(view),
+            session_settings(view) || jsonb_build_object('search_path', path), full_reason(view),
             time_dependence(view) IS NOT NULL, (SELECT system_identifier FROM pg_control_system()));
     INSERT INTO pgt_dependencies (pgt_id, source_relid, source_name, source_type, columns_used)
     SELECT id, s.source_relid, qualified_name(s.source_relid), s.source_type, s.columns_used

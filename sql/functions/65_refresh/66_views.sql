@@ -11,6 +11,8 @@ BEGIN
     PERFORM refuse_volatile(view);
     PERFORM check_source_rights(view);
     PERFORM mirror_equalities(view);
+    UPDATE pgt_stream_tables AS t SET session_settings = session_settings(view) || t.session_settings
+    WHERE t.pgt_id = p_pgt_id;
     PERFORM wrap_functions(view, t.session_settings ->> 'search_path') FROM pgt_stream_tables AS t
         WHERE t.pgt_id = p_pgt_id;
     PERFORM record_sources(p_pgt_id);
@@ -156,8 +158,9 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.adopt_query(id bigint, query text, 
 AS $$
 BEGIN
     UPDATE pgt_stream_tables AS t
-    SET defining_query = query, recomputation_asked = t.frontier_version > 0, session_settings = session_settings()
-        || jsonb_build_object('search_path', resolved_search_path(search_path)),
+    SET defining_query = query, recomputation_asked = t.frontier_version > 0,
+        session_settings = session_settings(t.view_relid)
+            || jsonb_build_object('search_path', resolved_search_path(search_path)),
         earlier_query_through = CASE WHEN t.output_mode = 'append' THEN t.effective_watermark
             ELSE t.frozen_before END
     WHERE t.pgt_id = id;
