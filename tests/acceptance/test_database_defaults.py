@@ -20,7 +20,6 @@ DEFAULTS = (
     "plpgsql.extra_errors = 'all'",
     "plpgsql.variable_conflict = 'use_column'",
     "bytea_output = 'escape'",
-    "check_function_bodies = off",
     "plan_cache_mode = 'force_generic_plan'",
     "client_min_messages = 'error'",
 )

@@ -8,16 +8,20 @@ TABLES = """
     CREATE TYPE mood AS ENUM ('low', 'fair', 'high');
     CREATE TYPE note AS (mood mood, n int);
     CREATE DOMAIN spirit AS mood;
+    CREATE TYPE spread AS RANGE (subtype = mood);
     CREATE FUNCTION spoken(mood) RETURNS text LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1 || ''!''; END';
-    CREATE TABLE days (id int PRIMARY KEY, kind int, mood mood, moods mood[], note note, spirit spirit);
+    CREATE TABLE days (id int PRIMARY KEY, kind int, mood mood, moods mood[], note note, spirit spirit,
+        spread spread);
     INSERT INTO days
-        SELECT n, n % 3, (enum_range(NULL::mood))[1 + n % 3], '{low,fair}', ROW('low'::mood, n)::note, 'low'
+        SELECT n, n % 3, (enum_range(NULL::mood))[1 + n % 3], '{low,fair}', ROW('low'::mood, n)::note, 'low',
+            spread('low', 'high')
         FROM generate_series(1, 9) AS n"""
 SHOWN = {
     "text": "SELECT id, mood::text AS t FROM days",
     "grouped": "SELECT mood::text AS t, count(*) AS n FROM days GROUP BY 1",
     "list": "SELECT id, moods::text AS t FROM days",
     "texts": "SELECT id, moods::text[] AS t FROM days",
+    "range": "SELECT id, spread::text AS t FROM days",
     "domain": "SELECT id, spirit::text AS t FROM days",
     "row": "SELECT id, note::text AS t FROM days",
     "json": "SELECT id, to_jsonb(mood) AS t FROM days",
@@ -42,6 +46,7 @@ ALTERATIONS = (
     "ALTER TYPE mood ADD VALUE 'awful' BEFORE 'bad'",
     "ALTER TYPE note RENAME ATTRIBUTE n TO number",
     "ALTER TABLE days ADD COLUMN extra int DEFAULT 4",
+    "ALTER TABLE days ADD COLUMN remark text",
     "ALTER TABLE days DROP COLUMN extra",
 )
 CHANGES = "UPDATE days SET kind = kind + 1, mood = 'fair' WHERE id = {0}; DELETE FROM days WHERE id = {0} + 5"
