@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import psycopg
@@ -66,13 +64,18 @@ class Script:
 
     @property
     def checksum(self) -> str:
-        return sha256(self.text.encode()).hexdigest()
+        return _checksum(self.text)
 
     @property
     def record(self) -> str:
         """The statement that writes the script into pgt_schema_version."""
         parts = {"version": self.version, "name": self.name, "checksum": self.checksum}
         return filled(_RECORD, **{name: sql.Literal(part) for name, part in parts.items()}).as_string()
+
+
+@cache
+def _checksum(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
 
 
 @cache
@@ -185,17 +188,18 @@ def _guard() -> str:
     return (_sql_directory() / "guard.sql").read_text(encoding="utf-8")
 
 
-def _sql_directory() -> Traversable:
+def _sql_directory() -> Path:
     """Return the SQL shipped in the wheel, or the live files beside an editable install."""
-    shipped = files("pytrickle") / "_sql"
-    return shipped if shipped.is_dir() else Path(__file__).parents[2] / "sql"
+    package = Path(__file__).parents[1]
+    shipped = package / "_sql"
+    return shipped if shipped.is_dir() else package.parent / "sql"
 
 
 def _roles() -> str:
     return (_sql_directory() / "roles.sql").read_text(encoding="utf-8")
 
 
-def _sorted_sql(directory: Traversable) -> list[Traversable]:
+def _sorted_sql(directory: Path) -> list[Path]:
     """Return the SQL files of a directory and of its folders, in the order of the numbers they begin with."""
     entries = sorted(directory.iterdir(), key=lambda entry: entry.name)
     found = [_sorted_sql(entry) if entry.is_dir() else [entry] for entry in entries]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import Annotated
 
 import typer
 
 from pytrickle.cli.command import Dsn, Json, root_options
-from pytrickle.cli.console import show_json_error
+from pytrickle.cli.documents import show_json_error
 from pytrickle.cli.tree import LazyGroup
 
 app = typer.Typer(
@@ -52,8 +53,16 @@ def root(context: typer.Context, dsn: Dsn = None, as_json: Json = False, show_ve
 
 def main() -> None:
     """Run the command line on the process's arguments and exit with its code."""
-    if "--json" not in sys.argv:
+    try:
+        if "--json" in sys.argv:
+            _run_with_json_errors()
         app(prog_name="pytrickle")
+    finally:
+        # Else the interpreter, before it ends, looks for cycles in all that was loaded: a tenth of a small command.
+        gc.freeze()
+
+
+def _run_with_json_errors() -> None:
     try:
         code = app(prog_name="pytrickle", standalone_mode=False)
     except typer.TyperException as error:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from pytrickle.cli.console import console, show, show_warning, visible
+from pytrickle.cli.console import console, show, show_warning
+from pytrickle.cli.documents import visible
 
 if TYPE_CHECKING:
     from pytrickle.refresh.values import RefreshResult

@@ -7,18 +7,21 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from inspect import Parameter
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 import typer
-from rich.console import RenderableType
 
-from pytrickle.cli.console import show, show_error, show_json, show_warning
+from pytrickle.cli.documents import show_json
 from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.config import EngineName
 from pytrickle.errors import NotYet, PytrickleError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from pytrickle.client.client import Client
     from pytrickle.client.reports import Reports
     from pytrickle.refresh.values import RefreshResult
@@ -69,6 +72,9 @@ class Invocation:
         from pytrickle.client.reports import open_reports
 
         with open_reports(self.dsn) as reports:
+            if not self.as_json:
+                # What draws the result is loaded while the database works on it.
+                Thread(target=import_module, args=("pytrickle.cli.show.render",), daemon=True).start()
             yield reports
 
     def show(self, result: Result, render: Callable[[Result], RenderableType]) -> None:
@@ -76,6 +82,8 @@ class Invocation:
         if self.as_json:
             show_json(result)
         else:
+            from pytrickle.cli.console import show
+
             show(render(result))
 
 
@@ -129,6 +137,8 @@ def _warn_of_password(invocation: Invocation) -> None:
     from pytrickle.database import has_secret
 
     if has_secret(invocation.dsn):
+        from pytrickle.cli.console import show_warning
+
         show_warning(
             "The list of processes (ps) shows the password in --dsn to everybody on this machine.",
             "Put it into PGPASSFILE (~/.pgpass), a service file, or the variable PYTRICKLE_DSN or PGPASSWORD.",
@@ -156,6 +166,8 @@ def _errors_shown(*, as_json: bool) -> Iterator[None]:
     try:
         yield
     except PytrickleError as error:
+        from pytrickle.cli.console import show_error
+
         error.hint = on_the_command_line(error.hint) if error.hint else None
         show_error(error, as_json=as_json)
         raise typer.Exit(UNHEALTHY if isinstance(error, NotYet) else 1) from None

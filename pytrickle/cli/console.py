@@ -8,30 +8,18 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import TextIO
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
-from pytrickle.cli.values import jsonable
+from pytrickle.cli.documents import show_json_error, visible
 from pytrickle.errors import PytrickleError
 
 # A pipe has no width: wide enough that no line of a table is ever cut there.
 _PIPE_WIDTH = 2000
 _COMMAND = re.compile(r"\bpytrickle [a-z]|\bSELECT ")
-# What moves a terminal's cursor, colours it, or lets it answer: C0 but for tab and line feed, DEL and C1; and what
-# turns the direction of text around.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-
-
-def visible(text: str) -> str:
-    """Return a text with its control characters spelled out: names and values are anybody's, and reach a terminal.
-
-    >>> visible("orders\\x1b[2J")
-    'orders\\\\u001b[2J'
-    """
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +50,6 @@ def show(content: RenderableType) -> None:
     """Print a result for people on stdout."""
     target = console(sys.stdout)
     target.print(content, soft_wrap=isinstance(content, str), crop=False)
-
-
-def show_json(value: Any, *, indent: int | None = 2) -> None:
-    """Print a result as one JSON document on stdout."""
-    sys.stdout.write(visible(json.dumps(jsonable(value), indent=indent, ensure_ascii=False)) + "\n")
-    sys.stdout.flush()
 
 
 def show_note(text: str) -> None:
@@ -102,12 +84,6 @@ def _tell(label: tuple[str, str], sentences: str) -> None:
     target = console(sys.stderr)
     copied = _COMMAND.search(sentences) is not None
     target.print(Text.assemble(label, sentences), soft_wrap=copied or not target.is_terminal)
-
-
-def show_json_error(message: str, hint: str | None, kind: str, sqlstate: str | None) -> None:
-    """Print an error as one JSON document on stderr."""
-    document = {"error": message, "hint": hint, "type": kind, "sqlstate": sqlstate}
-    sys.stderr.write(visible(json.dumps(document, ensure_ascii=False)) + "\n")
 
 
 @contextmanager

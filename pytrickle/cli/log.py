@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from pytrickle.cli import values
-from pytrickle.cli.console import visible
+from pytrickle.cli.documents import visible
 
 NAME = "pytrickle"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:/+-@,")

@@ -7,7 +7,7 @@ import re
 import pytest
 from rich.table import Table
 
-from pytrickle.cli import console
+from pytrickle.cli import console, documents
 from pytrickle.errors import PytrickleError
 
 HOSTILE = "a\x1b]0;owned\x07b\x9b2Jc\rd\u202ee"
@@ -27,7 +27,7 @@ def test_terminal_escapes_in_names_and_values_are_spelled_out(as_table: bool) ->
 
 
 def test_json_and_errors_hold_no_control_characters_either(capsys: pytest.CaptureFixture[str]) -> None:
-    console.show_json({"name": HOSTILE})
+    documents.show_json({"name": HOSTILE})
     console.show_error(PytrickleError(HOSTILE, HOSTILE), as_json=False)
     console.show_error(PytrickleError(HOSTILE, HOSTILE), as_json=True)
     written = capsys.readouterr()

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pytrickle.cli.command import Invocation, command
-from pytrickle.cli.console import visible
+from pytrickle.cli.documents import visible
 from pytrickle.cli.observer import MISSING
 from pytrickle.errors import PackageMissing
 from pytrickle.integrations.prometheus import DASHBOARD, RULES

@@ -17,7 +17,8 @@ import typer
 
 from pytrickle.cli import values
 from pytrickle.cli.command import Engine, Invocation, command, fail_if_any_failed
-from pytrickle.cli.console import show, show_json
+from pytrickle.cli.console import show
+from pytrickle.cli.documents import show_json
 from pytrickle.cli.log import LogFormat, LogLevel, logged
 from pytrickle.cli.observer import Observer, Wanted, observed
 from pytrickle.cli.remedies import on_the_command_line

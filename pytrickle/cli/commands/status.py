@@ -12,7 +12,6 @@ from pytrickle.catalog.reports import Status, StreamTableStatus
 from pytrickle.catalog.table_state import state_of
 from pytrickle.cli import values
 from pytrickle.cli.command import UNHEALTHY, Invocation, command
-from pytrickle.cli.show import render
 
 app = typer.Typer()
 
@@ -47,6 +46,8 @@ def status(
     """
     with invocation.reports() as reports:
         state = reports.status()
+    from pytrickle.cli.show import render
+
     invocation.show(state, render.status)
     if set(fail_on or ()) & _troubles(state, max_age):
         raise typer.Exit(UNHEALTHY)

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from pytrickle.cli.console import visible
+from pytrickle.cli.documents import visible
 from pytrickle.cli.values import sentence
 
 Cell = Text | str | None
