@@ -27,12 +27,16 @@ from pytrickle.errors import (
 )
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.grouping import INEXACT
+from pytrickle.plan.spark.leaves import rows_read
 from pytrickle.plan.spark.query import spark_query
 
 DATABASE = re.compile(r"PSQLException: (?:ERROR: )?(.*\S)")
 CAUSE = re.compile(r"^(?:Caused by)?: [\w.$]+: (.*\S)", re.MULTILINE)
 FIRST_LINE = re.compile(r"\A\s*(.*\S)")
 OUT_OF_MEMORY = ("OutOfMemoryError", "Not enough memory to build and broadcast", "UNABLE_TO_ACQUIRE_MEMORY")
+
+# Of fewer rows Spark plans once what it joins and groups, not again after every stage.
+FEW_ROWS = 200_000
 
 TOO_NARROW = (INEXACT, "NUMERIC_VALUE_OUT_OF_RANGE", "ARITHMETIC_OVERFLOW")
 
@@ -69,9 +73,11 @@ class SparkEngine:
             return Staged(self._rows(reader, plan, staging), keyed)
 
     def _tune(self, plan: RefreshPlan) -> None:
-        """Compiling a stage and replanning it take longer than moving one small result through it."""
-        for setting in ("spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled"):
-            self.spark.conf.set(setting, "true" if plan.join else "false")
+        """Compiling a stage takes longer than moving one small result through it, and replanning it than few rows."""
+        rows = rows_read(plan.join)
+        replanned = bool(plan.join) and (rows is None or rows >= FEW_ROWS)
+        for setting, wanted in (("codegen.wholeStage", bool(plan.join)), ("adaptive.enabled", replanned)):
+            self.spark.conf.set(f"spark.sql.{setting}", "true" if wanted else "false")
 
     def _rows(self, reader: PinnedReader, plan: RefreshPlan, staging: str | None) -> pa.Table | str:
         if plan.read is not None:

@@ -99,6 +99,18 @@ def computed_in(terms: tuple[SparkTerm, ...]) -> Iterator[Computed]:
                     yield from computed_in((*frame.now, *frame.changed))
 
 
+def rows_read(terms: tuple[SparkTerm, ...]) -> int | None:
+    """Return how many rows some terms are expected to read, at any depth; None where nobody knows."""
+    below = tuple(each for computed in computed_in(terms) for each in (*computed.now, *computed.changed))
+    rows = [leaf.rows for term in (*terms, *below) for leaf in term.leaves if _is_read(leaf)]
+    known = [each for each in rows if each is not None]
+    return sum(known) if len(known) == len(rows) else None
+
+
+def _is_read(leaf: SparkLeaf) -> bool:
+    return any(isinstance(frame, Frame) for frame in leaf.frames)
+
+
 def reads_of(terms: tuple[SparkTerm, ...]) -> Iterator[Frame]:
     """List what is read through JDBC for some terms, at any depth."""
     below = tuple(each for computed in computed_in(terms) for each in (*computed.now, *computed.changed))
