@@ -7,7 +7,10 @@ import os
 import sys
 
 # What the tests start Spark's Java with: an archive fits no other collector than that which wrote it.
-OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+# Where Java compiles only once it keeps 48 MB for the code. Spark's fills them within minutes: then Java compiles
+# nothing more, so that all is slow, and ends where it cannot link a method.
+CODE = "-XX:ReservedCodeCacheSize=240m"
+OPTIONS = f"-XX:TieredStopAtLevel=1 {CODE} -XX:+UseSerialGC -Xshare:auto"
 
 
 def main(archive: str) -> None:
