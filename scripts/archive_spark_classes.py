@@ -6,10 +6,10 @@ Java takes no notice of an archive that another Java, or other jars, wrote.
 import os
 import sys
 
-# What the tests start Spark's Java with: an archive fits no other collector than that which wrote it.
-# Where Java compiles only once it keeps 48 MB for the code. Spark's fills them within minutes: then Java compiles
-# nothing more, so that all is slow, and ends where it cannot link a method.
+# Where Java compiles only once it keeps 48 MB for the code. What Spark generates can fill them: then Java compiles
+# nothing more, and may end with an InternalError where it has to link a method.
 CODE = "-XX:ReservedCodeCacheSize=240m"
+# What the tests start Spark's Java with: an archive fits no other collector than that which wrote it.
 OPTIONS = f"-XX:TieredStopAtLevel=1 {CODE} -XX:+UseSerialGC -Xshare:auto"
 
 

@@ -55,19 +55,19 @@ def main() -> None:
     """Run the command line on the process's arguments and exit with its code."""
     try:
         if "--json" in sys.argv:
-            _run_with_json_errors()
+            sys.exit(_run_with_json_errors())
         app(prog_name="pytrickle")
     finally:
         # Else the interpreter, before it ends, looks for cycles in all that was loaded: a tenth of a small command.
         gc.freeze()
 
 
-def _run_with_json_errors() -> None:
+def _run_with_json_errors() -> int:
+    """Run a command whose wrong usage is told as JSON, too; return its exit code."""
     try:
-        code = app(prog_name="pytrickle", standalone_mode=False)
+        return app(prog_name="pytrickle", standalone_mode=False) or 0
     except typer.TyperException as error:
         show_json_error(error.format_message(), "Add --help to see what the command takes.", "UsageError", None)
-        code = error.exit_code
+        return error.exit_code
     except typer.Abort:
-        code = 1
-    sys.exit(code)
+        return 1

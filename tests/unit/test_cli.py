@@ -77,20 +77,6 @@ def test_help_loads_neither_spark_nor_its_companions() -> None:
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, timeout=60)
 
 
-def test_what_draws_a_screen_is_not_loaded_before_the_database_was_asked() -> None:
-    script = (
-        "import sys, pytrickle.cli, pytrickle.client.reports as reports\n"
-        "def refused(dsn):\n"
-        "    print('rich' in sys.modules)\n"
-        "    raise SystemExit(0)\n"
-        "reports.open_reports = refused\n"
-        "sys.argv = ['pytrickle', 'status', '--dsn', 'dbname=a']\n"
-        "pytrickle.cli.main()\n"
-    )
-    finished = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=60)
-    assert finished.stdout == "False\n"
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -51,6 +51,18 @@ def test_pure_layers_load_no_driver(package: str) -> None:
     assert _loaded_by(f"import {', '.join(modules)}").isdisjoint(DRIVERS)
 
 
+def test_what_draws_the_screen_is_not_loaded_before_the_database_is_asked() -> None:
+    assert "rich" not in _loaded_by("import pytrickle.cli, pytrickle.cli.commands.status, pytrickle.client.reports")
+
+
+def test_the_end_of_a_command_looks_for_no_cycles() -> None:
+    script = (
+        "import gc, sys\nfrom pytrickle.cli import main\nsys.argv = ['pytrickle', '--version']\n"
+        "try:\n    main()\nexcept SystemExit as ended:\n    assert not ended.code\nassert gc.get_freeze_count()"
+    )
+    subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, cwd=ROOT)
+
+
 def test_a_small_command_loads_little() -> None:
     """What takes long to load, and the commands that were not called, are left out: a shell waits for each of them."""
     script = (
