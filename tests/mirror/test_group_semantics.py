@@ -107,6 +107,10 @@ def test_a_dropped_source_is_forgotten_when_somebody_says_so(db: Database) -> No
     with refused("42704", "alter_watermark_group()"):
         db.execute("SELECT pgtrickle.forget_source('staging')")
     db.execute("DROP TABLE staging")
+    for misspelled in ("stagin", "public.stagin"):
+        meant = misspelled.replace("stagin", "staging")
+        with refused("42704", f"Did you mean {meant}?"):
+            db.execute(f"SELECT pgtrickle.forget_source('{misspelled}')")
     assert db.value("SELECT pgtrickle.forget_source('staging')") == 2
     assert {made for made, _ in decisions(db).values()} == {"run"}
     groups = db.execute("SELECT group_name, source_names FROM pgtrickle.pgt_watermark_groups")

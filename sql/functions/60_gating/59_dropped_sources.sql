@@ -88,7 +88,11 @@ BEGIN
     ELSIF gone = '{}' THEN
         RAISE EXCEPTION 'no source % of a watermark group was dropped', COALESCE(quote_literal(source), 'NULL')
             USING ERRCODE = '42704', CONSTRAINT = 'unknown_table',
-                HINT = 'alter_watermark_group() takes out one that exists; pytrickle doctor names those that do not.';
+                HINT = did_you_mean(source, ARRAY(
+                           SELECT CASE WHEN forget_source.source LIKE '%.%' THEN d.name
+                                ELSE split_part(d.name, '.', 2) END
+                           FROM dropped_sources() AS d))
+                       || 'alter_watermark_group() takes out one that exists; pytrickle doctor names the others.';
     END IF;
     LOCK TABLE pgt_watermark_groups IN SHARE ROW EXCLUSIVE MODE;
     DELETE FROM pgt_watermarks AS w WHERE w.source_relid = ANY (gone);
