@@ -7,17 +7,19 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from _pytest.doctest import DoctestModule
 from psycopg import sql
 
 from pytrickle.catalog import install as migrate
 from pytrickle.database.adapters import register_infinity
 from scripts.archive_spark_classes import OPTIONS
 from tests.documents import ROOT
-from tests.repeats import first, soak_further_repetitions
+from tests.repeats import divided, first, soak_further_repetitions
 from tests.servers import NEWEST, OLDEST, Server
 
 pytest_plugins = ["tests.playing", "tests.java"]
@@ -44,9 +46,31 @@ def pytest_collection() -> Generator[None, object, object]:
     return result
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for examples in no file of tests: it would take a third of the time in which they are collected."""
+    found = yield
+    tests = file_path.name.startswith("test_")
+    return [collector for collector in found if not (tests and isinstance(collector, DoctestModule))]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `.ci/run` play another part of the repetitions for each commit."""
+    parser.addoption("--part", metavar="K/N", help="of the repetitions only part K of N; K counts from 0")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say which part of the repetitions is played, and how to play it again."""
+    part = config.getoption("part")
+    return f"of the repetitions part {part}, again by --part {part}" if part else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the files that take minutes, so that none of them is left to one process at the end."""
     soak_further_repetitions(items)
+    if part := config.getoption("part"):
+        items[:], left = divided(items, part)
+        config.hook.pytest_deselected(items=left)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

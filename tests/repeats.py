@@ -1,11 +1,13 @@
 """What repeats a promise that another test holds already: further seeds, servers, kills and sizes.
 
-`make test` leaves it to `make test-long`, and what repeats the repetition is left to `make test-soak`.
+`make test` leaves it to `make test-long`, of which `.ci/run` plays a part, and what repeats the repetition is left to
+`make test-soak`.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -69,6 +71,20 @@ def soak_further_repetitions(items: Iterable[pytest.Item]) -> None:
             begun[what] += 1
             if begun[what] > most:
                 item.add_marker(pytest.mark.soak(alone="test-long"))
+
+
+def divided(items: Iterable[pytest.Item], part: str) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Divide tests into those that a part K/N of the repetitions plays, and the others.
+
+    Every part plays all tests that repeat nothing, and those of `tests/integrations`: only these meet the real package.
+    """
+    number, parts = map(int, part.split("/"))
+    played: list[pytest.Item] = []
+    left: list[pytest.Item] = []
+    for item in items:
+        always = item.get_closest_marker("repeats") is None or item.nodeid.startswith("tests/integrations/")
+        (played if always or crc32(item.nodeid.encode()) % parts == number else left).append(item)
+    return played, left
 
 
 def _repeated(item: pytest.Item) -> Iterator[tuple[str, int]]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
-from tests.repeats import first, only
+import pytest
+
+from tests.repeats import divided, first, only
 
 
 def marks(values: list[Any]) -> list[str]:
@@ -26,3 +29,21 @@ def test_what_is_not_named_is_for_longer_runs() -> None:
 def test_a_case_of_several_values_stays_one_case() -> None:
     _, marked = first(1, ((1, 2), (3, 4)))
     assert marked.values == (3, 4)
+
+
+def item(name: str, marked: bool) -> pytest.Item:
+    """Return a test of a name, which repeats another one or does not."""
+    return cast(pytest.Item, SimpleNamespace(nodeid=name, get_closest_marker=lambda mark: marked or None))
+
+
+def test_every_repetition_is_in_one_part_and_the_rest_in_each() -> None:
+    promises = [item(f"tests/sql/test_a.py::test_{i}", False) for i in range(9)]
+    real_packages = [item(f"tests/integrations/test_{i}.py::test", True) for i in range(9)]
+    repetitions = [item(f"tests/sql/test_a.py::test[{i}]", True) for i in range(90)]
+    always = [*promises, *real_packages]
+    parts = [divided([*always, *repetitions], f"{number}/3") for number in range(3)]
+    for played, left in parts:
+        assert played[: len(always)] == always and len(played) + len(left) == len(always) + len(repetitions)
+        assert 15 < len(played) - len(always) < 45
+    of_parts = [test.nodeid for played, _ in parts for test in played[len(always) :]]
+    assert sorted(of_parts) == sorted(test.nodeid for test in repetitions)
