@@ -120,12 +120,18 @@ def _empty_ones(connection: psycopg.Connection, buffers: list[str]) -> frozenset
     texts = [" UNION ALL ".join(checks[first : first + AT_ONCE]) for first in range(0, len(checks), AT_ONCE)]
     if not texts:
         return frozenset()
-    # A savepoint keeps the shared snapshot usable.
-    with pipelined(connection), connection.transaction():
-        connection.execute("SET LOCAL lock_timeout = '10ms'")
-        asked = [connection.execute(trusted(text)) for text in texts]
-        connection.execute(filled("SET LOCAL lock_timeout = {patience}", patience=sql.Literal(PATIENCE)))
-        return frozenset(buffers[i] for cursor in asked for (i,) in cursor)
+    try:
+        with pipelined(connection):
+            # A savepoint keeps the shared snapshot usable. A transaction block of the client would wait three times.
+            connection.execute("SAVEPOINT pgt_empty")
+            connection.execute("SET LOCAL lock_timeout = '10ms'")
+            asked = [connection.execute(trusted(text), prepare=True) for text in texts]
+            connection.execute(filled("SET LOCAL lock_timeout = {patience}", patience=sql.Literal(PATIENCE)))
+            connection.execute("RELEASE SAVEPOINT pgt_empty")
+    except psycopg.Error:
+        connection.execute("ROLLBACK TO SAVEPOINT pgt_empty")
+        raise
+    return frozenset(buffers[i] for cursor in asked for (i,) in cursor)
 
 
 def _empty_unless_locked(connection: psycopg.Connection, buffer: str) -> frozenset[str]:

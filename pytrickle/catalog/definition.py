@@ -122,6 +122,15 @@ class Came:
         return cls(oldest, newest, all(part.by_commit for part in known))
 
 
+def size_class(delta_rows: int) -> int:
+    """Return the class of a number of changes: each is four times as wide as the one before.
+
+    >>> [size_class(rows) for rows in (0, 1, 3, 4, 15, 16, 1_000_000)]
+    [0, 0, 0, 1, 1, 2, 9]
+    """
+    return (max(delta_rows, 1).bit_length() - 1) // 2
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeRange:
     """How far one source is read: from the frontier `old` (None before the first load) to `new`.
@@ -151,6 +160,11 @@ class ChangeRange:
         """Buffered changes that the old frontier does not cover; none where they are known to cancel each other."""
         idle = self.idle_in is not None and not self.future_rows
         return 0 if idle else self.delta_rows + self.future_rows
+
+    @property
+    def past_class(self) -> int:
+        """The class of their number: about as many changes, from one refresh to the next, are of one."""
+        return size_class(self.past_rows)
 
     def read_with(self, columns: tuple[str, ...]) -> "ChangeRange":
         """Return the range for a reader of some columns: that changes cancel each other in others tells it nothing."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import median_low
 
-from pytrickle.catalog.definition import Evidence, PastRefresh
+from pytrickle.catalog.definition import Evidence, PastRefresh, size_class
 
 # Measured defaults, in seconds: once, per buffered change (an update counts as two), and per row of the stream table
 # that a delta touches.
@@ -104,15 +104,6 @@ class Experience:
         # What many changes took beyond the default is due to the changes.
         rows = 1 << 2 * larger
         return default + (slowness - 1) * self.by_default(rows) * delta_rows / rows
-
-
-def size_class(delta_rows: int) -> int:
-    """Return the class of a number of changes: each is four times as wide as the one before.
-
-    >>> [size_class(rows) for rows in (0, 1, 3, 4, 15, 16, 1_000_000)]
-    [0, 0, 0, 1, 1, 2, 9]
-    """
-    return (max(delta_rows, 1).bit_length() - 1) // 2
 
 
 def measured(refreshes: Sequence[PastRefresh], whole: bool) -> list[PastRefresh]:

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from statistics import median_low
 
-from pytrickle.catalog.definition import Evidence, PastRefresh
+from pytrickle.catalog.definition import Evidence, PastRefresh, size_class
 from pytrickle.config import EngineName
-from pytrickle.plan.cost import CONSIDERED, Experience, size_class
+from pytrickle.plan.cost import CONSIDERED, Experience
 
 # How many times faster the other engine must have been.
 MARGIN = 1.3

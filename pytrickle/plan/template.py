@@ -47,8 +47,8 @@ class Outline:
     """All that the plan for changes depends on, beside the definition and the cuts themselves.
 
     `ranges` has for each source whether it has an old and a new cut, whether there are changes between them and beyond,
-    whether those that cancel each other are left out, and its rank by the number of changes, in the order of which
-    sources are joined.
+    whether those that cancel each other are left out, and its rank by the class of the number of changes, in the order
+    of which sources are joined.
     """
 
     ranges: tuple[tuple[int, bool, bool, bool, bool, bool, int], ...]
@@ -62,9 +62,10 @@ class Outline:
     def of(cls, task: Task) -> "Outline":
         """Return the outline of a task."""
         counts = [change_range.past_rows for change_range in task.ranges.values()]
-        ranks = {count: rank for rank, count in enumerate(sorted(set(counts)))}
+        classes = sorted({change_range.past_class for change_range in task.ranges.values()})
+        ranks = {each: rank for rank, each in enumerate(classes)}
         return cls(
-            tuple((*_kind(change_range), ranks[change_range.past_rows]) for change_range in task.ranges.values()),
+            tuple((*_kind(change_range), ranks[change_range.past_class]) for change_range in task.ranges.values()),
             sum(counts) <= FEW_ROWS,
             task.delta_rows <= task.limits.direct,
             task.limits.let_spark_join(task.delta_rows),

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from pytrickle.catalog.definition import Evidence, PastRefresh
-from pytrickle.plan.cost import PATIENCE, size_class
+from pytrickle.catalog.definition import Evidence, PastRefresh, size_class
+from pytrickle.plan.cost import PATIENCE
 from pytrickle.plan.quote import Quote
 
 # The database's history is read again before this process has added so many refreshes to what it remembers,

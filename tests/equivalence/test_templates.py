@@ -38,7 +38,7 @@ QUERIES = {
 }
 LIMITS = (Limits(100_000, 100_000), Limits(0, 0, Means.POSTGRES))
 # Of the last so many nothing is left out.
-COUNTS = (0, 1, 5, 20, 2_000)
+COUNTS = (0, 1, 5, 7, 20, 2_000)
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +72,18 @@ def test_a_template_becomes_the_plan_between_other_cuts(shapes: list[Analysis]) 
             lengths += least_length(task) > plan.length / 8
             assert SECRET not in repr(found.read) + repr(found.keyed) + repr(found.apply)
     assert filled > 50 and lengths > 50
+
+
+def test_about_as_many_changes_have_one_template(shapes: list[Analysis]) -> None:
+    shape = next(each for each in shapes if len(each.definition.sources) == 3)
+    relids = [source.relid for source in shape.definition.sources]
+
+    def outline(*counts: int) -> Outline:
+        ranges = {relid: ChangeRange(relid, None, None, count) for relid, count in zip(relids, counts, strict=True)}
+        return Outline.of(Task(shape, ranges, LIMITS[0]))
+
+    assert len({outline(*counts) for counts in product((4, 9, 15), repeat=3)}) == 1
+    assert len({outline(4, 9, 15), outline(4, 9, 16), outline(16, 9, 4), outline(4, 9, 0)}) == 4
 
 
 def _ranges(random: Random, shape: Analysis) -> dict[int, ChangeRange]:

@@ -141,7 +141,7 @@ def test_what_changed_most_is_never_taken_back() -> None:
     few, many = Scan("t1", 1, COLUMNS), Scan("t2", 2, COLUMNS)
     operation = Operation(Distinct(), Project(Join((few,)), ()), (), ("k",))
     join = Join((many, Derived("t3", operation), few))
-    ranges = {1: ChangeRange(1, None, None, delta_rows=2), 2: ChangeRange(2, None, None, delta_rows=3)}
+    ranges = {1: ChangeRange(1, None, None, delta_rows=2), 2: ChangeRange(2, None, None, delta_rows=300)}
     parts = [
         part
         for term in differentiate(arrange(join, ranges), frozenset({1, 2}))
