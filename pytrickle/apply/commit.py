@@ -99,7 +99,11 @@ def read_and_commit(connection: psycopg.Connection, plan: RefreshPlan, what: Com
 
     Raise as `commit_within` does.
     """
+    if plan.time_limit:
+        settle(connection, plan.time_limit)
     with read_within(connection, plan) as staged:
+        if plan.time_limit:
+            settle(connection, what.settings)
         what.measures.enter(APPLY)
         what.measures.staged_bytes = staged.size
         if few := few_rows(plan.apply, staged):

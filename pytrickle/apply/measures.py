@@ -64,7 +64,18 @@ class Measures:
         """
         if seconds:
             self.seconds[PLAN] = max(self.seconds.get(PLAN, 0.0) - seconds, 0.0)
-            self.seconds[CHOOSE] = seconds
+            self.seconds[CHOOSE] = self.seconds.get(CHOOSE, 0.0) + seconds
+
+    def given_up(self) -> None:
+        """Count all until now as spent on choosing, for the refresh begins again.
+
+        >>> measures = Measures(seconds={PLAN: 1.0, COMPUTE: 2.0}, phase=COMPUTE)
+        >>> measures.given_up()
+        >>> list(measures.seconds), measures.phase
+        (['choose'], 'plan')
+        """
+        self.enter(PLAN)
+        self.seconds = {CHOOSE: sum(self.seconds.values())}
 
 
 def measured(measures: Measures, plan: RefreshPlan) -> dict[str, Any]:

@@ -188,12 +188,16 @@ class ChangeRange:
 
 @dataclass(frozen=True, slots=True)
 class PastRefresh:
-    """A completed refresh: whether it computed the whole table, how many seconds it took, and whether on Spark."""
+    """A completed refresh: whether it computed the whole table, how many seconds it took, and whether on Spark.
+
+    One with a `limit` was given up after so many seconds; `seconds` is what it would have taken at least, as a guess.
+    """
 
     whole: bool
     delta_rows: int
     seconds: float
     spark: bool = False
+    limit: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ def read_directly(connection: psycopg.Connection, plan: RefreshPlan, settings: t
 
     def copied(postgres_query: PostgresQuery) -> Copied:
         with undone(connection):
-            settle(connection, (READ_ONLY, *settings, *postgres_query.settings))
+            settle(connection, (READ_ONLY, *settings, *plan.time_limit, *postgres_query.settings))
             return _copied(connection, postgres_query)
 
     return _staged(plan, copied)

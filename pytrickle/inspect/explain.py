@@ -137,7 +137,7 @@ def _plan(
 ) -> RefreshPlan:
     """Plan the refresh; in a cycle, the last one, over all that its rounds find, of which nothing is known yet."""
     if cycle is None or cycle.refused:
-        return refresher.planner.plan(snapshot, table, ranges)
+        return refresher.planner.plan(snapshot, table, ranges, may_give_up=True)
     shape = refresher.planner.shape(snapshot.connection, table.pgt_id)
     return plan_member(Member(table, shape, ranges), shape, ranges, cycle.anew)
 

@@ -48,6 +48,14 @@ class Analysis:
     spark_sums: bool = True
 
     @property
+    def any_order(self) -> bool:
+        """Whether the query is known to show the same rows in whatever order PostgreSQL reads those of its sources.
+
+        Of several equal values either may be shown, as by increments.
+        """
+        return self.query is not None and self.query.top is None and self.query.placed is None
+
+    @property
     def key(self) -> tuple[str, ...]:
         """The stream table's columns that show all group keys, where their types are short enough for an index."""
         if self.grouped is None or not self.grouped.keys:

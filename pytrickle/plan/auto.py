@@ -82,7 +82,7 @@ class Costs:
         """
         if self.untried:
             return 1.0
-        return 1 / MARGIN if self._stays_whole(delta_rows) else MARGIN
+        return 1 / MARGIN if self.stays_whole(delta_rows) else MARGIN
 
     def favours_whole(self, delta_rows: int) -> bool:
         """Whether a whole refresh is to be chosen; if so, it is for more changes too."""
@@ -91,22 +91,27 @@ class Costs:
         differential = self.differential(delta_rows)
         if differential <= self.factor(delta_rows) * self.whole:
             return False
-        least = 0.0 if self._stays_whole(delta_rows) else GAIN
+        least = 0.0 if self.stays_whole(delta_rows) else GAIN
         return delta_rows >= WORTH_ASKING or differential - self.whole >= least
 
     def _is_worth_a_trial(self, delta_rows: int) -> bool:
-        """Whether a whole refresh, of which none was made, may be much quicker and is bearable if it is not."""
+        """Whether a whole refresh may be much quicker and is bearable if it is not."""
+        taken = self.steady.taken(delta_rows) if self.steady else 0.0
+        return self.whole_may_be_quicker(delta_rows) and self.whole <= MARGIN * taken + BEARABLE
+
+    def whole_may_be_quicker(self, delta_rows: int) -> bool:
+        """Whether a whole refresh, of which none was made, may be much quicker than differential ones were."""
         if self.least_whole is None or self.steady is None:
             return False
-        taken = self.steady.taken(delta_rows)
-        return MARGIN * self.least_whole + GAIN < taken and self.whole <= MARGIN * taken + BEARABLE
+        return MARGIN * self.least_whole + GAIN < self.steady.taken(delta_rows)
 
     def is_worth_asking_about(self, delta_rows: int) -> bool:
         """Whether PostgreSQL's planner may know better: none was measured, and asking pays."""
         unknown = not self.experience.knows(delta_rows) and self.whole > max(NEAR, DEAR * self.planning)
         return unknown and not self.favours_whole(delta_rows)
 
-    def _stays_whole(self, delta_rows: int) -> bool:
+    def stays_whole(self, delta_rows: int) -> bool:
+        """Whether the last refresh of about as many changes was whole, and whole ones are known."""
         return self.few_whole or (self.many_whole and delta_rows >= WORTH_ASKING)
 
     def switch_rows(self, least: int) -> int:
@@ -116,11 +121,16 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """DIFFERENTIAL or FULL, the sentence that says why, and how many rows the stream table has."""
+    """DIFFERENTIAL or FULL, the sentence that says why, and how many rows the stream table has.
+
+    `costs` are what it goes by; changes may be read for `most_seconds`, if that is limited.
+    """
 
     action: Action
     reason: str
     stored_rows: int = 0
+    costs: Costs | None = None
+    most_seconds: float | None = None
 
 
 def choose_action(
@@ -136,13 +146,14 @@ def choose_action(
     'DIFFERENTIAL'
     """
     costs = expected(evidence, grouped, quote)
-    differential, whole = _readable(costs.differential(delta_rows)), _readable(costs.whole)
+    differential = _told(costs.differential(delta_rows), costs.experience.given_up(delta_rows))
+    whole = _told(costs.whole, next((past.limit for past in evidence.refreshes if past.whole), None))
     asked = ", by PostgreSQL's planner" if costs.quoted and not costs.experience.knows(delta_rows) else ""
     if delta_rows >= least and costs.favours_whole(delta_rows):
         ways = f"a whole refresh is expected to take {whole}, a differential one {differential}{asked}"
-        return Choice(Action.FULL, f"{counted(delta_rows, 'changed row')}: {ways}", evidence.stored_rows)
+        return Choice(Action.FULL, f"{counted(delta_rows, 'changed row')}: {ways}", evidence.stored_rows, costs)
     ways = f"a differential refresh is expected to take {differential}, a whole one {whole}{asked}"
-    return Choice(Action.DIFFERENTIAL, f"{counted(delta_rows, 'changed row')}: {ways}", evidence.stored_rows)
+    return Choice(Action.DIFFERENTIAL, f"{counted(delta_rows, 'changed row')}: {ways}", evidence.stored_rows, costs)
 
 
 def least_worth_asking(evidence: Evidence, spark: bool = False) -> int:
@@ -237,7 +248,13 @@ def _between(low: float, high: float, share: float) -> float:
     return float(low**share * high ** (1 - share))
 
 
-def _readable(seconds: float) -> str:
+def _told(seconds: float, limit: float | None) -> str:
+    """Write what is expected, or that it was given up after a while."""
+    return readable_seconds(seconds) if limit is None else f"more than {readable_seconds(limit)}"
+
+
+def readable_seconds(seconds: float) -> str:
+    """Write a duration in seconds, or in milliseconds where it is shorter."""
     return f"{seconds:.1f} s" if seconds >= 0.95 else f"{seconds * 1e3:.0f} ms"
 
 

@@ -1,7 +1,7 @@
 """How long differential refreshes take: measured defaults, and what refreshes of as many changes took before."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import sqrt
 from statistics import median_low
 
@@ -38,13 +38,15 @@ def pace_of(evidence: Evidence) -> float:
 class Experience:
     """How many times longer than by default the differential refreshes of a stream table took, by size class.
 
-    `reading` are the seconds by default that reading the delta takes, whatever its size, at a pace of 1.
+    `reading` are the seconds by default that reading the delta takes, whatever its size, at a pace of 1. `limits` are
+    the seconds after which one of a class was given up.
     """
 
     stored_rows: int
     slowness: Mapping[int, float]
     reading: float = 0.0
     pace: float = 1.0
+    limits: Mapping[int, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, evidence: Evidence, reading: float = 0.0, least: int = 1) -> "Experience":
@@ -63,12 +65,19 @@ class Experience:
             if len(slowness) >= least:
                 taken[size] = [1.0, *slowness] if found[0].spark else slowness
         medians = {size: median_low(slowness) for size, slowness in taken.items()}
-        return replace(untaught, slowness={size: max(each, LEAST_SLOWNESS) for size, each in medians.items()})
+        deltas = [past for past in evidence.refreshes if not past.whole]
+        limits = {size_class(past.delta_rows): past.limit for past in deltas if past.limit is not None}
+        kept = {size: max(each, LEAST_SLOWNESS) for size, each in medians.items()}
+        return replace(untaught, slowness=kept, limits=limits)
 
     def by_default(self, delta_rows: int) -> float:
         """Return what a differential refresh takes of which nothing is known, in seconds."""
         changes = PER_CHANGE * delta_rows + PER_TOUCHED_ROW * min(delta_rows, self.stored_rows)
         return self.pace * (FIXED + self.reading + changes)
+
+    def given_up(self, delta_rows: int) -> float | None:
+        """Return the seconds after which one of about as many changes was given up; None where none was."""
+        return self.limits.get(size_class(delta_rows))
 
     def knows(self, delta_rows: int) -> bool:
         """Whether a differential refresh of about as many changes was measured."""

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pytrickle.plan.algebra.query import Top
 from pytrickle.plan.apply_plan import Stage
 from pytrickle.plan.at_cut import current_query, path_of
-from pytrickle.plan.placement import PLANNER, SEQUENTIAL, SETTINGS, Place, Way, place_whole
-from pytrickle.plan.planning import Reads, lossy_columns, planned, reading
+from pytrickle.plan.placement import PLANNER, SETTINGS, Place, Way, place_whole
+from pytrickle.plan.planning import Reads, lossy_columns, planned, reading, settings_as_written
 from pytrickle.plan.postgres.aggregate import Merge
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.consolidate import WEIGHT
@@ -73,7 +73,7 @@ def _as_written(task: Task) -> PostgresQuery | None:
     storage = _storage(task)
     # Columns of the stream table may have been renamed since.
     after = WRITTEN.format(query=query, columns=storage.column_list())
-    return _reading(task, _changes(after, storage, "1"), (*PLANNER, *SEQUENTIAL))
+    return _reading(task, _changes(after, storage, "1"), settings_as_written(task.shape))
 
 
 def _rows(task: Task) -> PostgresQuery:

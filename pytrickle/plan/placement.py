@@ -11,6 +11,7 @@ from pytrickle.plan.limits import Limits, Means
 from pytrickle.plan.missing_index import MissingIndex
 from pytrickle.plan.postgres.in_place import MANY
 from pytrickle.plan.quote import Quote
+from pytrickle.plan.trial import limited
 from pytrickle.readable import counted
 
 # From so many rows on, the result may be too large for one process.
@@ -51,7 +52,8 @@ def settings_of(place: Place | None, delta_rows: int) -> tuple[str, ...]:
 class Standing:
     """What the way of a refresh depends on: the stream table's row, its query's `full_reason`, and its changes.
 
-    `spark` says that Spark computes it in any case, `changed` whether anything comes of the changes, as far as known.
+    `spark` says that Spark computes it in any case, `changed` whether anything comes of the changes, as far as known,
+    `may_give_up` that it can go another way if it takes too long.
     """
 
     populated: bool
@@ -63,6 +65,7 @@ class Standing:
     delta_rows: int
     spark: bool = False
     changed: bool = True
+    may_give_up: bool = False
 
     @property
     def has_choice(self) -> bool:
@@ -73,12 +76,16 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Whole or delta, and why; the rows of the stream table where AUTO has chosen, of all that is kept once `sized`."""
+    """Whole or delta, and why; the rows of the stream table where AUTO has chosen, of all that is kept once `sized`.
+
+    Changes may be read for `most_seconds`, if that is limited.
+    """
 
     action: Action
     reason: str
     stored_rows: int | None = None
     kept_rows: int | None = None
+    most_seconds: float | None = None
 
     def sized(self, evidence: Evidence) -> "Way":
         """Say how many rows there are."""
@@ -144,7 +151,9 @@ def choose_way(standing: Standing, evidence: Evidence | None, quote: Quote | Non
         least = least_worth_asking(evidence, standing.spark)
         choice = choose_action(standing.delta_rows, evidence, standing.grouped, least, quote)
         if standing.delta_rows >= least:
-            return Way(choice.action, choice.reason, choice.stored_rows)
+            if standing.may_give_up and not standing.spark:
+                choice = limited(choice, standing.delta_rows)
+            return Way(choice.action, choice.reason, choice.stored_rows, most_seconds=choice.most_seconds)
     return delta_way(standing.delta_rows)
 
 

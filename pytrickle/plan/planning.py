@@ -178,6 +178,11 @@ def _values(task: Task, compiled: tuple[Compiler, str] | None = None) -> Postgre
     return reading(values, _value_columns(grouped), lossy_columns(shape), settings)
 
 
+def settings_as_written(shape: Analysis) -> tuple[str, ...]:
+    """List the settings for a query as it is written: where the order of rows may show, a single process reads them."""
+    return PLANNER if shape.any_order else (*PLANNER, *SEQUENTIAL)
+
+
 def plan_full(task: Task, query: str, way: Way) -> RefreshPlan:
     """Plan the evaluation of `query`, the defining query at the new frontier, as a whole."""
     definition = task.shape.definition
@@ -186,7 +191,7 @@ def plan_full(task: Task, query: str, way: Way) -> RefreshPlan:
     # The query may be evaluated under its creator's path, by which nothing is found where its rows are read.
     items = ", ".join(f"CAST({name} AS {number}) AS {name}" if number else name for name, number in numbers.items())
     text = (WHOLE if columns else COUNTED).format(query=query, columns=", ".join(columns), items=items, weight=WEIGHT)
-    settings = (*PLANNER, *SEQUENTIAL, *path_of(definition, query))
+    settings = (*settings_as_written(task.shape), *path_of(definition, query))
     read = reading(text, columns, lossy_columns(task.shape), settings, weighted=not columns)
     placement = place_whole(way, Stage.CONTENT, task.rows_read, task.limits)
     return planned(task, placement, Reads(read, handed_on=AS_WRITTEN))

@@ -79,7 +79,8 @@ class RefreshPlan:
     `grouping` says how Spark groups what it joined. `keyed` reads the groups that are computed anew, `staging` is the
     layout of the staging table where Spark fills one. `rounds` is how many rounds a cycle took to its fixed point,
     which this refresh stores. `choosing` are the seconds that comparing both ways took, as before the first refresh
-    of its kind. `handed_on` says why Spark would join nothing if it took part.
+    of its kind. `handed_on` says why Spark would join nothing if it took part. PostgreSQL may read for `most_seconds`,
+    if that is limited.
     """
 
     placement: Placement
@@ -96,6 +97,7 @@ class RefreshPlan:
     few: FewRead | None = None
     choosing: float = 0.0
     handed_on: str = ""
+    most_seconds: float | None = None
 
     @property
     def action(self) -> Action:
@@ -146,6 +148,12 @@ class RefreshPlan:
         """The planner settings under which all that PostgreSQL computes of it may be read."""
         reads = (self.read, self.keyed, self.few)
         return tuple(dict.fromkeys(setting for read in reads if read for setting in read.settings))
+
+    @property
+    def time_limit(self) -> tuple[str, ...]:
+        """The setting for how long it may be read, if that is limited."""
+        most = self.most_seconds
+        return () if most is None else (f"SET LOCAL statement_timeout = {max(1, round(most * 1000))}",)
 
     @property
     def expected_settings(self) -> tuple[str, ...]:

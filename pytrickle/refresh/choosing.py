@@ -48,6 +48,8 @@ def known_way(past: Remembered, pgt_id: int, task: Task, standing: Standing, kno
     if quote is None:
         return None
     way = choose_way(standing, known, quote)
+    if way.most_seconds is not None:
+        return None
     return way if familiar or way.action is Action.FULL or not quote.at_least else None
 
 

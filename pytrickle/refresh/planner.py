@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import partial
 
 import psycopg
@@ -118,11 +119,12 @@ class Planner:
         ranges: dict[int, ChangeRange],
         means: Means = Means.ALL,
         few: bool = False,
+        may_give_up: bool = False,
     ) -> RefreshPlan:
         """Plan one refresh between the frontiers of some ranges, in which `means` may take part.
 
         With `few` the plan may be one by which few changes are read by statements whose plans PostgreSQL keeps, where
-        that is worth it.
+        that is worth it. With `may_give_up` it may be one that is given up after a while.
         """
         snapshot_connection = snapshot.connection
         with defects_named(f"planning {table.name}"), translate_errors(), snapshot_connection.transaction():
@@ -133,13 +135,13 @@ class Planner:
             if table.window_end is not None:
                 check_append(shape, table.window_end)
             task = self._task(table, shape, ranges, means)
-            standing = standing_of(with_state(snapshot_connection, table, shape), task)
+            standing = standing_of(with_state(snapshot_connection, table, shape), task, may_give_up)
             analyzing = partial(self._analyze, snapshot, table, ranges)
             chosen = self._choose(snapshot_connection, table, task, standing, analyzing)
             way = chosen.way
             refuse_recomputing(table, way.action, way.reason)
             preferring = self._preferring(snapshot_connection, table, task, way)
-            if few and preferring is task and (long := self._long(task, way)):
+            if few and preferring is task and way.most_seconds is None and (long := self._long(task, way)):
                 return long.because(table.decision.explained(way.reason))
             delta, task = chosen.delta if preferring is task else None, preferring
             again = means is Means.ALL and is_again(way, standing)
@@ -147,7 +149,9 @@ class Planner:
             plan = plan or plan_refresh(task, way, table.refresh_mode, lambda: self.query(task), delta)
             if plan.action is Action.DIFFERENTIAL and plan.read:
                 analyzing()
-        return replace(plan.because(table.decision.explained(plan.reason)), choosing=chosen.seconds)
+        plan = plan.because(table.decision.explained(plan.reason))
+        most = _shorter(way.most_seconds, table.statement_timeout) if plan.placement.direct else None
+        return replace(plan, choosing=chosen.seconds, most_seconds=most)
 
     @phase("plan")
     def foreseen(self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange]) -> RefreshPlan | None:
@@ -156,7 +160,7 @@ class Planner:
         Of many changes it has to be told before it joins them, unless it keeps the plan.
         """
         task = self._task(table, shape, ranges)
-        standing = standing_of(table, task)
+        standing = standing_of(table, task, may_give_up=True)
         known = self.past.fresh(table.pgt_id)
         way = known_way(self.past, table.pgt_id, task, standing, known)
         whole = way is not None and way.action is not Action.DIFFERENTIAL
@@ -205,6 +209,12 @@ class Planner:
         spark = plan.placement.engine is EngineName.SPARK
         past = PastRefresh(plan.action is not Action.DIFFERENTIAL, plan.delta_rows, seconds, spark)
         self.past.add(pgt_id, past, changed_sources(plan.ranges))
+
+    def give_up(self, plan: RefreshPlan, seconds: float) -> None:
+        """Remember that what a plan reads takes longer than so many seconds."""
+        whole = plan.action is not Action.DIFFERENTIAL
+        changed = frozenset[int]() if whole else changed_sources(plan.ranges)
+        self.past.give_up(plan.shape.definition.pgt_id, whole, plan.delta_rows, seconds, changed)
 
     def _analyze(self, snapshot: Snapshot, table: StreamTable, ranges: Mapping[int, ChangeRange]) -> None:
         """Let PostgreSQL know of many changes before it plans how to join them; within a unit it cannot."""
@@ -270,3 +280,8 @@ class Planner:
         """Return by which limits a stream table is refreshed."""
         limits = Limits(self.small_delta_rows, self.direct_delta_rows, means)
         return limits_of(self.engine, table.engine, limits, self.has_spark)
+
+
+def _shorter(seconds: float | None, allowed: timedelta | None) -> float | None:
+    """Return a limit, but no longer than each statement may run anyway."""
+    return seconds if seconds is None or allowed is None else min(seconds, allowed.total_seconds())

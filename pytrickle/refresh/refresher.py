@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from logging import getLogger
-from time import monotonic
 
 import psycopg
 
@@ -28,17 +27,26 @@ from pytrickle.errors import (
     PytrickleError,
     RefreshConflict,
     SparkTooNarrow,
+    StatementTimeout,
     UnknownStreamTable,
 )
 from pytrickle.plan.append_mode import asks_for_closing
-from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.limits import TOO_NARROW, Means
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.planner import Planner
 from pytrickle.refresh.standing import needs_refresh
 from pytrickle.refresh.under_way import under_way
-from pytrickle.refresh.values import AFTER_FAILURE, Computation, Engine, Goal, RefreshResult, attempting
+from pytrickle.refresh.values import (
+    AFTER_FAILURE,
+    Computation,
+    Engine,
+    Goal,
+    RefreshResult,
+    attempting,
+    nothing_done,
+    outcome,
+)
 from pytrickle.tracing import phase
 
 AtOnce = Callable[[], tuple[RefreshResult, Committed | None] | None]
@@ -95,7 +103,7 @@ class Refresher:
         try:
             with translate_errors(), pipelined(snapshot.connection):
                 may_return = at_once is not None and table.pgt_id not in self.planner.past.failed
-                plan = self.planner.plan(snapshot, table, ranges, few=may_return)
+                plan = self.planner.plan(snapshot, table, ranges, few=may_return, may_give_up=True)
             if plan.few and at_once:
                 self.planner.past.planned_few[table.pgt_id] = plan.settings
                 if done := at_once():
@@ -105,7 +113,14 @@ class Refresher:
             return self._carry_out(Computation(table, goal, plan, measures=measures), snapshot)
         except SparkTooNarrow as error:
             plan = self._without_spark(snapshot, table, ranges, error)
-            return self._carry_out(Computation(table, goal, plan, measures=measures), snapshot)
+        except StatementTimeout:
+            if plan.most_seconds is None:
+                raise
+            self.planner.give_up(plan, plan.most_seconds)
+            measures.given_up()
+            with translate_errors():
+                plan = self.planner.plan(snapshot, table, ranges)
+        return self._carry_out(Computation(table, goal, plan, measures=measures), snapshot)
 
     def _without_spark(
         self, snapshot: Snapshot, table: StreamTable, ranges: dict[int, ChangeRange], error: SparkTooNarrow
@@ -173,7 +188,7 @@ class Refresher:
         if plan is None:
             return nothing_done(computation.table, since)
         done_as = (plan.action, plan.told)
-        result = _result(computation.table, done_as, done, since, plan.placement.engine.value)
+        result = outcome(computation.table, done_as, done, since, plan.placement.engine.value)
         self.planner.remember(computation.table.pgt_id, plan, computation.measures.of_its_own())
         return result
 
@@ -273,26 +288,3 @@ class Refresher:
                 "let_through": table.decision.let_through,
             },
         )
-
-
-def nothing_done(table: StreamTable, since: float) -> RefreshResult:
-    """Tell that a stream table showed everything already."""
-    return _result(table, (Action.NO_DATA, table.decision.explained("no changes")), None, since, None)
-
-
-def _result(
-    table: StreamTable, done_as: tuple[Action, str], done: Committed | None, since: float, engine: str | None
-) -> RefreshResult:
-    effective = table.effective.joined(table.decision.effective)
-    action, reason = done_as
-    return RefreshResult(
-        table.name,
-        action.value,
-        reason,
-        done.rows_inserted if done else 0,
-        done.rows_deleted if done else 0,
-        effective.watermark,
-        timedelta(seconds=monotonic() - since),
-        effective_batch=effective.batch,
-        engine=engine,
-    )

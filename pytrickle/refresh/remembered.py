@@ -17,6 +17,10 @@ KEPT = 2 * PATIENCE
 # So many quotes of one stream table are kept.
 QUOTES = 64
 
+# What was given up is taken to last so many times longer than was waited: longer than the whole refresh that set the
+# limit.
+GIVEN_UP = 10
+
 # Which sources changed; how many changes there are, and how many rows the sources have, by size classes.
 Size = tuple[frozenset[int], int, int]
 
@@ -28,7 +32,8 @@ class Remembered:
     `planned_few` has the settings under which the changes were read, where the last refresh took in few. `measured`
     are the sources whose changes differential refreshes of this process took in together. `tried` are the
     stream tables whose changes Spark joined: what failed there is not tried again. `failed` are those of which the
-    last refresh in a single transaction did.
+    last refresh in a single transaction did. `given_up` are the refreshes that took too long, differential ones with
+    the sources that had changed.
     """
 
     evidences: dict[int, Evidence] = field(default_factory=dict)
@@ -38,6 +43,7 @@ class Remembered:
     planned_few: dict[int, tuple[str, ...]] = field(default_factory=dict)
     tried: set[int] = field(default_factory=set)
     failed: set[int] = field(default_factory=set)
+    given_up: dict[int, dict[tuple[frozenset[int], int], PastRefresh]] = field(default_factory=dict)
 
     def evidence(self, pgt_id: int, read: Callable[[], Evidence]) -> Evidence:
         """Return what is known of a stream table; `read` asks the database, where that is due."""
@@ -58,9 +64,15 @@ class Remembered:
         Which sources changed is not in the history, so that a process which has measured nothing yet trusts it.
         """
         known = self.measured.get(pgt_id)
-        if not known or any(changed <= sources for sources in known):
-            return evidence
-        return replace(evidence, refreshes=tuple(past for past in evidence.refreshes if past.whole))
+        given_up = [past for (sources, _), past in self.given_up.get(pgt_id, {}).items() if sources <= changed]
+        trusted = not known or any(changed <= sources for sources in known)
+        refreshes = tuple(past for past in evidence.refreshes if trusted or past.whole)
+        return replace(evidence, refreshes=(*given_up, *refreshes)) if given_up or not trusted else evidence
+
+    def give_up(self, pgt_id: int, whole: bool, delta_rows: int, limit: float, changed: frozenset[int]) -> None:
+        """Remember that a refresh took longer than a limit, until this process ends."""
+        past = PastRefresh(whole, delta_rows, GIVEN_UP * limit, limit=limit)
+        self.given_up.setdefault(pgt_id, {})[changed, size_class(delta_rows)] = past
 
     def add(self, pgt_id: int, past: PastRefresh, changed: frozenset[int]) -> None:
         """Take note of a refresh of this process; after a slow one, or a first load, the database is asked again."""

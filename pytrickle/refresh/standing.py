@@ -41,8 +41,8 @@ def with_state(snapshot_connection: psycopg.Connection, table: StreamTable, shap
     return table if row and row[0] else replace(table, reinitialize_reason="its changes can be computed now")
 
 
-def standing_of(table: StreamTable, task: Task) -> Standing:
-    """Return what the way of a refresh depends on."""
+def standing_of(table: StreamTable, task: Task, may_give_up: bool) -> Standing:
+    """Return what the way of a refresh depends on; `may_give_up` says that another way can be taken after all."""
     return Standing(
         table.populated,
         table.reinitialize_reason,
@@ -53,6 +53,7 @@ def standing_of(table: StreamTable, task: Task) -> Standing:
         task.delta_rows,
         task.limits.spark,
         any(change_range.changed for change_range in task.ranges.values()),
+        may_give_up,
     )
 
 

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import Protocol
 
+from pytrickle.apply.commitment import Committed
 from pytrickle.apply.measures import COMPUTE, Measures
 from pytrickle.catalog.session_settings import limit_statements, naming_statement, session_statements
 from pytrickle.catalog.stream_table import StreamTable
@@ -122,3 +124,27 @@ class Computation:
         """Let go of the staged rows."""
         if self.staged is not None:
             self.staged.close()
+
+
+def nothing_done(table: StreamTable, since: float) -> RefreshResult:
+    """Tell that a stream table showed everything already."""
+    return outcome(table, (Action.NO_DATA, table.decision.explained("no changes")), None, since, None)
+
+
+def outcome(
+    table: StreamTable, done_as: tuple[Action, str], done: Committed | None, since: float, engine: str | None
+) -> RefreshResult:
+    """Tell what was done, and for how long it took."""
+    effective = table.effective.joined(table.decision.effective)
+    action, reason = done_as
+    return RefreshResult(
+        table.name,
+        action.value,
+        reason,
+        done.rows_inserted if done else 0,
+        done.rows_deleted if done else 0,
+        effective.watermark,
+        timedelta(seconds=monotonic() - since),
+        effective_batch=effective.batch,
+        engine=engine,
+    )

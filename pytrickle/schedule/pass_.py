@@ -15,8 +15,8 @@ from pytrickle.errors import FuseBlown, PytrickleError, RefreshConflict
 from pytrickle.refresh.at_once import refresh_at_once
 from pytrickle.refresh.atomic import AtomicRefresh
 from pytrickle.refresh.member import Done, MemberFailed
-from pytrickle.refresh.refresher import Refresher, nothing_done
-from pytrickle.refresh.values import Goal, RefreshResult
+from pytrickle.refresh.refresher import Refresher
+from pytrickle.refresh.values import Goal, RefreshResult, nothing_done
 from pytrickle.schedule import verdict
 from pytrickle.schedule.health import Broken
 from pytrickle.schedule.outcomes import record_blown_fuse, record_failure, record_skip

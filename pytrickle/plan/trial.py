@@ -1,0 +1,39 @@
+"""For how long a way is followed if nobody knows what it takes, for PostgreSQL's planner may be wrong by ten times.
+
+What is given up costs no more than a known share of what is done instead.
+"""
+
+from dataclasses import replace
+
+from pytrickle.plan.apply_plan import Action
+from pytrickle.plan.auto import MARGIN, Choice, readable_seconds
+
+# Below so many seconds of a whole refresh there is too little to lose, or to gain.
+WORTH_LIMITING = 0.1
+# What is expected to be quicker may take as long as the whole, and what the first plan of its kind takes beyond that.
+PLANNING = 0.1
+# What is expected to be slower than the whole refreshes that are made instead is tried once, for this share of theirs.
+SHARE = 0.3
+
+
+def limited(choice: Choice, delta_rows: int) -> Choice:
+    """Limit how long a differential refresh may read if none of about as many changes was measured.
+
+    Try the other way instead, for a shorter time, where it may be quicker and was never measured.
+    """
+    costs = choice.costs
+    if costs is None or costs.whole < WORTH_LIMITING:
+        return choice
+    known, differential = costs.experience.knows(delta_rows), choice.action is Action.DIFFERENTIAL
+    if differential and known:
+        quicker = costs.whole_may_be_quicker(delta_rows)
+        return _tried(choice, Action.FULL, MARGIN * costs.differential(delta_rows)) if quicker else choice
+    if differential:
+        return replace(choice, most_seconds=MARGIN * costs.whole + PLANNING)
+    tried = not known and costs.stays_whole(delta_rows)
+    return _tried(choice, Action.DIFFERENTIAL, SHARE * costs.whole) if tried else choice
+
+
+def _tried(choice: Choice, action: Action, seconds: float) -> Choice:
+    reason = f"{choice.reason}, and is tried for {readable_seconds(seconds)}"
+    return replace(choice, action=action, reason=reason, most_seconds=seconds)
