@@ -1,0 +1,141 @@
+"""A refresh that takes too long is given up: the other way is gone in the same refresh, and nothing is lost."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import psycopg
+import pytest
+
+import pytrickle
+import pytrickle.compute.postgres
+import pytrickle.plan.placement
+from pytrickle.apply.measures import CHOOSE, Measures
+from pytrickle.database import settle
+from pytrickle.plan.apply_plan import Action
+from pytrickle.plan.auto import Choice
+from pytrickle.refresh import remembered
+from tests.conftest import Database
+
+QUERY = "SELECT l.k, count(*) AS n, sum(r.v) AS s FROM l JOIN r ON r.k % 50 = l.k % 50 GROUP BY l.k"
+# So many changes are read where they are applied, and so many before.
+FEW, MANY = 3_000, 6_000
+DELTA, WHOLE = Action.DIFFERENTIAL, Action.FULL
+
+
+@pytest.fixture
+def tables(db: Database) -> Database:
+    db.execute("CREATE TABLE l (id int PRIMARY KEY, k int)")
+    db.execute("CREATE TABLE r (k int PRIMARY KEY, v int)")
+    db.execute("INSERT INTO r SELECT n, n FROM generate_series(1, 2000) AS n")
+    db.execute("INSERT INTO l SELECT n, n % 100 FROM generate_series(1, 20000) AS n")
+    db.execute("ANALYZE l, r")
+    return db
+
+
+@contextmanager
+def loaded(db: Database) -> Iterator[pytrickle.Client]:
+    with pytrickle.connect(db.dsn, engine="postgres") as client:
+        client.create_stream_table("st", QUERY)
+        client.tick()
+        yield client
+
+
+def limiting(monkeypatch: pytest.MonkeyPatch, action: Action, seconds: float) -> list[Action]:
+    """Have one way limited, and chosen until it was given up; return what was chosen."""
+    # Such a short limit says nothing of how long the other way takes.
+    monkeypatch.setattr(remembered, "GIVEN_UP", 1e6)
+    chosen: list[Action] = []
+
+    def limited(choice: Choice, delta_rows: int) -> Choice:
+        assert choice.costs is not None
+        whole = [
+            word for word in ("a whole one more", "a whole refresh is expected to take more") if word in choice.reason
+        ]
+        given_up = whole if action is WHOLE else choice.costs.experience.given_up(delta_rows)
+        found = choice if given_up else replace(choice, action=action, most_seconds=seconds)
+        chosen.append(found.action)
+        return found
+
+    monkeypatch.setattr(pytrickle.plan.placement, "limited", limited)
+    return chosen
+
+
+def change(db: Database, rows: int) -> None:
+    db.execute(f"INSERT INTO l SELECT (SELECT max(id) FROM l) + n, n % 100 FROM generate_series(1, {rows}) AS n")
+
+
+@pytest.mark.parametrize("rows", [FEW, MANY])
+@pytest.mark.parametrize(("tried", "made"), [(DELTA, WHOLE), (WHOLE, DELTA)], ids=["delta", "whole"])
+def test_what_takes_too_long_is_done_the_other_way(
+    tables: Database, monkeypatch: pytest.MonkeyPatch, rows: int, tried: Action, made: Action
+) -> None:
+    with loaded(tables) as client:
+        chosen, counted, given_up = limiting(monkeypatch, tried, 0.001), [], Measures.given_up
+
+        def noting(measures: Measures) -> None:
+            given_up(measures)
+            counted.append(list(measures.seconds))
+
+        monkeypatch.setattr(Measures, "given_up", noting)
+        change(tables, rows)
+        (result,) = client.tick()
+        assert (result.action, result.error, chosen[0]) == (made.value, None, tried)
+        assert "more than 1 ms" in result.reason and client.verify("st").matches
+        assert counted == [[CHOOSE]]
+        change(tables, rows)
+        (again,) = client.tick()
+        assert again.action == made.value and tried not in chosen[1:] and client.verify("st").matches
+        assert "more than 1 ms" in again.reason
+
+
+@pytest.mark.parametrize("rows", [FEW, MANY])
+def test_what_ends_in_time_is_written_without_the_limit(
+    tables: Database, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    """The limit is for reading: a write may have to wait for a lock."""
+    with loaded(tables) as client:
+        limiting(monkeypatch, DELTA, 3_000.0)
+        tables.execute("CREATE TABLE seen (timeout text)")
+        tables.execute(
+            "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN INSERT INTO public.seen VALUES (current_setting('statement_timeout')); RETURN NULL; END $$"
+        )
+        tables.execute("CREATE TRIGGER note AFTER INSERT ON st FOR EACH STATEMENT EXECUTE FUNCTION note()")
+        change(tables, rows)
+        (result,) = client.tick()
+        assert result.action == "DIFFERENTIAL" and client.verify("st").matches
+        assert {timeout for (timeout,) in tables.execute("SELECT timeout FROM seen")} == {"0"}
+
+
+def test_a_shorter_limit_of_the_stream_table_holds_for_a_trial_too(
+    tables: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[str] = []
+
+    def noting(connection: psycopg.Connection, settings: Iterable[str]) -> None:
+        given = list(settings)
+        limits.extend(setting for setting in given if "statement_timeout = " in setting)
+        settle(connection, given)
+
+    with loaded(tables) as client:
+        limiting(monkeypatch, DELTA, 3_000.0)
+        monkeypatch.setattr(pytrickle.compute.postgres, "settle", noting)
+        for allowed in ("90s", "2h"):
+            client.alter_stream_table("st", statement_timeout=allowed)
+            change(tables, MANY)
+            assert client.refresh("st").action == "DIFFERENTIAL"
+        assert limits == ["SET LOCAL statement_timeout = 90000", "SET LOCAL statement_timeout = 3000000"]
+
+
+def test_in_a_unit_nothing_is_tried(tables: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read for others in the same transaction would be lost with it."""
+    with pytrickle.connect(tables.dsn, engine="postgres") as client:
+        for name in ("one", "two"):
+            client.create_stream_table(name, QUERY)
+        client.create_refresh_group("both", ["one", "two"])
+        client.tick()
+        chosen = limiting(monkeypatch, DELTA, 0.001)
+        change(tables, MANY)
+        assert [result.error for result in client.tick()] == [None, None]
+        assert chosen == [] and client.verify("one").matches and client.verify("two").matches

@@ -1,0 +1,84 @@
+"""For how long a way is followed of which nobody knows what it takes, and when it is tried at all."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from pytrickle.catalog.definition import Evidence, PastRefresh
+from pytrickle.plan.apply_plan import Action
+from pytrickle.plan.auto import MARGIN, choose_action, expected
+from pytrickle.plan.placement import Standing, Way, choose_way
+from pytrickle.plan.quote import Quote
+from pytrickle.plan.trial import PLANNING, SHARE
+
+ROWS = 5_000
+WHOLE, DELTA = (PastRefresh(True, ROWS, 1.0),) * 2, (PastRefresh(False, ROWS, 0.3),) * 2
+CHEAP, DEAR = Quote(whole=1e5, delta=1e3), Quote(whole=1e5, delta=1e7)
+
+
+def standing(may_give_up: bool = True, spark: bool = False) -> Standing:
+    return Standing(True, None, "AUTO", "update", None, False, ROWS, spark, may_give_up=may_give_up)
+
+
+def evidence(refreshes: Sequence[PastRefresh] = (), load: float = 1.0, reading: float | None = 0.9) -> Evidence:
+    return Evidence(1_000_000, 10, tuple(refreshes), load, False, reading=reading)
+
+
+def way(evidence: Evidence, quote: Quote, stands: Standing | None = None) -> Way:
+    return choose_way(stands or standing(), evidence, quote)
+
+
+def test_changes_that_were_never_read_may_take_about_as_long_as_the_whole() -> None:
+    found = way(evidence(), CHEAP)
+    whole = expected(evidence(), False, CHEAP).whole
+    assert found.action is Action.DIFFERENTIAL and "tried" not in found.reason
+    assert found.most_seconds == pytest.approx(MARGIN * whole + PLANNING) and whole > 0.5
+
+
+@pytest.mark.parametrize(
+    ("known", "stands"),
+    [
+        (evidence(DELTA), standing()),
+        (evidence(load=0.09, reading=0.05), standing()),
+        (evidence(), standing(may_give_up=False)),
+    ],
+    ids=["known", "little to lose", "no other way"],
+)
+def test_otherwise_nothing_is_limited(known: Evidence, stands: Standing) -> None:
+    found = way(known, CHEAP, stands)
+    assert (found.action, found.most_seconds) == (Action.DIFFERENTIAL, None)
+
+
+def test_what_spark_reads_is_not_limited() -> None:
+    slow = [PastRefresh(False, 300, 1.0, spark=True)]
+    assert way(evidence(slow), CHEAP, standing(spark=True)).most_seconds is None
+
+
+def test_what_only_the_planner_holds_for_slow_is_tried_for_a_share_of_the_whole() -> None:
+    found = way(evidence(WHOLE), DEAR)
+    assert choose_action(ROWS, evidence(WHOLE), False, 1, DEAR).action is Action.FULL
+    assert found.action is Action.DIFFERENTIAL and found.most_seconds == pytest.approx(SHARE * 1.0)
+    assert "a whole refresh is expected to take 1.0 s" in found.reason and found.reason.endswith("is tried for 300 ms")
+    for untried in (evidence(WHOLE[:1]), evidence(), evidence((*WHOLE, PastRefresh(False, ROWS, 9.0)))):
+        assert way(untried, DEAR).action is Action.FULL and way(untried, DEAR).most_seconds is None
+    assert way(evidence(WHOLE), DEAR, standing(may_give_up=False)).action is Action.FULL
+
+
+def test_what_was_given_up_is_not_tried_again() -> None:
+    given_up = PastRefresh(False, ROWS, 3.0, limit=0.3)
+    found = way(evidence((given_up, *WHOLE)), DEAR)
+    assert (found.action, found.most_seconds) == (Action.FULL, None)
+    assert "a differential one more than 300 ms" in found.reason
+
+
+def test_a_whole_refresh_is_tried_where_the_planner_holds_it_for_far_quicker_than_changes_were() -> None:
+    slow = (PastRefresh(False, ROWS, 0.5),) * 2
+    quick = Quote(whole=1e3)
+    cold = evidence(slow, load=9.0, reading=8.0)
+    found = way(cold, quick)
+    assert choose_action(ROWS, cold, False, 1, quick).action is Action.DIFFERENTIAL
+    assert found.action is Action.FULL and found.most_seconds == pytest.approx(MARGIN * 0.5)
+    given_up = PastRefresh(True, ROWS, 6.5, limit=0.65)
+    again = way(evidence((given_up, *slow), load=9.0, reading=8.0), quick)
+    assert (again.action, again.most_seconds) == (Action.DIFFERENTIAL, None)
+    assert "a whole one more than 650 ms" in again.reason
