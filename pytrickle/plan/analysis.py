@@ -9,7 +9,7 @@ from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.delta import at
 from pytrickle.plan.algebra.query import Aggregate, Query
-from pytrickle.plan.algebra.relation import Version
+from pytrickle.plan.algebra.relation import Version, operations
 from pytrickle.plan.postgres.aggregate import is_exact as adds_exactly
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.compile import compile_rows
@@ -53,7 +53,9 @@ class Analysis:
 
         Of several equal values either may be shown, as by increments.
         """
-        return self.query is not None and self.query.top is None and self.query.placed is None
+        if self.query is None or self.query.top or self.query.placed:
+            return False
+        return all(operation.settled for operation in operations(self.query.rows))
 
     @property
     def key(self) -> tuple[str, ...]:

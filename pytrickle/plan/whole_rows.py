@@ -48,7 +48,7 @@ def rows_of(compiler: Compiler, parts: tuple[Relation, ...], shape: Analysis) ->
 def _as_written(query: Query, ranges: dict[int, ChangeRange]) -> str | None:
     """Read all rows by the user's own text, which PostgreSQL plans best, unless rows or their order differ from it."""
     found = operations(query.rows)
-    settled = found and not any(operation.depends_on_order or operation.construct.breaks_ties for operation in found)
+    settled = found and all(operation.settled for operation in found)
     if (
         query.text is None
         or not settled

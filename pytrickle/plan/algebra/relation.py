@@ -141,6 +141,11 @@ class Operation:
         """Whether its rows are sorted before it is computed: by the keys, the construct's order and their text."""
         return self.construct.depends_on_order(self.exact)
 
+    @property
+    def settled(self) -> bool:
+        """Whether its result depends on no order of rows that the query leaves open."""
+        return not (self.depends_on_order or self.construct.breaks_ties)
+
     def result(self, rows: str) -> str:
         """Write it over a query for rows of its arguments."""
         if self.depends_on_order:
