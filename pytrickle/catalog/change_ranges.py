@@ -9,7 +9,7 @@ from psycopg import sql
 from pytrickle.catalog.definition import MOST_NETTED, Came, ChangeRange, Definition
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.cut import Cut
-from pytrickle.database import PATIENCE, filled, pipelined, trusted
+from pytrickle.database import PATIENCE, filled, pipelined, settle, trusted
 
 # Commits have times only where track_commit_timestamp is on, and those of transactions since it is.
 COMMITTED = """CASE WHEN (SELECT current_setting('track_commit_timestamp') = 'on')
@@ -129,7 +129,7 @@ def _empty_ones(connection: psycopg.Connection, buffers: list[str]) -> frozenset
             connection.execute(filled("SET LOCAL lock_timeout = {patience}", patience=sql.Literal(PATIENCE)))
             connection.execute("RELEASE SAVEPOINT pgt_empty")
     except psycopg.Error:
-        connection.execute("ROLLBACK TO SAVEPOINT pgt_empty")
+        settle(connection, ("ROLLBACK TO SAVEPOINT pgt_empty", "RELEASE SAVEPOINT pgt_empty"))
         raise
     return frozenset(buffers[i] for cursor in asked for (i,) in cursor)
 

@@ -123,7 +123,7 @@ class Costs:
 class Choice:
     """DIFFERENTIAL or FULL, the sentence that says why, and how many rows the stream table has.
 
-    `costs` are what it goes by; changes may be read for `most_seconds`, if that is limited.
+    `costs` are what it goes by; it may read for `most_seconds`, if that is limited.
     """
 
     action: Action
@@ -187,11 +187,12 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
         whole = max(_between(min(taken, whole), taken, 2 / 3), taken - DOUBT * pace_of(evidence))
     reading = quote.of_delta(max(whole / pace_of(evidence) - FIXED, 0.0))
     experience = Experience.of(evidence, reading)
+    completed = [past for past in evidence.refreshes if past.limit is None]
     return Costs(
         experience,
         whole,
-        few_whole=tried and _last_was_whole(past for past in evidence.refreshes if past.delta_rows < WORTH_ASKING),
-        many_whole=tried and _last_was_whole(past for past in evidence.refreshes if past.delta_rows >= WORTH_ASKING),
+        few_whole=tried and _last_was_whole(past for past in completed if past.delta_rows < WORTH_ASKING),
+        many_whole=tried and _last_was_whole(past for past in completed if past.delta_rows >= WORTH_ASKING),
         planning=pace_of(evidence) * quote.planning,
         quoted=quote.asked,
         untried=not wholes and not experience.slowness,

@@ -78,7 +78,7 @@ class Standing:
 class Way:
     """Whole or delta, and why; the rows of the stream table where AUTO has chosen, of all that is kept once `sized`.
 
-    Changes may be read for `most_seconds`, if that is limited.
+    It may read for `most_seconds`, if that is limited.
     """
 
     action: Action

@@ -8,7 +8,8 @@ from pytrickle.catalog.definition import Evidence, PastRefresh, size_class
 from pytrickle.plan.cost import PATIENCE
 from pytrickle.plan.quote import Quote
 
-# The database's history is read again before this process has added so many refreshes to what it remembers,
+# The database's history is read again before this process has added so many refreshes to what it remembers, what was
+# given up is tried again after as many,
 RENEWED = 100
 # and where a refresh took so many seconds that a query more does not matter.
 SLOW = 1.0
@@ -33,7 +34,7 @@ class Remembered:
     are the sources whose changes differential refreshes of this process took in together. `tried` are the
     stream tables whose changes Spark joined: what failed there is not tried again. `failed` are those of which the
     last refresh in a single transaction did. `given_up` are the refreshes that took too long, differential ones with
-    the sources that had changed.
+    the sources that had changed; so many were `made_since`.
     """
 
     evidences: dict[int, Evidence] = field(default_factory=dict)
@@ -44,6 +45,7 @@ class Remembered:
     tried: set[int] = field(default_factory=set)
     failed: set[int] = field(default_factory=set)
     given_up: dict[int, dict[tuple[frozenset[int], int], PastRefresh]] = field(default_factory=dict)
+    made_since: Counter[int] = field(default_factory=Counter)
 
     def evidence(self, pgt_id: int, read: Callable[[], Evidence]) -> Evidence:
         """Return what is known of a stream table; `read` asks the database, where that is due."""
@@ -70,7 +72,8 @@ class Remembered:
         return replace(evidence, refreshes=(*given_up, *refreshes)) if given_up or not trusted else evidence
 
     def give_up(self, pgt_id: int, whole: bool, delta_rows: int, limit: float, changed: frozenset[int]) -> None:
-        """Remember that a refresh took longer than a limit, until this process ends."""
+        """Remember that a refresh took longer than a limit, until a hundred were made another way."""
+        self.made_since[pgt_id] = 0
         past = PastRefresh(whole, delta_rows, GIVEN_UP * limit, limit=limit)
         self.given_up.setdefault(pgt_id, {})[changed, size_class(delta_rows)] = past
 
@@ -79,6 +82,9 @@ class Remembered:
         if past.delta_rows and not past.whole and not changed:
             # Its changes came to nothing, which tells nothing of others.
             return
+        self.made_since[pgt_id] += 1
+        if self.made_since[pgt_id] >= RENEWED:
+            self.given_up.pop(pgt_id, None)
         if not past.whole:
             self.measured.setdefault(pgt_id, set()).add(changed)
         known = self.evidences.get(pgt_id)

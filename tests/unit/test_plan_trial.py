@@ -10,6 +10,7 @@ from pytrickle.plan.auto import MARGIN, choose_action, expected
 from pytrickle.plan.placement import Standing, Way, choose_way
 from pytrickle.plan.quote import Quote
 from pytrickle.plan.trial import PLANNING, SHARE
+from pytrickle.refresh.remembered import RENEWED, Remembered
 
 ROWS = 5_000
 WHOLE, DELTA = (PastRefresh(True, ROWS, 1.0),) * 2, (PastRefresh(False, ROWS, 0.3),) * 2
@@ -82,3 +83,21 @@ def test_a_whole_refresh_is_tried_where_the_planner_holds_it_for_far_quicker_tha
     again = way(evidence((given_up, *slow), load=9.0, reading=8.0), quick)
     assert (again.action, again.most_seconds) == (Action.DIFFERENTIAL, None)
     assert "a whole one more than 650 ms" in again.reason
+
+
+def test_of_another_size_the_delta_is_still_tried() -> None:
+    given_up = PastRefresh(False, 4, 3.0, limit=0.3)
+    assert way(evidence((given_up, *WHOLE)), DEAR).action is Action.DIFFERENTIAL
+
+
+def test_what_was_given_up_is_forgotten_after_a_hundred_refreshes() -> None:
+    past, changed, known = Remembered(), frozenset({1}), evidence(WHOLE)
+    past.give_up(7, False, ROWS, 0.3, changed)
+    assert past.about(7, known, changed).refreshes[0].limit == 0.3
+    assert past.about(7, known, frozenset({1, 2})).refreshes[0].limit == 0.3
+    assert past.about(7, known, frozenset({2})) is known and past.about(8, known, changed) is known
+    for _ in range(RENEWED - 1):
+        past.add(7, WHOLE[0], changed)
+    assert past.about(7, known, changed) is not known
+    past.add(7, WHOLE[0], changed)
+    assert past.about(7, known, changed) is known
