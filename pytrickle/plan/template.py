@@ -4,7 +4,7 @@ What a plan depends on beside the cuts is the `Outline` of its task; tasks with 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from secrets import token_hex
 
@@ -24,6 +24,8 @@ SECRET = token_hex(16)
 # A kept plan takes a third of a change buffer for new. Of a larger buffer, in which others still have much to read,
 # PostgreSQL is asked each time how much is.
 MOST_PAGES = 500
+# A source may be joined before one that has so many times fewer changes, or than so few of them, if a plan is there.
+ALIKE, FEWEST = 8, 4
 CONDITION = re.compile(rf"pgt_{SECRET}_(\d+)_(old|new)_(covered|beyond)")
 
 
@@ -47,11 +49,12 @@ class Outline:
     """All that the plan for changes depends on, beside the definition and the cuts themselves.
 
     `ranges` has for each source whether it has an old and a new cut, whether there are changes between them and beyond,
-    whether those that cancel each other are left out, and its rank by the class of the number of changes, in the order
-    of which sources are joined.
+    and whether those that cancel each other are left out. `ranks` are those by the class of the number of changes, in
+    the order of which sources are joined.
     """
 
-    ranges: tuple[tuple[int, bool, bool, bool, bool, bool, int], ...]
+    ranges: tuple[tuple[int, bool, bool, bool, bool, bool], ...]
+    ranks: tuple[int, ...]
     few: bool
     direct: bool
     let_spark_join: bool
@@ -65,13 +68,25 @@ class Outline:
         classes = sorted({change_range.past_class for change_range in task.ranges.values()})
         ranks = {each: rank for rank, each in enumerate(classes)}
         return cls(
-            tuple((*_kind(change_range), ranks[change_range.past_class]) for change_range in task.ranges.values()),
+            tuple(_kind(change_range) for change_range in task.ranges.values()),
+            tuple(ranks[change_range.past_class] for change_range in task.ranges.values()),
             sum(counts) <= FEW_ROWS,
             task.delta_rows <= task.limits.direct,
             task.limits.let_spark_join(task.delta_rows),
             task.limits,
             task.frozen_by,
         )
+
+    def serves(self, other: "Outline", counts: Sequence[int]) -> bool:
+        """Whether a plan of this outline does for a task of another one, of which so many changes are taken back.
+
+        They must differ in the order in which sources are joined alone, and none may come before another that has far
+        fewer changes. So numbers that vary from one refresh to the next do not need a plan for each of their orders.
+        """
+        joined = [counts[place] for place in sorted(range(len(counts)), key=lambda place: self.ranks[place])]
+        fewest_after = [min(joined[place:]) for place in range(len(joined))]
+        near = all(count <= ALIKE * max(fewest, FEWEST) for count, fewest in zip(joined, fewest_after, strict=True))
+        return near and replace(self, ranks=other.ranks) == other
 
 
 def _kind(change_range: ChangeRange) -> tuple[int, bool, bool, bool, bool, bool]:

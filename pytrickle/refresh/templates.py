@@ -1,6 +1,6 @@
 """The templates of plans for changes that one process keeps, by stream table."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -16,7 +16,7 @@ from pytrickle.plan.template import Outline, Template, WholeTemplate
 from pytrickle.refresh.kept_plans import KeptPlans
 
 # So many templates of one stream table are kept, those that were used last. There is one for each set of sources that
-# change together, in each order of how many changes they have.
+# change together, and for orders of how many changes they have that are far apart.
 MOST_TEMPLATES = 32
 # A guess saves a round trip. Where other sources changed it was for nothing, and of such a length it costs far more.
 MOST_GUESSED = 20_000
@@ -36,8 +36,14 @@ class OfOne:
     last: Template | None = None
     many: bool = False
 
-    def template(self, outline: Outline, make: Callable[[], Template | None]) -> Template | None:
-        """Return the template for an outline, which `make` makes where there is none; forget the one longest unused."""
+    def template(self, outline: Outline, counts: Sequence[int], make: Callable[[], Template | None]) -> Template | None:
+        """Return the template for an outline and so many changes of each source; forget the one longest unused.
+
+        It is one that serves for it too, or `make` makes it.
+        """
+        if outline not in self.by_outline:
+            serving = (each for each in reversed(self.by_outline) if each.serves(outline, counts))
+            outline = next(serving, outline)
         found = self.by_outline.pop(outline) if outline in self.by_outline else make()
         self.by_outline[outline] = found
         if len(self.by_outline) > MOST_TEMPLATES:
@@ -96,7 +102,8 @@ class Templates:
         self.known.pop(pgt_id, None)
 
     def _template(self, kept: OfOne, task: Task, way: Way) -> Template | None:
-        return kept.template(Outline.of(task), partial(Template.of, task, way))
+        counts = [change_range.past_rows for change_range in task.ranges.values()]
+        return kept.template(Outline.of(task), counts, partial(Template.of, task, way))
 
     def _kept(self, task: Task) -> OfOne:
         pgt_id = task.shape.definition.pgt_id
