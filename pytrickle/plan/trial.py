@@ -27,7 +27,8 @@ def limited(choice: Choice, delta_rows: int) -> Choice:
     known, differential = costs.experience.knows(delta_rows), choice.action is Action.DIFFERENTIAL
     if differential and known:
         quicker = costs.whole_may_be_quicker(delta_rows)
-        return _tried(choice, Action.FULL, MARGIN * costs.differential(delta_rows)) if quicker else choice
+        # What takes longer would not be chosen after it.
+        return _tried(choice, Action.FULL, costs.differential(delta_rows) / MARGIN) if quicker else choice
     if differential:
         return replace(choice, most_seconds=MARGIN * costs.whole + PLANNING)
     tried = not known and costs.stays_whole(delta_rows)

@@ -1,7 +1,11 @@
 """Whole refreshes read with several processes where the order of rows cannot show, and with one where it can."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+import pytrickle
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.difference import plan_difference
@@ -12,6 +16,7 @@ from pytrickle.plan.task import Task
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
+PACKAGE = Path(pytrickle.__file__).parent
 ANY_ORDER = {
     "rows": "SELECT id, n FROM a WHERE n > 3",
     "groups": "SELECT t, count(*) AS c, sum(n) AS s, max(n) AS m FROM a GROUP BY t",
@@ -47,3 +52,15 @@ def test_only_a_query_that_shows_no_order_is_read_by_several_processes(shapes: d
     task, way = Task(shapes[name], {}, Limits(100_000, 100_000)), Way(Action.FULL, "told to")
     plans = [plan_full(task, "TABLE a", way), plan_difference(task, way, "FULL")]
     assert [plan is not None and ALONE in plan.settings for plan in plans] == [name in ONE_ORDER] * 2
+
+
+def test_what_generated_sql_calls_may_run_in_several_processes(steady_db: Database) -> None:
+    """One function that may not keeps the whole statement to one process."""
+    unsafe = (
+        "SELECT p.oid::regprocedure::text FROM pg_proc AS p WHERE p.pronamespace = 'pgtrickle_private'::regnamespace"
+        " AND p.proname = ANY (%s) AND p.proparallel <> 's'"
+    )
+    texts = [path.read_text() for folder in ("plan", "compute") for path in PACKAGE.joinpath(folder).rglob("*.py")]
+    called = {name for text in texts for name in re.findall(r"pgtrickle_private\.([a-z_]+)\(", text)}
+    assert {"add_scales", "max_scale"} <= called
+    assert steady_db.execute(unsafe, sorted(called)) == []

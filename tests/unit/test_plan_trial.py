@@ -78,7 +78,7 @@ def test_a_whole_refresh_is_tried_where_the_planner_holds_it_for_far_quicker_tha
     cold = evidence(slow, load=9.0, reading=8.0)
     found = way(cold, quick)
     assert choose_action(ROWS, cold, False, 1, quick).action is Action.DIFFERENTIAL
-    assert found.action is Action.FULL and found.most_seconds == pytest.approx(MARGIN * 0.5)
+    assert found.action is Action.FULL and found.most_seconds == pytest.approx(0.5 / MARGIN)
     given_up = PastRefresh(True, ROWS, 6.5, limit=0.65)
     again = way(evidence((given_up, *slow), load=9.0, reading=8.0), quick)
     assert (again.action, again.most_seconds) == (Action.DIFFERENTIAL, None)

@@ -148,7 +148,7 @@ COMMENT ON FUNCTION pgtrickle_private.only_one(anyelement, bigint) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.add_scales(p_state jsonb, p_increment jsonb)
 RETURNS jsonb
-LANGUAGE sql IMMUTABLE
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
     SELECT jsonb_agg(jsonb_build_array(total.scale, total.count) ORDER BY total.scale)
@@ -164,7 +164,7 @@ COMMENT ON FUNCTION pgtrickle_private.add_scales(jsonb, jsonb) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.max_scale(p_scales jsonb)
 RETURNS integer
-LANGUAGE sql IMMUTABLE
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
     SELECT coalesce(max((pair ->> 0)::integer), 0)
