@@ -24,7 +24,8 @@ SECRET = token_hex(16)
 # A kept plan takes a third of a change buffer for new. Of a larger buffer, in which others still have much to read,
 # PostgreSQL is asked each time how much is.
 MOST_PAGES = 500
-# A source may be joined before one that has so many times fewer changes, or than so few of them, if a plan is there.
+# A plan that is there may join a source before another with up to so many times fewer changes; those are taken to be so
+# many at least.
 ALIKE, FEWEST = 8, 4
 CONDITION = re.compile(rf"pgt_{SECRET}_(\d+)_(old|new)_(covered|beyond)")
 
@@ -49,8 +50,8 @@ class Outline:
     """All that the plan for changes depends on, beside the definition and the cuts themselves.
 
     `ranges` has for each source whether it has an old and a new cut, whether there are changes between them and beyond,
-    and whether those that cancel each other are left out. `ranks` are those by the class of the number of changes, in
-    the order of which sources are joined.
+    and whether those that cancel each other are left out. `ranks` has for each source its place by the class of its
+    number of changes: in this order they are joined.
     """
 
     ranges: tuple[tuple[int, bool, bool, bool, bool, bool], ...]

@@ -127,6 +127,7 @@ class Planner:
         that is worth it. With `may_give_up` it may be one that is given up after a while.
         """
         snapshot_connection = snapshot.connection
+        may_give_up = may_give_up and table.pgt_id not in self.past.unlimited
         with defects_named(f"planning {table.name}"), translate_errors(), snapshot_connection.transaction():
             shape = self.shape(snapshot_connection, table.pgt_id)
             if shape.full_reason and table.differential_only:
@@ -149,8 +150,11 @@ class Planner:
             plan = plan or plan_refresh(task, way, table.refresh_mode, lambda: self.query(task), delta)
             if plan.action is Action.DIFFERENTIAL and plan.read:
                 analyzing()
+        if way.most_seconds is not None and not plan.placement.direct:
+            self.past.unlimited.add(table.pgt_id)
+            return self.plan(snapshot, table, ranges, means, few)
         plan = plan.because(table.decision.explained(plan.reason))
-        most = _shorter(way.most_seconds, table.statement_timeout) if plan.placement.direct else None
+        most = _shorter(way.most_seconds, table.statement_timeout)
         return replace(plan, choosing=chosen.seconds, most_seconds=most)
 
     @phase("plan")
@@ -160,7 +164,7 @@ class Planner:
         Of many changes it has to be told before it joins them, unless it keeps the plan.
         """
         task = self._task(table, shape, ranges)
-        standing = standing_of(table, task, may_give_up=True)
+        standing = standing_of(table, task, table.pgt_id not in self.past.unlimited)
         known = self.past.fresh(table.pgt_id)
         way = known_way(self.past, table.pgt_id, task, standing, known)
         whole = way is not None and way.action is not Action.DIFFERENTIAL

@@ -8,8 +8,8 @@ from pytrickle.catalog.definition import Evidence, PastRefresh, size_class
 from pytrickle.plan.cost import PATIENCE
 from pytrickle.plan.quote import Quote
 
-# The database's history is read again before this process has added so many refreshes to what it remembers, what was
-# given up is tried again after as many,
+# What was given up is tried again after so many refreshes. The database's history is read again before this process has
+# added as many to what it remembers,
 RENEWED = 100
 # and where a refresh took so many seconds that a query more does not matter.
 SLOW = 1.0
@@ -34,7 +34,8 @@ class Remembered:
     are the sources whose changes differential refreshes of this process took in together. `tried` are the
     stream tables whose changes Spark joined: what failed there is not tried again. `failed` are those of which the
     last refresh in a single transaction did. `given_up` are the refreshes that took too long, differential ones with
-    the sources that had changed; so many were `made_since`.
+    the sources that had changed; `made_since` counts the refreshes after that. Of `unlimited` stream tables Spark would
+    have read what was to be tried, which no limit ends.
     """
 
     evidences: dict[int, Evidence] = field(default_factory=dict)
@@ -46,6 +47,7 @@ class Remembered:
     failed: set[int] = field(default_factory=set)
     given_up: dict[int, dict[tuple[frozenset[int], int], PastRefresh]] = field(default_factory=dict)
     made_since: Counter[int] = field(default_factory=Counter)
+    unlimited: set[int] = field(default_factory=set)
 
     def evidence(self, pgt_id: int, read: Callable[[], Evidence]) -> Evidence:
         """Return what is known of a stream table; `read` asks the database, where that is due."""

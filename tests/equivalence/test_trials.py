@@ -16,6 +16,7 @@ from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.auto import Choice
 from pytrickle.refresh import remembered
 from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
 
 QUERY = "SELECT l.k, count(*) AS n, sum(r.v) AS s FROM l JOIN r ON r.k % 50 = l.k % 50 GROUP BY l.k"
 # So many changes are read where they are applied, and so many before.
@@ -139,3 +140,21 @@ def test_in_a_unit_nothing_is_tried(tables: Database, monkeypatch: pytest.Monkey
         change(tables, MANY)
         assert [result.error for result in client.tick()] == [None, None]
         assert chosen == [] and client.verify("one").matches and client.verify("two").matches
+
+
+def test_what_spark_would_read_without_a_limit_is_not_tried(tables: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    with local_client(tables.dsn, small_delta_rows=0, direct_delta_rows=0) as (client, _):
+        client.create_stream_table("st", QUERY)
+        client.tick()
+        monkeypatch.setattr(pytrickle.plan.placement, "choose_action", lambda *_: Choice(WHOLE, "told to", 10))
+        chosen: list[int] = []
+
+        def limited(choice: Choice, delta_rows: int) -> Choice:
+            chosen.append(delta_rows)
+            return replace(choice, action=DELTA, most_seconds=3_000.0)
+
+        monkeypatch.setattr(pytrickle.plan.placement, "limited", limited)
+        for _ in range(2):
+            change(tables, MANY)
+            assert client.refresh("st").action == "FULL" and client.verify("st").matches
+        assert len(chosen) == 1
