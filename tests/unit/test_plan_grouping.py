@@ -101,7 +101,7 @@ def test_named_windows_are_spelled_out() -> None:
     assert list(lift.windows) == ['rank() OVER (PARTITION BY "d"."a0" ORDER BY "d"."a1")']
 
 
-CONTENT = "CAST(ROW(a0, a1) AS text)"
+CONTENT = 'CAST(ROW(a0, a1) AS text) COLLATE "C"'
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def written(construct: Construct, arguments: str, keys: str, exact: bool = True)
             "k0 a0",
             "k0",
             "SELECT d.a0, rank() OVER (ORDER BY d.a0) AS w0 FROM ( SELECT * FROM ( r ) AS d "
-            "ORDER BY k0, d.a0, CAST(ROW(k0, a0) AS text) ) AS d",
+            'ORDER BY k0, d.a0, CAST(ROW(k0, a0) AS text) COLLATE "C" ) AS d',
         ),
         (SetOperation("union", True), "k0 side", "k0", "SELECT d.k0 FROM ( r ) AS d GROUP BY d.k0"),
         (
@@ -53,7 +53,7 @@ def test_a_construct_is_written_around_its_rows(construct: Construct, arguments:
 
 
 def test_rows_are_sorted_where_equal_arguments_may_look_different() -> None:
-    assert "ORDER BY k0, CAST(ROW(k0) AS text)" in written(Distinct(), "k0", "k0", exact=False)
+    assert 'ORDER BY k0, CAST(ROW(k0) AS text) COLLATE "C"' in written(Distinct(), "k0", "k0", exact=False)
     assert "ORDER BY" not in written(Exists(), "k0", "k0", exact=False)
 
 

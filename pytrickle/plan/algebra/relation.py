@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pytrickle.plan.algebra.construct import Construct
-from pytrickle.plan.sql.dialect import row_text
+from pytrickle.plan.sql.dialect import row_order
 
 
 class Version(StrEnum):
@@ -149,7 +149,7 @@ class Operation:
     def result(self, rows: str) -> str:
         """Write it over a query for rows of its arguments."""
         if self.depends_on_order:
-            first = [*self.keys, *self.construct.ordering, row_text(self.arguments)]
+            first = [*self.keys, *self.construct.ordering, row_order(self.arguments)]
             rows = SORTED.format(rows=rows, order=", ".join(first))
         return self.construct.over(f"(\n{rows}\n)", self.arguments, self.keys)
 

@@ -4,14 +4,14 @@ from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.query import Top
-from pytrickle.plan.sql.dialect import render, row_text
+from pytrickle.plan.sql.dialect import render, row_order
 
-CLAUSES = ("limit", "offset", "fetch")
+CLAUSES = ("limit", "offset")
 
 
 def shown_rows(top: Top, body: str, columns: tuple[str, ...]) -> str:
     """Write the query for the shown rows; what ORDER BY leaves open is settled by the rows' text."""
-    settled = top.ordering if top.with_ties else (*top.ordering, row_text(columns))
+    settled = top.ordering if top.with_ties else (*top.ordering, row_order(columns))
     order = f" ORDER BY {', '.join(settled)}" if settled else ""
     return f"SELECT {', '.join(columns)} FROM {body}{order} {top.bounds}"
 
@@ -20,7 +20,7 @@ def cut_off(query: exp.Expr, columns: tuple[str, ...]) -> tuple[exp.Expr, Top | 
     """Split a query with LIMIT, OFFSET or FETCH into the body below them and its first rows."""
     if not any(query.args.get(clause) for clause in CLAUSES):
         return query, None
-    bounds = [query.args[clause].copy() for clause in ("limit", "offset", "fetch") if query.args.get(clause)]
+    bounds = [query.args[clause].copy() for clause in CLAUSES if query.args.get(clause)]
     if any(bound.find(exp.Column, exp.Query) for bound in bounds):
         raise NotDifferentiable("LIMIT by an expression")
     order = query.args.get("order")

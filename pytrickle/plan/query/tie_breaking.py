@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.query.calls import UNORDERED, bare_call, function_name
-from pytrickle.plan.sql.dialect import row_text
+from pytrickle.plan.sql.dialect import row_order
 
 RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 NUMBERS = frozenset({"row_number", "ntile", "lag", "lead", "first_value"})
@@ -23,29 +23,46 @@ def settle_call(call: exp.Expr, arguments: tuple[str, ...]) -> exp.Expr:
     return result
 
 
-def settle_window(window: exp.Expr, arguments: tuple[str, ...], sorted_once: bool) -> exp.Expr:
+def settle_window(window: exp.Expr, arguments: tuple[str, ...], sorted_once: bool, copy: str | None = None) -> exp.Expr:
     """Let a window function that tells peers apart see them in the order of their whole content.
 
     Where that would change what a peer is, the rows must come in order already: `sorted_once` says that all windows
-    ask for the same order.
+    ask for the same order. If `copy` names the number of each of several equal rows, they come in its order.
     """
-    function = window.this
-    while isinstance(function, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
-        function = function.this
-    name, spec, order = function_name(function), window.args.get("spec"), window.args.get("order")
-    by_rows = spec is not None and spec.args.get("kind") == "ROWS"
-    if name in RANKS or (name in UNORDERED and not by_rows):
+    name, order = _named(window), window.args.get("order")
+    if name in RANKS or (name in UNORDERED and not _by_rows(window)):
         return window
-    exclude = spec.args.get("exclude") if spec is not None else None
-    peerless = by_rows and (exclude.name if exclude else "").upper() in PEERLESS
-    if peerless or (name in NUMBERS and spec is None):
+    if tells_peers_apart(window):
         result = window.copy()
         items = [each.copy() for each in order.expressions] if order else []
-        result.set("order", exp.Order(expressions=[*items, _by_content(arguments)]))
+        copies = [exp.Ordered(this=exp.Var(this=copy), nulls_first=False)] if copy else []
+        result.set("order", exp.Order(expressions=[*items, _by_content(arguments), *copies]))
         return result
     if not sorted_once or (order and not all(isinstance(each.this, exp.Column) for each in order.expressions)):
         raise NotDifferentiable(f"{name}() over rows that may tie")
     return window
+
+
+def tells_peers_apart(window: exp.Expr) -> bool:
+    """Whether a window function gives rows that tie results of their own, by an order of them that can be settled."""
+    name, spec = _named(window), window.args.get("spec")
+    if name in RANKS or (name in UNORDERED and not _by_rows(window)):
+        return False
+    exclude = spec.args.get("exclude") if spec is not None else None
+    peerless = _by_rows(window) and (exclude.name if exclude else "").upper() in PEERLESS
+    return peerless or (name in NUMBERS and spec is None)
+
+
+def _named(window: exp.Expr) -> str:
+    function = window.this
+    while isinstance(function, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+        function = function.this
+    return function_name(function)
+
+
+def _by_rows(window: exp.Expr) -> bool:
+    spec = window.args.get("spec")
+    return spec is not None and spec.args.get("kind") == "ROWS"
 
 
 def sort_of(window: exp.Window) -> tuple[str, str]:
@@ -55,4 +72,4 @@ def sort_of(window: exp.Window) -> tuple[str, str]:
 
 
 def _by_content(arguments: tuple[str, ...]) -> exp.Expr:
-    return exp.Ordered(this=exp.Var(this=row_text(arguments)), nulls_first=False)
+    return exp.Ordered(this=exp.Var(this=row_order(arguments)), nulls_first=False)

@@ -8,7 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.constructs.window import Window
+from pytrickle.plan.algebra.constructs.window import COPY, Window
 from pytrickle.plan.query.block import Block, own_column
 from pytrickle.plan.query.calls import refuse_rounding_calls
 from pytrickle.plan.query.derive import derive
@@ -18,7 +18,7 @@ from pytrickle.plan.query.inner_order import refuse_sorted_input, takes_rows_as_
 from pytrickle.plan.query.operation import Arguments, Rows, columns_of, refuse_correlation, text
 from pytrickle.plan.query.representative_calls import mark_representatives
 from pytrickle.plan.query.scope import Names, resolve
-from pytrickle.plan.query.tie_breaking import settle_window, sort_of
+from pytrickle.plan.query.tie_breaking import settle_window, sort_of, tells_peers_apart
 
 WINDOW = "\x00window"
 Blocks = tuple[Block, ...]
@@ -80,10 +80,13 @@ def window(facts: Facts, lift: AboveWindows, blocks: Blocks, outer: Names) -> Bl
     if any(map(takes_rows_as_they_come, lift.windows.values())):
         refuse_sorted_input(facts.definition, "a window without ORDER BY")
     sorted_once = len(set(map(sort_of, lift.windows.values()))) == 1
-    settled = [settle_window(lift.arguments.take(each), arguments, sorted_once) for each in lift.windows.values()]
+    # Which of several equal rows is the first must be the same in all windows.
+    numbers_copies = len({sort_of(each) for each in lift.windows.values() if tells_peers_apart(each)}) > 1
+    copy = COPY if numbers_copies else None
+    settled = [settle_window(lift.arguments.take(each), arguments, sorted_once, copy) for each in lift.windows.values()]
     entries = tuple(key.name for key in map(lift.arguments.take, parts) if isinstance(key, exp.Column))
     pushed_down = tuple(column.name for part in map(lift.arguments.take, parts) for column in part.find_all(exp.Column))
-    construct = Window(tuple(map(text, settled)), ordering, entries, pushed_down)
+    construct = Window(tuple(map(text, settled)), ordering, entries, pushed_down, numbers_copies)
     leaf = derive(facts, rows, arguments, keys, construct)
     taken = (lift.arguments.take(each) for each in lift.windows.values())
     leaf = mark_representatives(facts, leaf, rows, {f"w{i}": each for i, each in enumerate(taken)})

@@ -152,3 +152,12 @@ def row_text(columns: tuple[str, ...]) -> str:
     'CAST(ROW(k0, a0) AS text)'
     """
     return f"CAST(ROW({', '.join(columns)}) AS text)"
+
+
+def row_order(columns: tuple[str, ...]) -> str:
+    """Write what rows that tie are sorted by: their text, byte by byte, so that no collation has a part in it.
+
+    >>> row_order(("k0", "a0"))
+    'CAST(ROW(k0, a0) AS text) COLLATE "C"'
+    """
+    return f'{row_text(columns)} COLLATE "C"'

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pytrickle.plan.algebra.construct import Construct, Names, listed, prefixed
-from pytrickle.plan.sql.dialect import row_text
+from pytrickle.plan.sql.dialect import row_order
 
 TEXT = "SELECT DISTINCT ON ({keys}) {shown} FROM {rows} AS d ORDER BY {order}"
 
@@ -15,7 +15,7 @@ class DistinctOn(Construct):
     `entered` are columns that show a key.
 
     >>> print(DistinctOn(("a0",), ("d.o0 DESC",), ()).over("(rows)", ("k0", "o0", "a0"), ("k0",)))
-    SELECT DISTINCT ON (d.k0) d.a0 FROM (rows) AS d ORDER BY d.k0, d.o0 DESC, CAST(ROW(k0, o0, a0) AS text)
+    SELECT DISTINCT ON (d.k0) d.a0 FROM (rows) AS d ORDER BY d.k0, d.o0 DESC, CAST(ROW(k0, o0, a0) AS text) COLLATE "C"
     """
 
     shown: Names
@@ -43,5 +43,5 @@ class DistinctOn(Construct):
 
     def over(self, rows: str, arguments: Names, keys: Names) -> str:
         """Write it over the rows."""
-        order = ", ".join([*prefixed(keys), *self.order, row_text(arguments)])
+        order = ", ".join([*prefixed(keys), *self.order, row_order(arguments)])
         return TEXT.format(keys=listed(keys), shown=listed(self.shown), rows=rows, order=order)

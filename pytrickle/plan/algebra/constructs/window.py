@@ -3,15 +3,19 @@
 from dataclasses import dataclass
 
 from pytrickle.plan.algebra.construct import Construct, Names, prefixed
+from pytrickle.plan.sql.dialect import row_text
 
 TEXT = "SELECT {items} FROM {rows} AS d"
+COPY = "pgt_copy"
+COPIES = "(SELECT d.*, row_number() OVER (PARTITION BY {row}) AS {copy} FROM {rows} AS d)"
 
 
 @dataclass(frozen=True, slots=True)
 class Window(Construct):
     """Window `functions` beside each row of a partition; the rows come sorted by `order`.
 
-    `entered` are arguments by which all windows are partitioned, `partitioned` those that occur in their partitions.
+    `entered` are arguments by which all windows are partitioned, `partitioned` those that occur in their partitions. If
+    it `numbers_copies`, the functions find a number of each of several equal rows as COPY.
 
     >>> window = Window(("rank() OVER (ORDER BY d.a0)",), ("d.a0",))
     >>> window.columns(("k0", "a0"), ("k0",))
@@ -24,6 +28,7 @@ class Window(Construct):
     order: Names
     entered: Names = ()
     partitioned: Names = ()
+    numbers_copies: bool = False
     label = "window"
 
     @property
@@ -51,4 +56,6 @@ class Window(Construct):
     def over(self, rows: str, arguments: Names, keys: Names) -> str:
         """Write it over the rows."""
         functions = [f"{function} AS w{i}" for i, function in enumerate(self.functions)]
+        if self.numbers_copies:
+            rows = COPIES.format(row=row_text(prefixed(arguments)), copy=COPY, rows=rows)
         return TEXT.format(items=", ".join([*prefixed(arguments[len(keys) :]), *functions]), rows=rows)
