@@ -53,6 +53,7 @@ WHOLE = Grammar(
         (windows.windowed, 1),
         (windows.best, 1),
         (tops.limited, 1),
+        (tops.with_ties, 1),
         (tops.distinct_on, 1),
         (groups.groups_of_groups, 1),
         (groups.grouping_sets, 1),

@@ -5,7 +5,7 @@ from sqlglot import exp
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.query.calls import ORDERED, function_name, is_own
 
-BOUNDS = ("limit", "offset", "fetch")
+BOUNDS = ("limit", "offset")
 MIXED = ("joins", "group", "distinct")
 
 

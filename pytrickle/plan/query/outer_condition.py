@@ -5,7 +5,7 @@ from sqlglot import exp
 from pytrickle.plan.query.calls import is_call
 from pytrickle.plan.sql.three_valued import conjuncts, truth
 
-APART = ("with_", "group", "having", "distinct", "limit", "offset", "fetch", "windows", "order")
+APART = ("with_", "group", "having", "distinct", "limit", "offset", "windows", "order")
 
 
 def pulled_out(node: exp.Exists, aggregates: frozenset[str]) -> tuple[exp.Exists, exp.Expr] | None:

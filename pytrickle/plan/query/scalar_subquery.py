@@ -60,7 +60,7 @@ def array_cases(recursion: Recursion, block: Block, query: exp.Expr, context: Co
     """List the cases of ARRAY(subquery): array_agg over its rows in its order, and an empty array for none."""
     query, context = recursion.unwrapped(query, context)
     rows, orders = _with_order(query)
-    if any(query.args.get(clause) for clause in ("limit", "offset", "fetch")) and query.args.get("distinct"):
+    if any(query.args.get(clause) for clause in ("limit", "offset")) and query.args.get("distinct"):
         raise NotDifferentiable("ARRAY over a subquery with DISTINCT and LIMIT")
     if isinstance(query, exp.Select) and any(calls_set(item, recursion.facts.definition) for item in query.selects):
         raise NotDifferentiable("ARRAY over a set-returning function in a select list")

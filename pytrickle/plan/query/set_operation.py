@@ -19,7 +19,6 @@ from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.inner_order import refuse_sorted_input
 from pytrickle.plan.query.operation import Rows, columns_of, refuse_correlation, text
 from pytrickle.plan.query.scope import Names, resolve
-from pytrickle.plan.sql.dialect import render
 
 Blocks = tuple[Block, ...]
 
@@ -34,12 +33,14 @@ class Bounds:
 
     @classmethod
     def of(cls, query: exp.Expr) -> Bounds:
-        """Read the bounds of a query."""
-        fetch = query.args.get("fetch")
-        ties = fetch is not None and "WITH TIES" in render(fetch).upper()
-        limit = fetch.args.get("count") if fetch is not None else _value(query.args.get("limit"))
-        offset = _number(_value(query.args.get("offset")))
-        return cls(_number(limit), offset or 0, ties)
+        """Read the bounds of a query. PostgreSQL prints FETCH only WITH TIES; what it counts stands in parentheses."""
+        limit, offset = query.args.get("limit"), _number(_value(query.args.get("offset"))) or 0
+        if not isinstance(limit, exp.Fetch):
+            return cls(_number(_value(limit)), offset, False)
+        counted = _number(limit.args.get("count"))
+        if counted is None:
+            raise NotDifferentiable("FETCH without a number of rows")
+        return cls(counted, offset, True)
 
 
 def _value(clause: exp.Expr | None) -> exp.Expr | None:

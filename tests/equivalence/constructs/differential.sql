@@ -419,6 +419,16 @@ SELECT x.k FROM (SELECT k FROM a UNION SELECT k FROM b ORDER BY k LIMIT 2) x;
 -- limit_of_union_all
 SELECT x.k FROM (SELECT k, id FROM a UNION ALL SELECT k, id FROM b ORDER BY 2 DESC NULLS LAST, 1 OFFSET 1 LIMIT 3) x;
 
+-- ties_of_a_limit
+SELECT x.id, x.k FROM (SELECT id, k FROM a ORDER BY k FETCH FIRST 2 ROWS WITH TIES) x;
+
+-- ties_of_a_limit_for_each_row
+SELECT a.id, x.v FROM a CROSS JOIN LATERAL
+    (SELECT b.v FROM b WHERE b.k = a.k ORDER BY b.v DESC OFFSET 1 FETCH NEXT ROW WITH TIES) x;
+
+-- presence_of_ties
+SELECT id FROM a WHERE EXISTS (SELECT FROM b WHERE b.k = a.k ORDER BY b.v OFFSET 1 FETCH FIRST 1 ROW WITH TIES);
+
 -- limit_by_a_subquery
 SELECT x.id FROM (SELECT id FROM a ORDER BY (SELECT max(b.k) FROM b WHERE b.id = a.id), id LIMIT 4) x;
 
