@@ -31,7 +31,7 @@ WHOLE_REFRESHES = {
     IN_ROUNDS: "the same, in every round of a cycle",
 }
 PARTS = {
-    r"(window|limit|distinct on|scalar|rows) that has no rule for Spark": "constructs that have none so far",
+    r"(scalar|rows) that has no rule for Spark": "constructs that have none so far",
     r"\w[\w ]* that has no keys": "one group for all rows, or whether there are any: one process computes that anyway",
     r"aggregate that calls an aggregate without a rule for Spark": "see SHOWN and CALL in operations/grouped",
     r"\w[\w ]* that has keys that only PostgreSQL can compare": "collations, floats, and types without a carrier",
@@ -39,6 +39,10 @@ PARTS = {
     r"\w[\w ]* that has a condition on its result": "the same in a condition",
     r"\w[\w ]* that reads what PostgreSQL has to join": "sub-joins are for terms, not below operations",
     r"aggregate that was too wide for Spark's decimals before": "a value did not fit once",
+    r"(window|limit|distinct on) that is sorted by what only PostgreSQL can sort": "texts, floats and expressions",
+    r"window that (calls a function|has a frame) without a rule for Spark": "see operations/window_functions",
+    r"window that has windows over other partitions": "rows are brought together by the keys of all of them",
+    r"window that depends on the order of rows that tie": "the rows that PostgreSQL computes it from come sorted",
     JOINED: "comparisons by collations, floats and functions",
     LEFT_GROUPS: "aggregates that have none so far",
     RECOMPUTED: "the rest of a group is read where it lies",

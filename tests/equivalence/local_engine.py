@@ -24,6 +24,7 @@ from pytrickle.plan.spark.query import SparkQuery, spark_query
 RAISE = """
 CREATE FUNCTION pg_temp.raise_error(message text) RETURNS numeric LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION '%', message; END $$"""
+COPIES = r"CROSS JOIN LATERAL generate_series(1, \1) AS n(\2)"
 IN_POSTGRESQL = {
     r"`": '"',
     r"AS STRING": "AS text",
@@ -32,6 +33,8 @@ IN_POSTGRESQL = {
     r"LEFT SEMI JOIN \(": "WHERE EXISTS (SELECT FROM (",
     r"\) AS k ON (.*)": r") AS k WHERE \1)",
     r"LATERAL VIEW explode\(array\(1, -1\)\) s AS (\w+)": r"CROSS JOIN (VALUES (1), (-1)) AS s(\1)",
+    r"LATERAL VIEW posexplode\(array_repeat\(1, CAST\((\w+) AS INT\)\)\) n AS (\w+), \w+": COPIES,
+    r"X'(\w\w)'": r"CAST('\\x\1' AS bytea)",
 }
 TEXTS = frozenset({"text", "varchar"})
 FRAME = "{name} AS MATERIALIZED (SELECT {items} FROM (\n{sql}\n) AS f)"

@@ -106,15 +106,15 @@ def _aggregates(call: Call, type_name: str) -> dict[str, str]:
     return numeric_aggregates(name or "")
 
 
-def numeric_aggregates(name: str) -> dict[str, str]:
-    """Write the aggregates of a numeric whose kind and value are read, see `numeric_text`."""
+def numeric_aggregates(name: str, over: str = "") -> dict[str, str]:
+    """Write the aggregates of a numeric whose kind and value are read, see `numeric_text`; `over` is their window."""
     fitting = f"CASE WHEN {name}_kind = {numeric_text.TOO_WIDE} THEN {RAISE} ELSE {_product(f'{name}_value')} END"
     return {
-        f"{name}_n": _counted(f"{name}_kind <> {numeric_text.NULL}"),
-        f"{name}_s": _summed(fitting),
-        f"{name}_nan": _counted(f"{name}_kind = {numeric_text.NAN}"),
-        f"{name}_pinf": _counted(f"{name}_kind = {numeric_text.INFINITE}"),
-        f"{name}_ninf": _counted(f"{name}_kind = {numeric_text.MINUS_INFINITE}"),
+        f"{name}_n": _counted(f"{name}_kind <> {numeric_text.NULL}", over),
+        f"{name}_s": _summed(fitting, over),
+        f"{name}_nan": _counted(f"{name}_kind = {numeric_text.NAN}", over),
+        f"{name}_pinf": _counted(f"{name}_kind = {numeric_text.INFINITE}", over),
+        f"{name}_ninf": _counted(f"{name}_kind = {numeric_text.MINUS_INFINITE}", over),
     }
 
 
@@ -130,8 +130,8 @@ def _fitting(name: str, nan: str) -> dict[str, str]:
     }
 
 
-def _counted(condition: str) -> str:
-    return f"sum(CASE WHEN {condition} THEN {WEIGHT} ELSE 0 END)"
+def _counted(condition: str, over: str = "") -> str:
+    return f"sum(CASE WHEN {condition} THEN {WEIGHT} ELSE 0 END){over}"
 
 
 def _product(value: str) -> str:
@@ -140,6 +140,6 @@ def _product(value: str) -> str:
     return f"CASE {WEIGHT} WHEN 1 THEN {value} WHEN -1 THEN -{value} ELSE {wide} END"
 
 
-def _summed(product: str) -> str:
+def _summed(product: str, over: str = "") -> str:
     """Sum what is never NULL: a sum that is NULL although there are rows does not fit."""
-    return f"CASE WHEN count(1) > 0 THEN coalesce(sum({product}), {RAISE}) END"
+    return f"CASE WHEN count(1){over} > 0 THEN coalesce(sum({product}){over}, {RAISE}) END"

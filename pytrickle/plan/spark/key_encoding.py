@@ -27,6 +27,7 @@ NATIVE = {
     "uuid": "uuid_send({})",
 }
 CANONICAL = frozenset(NATIVE)
+SIGN = "coalesce(CAST('=' AS text)"
 INTEGRAL, TEXT, UNSCALED = "CAST({} AS bigint)", "CAST({} AS text)", "CAST(trim_scale({}) AS text)"
 BASE_TYPES = {
     "smallint": "int2",
@@ -63,7 +64,12 @@ def carrier(equality: Equality, left: Kind | None, right: Kind | None) -> str | 
 
 def null_safe(template: str) -> str:
     """Write values as texts that begin with a sign, which leave the empty text to NULL."""
-    return f"coalesce(CAST('=' AS text) || CAST({template} AS text), '')"
+    return f"{SIGN} || CAST({template} AS text), '')"
+
+
+def is_null_safe(template: str) -> bool:
+    """Whether a template writes NULL as the empty text."""
+    return template.startswith(SIGN)
 
 
 def _template(equality: Equality, left: Kind, right: Kind) -> str | None:
@@ -118,7 +124,7 @@ def kind_of(leaf: Leaf, column: str, definition: Definition) -> Kind | None:
             found = definition.source(relid).column(column)
             return Kind(found.base_type, found.deterministic) if found else None
         case Derived(operation=operation):
-            return _without_collation(operation, column) or _kind_shown(operation, column, definition)
+            return _without_collation(operation, column) or _argument_kind(operation, column, definition)
         case Function():
             return None
 
@@ -129,12 +135,19 @@ def _without_collation(operation: Operation, column: str) -> Kind | None:
     return Kind(base_type, True) if base_type else None
 
 
-def _kind_shown(operation: Operation, column: str, definition: Definition) -> Kind | None:
-    """Return the kind of the source column that an operation's column shows, wherever its rows come from."""
+def _argument_kind(operation: Operation, column: str, definition: Definition) -> Kind | None:
+    """Return the kind of the source column that an operation's argument shows, wherever its rows come from."""
     if column not in operation.arguments:
         return None
     kinds = {_kind_in(block, column, definition) for block in blocks_of(operation.input)}
     return kinds.pop() if len(kinds) == 1 else None
+
+
+def row_kind(derived: Derived, column: str, definition: Definition) -> Kind | None:
+    """Return the kind of what the rows of an operation hold, whether it shows that or not."""
+    if column in derived.operation.columns:
+        return kind_of(derived, column, definition)
+    return _argument_kind(derived.operation, column, definition)
 
 
 def _kind_in(block: Project, column: str, definition: Definition) -> Kind | None:

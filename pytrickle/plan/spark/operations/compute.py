@@ -5,10 +5,13 @@ from dataclasses import dataclass
 
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.constructs.distinct import Distinct
+from pytrickle.plan.algebra.constructs.distinct_on import DistinctOn
 from pytrickle.plan.algebra.constructs.domain import Domain
 from pytrickle.plan.algebra.constructs.exists import Exists
+from pytrickle.plan.algebra.constructs.first_rows import FirstRows
 from pytrickle.plan.algebra.constructs.group import Group
 from pytrickle.plan.algebra.constructs.set_operation import SetOperation
+from pytrickle.plan.algebra.constructs.window import Window
 from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate
 from pytrickle.plan.algebra.relation import Derived, Relation, Version
 from pytrickle.plan.spark.bounds import NUMERIC
@@ -19,6 +22,7 @@ from pytrickle.plan.spark.operations.counted import counted
 from pytrickle.plan.spark.operations.grouped import grouped
 from pytrickle.plan.spark.operations.input import InputCarriers, LeftToPostgres
 from pytrickle.plan.spark.operations.touched import touching
+from pytrickle.plan.spark.operations.windowed import windowed
 from pytrickle.plan.spark.outputs import Carrying
 
 Translate = Callable[[tuple[Relation, ...], Carrying], tuple[SparkTerm, ...] | None]
@@ -65,6 +69,8 @@ class Operations:
         match derived.operation.construct:
             case Distinct() | Domain() | Exists() | SetOperation():
                 return counted(derived, asked, where, self.definition)
+            case Window() | FirstRows() | DistinctOn():
+                return windowed(derived, asked, where, self.definition)
             case Group() if self.sums or NUMERIC not in derived.operation.types:
                 return grouped(derived, asked, where, self.definition, grids)
             case Group():

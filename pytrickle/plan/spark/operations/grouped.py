@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.constructs.group import Group
@@ -10,12 +9,12 @@ from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.postgres.aggregate import INTEGERS
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.spark.bounds import NUMERIC
-from pytrickle.plan.spark.key_encoding import INTEGER, UNSCALED, kind_of, null_safe
+from pytrickle.plan.spark.key_encoding import INTEGER, kind_of
 from pytrickle.plan.spark.on_grid import OntoGrid
-from pytrickle.plan.spark.operations import numerics
 from pytrickle.plan.spark.operations.input import (
     AS_BIGINT,
     AS_TEXT,
+    IS_SET,
     OF_RESULT,
     SIDE,
     InputCarriers,
@@ -24,18 +23,12 @@ from pytrickle.plan.spark.operations.input import (
     searched,
     take_keys,
 )
-from pytrickle.plan.spark.operations.input import plain as normalized
 from pytrickle.plan.spark.operations.results import Results
+from pytrickle.plan.spark.operations.values import SHOWN, Values, beside, consolidated, listed
 
 CALL = re.compile(r'(count|sum|avg|min|max)\((?:"?d"?\."?(\w+)"?|\*)\)', re.IGNORECASE)
 OF_CALL = "calls an aggregate without a rule for Spark"
-IS_SET = "CAST(CASE WHEN {0} IS NULL THEN NULL ELSE 1 END AS bigint)"
-CONSOLIDATED = """\
-SELECT {side}, {columns}, sum({weight}) AS {weight} FROM (
-{{rows}}
-) AS d GROUP BY {side}, {columns} HAVING sum({weight}) <> 0"""
 GROUPED = "SELECT {side}, {keys}{values} FROM (\n{rows}\n) AS d GROUP BY {side}, {keys}"
-BESIDE = "SELECT d.*{values} FROM (\n{rows}\n) AS d"
 CHANGED = """\
 SELECT {items}, sum({counted}) AS {weight} FROM (
 {rows}
@@ -44,41 +37,6 @@ SELECT {items}, sum({counted}) AS {weight} FROM (
 # in each place where it is used: planning would take minutes. It moves nothing below an aggregate.
 COUNTED = f"CASE WHEN {{condition}} THEN {SIDE} ELSE 0 END"
 OF_GROUP = "max({value})"
-TEXT_OF_NUMERIC, SIGNED = numerics.trimmed("{0}"), "coalesce('=' || CAST({0} AS STRING), '')"
-OF_INTEGERS = {AS_BIGINT: "{0}", AS_TEXT: "CAST({0} AS STRING)", normalized(null_safe(AS_BIGINT)): SIGNED}
-# What may be asked of a result, by its type.
-SHOWN = {
-    NUMERIC: {
-        AS_TEXT: "{0}",
-        normalized(null_safe(AS_TEXT)): "coalesce('=' || {0}, '')",
-        normalized(UNSCALED): TEXT_OF_NUMERIC,
-        normalized(null_safe(UNSCALED)): f"coalesce('=' || {TEXT_OF_NUMERIC}, '')",
-    },
-    **dict.fromkeys(INTEGERS, OF_INTEGERS),
-}
-
-
-@dataclass(slots=True)
-class _Values:
-    """What is computed of groups: `read` of each row, then `taken` of each group, then `results` of what was taken.
-
-    `averages` are the results that are averages of numerics.
-    """
-
-    read: dict[str, str] = field(default_factory=dict)
-    taken: dict[str, str] = field(default_factory=dict)
-    quotients: dict[str, tuple[numerics.Items, ...]] = field(default_factory=dict)
-    results: dict[str, str] = field(default_factory=dict)
-    averages: set[str] = field(default_factory=set)
-
-    def over(self, keys: str, columns: str) -> str:
-        """Write it over consolidated rows."""
-        text = CONSOLIDATED.format(side=SIDE, columns=columns, weight=WEIGHT)
-        text = _beside(text, self.read)
-        text = GROUPED.format(side=SIDE, keys=keys, values=_listed(self.taken), rows=text)
-        for steps in zip(*self.quotients.values(), strict=True):
-            text = _beside(text, {name: sql for step in steps for name, sql in step.items()})
-        return _beside(text, self.results)
 
 
 def grouped(
@@ -103,14 +61,20 @@ def grouped(
         raise LeftToPostgres(OF_RESULT)
     keys = ", ".join(column for column in rows.columns if column.rsplit("_", 1)[0] in operation.keys)
     shown = ", ".join(f"{sql} AS {name}" for name, sql in items.items()) or "1 AS one"
-    listed = ", ".join([keys, *(name for name in types if name not in operation.keys)])
-    text = _beside(_beside(values.over(keys, ", ".join(rows.columns)), results.read), results.computed)
-    return rows, CHANGED.format(items=shown, counted=counted, weight=WEIGHT, rows=text, shown=listed)
+    columns = ", ".join([keys, *(name for name in types if name not in operation.keys)])
+    text = beside(beside(_grouped(values, keys, rows), results.read), results.computed)
+    return rows, CHANGED.format(items=shown, counted=counted, weight=WEIGHT, rows=text, shown=columns)
 
 
-def _values(derived: Derived, types: Mapping[str, str], rows: InputCarriers, definition: Definition) -> _Values:
+def _grouped(values: Values, keys: str, rows: InputCarriers) -> str:
+    """Write the results of groups over a place for the rows of the input."""
+    text = beside(consolidated(", ".join(rows.columns)), values.read)
+    return values.shown(GROUPED.format(side=SIDE, keys=keys, values=listed(values.taken), rows=text))
+
+
+def _values(derived: Derived, types: Mapping[str, str], rows: InputCarriers, definition: Definition) -> Values:
     """Write the calls over consolidated rows; raise LeftToPostgres if one is not on the list."""
-    construct, found = derived.operation.construct, _Values()
+    construct, found = derived.operation.construct, Values()
     assert isinstance(construct, Group)
     for i, call in enumerate(construct.calls):
         name = f"c{i}"
@@ -123,7 +87,7 @@ def _values(derived: Derived, types: Mapping[str, str], rows: InputCarriers, def
         elif type_name == NUMERIC and (function in {"sum", "avg"} or derived.operation.exact):
             kind = kind_of(derived, argument, definition)
             whole = kind is not None and kind.base_type in INTEGER
-            _take_numeric(found, name, function, rows.column(argument, AS_BIGINT if whole else AS_TEXT), whole)
+            found.take_numeric(name, function, rows.column(argument, AS_BIGINT if whole else AS_TEXT), whole)
         else:
             raise LeftToPostgres(OF_CALL)
     return found
@@ -137,20 +101,3 @@ def _whole(function: str, argument: str | None, rows: InputCarriers) -> str:
     if function == "count":
         return f"coalesce(sum({column} * {WEIGHT}), 0)"
     return f"sum({column} * {WEIGHT})" if function == "sum" else f"{function}({column})"
-
-
-def _take_numeric(found: _Values, name: str, function: str, column: str, whole: bool) -> None:
-    found.read |= numerics.read_integer(column) if whole else numerics.read(column)
-    found.taken |= numerics.aggregates(column, {function})
-    if function == "avg":
-        found.quotients[column] = numerics.quotients(column)
-        found.averages.add(name)
-    found.results[name] = numerics.result(function, column)
-
-
-def _beside(rows: str, items: Mapping[str, str]) -> str:
-    return BESIDE.format(values=_listed(items), rows=rows) if items else rows
-
-
-def _listed(items: Mapping[str, str]) -> str:
-    return "".join(f", {sql} AS {name}" for name, sql in items.items())

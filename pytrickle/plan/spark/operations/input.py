@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.relation import Derived, Equality, Expr
-from pytrickle.plan.spark.key_encoding import INTEGRAL, NATIVE, RENDERINGS, carrier, kind_of, null_safe
+from pytrickle.plan.spark.key_encoding import INTEGRAL, NATIVE, RENDERINGS, carrier, null_safe, row_kind
 from pytrickle.plan.spark.mixed import Mixed, Translator, as_it_is
 from pytrickle.plan.sql.dialect import quote
 
 AS_TEXT, AS_BIGINT = "CAST({0} AS text)", "CAST({0} AS bigint)"
+IS_SET = "CAST(CASE WHEN {0} IS NULL THEN NULL ELSE 1 END AS bigint)"
 # An expression with one of these is not searched for columns.
 UNSEARCHED = ("{", "}", "\\", "$")
 SIDE = "pgt_side"
@@ -79,7 +80,7 @@ def take_keys(derived: Derived, definition: Definition, rows: InputCarriers) -> 
     if not operation.keys:
         raise LeftToPostgres("has no keys")
     for key in operation.keys:
-        kind = kind_of(derived, key, definition) if key in operation.columns else None
+        kind = row_kind(derived, key, definition)
         found = carrier(Equality(("", key), ("", key)), kind, kind) if kind else None
         template = plain(found) if found else AS_TEXT if operation.exact else None
         if template is None:
@@ -105,6 +106,22 @@ def templated(derived: Derived, expression: str) -> tuple[str, str | None]:
     texts = re.split(r"('(?:[^']|'')*')", expression)
     parts = [each if i % 2 else each.replace(_quoted(derived, column), "{0}") for i, each in enumerate(texts)]
     return _uncast(plain("".join(parts)), types.get(column, "")), column
+
+
+def row_items(derived: Derived, asked: Mapping[str, str], rows: InputCarriers) -> dict[str, str]:
+    """Have what is asked of the rows themselves carried, which an operation shows as they are; return it by name.
+
+    Raise LeftToPostgres for what might fail on a row that the operation does not show.
+    """
+    arguments, items = derived.operation.arguments, dict[str, str]()
+    for name, template, column in searched(derived, asked):
+        if NULL.fullmatch(template) or COUNTED_NULL.fullmatch(template):
+            items[name] = rows.column(arguments[0], template)
+        elif column in arguments and column is not None:
+            if template not in SAFE:
+                raise LeftToPostgres(OF_RESULT)
+            items[name] = rows.column(column, template)
+    return items
 
 
 def key_items(derived: Derived, asked: Mapping[str, str], rows: InputCarriers) -> dict[str, str]:

@@ -49,11 +49,11 @@ def read_integer(column: str) -> Items:
     }
 
 
-def aggregates(column: str, functions: set[str]) -> Items:
-    """Write what is taken of the values of a group for some functions."""
-    found = numeric_aggregates(column) | {f"{column}_places": f"max({column}_scale)"}
-    for each in functions & EXTREMES.keys():
-        found[f"{column}_{each}"] = f"{each}({FOUND.format(column=column)})"
+def aggregates(column: str, function: str, over: str = "") -> Items:
+    """Write what is taken for a function of the values of a group, or of those that its window is `over`."""
+    found = numeric_aggregates(column, over) | {f"{column}_places": f"max({column}_scale){over}"}
+    if function in EXTREMES:
+        found[f"{column}_{function}"] = f"{function}({FOUND.format(column=column)}){over}"
     return found
 
 

@@ -42,13 +42,17 @@ OF_CONDITION = "has a condition on its result"
 class Results:
     """Translates what reads the results of an operation; `averages` are those of its columns that are averages.
 
-    `read` collects the columns that Spark reads of them first, `computed` what it computes of these.
+    PostgreSQL evaluates what reads a column that comes `from_rows`, the keys where nothing else is said; Spark has the
+    others as values, without those that are `unread`. `read` collects the columns that Spark reads of them first,
+    `computed` what it computes of these.
     """
 
     derived: Derived
     definition: Definition
     rows: InputCarriers
     averages: frozenset[str] = frozenset()
+    from_rows: frozenset[str] | None = None
+    unread: frozenset[str] = frozenset()
     read: dict[str, str] = field(default_factory=dict)
     computed: dict[str, str] = field(default_factory=dict)
 
@@ -77,9 +81,13 @@ class Results:
     def truth(self, node: exp.Expr) -> str:
         """Translate what is true, false or NULL."""
         read = {column.name for column in node.find_all(exp.Column)}
-        if read <= set(self.derived.operation.keys):
-            return self._of_key(node)
+        if read <= self._evaluated:
+            return self._of_row(node)
         return combined(node, self.truth) or self._told(node)
+
+    @property
+    def _evaluated(self) -> frozenset[str]:
+        return frozenset(self.derived.operation.keys) if self.from_rows is None else self.from_rows
 
     def _told(self, node: exp.Expr) -> str:
         """Translate what says something about numbers."""
@@ -97,14 +105,14 @@ class Results:
     def _compared(self, left: exp.Expr, right: exp.Expr, operator: str) -> str:
         return compared_numbers(self.number(left), self.number(right), operator)
 
-    def _of_key(self, node: exp.Expr) -> str:
-        """Have PostgreSQL evaluate what reads one key."""
+    def _of_row(self, node: exp.Expr) -> str:
+        """Have PostgreSQL evaluate what reads one column of the rows, or a key, which several rows have."""
         operation = self.derived.operation
         types = Translator({self.derived.alias: self.derived}, self.definition).type_of
         template, key = templated(self.derived, to_expr(node).sql)
         if key is None or node.find(exp.Select) or may_fail(node, types):
             raise Untranslatable
-        if not operation.exact and self.rows.carried[key][0] not in OF_ONE_TEXT:
+        if self.from_rows is None and not operation.exact and self.rows.carried[key][0] not in OF_ONE_TEXT:
             raise Untranslatable
         return self.rows.column(key, template)
 
@@ -130,7 +138,7 @@ class Results:
     def _result(self, name: str) -> Number:
         types: Mapping[str, str] = dict(zip(self.derived.operation.columns, self.derived.operation.types, strict=False))
         type_name = types.get(name)
-        if name in self.derived.operation.keys or type_name is None:
+        if name in self._evaluated | self.unread or type_name is None:
             raise Untranslatable
         if type_name in INTEGERS:
             return Number(f"CAST({name} AS DECIMAL({DIGITS[type_name]},0))", type_name, DIGITS[type_name], plain=name)
