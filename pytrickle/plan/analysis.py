@@ -51,11 +51,14 @@ class Analysis:
     def any_order(self) -> bool:
         """Whether the query is known to show the same rows in whatever order PostgreSQL reads those of its sources.
 
-        Of several equal values either may be shown, as by increments.
+        Which of several equal values a part has does not matter where none of these is shown, for nothing tells them
+        apart. By increments either may be shown, too.
         """
         if self.query is None or self.query.top or self.query.placed:
             return False
-        return all(operation.settled for operation in operations(self.query.rows))
+        found = operations(self.query.rows)
+        chooses = bool(self.query.representatives) and any(operation.depends_on_order for operation in found)
+        return not chooses and all(operation.takes_any_order for operation in found)
 
     @property
     def key(self) -> tuple[str, ...]:

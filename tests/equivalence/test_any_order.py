@@ -23,6 +23,8 @@ ANY_ORDER = {
     "numbers": "SELECT DISTINCT n FROM a",
     "present": "SELECT id FROM a WHERE EXISTS (SELECT FROM a AS b WHERE b.id > 3 AND b.t = a.t)",
     "united": "SELECT id FROM a UNION SELECT id + 1 FROM a",
+    "most": "SELECT g.t, g.s FROM (SELECT t, sum(n) AS s FROM a GROUP BY t) AS g"
+    " WHERE g.s = (SELECT max(h.s) FROM (SELECT t, sum(n) AS s FROM a GROUP BY t) AS h)",
     "grouped_inside": "SELECT a.id, g.s FROM a JOIN (SELECT t, sum(id) AS s FROM a GROUP BY t) AS g ON g.t = a.t",
 }
 ONE_ORDER = {
@@ -30,6 +32,7 @@ ONE_ORDER = {
     "texts": "SELECT t, string_agg(t, ',') AS ts FROM a GROUP BY t",
     "arrays": "SELECT array_agg(id) AS ids FROM a",
     "first_rows": "SELECT id, n FROM a ORDER BY n, id LIMIT 3",
+    "some_number": "SELECT a.id, g.n FROM a JOIN (SELECT DISTINCT n FROM a) AS g ON g.n = a.n",
     "some_rows": "SELECT id FROM a LIMIT 3",
     "ranked_ties": "SELECT id, row_number() OVER (PARTITION BY t) AS place FROM a",
     "chosen": "SELECT DISTINCT ON (t) t, id FROM a ORDER BY t",

@@ -144,7 +144,12 @@ class Operation:
     @property
     def settled(self) -> bool:
         """Whether its result depends on no order of rows that the query leaves open."""
-        return not (self.depends_on_order or self.construct.breaks_ties)
+        return not self.depends_on_order and self.takes_any_order
+
+    @property
+    def takes_any_order(self) -> bool:
+        """Whether an order of rows decides about nothing but which of several equal values it shows."""
+        return not (self.construct.depends_on_order(exact=True) or self.construct.breaks_ties)
 
     def result(self, rows: str) -> str:
         """Write it over a query for rows of its arguments."""
