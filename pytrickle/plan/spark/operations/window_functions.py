@@ -1,6 +1,7 @@
 """Window functions in Spark's SQL: those that it computes exactly, over the rows of an operation's input."""
 
 from dataclasses import dataclass, field
+from math import inf
 
 from sqlglot import exp
 
@@ -68,13 +69,12 @@ class Windows:
         if len(node.args.get("partition_by") or []) != len(self.derived.operation.keys):
             raise LeftToPostgres(OF_PARTITIONS)
         function, arguments = function_name(node.this), _arguments(node.this)
-        over = self._over(node, function)
         if function in AGGREGATES and len(arguments) <= 1:
-            self._aggregate(name, function, arguments[0] if arguments else None, over)
+            self._aggregate(name, function, arguments[0] if arguments else None, self._over(node, function))
         elif function in SHIFTED and arguments:
-            self._shift(name, function, arguments, over)
+            self._shift(name, function, arguments, self._over(node, function))
         elif function in {*RANKS, "row_number"} and not arguments:
-            self.values.taken[name] = f"CAST({function}(){over} AS BIGINT)"
+            self.values.taken[name] = f"CAST({function}(){self._over(node, function)} AS BIGINT)"
         else:
             raise LeftToPostgres(OF_FUNCTION)
 
@@ -159,16 +159,21 @@ def _frame(spec: exp.Expr) -> str:
     kind, exclude = spec.args.get("kind"), spec.args.get("exclude")
     if kind not in {"ROWS", "RANGE"} or (exclude is not None and exclude.name.upper() != "NO OTHERS"):
         raise LeftToPostgres(OF_FRAME)
-    bounds = [_bound(spec, side, kind) for side in ("start", "end")]
-    return f"{kind} BETWEEN {bounds[0]} AND {bounds[1] or 'CURRENT ROW'}"
+    start, end = (_bound(spec, side, kind) for side in ("start", "end"))
+    # Of a frame that ends before it begins, which is always empty, Spark makes an error.
+    if start[0] > end[0]:
+        raise LeftToPostgres(OF_FRAME)
+    return f"{kind} BETWEEN {start[1]} AND {end[1]}"
 
 
-def _bound(spec: exp.Expr, side: str, kind: str) -> str:
+def _bound(spec: exp.Expr, side: str, kind: str) -> tuple[float, str]:
+    """Return how many rows from the current one a bound is, and its text."""
     bound, towards = spec.args.get(side), spec.args.get(f"{side}_side")
     if bound is None or bound == "CURRENT ROW":
-        return "CURRENT ROW"
+        return 0, "CURRENT ROW"
+    sign = -1 if towards == "PRECEDING" else 1
     if bound == "UNBOUNDED":
-        return f"UNBOUNDED {towards}"
+        return sign * inf, f"UNBOUNDED {towards}"
     if kind == "RANGE" or not isinstance(bound, exp.Literal):
         raise LeftToPostgres(OF_FRAME)
-    return f"{_whole_number(bound)} {towards}"
+    return sign * _whole_number(bound), f"{_whole_number(bound)} {towards}"
