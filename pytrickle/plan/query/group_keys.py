@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.query.block import own_column
+from pytrickle.plan.query.scope import unknown_reference
 
 
 @dataclass(slots=True)
@@ -36,6 +36,6 @@ class GroupKeys:
     def dependent(self, column: exp.Column) -> exp.Expr:
         """Take in a bare column that is no key: it depends on a grouped primary key, so it may serve as a key too."""
         if not self.open:
-            raise NotDifferentiable(f"a reference to {column.sql()} that the planner cannot follow")
+            raise unknown_reference(column)
         self.listed.append(column.copy())
         return own_column(self.table, f"k{len(self.listed) - 1}")

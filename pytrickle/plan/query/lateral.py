@@ -15,7 +15,7 @@ from pytrickle.plan.query.block import Block, own_column
 from pytrickle.plan.query.calls import is_call
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.order_dependence import refuse_unsettled
-from pytrickle.plan.query.scope import WHOLE, Names, columns_named, is_whole, lookup, resolve
+from pytrickle.plan.query.scope import WHOLE, Names, columns_named, is_whole, lookup, resolve, unknown_reference
 from pytrickle.plan.query.whole_row import ROW, is_asked_for, with_rows
 from pytrickle.plan.sql import keyword_calls
 from pytrickle.plan.sql.dialect import quote, render
@@ -89,7 +89,7 @@ def embedded(facts: Facts, node: exp.Expr, names: Names, outer: Names) -> exp.Ex
             part = exp.Star() if is_whole(column) else exp.to_identifier(column.name, quoted=True)
             found: exp.Expr = exp.Dot(this=source, expression=part)
         elif not column.table and column.find_ancestor(exp.Query):
-            raise NotDifferentiable(f"a reference to {column.sql()} that the planner cannot follow")
+            raise unknown_reference(column)
         else:
             found = lookup(column, names, outer).copy()
         if column is result:

@@ -40,10 +40,17 @@ def resolve(expression: exp.Expr, names: Names, outer: Names | None = None) -> e
     return expression.copy().transform(step)
 
 
+def unknown_reference(column: exp.Column) -> NotDifferentiable:
+    """Name a reference that the planner cannot follow; what it has named itself is no name to a user."""
+    own = "\x00" in column.table or "\x00" in column.name
+    what = "an aggregate or a window function of a query around it" if own else column.sql()
+    return NotDifferentiable(f"a reference to {what} that the planner cannot follow")
+
+
 def lookup(column: exp.Column, names: Names, outer: Names) -> exp.Expr:
     """Find what a column reference stands for; expressions come in parentheses."""
     if column.args.get("db"):
-        raise NotDifferentiable(f"a reference to {column.sql()} that the planner cannot follow")
+        raise unknown_reference(column)
     for scope in (names, outer):
         found = _find(column, scope)
         if found is not None:
@@ -53,7 +60,7 @@ def lookup(column: exp.Column, names: Names, outer: Names) -> exp.Expr:
             break
     if is_whole(column):
         raise NotDifferentiable("a whole-row reference")
-    raise NotDifferentiable(f"a reference to {column.sql()} that the planner cannot follow")
+    raise unknown_reference(column)
 
 
 def _row_is_null(test: exp.Is, names: Names, outer: Names) -> exp.Expr:
