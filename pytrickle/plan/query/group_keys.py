@@ -34,8 +34,12 @@ class GroupKeys:
         return own_column(self.table, f"k{self.listed.index(bare)}") if bare in self.listed else None
 
     def dependent(self, column: exp.Column) -> exp.Expr:
-        """Take in a bare column that is no key: it depends on a grouped primary key, so it may serve as a key too."""
-        if not self.open:
+        """Take in a bare column that is no key: it depends on a grouped primary key, so it may serve as a key too.
+
+        Raise NotDifferentiable where no column of its table is a key.
+        """
+        grouped = any(isinstance(key, exp.Column) and key.table == column.table for key in self.listed)
+        if not (self.open and grouped):
             raise unknown_reference(column)
         self.listed.append(column.copy())
         return own_column(self.table, f"k{len(self.listed) - 1}")

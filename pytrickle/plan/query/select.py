@@ -96,16 +96,21 @@ class Selection:
         found: list[exp.Expr] = []
         select = self.select.copy()
         grouped = is_grouped(select, self.facts.definition)
+        keys = [key.unnest() for each in grouping_sets(select) for key in each if key.find(exp.Query)]
         clauses = [select.args.get(clause) for clause in ("group", "having", "distinct", "order")]
         for node in [*select.selects, *(clause for clause in clauses if clause is not None)]:
             if grouped and not isinstance(node, exp.Group):
-                node.replace(self._without_subqueries_in_calls(node, found))
+                node.replace(self._without_subqueries_below_groups(node, keys, found))
             elif grouped or has_windows(select) or is_distinct_on(select):
                 node.replace(take_out(node, found))
         return select, found
 
-    def _without_subqueries_in_calls(self, node: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
+    def _without_subqueries_below_groups(self, node: exp.Expr, keys: list[exp.Expr], found: list[exp.Expr]) -> exp.Expr:
+        """Take out those of aggregate calls, and of keys, which are told by what then stands for them."""
+
         def step(each: exp.Expr) -> exp.Expr:
+            if each.unnest() in keys:
+                return take_out(each, found)
             if isinstance(each, exp.Query):
                 return each.copy()
             return take_out(each, found) if is_call(each, self.facts.definition.aggregates) else each

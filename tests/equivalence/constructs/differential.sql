@@ -396,6 +396,18 @@ SELECT a.id, x.v, y.k FROM a LEFT JOIN (SELECT v, k FROM b WHERE NULL) x ON x.k 
 -- never_true_group
 SELECT k, count(*) AS n FROM a GROUP BY k HAVING false UNION ALL SELECT x.n, x.n FROM (SELECT count(*) AS n FROM b) x;
 
+-- keys_with_subqueries
+SELECT k, id IN (SELECT b.id FROM b WHERE b.k = a.k) AS i, v > ALL (SELECT b.v FROM b WHERE b.k = a.k) AS l,
+    count(*) AS n FROM a GROUP BY 1, 2, 3;
+
+-- key_that_is_a_subquery
+SELECT EXISTS (SELECT FROM b WHERE b.k = a.k) AS e, sum(v) AS s FROM a GROUP BY 1
+HAVING EXISTS (SELECT FROM b WHERE b.k = a.k) OR count(*) > 2;
+
+-- key_within_an_expression
+SELECT CASE WHEN id IN (SELECT id FROM b) THEN 'both' ELSE 'one' END AS w, (SELECT max(b.v) FROM b WHERE b.k = a.k) AS m,
+    count(*) AS n FROM a GROUP BY id IN (SELECT id FROM b), (SELECT max(b.v) FROM b WHERE b.k = a.k);
+
 -- never_true_subquery
 SELECT id, (SELECT max(k) FROM b WHERE false) AS m, id IN (SELECT k FROM b WHERE false) AS i,
     EXISTS (SELECT k FROM b WHERE false) AS e, id > ALL (SELECT max(k) FROM b WHERE false GROUP BY v) AS l FROM a;
