@@ -41,6 +41,7 @@ PARTS = {
     r"aggregate that was too wide for Spark's decimals before": "a value did not fit once",
     r"(window|limit|distinct on) that is sorted by what only PostgreSQL can sort": "texts, floats and expressions",
     r"window that (calls a function|has a frame) without a rule for Spark": "see operations/window_functions",
+    r"\w[\w ]* that has rows of no table": "they are constants",
     r"window that has windows over other partitions": "rows are brought together by the keys of all of them",
     r"window that depends on the order of rows that tie": "the rows that PostgreSQL computes it from come sorted",
     JOINED: "comparisons by collations, floats and functions",

@@ -396,6 +396,9 @@ SELECT a.id, x.v, y.k FROM a LEFT JOIN (SELECT v, k FROM b WHERE NULL) x ON x.k 
 -- never_true_group
 SELECT k, count(*) AS n FROM a GROUP BY k HAVING false UNION ALL SELECT x.n, x.n FROM (SELECT count(*) AS n FROM b) x;
 
+-- set_operation_with_constants
+SELECT k FROM a UNION (SELECT 7 INTERSECT SELECT k FROM b) EXCEPT SELECT 2;
+
 -- keys_with_subqueries
 SELECT k, id IN (SELECT b.id FROM b WHERE b.k = a.k) AS i, v > ALL (SELECT b.v FROM b WHERE b.k = a.k) AS l,
     count(*) AS n FROM a GROUP BY 1, 2, 3;

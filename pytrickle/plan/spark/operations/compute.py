@@ -13,7 +13,7 @@ from pytrickle.plan.algebra.constructs.group import Group
 from pytrickle.plan.algebra.constructs.set_operation import SetOperation
 from pytrickle.plan.algebra.constructs.window import Window
 from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate
-from pytrickle.plan.algebra.relation import Derived, Relation, Version
+from pytrickle.plan.algebra.relation import Derived, Relation, Version, leaves
 from pytrickle.plan.spark.bounds import NUMERIC
 from pytrickle.plan.spark.leaves import Computed, SparkTerm
 from pytrickle.plan.spark.on_grid import NO_GRIDS, OntoGrid
@@ -56,6 +56,8 @@ class Operations:
         if derived.version is Version.DELTA:
             now = touching(derived.operation, now, self.definition, self.ranges)
             changed = self._delta(relation)
+        if not all(leaves(block) for part in (*now, *changed) for block in blocks_of(part)):
+            raise LeftToPostgres("has rows of no table")
         terms = self.translate((*now, *changed), rows)
         if terms is None:
             raise LeftToPostgres("reads what PostgreSQL has to join")
