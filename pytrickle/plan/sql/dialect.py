@@ -9,6 +9,7 @@ from sqlglot.errors import SqlglotError
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.sql.aggregates import added_up
+from pytrickle.plan.sql.clauses import refuse_unknown_clauses
 from pytrickle.plan.sql.operators import called, spelled_out
 
 AGGREGATES = frozenset(map(str.upper, added_up()))
@@ -86,7 +87,7 @@ class Canonical(Postgres):
 
 
 def parse_query(text: str, aggregates: frozenset[str] = frozenset()) -> exp.Expr:
-    """Parse one canonical query; raise NotDifferentiable when the text is beyond the parser.
+    """Parse one canonical query; raise NotDifferentiable when the text is beyond the parser or the planner.
 
     A call of one of the `aggregates` that have a schema in their name becomes a call of that name.
     """
@@ -96,6 +97,7 @@ def parse_query(text: str, aggregates: frozenset[str] = frozenset()) -> exp.Expr
         raise NotDifferentiable("the query uses syntax that cannot be parsed") from error
     own = {unquoted(name): name for name in aggregates if "." in name}
     tree = tree.transform(lambda node: _own_call(node, own)) if own else tree
+    refuse_unknown_clauses(tree)
     for node in list(tree.find_all(exp.Collate)):
         # A collation's name is no reference to a column.
         node.set("expression", exp.Var(this=render(node.expression)))
