@@ -1,10 +1,9 @@
--- Rows that tie are sorted by the bytes of their text now, not by the database's collation. Run once and never edited
--- afterwards.
+-- What an earlier version computed otherwise is computed anew once. Run once and never edited afterwards.
 
--- What an earlier refresh chose of such rows may not be what the next one would take away, so a stream table whose
--- query, or a view that it reads, tells such rows apart below its top is computed anew once: by a window function that
--- numbers rows or has a frame of rows, DISTINCT ON, LIMIT, or ORDER BY within a call. Where the collation sorts by bytes
--- nothing changed.
+-- Rows that tie are sorted by the bytes of their text now, not by the database's collation, where a window function
+-- numbers rows or has a frame of rows, and for DISTINCT ON, LIMIT and ORDER BY within a call. What was chosen of them
+-- earlier may not be what the next refresh would take away. A collation that sorts by bytes changes nothing, unless
+-- several windows sort. And FETCH below the top of a query, and groups by a comparison with a subquery, were wrong.
 WITH RECURSIVE views(pgt_id, relid) AS (
     SELECT t.pgt_id, t.view_relid::oid FROM pgtrickle.pgt_stream_tables AS t
     UNION
@@ -14,11 +13,15 @@ WITH RECURSIVE views(pgt_id, relid) AS (
         JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
             AND d.refclassid = 'pg_class'::regclass
         JOIN pg_class AS c ON c.oid = d.refobjid AND c.relkind = 'v'
+), texts(pgt_id, query, bytewise) AS (
+    SELECT v.pgt_id, pg_get_viewdef(v.relid), d.datcollate IN ('C', 'POSIX')
+    FROM views AS v JOIN pg_database AS d ON d.datname = current_database()
 )
 UPDATE pgtrickle.pgt_stream_tables AS t
-SET reinitialize_reason = COALESCE(t.reinitialize_reason, 'rows that tie are sorted by their bytes now')
-WHERE t.status <> 'INITIALIZING' AND t.refresh_mode <> 'FULL'
-    AND EXISTS (SELECT FROM views AS v WHERE v.pgt_id = t.pgt_id
-        AND pg_get_viewdef(v.relid) ~ ('\m(row_number|ntile|lag|lead|first_value|last_value|nth_value)\(|DISTINCT ON'
-            '|\mROWS (BETWEEN|UNBOUNDED|CURRENT|\d)|\m(LIMIT|OFFSET)\M.*\)|(?<!OVER )\([^()]*\mORDER BY'))
-    AND (SELECT d.datcollate NOT IN ('C', 'POSIX') FROM pg_database AS d WHERE d.datname = current_database());
+SET reinitialize_reason = COALESCE(t.reinitialize_reason, 'an earlier version computed some of it otherwise')
+WHERE t.status <> 'INITIALIZING' AND t.refresh_mode <> 'FULL' AND EXISTS (
+    SELECT FROM texts AS q WHERE q.pgt_id = t.pgt_id AND (
+        q.query ~ 'ROWS WITH TIES.*\)|GROUP BY.*\(\s*SELECT'
+        OR q.query ~ '\m(row_number|ntile|lag|lead|first_value|last_value|nth_value)\(|DISTINCT ON|'
+            '\mROWS (BETWEEN|UNBOUNDED|CURRENT|\d)|\m(LIMIT|OFFSET)\M.*\)|(?<!OVER )\([^()]*\mORDER BY'
+            AND (NOT q.bytewise OR q.query ~ 'OVER.*OVER')));
