@@ -1,5 +1,7 @@
 """Queries over operations that Spark computes, and the tables and changes that they are tried with."""
 
+from tests.conftest import Database
+
 TABLES = """
 CREATE TABLE a (i int, t text, d date, m timestamptz, n numeric(8,2), b boolean, y bytea, x bigint,
     u numeric);
@@ -132,3 +134,11 @@ CHANGES = (
     "DELETE FROM a WHERE t = ''; UPDATE a SET i = NULL WHERE i = 2;"
     " INSERT INTO c SELECT * FROM a; INSERT INTO a SELECT * FROM c",
 )
+
+
+def fill(db: Database) -> None:
+    """Make the tables, and put all edge values into both."""
+    with db.connect() as connection:
+        connection.execute(TABLES)
+        for table in "ac":
+            connection.execute(f"INSERT INTO {table} VALUES {', '.join(VALUES)}".encode())

@@ -7,7 +7,7 @@ import pytest
 from pytrickle.plan.placement import Place
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
-from tests.equivalence.operations import QUERIES, TABLES, VALUES
+from tests.equivalence.operations import QUERIES, VALUES, fill
 from tests.equivalence.runs import ask_for_joined_rows_only
 from tests.equivalence.window_operations import QUERIES as WINDOWS
 from tests.equivalence.window_operations import SETTLED
@@ -33,13 +33,6 @@ def changes(chance: Random) -> str:
             f"UPDATE {table} SET t = CASE WHEN t = 'a' THEN '' ELSE 'a' END, n = 1.5 WHERE {some}",
         ]
     return "; ".join(found)
-
-
-def fill(db: Database) -> None:
-    with db.connect() as connection:
-        connection.execute(TABLES)
-        for table in "ac":
-            connection.execute(f"INSERT INTO {table} VALUES {', '.join(VALUES)}".encode())
 
 
 @pytest.mark.parametrize("asked", [False, True])

@@ -9,7 +9,7 @@ import pytest
 import pytrickle
 from pytrickle.plan.placement import Place
 from tests.conftest import Database
-from tests.equivalence.operations import CHANGES, QUERIES, TABLES, VALUES
+from tests.equivalence.operations import CHANGES, QUERIES, fill
 from tests.equivalence.quotients import expected, given, pairs, quotients
 from tests.equivalence.runs import ask_for_joined_rows_only
 from tests.repeats import first, in_thirds
@@ -46,10 +46,7 @@ def in_spark(client: pytrickle.Client, name: str) -> set[str]:
 
 @pytest.fixture
 def tables(db: Database) -> Database:
-    with db.connect() as connection:
-        connection.execute(TABLES)
-        for table in "ac":
-            connection.execute(f"INSERT INTO {table} VALUES {', '.join(VALUES)}".encode())
+    fill(db)
     return db
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import pytrickle
 from tests.conftest import Database
-from tests.equivalence.operations import CHANGES, TABLES, VALUES
+from tests.equivalence.operations import CHANGES, fill
 from tests.equivalence.window_operations import LEFT_TO_POSTGRES, QUERIES, SETTLED
 from tests.repeats import in_thirds
 from tests.spark.test_joins import compare, tick
@@ -20,10 +20,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def tables(db: Database) -> Database:
-    with db.connect() as connection:
-        connection.execute(TABLES)
-        for table in "ac":
-            connection.execute(f"INSERT INTO {table} VALUES {', '.join(VALUES)}".encode())
+    fill(db)
     return db
 
 

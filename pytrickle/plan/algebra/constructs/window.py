@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pytrickle.plan.algebra.construct import Construct, Names, prefixed
-from pytrickle.plan.sql.dialect import row_text
+from pytrickle.plan.sql.dialect import row_order
 
 TEXT = "SELECT {items} FROM {rows} AS d"
 COPY = "pgt_copy"
@@ -57,5 +57,5 @@ class Window(Construct):
         """Write it over the rows."""
         functions = [f"{function} AS w{i}" for i, function in enumerate(self.functions)]
         if self.numbers_copies:
-            rows = COPIES.format(row=row_text(prefixed(arguments)), copy=COPY, rows=rows)
+            rows = COPIES.format(row=row_order(prefixed(arguments)), copy=COPY, rows=rows)
         return TEXT.format(items=", ".join([*prefixed(arguments[len(keys) :]), *functions]), rows=rows)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from pytrickle.catalog.definition import Definition
+from pytrickle.plan.algebra.construct import prefixed
 from pytrickle.plan.algebra.constructs.window import COPY
 from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.relation import Derived, Expr
@@ -29,12 +30,21 @@ COMMA, END = "X'2C'", "X'29'"
 
 @dataclass(slots=True)
 class Ordering:
-    """Writes what windows over one operation's input are sorted by; `read` collects the numbers that Spark reads."""
+    """Writes what windows over one operation's input are sorted by; `read` collects the numbers that Spark reads.
+
+    `row_texts` are the ways in which the text of the whole row is written.
+    """
 
     derived: Derived
     definition: Definition
     rows: InputCarriers
     read: dict[str, str] = field(default_factory=dict)
+    row_texts: tuple[exp.Expr, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        names = self.derived.operation.arguments
+        texts = (row_order(names), row_order(prefixed(names)))
+        self.row_texts = tuple(parsed(Expr(text, frozenset())) for text in texts)
 
     def written(self, items: Iterable[exp.Ordered]) -> str:
         """Write an ORDER BY with the place of NULL in each; raise LeftToPostgres where Spark sorts otherwise."""
@@ -46,10 +56,10 @@ class Ordering:
 
     def breaks_ties(self, items: Iterable[exp.Ordered]) -> bool:
         """Whether one of the things to sort by is the text of the whole row."""
-        return any(item.this in self._row_texts() for item in items)
+        return any(item.this in self.row_texts for item in items)
 
     def _value(self, item: exp.Ordered) -> str:
-        if item.this in self._row_texts():
+        if item.this in self.row_texts:
             parts = [self.rows.column(argument, PART) for argument in self.derived.operation.arguments]
             return f" || {COMMA} || ".join(parts) + f" || {END}"
         column = item.this.unnest()
@@ -78,11 +88,6 @@ class Ordering:
         if kind is None or kind.base_type not in ORDERED:
             raise LeftToPostgres(OF_ORDER)
         return self.rows.column(name, plain(ORDERED[kind.base_type]))
-
-    def _row_texts(self) -> tuple[exp.Expr, ...]:
-        names = self.derived.operation.arguments
-        texts = (row_order(names), row_order(tuple(f"d.{name}" for name in names)))
-        return tuple(parsed(Expr(text, frozenset())) for text in texts)
 
 
 def _sorted_numeric(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.constructs.distinct_on import DistinctOn
-from pytrickle.plan.algebra.constructs.first_rows import FirstRows
+from pytrickle.plan.algebra.constructs.first_rows import PLACE, FirstRows
 from pytrickle.plan.algebra.constructs.window import COPY, Window
 from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.postgres.consolidate import WEIGHT
@@ -39,7 +39,6 @@ SELECT {items}, {counted} AS pgt_counted FROM (
 {rows}
 ) AS d
 ) AS d GROUP BY {names} HAVING sum(pgt_counted) <> 0"""
-PLACE = "pgt_place"
 
 
 def windowed(
