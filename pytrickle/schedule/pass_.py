@@ -16,7 +16,7 @@ from pytrickle.refresh.at_once import refresh_at_once
 from pytrickle.refresh.atomic import AtomicRefresh
 from pytrickle.refresh.member import Done, MemberFailed
 from pytrickle.refresh.refresher import Refresher
-from pytrickle.refresh.values import Goal, RefreshResult, nothing_done
+from pytrickle.refresh.values import Goal, RefreshResult
 from pytrickle.schedule import verdict
 from pytrickle.schedule.health import Broken
 from pytrickle.schedule.outcomes import record_blown_fuse, record_failure, record_skip
@@ -63,8 +63,6 @@ class Pass:
 
     def run(self, unit: Unit, asked: Mapping[int, str], respect_gate: bool = True) -> None:
         """Refresh a unit, whose failures and skips are results too. What it reads must have been done before."""
-        if self._stands_still(unit):
-            return
         done_before = self.record.so_far(unit)
         for part in verdict.parts(unit, asked, self.seen, done_before):
             so_far = done_before if part is unit else self.record.so_far(part)
@@ -77,17 +75,11 @@ class Pass:
                 case Go() as go:
                     work.refresh(go)
 
-    def _stands_still(self, unit: Unit) -> bool:
-        """Report a table that nothing concerns, as most are, without deciding about it; return whether it is one."""
-        if len(unit.tables) > 1 or unit.cycles:
-            return False
-        (table,) = unit.tables
-        if table.pgt_id in self.seen.broken or not verdict.is_still(table):
-            return False
-        if not self.record.note_still(table, self.seen.empty):
-            return False
-        self.report(table, nothing_done(table, self.since))
-        return True
+    def pass_over(self, still: Mapping[int, RefreshResult]) -> None:
+        """Report the tables that stand still, about which nothing is to be decided."""
+        self.record.note_still(still)
+        for result in still.values():
+            self.on_result(result)
 
     def is_quiet(self, unit: Unit) -> bool:
         """Whether no source of a unit has a change, so that not even the changes need to be counted."""

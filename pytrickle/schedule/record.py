@@ -1,5 +1,6 @@
 """What a pass did so far, shared by its lanes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -49,19 +50,12 @@ class Record:
             if reached:
                 self.current.add(relid)
 
-    def note_still(self, table: StreamTable, empty: frozenset[str]) -> bool:
-        """Note that a table stands where its sources do, if nothing that it reads changed or was left behind.
-
-        `empty` names the change buffers that held nothing when the pass began. Return whether it is noted.
-        """
+    def note_still(self, results: Mapping[int, RefreshResult]) -> None:
+        """Note tables that stand where their sources do, with what is told of them."""
         with self.lock:
-            for source in table.dependencies:
-                behind = source.kind == "STREAM_TABLE" and source.relid not in self.current
-                if behind or source.buffer not in empty or source.relid in self.written:
-                    return False
-            self.refreshed.add(table.relid)
-            self.current.add(table.relid)
-            return True
+            self.refreshed.update(results)
+            self.current.update(results)
+            self.results.update(results)
 
     def note_failed(self, table: StreamTable, error: PytrickleError) -> None:
         """Note a failure, which stalls what reads the table."""

@@ -48,10 +48,13 @@ def moment(connection: psycopg.Connection) -> Moment:
     return Moment(*row) if row else Moment("", 0)
 
 
-def rest_after(run: Pass, tables: Iterable[StreamTable], results: tuple[RefreshResult, ...], calls: int) -> Rest | None:
-    """Return the rest that may follow a pass; None unless only a commit can give any stream table something to do."""
+def rest_after(run: Pass, moving: Iterable[StreamTable], results: tuple[RefreshResult, ...], calls: int) -> Rest | None:
+    """Return the rest that may follow a pass; None unless only a commit can give any stream table something to do.
+
+    That is so of all but the `moving` stream tables, those that did not stand still.
+    """
     idle = all(result.action == "NO_DATA" for result in results)
-    if not idle or not all(table.halted or _waits_for_commits(table, run) for table in tables):
+    if not idle or not all(table.halted or _waits_for_commits(table, run) for table in moving):
         return None
     return Rest(Moment(run.seen.cut.snapshot, calls), results, monotonic() + LONGEST.total_seconds())
 

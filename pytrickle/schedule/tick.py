@@ -22,6 +22,7 @@ from pytrickle.schedule.lanes import Lanes
 from pytrickle.schedule.pass_ import OnResult, Pass
 from pytrickle.schedule.requests import Requests, Told, answer, filed, waiting
 from pytrickle.schedule.rest import Rest, moment, rest_after
+from pytrickle.schedule.standstill import Standstill
 from pytrickle.schedule.units import KnownUnits, Unit, due_tables
 from pytrickle.tracing import phase
 
@@ -58,6 +59,7 @@ class Ticker:
     rest: Rest | None = None
     known: KnownTables = field(default_factory=KnownTables)
     arranged: KnownUnits = field(default_factory=KnownUnits)
+    standstill: Standstill = field(default_factory=Standstill)
 
     def tick(self, on_result: OnResult) -> tuple[RefreshResult, ...]:
         """Refresh all that is due, in dependency order; return a result per stream table considered, in that order."""
@@ -70,8 +72,8 @@ class Ticker:
             broken = self.health.prepare(refresher.connection)
             awaited = waiting(refresher.connection)
             unless_locked(refresher.connection, "SELECT pgtrickle_private.note_drained()")
-            results, run, tables = self._pass(refresher, broken, on_result, awaited)
-            self.rest = None if broken else rest_after(run, tables, results, now.calls)
+            results, run, moving = self._pass(refresher, broken, on_result, awaited)
+            self.rest = None if broken else rest_after(run, moving, results, now.calls)
             if self._must_trim:
                 unless_locked(refresher.connection, TRIM, {"retention": self.retention})
                 self.trimmed = monotonic()
@@ -80,7 +82,8 @@ class Ticker:
     @phase("tick")
     def _pass(
         self, refresher: Refresher, broken: Broken, on_result: OnResult, awaited: Mapping[int, int]
-    ) -> tuple[tuple[RefreshResult, ...], Pass, tuple[catalog.StreamTable, ...]]:
+    ) -> tuple[tuple[RefreshResult, ...], Pass, list[catalog.StreamTable]]:
+        """Return the results, the pass that made them, and the stream tables that did not stand still in it."""
         with refresher.snapshots.export() as base:
             with translate_errors():
                 tables, groups = self._arranged(refresher, base.connection)
@@ -89,14 +92,15 @@ class Ticker:
             initiated = _asked(requests.pgt_ids, tables)
             due = frozenset() if requests.drains else due_tables(tables, groups)
             chosen = [unit for unit in self.arranged.units if unit.is_due(due, initiated)]
-            _prepare(refresher, run, chosen)
-            self.lanes.run(run, chosen, lambda lane, unit: lane.run(unit, initiated, not unit.is_asked(initiated)))
-        answer(
-            refresher.connection, requests, {t.pgt_id: _told(run, t) for t in tables if t.relid in run.record.results}
-        )
+            still = self.standstill.find(chosen, run.seen)
+            run.pass_over(still)
+            moving = [unit for unit in chosen if unit.tables[0].relid not in still]
+            _prepare(refresher, run, moving)
+            self.lanes.run(run, moving, lambda lane, unit: lane.run(unit, initiated, not unit.is_asked(initiated)))
+        answer(refresher.connection, requests, _answers(run, tables, requests.pgt_ids))
         _finish(refresher.connection, _to_clean(run, tables), tables)
         results = Rows(run.record.results[table.relid] for table in tables if table.relid in run.record.results)
-        return results, run, tables
+        return results, run, [table for table in tables if table.relid not in still]
 
     def _arranged(
         self, refresher: Refresher, connection: psycopg.Connection
@@ -175,6 +179,11 @@ def _asked(requested: frozenset[int], tables: tuple[catalog.StreamTable, ...]) -
     return {table.pgt_id: "REQUEST" for table in tables if table.relid in relids}
 
 
+def _answers(run: Pass, tables: Iterable[catalog.StreamTable], asked: frozenset[int]) -> dict[int, Told]:
+    results = run.record.results
+    return {table.pgt_id: _told(run, table) for table in tables if table.pgt_id in asked and table.relid in results}
+
+
 def _told(run: Pass, table: catalog.StreamTable) -> Told:
     result, error = run.record.results[table.relid], run.record.errors.get(table.relid)
     return result.action, result.reason, result.error, error.kind if error else None
@@ -204,9 +213,11 @@ def _to_clean(run: Pass, tables: Iterable[catalog.StreamTable]) -> list[int]:
     Of a change buffer that was empty when the pass began, only those who wrote have read anything.
     """
     empty, written = run.seen.empty, run.record.written
+    if not written:
+        return []
     read = ((dependency, table.relid in written) for table in tables for dependency in table.dependencies)
     found = {each.relid for each, further in read if each.buffer and (further or each.buffer not in empty)}
-    return sorted(found) if written else []
+    return sorted(found)
 
 
 def _finish(connection: psycopg.Connection, to_clean: list[int], tables: Iterable[catalog.StreamTable]) -> None:

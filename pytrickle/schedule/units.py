@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,12 @@ class Unit:
     def is_asked(self, asked: Iterable[int]) -> bool:
         """Whether one of the unit was asked for, so that it passes a gate."""
         return not {table.pgt_id for table in self.tables}.isdisjoint(asked)
+
+    def renewed(self, now: Mapping[int, StreamTable]) -> Unit:
+        """Return the unit with its tables as they are now, by their numbers."""
+        tables = tuple(now[table.pgt_id] for table in self.tables)
+        same = all(one is other for one, other in zip(tables, self.tables, strict=True))
+        return self if same else replace(self, tables=tables)
 
     def halted(self, asked: Iterable[int]) -> StreamTable | None:
         """Return a member that ticks leave alone, which holds the whole unit unless one of them was asked for."""
@@ -80,7 +86,7 @@ class KnownUnits:
         """Put tables as they are now where they were before."""
         now = {table.pgt_id: table for table in found}
         self.tables = tuple(now[table.pgt_id] for table in self.tables)
-        self.units = tuple(replace(unit, tables=tuple(now[t.pgt_id] for t in unit.tables)) for unit in self.units)
+        self.units = tuple(unit.renewed(now) for unit in self.units)
 
 
 def _are_tied_alike(before: tuple[StreamTable, ...], now: tuple[StreamTable, ...]) -> bool:

@@ -1,19 +1,19 @@
-"""Most tables of most ticks are passed over without a decision: never one about which anything would be decided."""
+"""Most tables of most ticks stand still, and are passed over without a decision: never one that has something to do."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import product
 from typing import Any, cast
 
 import pytest
 
+from pytrickle.errors import LockTimeout
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import Goal
-from pytrickle.schedule.record import Record
+from pytrickle.schedule.standstill import Standstill
 from pytrickle.schedule.units import Unit
-from pytrickle.schedule.verdict import Go, decide, is_still
+from pytrickle.schedule.verdict import NOTHING_YET, Go, decide, is_still
 from tests.unit.test_schedule_verdict import BASE, CUT, GATED, HELD_BACK, RUN, SEEN, table
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -42,28 +42,46 @@ def test_a_table_without_a_change_buffer_is_decided_about() -> None:
     assert not is_still(table(1, BASE, dependencies=(replace(source, buffer=None),)))
 
 
-@pytest.mark.parametrize("upstream", [BASE, 1])
-def test_what_is_passed_over_would_be_found_up_to_date(upstream: int) -> None:
-    reader, passed_over = table(2, upstream), 0
-    for empty, written, current, stalled, unloaded in product((True, False), repeat=5):
-        seen = replace(SEEN, empty=frozenset({f"b{upstream}"} if empty else ()))
-        seen = replace(seen, unloaded=frozenset({upstream} if unloaded else ()))
-        record = Record()
-        if current:
-            record.note_done(upstream, None, reached=True)
-        if written:
-            record.note_done(upstream, "77", reached=False)
-        if stalled:
-            record.note_stalled(upstream, "t0")
-        so_far = record.so_far(Unit((reader,)))
-        # What a pass stalls, or has not loaded, reaches no cut.
-        possible = upstream == BASE or not (current and (stalled or (unloaded and not written)))
-        if possible and record.note_still(reader, seen.empty):
-            passed_over += 1
-            if upstream != BASE or not stalled:
-                assert decide(Unit((reader,)), {}, True, seen, so_far) == Go(frozenset({2}), quiet=True, later=False)
-            assert record.standing() == (so_far.current | {2}, so_far.current | {2})
-    assert 0 < passed_over < 2**5
+@pytest.mark.parametrize("empty", [True, False])
+def test_what_stands_still_would_be_found_up_to_date(empty: bool) -> None:
+    reader = Unit((table(2, BASE),))
+    seen = replace(SEEN, empty=frozenset({f"b{BASE}"} if empty else ()))
+    still = Standstill().find([reader], seen)
+    assert list(still) == ([2] if empty else [])
+    if empty:
+        assert decide(reader, {}, True, seen, NOTHING_YET) == Go(frozenset({2}), quiet=True, later=False)
+        assert (still[2].stream_table, still[2].action, still[2].reason) == ("t2", "NO_DATA", "no changes")
+
+
+def test_who_reads_a_table_that_moves_or_is_left_out_does_not_stand_still() -> None:
+    upper, reader, further = (Unit((table(*numbers),)) for numbers in ((1, BASE), (2, 1), (3, 2)))
+    buffers = frozenset({f"b{BASE}", "b1", "b2"})
+    seen = replace(SEEN, empty=buffers)
+    assert list(Standstill().find([upper, reader, further], seen)) == [1, 2, 3]
+    assert list(Standstill().find([reader, further], seen)) == []
+    # What changes the table in the middle is not taken in yet, whatever its own sources say.
+    assert list(Standstill().find([upper, reader, further], replace(SEEN, empty=buffers - {"b1"}))) == [1]
+    broken = replace(seen, broken={2: LockTimeout("It is locked.")})
+    assert list(Standstill().find([upper, reader, further], broken)) == [1]
+
+
+def test_tables_tied_together_do_not_stand_still() -> None:
+    together = Unit((table(1, BASE), table(2, 1)))
+    circular = Unit((table(1, BASE),), cycles=(frozenset({1}),))
+    seen = replace(SEEN, empty=frozenset({f"b{BASE}", "b1"}))
+    assert not Standstill().find([together], seen)
+    assert not Standstill().find([circular], seen)
+
+
+def test_a_table_that_was_altered_is_looked_into_anew() -> None:
+    seen, standstill = replace(SEEN, empty=frozenset({f"b{BASE}"})), Standstill()
+    same = table(1, BASE)
+    first = standstill.find([Unit((same,))], seen)
+    assert standstill.find([Unit((same,))], seen)[1] is first[1]
+    assert not standstill.find([Unit((replace(same, timed=True),))], seen)
+    assert standstill.find([Unit((replace(same, name="renamed"),))], seen)[1].stream_table == "renamed"
+    standstill.find([], seen)
+    assert not standstill.known
 
 
 def test_nothing_would_be_written_about_it() -> None:

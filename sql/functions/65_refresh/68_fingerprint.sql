@@ -13,33 +13,33 @@ BEGIN
             CROSS JOIN LATERAL unnest(t.relations || to_regclass(t.buffer)::oid) AS r
         UNION SELECT d.source_relid::oid FROM pgt_dependencies AS d
         UNION SELECT s.pgt_relid::oid FROM pgt_stream_tables AS s
-        UNION SELECT unnest(capture_relations(e.source_relid)) FROM pgt_event_times AS e)
+        UNION SELECT unnest(capture_relations(e.source_relid)) FROM pgt_event_times AS e
+    ), near(relid, stamp, kind) AS MATERIALIZED (
+        SELECT c.oid, c.xmin, c.relkind FROM pg_class AS c
+        WHERE c.oid IN (SELECT ours.relid FROM ours) OR (c.oid >= 16384 AND c.relkind IN ('v', 'c'))
+    ), read_by_column(relid, kind) AS MATERIALIZED (
+        -- Of its own views, one for each stream table, nobody is granted a column.
+        SELECT near.relid, near.kind FROM near WHERE near.kind = 'c' OR (near.kind = 'v'
+            AND near.relid NOT IN (SELECT s.view_relid FROM pgt_stream_tables AS s)))
     SELECT concat_ws(' ',
-        (SELECT sum(hash_record_extended(ROW(c.oid, c.xmin), 0)) FROM ours
-            JOIN pg_class AS c ON c.oid = ours.relid),
+        (SELECT sum(hash_record_extended(ROW(near.relid, near.stamp), 0)) FROM near WHERE near.kind <> 'c'),
         (SELECT sum(hash_record_extended(ROW(a.attrelid, a.attnum, a.xmin), 0)) FROM ours
             JOIN pg_attribute AS a ON a.attrelid = ours.relid AND a.attnum > 0),
         (SELECT sum(hash_record_extended(ROW(t.oid, t.xmin), 0)) FROM ours
             JOIN pg_trigger AS t ON t.tgrelid = ours.relid),
         (SELECT sum(hash_record_extended(ROW(i.inhrelid, i.inhparent, i.xmin), 0)) FROM pg_inherits AS i),
         (SELECT sum(hash_record_extended(ROW(w.oid, w.xmin), 0)) FROM pg_rewrite AS w WHERE w.oid >= 16384),
-        (SELECT sum(hash_record_extended(ROW(v.oid, v.xmin), 0)) FROM pg_class AS v WHERE v.relkind = 'v'
-            AND v.oid >= 16384),
         (SELECT sum(hash_record_extended(ROW(a.attrelid, a.attnum, a.xmin), 0))
-         FROM pg_class AS v CROSS JOIN LATERAL (
+         FROM read_by_column AS v CROSS JOIN LATERAL (
              SELECT c.attrelid, c.attnum, c.xmin, c.attacl
-             FROM pg_attribute AS c WHERE c.attrelid = v.oid OFFSET 0) AS a
-         WHERE v.relkind = 'v' AND v.oid >= 16384 AND a.attacl IS NOT NULL),
+             FROM pg_attribute AS c WHERE c.attrelid = v.relid OFFSET 0) AS a
+         WHERE v.kind = 'c' OR a.attacl IS NOT NULL),
         (SELECT sum(hash_record_extended(ROW(r.oid, r.rolsuper, r.rolbypassrls, r.rolinherit), 0))
             FROM pg_roles AS r),
         (SELECT sum(hash_record_extended(ROW(m.roleid, m.member, m.xmin), 0)) FROM pg_auth_members AS m),
         (SELECT sum(hash_record_extended(ROW(p.oid, p.xmin), 0)) FROM pg_proc AS p WHERE p.oid >= 16384),
         (SELECT sum(hash_record_extended(ROW(o.oid, o.xmin), 0)) FROM pg_operator AS o WHERE o.oid >= 16384),
         (SELECT sum(hash_record_extended(ROW(l.oid, l.xmin), 0)) FROM pg_enum AS l),
-        (SELECT sum(hash_record_extended(ROW(a.attrelid, a.attnum, a.xmin), 0))
-         FROM pg_class AS y CROSS JOIN LATERAL (
-             SELECT c.attrelid, c.attnum, c.xmin FROM pg_attribute AS c WHERE c.attrelid = y.oid OFFSET 0) AS a
-         WHERE y.relkind = 'c' AND y.oid >= 16384),
         (SELECT sum(hash_record_extended(ROW(s.srsubid, s.srrelid, s.xmin), 0)) FROM pg_subscription_rel AS s),
         (SELECT count(*) FROM pgt_capture_gaps),
         (SELECT string_agg(concat(e.event_time_id, ' ', e.xmin), ' ' ORDER BY e.event_time_id)
