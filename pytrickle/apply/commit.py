@@ -14,6 +14,7 @@ from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.few_rows import FewRows, applied, ask_to_apply, few_rows
 from pytrickle.apply.frontiers import frontier_for_people, frontiers_reached
 from pytrickle.apply.measures import APPLY, measured
+from pytrickle.apply.rewritten import refuse_rewritten
 from pytrickle.apply.rows import apply_many, apply_rows
 from pytrickle.apply.statements import LOOK_UP
 from pytrickle.apply.stream_table_row import ADVANCE, CLOSED
@@ -203,7 +204,8 @@ def advance_frontier(
 ) -> tuple[str, datetime | None]:
     """Let this transaction write the stream table, if nobody moved its frontier; return xid and effective watermark.
 
-    Raise RefreshConflict if somebody did, or altered the query, or which rows are frozen.
+    Raise RefreshConflict if somebody did, or altered the query, or which rows are frozen, or rewrote what this
+    transaction has read.
     """
     return _advanced(_ask_to_advance(connection, plan, what))
 
@@ -238,6 +240,7 @@ def _advanced(asked: psycopg.Cursor) -> tuple[str, datetime | None]:
     row = asked.fetchone()
     if row is None:
         raise RefreshConflict(*OUTRUN)
+    refuse_rewritten(row[2])
     return str(row[0]), row[1]
 
 

@@ -74,5 +74,9 @@ ADVANCE = statement(
         refresh_reason=bindparam("reason"),
         last_fixpoint_iterations=func.coalesce(bindparam("rounds", type_=Integer), ROW.last_fixpoint_iterations),
     )
-    .returning(cast(ROW.refresh_xid, Text), ROW.effective_watermark)
+    .returning(
+        cast(ROW.refresh_xid, Text),
+        ROW.effective_watermark,
+        func.pgtrickle_private.rewritten_source(ROW.pgt_id, False),
+    )
 )

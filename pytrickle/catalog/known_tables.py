@@ -26,7 +26,7 @@ WITH drain AS MATERIALIZED (
         LEFT JOIN unnest(pgtrickle_private.judged_tables()) AS j (pgt_id) USING (pgt_id)
 )
 SELECT pgt_id, now.stamp, now.pgt_id IS NULL
-FROM now FULL JOIN unnest(%(numbers)s::bigint[], %(stamps)s::text[]) AS known (pgt_id, stamp) USING (pgt_id)
+FROM now FULL JOIN unnest(%(numbers)s::text::bigint[], %(stamps)s::text::text[]) AS known (pgt_id, stamp) USING (pgt_id)
 WHERE now.stamp IS NULL OR known.stamp IS DISTINCT FROM now.stamp
 """
 
@@ -35,11 +35,14 @@ WHERE now.stamp IS NULL OR known.stamp IS DISTINCT FROM now.stamp
 class KnownTables:
     """The stream tables that one connection's refresher knows, each with a stamp of its rows in the catalog.
 
+    `given` has numbers and stamps as the texts of arrays, which are written only when one of them changes.
+
     Another connection may lead to a server that was set back, which would count its transactions anew.
     """
 
     of: psycopg.Connection | None = None
     stamps: dict[int, str | None] = field(default_factory=dict)
+    given: dict[str, str] = field(default_factory=dict)
     tables: tuple[StreamTable, ...] = ()
 
     def read(
@@ -54,14 +57,20 @@ class KnownTables:
         The tuple is the same one where nothing was altered.
         """
         if of is not self.of:
-            self.of, self.stamps, self.tables = of, {}, ()
-        given = {"numbers": list(self.stamps), "stamps": list(self.stamps.values())}
-        altered = connection.execute(ALTERED, given, prepare=True).fetchall()
+            self.of, self.tables = of, ()
+            self._keep({})
+        altered = connection.execute(ALTERED, self.given, prepare=True).fetchall()
         if altered:
             stamps = {pgt_id: stamp for pgt_id, stamp, gone in altered if not gone}
             found = stream_tables(connection, list(stamps), poll_interval, statement_timeout) if stamps else ()
             tables = {table.pgt_id: table for table in (*self.tables, *found)}
             left = tables.keys() - {pgt_id for pgt_id, _, gone in altered if gone}
             self.tables = tuple(tables[pgt_id] for pgt_id in sorted(left))
-            self.stamps = {pgt_id: stamp for pgt_id, stamp in (self.stamps | stamps).items() if pgt_id in left}
+            self._keep({pgt_id: stamp for pgt_id, stamp in (self.stamps | stamps).items() if pgt_id in left})
         return self.tables
+
+    def _keep(self, stamps: dict[int, str | None]) -> None:
+        self.stamps = stamps
+        # A stamp has digits, slashes and signs alone, so nothing in it needs to be quoted.
+        stamp_texts = ("NULL" if stamp is None else stamp for stamp in stamps.values())
+        self.given = {"numbers": f"{{{','.join(map(str, stamps))}}}", "stamps": f"{{{','.join(stamp_texts)}}}"}

@@ -11,6 +11,7 @@ import psycopg
 from psycopg import sql
 from sqlalchemy import bindparam, literal, select
 
+from pytrickle.apply.rewritten import check_not_rewritten
 from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.definition import ChangeRange, Definition, Source, View
@@ -87,8 +88,9 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
         table = catalog.stream_table(snapshot_connection, pgt_id)
         if table.window_end is not None:
             return _emitted(snapshot_connection, table, table.window_end, watermark)
+        numbers = (pgt_id, *_stream_tables_below(snapshot_connection, table))
         with server_probe(connection) as probe:
-            definition = _over_base_tables(snapshot_connection, table, probe)
+            definition = _over_base_tables(snapshot_connection, numbers, probe)
         wanted = (None, watermark) if kind == "bigint" else (watermark, None)
         found = [SourceAsOf(*row) for row in snapshot_connection.execute(CUTS, (*wanted, pgt_id))]
         _check_kinds(table.name, watermark, found)
@@ -101,7 +103,10 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
         settle(snapshot_connection, session_statements(table) + PLANNER + SEQUENTIAL)
         columns = tuple(name for name, _ in definition.columns)
         watermarks = {each.source: each.reached for each in found}
-        return AsOf(table.name, watermarks, columns, _rows(snapshot_connection, trusted(query)))
+        rows = _rows(snapshot_connection, trusted(query))
+        for number in numbers:
+            check_not_rewritten(snapshot_connection, number, elsewhere=False)
+        return AsOf(table.name, watermarks, columns, rows)
 
 
 def _rows(snapshot_connection: psycopg.Connection, query: sql.SQL | sql.Composed) -> tuple[tuple[Any, ...], ...]:
@@ -198,9 +203,8 @@ def _check(name: str, wanted: datetime | int, read: SourceAsOf) -> None:
         raise NotRetained(f"The change history of {read.source} no longer reaches back to {wanted}.")
 
 
-def _over_base_tables(snapshot_connection: psycopg.Connection, table: StreamTable, probe: Probe) -> Definition:
-    """Return the definition with the stream tables that it reads in the place of views."""
-    numbers = (table.pgt_id, *_stream_tables_below(snapshot_connection, table))
+def _over_base_tables(snapshot_connection: psycopg.Connection, numbers: Iterable[int], probe: Probe) -> Definition:
+    """Return the definition of the first stream table with the others, which it reads, in the place of views."""
     own, *below = (understood(catalog.definition(snapshot_connection, number), probe) for number in numbers)
     for each in (own, *below):
         if each.needs_path:

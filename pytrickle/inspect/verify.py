@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import psycopg
 from psycopg import sql
 
+from pytrickle.apply.rewritten import check_not_rewritten
 from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.server_probe import server_probe
@@ -116,6 +117,7 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
         if table.frozen_by is not None:
             want, have = with_ledger(table, definition, want, False), with_ledger(table, definition, have, True)
         missing, unexpected = _compare(snapshot_connection, want, have, items)
+        check_not_rewritten(snapshot_connection, pgt_id, elsewhere=False)
         withheld = recorded(snapshot_connection, table) if table.frozen_by is not None else 0
     return VerifyResult(table.name, not (missing or unexpected), missing, unexpected, withheld=withheld)
 

@@ -11,6 +11,7 @@ from pytrickle.apply.closed_windows import has_closing
 from pytrickle.apply.commit import commit, commit_within, conflicts
 from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.measures import WAIT, Measures
+from pytrickle.apply.rewritten import check_not_rewritten
 from pytrickle.apply.staging_table import staging_table
 from pytrickle.apply.stream_table_row import UP_TO_DATE
 from pytrickle.catalog.definition import ChangeRange
@@ -263,12 +264,19 @@ class Refresher:
 
     @phase("compute")
     def _compute(self, computation: Computation, plan: RefreshPlan, snapshot: Snapshot, staging: str | None) -> Staged:
-        table, settings = computation.table, computation.settings
-        if plan.placement.direct:
-            return read_directly(snapshot.connection, plan, settings)
-        if plan.join:
-            self.planner.past.tried.add(table.pgt_id)
-        return self.engine.compute(plan, snapshot.name, settings, staging)
+        table, settings, direct = computation.table, computation.settings, plan.placement.direct
+        if direct:
+            staged = read_directly(snapshot.connection, plan, settings)
+        else:
+            if plan.join:
+                self.planner.past.tried.add(table.pgt_id)
+            staged = self.engine.compute(plan, snapshot.name, settings, staging)
+        try:
+            check_not_rewritten(snapshot.connection, table.pgt_id, elsewhere=not direct)
+        except BaseException:
+            staged.close()
+            raise
+        return staged
 
     @conflicts()
     def _write_up_to_date(self, table: StreamTable, moment: datetime) -> None:

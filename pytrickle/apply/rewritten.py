@@ -1,0 +1,25 @@
+"""Sources that were truncated or rewritten while they were read, so that an older snapshot showed them wrongly."""
+
+import psycopg
+
+from pytrickle.errors import RefreshConflict
+
+REWRITTEN = "SELECT pgtrickle_private.rewritten_source(%(pgt_id)s, %(elsewhere)s)"
+
+
+def check_not_rewritten(connection: psycopg.Connection, pgt_id: int, elsewhere: bool) -> None:
+    """Raise RefreshConflict where a source of a stream table was rewritten since the snapshot of a connection.
+
+    `elsewhere` says whether others, such as Spark's executors, have read in that snapshot.
+    """
+    row = connection.execute(REWRITTEN, {"pgt_id": pgt_id, "elsewhere": elsewhere}, prepare=True).fetchone()
+    refuse_rewritten(row[0] if row else None)
+
+
+def refuse_rewritten(source: str | None) -> None:
+    """Raise RefreshConflict if a source is named."""
+    if source is not None:
+        raise RefreshConflict(
+            f"{source} was truncated or rewritten while it was read, so the rows read are not those of one moment.",
+            "The next tick reads it again by itself; what you asked for yourself you can ask for again.",
+        )

@@ -1,0 +1,26 @@
+-- What TRUNCATE, an ALTER TABLE that rewrites, and COPY FREEZE do to a table shows in older snapshots too: to them the
+-- table is empty, or has rows of a later time, whatever their cut says. Then nothing may be made of what they read.
+
+-- The row of a relation in pg_class is that of the snapshot, its file that of now. The cache of the session may be
+-- behind for relations that it did not lock; it comes up to date as soon as it locks one, as here for their size.
+CREATE OR REPLACE FUNCTION pgtrickle_private.rewritten_source(p_pgt_id bigint, p_read_elsewhere boolean) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    relids CONSTANT oid[] := ARRAY(
+        SELECT unnest(COALESCE(t.relations, ARRAY[d.source_relid::oid]))
+        FROM pgt_dependencies AS d LEFT JOIN pgt_change_tracking AS t USING (source_relid) WHERE d.pgt_id = p_pgt_id);
+BEGIN
+    IF p_read_elsewhere THEN
+        PERFORM pg_relation_size(relid, 'init') FROM unnest(relids) AS relid;
+    END IF;
+    RETURN (
+        SELECT min(format('%I.%I', n.nspname, c.relname))
+        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE c.oid = ANY (relids) AND c.relkind IN ('r', 'm')
+            AND pg_relation_filenode(c.oid) IS DISTINCT FROM c.relfilenode);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.rewritten_source(bigint, boolean) IS
+    'A source of a stream table that was truncated or rewritten since the snapshot of the transaction, which has read '
+    'it, or other sessions have in the same snapshot; NULL if there is none.';
