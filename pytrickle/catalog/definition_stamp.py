@@ -28,9 +28,9 @@ WITH given AS MATERIALIZED (
 )
 SELECT md5(concat_ws('|',
     (SELECT string_agg(concat_ws(' ', c.oid, c.relname, c.relnamespace, c.relowner, c.relkind, c.relpersistence,
-                                 c.relispartition, c.relrowsecurity, c.relforcerowsecurity, c.relreplident,
-                                 c.reloptions, n.xmin, floor(ln(greatest(c.relpages, 15) + 1) / ln(2))), ','
-                       ORDER BY c.oid)
+                                 c.relispartition, c.relhassubclass, c.relrowsecurity, c.relforcerowsecurity,
+                                 c.relreplident, c.reloptions, n.xmin,
+                                 floor(ln(greatest(c.relpages, 15) + 1) / ln(2))), ',' ORDER BY c.oid)
      FROM relations AS r JOIN pg_class AS c ON c.oid = r.relid JOIN pg_namespace AS n ON n.oid = c.relnamespace),
     (SELECT string_agg(concat_ws(' ', a.attrelid, a.attnum, a.xmin), ',' ORDER BY a.attrelid, a.attnum)
      FROM relations AS r JOIN pg_attribute AS a ON a.attrelid = r.relid AND a.attnum > 0),

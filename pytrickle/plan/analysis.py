@@ -1,5 +1,6 @@
 """A definition analysed once: its algebra and state layout, or the reason why it refreshes FULL."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from logging import getLogger
 
@@ -16,7 +17,7 @@ from pytrickle.plan.postgres.compile import compile_rows
 from pytrickle.plan.query.defining_query import parse
 from pytrickle.plan.query.probe import Probe
 from pytrickle.plan.sql.rounding import refuse_rounding
-from pytrickle.plan.sql.types import is_short
+from pytrickle.plan.sql.types import hashes_as_it_compares, is_short
 
 STUMBLES = (
     SqlglotError,
@@ -74,8 +75,7 @@ class Analysis:
 
 def analyse(definition: Definition, probe: Probe) -> Analysis:
     """Analyse a definition; a query without delta rules yields a shape with a reason instead of algebra."""
-    column_types = tuple(type_name for _, type_name in definition.columns)
-    hashed = tuple(name for (name, _), can in zip(definition.columns, probe.hashable(column_types), strict=True) if can)
+    hashed = _hashed(definition.columns, definition, probe)
     try:
         query = parse(definition, probe)
         return Analysis(definition, query, _grouped(query, definition, probe), None, hashed)
@@ -88,6 +88,13 @@ def analyse(definition: Definition, probe: Probe) -> Analysis:
         return Analysis(definition, None, None, reason, hashed, repr(error))
 
 
+def _hashed(columns: Sequence[tuple[str, str]], definition: Definition, probe: Probe) -> tuple[str, ...]:
+    """Return the names of the columns whose equal values have one hash, given names and types."""
+    can = probe.hashable(tuple(type_name for _, type_name in columns))
+    found = zip(columns, can, strict=True)
+    return tuple(name for (name, of), hashable in found if hashable and hashes_as_it_compares(of, definition))
+
+
 def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | None:
     # The types are asked for in any case, so that a text that PostgreSQL does not accept never becomes a refresh.
     rows = compile_rows(at(query.rows, Version.CURRENT), definition)
@@ -96,7 +103,7 @@ def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | No
     if query.aggregate is None:
         return None
     _refuse_order_dependence(query.aggregate, rows, dict(zip(names, types, strict=True)), probe)
-    hashable = {name for name, can in zip(names, probe.hashable(types), strict=True) if can}
+    hashable = _hashed(tuple(zip(names, types, strict=True)), definition, probe)
     grouped = Grouped.of(query.aggregate, dict(zip(names, types, strict=True)), frozenset(hashable))
     probe.column_types(grouped.final(f"(\n{grouped.layout(rows)}\n) AS s"))
     return grouped

@@ -98,10 +98,21 @@ def test_only_without_children_is_captured(tables: Database) -> None:
         "to_tsvector(b)",
         "has_table_privilege('t', 'SELECT')",
         "b::regclass::text",
+        "'now'::text::timestamptz",
+        "'Today 12:00'::text::timestamp[]",
+        "(\"D d\" - ('yesterday'::varchar)::date)",
+        'time_since("D d")',
+        "called_by(b)",
+        '"D d"::time::timetz',
     ],
 )
 def test_what_depends_on_time_or_session_is_refreshed_in_full(tables: Database, expression: str) -> None:
     tables.execute("CREATE FUNCTION stable_function() RETURNS integer STABLE LANGUAGE sql AS 'SELECT 1'")
+    tables.execute("""CREATE FUNCTION time_since(at timestamptz, until timestamptz DEFAULT now()) RETURNS interval
+        LANGUAGE sql IMMUTABLE RETURN until - at""")
+    tables.execute(
+        "CREATE FUNCTION called_by(a text, b text DEFAULT USER) RETURNS text LANGUAGE sql IMMUTABLE RETURN a || b"
+    )
     create(tables, f"SELECT {expression} AS e FROM t")
     assert tables.execute(
         "SELECT time_dependent, full_reason LIKE '%%depends on%%' FROM pgtrickle.pgt_stream_tables WHERE %s", True
@@ -129,11 +140,25 @@ def test_time_dependence_hides_in_views_and_operators(tables: Database) -> None:
         "b LIKE 'x%'",
         "string_agg(b, ',') OVER ()",
         "\"D d\" > '2026-01-01'",
+        "('2026-01-01'::text)::date",
+        "b || 'now'::text",
+        "b::date",
+        "counted(a)",
     ],
 )
 def test_what_depends_on_pinned_settings_only_is_not_forced_to_full(tables: Database, expression: str) -> None:
+    tables.execute(
+        "CREATE FUNCTION counted(a int, b int DEFAULT 1 + 1) RETURNS int LANGUAGE sql IMMUTABLE RETURN a + b"
+    )
     create(tables, f"SELECT {expression} AS e FROM t")
     assert tables.execute("SELECT time_dependent, full_reason FROM pgtrickle.pgt_stream_tables") == [(False, None)]
+
+
+def test_a_function_that_is_volatile_by_a_default_is_refused(tables: Database) -> None:
+    tables.execute("""CREATE FUNCTION salted(a int, salt float8 DEFAULT random()) RETURNS float8
+        LANGUAGE sql IMMUTABLE RETURN a + salt""")
+    with refused("0A000", "declare your own function STABLE", "query_refused"):
+        create(tables, "SELECT salted(a) AS s FROM t")
 
 
 def test_storage_has_exactly_the_columns_of_the_query(tables: Database) -> None:

@@ -12,8 +12,9 @@ from pytrickle.plan.algebra.relation import Operation, Relation, Scan, Version
 from pytrickle.plan.postgres.compile import compile_rows, compile_state
 from pytrickle.plan.query.block import Block, is_row_text, project
 from pytrickle.plan.query.probe import Probe
+from pytrickle.plan.sql.fallible import written_type
 from pytrickle.plan.sql.three_valued import is_null
-from pytrickle.plan.sql.types import all_exact, is_collatable, is_moment, mixes_time_zones
+from pytrickle.plan.sql.types import all_exact, casts_within_family, is_collatable, is_moment, mixes_time_zones
 
 
 @dataclass(slots=True)
@@ -84,14 +85,22 @@ class Facts:
         return not (not bytewise and is_collatable(type_name)) and not (zones and is_moment(type_name))
 
     def never_null(self, expression: exp.Expr, block: Block) -> bool:
-        """Whether an expression cannot be NULL: a literal, or a column declared NOT NULL of a scan in the block."""
+        """Whether an expression cannot be NULL: a literal, or a column of a scan in the block that is never NULL."""
         node = expression.unnest()
         if isinstance(node, exp.Literal | exp.Boolean) or is_row_text(node):
             return True
         if isinstance(node, exp.Cast):
-            return not is_null(node) and self.never_null(node.this, block)
+            return not is_null(node) and self.never_null(node.this, block) and self._cast_gives_a_value(node, block)
         found = self._source_column(node, block)
         return found is not None and not found.nullable
+
+    def _cast_gives_a_value(self, cast: exp.Cast, block: Block) -> bool:
+        node, target = cast.this.unnest(), written_type(cast.to)
+        if is_row_text(cast) or isinstance(node, exp.Literal | exp.Boolean):
+            return "." not in target
+        column = self._source_column(node, block)
+        source = written_type(node.to) if isinstance(node, exp.Cast) else column.type_name if column else ""
+        return casts_within_family(source, target)
 
     def _source_column(self, expression: exp.Expr, block: Block) -> SourceColumn | None:
         node = expression.unnest()

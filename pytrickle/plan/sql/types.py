@@ -14,6 +14,33 @@ NAMES = (
 )  # fmt: skip
 SHORT = ("smallint", "integer", "bigint", "numeric", "date", "time", "uuid", "boolean", "interval", "oid", "inet")
 
+FAMILIES = (
+    ("smallint", "integer", "bigint", "numeric", "real", "double precision"),
+    ("text", "character varying", "character", "bpchar", "name"),
+    ("date", "timestamp"),
+)
+
+
+def casts_within_family(source: str, target: str) -> bool:
+    """Whether the cast from one type to another comes with PostgreSQL, which keeps it: no value becomes NULL by it.
+
+    Any other cast may be somebody's own function, and so may become the cast of a text to a number.
+
+    >>> casts_within_family("integer", "numeric(10,2)"), casts_within_family("jsonb", "integer")
+    (True, False)
+    """
+    families = (family for family in FAMILIES if source.startswith(family) and target.startswith(family))
+    return any(families) and not (_is_made(source) or _is_made(target))
+
+
+def hashes_as_it_compares(type_name: str, definition: Definition) -> bool:
+    """Whether equal values of a type have one hash.
+
+    Where a collation holds different texts for equal, PostgreSQL hashes the blanks with which texts are padded.
+    """
+    padded = type_name.startswith(("character(", "bpchar")) or _is_made(type_name)
+    return definition.bytewise or not padded
+
 
 def is_exact(type_name: str, definition: Definition) -> bool:
     """Whether equal values of a type are the same text, so that it does not matter which of them a group keeps."""

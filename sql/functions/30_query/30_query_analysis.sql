@@ -164,10 +164,16 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.query_functions(view regclass) RETU
 AS $$
 BEGIN
     RETURN QUERY
-    WITH called AS (
-        SELECT DISTINCT m[1]::oid AS oid
+    WITH RECURSIVE called AS (
+        SELECT m[1]::oid AS oid
         FROM query_trees(view) AS t
-        CROSS JOIN LATERAL regexp_matches(t.tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS m)
+        CROSS JOIN LATERAL regexp_matches(t.tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS m
+        UNION
+        -- Arguments left out are not in the tree: PostgreSQL adds their defaults when it plans.
+        SELECT m[1]::oid
+        FROM called CROSS JOIN LATERAL (SELECT p.proargdefaults::text AS tree FROM pg_proc AS p WHERE p.oid = called.oid
+            AND p.pronargdefaults > 0 OFFSET 0) AS d
+        CROSS JOIN LATERAL regexp_matches(d.tree, ':(?:funcid|opfuncid) (\d+)', 'g') AS m)
     SELECT oid::regprocedure FROM called WHERE oid <> 0
     UNION
     SELECT part::regprocedure
@@ -177,7 +183,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.query_functions(regclass) IS
-    'Functions a view calls, itself or through other views, operators and aggregates included.';
+    'Functions a view calls, itself or through other views: operators, aggregates and defaults of arguments included.';
 
 -- A cast through text is written as such, and a function that takes any type may write its values.
 CREATE OR REPLACE FUNCTION pgtrickle_private.writes_values(tree text) RETURNS boolean
@@ -252,36 +258,3 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.names_shown(regclass) IS
     'Why a view may show how something is named, or NULL: it turns an identifier such as a regclass into text.';
-
--- Of the STABLE functions that come with PostgreSQL most depend only on settings that are pinned when the query is
--- evaluated (time zone, date style); these depend on the clock, the session or the catalog.
-CREATE OR REPLACE FUNCTION pgtrickle_private.time_dependence(view regclass) RETURNS text
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-BEGIN
-    RETURN (
-        SELECT format('%s depends on when and by whom it is called', name)
-        FROM (
-            SELECT p.oid::regprocedure::text AS name
-            FROM query_functions(view) AS f JOIN pg_proc AS p ON p.oid = f
-            WHERE p.provolatile = 's' AND (
-                p.pronamespace <> 'pg_catalog'::regnamespace
-                OR p.proname ~ '^(now|(transaction|statement)_timestamp|current_.*|session_user|user|getpgusername|'
-                    'version|mxid_age|aclexplode|.*_description)$'
-                OR p.proname ~ '^(pg_|has_|txid_|inet_(client|server)|row_security|to_reg|reg|get_current_ts|'
-                    'format_type|(database|schema|table|cursor|query)_to_xml)'
-                OR p.proname = 'age' AND p.pronargs = 1
-                OR p.proname ~ '(_to_tsvector|^to_tsvector|to_tsquery|^ts_headline|^ts_debug|^ts_match_t)'
-                    AND p.proargtypes[0] <> 'regconfig'::regtype)
-            UNION ALL
-            SELECT 'CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_USER or the like' FROM query_trees(view)
-                WHERE tree LIKE '%{SQLVALUEFUNCTION %'
-            UNION ALL
-            SELECT names_shown(view)
-        ) AS found(name)
-        WHERE name IS NOT NULL
-        ORDER BY name LIMIT 1);
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.time_dependence(regclass) IS
-    'Why the result of a view may change although no source does, or NULL.';

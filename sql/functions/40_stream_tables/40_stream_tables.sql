@@ -127,6 +127,11 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.full_reason(regclass) IS
     'Why the stream table over a hidden view can only be refreshed as a whole, as far as the database knows, or NULL.';
 
+-- What an earlier version took for independent of the clock is computed anew in every tick from now on.
+UPDATE pgtrickle.pgt_stream_tables AS t
+SET full_reason = pgtrickle_private.full_reason(t.view_relid), time_dependent = true
+WHERE NOT t.time_dependent AND pgtrickle_private.time_dependence(t.view_relid) IS NOT NULL;
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.record_full_reason(pgt_id bigint) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$

@@ -1,6 +1,7 @@
 -- What the planner reads: a stream table's definition, and the scales of numeric sums.
 
--- PL/pgSQL keeps the plans of these two, which take longer to make than to follow.
+-- PL/pgSQL keeps the plans of these two, which take longer to make than to follow. A column that is NOT NULL may have
+-- NULLs all the same: in a child that dropped the constraint, and in rows from before one that is NOT VALID.
 CREATE OR REPLACE FUNCTION pgtrickle_private.source_facts(p_source regclass)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
@@ -22,7 +23,10 @@ BEGIN
             'columns', (
                 SELECT coalesce(jsonb_agg(jsonb_build_array(
                     a.attname, format_type(a.atttypid, a.atttypmod), t.typname, coalesce(l.collisdeterministic, true),
-                    NOT a.attnotnull
+                    NOT a.attnotnull OR c.relkind <> 'p' AND c.relhassubclass OR EXISTS (
+                        SELECT FROM pg_constraint AS k
+                        WHERE k.conrelid = c.oid AND k.contype = 'n' AND k.conkey = ARRAY[a.attnum]
+                            AND NOT k.convalidated)
                 ) ORDER BY a.attnum), '[]')
                 FROM pg_attribute AS a
                     JOIN pg_type AS t ON t.oid = a.atttypid
