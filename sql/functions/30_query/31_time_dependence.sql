@@ -1,7 +1,7 @@
 -- Whether a query gives something else although no source changed.
 
--- A cast through text is no function: 'now'::text::date reads the clock, as views of old servers have it in the place of
--- CURRENT_DATE.
+-- A cast through text is no function: 'now'::text::date reads the clock, as views of old servers have it in the place
+-- of CURRENT_DATE.
 CREATE OR REPLACE FUNCTION pgtrickle_private.clock_cast(view regclass) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET standard_conforming_strings = on
@@ -32,8 +32,8 @@ BEGIN
             FROM query_functions(view) AS f JOIN pg_proc AS p ON p.oid = f
             WHERE p.provolatile = 's' AND (
                 p.pronamespace <> 'pg_catalog'::regnamespace
-                OR p.proname ~ '^(now|(transaction|statement)_timestamp|current_.*|session_user|system_user|user|getpgusername|'
-                    'version|mxid_age|aclexplode|.*_description)$'
+                OR p.proname ~ '^(now|(transaction|statement)_timestamp|current_.*|session_user|system_user|user|'
+                    'getpgusername|version|mxid_age|aclexplode|.*_description)$'
                 OR p.proname ~ '^(pg_|has_|txid_|inet_(client|server)|row_security|to_reg|reg|get_current_ts|'
                     'format_type|(database|schema|table|cursor|query)_to_xml)'
                 OR p.proname = 'age' AND p.pronargs = 1
