@@ -16,7 +16,7 @@ from pytrickle.apply.frontiers import frontier_for_people, frontiers_reached
 from pytrickle.apply.measures import APPLY, measured
 from pytrickle.apply.rewritten import refuse_rewritten
 from pytrickle.apply.rows import apply_many, apply_rows
-from pytrickle.apply.statements import LOOK_UP
+from pytrickle.apply.statements import AS_WRITTEN, LOOK_UP
 from pytrickle.apply.stream_table_row import ADVANCE, CLOSED
 from pytrickle.catalog.tables import refresh_history
 from pytrickle.compute.postgres import READ_ONLY, read_within, reset
@@ -33,7 +33,7 @@ OUTRUN = (
     "Nothing needs to be done.",
 )
 # Compiling the statements of a merge takes longer than running them.
-UNCOMPILED = "SET LOCAL jit = off"
+APPLYING = ("SET LOCAL jit = off", *(f"SET LOCAL {name} = '{value}'" for name, value in AS_WRITTEN.items()))
 REPEATABLE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 # The savepoint is released, for after a rollback the client would have its prepared statements dropped.
 READING, READ = ("SAVEPOINT pgt_reading", READ_ONLY), "RELEASE SAVEPOINT pgt_reading"
@@ -75,7 +75,7 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
     what.measures.enter(APPLY)
     what.measures.staged_bytes = staged.size
     with connection.transaction():
-        settle(connection, (*what.settings, UNCOMPILED))
+        settle(connection, (*what.settings, *APPLYING))
         return _write(connection, plan, what, partial(apply_rows, connection, plan.apply, staged))
 
 
@@ -109,7 +109,7 @@ def read_and_commit(connection: psycopg.Connection, plan: RefreshPlan, what: Com
         what.measures.staged_bytes = staged.size
         if few := few_rows(plan.apply, staged):
             return write_few(connection, plan, what, few)
-        settle(connection, (READ, *reset(plan.settings), UNCOMPILED))
+        settle(connection, (READ, *reset(plan.settings), *APPLYING))
         done = _write(connection, plan, what, partial(apply_many, connection, plan.apply, staged))
         connection.commit()
         return done

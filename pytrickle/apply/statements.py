@@ -45,8 +45,11 @@ LOOKUPS = {
     "enable_seqscan": "off",
     "plan_cache_mode": "force_generic_plan",
 }
+# Rows travel as PostgreSQL writes them, so they are read as it writes them, whatever the query is evaluated under.
+AS_WRITTEN = {"array_nulls": "on", "xmloption": "content"}
 # One statement, as it is needed in a pipeline.
-LOOK_UP = ("SELECT " + ", ".join(f"set_config('{name}', '{value}', true)" for name, value in LOOKUPS.items())).encode()
+_SET = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in (LOOKUPS | AS_WRITTEN).items())
+LOOK_UP = f"SELECT {_SET}".encode()
 
 
 @contextmanager

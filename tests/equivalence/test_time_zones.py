@@ -1,5 +1,7 @@
 """Time zones and other settings: moments that are one in one zone and two in another; what a creator meant."""
 
+import pytest
+
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
@@ -65,3 +67,28 @@ def test_the_creators_settings_hold_whoever_refreshes(db: Database) -> None:
             for name, query in queries.items():
                 assert not differences(creator, name, query, exact=True)
         assert all(client.verify(name).matches for name in queries)
+
+
+ODD = {
+    "array_nulls = off": (
+        "SELECT id, items, listed::text[] AS listed FROM odd",
+        "array_nulls = off where it was created",
+    ),
+    "xmloption = document": ("SELECT id, doc FROM odd", "xmloption = document where it was created"),
+}
+
+
+@pytest.mark.parametrize("setting", ODD)
+def test_rows_are_carried_as_they_are_whatever_the_creator_had_set(db: Database, setting: str) -> None:
+    db.execute("CREATE TABLE odd (id int, items text[], listed text, doc xml)")
+    row = "ARRAY[NULL, 'x'], '{NULL,y}', xmlparse(CONTENT 'two <b/>')"
+    db.execute(f"INSERT INTO odd VALUES (1, {row})")
+    with local_client(db.dsn) as (client, _), db.connect() as creator:
+        creator.execute(f"SET {setting}".encode())
+        creator.execute("SELECT pgtrickle.create_stream_table('kept', %s)", (ODD[setting],))
+        for number in range(2, 5):
+            results = client.tick()
+            assert [(result.action, result.error) for result in results] == [("FULL", None)]
+            assert number == 2 or f"{setting} where it was created" in results[0].reason
+            assert not differences(creator, "kept", ODD[setting], exact=True)
+            db.execute(f"INSERT INTO odd VALUES ({number}, {row})")

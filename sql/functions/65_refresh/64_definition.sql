@@ -65,7 +65,12 @@ BEGIN
             'name', c.relname,
             'view', (SELECT format('pgtrickle_state.%I', h.relname) FROM pg_class AS h WHERE h.oid = s.view_relid),
             'text', pg_get_viewdef(s.view_relid),
-            'full_reason', s.full_reason,
+            -- Where increments become rows, texts are read as PostgreSQL writes them, not as these settings have it.
+            'full_reason', COALESCE(s.full_reason,
+                CASE WHEN s.session_settings ->> 'array_nulls' = 'off' THEN 'array_nulls = off where it was created'
+                    WHEN s.session_settings ->> 'xmloption' = 'document'
+                    THEN 'xmloption = document where it was created'
+                END),
             'search_path', s.session_settings ->> 'search_path',
             'names', pgtrickle_private.name_facts(s),
             'bytewise', pgtrickle_private.is_bytewise(s.view_relid),
