@@ -10,8 +10,8 @@ from pytrickle.errors import CatalogError
 # What a creator's session may have set and what functions, casts and formats go by, of which PostgreSQL says that they
 # are stable. The values are words, numbers and signs, none of which ends a string.
 PINNED = ("TimeZone", "DateStyle", "IntervalStyle", "array_nulls", "xmlbinary", "xmloption")
-# These are kept only with a query that may go by them.
-PINNED_WHERE_KEPT = ("lc_monetary", "lc_numeric", "lc_time", "default_text_search_config")
+# These are kept only with a query that may go by them, or where they were set to something.
+PINNED_WHERE_KEPT = ("lc_monetary", "lc_numeric", "lc_time", "default_text_search_config", "timezone_abbreviations")
 PLAIN = re.compile(r"[\w+\-/:., <>@\"]*")
 
 

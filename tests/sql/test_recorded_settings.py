@@ -40,6 +40,7 @@ def test_settings_that_change_the_meaning_are_recorded(tables: Database) -> None
         "default_text_search_config = 'german'",
         "xmlbinary = hex",
         "xmloption = document",
+        "timezone_abbreviations = 'India'",
     ):
         connection.execute(f"SET {setting}")
     connection.execute("SELECT pgtrickle.create_stream_table('s', 'SELECT a FROM t')")
@@ -52,6 +53,7 @@ def test_settings_that_change_the_meaning_are_recorded(tables: Database) -> None
         "array_nulls": "off",
         "xmlbinary": "hex",
         "xmloption": "document",
+        "timezone_abbreviations": "India",
         "search_path": "pg_catalog, public",
     }
     assert localized == plain | {
@@ -60,7 +62,7 @@ def test_settings_that_change_the_meaning_are_recorded(tables: Database) -> None
         "lc_time": "POSIX",
         "default_text_search_config": "pg_catalog.german",
     }
-    assert set(plain) == {*PINNED, "search_path"}
+    assert set(plain) == {*PINNED, "timezone_abbreviations", "search_path"}
     assert set(localized) == {*PINNED, *PINNED_WHERE_KEPT, "search_path"}
 
 

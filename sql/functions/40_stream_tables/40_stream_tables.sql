@@ -103,6 +103,7 @@ AS $$
     FROM pg_settings
     WHERE name IN ('TimeZone', 'DateStyle', 'IntervalStyle', 'array_nulls', 'xmlbinary', 'xmloption')
         OR name IN ('lc_monetary', 'lc_numeric', 'lc_time', 'default_text_search_config') AND goes_by_locale(view)
+        OR name = 'timezone_abbreviations' AND (setting, reset_val) <> ('Default', 'Default')
 $$;
 COMMENT ON FUNCTION pgtrickle_private.session_settings(regclass) IS
     'Settings of this session that change what the query of a view means.';
