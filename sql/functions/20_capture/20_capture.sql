@@ -6,12 +6,15 @@ AS $$
 BEGIN
     RETURN (
         WITH RECURSIVE relations(relid) AS (
-            SELECT source::oid UNION SELECT inhrelid FROM relations JOIN pg_inherits ON inhparent = relid)
+            SELECT source::oid UNION
+            SELECT c.oid FROM relations JOIN pg_inherits ON inhparent = relid JOIN pg_class AS c ON c.oid = inhrelid
+            WHERE c.relpersistence <> 't')
         SELECT array_agg(relid ORDER BY relid) FROM relations);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_relations(regclass) IS
-    'The source and all its partitions or children, sorted.';
+    'The source and all its partitions or children, sorted; without temporary children, of which only the session that '
+    'created them sees rows.';
 
 -- A statement trigger sees only statements that name its own relation: DML through a parent passes by. The logical
 -- replication worker fires row triggers only.
@@ -82,13 +85,14 @@ DECLARE
     head CONSTANT text := format('INSERT INTO %s (pgt_weight, pgt_xid, pgt_pos, pgt_lsn%s)', buffer, lists.targets);
     item CONSTANT text := format('pg_current_xact_id(), pgt_pos, pgt_lsn%s', lists.expressions);
     guard CONSTANT text := capture_guard(source, buffer, columns);
+    temporary CONSTANT text := temporary_guard(source);
     template CONSTANT text := $template$
 #variable_conflict use_column%6$s
 DECLARE
     pgt_pos CONSTANT bigint := nextval('pgtrickle.change_pos');
     pgt_lsn CONSTANT pg_lsn := %1$s;
 BEGIN
-    %7$s
+    %7$s%8$s
     IF TG_OP = 'INSERT' THEN
         %2$s SELECT 1, %3$s FROM %5$s AS n;
     ELSIF TG_OP = 'DELETE' THEN
@@ -101,10 +105,10 @@ END
 $template$;
 BEGIN
     function_name := format('capture_%s', source::oid);
-    body := format(template, lsn, head, item, 'pgt_old', 'pgt_new', lists.note, guard);
+    body := format(template, lsn, head, item, 'pgt_old', 'pgt_new', lists.note, guard, temporary);
     RETURN NEXT;
     function_name := format('capture_row_%s', source::oid);
-    body := format(template, lsn, head, item, '(SELECT OLD.*)', '(SELECT NEW.*)', lists.note, guard);
+    body := format(template, lsn, head, item, '(SELECT OLD.*)', '(SELECT NEW.*)', lists.note, guard, '');
     RETURN NEXT;
     function_name := format('capture_truncate_%s', source::oid);
     body := format($template$

@@ -64,6 +64,39 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_guard(regclass, text, text[]) IS
     'The statement by which a capture function notes a gap, instead of failing, where it no longer fits its table.';
 
+-- Declared IMMUTABLE as capture_fits is: a child that comes makes PostgreSQL plan anew what names its parent.
+CREATE OR REPLACE FUNCTION pgtrickle_private.has_temporary_child(relation regclass) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+                   WHERE i.inhparent = relation AND c.relnamespace = pg_my_temp_schema());
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.has_temporary_child(regclass) IS
+    'Whether a temporary table of this session inherits from the relation.';
+
+-- An UPDATE or DELETE of the session that created a temporary child goes through to its rows, and the transition tables
+-- do not say which are of the child. Partitions have no children.
+CREATE OR REPLACE FUNCTION pgtrickle_private.temporary_guard(source regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT COALESCE((
+        SELECT format('
+    IF TG_OP <> ''INSERT'' AND (%s) THEN
+        PERFORM pgtrickle_private.note_capture_gap(%s, TG_RELID, ''was changed together with a temporary child'');
+        RETURN NULL;
+    END IF;',
+            string_agg(format('pgtrickle_private.has_temporary_child(%L::regclass)', c.oid), ' OR ' ORDER BY c.oid),
+            source::oid)
+        FROM pg_class AS c
+        WHERE c.oid = ANY (capture_relations(source)) AND c.relkind = 'r' AND NOT c.relispartition
+        HAVING count(*) > 0), '')
+$$;
+COMMENT ON FUNCTION pgtrickle_private.temporary_guard(regclass) IS
+    'The statement by which a capture function notes a gap where it may have been given rows of a temporary child; '
+    'empty for a partitioned table.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.note_capture_gap(source oid, relation oid, reason text) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
