@@ -54,6 +54,16 @@ def test_a_stream_table_is_a_source_of_its_own_and_captured(tables: Database) ->
         ("", "SELECT relname FROM pg_class", "is a system table"),
         ("CREATE MATERIALIZED VIEW m AS SELECT 1 AS a", "SELECT a FROM m", "m is a materialized view"),
         ("CREATE UNLOGGED TABLE n (a integer)", "SELECT a FROM n", "n is unlogged"),
+        (
+            "CREATE UNLOGGED TABLE k () INHERITS (u)",
+            "SELECT a FROM u",
+            "u has the unlogged partition or child public.k, a crash would empty that unnoticed",
+        ),
+        (
+            "CREATE TABLE p (a integer) PARTITION BY LIST (a); CREATE UNLOGGED TABLE p_1 PARTITION OF p DEFAULT",
+            "SELECT a FROM p",
+            "p has the unlogged partition or child public.p_1, a crash",
+        ),
         ("CREATE SEQUENCE q", "SELECT last_value FROM q", "q is not a table"),
         ("CREATE TABLE k (z integer) INHERITS (u)", "SELECT a FROM ONLY u", "u is read without its children"),
         ("", "SELECT ctid::text AS place FROM u", "u is read by a system column"),

@@ -43,12 +43,14 @@ BEGIN
             WHEN c.relkind = 'f' THEN 'is a foreign table'
             WHEN c.relkind NOT IN ('r', 'p') THEN 'is not a table'
             WHEN c.relpersistence = 'u' THEN 'is unlogged, a crash would empty it unnoticed'
+            WHEN parts.unlogged IS NOT NULL THEN format(
+                'has the unlogged partition or child %s, a crash would empty that unnoticed', parts.unlogged)
             -- PostgreSQL refuses every write through a parent with transition tables and a foreign partition.
-            WHEN EXISTS (SELECT FROM pg_class AS part WHERE part.relkind = 'f'
-                AND part.oid = ANY (capture_relations(source)))
-                THEN 'has a foreign table among its partitions or children'
+            WHEN parts.distant THEN 'has a foreign table among its partitions or children'
         END
-        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace CROSS JOIN LATERAL (
+            SELECT min(qualified_name(p.oid)) FILTER (WHERE p.relpersistence = 'u'), bool_or(p.relkind = 'f')
+            FROM pg_class AS p WHERE p.oid = ANY (capture_relations(source))) AS parts(unlogged, distant)
         WHERE c.oid = source);
 END
 $$;

@@ -12,6 +12,9 @@ BEGIN
         SELECT DISTINCT r FROM pgt_change_tracking AS t
             CROSS JOIN LATERAL unnest(t.relations || to_regclass(t.buffer)::oid) AS r
         UNION SELECT d.source_relid::oid FROM pgt_dependencies AS d
+        -- A part of it may be what keeps a source from being captured.
+        UNION SELECT unnest(capture_relations(d.source_relid)) FROM pgt_dependencies AS d
+            WHERE d.source_type = 'UNCAPTURED'
         UNION SELECT s.pgt_relid::oid FROM pgt_stream_tables AS s
         UNION SELECT unnest(capture_relations(e.source_relid)) FROM pgt_event_times AS e
     ), near(relid, stamp, kind) AS MATERIALIZED (
