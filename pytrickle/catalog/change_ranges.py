@@ -19,11 +19,13 @@ SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE pgt_b), count(*) FILTER (
     pg_relation_size({name}::regclass) / current_setting('block_size')::integer,
     min(coalesce(pgt_c, pgt_at)) FILTER (WHERE pgt_b), max(coalesce(pgt_c, pgt_at)) FILTER (WHERE pgt_b),
     bool_and(pgt_c IS NOT NULL), {idle}
-FROM (SELECT {between} AS pgt_b, {committed} AS pgt_c, pgt_at FROM {buffer} WHERE {where}) AS w
+FROM (SELECT {between} AS pgt_b, {committed} AS pgt_c, pgt_at FROM {buffer} WHERE {where}) AS pgt_waiting
 """
-# A CASE evaluates the query within it only where it comes to that.
+# A CASE evaluates the query within it only where it comes to that. A column may have been renamed since its name was
+# read: without the name of the buffer before it, the name could then mean something of the query around this one.
 IDLE = """CASE WHEN count(*) FILTER (WHERE pgt_b) BETWEEN 1 AND {most} THEN NOT EXISTS (
-    SELECT FROM {buffer} WHERE {where} AND {between} GROUP BY CAST(ROW({columns}) AS text) HAVING sum(pgt_weight) <> 0
+    SELECT FROM {buffer} AS pgt_read WHERE {where} AND {between}
+    GROUP BY CAST(ROW({columns}) AS text) HAVING sum(pgt_weight) <> 0
 ) END"""
 # So the text of a row has all of every value, whatever the defaults of the role are.
 LOSSLESS = """SELECT set_config('extra_float_digits', '1', true), set_config('bytea_output', 'hex', true),
@@ -160,5 +162,5 @@ def _count(buffer: str, relid: int, has_old: bool, has_new: bool, read: tuple[st
 
 def _idle(buffer: str, parts: Mapping[str, str], read: tuple[str, ...]) -> str:
     # A percent sign would begin a parameter.
-    columns = ", ".join('"' + name.replace('"', '""').replace("%", "%%") + '"' for name in read)
+    columns = ", ".join('pgt_read."' + name.replace('"', '""').replace("%", "%%") + '"' for name in read)
     return IDLE.format(buffer=buffer, most=MOST_NETTED, columns=columns, **parts)

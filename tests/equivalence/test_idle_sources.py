@@ -205,6 +205,21 @@ def test_a_renamed_column_is_no_failure_however_often_the_query_was_refreshed(
     assert all(client.verify(name).matches for name in ("joined", "grouped"))
 
 
+@pytest.mark.parametrize("name", ["w", "pgt_waiting", "pgt_read", "pgt_b", "relid"])
+def test_a_renamed_column_is_no_failure_whatever_its_name_means_in_statements_of_ours(
+    db: Database, client: Client, name: str
+) -> None:
+    db.execute(f"ALTER TABLE shops RENAME COLUMN town TO {name}")
+    client.create_stream_table("joined", QUERIES["joined"].replace("h.town", f"h.{name}"))
+    client.tick()
+    db.execute(f"ALTER TABLE shops RENAME COLUMN {name} TO place")
+    db.execute("UPDATE shops SET place = place + 1 WHERE id < 4")
+    for action in ("REINITIALIZE", "NO_DATA"):
+        (result,) = client.tick()
+        assert (result.action, result.error) == (action, None)
+    assert client.verify("joined").matches
+
+
 @pytest.mark.parametrize("engine", ["postgres", "spark"])
 def test_what_cancels_each_other_counts_for_no_engine(db: Database, client: Client, engine: str) -> None:
     client.create_stream_table("joined", QUERIES["joined"], refresh_mode="DIFFERENTIAL")
