@@ -8,7 +8,8 @@ BEGIN
         WITH RECURSIVE relations(relid) AS (
             SELECT source::oid UNION
             SELECT c.oid FROM relations JOIN pg_inherits ON inhparent = relid JOIN pg_class AS c ON c.oid = inhrelid
-            WHERE c.relpersistence <> 't')
+            -- Of a partition that is about to be detached nobody reads anything.
+            WHERE c.relpersistence <> 't' AND NOT inhdetachpending)
         SELECT array_agg(relid ORDER BY relid) FROM relations);
 END
 $$;
