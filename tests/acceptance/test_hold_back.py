@@ -99,3 +99,31 @@ def test_the_same_watermark_selects_the_same_rows_whenever_it_is_read(held: Shop
     assert held.rows("late") == {(1, 1, 10, 1)}
     assert held.pt.refresh("late").rows_inserted == 1
     assert held.rows("late") == then == held.rows("ranked")
+
+
+@pytest.mark.parametrize("require", [True, False], ids=["required", "not required"])
+def test_what_was_let_through_waits_where_capture_begins_anew(local_shop: Shop, require: bool) -> None:
+    shop = local_shop
+    shop.pt.create_watermark_group("pipeline", ["orders", "order_lines"])
+    query = "SELECT o.id, o.amount, l.quantity FROM orders o LEFT JOIN order_lines l ON l.order_id = o.id"
+    shop.pt.create_stream_table("report", query, watermark_gating="hold_back", require_watermark=require)
+    shop.load("orders", "12:00", (1, 1, 10))
+    shop.load("order_lines", "12:00", (1, 1, 5))
+    shop.tick()
+    # The lines of the second order are still to come.
+    shop.load("orders", "12:05", (2, 1, 20))
+    for change in (
+        "ALTER TABLE orders RENAME COLUMN amount TO total",
+        "CREATE TABLE later_orders () INHERITS (orders)",
+        "SELECT pgtrickle.reinitialize_stream_table('report')",
+    ):
+        shop.db.execute(change)
+        assert shop.tick()["report"].action == "SKIP"
+        assert shop.rows("report") == {(1, 10, 5)}
+    shop.load("order_lines", "12:10", (2, 1, 6))
+    shop.tick()
+    assert shop.rows("report") == {(1, 10, 5)}
+    shop.load("orders", "12:10")
+    shop.tick()
+    assert shop.rows("report") == {(1, 10, 5), (2, 20, 6)}
+    shop.assert_verified()

@@ -109,15 +109,16 @@ BEGIN
             reason := COALESCE(waiting_for || ' never advanced', missing.source
                 || ' has not advanced since its changes are captured');
             waiting_for := COALESCE(waiting_for, missing.source::text);
-            -- A filled stream table that can read this source itself waits while another one cannot: if it ran without
-            -- a cap, it would leave the cut that it shows.
-            decision := CASE WHEN stream_table.require_watermark OR EXISTS (
-                                 SELECT FROM pgt_dependencies AS d
-                                     CROSS JOIN LATERAL latest_entry(d.source_relid, unbounded()) AS e
-                                 WHERE d.pgt_id = p_pgt_id AND d.source_relid = missing.source
-                                     AND d.source_type = 'TABLE'
-                                     AND stream_table.status <> 'INITIALIZING'
-                                         AND can_read(ARRAY[p_pgt_id], d.source_relid, e.cut))
+            -- A filled stream table that this group has let through, or that can read this source itself while another
+            -- one cannot, waits: if it ran without a cap, it would leave the cut that it shows. So it is where capture
+            -- was installed anew, and what came before cannot be told from what came after.
+            decision := CASE WHEN stream_table.require_watermark OR stream_table.status <> 'INITIALIZING' AND (
+                                 stream_table.let_through ? p_group_id::text OR EXISTS (
+                                     SELECT FROM pgt_dependencies AS d
+                                         CROSS JOIN LATERAL latest_entry(d.source_relid, unbounded()) AS e
+                                     WHERE d.pgt_id = p_pgt_id AND d.source_relid = missing.source
+                                         AND d.source_type = 'TABLE'
+                                         AND can_read(ARRAY[p_pgt_id], d.source_relid, e.cut)))
                              THEN 'waiting' ELSE 'run' END;
             effective := NULL;
             caps := '{}';
