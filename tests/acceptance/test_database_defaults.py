@@ -1,14 +1,17 @@
 """Databases whose defaults are not PostgreSQL's: what they change of sessions must not reach how pytrickle works."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 
 import pytrickle
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
+from tests.servers import OLDEST, Server
 
 DEFAULTS = (
     "quote_all_identifiers = on",
@@ -86,3 +89,21 @@ def test_the_databases_style_of_intervals_is_kept_whoever_creates(odd: Database,
     with odd.connect() as reader:
         shown = "SELECT st.took, applied.took, times.took::text FROM st, applied, times"
         assert reader.execute(shown).fetchall() == [("1 3:00:00",) * 3]
+
+
+def test_a_database_may_have_another_encoding(servers: Callable[[int], Server]) -> None:
+    with psycopg.connect(servers(OLDEST).dsn(), autocommit=True) as administrator:
+        administrator.execute("CREATE DATABASE western ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'")
+    dsn = servers(OLDEST).dsn("western")
+    pytrickle.install(dsn)
+    with local_client(dsn) as (client, _), psycopg.connect(dsn, autocommit=True, client_encoding="utf8") as loader:
+        loader.execute("CREATE TABLE drinks (id int, name text, price text)")
+        client.create_stream_table("listed", "SELECT upper(name) || ': £5' AS line, id FROM drinks")
+        client.create_stream_table("counted", "SELECT line, count(*) AS n FROM listed GROUP BY line")
+        for statement in ("INSERT INTO drinks VALUES (1, 'café')", "INSERT INTO drinks VALUES (2, 'thé'), (3, 'thé')"):
+            loader.execute(statement.encode())
+            client.tick()
+        assert set(loader.execute("TABLE counted").fetchall()) == {("CAFé: £5", 1), ("THé: £5", 2)}
+        assert all(client.verify(name).matches for name in ("listed", "counted"))
+        tree = [line for (line,) in loader.execute("SELECT tree_line FROM pgtrickle.dependency_tree()")]
+        assert tree == ["public.listed", "+-- public.drinks [src]", "`-- public.counted"]

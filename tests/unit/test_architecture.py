@@ -92,3 +92,5 @@ def test_sql_comes_in_short_files_of_short_lines(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 300
     assert [number for number, line in enumerate(lines, 1) if len(line) > 120] == []
+    # A database may have another encoding than UTF-8.
+    assert path.read_text(encoding="utf-8").isascii()

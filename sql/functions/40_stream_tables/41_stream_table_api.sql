@@ -63,8 +63,8 @@ AS $$
 BEGIN
     IF initialize AND refresher_runs() THEN
         RAISE NOTICE 'the stream table is filled as soon as this transaction commits'
-            USING HINT = 'CALL pgtrickle.create_and_load_stream_table(…) commits and waits for it; so does SELECT '
-                'pgtrickle.refresh_stream_table(…) after the commit.';
+            USING HINT = 'CALL pgtrickle.create_and_load_stream_table(...) commits and waits for it; so does SELECT '
+                'pgtrickle.refresh_stream_table(...) after the commit.';
     ELSIF initialize THEN
         RAISE NOTICE 'no refresher runs: the stream table stays empty until one does'
             USING HINT = 'Start one with: pytrickle run';

@@ -36,7 +36,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.check_length(parameter text, value 
 AS $$
 BEGIN
     IF length(value) > 1000 THEN
-        PERFORM refuse_value(parameter, left(value, 50) || '…',
+        PERFORM refuse_value(parameter, left(value, 50) || '...',
             format('Use at most 1000 characters, not %s.', length(value)));
     END IF;
 END

@@ -22,7 +22,7 @@ BEGIN
         WHEN NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = stream_table.pgt_relid) THEN 'its table was dropped'
         WHEN lost IS NOT NULL THEN format('it reads %s, which was dropped', lost)
         WHEN NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = stream_table.view_relid)
-            THEN 'its defining query was dropped by DROP … CASCADE'
+            THEN 'its defining query was dropped by DROP ... CASCADE'
     END;
 END
 $$;
@@ -40,7 +40,7 @@ AS $$
         WHEN 'fuse' THEN format('Look at the changes, then SELECT pgtrickle.reset_fuse(%L).', subject)
         WHEN 'lag' THEN 'SELECT * FROM pgtrickle.freshness() names what holds its changes.'
         WHEN 'watermark_lag' THEN 'See whether its loader still runs, or raise the limit: '
-            || format('SELECT pgtrickle.set_alert_limits(%L, lag => …).', subject)
+            || format('SELECT pgtrickle.set_alert_limits(%L, lag => ...).', subject)
         WHEN 'group_lag' THEN 'SELECT * FROM pgtrickle.watermark_status() names its slowest source.'
         WHEN 'late_share' THEN 'Have its loader wait longer before it advances the watermark.'
         WHEN 'rate' THEN 'Its loader does not keep up: give it more time or more machines.'

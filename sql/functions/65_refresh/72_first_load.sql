@@ -12,8 +12,8 @@ EXCEPTION WHEN invalid_transaction_termination THEN
     IF told = SQLERRM THEN
         RAISE EXCEPTION 'create_and_load_stream_table commits, which a transaction block or a function does not allow'
             USING ERRCODE = '2D000', CONSTRAINT = 'transaction_block',
-                HINT = 'CALL it on its own, in autocommit mode, or SELECT pgtrickle.create_stream_table(…), commit, '
-                    'and SELECT pgtrickle.refresh_stream_table(…).';
+                HINT = 'CALL it on its own, in autocommit mode, or SELECT pgtrickle.create_stream_table(...), commit, '
+                    'and SELECT pgtrickle.refresh_stream_table(...).';
     END IF;
 END
 $$;

@@ -1,5 +1,19 @@
 -- The graph of stream tables as a tree to be printed.
 
+-- PL/pgSQL looks at the second expression only where the encoding has such characters.
+CREATE OR REPLACE FUNCTION pgtrickle_private.drawn(lines text) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    IF getdatabaseencoding() <> 'UTF8' THEN
+        RETURN lines;
+    END IF;
+    RETURN translate(lines, '|`+-', chr(9474) || chr(9492) || chr(9500) || chr(9472));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.drawn(text) IS
+    'Lines of a tree, written with |, `, + and -, as the characters that Unicode has for them, if the database does.';
+
 -- dag() lists each stream table once, below one of those that it reads; what it reads of base tables is hung below it.
 CREATE OR REPLACE FUNCTION pgtrickle.dependency_tree()
     RETURNS TABLE (tree_line text, node text, node_type text, depth integer, status text, refresh_mode text)
@@ -25,8 +39,8 @@ AS $$
     ), walk AS (
         SELECT c.id, '' AS below, c.node AS line FROM child AS c WHERE c.parent IS NULL
         UNION ALL
-        SELECT c.id, w.below || CASE WHEN c.is_last THEN '    ' ELSE '│   ' END,
-            w.below || CASE WHEN c.is_last THEN '└── ' ELSE '├── ' END || c.node
+        SELECT c.id, w.below || CASE WHEN c.is_last THEN '    ' ELSE drawn('|   ') END,
+            w.below || drawn(CASE WHEN c.is_last THEN '`-- ' ELSE '+-- ' END) || c.node
         FROM walk AS w JOIN child AS c ON c.parent = w.id)
     SELECT w.line || CASE e.node_type WHEN 'source_table' THEN ' [src]' ELSE '' END, e.node, e.node_type,
         e.depth::integer, t.status, t.refresh_mode
