@@ -127,3 +127,26 @@ def test_what_was_let_through_waits_where_capture_begins_anew(local_shop: Shop, 
     shop.tick()
     assert shop.rows("report") == {(1, 10, 5), (2, 20, 6)}
     shop.assert_verified()
+
+
+@pytest.mark.parametrize("name", ["after_capture", "before_capture"])
+def test_a_trigger_that_advances_vouches_for_the_rows_that_fired_it(local_shop: Shop, name: str) -> None:
+    shop = local_shop
+    shop.db.execute("CREATE TABLE readings (id int, at timestamptz)")
+    shop.pt.create_watermark_group("loads", ["readings"])
+    shop.pt.create_stream_table("shown", "SELECT id FROM readings", watermark_gating="hold_back")
+    shop.db.execute("""CREATE FUNCTION advance() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN PERFORM pgtrickle.advance_watermark('readings', (SELECT max(at) FROM readings)); RETURN NULL; END $$""")
+    # Triggers fire in the order of their names: that of capture begins with pgtrickle.
+    trigger = {"after_capture": "z", "before_capture": "a"}[name]
+    shop.db.execute(f"CREATE TRIGGER {trigger} AFTER INSERT ON readings EXECUTE FUNCTION advance()")
+    for number in (1, 2):
+        shop.db.execute(f"INSERT INTO readings VALUES ({number}, '2026-01-01 12:0{number}Z')")
+        assert f"{shop.tick()['shown'].effective_watermark:%H:%M}" == f"12:0{number}"
+        assert shop.rows("shown") == {(n,) for n in range(1, number + 1)}
+    with shop.db.connect() as loader, loader.transaction():
+        loader.execute("INSERT INTO readings VALUES (3, '2026-01-01 12:03Z')")
+        loader.execute("SELECT pgtrickle.advance_watermark('readings', '2026-01-01 12:04Z')")
+    shop.tick()
+    assert shop.rows("shown") == {(1,), (2,), (3,)}
+    shop.assert_verified()

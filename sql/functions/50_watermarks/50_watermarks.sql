@@ -152,11 +152,19 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.record_advance(caller name, source 
 AS $$
 DECLARE
     taken cut;
+    earlier cut;
 BEGIN
     -- A statement of its own: its snapshot is taken with the lock held, so the cuts of a source form a chain.
     taken := current_cut();
     taken.xid := pg_current_xact_id();
     taken.pos := nextval('pgtrickle.change_pos');
+    earlier := (SELECT w.cut FROM pgt_watermarks AS w WHERE w.source_relid = source);
+    -- Of the statement that fired a trigger the changes may not be captured yet, for that is done by a trigger, too.
+    IF pg_trigger_depth() > 0 THEN
+        taken.pos := 9223372036854775807;
+    ELSIF earlier.xid = taken.xid THEN
+        taken.pos := greatest(taken.pos, earlier.pos);
+    END IF;
     UPDATE pgt_watermarks AS w
     SET source_name = qualified_name(source), watermark = (reached).watermark, batch = (reached).batch, cut = taken,
         advanced_at = clock_timestamp(), last_seen_at = clock_timestamp(), advanced_by = caller,
