@@ -33,6 +33,7 @@ GAPS = filled(
     WHERE pgtrickle.capture_problem(source_relid) IS NOT NULL
     """,
 )
+UNGUARDED = filled(DAMAGED, found="SELECT pgt_id, ARRAY[pgt_id] FROM pgtrickle_private.unguarded() AS pgt_id")
 DROPPED = trusted(
     "SELECT d.pgt_id, ARRAY[d.pgt_id], %(asked)s IS NOT NULL FROM pgtrickle_private.plainly_dropped() AS d"
 )
@@ -75,6 +76,7 @@ class Health:
         mended = _mend(connection, DROPPED, "SELECT pgtrickle_private.remove_dropped(%s)", broken, asked)
         mended |= _mend(connection, CHANGED, "SELECT pgtrickle_private.adopt_definition(%s)", broken, asked)
         mended |= _mend(connection, GAPS, "SELECT pgtrickle.repair_capture(%s::oid::regclass)", broken, asked)
+        mended |= _mend(connection, UNGUARDED, "SELECT pgtrickle_private.guard_every_row(%s)", broken, asked)
         mended |= self._judge(connection)
         broken |= _lacking(connection)
         # What was mended or stays broken is looked into once more.

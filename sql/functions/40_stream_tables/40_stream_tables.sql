@@ -33,6 +33,33 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.guard_relation(regclass) IS
     'Has every write to a stream table refused that is not of its refresh.';
 
+-- A statement that names a parent fires no trigger of the statements of its children.
+CREATE OR REPLACE FUNCTION pgtrickle_private.unguarded() RETURNS SETOF bigint
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT s.pgt_id FROM pg_inherits AS i JOIN pgt_stream_tables AS s ON s.pgt_relid = i.inhrelid
+        JOIN pg_trigger AS g ON g.tgrelid = i.inhrelid AND g.tgname = 'pgtrickle_guard_rows'
+    WHERE g.tgenabled <> 'A'
+$$;
+COMMENT ON FUNCTION pgtrickle_private.unguarded() IS
+    'Stream tables that can be written through a table of which they are a partition or a child.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.guard_every_row(id bigint) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    storage CONSTANT regclass := (SELECT s.pgt_relid FROM pgt_stream_tables AS s WHERE s.pgt_id = id);
+BEGIN
+    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgtrickle_guard_rows', storage);
+    UPDATE pgt_stream_tables AS s
+    SET reinitialize_reason = COALESCE(s.reinitialize_reason,
+        'it became a partition or child of another table, through which it may have been written')
+    WHERE s.pgt_id = id;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.guard_every_row(bigint) IS
+    'Has writes to a stream table refused row by row, and has it computed anew once.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.create_storage(schema_name text, table_name text, view regclass)
     RETURNS regclass
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

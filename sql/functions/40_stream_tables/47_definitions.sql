@@ -123,13 +123,16 @@ AS $$
 DECLARE
     known pgt_stream_tables;
 BEGIN
-    UPDATE pgt_stream_tables AS t SET refresh_xid = pg_current_xact_id() WHERE t.pgt_id = id RETURNING * INTO known;
+    known := (SELECT t FROM pgt_stream_tables AS t WHERE t.pgt_id = id);
     IF known.output_mode <> 'update' OR (SELECT d.gating FROM gating_decision(id) AS d) <> 'none' THEN
         RETURN false;
     END IF;
+    UPDATE pgt_stream_tables AS t SET refresh_xid = pg_current_xact_id() WHERE t.pgt_id = id;
     PERFORM set_config('search_path', known.defining_search_path, true);
     EXECUTE pg_catalog.format('INSERT INTO %s SELECT * FROM %s', known.pgt_relid, known.view_relid);
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pgtrickle, pgtrickle_private, pg_temp', true);
+    -- Nobody else in this transaction may write the stream table.
+    UPDATE pgt_stream_tables AS t SET refresh_xid = NULL WHERE t.pgt_id = id;
     RETURN true;
 END
 $$;

@@ -71,6 +71,8 @@ BEGIN
     WHERE t.pgt_id = stream_table.pgt_id;
     EXECUTE format('DELETE FROM %s WHERE $1 IS NULL OR %I > $1', stream_table.pgt_relid, stream_table.window_end)
         USING honest;
+    -- Nobody else in this transaction may write the stream table.
+    UPDATE pgt_stream_tables AS t SET refresh_xid = NULL WHERE t.pgt_id = stream_table.pgt_id;
     DELETE FROM pgt_late_changes AS l
     WHERE l.pgt_id = stream_table.pgt_id AND (honest IS NULL OR l.window_end > honest);
 END

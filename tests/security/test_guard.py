@@ -1,0 +1,79 @@
+"""Nobody but its refresh writes a stream table, whatever else a transaction does, and whatever table it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.acceptance.conftest import Shop, opened
+from tests.conftest import Database
+
+WRITES = ("UPDATE shown SET id = 99", "INSERT INTO shown SELECT * FROM shown", "DELETE FROM shown")
+
+
+@pytest.fixture
+def shop(db: Database) -> Iterator[Shop]:
+    """A shop with two orders."""
+    with opened(db) as shop:
+        shop.db.execute("INSERT INTO orders VALUES (1, 1, 10), (2, 1, 20)")
+        yield shop
+
+
+def assert_refused(write: Callable[[str], Any], *statements: str) -> None:
+    """Each statement must be refused as a write to a stream table."""
+    for statement in statements:
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="is a stream table"):
+            write(statement)
+
+
+@pytest.mark.parametrize("attached", ["INHERIT", "ATTACH"])
+def test_it_cannot_be_written_through_its_parent(shop: Shop, attached: str) -> None:
+    shop.pt.create_stream_table("shown", "SELECT id, customer FROM orders")
+    shop.tick()
+    if attached == "INHERIT":
+        shop.db.execute("CREATE TABLE parent (id int, customer int)")
+        shop.db.execute("ALTER TABLE shown INHERIT parent")
+    else:
+        shop.db.execute("CREATE TABLE parent (id int, customer int) PARTITION BY LIST (customer)")
+        shop.db.execute("ALTER TABLE parent ATTACH PARTITION shown FOR VALUES IN (1)")
+    # Until the next tick nobody has noticed: what is written is taken back then.
+    shop.db.execute("DELETE FROM parent WHERE id = 1")
+    assert shop.tick()["shown"].action == "REINITIALIZE"
+    assert shop.rows("shown") == {(1, 1), (2, 1)}
+    # What is inserted into a parent stays there.
+    writes = WRITES if attached == "ATTACH" else [write for write in WRITES if "INSERT" not in write]
+    through = [write.replace("shown", "parent") for write in writes]
+    assert_refused(shop.db.execute, *through, *WRITES)
+    shop.db.execute("INSERT INTO orders VALUES (3, 1, 30); DELETE FROM orders WHERE id = 2")
+    assert shop.tick()["shown"].action == "DIFFERENTIAL"
+    assert shop.rows("shown") == {(1, 1), (3, 1)}
+    shop.assert_verified()
+
+
+def test_a_watermark_taken_back_opens_nothing(shop: Shop) -> None:
+    shop.db.execute("CREATE TABLE clicks (id int, at timestamptz)")
+    shop.pt.create_watermark_group("clicks", ["clicks"])
+    query = "SELECT id, at FROM clicks"
+    shop.pt.create_stream_table("shown", query, output_mode="append", window_end="at", watermark_gating="gate")
+    shop.db.execute("INSERT INTO clicks VALUES (1, '2026-01-01 12:00Z'), (2, '2026-01-01 12:10Z')")
+    shop.db.execute("SELECT pgtrickle.advance_watermark('clicks', '2026-01-01 12:10Z')")
+    shop.tick()
+    with shop.db.connect() as owner:
+        for write in WRITES:
+            with owner.transaction(force_rollback=True):
+                owner.execute("SELECT pgtrickle.reset_watermark('clicks', '2026-01-01 12:05Z')")
+                assert_refused(lambda statement: owner.execute(statement.encode()), write)
+
+
+def test_nor_does_a_new_stream_table_that_is_filled_at_once(shop: Shop, tmp_path: Any) -> None:
+    (tmp_path / "pytrickle.toml").write_text('project = "shop"')
+    (tmp_path / "shown.sql").write_text("SELECT id FROM orders")
+    shop.pt.apply(tmp_path)
+    shop.tick()
+    (tmp_path / "shown.sql").write_text("SELECT id, customer FROM orders")
+    shop.pt.apply(tmp_path)
+    assert shop.db.value("SELECT refresh_xid FROM pgtrickle.pgt_stream_tables") is None
+    assert_refused(shop.db.execute, *WRITES)
