@@ -16,7 +16,7 @@ from pytrickle.plan.postgres.merge_state import MergeState, state_table
 from pytrickle.plan.postgres.stored_rows import Storage, body_table
 from pytrickle.plan.query.first_rows import shown_rows
 from pytrickle.plan.sql.dialect import quote
-from pytrickle.plan.sql.types import is_short
+from pytrickle.plan.sql.types import MOST_INDEXED, is_short
 
 SELECT = "SELECT {items} FROM {table}"
 KEPT = "{state}, {body}"
@@ -126,7 +126,7 @@ class Applying:
         columns: tuple[str, ...] = (quote(self.window_end),) if self.window_end else ()
         if self.top:
             short = all(is_short(type_name) for _, type_name in self.shape.definition.columns)
-            columns = self.top.indexed if short else ()
+            columns = self.top.indexed[:MOST_INDEXED] if short else ()
             rows = shown_rows(self.top, body, shown.columns)
             first = shown.stage(shown.difference(rows, layout))
             few = as_arrays(difference(rows, layout, shown.columns), shown.columns)

@@ -8,6 +8,7 @@ from pytrickle.plan.postgres.aggregate_state import row_hash
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.postgres.few_rows import TAKEN, apply_text
 from pytrickle.plan.sql.dialect import quote, row_text
+from pytrickle.plan.sql.types import MOST_INDEXED
 
 NAMES = {"weight": WEIGHT, "staged": CHANGES}
 DELETE = """\
@@ -120,12 +121,13 @@ class Storage:
     def _indexes(self, pgt_id: int, key: tuple[str, ...]) -> tuple[str, ...]:
         """Index the rows by content, and uniquely by the derived key, then analyze them.
 
-        The key's index is for readers; two rows of one key would be a defect, which it turns into an error.
+        The key's index is for readers; two rows of one key would be a defect, which it turns into an error. A key of
+        more columns than an index can have is left without one.
         """
         found = []
         if self.hashed:
             content = row_hash("", self.hashed)
             found.append(ROW_INDEX.format(pgt_id=pgt_id, table=self.table, content=content))
-        if key:
+        if 0 < len(key) <= MOST_INDEXED:
             found.append(KEY_INDEX.format(pgt_id=pgt_id, table=self.table, key=", ".join(map(quote, key))))
         return (*found, f"ANALYZE {self.table}")

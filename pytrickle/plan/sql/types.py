@@ -13,6 +13,8 @@ NAMES = (
     "regprocedure", "regrole", "regtype",
 )  # fmt: skip
 SHORT = ("smallint", "integer", "bigint", "numeric", "date", "time", "uuid", "boolean", "interval", "oid", "inet")
+# PostgreSQL allows so many columns in an index.
+MOST_INDEXED = 32
 
 FAMILIES = (
     ("smallint", "integer", "bigint", "numeric", "real", "double precision"),

@@ -165,7 +165,8 @@ BEGIN
     IF key IS NOT NULL AND chosen.frozen_by <> ALL (columns) IS NOT FALSE THEN
         EXECUTE format('DROP INDEX %s', key);
     END IF;
-    IF key IS NOT NULL AND chosen.frozen_by <> ALL (columns) THEN
+    -- An index has up to 32 columns.
+    IF key IS NOT NULL AND chosen.frozen_by <> ALL (columns) AND cardinality(columns) < 32 THEN
         EXECUTE format('CREATE UNIQUE INDEX %I ON %s (%s) NULLS NOT DISTINCT', format('pgt_key_%s', stored.pgt_id),
             stored.pgt_relid, (SELECT string_agg(quote_ident(n), ', ') FROM unnest(columns || chosen.frozen_by) AS n));
     END IF;

@@ -1,0 +1,73 @@
+"""Keys that no index of PostgreSQL can hold are no obstacle: only the index is left out, or shorter."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from pytrickle.client.client import Client
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+
+MOST = 32
+NAMES = tuple(f"c{i}" for i in range(MOST + 1))
+ALL, FIRST = ", ".join(NAMES), ", ".join(NAMES[:MOST])
+# By the number of columns of the key, or of the body, in the index.
+QUERIES = {
+    "apart": ("SELECT DISTINCT * FROM wide", 0),
+    "either": ("SELECT * FROM wide UNION SELECT * FROM other", 0),
+    "grouped": (f"SELECT {ALL}, count(*) AS n FROM wide GROUP BY {ALL}", 0),
+    "first": (f"SELECT * FROM wide ORDER BY {ALL} LIMIT 3", MOST),
+    "apart_by_most": (f"SELECT DISTINCT {FIRST} FROM wide", MOST),
+}
+INDEXED = """
+SELECT coalesce(max(i.indnkeyatts), 0) FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
+WHERE i.indexprs IS NULL AND i.indrelid = ANY (
+    SELECT unnest(ARRAY[t.pgt_relid, to_regclass('pgtrickle_state.body_' || t.pgt_id)])
+    FROM pgtrickle.pgt_stream_tables AS t WHERE t.pgt_name = %s)"""
+
+
+@pytest.fixture
+def client(db: Database) -> Iterator[Client]:
+    for name in ("wide", "other"):
+        db.execute(f"CREATE TABLE {name} ({', '.join(f'{column} int' for column in NAMES)})")
+        db.execute(
+            f"INSERT INTO {name} SELECT {', '.join(f'g + {i}' for i in range(len(NAMES)))}"
+            " FROM generate_series(1, 5) AS g"
+        )
+    with local_client(db.dsn) as (opened, _):
+        yield opened
+
+
+def refreshed(client: Client) -> set[str]:
+    """Tick; return what was done to the stream tables, which must be right then."""
+    results = client.tick()
+    assert {result.error for result in results} == {None}
+    assert all(result.matches for result in client.verify())
+    return {result.action for result in results}
+
+
+def test_more_columns_than_an_index_can_have_are_grouped_and_sorted(db: Database, client: Client) -> None:
+    for name, (query, _) in QUERIES.items():
+        client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+    assert refreshed(client) == {"FULL"}
+    assert {name: db.value(INDEXED, name) for name in QUERIES} == {name: n for name, (_, n) in QUERIES.items()}
+    for change in (
+        "DELETE FROM wide WHERE c0 = 2",
+        "UPDATE wide SET c32 = 0 WHERE c0 < 4",
+        "INSERT INTO wide (c32) VALUES (9)",
+    ):
+        db.execute(f"{change}; INSERT INTO wide SELECT * FROM wide WHERE c0 = 1; UPDATE other SET c32 = c32 + 1")
+        assert refreshed(client) == {"DIFFERENTIAL"}
+
+
+def test_rows_are_frozen_by_a_column_beyond_those_that_an_index_can_have(db: Database, client: Client) -> None:
+    db.execute("ALTER TABLE wide ADD COLUMN at timestamptz DEFAULT '2026-01-01 00:00Z'")
+    db.execute("SELECT pgtrickle.advance_watermark('wide', '2026-01-03 00:00Z')")
+    latest = f"SELECT {FIRST}, max(at) AS at FROM wide GROUP BY {FIRST}"
+    client.create_stream_table("latest", latest, frozen_after="1 day", window_end="at")
+    assert (refreshed(client), db.value(INDEXED, "latest")) == ({"FULL"}, 0)
+    client.alter_stream_table("latest", reset=["frozen_after"])
+    assert (refreshed(client), db.value(INDEXED, "latest")) == ({"REINITIALIZE"}, MOST)
+    client.alter_stream_table("latest", frozen_after="1 day")
+    db.execute("INSERT INTO wide (c0, at) VALUES (77, '2026-01-02 23:00Z')")
+    assert (refreshed(client), db.value(INDEXED, "latest")) == ({"DIFFERENTIAL"}, 0)
