@@ -11,6 +11,7 @@ from pyarrow import csv
 
 from pytrickle.apply.closed_windows import Closing, close_windows, withhold, withhold_frozen, withhold_whole
 from pytrickle.apply.few_rows import apply_few, few_rows
+from pytrickle.apply.sorted_indexes import create_sorted
 from pytrickle.apply.statements import create_kept, create_like, drop, index_lookups, run
 from pytrickle.compute.staged import Copied, Staged
 from pytrickle.database import filled, trusted
@@ -56,8 +57,8 @@ def apply_many(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, 
     if plan.withhold_frozen:
         withhold_frozen(connection, plan.withhold_frozen, closing)
     changed = _apply_changes(connection, plan.target)
-    for index in plan.target.indexes if plan.stage.whole else ():
-        run(connection, index)
+    if plan.stage.whole:
+        _create_indexes(connection, plan)
     if plan.body and plan.body.stage_shown:
         run(connection, f"TRUNCATE pg_temp.{CHANGES}")
         run(connection, plan.body.stage_shown)
@@ -151,11 +152,19 @@ def _copy_csv(connection: psycopg.Connection, name: str, data: IO[bytes], column
 
 
 def _create_body(connection: psycopg.Connection, body: Body) -> None:
-    """Create the empty hidden table of which the stream table shows a part, and its index."""
+    """Create the empty hidden table of which the stream table shows a part."""
     drop(connection, body.table)
     create_kept(connection, body.table, body.layout)
-    if body.index:
-        run(connection, body.index)
+
+
+def _create_indexes(connection: psycopg.Connection, plan: ApplyPlan) -> None:
+    """Index the rows that a whole refresh has written."""
+    if plan.body and plan.body.index:
+        create_sorted(connection, plan.body.index)
+    if plan.target.key_index:
+        create_sorted(connection, plan.target.key_index)
+    for text in plan.target.indexes:
+        run(connection, text)
 
 
 def _create_state(connection: psycopg.Connection, state: StatePlan) -> None:

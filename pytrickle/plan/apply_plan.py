@@ -62,8 +62,8 @@ class Target:
     """A table of a stream table's rows, and the statements that apply the staged changes to it.
 
     `layout` is a query with the columns of the changes, `count_deleted` counts the rows that they delete, `has_rows`
-    asks whether there are any, and `indexes` are created once the table holds its first rows. `apply_few` takes the
-    changes as parameters instead.
+    asks whether there are any, and `indexes` are created once the table holds its first rows, as is `key_index`, which
+    may be left out. `apply_few` takes the changes as parameters instead.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Target:
     delete: str
     insert: str
     apply_few: str
+    key_index: str | None
     indexes: tuple[str, ...]
 
 
@@ -126,8 +127,9 @@ class StatePlan:
 class Body:
     """The hidden table that is maintained in place of the stream table, which shows a part of it.
 
-    `stage_shown` stages the difference between the first rows, which LIMIT shows, and those shown so far; `shown_few`
-    returns it as two arrays, of the rows and of their weights.
+    `index` is created once it holds its first rows, and may be left out. `stage_shown` stages the difference between
+    the first rows, which LIMIT shows, and those shown so far; `shown_few` returns it as two arrays, of the rows and of
+    their weights.
     """
 
     table: str

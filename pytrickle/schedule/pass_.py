@@ -8,6 +8,7 @@ from functools import partial
 from logging import getLogger
 from time import monotonic
 
+from pytrickle.apply.sorted_indexes import drop_too_short
 from pytrickle.catalog.change_ranges import empty_buffers
 from pytrickle.catalog.stream_table import StreamTable, effective_progress
 from pytrickle.database import Snapshot, translate_errors
@@ -156,9 +157,23 @@ class Work:
 
     def _refreshed(self, tables: tuple[StreamTable, ...], later: bool) -> dict[int, Done]:
         with refresh_span(self.pass_.refresher.connection, tables) as note:
-            done = self._carried_out(tables, later)
+            done = self._carried_out_with_room(tables, later)
             note(outcome(done.values()))
         return done
+
+    def _carried_out_with_room(self, tables: tuple[StreamTable, ...], later: bool) -> dict[int, Done]:
+        """Carry it out, without those indexes for which rows have become too long."""
+        try:
+            return self._carried_out(tables, later)
+        except (MemberFailed, PytrickleError) as failed:
+            error = failed.error if isinstance(failed, MemberFailed) else failed
+            with translate_errors():
+                dropped = drop_too_short(
+                    self.pass_.refresher.connection, error.__cause__, (table.pgt_id for table in tables)
+                )
+            if not dropped:
+                raise
+        return self._carried_out_with_room(tables, later)
 
     def _carried_out(self, tables: tuple[StreamTable, ...], later: bool) -> dict[int, Done]:
         refresher = self.pass_.refresher

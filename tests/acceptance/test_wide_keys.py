@@ -25,6 +25,18 @@ WHERE i.indexprs IS NULL AND i.indrelid = ANY (
     SELECT unnest(ARRAY[t.pgt_relid, to_regclass('pgtrickle_state.body_' || t.pgt_id)])
     FROM pgtrickle.pgt_stream_tables AS t WHERE t.pgt_name = %s)"""
 
+LONG = "factorial(2500)"  # 7,412 digits, which an index has no room for.
+LONGER = "factorial(9000)"  # More than a page, even compressed.
+NUMBERS = {
+    "grouped": "SELECT n, count(*) AS c FROM numbers GROUP BY n",
+    "apart": "SELECT DISTINCT n FROM numbers",
+    "most": "SELECT n FROM numbers ORDER BY n DESC LIMIT 2",
+    "most_groups": "SELECT n, count(*) AS c FROM numbers GROUP BY n ORDER BY n DESC LIMIT 2",
+    # Each column is short, all together they are not.
+    "declared": f"SELECT DISTINCT {', '.join(f'CAST(d + {i} AS numeric(1000)) AS d{i}' for i in range(7))}"
+    " FROM numbers",
+}
+
 
 @pytest.fixture
 def client(db: Database) -> Iterator[Client]:
@@ -71,3 +83,30 @@ def test_rows_are_frozen_by_a_column_beyond_those_that_an_index_can_have(db: Dat
     client.alter_stream_table("latest", frozen_after="1 day")
     db.execute("INSERT INTO wide (c0, at) VALUES (77, '2026-01-02 23:00Z')")
     assert (refreshed(client), db.value(INDEXED, "latest")) == ({"DIFFERENTIAL"}, 0)
+
+
+@pytest.mark.parametrize("value", [LONG, LONGER])
+@pytest.mark.parametrize(("mode", "together"), [("DIFFERENTIAL", False), ("DIFFERENTIAL", True), ("FULL", False)])
+def test_a_value_that_is_too_long_for_an_index_costs_the_index_alone(
+    db: Database, client: Client, value: str, mode: str, together: bool
+) -> None:
+    db.execute("CREATE TABLE numbers (n numeric, d numeric(1000))")
+    db.execute("INSERT INTO numbers SELECT n, n FROM generate_series(1, 9) AS n")
+    for name, query in NUMBERS.items():
+        client.create_stream_table(name, query, refresh_mode=mode)
+    if together:
+        client.create_refresh_group("all", list(NUMBERS))
+    refreshed(client)
+    assert mode == "FULL" or all(db.value(INDEXED, name) > 0 for name in NUMBERS)
+    changes = (
+        f"INSERT INTO numbers SELECT {value}, CAST(repeat('1234567', 140) AS numeric)",
+        "DELETE FROM numbers WHERE n > 5",
+        "DELETE FROM numbers",
+    )
+    for change in changes:
+        db.execute(f"{change}; INSERT INTO numbers VALUES (1, 1)")
+        assert refreshed(client) == {mode}
+        for name in NUMBERS:
+            db.execute("SELECT pgtrickle.reinitialize_stream_table(%s)", name)
+        assert refreshed(client) == {"REINITIALIZE"}
+    assert mode == "FULL" or all(db.value(INDEXED, name) > 0 for name in NUMBERS)

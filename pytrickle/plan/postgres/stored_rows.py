@@ -93,7 +93,8 @@ class Storage:
             DELETE.format(**NAMES, table=self.table, same=self.same("t", "c")),
             INSERT.format(**NAMES, table=self.table, columns=columns, items=self.column_list("c")),
             apply_text(self.table, self.columns, self.same("t", "c"), taken),
-            self._indexes(pgt_id, key),
+            self._key_index(pgt_id, key),
+            self._indexes(pgt_id),
         )
 
     def replacement(self, after: str) -> Replacement:
@@ -118,16 +119,16 @@ class Storage:
             weighted=self.weighted(f"n.{WEIGHT}", "u"),
         )
 
-    def _indexes(self, pgt_id: int, key: tuple[str, ...]) -> tuple[str, ...]:
-        """Index the rows by content, and uniquely by the derived key, then analyze them.
+    def _key_index(self, pgt_id: int, key: tuple[str, ...]) -> str | None:
+        """Index the rows uniquely by the derived key, unless it has more columns than an index can have.
 
-        The key's index is for readers; two rows of one key would be a defect, which it turns into an error. A key of
-        more columns than an index can have is left without one.
+        It is for readers; two rows of one key would be a defect, which it turns into an error.
         """
-        found = []
-        if self.hashed:
-            content = row_hash("", self.hashed)
-            found.append(ROW_INDEX.format(pgt_id=pgt_id, table=self.table, content=content))
-        if 0 < len(key) <= MOST_INDEXED:
-            found.append(KEY_INDEX.format(pgt_id=pgt_id, table=self.table, key=", ".join(map(quote, key))))
+        columns = ", ".join(map(quote, key))
+        return KEY_INDEX.format(pgt_id=pgt_id, table=self.table, key=columns) if 0 < len(key) <= MOST_INDEXED else None
+
+    def _indexes(self, pgt_id: int) -> tuple[str, ...]:
+        """Index the rows by content, then analyze them."""
+        content = row_hash("", self.hashed)
+        found = (ROW_INDEX.format(pgt_id=pgt_id, table=self.table, content=content),) if self.hashed else ()
         return (*found, f"ANALYZE {self.table}")
