@@ -89,13 +89,14 @@ DECLARE
     item CONSTANT text := format('pg_current_xact_id(), pgt_pos, pgt_lsn%s', lists.expressions);
     guard CONSTANT text := capture_guard(source, buffer, columns);
     temporary CONSTANT text := temporary_guard(source);
+    truncated CONSTANT text := truncated_guard(source);
     template CONSTANT text := $template$
 #variable_conflict use_column%6$s
 DECLARE
     pgt_pos CONSTANT bigint := nextval('pgtrickle.change_pos');
     pgt_lsn CONSTANT pg_lsn := %1$s;
 BEGIN
-    %7$s%8$s
+    %7$s%8$s%9$s
     IF TG_OP = 'INSERT' THEN
         %2$s SELECT 1, %3$s FROM %5$s AS n;
     ELSIF TG_OP = 'DELETE' THEN
@@ -108,10 +109,10 @@ END
 $template$;
 BEGIN
     function_name := format('capture_%s', source::oid);
-    body := format(template, lsn, head, item, 'pgt_old', 'pgt_new', lists.note, guard, temporary);
+    body := format(template, lsn, head, item, 'pgt_old', 'pgt_new', lists.note, guard, temporary, truncated);
     RETURN NEXT;
     function_name := format('capture_row_%s', source::oid);
-    body := format(template, lsn, head, item, '(SELECT OLD.*)', '(SELECT NEW.*)', lists.note, guard, '');
+    body := format(template, lsn, head, item, '(SELECT OLD.*)', '(SELECT NEW.*)', lists.note, guard, '', truncated);
     RETURN NEXT;
     function_name := format('capture_truncate_%s', source::oid);
     body := format($template$
@@ -121,6 +122,7 @@ BEGIN
         RETURN NULL;
     END IF;
     EXECUTE format(%L, TG_RELID::regclass) USING nextval('pgtrickle.change_pos'), %s;
+    PERFORM set_config('pgtrickle.truncated_%s', extract(epoch FROM statement_timestamp())::text, true);
     -- TRUNCATE removes rows that an older snapshot does not see.
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         PERFORM pgtrickle_private.note_capture_gap(%s, TG_RELID, 'was truncated under an older snapshot');
@@ -132,7 +134,7 @@ $template$,
         replace(head, '%', '%%')
             || replace(format(' SELECT -1, pg_current_xact_id(), $1, $2%s FROM ONLY ', lists.plain), '%', '%%')
             || '%s AS n',
-        lsn, source::oid);
+        lsn, source::oid, source::oid);
     RETURN NEXT;
 END
 $$;

@@ -97,6 +97,22 @@ COMMENT ON FUNCTION pgtrickle_private.temporary_guard(regclass) IS
     'The statement by which a capture function notes a gap where it may have been given rows of a temporary child; '
     'empty for a partitioned table.';
 
+-- PostgreSQL runs the BEFORE TRUNCATE triggers of all tables of a statement before it empties the first. What one of them
+-- writes to a table whose rows are logged as deleted already is emptied unseen. Such a write is nested in a trigger.
+CREATE OR REPLACE FUNCTION pgtrickle_private.truncated_guard(source regclass) RETURNS text
+    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT format('
+    IF pg_trigger_depth() > 1 AND current_setting(''pgtrickle.truncated_%1$s'', true)
+        = extract(epoch FROM statement_timestamp())::text THEN
+        PERFORM pgtrickle_private.note_capture_gap(%1$s, TG_RELID, ''was written by a trigger while it was truncated'');
+        RETURN NULL;
+    END IF;', source::oid)
+$$;
+COMMENT ON FUNCTION pgtrickle_private.truncated_guard(regclass) IS
+    'The statement by which a capture function notes a gap where a trigger may write what the statement under way is '
+    'about to truncate.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.note_capture_gap(source oid, relation oid, reason text) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
