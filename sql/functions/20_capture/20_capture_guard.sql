@@ -97,8 +97,9 @@ COMMENT ON FUNCTION pgtrickle_private.temporary_guard(regclass) IS
     'The statement by which a capture function notes a gap where it may have been given rows of a temporary child; '
     'empty for a partitioned table.';
 
--- PostgreSQL runs the BEFORE TRUNCATE triggers of all tables of a statement before it empties the first. What one of them
--- writes to a table whose rows are logged as deleted already is emptied unseen. Such a write is nested in a trigger.
+-- PostgreSQL runs the BEFORE TRUNCATE triggers of all tables of a statement before it empties the first. What one of
+-- them writes to a table whose rows are logged as deleted already is emptied unseen. Such a write is nested in a
+-- trigger.
 CREATE OR REPLACE FUNCTION pgtrickle_private.truncated_guard(source regclass) RETURNS text
     LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
