@@ -92,7 +92,7 @@ class Applying:
         """Write the query for all rows that were computed anew, over the staged content or the new aggregate state."""
         if self.shape.grouped is not None and self.stage.makes_state:
             return self.shape.grouped.final(state_table(self._pgt_id))
-        repeated = f", generate_series(1, {WEIGHT}) AS e (pgt_n)" if self.weighted else ""
+        repeated = f", generate_series(1, {WEIGHT}) AS e (pgt_copy)" if self.weighted else ""
         return SELECT.format(items=self._storage.column_list(), table=f"pg_temp.{CONTENT}{repeated}")
 
     def _content_layout(self) -> str:

@@ -22,7 +22,7 @@ SELECT {every} FROM (
 WHERE n.pgt_net IS NULL OR r.pgt_copy > n.pgt_net
 UNION ALL
 SELECT {every} FROM (SELECT DISTINCT ON (pgt_text) {listed}pgt_text FROM ({changes}) AS c) AS g
-    JOIN ({net}) AS n USING (pgt_text), generate_series(1, -n.pgt_net) AS e (pgt_n)"""
+    JOIN ({net}) AS n USING (pgt_text), generate_series(1, -n.pgt_net) AS e (pgt_copy)"""
 CHANGES = "SELECT {listed}{weight}, {text} AS pgt_text FROM {buffer} WHERE {later}"
 NET = """\
 SELECT pgt_text, sum({weight}) AS pgt_net FROM ({changes}) AS c GROUP BY pgt_text HAVING sum({weight}) <> 0"""

@@ -10,7 +10,8 @@ from pytrickle.plan.sql.dialect import row_text
 # A row type's array never has a cast of its own that a stranger could have made: its owner is that of the table.
 ROWS = "unnest(CAST(CAST(%({parameter})s AS text) AS {table}[]))"
 WEIGHTS = "unnest(CAST(CAST(%(weights)s AS text) AS bigint[]))"
-CHANGED = "SELECT * FROM ROWS FROM ({rows}, {weights}) WITH ORDINALITY AS c ({columns}{weight}, pgt_number)"
+# No column of a stream table is named like the last one: that name is reserved.
+CHANGED = "SELECT * FROM ROWS FROM ({rows}, {weights}) WITH ORDINALITY AS c ({columns}{weight}, pgt_pos)"
 # Where the rows that the parameters hold are written.
 PARAMETERS = "\0parameters\0"
 TAKEN = f"c AS MATERIALIZED (\n{PARAMETERS}\n)"
@@ -19,7 +20,7 @@ APPLY = """\
 WITH {taken}, deleted AS (
     DELETE FROM {table} WHERE ctid = ANY (ARRAY(
         SELECT row FROM (
-            SELECT t.ctid AS row, -c.{weight} AS copies, row_number() OVER (PARTITION BY c.pgt_number) AS copy
+            SELECT t.ctid AS row, -c.{weight} AS copies, row_number() OVER (PARTITION BY c.pgt_pos) AS copy
             FROM c JOIN {table} AS t ON {same} WHERE c.{weight} < 0
         ) AS n WHERE copy <= copies
     )) RETURNING 1

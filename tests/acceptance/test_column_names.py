@@ -1,0 +1,37 @@
+"""Columns may be named as refreshes name something of their own, unless they are refused for it."""
+
+import pytest
+
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+
+QUERIES = {
+    "plain": "SELECT k, {0} FROM named",
+    "grouped": "SELECT {0}, count(*) AS n, max(k) AS most FROM named GROUP BY {0}",
+    "summed": "SELECT k, sum({0}) AS {0} FROM named GROUP BY k",
+    "joined": "SELECT t.{0}, other.v FROM named AS t JOIN other USING (k)",
+    "first": "SELECT {0}, k FROM named ORDER BY {0} DESC, k LIMIT 5",
+    "numbered": "SELECT {0}, row_number() OVER (PARTITION BY k ORDER BY {0}) AS r FROM named",
+}
+
+
+@pytest.mark.parametrize("name", ["pgt_n", "pgt_number", "pgt_rows", "pgt_place", "copy", "counted", "e", "c"])
+@pytest.mark.parametrize("gating", ["none", "hold_back"])
+def test_a_name_of_ours_is_no_obstacle(db: Database, name: str, gating: str) -> None:
+    db.execute(f"CREATE TABLE named (k int, {name} int, unread int); CREATE TABLE other (k int, v int)")
+    db.execute("INSERT INTO named SELECT i % 4, i % 7, 0 FROM generate_series(1, 30) AS i")
+    db.execute("INSERT INTO other SELECT i % 5, i FROM generate_series(1, 20) AS i")
+    db.execute("SELECT pgtrickle.create_watermark_group('both', ARRAY['named', 'other'])")
+    advance = "SELECT pgtrickle.advance_watermark(t, timestamptz '2026-01-01Z' + {0} * interval '1 h')"
+    advance += " FROM unnest(ARRAY['named', 'other']) AS t"
+    db.execute(advance.format(0))
+    with local_client(db.dsn) as (client, _):
+        for table, query in QUERIES.items():
+            client.create_stream_table(table, query.format(name), watermark_gating=gating)
+        for k in range(3):
+            db.execute(f"INSERT INTO named VALUES ({k}, 1, 1), ({k}, 1, 1)")
+            assert {result.error for result in client.tick()} == {None}
+            db.execute(f"UPDATE named SET {name} = {name} + 1 WHERE k = {k}; DELETE FROM other WHERE v = {k}")
+            db.execute(advance.format(k + 1))
+            assert {result.error for result in client.tick()} == {None}
+            assert all(result.matches for result in client.verify())
