@@ -17,7 +17,8 @@ BEGIN
     RETURN (
         SELECT min(format('%I.%I', n.nspname, c.relname))
         FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE c.oid = ANY (relids) AND c.relkind IN ('r', 'm')
+        -- Some system catalogs have their files listed elsewhere.
+        WHERE c.oid = ANY (relids) AND c.relkind IN ('r', 'm') AND c.relfilenode <> 0
             AND pg_relation_filenode(c.oid) IS DISTINCT FROM c.relfilenode);
 END
 $$;
