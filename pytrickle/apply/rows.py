@@ -34,6 +34,14 @@ from pytrickle.plan.apply_plan import (
 
 BLOCK = 1024 * 1024
 STAGED = "INSERT INTO pg_temp.{table}\n{rows}"
+REFERENCED = "SELECT EXISTS (SELECT FROM pg_constraint WHERE contype = 'f' AND confrelid = to_regclass(%s))"
+# The rows are inserted after the others were deleted, and foreign keys are looked at after both.
+AT_ONCE = """
+WITH deleted AS ({delete} RETURNING 1), inserted AS (
+    {insert} AND (SELECT count(*) FROM deleted) = {expected} RETURNING 1
+)
+SELECT (SELECT count(*) FROM deleted), (SELECT count(*) FROM inserted)
+"""
 
 
 def apply_rows(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, closing: Closing) -> tuple[int, int]:
@@ -224,13 +232,30 @@ def _apply_changes(connection: psycopg.Connection, target: Target) -> tuple[int,
     left, and nothing may be built on it.
     """
     expected = _number(connection, target.count_deleted)
+    inserted = None
     with index_lookups(connection):
-        deleted = run(connection, target.delete) if expected else 0
+        if expected and _is_referenced(connection, target):
+            deleted, inserted = _change_at_once(connection, target, expected)
+        else:
+            deleted = run(connection, target.delete) if expected else 0
     if deleted != expected:
         raise StreamTableDrifted(
             f"{target.name} lacks {expected - deleted} of the {expected} rows that should be deleted."
         )
-    return run(connection, target.insert), deleted
+    return (run(connection, target.insert) if inserted is None else inserted), deleted
+
+
+def _is_referenced(connection: psycopg.Connection, target: Target) -> bool:
+    """Whether a foreign key of another table names this one, so that no row may be missing after a statement."""
+    row = connection.execute(REFERENCED, (target.table,)).fetchone()
+    return bool(row and row[0])
+
+
+def _change_at_once(connection: psycopg.Connection, target: Target, expected: int) -> tuple[int, int]:
+    """Delete and insert by one statement; return how many rows each."""
+    text = AT_ONCE.format(delete=target.delete, insert=target.insert, expected=expected)
+    row = connection.execute(trusted(text)).fetchone()
+    return (int(row[0]), int(row[1])) if row else (0, 0)
 
 
 def _number(connection: psycopg.Connection, query: str) -> int:
