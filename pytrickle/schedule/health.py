@@ -34,6 +34,13 @@ GAPS = filled(
     """,
 )
 UNGUARDED = filled(DAMAGED, found="SELECT pgt_id, ARRAY[pgt_id] FROM pgtrickle_private.unguarded() AS pgt_id")
+UNLOGGED = filled(
+    DAMAGED,
+    found="""
+    SELECT s.pgt_id, ARRAY[s.pgt_id]
+    FROM pgtrickle.pgt_stream_tables AS s JOIN pg_class AS c ON c.oid = s.pgt_relid WHERE c.relpersistence = 'u'
+    """,
+)
 DROPPED = trusted(
     "SELECT d.pgt_id, ARRAY[d.pgt_id], %(asked)s IS NOT NULL FROM pgtrickle_private.plainly_dropped() AS d"
 )
@@ -77,6 +84,7 @@ class Health:
         mended |= _mend(connection, CHANGED, "SELECT pgtrickle_private.adopt_definition(%s)", broken, asked)
         mended |= _mend(connection, GAPS, "SELECT pgtrickle.repair_capture(%s::oid::regclass)", broken, asked)
         mended |= _mend(connection, UNGUARDED, "SELECT pgtrickle_private.guard_every_row(%s)", broken, asked)
+        mended |= _mend(connection, UNLOGGED, "SELECT pgtrickle_private.log_storage(%s)", broken, asked)
         mended |= self._judge(connection)
         broken |= _lacking(connection)
         # What was mended or stays broken is looked into once more.

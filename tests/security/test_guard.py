@@ -77,3 +77,19 @@ def test_nor_does_a_new_stream_table_that_is_filled_at_once(shop: Shop, tmp_path
     shop.pt.apply(tmp_path)
     assert shop.db.value("SELECT refresh_xid FROM pgtrickle.pgt_stream_tables") is None
     assert_refused(shop.db.execute, *WRITES)
+
+
+def test_its_table_cannot_stay_unlogged(shop: Shop) -> None:
+    shop.pt.create_stream_table("shown", "SELECT id FROM orders")
+    shop.tick()
+    shop.db.execute("ALTER TABLE shown SET UNLOGGED")
+    # It is as a crash would leave it.
+    shop.db.execute(
+        "BEGIN; ALTER TABLE shown DISABLE TRIGGER pgtrickle_guard; DELETE FROM shown;"
+        " ALTER TABLE shown ENABLE ALWAYS TRIGGER pgtrickle_guard; COMMIT"
+    )
+    result = shop.tick()["shown"]
+    assert result.action == "REINITIALIZE" and "its table was unlogged" in result.reason
+    assert shop.rows("shown") == {(1,), (2,)}
+    assert shop.db.value("SELECT relpersistence FROM pg_class WHERE oid = 'shown'::regclass") == "p"
+    assert shop.tick()["shown"].action == "NO_DATA"

@@ -60,6 +60,19 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.guard_every_row(bigint) IS
     'Has writes to a stream table refused row by row, and has it computed anew once.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.log_storage(id bigint) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    EXECUTE format('ALTER TABLE %s SET LOGGED', (SELECT s.pgt_relid FROM pgt_stream_tables AS s WHERE s.pgt_id = id));
+    UPDATE pgt_stream_tables AS s
+    SET reinitialize_reason = COALESCE(s.reinitialize_reason, 'its table was unlogged, a crash may have emptied it')
+    WHERE s.pgt_id = id;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.log_storage(bigint) IS
+    'Makes the table of a stream table logged again, and has it computed anew.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.create_storage(schema_name text, table_name text, view regclass)
     RETURNS regclass
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
