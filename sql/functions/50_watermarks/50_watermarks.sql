@@ -159,8 +159,9 @@ BEGIN
     taken.xid := pg_current_xact_id();
     taken.pos := nextval('pgtrickle.change_pos');
     earlier := (SELECT w.cut FROM pgt_watermarks AS w WHERE w.source_relid = source);
-    -- Of the statement that fired a trigger the changes may not be captured yet, for that is done by a trigger, too.
-    IF pg_trigger_depth() > 0 THEN
+    -- Of the statement that fired a trigger the changes may not be captured yet, for that is done by a trigger, too. A
+    -- call is itself carried out by the trigger of calls.
+    IF pg_trigger_depth() > 1 THEN
         taken.pos := 9223372036854775807;
     ELSIF earlier.xid = taken.xid THEN
         taken.pos := greatest(taken.pos, earlier.pos);
