@@ -32,7 +32,7 @@ OUTRUN = (
     "Another refresh of the same stream table committed first, or its query was altered.",
     "Nothing needs to be done.",
 )
-# Compiling the statements of a merge takes longer than running them.
+# Compiling the statements of a merge takes longer than running them, and texts of rows are read as they were written.
 APPLYING = ("SET LOCAL jit = off", *(f"SET LOCAL {name} = '{value}'" for name, value in AS_WRITTEN.items()))
 REPEATABLE = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 # The savepoint is released, for after a rollback the client would have its prepared statements dropped.

@@ -34,9 +34,15 @@ from pytrickle.plan.apply_plan import (
 
 BLOCK = 1024 * 1024
 STAGED = "INSERT INTO pg_temp.{table}\n{rows}"
-REFERENCED = "SELECT EXISTS (SELECT FROM pg_constraint WHERE contype = 'f' AND confrelid = to_regclass(%s))"
+# Both tables of a foreign key have triggers for it, and these are found by index.
+REFERENCED = """
+SELECT EXISTS (
+    SELECT FROM pg_trigger AS g JOIN pg_constraint AS k ON k.oid = g.tgconstraint AND k.confrelid = g.tgrelid
+    WHERE g.tgrelid = to_regclass(%s) AND k.contype = 'f'
+)
+"""
 # The rows are inserted after the others were deleted, and foreign keys are looked at after both.
-AT_ONCE = """
+IN_ONE_STATEMENT = """
 WITH deleted AS ({delete} RETURNING 1), inserted AS (
     {insert} AND (SELECT count(*) FROM deleted) = {expected} RETURNING 1
 )
@@ -235,7 +241,7 @@ def _apply_changes(connection: psycopg.Connection, target: Target) -> tuple[int,
     inserted = None
     with index_lookups(connection):
         if expected and _is_referenced(connection, target):
-            deleted, inserted = _change_at_once(connection, target, expected)
+            deleted, inserted = _change_in_one_statement(connection, target, expected)
         else:
             deleted = run(connection, target.delete) if expected else 0
     if deleted != expected:
@@ -251,9 +257,9 @@ def _is_referenced(connection: psycopg.Connection, target: Target) -> bool:
     return bool(row and row[0])
 
 
-def _change_at_once(connection: psycopg.Connection, target: Target, expected: int) -> tuple[int, int]:
-    """Delete and insert by one statement; return how many rows each."""
-    text = AT_ONCE.format(delete=target.delete, insert=target.insert, expected=expected)
+def _change_in_one_statement(connection: psycopg.Connection, target: Target, expected: int) -> tuple[int, int]:
+    """Delete and insert the staged changes by one statement; return how many rows were deleted, and inserted."""
+    text = IN_ONE_STATEMENT.format(delete=target.delete, insert=target.insert, expected=expected)
     row = connection.execute(trusted(text)).fetchone()
     return (int(row[0]), int(row[1])) if row else (0, 0)
 

@@ -129,12 +129,7 @@ class Planner:
         snapshot_connection = snapshot.connection
         may_give_up = may_give_up and table.pgt_id not in self.past.unlimited
         with defects_named(f"planning {table.name}"), translate_errors(), snapshot_connection.transaction():
-            shape = self.shape(snapshot_connection, table.pgt_id)
-            if shape.full_reason and table.differential_only:
-                kind = Defect if shape.defect else NotDifferentiable
-                raise kind(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
-            if table.window_end is not None:
-                check_append(shape, table.window_end)
+            shape = self._checked_shape(snapshot_connection, table)
             task = self._task(table, shape, ranges, means)
             standing = standing_of(with_state(snapshot_connection, table, shape), task, may_give_up)
             analyzing = partial(self._analyze, snapshot, table, ranges)
@@ -156,6 +151,16 @@ class Planner:
         plan = plan.because(table.decision.explained(plan.reason))
         most = _shorter(way.most_seconds, table.statement_timeout)
         return replace(plan, choosing=chosen.seconds, most_seconds=most)
+
+    def _checked_shape(self, snapshot_connection: psycopg.Connection, table: StreamTable) -> Analysis:
+        """Return the analysed definition; raise where the table's refresh mode or output mode does not allow it."""
+        shape = self.shape(snapshot_connection, table.pgt_id)
+        if shape.full_reason and table.differential_only:
+            kind = Defect if shape.defect else NotDifferentiable
+            raise kind(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
+        if table.window_end is not None:
+            check_append(shape, table.window_end)
+        return shape
 
     @phase("plan")
     def foreseen(self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange]) -> RefreshPlan | None:

@@ -106,9 +106,10 @@ def test_a_first_load_does_not_show_it_empty(shop: Shop, meanwhile: Meanwhile) -
     assert_read_again(shop, "shown")
 
 
-def test_a_partition_counts_as_its_table(shop: Shop, meanwhile: Meanwhile) -> None:
+@pytest.mark.parametrize("kind", ["TABLE", "UNLOGGED TABLE"], ids=["captured", "not captured"])
+def test_a_partition_counts_as_its_table(shop: Shop, meanwhile: Meanwhile, kind: str) -> None:
     shop.db.execute("CREATE TABLE regions (id int, name text) PARTITION BY LIST (id)")
-    shop.db.execute("CREATE TABLE regions_1 PARTITION OF regions FOR VALUES IN (1)")
+    shop.db.execute(f"CREATE {kind} regions_1 PARTITION OF regions FOR VALUES IN (1)")
     shop.db.execute("INSERT INTO regions VALUES (1, 'north')")
     shop.pt.create_stream_table("shown", "SELECT o.id, r.name FROM orders o JOIN regions r ON r.id = o.customer")
     shop.tick()

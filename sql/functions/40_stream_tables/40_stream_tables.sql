@@ -51,10 +51,8 @@ DECLARE
     storage CONSTANT regclass := (SELECT s.pgt_relid FROM pgt_stream_tables AS s WHERE s.pgt_id = id);
 BEGIN
     EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgtrickle_guard_rows', storage);
-    UPDATE pgt_stream_tables AS s
-    SET reinitialize_reason = COALESCE(s.reinitialize_reason,
-        'it became a partition or child of another table, through which it may have been written')
-    WHERE s.pgt_id = id;
+    PERFORM mark_reinitialize(id,
+        'it became a partition or child of another table, through which it may have been written');
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.guard_every_row(bigint) IS
@@ -65,9 +63,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.log_storage(id bigint) RETURNS void
 AS $$
 BEGIN
     EXECUTE format('ALTER TABLE %s SET LOGGED', (SELECT s.pgt_relid FROM pgt_stream_tables AS s WHERE s.pgt_id = id));
-    UPDATE pgt_stream_tables AS s
-    SET reinitialize_reason = COALESCE(s.reinitialize_reason, 'its table was unlogged, a crash may have emptied it')
-    WHERE s.pgt_id = id;
+    PERFORM mark_reinitialize(id, 'its table was unlogged, a crash may have emptied it');
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.log_storage(bigint) IS

@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.rewritten_source(p_pgt_id bigint, p
 AS $$
 DECLARE
     relids CONSTANT oid[] := ARRAY(
-        SELECT unnest(COALESCE(t.relations, ARRAY[d.source_relid::oid]))
+        SELECT unnest(COALESCE(t.relations, capture_relations(d.source_relid)))
         FROM pgt_dependencies AS d LEFT JOIN pgt_change_tracking AS t USING (source_relid) WHERE d.pgt_id = p_pgt_id);
 BEGIN
     IF p_read_elsewhere THEN
