@@ -1,19 +1,14 @@
 """Rows on their way: into typed temporary tables, from there into the aggregate state, and into the stream table."""
 
-import io
-from collections.abc import Mapping, Sequence
-from typing import IO
-
 import psycopg
-import pyarrow as pa
 from psycopg import sql
-from pyarrow import csv
 
 from pytrickle.apply.closed_windows import Closing, close_windows, withhold, withhold_frozen, withhold_whole
 from pytrickle.apply.few_rows import apply_few, few_rows
 from pytrickle.apply.sorted_indexes import create_sorted
+from pytrickle.apply.staged_rows import load_rows
 from pytrickle.apply.statements import create_kept, create_like, drop, index_lookups, run
-from pytrickle.compute.staged import Copied, Staged
+from pytrickle.compute.staged import Staged
 from pytrickle.database import filled, trusted
 from pytrickle.errors import StreamTableDrifted
 from pytrickle.plan.apply_plan import (
@@ -26,14 +21,18 @@ from pytrickle.plan.apply_plan import (
     KEYED,
     ApplyPlan,
     Body,
+    NewState,
     Replacement,
     Stage,
     StatePlan,
     Target,
 )
 
-BLOCK = 1024 * 1024
 STAGED = "INSERT INTO pg_temp.{table}\n{rows}"
+EMPTY = """
+SELECT NOT EXISTS (SELECT FROM {table})
+    AND NOT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass({name}) AND relhasrules)
+"""
 # Both tables of a foreign key have triggers for it, and these are found by index.
 REFERENCED = """
 SELECT EXISTS (
@@ -66,30 +65,53 @@ def apply_many(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, 
     elif plan.discard:
         # A refresh of the whole does not maintain state and body. Should there be deltas again, both are created anew.
         drop(connection, plan.discard)
-    create_like(connection, CHANGES, plan.target.layout)
-    _stage(connection, plan, staged, closing)
-    if plan.withhold_frozen:
-        withhold_frozen(connection, plan.withhold_frozen, closing)
-    changed = _apply_changes(connection, plan.target)
+    first = plan.may_insert_all and _is_empty(connection, plan.target)
+    changed = (_insert_all if first else _change)(connection, plan, staged, closing)
     if plan.stage.whole:
         _create_indexes(connection, plan)
     if plan.body and plan.body.stage_shown:
-        run(connection, f"TRUNCATE pg_temp.{CHANGES}")
+        if first:
+            create_like(connection, CHANGES, plan.target.layout)
+        else:
+            run(connection, f"TRUNCATE pg_temp.{CHANGES}")
         run(connection, plan.body.stage_shown)
         return _apply_changes(connection, plan.shown)
     return (close_windows(connection, plan.windows, closing), 0) if plan.windows else changed
 
 
-def _stage(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, closing: Closing) -> None:
-    """Load the staged rows, and turn them into changes of the stream table or its body."""
+def _insert_all(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, _: Closing) -> tuple[int, int]:
+    """Insert all rows into a table that has none: there is nothing to compare them with."""
+    assert plan.replacement is not None
+    if plan.replacement.insert_all is None:
+        return load_rows(connection, plan.target.table, staged.rows, dict(plan.names)), 0
+    _load(connection, plan, staged)
+    return run(connection, plan.replacement.insert_all), 0
+
+
+def _change(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, closing: Closing) -> tuple[int, int]:
+    create_like(connection, CHANGES, plan.target.layout)
+    _stage(connection, plan, staged, closing)
+    if plan.withhold_frozen:
+        withhold_frozen(connection, plan.withhold_frozen, closing)
+    return _apply_changes(connection, plan.target)
+
+
+def _load(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged) -> None:
+    """Load the staged rows into a temporary table, and from there into a new aggregate state."""
     if plan.state:
         _load_increments(connection, plan.stage, plan.state, staged)
     else:
         if plan.stage is Stage.CONTENT:
             create_like(connection, CONTENT, plan.content_layout)
-        _load_rows(connection, CONTENT if plan.stage is Stage.CONTENT else CHANGES, staged.rows, dict(plan.names))
-    if plan.stage.makes_state and plan.state:
-        _fill_state(connection, plan.state)
+        name = CONTENT if plan.stage is Stage.CONTENT else CHANGES
+        load_rows(connection, f"pg_temp.{name}", staged.rows, dict(plan.names))
+    if plan.state and plan.state.new:
+        _fill_state(connection, plan.state, plan.state.new)
+
+
+def _stage(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, closing: Closing) -> None:
+    """Load the staged rows, and turn them into changes of the stream table or its body."""
+    _load(connection, plan, staged)
     if plan.windows:
         (withhold_whole if plan.stage.whole else withhold)(connection, plan.windows, closing)
     if plan.replacement:
@@ -99,70 +121,25 @@ def _stage(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, clos
 
 
 def _load_increments(connection: psycopg.Connection, stage: Stage, state: StatePlan, staged: Staged) -> None:
-    if stage.makes_state:
-        _create_state(connection, state)
+    if state.new:
+        drop(connection, state.table)
+        create_kept(connection, state.table, state.new.layout)
     _stage_like_state(connection, state, INCREMENTS)
     if stage.grouped_here:
         create_like(connection, INPUT, state.input_layout)
-        _load_rows(connection, INPUT, staged.rows, {})
+        load_rows(connection, f"pg_temp.{INPUT}", staged.rows, {})
         run(connection, state.fill_increments)
     else:
-        _load_rows(connection, INCREMENTS, staged.rows, {})
+        load_rows(connection, f"pg_temp.{INCREMENTS}", staged.rows, {})
     if staged.keyed is not None:
         _stage_like_state(connection, state, KEYED)
-        _load_rows(connection, KEYED, staged.keyed, {})
+        load_rows(connection, f"pg_temp.{KEYED}", staged.keyed, {})
 
 
 def _forget_staged(connection: psycopg.Connection) -> None:
     """Drop the temporary tables of another stream table that was refreshed in the same transaction."""
     names = ", ".join(f"pg_temp.{name}" for name in (CHANGES, CONTENT, INPUT, INCREMENTS, KEYED, BEFORE, AFTER))
     drop(connection, names)
-
-
-def _load_rows(
-    connection: psycopg.Connection, name: str, rows: pa.Table | Copied | str, columns: Mapping[str, str]
-) -> None:
-    """Load staged rows into a temporary table, from Arrow, from a copy or from the staging table.
-
-    `columns` maps the staged columns to those of the temporary table; others keep their names.
-    """
-    if isinstance(rows, str):
-        _move_rows(connection, name, rows, columns)
-    elif isinstance(rows, Copied):
-        _copy_csv(connection, name, rows.data, [columns.get(column, column) for column in rows.columns])
-    else:
-        _copy_rows(connection, name, rows.rename_columns([columns.get(column, column) for column in rows.column_names]))
-
-
-def _move_rows(connection: psycopg.Connection, name: str, staging: str, columns: Mapping[str, str]) -> None:
-    source = sql.Identifier(*staging.split("."))
-    # A plan that is kept would be of the columns that a table of this name once had.
-    found = connection.execute(filled("SELECT * FROM {source} LIMIT 0", source=source), prepare=False).description or ()
-    staged = [column.name for column in found]
-    targets = sql.SQL(", ").join(sql.Identifier(columns.get(column, column)) for column in staged)
-    items = sql.SQL(", ").join(map(sql.Identifier, staged))
-    template = "INSERT INTO {table} ({targets}) SELECT {items} FROM {source}"
-    table = sql.Identifier("pg_temp", name)
-    run(connection, filled(template, table=table, targets=targets, items=items, source=source))
-    drop(connection, source.as_string())
-
-
-def _copy_rows(connection: psycopg.Connection, name: str, rows: pa.Table) -> None:
-    """Load an Arrow table of text, column by name; PostgreSQL parses the text."""
-    buffer = io.BytesIO()
-    options = csv.WriteOptions(include_header=False, quoting_style="needed")
-    csv.write_csv(rows, buffer, options)
-    _copy_csv(connection, name, buffer, rows.column_names)
-
-
-def _copy_csv(connection: psycopg.Connection, name: str, data: IO[bytes], columns: Sequence[str]) -> None:
-    names = sql.SQL(", ").join(map(sql.Identifier, columns))
-    template = "COPY {table} ({names}) FROM STDIN (FORMAT csv)"
-    statement = filled(template, table=sql.Identifier("pg_temp", name), names=names)
-    data.seek(0)
-    with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        while block := data.read(BLOCK):
-            copy.write(block)
 
 
 def _create_body(connection: psycopg.Connection, body: Body) -> None:
@@ -181,23 +158,17 @@ def _create_indexes(connection: psycopg.Connection, plan: ApplyPlan) -> None:
         run(connection, text)
 
 
-def _create_state(connection: psycopg.Connection, state: StatePlan) -> None:
-    """Create the empty table of the aggregate state, and its index."""
-    drop(connection, state.table)
-    create_kept(connection, state.table, state.layout)
-    if state.index:
-        run(connection, state.index)
-
-
 def _stage_like_state(connection: psycopg.Connection, state: StatePlan, name: str) -> None:
     """Create an empty temporary table with the columns of the state."""
     create_like(connection, name, filled("SELECT * FROM {state}", state=state.table))
 
 
-def _fill_state(connection: psycopg.Connection, state: StatePlan) -> None:
+def _fill_state(connection: psycopg.Connection, state: StatePlan, new: NewState) -> None:
     """Fill a fresh state from the staged increments."""
-    run(connection, state.insert_new)
-    _finish(connection, state)
+    run(connection, new.fill)
+    _finish(connection, state, new)
+    if new.index:
+        run(connection, new.index)
 
 
 def _accumulate(connection: psycopg.Connection, state: StatePlan) -> None:
@@ -208,27 +179,33 @@ def _accumulate(connection: psycopg.Connection, state: StatePlan) -> None:
         run(connection, filled(STAGED, table=BEFORE, rows=state.touched))
         run(connection, state.merge)
         run(connection, state.insert_new)
-        _finish(connection, state)
+        _finish(connection, state, state)
         run(connection, filled(STAGED, table=AFTER, rows=state.touched))
     run(connection, state.stage_differences)
 
 
-def _finish(connection: psycopg.Connection, state: StatePlan) -> None:
-    """Take in the values that were computed anew, and drop groups without rows."""
+def _finish(connection: psycopg.Connection, state: StatePlan, among: StatePlan | NewState) -> None:
+    """Take in the values that were computed anew, and drop groups without rows among those that were written."""
     if state.take_recomputed:
         run(connection, state.take_recomputed)
-    if negative := _number(connection, state.count_negative):
+    if negative := _number(connection, among.count_negative):
         raise StreamTableDrifted(
             f"The aggregate state {state.table} has a negative number of rows in {negative} groups."
         )
-    if state.delete_empty:
-        run(connection, state.delete_empty)
+    if among.delete_empty:
+        run(connection, among.delete_empty)
 
 
 def _stage_replacement(connection: psycopg.Connection, target: Target, replacement: Replacement) -> None:
     """Stage what turns the stored rows into those computed anew; an empty table needs no comparison."""
-    row = connection.execute(trusted(target.has_rows)).fetchone()
-    run(connection, replacement.stage_differences if row and row[0] else replacement.stage_all)
+    empty = _is_empty(connection, target)
+    run(connection, replacement.stage_all if empty else replacement.stage_differences)
+
+
+def _is_empty(connection: psycopg.Connection, target: Target) -> bool:
+    """Whether a table has no rows, and no rules either, which only some ways to write it obey."""
+    row = connection.execute(filled(EMPTY, table=target.table, name=sql.Literal(target.table))).fetchone()
+    return bool(row and row[0])
 
 
 def _apply_changes(connection: psycopg.Connection, target: Target) -> tuple[int, int]:

@@ -61,15 +61,14 @@ class Stage(StrEnum):
 class Target:
     """A table of a stream table's rows, and the statements that apply the staged changes to it.
 
-    `layout` is a query with the columns of the changes, `count_deleted` counts the rows that they delete, `has_rows`
-    asks whether there are any, and `indexes` are created once the table holds its first rows, as is `key_index`, which
-    may be left out. `apply_few` takes the changes as parameters instead.
+    `layout` is a query with the columns of the changes, `count_deleted` counts the rows that they delete,
+    and `indexes` are created once the table holds its first rows, as is `key_index`, which may be left out. `apply_few`
+    takes the changes as parameters instead.
     """
 
     name: str
     table: str
     layout: str
-    has_rows: str
     count_deleted: str
     delete: str
     insert: str
@@ -80,10 +79,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Statements that stage what turns the stored rows into others: what differs, or all where nothing is stored."""
+    """Statements that stage what turns the stored rows into others: what differs, or all where nothing is stored.
+
+    `insert_all` inserts all instead; without it the staged rows are just what is to be inserted.
+    """
 
     stage_differences: str
     stage_all: str
+    insert_all: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +103,26 @@ class FewGroups:
 
 
 @dataclass(frozen=True, slots=True)
+class NewState:
+    """How an aggregate state is created with the columns of the query `layout`, and filled from staged increments.
+
+    `index` is created last; `delete_empty` is None for the one group that is there even without rows.
+    """
+
+    layout: str
+    fill: str
+    count_negative: str
+    delete_empty: str | None
+    index: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class StatePlan:
     """The aggregate state: how it is created, how staged increments are merged into it, and what groups then show.
 
-    `layout` and `input_layout` are queries for the columns of the state and of the rows below the aggregate, where the
-    stage needs them, `touched` for the rows of the touched groups. `take_recomputed` writes the values of groups that
-    were computed anew, if any are; `delete_empty` is None for the one group that is there even without rows.
+    `touched` is a query for the rows of the touched groups. `take_recomputed` writes the values of groups that were
+    computed anew, if any are; `delete_empty` is None for the one group that is there even without rows. Where the stage
+    needs them, `new` says how the state is created, and `input_layout` is a query for the columns of the rows below.
     """
 
     table: str
@@ -117,8 +134,7 @@ class StatePlan:
     touched: str
     stage_differences: str
     few: FewGroups
-    layout: str = ""
-    index: str | None = None
+    new: NewState | None = None
     input_layout: str = ""
     fill_increments: str = ""
 
@@ -183,3 +199,8 @@ class ApplyPlan:
     windows: WindowPlan | None = None
     withhold_frozen: str | None = None
     discard: str | None = None
+
+    @property
+    def may_insert_all(self) -> bool:
+        """Whether all rows that are computed are to be stored, if none are yet."""
+        return self.replacement is not None and self.windows is None and self.withhold_frozen is None

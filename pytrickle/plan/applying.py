@@ -54,7 +54,7 @@ class Applying:
             WEIGHT,
             tuple((f"r{i}", name) for i, (name, _) in enumerate(self.shape.definition.columns)),
             self._content_layout(),
-            self._storage.replacement(after) if self.stage.whole else None,
+            self._storage.replacement(after, self._is_straight) if self.stage.whole else None,
             self._state(),
             self._body(),
             EventWindows(self.shape, self.window_end, self.stage).plan(self.keyed, after) if self.window_end else None,
@@ -87,6 +87,11 @@ class Applying:
     def _storage(self) -> Storage:
         table = body_table(self._pgt_id) if self.top or self.window_end else None
         return Storage.of(self.shape.definition, self.shape.hashed, table)
+
+    @property
+    def _is_straight(self) -> bool:
+        """Whether the staged rows are those of the stream table, or of its body, just as they are stored."""
+        return self.stage is Stage.CONTENT and not self.weighted
 
     def _after(self) -> str:
         """Write the query for all rows that were computed anew, over the staged content or the new aggregate state."""

@@ -16,6 +16,7 @@ from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.postgres.few_rows import difference
 from pytrickle.plan.postgres.merge_state import state_table
+from pytrickle.plan.postgres.scales import first_scales
 from pytrickle.plan.postgres.stored_rows import Storage, body_table
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.task import Task
@@ -102,9 +103,7 @@ def _groups(task: Task, grouped: Grouped) -> PostgresQuery:
     """Read the new state of the groups whose state differs; of those that are gone, that they have no rows."""
     whole = whole_rows(task)
     normal = (
-        f"pgtrickle_private.add_scales(NULL, q.{column.name}) AS {column.name}"
-        if column.merge is Merge.SCALES
-        else f"q.{column.name}"
+        f"{first_scales(f'q.{column.name}')} AS {column.name}" if column.merge is Merge.SCALES else f"q.{column.name}"
         for column in grouped.state
     )
     items = ", ".join([*(f"q.{key}" for key in grouped.keys), *normal])

@@ -122,13 +122,13 @@ def plan_initial(task: Task, way: Way) -> RefreshPlan:
     query, shape = task.query, task.shape
     if in_spark := _whole_in_spark(task, way):
         return in_spark
-    whole = whole_rows(task)
+    whole, settings = whole_rows(task), PLANNER + SETTINGS[Place.POSTGRES]
     compiler, rows = whole.compiler, whole.rows
-    settings = PLANNER + SETTINGS[Place.POSTGRES]
     grouped, lossy = shape.grouped, lossy_columns(shape)
     placement = place_whole(way, Stage.STATE if grouped else Stage.CONTENT, task.rows_read, task.limits)
     if grouped is None:
-        read = reading(compiler.within(rows), query.row_columns, lossy, settings, True)
+        weighted = not whole.plain or not query.row_columns
+        read = reading(compiler.within(rows), query.row_columns, lossy, settings, weighted)
         return planned(task, placement, Reads(read, top=query.top, handed_on=_why_read_whole(task)))
     increments = compiler.within(grouped.increments(rows, whole.plain))
     read = reading(increments, _increment_columns(grouped), lossy, settings)

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from pytrickle.plan.algebra.query import Call
 from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.scales import added_scales, widest_scale
 
 INTEGERS = frozenset({"smallint", "integer", "bigint"})
 SCALED = re.compile(r"numeric\((\d+),(-?\d+)\)")
@@ -84,7 +85,7 @@ class StateColumn:
             case Merge.ADD:
                 return f"s.{self.name} + i.{self.name}"
             case Merge.SCALES:
-                return f"pgtrickle_private.add_scales(s.{self.name}, i.{self.name})"
+                return added_scales(f"s.{self.name}", f"i.{self.name}")
             case Merge.LEAST | Merge.GREATEST:
                 return f"{self.merge.value}(s.{self.name}, i.{self.name})"
             case Merge.RECOMPUTE:
@@ -188,7 +189,7 @@ def _sum_or_avg(call: Call, argument: str, type_name: str) -> str:
         exact = f"CAST({total} AS bigint)" if type_name != "bigint" and call.function == "sum" else total
         return f"CASE WHEN {argument}_n > 0 THEN {_divided(call, exact, argument)} END"
     scaled = SCALED.fullmatch(type_name)
-    scale = scaled.group(2) if scaled else f"pgtrickle_private.max_scale({argument}_scales)"
+    scale = scaled.group(2) if scaled else widest_scale(f"{argument}_scales")
     value = _divided(call, f"round({total}, {scale})", argument)
     return SUM_OR_AVG.format(column=argument, value=value)
 

@@ -7,6 +7,7 @@ from pytrickle.plan.postgres.aggregate import Merge, StateColumn
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.postgres.few_rows import difference, literal, rows_of
+from pytrickle.plan.postgres.scales import first_scales
 from pytrickle.plan.postgres.stored_rows import Storage
 
 # All parts see the state as it was before the statement.
@@ -86,7 +87,7 @@ class FewChanges:
 
     def _added(self, column: StateColumn) -> str:
         scales = column.merge is Merge.SCALES
-        value = f"pgtrickle_private.add_scales(NULL, i.{column.name})" if scales else f"i.{column.name}"
+        value = first_scales(f"i.{column.name}") if scales else f"i.{column.name}"
         return self._value(column, value)
 
     def _delete_empty(self) -> str:

@@ -2,23 +2,26 @@
 
 from dataclasses import dataclass, replace
 
-from pytrickle.plan.apply_plan import AFTER, BEFORE, INCREMENTS, INPUT, KEYED, StatePlan
+from pytrickle.plan.apply_plan import AFTER, BEFORE, INCREMENTS, INPUT, KEYED, NewState, StatePlan
 from pytrickle.plan.postgres.aggregate import Merge
 from pytrickle.plan.postgres.aggregate_state import Grouped, row_hash
 from pytrickle.plan.postgres.merge_few import FewChanges
+from pytrickle.plan.postgres.scales import first_scales
 from pytrickle.plan.postgres.stored_rows import Storage
 from pytrickle.plan.sql.dialect import quote
 
 MERGE = "UPDATE {state} AS s SET {changes} FROM pg_temp.{staged} AS i WHERE {same}"
+FILL = "INSERT INTO {state} ({columns})\nSELECT {items} FROM pg_temp.{staged} AS i"
 INSERT_NEW = """\
-INSERT INTO {state} ({columns})
-SELECT {items} FROM pg_temp.{staged} AS i
+{fill}
 WHERE NOT EXISTS (SELECT FROM {state} AS s WHERE {same})"""
 TAKE_RECOMPUTED = "UPDATE {state} AS s SET {values} FROM pg_temp.{keyed} AS k WHERE {same}"
 TOUCHED = "FROM pg_temp.{staged} AS i JOIN {state} AS s ON {same}"
 DELETE_EMPTY = "DELETE FROM {state} AS s USING pg_temp.{staged} AS i WHERE s.pgt_rows = 0 AND {same}"
 FILL_INCREMENTS = "INSERT INTO pg_temp.{staged} ({columns})\n{increments}"
 COUNT_NEGATIVE = "SELECT count(*) {touched} WHERE s.pgt_rows < 0"
+NEW_NEGATIVE = "SELECT count(*) FROM {state} WHERE pgt_rows < 0"
+NEW_EMPTY = "DELETE FROM {state} WHERE pgt_rows = 0"
 INDEX = "CREATE INDEX {name} ON {state} ({key})"
 
 
@@ -61,8 +64,14 @@ class MergeState:
         """Add how the state is created; `rows` compiles the rows below the aggregate."""
         grouped = self.grouped
         name, key = quote(f"state_{self.pgt_id}_key"), row_hash("", grouped.hashed)
-        index = INDEX.format(name=name, state=self.table, key=key) if grouped.hashed else None
-        return replace(plan, layout=grouped.layout(rows), index=index)
+        new = NewState(
+            grouped.layout(rows),
+            self._fill(),
+            NEW_NEGATIVE.format(state=self.table),
+            NEW_EMPTY.format(state=self.table) if grouped.aggregate.grouped else None,
+            INDEX.format(name=name, state=self.table, key=key) if grouped.hashed else None,
+        )
+        return replace(plan, new=new)
 
     def from_input(self, plan: StatePlan, rows: str) -> StatePlan:
         """Add how increments are computed from staged rows; `rows` compiles rows below the aggregate."""
@@ -100,16 +109,17 @@ class MergeState:
         return MERGE.format(staged=INCREMENTS, state=self.table, changes=changes, same=self.grouped.match("s", "i"))
 
     def _insert_new(self) -> str:
+        same = self.grouped.match("s", "i")
+        return INSERT_NEW.format(fill=self._fill(), state=self.table, same=same)
+
+    def _fill(self) -> str:
         grouped = self.grouped
         values = (
-            f"pgtrickle_private.add_scales(NULL, i.{column.name})"
-            if column.merge is Merge.SCALES
-            else f"i.{column.name}"
+            first_scales(f"i.{column.name}") if column.merge is Merge.SCALES else f"i.{column.name}"
             for column in grouped.state
         )
         items = ", ".join([*(f"i.{key}" for key in grouped.keys), *values])
-        columns, same = ", ".join(grouped.columns), grouped.match("s", "i")
-        return INSERT_NEW.format(staged=INCREMENTS, state=self.table, columns=columns, items=items, same=same)
+        return FILL.format(staged=INCREMENTS, state=self.table, columns=", ".join(grouped.columns), items=items)
 
     def _take_recomputed(self) -> str:
         values = ", ".join(f"{column.name} = k.{column.name}" for column in self.grouped.values)

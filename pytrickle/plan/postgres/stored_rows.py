@@ -21,6 +21,7 @@ DELETE FROM {table} WHERE ctid = ANY (ARRAY(
 INSERT = """\
 INSERT INTO {table}{columns}
 SELECT {items} FROM pg_temp.{staged} AS c, generate_series(1, c.{weight}) AS e (pgt_n) WHERE c.{weight} > 0"""
+FILL = "INSERT INTO {table}{columns}\nSELECT {items} FROM ({query}) AS q"
 STAGE = "INSERT INTO pg_temp.{staged} ({columns})\n{query}"
 COUNT_DELETED = "SELECT CAST(coalesce(sum(-{weight}), 0) AS bigint) FROM pg_temp.{staged} WHERE {weight} < 0"
 DIFFERENCE = """\
@@ -88,7 +89,6 @@ class Storage:
             self.name,
             self.table,
             f"SELECT {self.weighted('CAST(NULL AS bigint)')} FROM {self.table}",
-            f"SELECT EXISTS (SELECT FROM {self.table})",
             COUNT_DELETED.format(**NAMES),
             DELETE.format(**NAMES, table=self.table, same=self.same("t", "c")),
             INSERT.format(**NAMES, table=self.table, columns=columns, items=self.column_list("c")),
@@ -97,11 +97,14 @@ class Storage:
             self._indexes(pgt_id),
         )
 
-    def replacement(self, after: str) -> Replacement:
-        """Write the statements that turn the stored rows into those of a query."""
+    def replacement(self, after: str, straight: bool) -> Replacement:
+        """Write the statements that turn the stored rows into those of a query; `straight` if they are staged so."""
+        columns = self.column_list()
+        fill = FILL.format(table=self.table, columns=f" ({columns})" if columns else "", items=columns, query=after)
         return Replacement(
             self.stage(self.difference(after, f"SELECT * FROM {self.table}")),
             self.stage(f"SELECT {self.weighted('1', 'q')} FROM ({after}) AS q"),
+            None if straight else fill,
         )
 
     def stage(self, query: str) -> str:

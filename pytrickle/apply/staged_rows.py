@@ -1,0 +1,64 @@
+"""Staged rows on their way into a table: from Arrow, from a copy, or from the staging table that Spark filled."""
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import IO
+
+import psycopg
+import pyarrow as pa
+from psycopg import sql
+from pyarrow import csv
+
+from pytrickle.apply.statements import drop, run
+from pytrickle.compute.staged import Copied
+from pytrickle.database import filled
+
+BLOCK = 1024 * 1024
+
+
+def load_rows(
+    connection: psycopg.Connection, table: str, rows: pa.Table | Copied | str, columns: Mapping[str, str]
+) -> int:
+    """Load staged rows into a table, from Arrow, from a copy or from the staging table; return how many they are.
+
+    `table` is its quoted name. `columns` maps the staged columns to those of the table; others keep their names.
+    """
+    if isinstance(rows, str):
+        return _move_rows(connection, table, rows, columns)
+    if isinstance(rows, Copied):
+        return _copy_csv(connection, table, rows.data, [columns.get(column, column) for column in rows.columns])
+    renamed = rows.rename_columns([columns.get(column, column) for column in rows.column_names])
+    return _copy_rows(connection, table, renamed)
+
+
+def _move_rows(connection: psycopg.Connection, table: str, staging: str, columns: Mapping[str, str]) -> int:
+    source = sql.Identifier(*staging.split("."))
+    # A plan that is kept would be of the columns that a table of this name once had.
+    found = connection.execute(filled("SELECT * FROM {source} LIMIT 0", source=source), prepare=False).description or ()
+    staged = [column.name for column in found]
+    targets = sql.SQL(", ").join(sql.Identifier(columns.get(column, column)) for column in staged)
+    items = sql.SQL(", ").join(map(sql.Identifier, staged))
+    template = "INSERT INTO {table} ({targets}) SELECT {items} FROM {source}"
+    moved = run(connection, filled(template, table=table, targets=targets, items=items, source=source))
+    drop(connection, source.as_string())
+    return moved
+
+
+def _copy_rows(connection: psycopg.Connection, table: str, rows: pa.Table) -> int:
+    """Load an Arrow table of text, column by name; PostgreSQL parses the text."""
+    buffer = io.BytesIO()
+    options = csv.WriteOptions(include_header=False, quoting_style="needed")
+    csv.write_csv(rows, buffer, options)
+    return _copy_csv(connection, table, buffer, rows.column_names)
+
+
+def _copy_csv(connection: psycopg.Connection, table: str, data: IO[bytes], columns: Sequence[str]) -> int:
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    template = "COPY {table} ({names}) FROM STDIN (FORMAT csv)"
+    statement = filled(template, table=table, names=names)
+    data.seek(0)
+    with connection.cursor() as cursor:
+        with cursor.copy(statement) as copy:
+            while block := data.read(BLOCK):
+                copy.write(block)
+        return cursor.rowcount
