@@ -188,8 +188,8 @@ def _target(
 ) -> Cut | None:
     cut, so_far = at
     cap = table.decision.caps.get(dependency.relid)
-    xid = own.get(dependency.relid)
-    if cap is not None or not (later or xid):
+    # A transaction that wrote a member also sees what a trigger on that one wrote elsewhere: that is for later.
+    if cap is not None or not (later or own):
         return cap
-    xid = xid or so_far.written.get(dependency.relid)
+    xid = own.get(dependency.relid) or so_far.written.get(dependency.relid)
     return Cut(cut.snapshot, xid, END_OF_TRANSACTION if xid else None, cut.lsn)

@@ -231,3 +231,22 @@ def test_what_is_committed_while_a_unit_is_under_way_is_left_to_the_next_tick(sh
         assert shop.db.value("SELECT count(*) FROM wide") == 31
         shop.tick()
     assert (101,) in shop.rows("apart") and (3,) not in shop.rows("apart")
+
+
+def test_what_a_trigger_on_a_member_writes_is_taken_in_once(shop: Shop) -> None:
+    shop.db.execute("CREATE TABLE noted (customer int, amount int)")
+    both = "SELECT customer, amount FROM totals UNION ALL SELECT customer, amount FROM noted"
+    create(shop, {"totals": TOTALS, "summed": f"SELECT customer, sum(amount) AS amount FROM ({both}) b GROUP BY 1"})
+    shop.db.execute("SELECT pgtrickle.create_refresh_group('together', ARRAY['totals', 'summed'])")
+    shop.tick()
+    shop.db.execute(
+        "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN INSERT INTO public.noted VALUES (NEW.customer, 100); RETURN NULL; END'"
+    )
+    shop.db.execute("CREATE TRIGGER note AFTER INSERT ON totals FOR EACH ROW EXECUTE FUNCTION note()")
+    shop.db.execute("INSERT INTO orders VALUES (1, 1, 10)")
+    shop.tick()
+    shop.assert_verified()
+    shop.tick()
+    assert shop.rows("summed") == {(1, 110)}
+    shop.assert_verified()

@@ -124,7 +124,8 @@ def test_sources_are_read_at_the_pass_but_for_what_the_pass_wrote() -> None:
         1: replace(CUT, xid="77", pos=END_OF_TRANSACTION),
         2: CUT,
     }
-    assert targets(reader, False, {1: "99"}, SEEN, so_far)[1] == replace(CUT, xid="99", pos=END_OF_TRANSACTION)
+    within = targets(reader, False, {1: "99"}, SEEN, NOTHING)
+    assert within == {BASE: CUT, 1: replace(CUT, xid="99", pos=END_OF_TRANSACTION), 2: CUT}
 
 
 def test_lanes_that_record_at_the_same_time_lose_nothing() -> None:
