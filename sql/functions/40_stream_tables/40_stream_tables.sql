@@ -210,8 +210,11 @@ BEGIN
          FROM views_below(view) AS b(relid) JOIN pg_rewrite AS r ON r.ev_class = b.relid),
         (SELECT string_agg(md5(format('%s %s %s %s %s %s %s %s', p.oid, p.proname, p.pronamespace, p.provolatile,
             p.prosrc, p.probin, p.prosqlbody,
-                                      p.proconfig)), ',' ORDER BY p.oid)
-         FROM functions_below(view) AS f(oid) JOIN pg_proc AS p USING (oid)),
+                                      p.proconfig)
+             || format(' %s %s %s %s %s', p.prolang, p.proisstrict, p.prosecdef, p.proargdefaults, a)), ','
+                 ORDER BY p.oid)
+         FROM functions_below(view) AS f(oid) JOIN pg_proc AS p USING (oid)
+             LEFT JOIN pg_aggregate AS a ON a.aggfnoid = p.oid),
         labels_shown(view)));
 END
 $$;
