@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
 from tests.sql.schema_changes import changing_world
 
 HARMLESS = {
@@ -169,6 +170,55 @@ def test_a_detached_part_with_other_columns_can_be_written(db: Database, part: s
     for statement in ("INSERT INTO part (id) VALUES (2)", "UPDATE part SET id = 3 WHERE id = 2", "TRUNCATE part"):
         db.execute(statement)
     assert db.value("SELECT pgtrickle.capture_problem('events')") == "public.part was written after its columns changed"
+
+
+NEW_PARTS = {
+    "partition": (
+        "CREATE TABLE events (id integer, day integer) PARTITION BY RANGE (id);"
+        " CREATE TABLE deep PARTITION OF events FOR VALUES FROM (0) TO (100) PARTITION BY RANGE (id);"
+        " CREATE TABLE low PARTITION OF deep FOR VALUES FROM (0) TO (10)",
+        "ALTER TABLE deep ATTACH PARTITION part FOR VALUES FROM (10) TO (20)",
+        "ALTER TABLE deep DETACH PARTITION part",
+    ),
+    "child": (
+        "CREATE TABLE events (id integer, day integer); CREATE TABLE deep () INHERITS (events)",
+        "ALTER TABLE part INHERIT deep",
+        "ALTER TABLE part NO INHERIT deep",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", ["UPDATE events SET day = day + 1", "DELETE FROM events"])
+@pytest.mark.parametrize("isolation", ["read committed", "repeatable read"])
+@pytest.mark.parametrize("part", NEW_PARTS)
+def test_rows_of_a_part_that_came_and_went_before_a_tick_are_not_taken_in(
+    db: Database, part: str, isolation: str, change: str
+) -> None:
+    tables, attach, detach = NEW_PARTS[part]
+    db.execute(tables)
+    db.execute("INSERT INTO events VALUES (1, 1)")
+    db.execute("CREATE TABLE part (id integer, day integer)")
+    db.execute("INSERT INTO part VALUES (11, 5)")
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("summed", "SELECT count(*) AS n, sum(day) AS days FROM events")
+        client.tick()
+        writer = db.connect(autocommit=False)
+        writer.execute(f"SET TRANSACTION ISOLATION LEVEL {isolation}")
+        writer.execute("UPDATE events SET day = day + 1")
+        writer.commit()
+        writer.execute(f"SET TRANSACTION ISOLATION LEVEL {isolation}")
+        writer.execute(attach if isolation == "read committed" or part == "child" else "SELECT 1")
+        if isolation != "read committed" and part == "partition":
+            db.execute(attach)
+        writer.execute(change)
+        writer.commit()
+        db.execute(detach)
+        assert db.value("SELECT pgtrickle.capture_problem('events')").endswith("was changed together with a new part")
+        client.tick()
+        assert db.execute("TABLE summed") == db.execute("SELECT count(*), sum(day) FROM events")
+        db.execute("INSERT INTO events VALUES (2, 2)")
+        assert client.tick()[0].action == "DIFFERENTIAL"
+        assert client.verify("summed").matches
 
 
 def test_functions_that_postgresql_has_parsed_are_followed_and_others_are_not(db: Database) -> None:

@@ -89,6 +89,7 @@ DECLARE
     item CONSTANT text := format('pg_current_xact_id(), pgt_pos, pgt_lsn%s', lists.expressions);
     guard CONSTANT text := capture_guard(source, buffer, columns);
     temporary CONSTANT text := temporary_guard(source);
+    new_part CONSTANT text := new_part_guard(source);
     truncated CONSTANT text := truncated_guard(source);
     template CONSTANT text := $template$
 #variable_conflict use_column%6$s
@@ -96,7 +97,7 @@ DECLARE
     pgt_pos CONSTANT bigint := nextval('pgtrickle.change_pos');
     pgt_lsn CONSTANT pg_lsn := %1$s;
 BEGIN
-    %7$s%8$s%9$s
+    %7$s%8$s%10$s%9$s
     IF TG_OP = 'INSERT' THEN
         %2$s SELECT 1, %3$s FROM %5$s AS n;
     ELSIF TG_OP = 'DELETE' THEN
@@ -109,10 +110,11 @@ END
 $template$;
 BEGIN
     function_name := format('capture_%s', source::oid);
-    body := format(template, lsn, head, item, 'pgt_old', 'pgt_new', lists.note, guard, temporary, truncated);
+    body := format(template, lsn, head, item, 'pgt_old', 'pgt_new', lists.note, guard, temporary, truncated, new_part);
     RETURN NEXT;
     function_name := format('capture_row_%s', source::oid);
-    body := format(template, lsn, head, item, '(SELECT OLD.*)', '(SELECT NEW.*)', lists.note, guard, '', truncated);
+    body := format(template, lsn, head, item, '(SELECT OLD.*)', '(SELECT NEW.*)', lists.note, guard, '', truncated,
+        new_part);
     RETURN NEXT;
     function_name := format('capture_truncate_%s', source::oid);
     body := format($template$

@@ -97,6 +97,45 @@ COMMENT ON FUNCTION pgtrickle_private.temporary_guard(regclass) IS
     'The statement by which a capture function notes a gap where it may have been given rows of a temporary child; '
     'empty for a partitioned table.';
 
+-- Declared IMMUTABLE as capture_fits is. An older snapshot may not show who inherits; of partitions PostgreSQL tells
+-- whom a statement reaches.
+CREATE OR REPLACE FUNCTION pgtrickle_private.has_new_part(relation regclass, source oid) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM pgt_change_tracking AS t CROSS JOIN LATERAL (
+            SELECT i.inhrelid FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+            WHERE i.inhparent = relation AND NOT i.inhdetachpending AND c.relpersistence <> 't'
+            UNION ALL SELECT p.relid FROM pg_partition_tree(relation) AS p) AS part(relid)
+        WHERE t.source_relid = source AND part.relid <> ALL (t.relations));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.has_new_part(regclass, oid) IS
+    'Whether the relation, a source or a part of one, has a partition or child that it had not when capture of the '
+    'source was installed.';
+
+-- A part that is attached, written through its parent, and detached before a tick looks leaves changes of rows that
+-- nobody read before, and nobody reads any more.
+CREATE OR REPLACE FUNCTION pgtrickle_private.new_part_guard(source regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT COALESCE((
+        SELECT format('
+    IF %s THEN
+        PERFORM pgtrickle_private.note_capture_gap(%s, TG_RELID, ''was changed together with a new part'');
+        RETURN NULL;
+    END IF;',
+            string_agg(format('pgtrickle_private.has_new_part(%L::regclass, %s)', c.oid, source::oid), ' OR '
+                ORDER BY c.oid), source::oid)
+        FROM pg_class AS c
+        WHERE c.oid = ANY (capture_relations(source)) AND (c.relkind = 'p' OR NOT c.relispartition)
+        HAVING count(*) > 0), '')
+$$;
+COMMENT ON FUNCTION pgtrickle_private.new_part_guard(regclass) IS
+    'The statement by which a capture function notes a gap where it may have been given rows of a partition or child '
+    'that was attached since; empty for a partition without partitions.';
+
 -- PostgreSQL runs the BEFORE TRUNCATE triggers of all tables of a statement before it empties the first. What one of
 -- them writes to a table whose rows are logged as deleted already is emptied unseen. Such a write is nested in a
 -- trigger.
