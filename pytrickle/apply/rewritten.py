@@ -1,4 +1,4 @@
-"""Sources that were truncated or rewritten while they were read, so that an older snapshot showed them wrongly."""
+"""Sources that were truncated, rewritten or renamed while they were read, so that what was read is not theirs."""
 
 import psycopg
 
@@ -8,7 +8,7 @@ REWRITTEN = "SELECT pgtrickle_private.rewritten_source(%(pgt_id)s, %(elsewhere)s
 
 
 def check_not_rewritten(connection: psycopg.Connection, pgt_id: int, elsewhere: bool) -> None:
-    """Raise RefreshConflict where a source of a stream table was rewritten since the snapshot of a connection.
+    """Raise RefreshConflict where a source was rewritten, or lost its name, since the snapshot of a connection.
 
     `elsewhere` says whether others, such as Spark's executors, have read in that snapshot.
     """
@@ -20,6 +20,6 @@ def refuse_rewritten(source: str | None) -> None:
     """Raise RefreshConflict if a source is named."""
     if source is not None:
         raise RefreshConflict(
-            f"{source} was truncated or rewritten while it was read, so the rows read are not those of one moment.",
+            f"{source} was truncated, rewritten or renamed while it was read, so that its rows are not of one moment.",
             "The next tick reads it again by itself; what you asked for yourself you can ask for again.",
         )

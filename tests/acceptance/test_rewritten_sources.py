@@ -68,7 +68,7 @@ def assert_read_again(shop: Shop, *names: str) -> None:
     skipped = shop.tick()
     assert {skipped[name].action for name in names} == {"SKIP"}
     reasons = {skipped[name].reason for name in names}
-    assert [reason for reason in reasons if "public.customers was truncated or rewritten while it was read" in reason]
+    assert [reason for reason in reasons if "public.customers was truncated, rewritten or renamed" in reason]
     assert {name: shop.rows(name) for name in names} == before
     results = shop.tick()
     assert {results[name].action for name in names} <= {"DIFFERENTIAL", "FULL"}
@@ -104,6 +104,34 @@ def test_a_first_load_does_not_show_it_empty(shop: Shop, meanwhile: Meanwhile) -
     shop.pt.create_stream_table("shown", GROUPED)
     meanwhile(REWRITTEN["reloaded"])
     assert_read_again(shop, "shown")
+
+
+SWAPPED = {
+    "renamed": "ALTER TABLE customers RENAME TO former; ALTER TABLE successors RENAME TO customers",
+    "moved": "ALTER TABLE customers SET SCHEMA elsewhere; ALTER TABLE successors RENAME TO customers",
+}
+
+
+@pytest.mark.parametrize("kind", ["AUTO", "FULL", "unit", "first load"])
+@pytest.mark.parametrize("swapping", ["renamed", "moved"])
+def test_another_table_of_its_name_is_not_read_in_its_place(
+    shop: Shop, meanwhile: Meanwhile, swapping: str, kind: str
+) -> None:
+    shop.db.execute("CREATE SCHEMA elsewhere; CREATE TABLE successors (LIKE customers)")
+    shop.db.execute("INSERT INTO successors VALUES (1, 'Eve'), (2, 'Mallory')")
+    shop.pt.create_stream_table("shown", GROUPED, refresh_mode="FULL" if kind == "FULL" else "AUTO")
+    if kind == "unit":
+        shop.pt.create_stream_table("named", TABLES["named"])
+        shop.db.execute("SELECT pgtrickle.create_refresh_group('both', ARRAY['named', 'shown'])")
+    if kind != "first load":
+        shop.tick()
+        shop.db.execute(FEW)
+    meanwhile(SWAPPED[swapping])
+    skipped = shop.tick()["shown"]
+    assert (skipped.action, skipped.reason.rpartition("public.customers was ")[2][:9]) == ("SKIP", "truncated")
+    shop.tick()
+    assert {name for name, *_ in shop.rows("shown")} == {"Ada", "Bob"}
+    shop.assert_verified()
 
 
 @pytest.mark.parametrize("kind", ["TABLE", "UNLOGGED TABLE"], ids=["captured", "not captured"])
