@@ -10,7 +10,11 @@ from pytrickle.catalog.definition import MOST_NETTED, Came, ChangeRange, Definit
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.cut import Cut
 from pytrickle.database import PATIENCE, filled, pipelined, settle, trusted
+from pytrickle.errors import RefreshConflict
 
+# A change buffer may be dropped and made anew by somebody who held its lock when it was to be read. Its name means the
+# new one then, of whose changes an older snapshot shows none. Nor does that show the row of the new one in pg_class.
+PRESENT = "EXISTS (SELECT FROM pg_class WHERE oid = {name}::regclass)"
 # Commits have times only where track_commit_timestamp is on, and those of transactions since it is.
 COMMITTED = """CASE WHEN (SELECT current_setting('track_commit_timestamp') = 'on')
     THEN pg_xact_commit_timestamp(pgt_xid::xid) END"""
@@ -18,7 +22,7 @@ COUNTED = """
 SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE pgt_b), count(*) FILTER (WHERE NOT pgt_b),
     pg_relation_size({name}::regclass) / current_setting('block_size')::integer,
     min(coalesce(pgt_c, pgt_at)) FILTER (WHERE pgt_b), max(coalesce(pgt_c, pgt_at)) FILTER (WHERE pgt_b),
-    bool_and(pgt_c IS NOT NULL), {idle}
+    bool_and(pgt_c IS NOT NULL), {idle}, {present}
 FROM (SELECT {between} AS pgt_b, {committed} AS pgt_c, pgt_at FROM {buffer} WHERE {where}) AS pgt_waiting
 """
 # A CASE evaluates the query within it only where it comes to that. A column may have been renamed since its name was
@@ -30,7 +34,7 @@ IDLE = """CASE WHEN count(*) FILTER (WHERE pgt_b) BETWEEN 1 AND {most} THEN NOT 
 # So the text of a row has all of every value, whatever the defaults of the role are.
 LOSSLESS = """SELECT set_config('extra_float_digits', '1', true), set_config('bytea_output', 'hex', true),
     set_config('DateStyle', 'ISO', true), set_config('IntervalStyle', 'postgres', true)"""
-EMPTY = "SELECT {number} WHERE NOT EXISTS (SELECT FROM {buffer})"
+EMPTY = "SELECT {number} WHERE NOT EXISTS (SELECT FROM {buffer}) AND {present}"
 # A plan over thousands of buffers would take longer to make than one over few of them, and be void when one changes.
 AT_ONCE = 200
 # The texts that count changes, of so many stream tables: writing one takes longer than sending it.
@@ -97,9 +101,14 @@ def ask_counts(
 def counted(
     uncounted: Mapping[int, ChangeRange], asked: psycopg.Cursor | None, read: Mapping[int, tuple[str, ...]]
 ) -> dict[int, ChangeRange]:
-    """Return the ranges with the numbers that were asked for, of sources of which these columns are read."""
+    """Return the ranges with the numbers that were asked for, of sources of which these columns are read.
+
+    Raise RefreshConflict where a change buffer was made anew since the snapshot.
+    """
     result = dict(uncounted)
-    for relid, delta, future, pages, oldest, newest, by_commit, idle in asked or ():
+    for relid, delta, future, pages, oldest, newest, by_commit, idle, present in asked or ():
+        if not present:
+            raise RefreshConflict("Capture of a source was installed anew meanwhile.", "Nothing needs to be done.")
         change_range, came = result[relid], Came(oldest, newest, by_commit) if oldest else None
         idle_in = read[relid] if idle else None
         result[relid] = ChangeRange(relid, change_range.old, change_range.new, delta, future, pages, came, idle_in)
@@ -118,7 +127,8 @@ def empty_buffers(connection: psycopg.Connection, tables: Iterable[StreamTable])
 
 
 def _empty_ones(connection: psycopg.Connection, buffers: list[str]) -> frozenset[str]:
-    checks = [EMPTY.format(number=i, buffer=buffer) for i, buffer in enumerate(buffers)]
+    named = [(buffer, PRESENT.format(name=sql.Literal(buffer).as_string())) for buffer in buffers]
+    checks = [EMPTY.format(number=i, buffer=buffer, present=present) for i, (buffer, present) in enumerate(named)]
     texts = [" UNION ALL ".join(checks[first : first + AT_ONCE]) for first in range(0, len(checks), AT_ONCE)]
     if not texts:
         return frozenset()
@@ -156,7 +166,8 @@ def _count(buffer: str, relid: int, has_old: bool, has_new: bool, read: tuple[st
     between = "false" if past is None else cuts.given_new.covered() if has_new else "true"
     parts = {"between": between, "where": where}
     idle = "NULL::boolean" if past is None or read is None else _idle(buffer, parts, read)
-    literals = {"relid": sql.Literal(relid), "name": sql.Literal(buffer)}
+    name = sql.Literal(buffer)
+    literals = {"relid": sql.Literal(relid), "name": name, "present": filled(PRESENT, name=name)}
     return filled(COUNTED, **literals, buffer=buffer, committed=COMMITTED, idle=idle, **parts)
 
 

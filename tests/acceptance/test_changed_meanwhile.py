@@ -10,7 +10,7 @@ import pytest
 from pytrickle.apply import commit
 from pytrickle.refresh import refresher
 from pytrickle.schedule import pass_
-from tests.acceptance.conftest import TABLES, Shop
+from tests.acceptance.conftest import TABLES, Shop, clock, status
 
 Meanwhile = Callable[[str], None]
 
@@ -81,3 +81,28 @@ def test_a_conflict_that_is_told_while_rows_are_still_sent_stops_no_refresh(
     assert named.tick()["named"].action == "DIFFERENTIAL"
     assert named.rows("named") == {(1, "Ada", 11), (2, "Bob", 20)}
     assert waited and waited[0], "the conflict was there before the rows were sent"
+
+
+@pytest.mark.parametrize("locked", [False, True], ids=["looked for changes after it", "waited for it"])
+def test_an_empty_buffer_that_came_in_place_of_another_vouches_for_nothing(
+    local_shop: Shop, monkeypatch: pytest.MonkeyPatch, locked: bool
+) -> None:
+    local_shop.pt.create_watermark_group("loads", ["orders"])
+    local_shop.pt.create_stream_table("copied", "SELECT id FROM orders", watermark_gating="hold_back")
+    local_shop.load("orders", "12:00", (1, 1, 10))
+    local_shop.tick()
+    local_shop.load("orders", "12:05", (2, 1, 20))
+    looked = pass_.empty_buffers
+
+    def after_repair(*arguments: Any) -> frozenset[str]:
+        local_shop.db.execute("SELECT pgtrickle.repair_capture('orders')")
+        return frozenset() if locked else looked(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pass_, "empty_buffers", after_repair)
+        assert local_shop.tick()["copied"].action == "SKIP"
+    assert clock(status(local_shop, "copied").effective_watermark) == "12:00"
+    assert local_shop.rows("copied") == {(1,)}
+    local_shop.load("orders", "12:10")
+    local_shop.tick()
+    assert local_shop.rows("copied") == {(1,), (2,)}
