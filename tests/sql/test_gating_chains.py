@@ -61,6 +61,22 @@ def test_tables_of_one_chain_need_the_same_tolerance(db: Database, client: Clien
     assert decide(db, "top")["decision"] == "run", "the same by another way"
 
 
+def test_a_table_waits_over_one_that_shows_more_since_its_source_was_adopted(db: Database, client: Client) -> None:
+    load(db, 1, orders="12:00", lines="12:00")
+    db.execute("SELECT pgtrickle.drop_stream_table('a', cascade => true)")
+    db.execute("DROP TABLE orders; CREATE TABLE orders (id integer)")
+    create(db, "SELECT id FROM orders", "a", watermark_gating="none")
+    create(db, BOTH, "top", watermark_gating="hold_back")
+    db.execute("SELECT pgtrickle.adopt_source('orders')")
+    load(db, 2, orders="12:05", lines="12:05")
+    decision = decide(db, "top")
+    assert (decision["decision"], "reads public.a, which shows more" in decision["reason"]) == ("waiting", True)
+    db.execute("SELECT pgtrickle.alter_stream_table('a', watermark_gating => 'hold_back')")
+    assert decide(db, "top")["decision"] == "run"
+    client.tick()
+    assert db.execute("SELECT id FROM top") == [(2,)]
+
+
 def test_a_gate_claims_no_more_than_a_held_table_below_shows(db: Database, client: Client) -> None:
     create(db, "SELECT id FROM top", "gated", watermark_gating="gate", watermark_tolerance="1 hour")
     load(db, 1, orders="12:00", lines="12:00")

@@ -47,6 +47,24 @@ COMMENT ON FUNCTION pgtrickle_private.other_tolerance(bigint, bigint[], integer)
     'Which stream table below a hold_back one chooses the cuts of the group within another tolerance, as part of a '
     'sentence; NULL if none.';
 
+-- check_hold_back() refuses this. But a table that is adopted into a group is somebody else's, and of two sessions that
+-- make a group and alter a stream table neither sees what the other does.
+CREATE OR REPLACE FUNCTION pgtrickle_private.showing_more(upstream bigint[], p_group_id integer) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN (
+        SELECT format('reads %s, which shows more: set watermark_gating => ''hold_back'' there, too', u.pgt_relid)
+        FROM pgt_stream_tables AS u
+        WHERE u.pgt_id = ANY (upstream) AND u.watermark_gating <> 'hold_back'
+            AND EXISTS (SELECT FROM overlapping_groups(u.pgt_id) AS o WHERE o.group_id = p_group_id)
+        ORDER BY u.pgt_id LIMIT 1);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.showing_more(bigint[], integer) IS
+    'Which stream table below a hold_back one reads a source of the group without holding it back, as part of a '
+    'sentence; NULL if none.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.agreement(
         p_pgt_id bigint, p_group_id integer, upstream bigint[],
         OUT effective pgtrickle.progress, OUT agreed pgtrickle.progress, OUT caps jsonb, OUT behind regclass,
@@ -92,8 +110,8 @@ DECLARE
         WHERE g.group_id = p_group_id);
     stream_table CONSTANT pgt_stream_tables := (SELECT t FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id);
     found CONSTANT record := agreement(p_pgt_id, p_group_id, upstream);
-    obstacle CONSTANT text := CASE WHEN cardinality(upstream) > 1 THEN other_tolerance(p_pgt_id, upstream, p_group_id)
-        END;
+    obstacle CONSTANT text := CASE WHEN cardinality(upstream) > 1
+        THEN COALESCE(showing_more(upstream, p_group_id), other_tolerance(p_pgt_id, upstream, p_group_id)) END;
     missing record;
     staying record;
 BEGIN
