@@ -20,6 +20,7 @@ def refuse_rewritten(source: str | None) -> None:
     """Raise RefreshConflict if a source is named."""
     if source is not None:
         raise RefreshConflict(
-            f"{source} was truncated, rewritten or renamed while it was read, so that its rows are not of one moment.",
+            f"{source} was truncated, rewritten, renamed or partitioned otherwise while it was read,"
+            " so that its rows are not of one moment.",
             "The next tick reads it again by itself; what you asked for yourself you can ask for again.",
         )

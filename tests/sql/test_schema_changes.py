@@ -78,6 +78,11 @@ NOTICED = {
     "column of a stream table renamed": ("ALTER TABLE totals RENAME COLUMN n TO number", {"onward"}),
     "partition attached": ("ALTER TABLE events ATTACH PARTITION loose FOR VALUES FROM (20) TO (30)", {"happened"}),
     "partition detached": ("ALTER TABLE events DETACH PARTITION events_high", {"happened"}),
+    "partition detached and attached again": (
+        "ALTER TABLE events DETACH PARTITION loose;"
+        " ALTER TABLE events ATTACH PARTITION loose FOR VALUES FROM (20) TO (30)",
+        {"happened"},
+    ),
     "source converted to a partition": (
         "ALTER TABLE regions RENAME TO regions_rest;"
         " CREATE TABLE regions (name text, title text) PARTITION BY LIST (name);"

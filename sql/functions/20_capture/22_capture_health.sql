@@ -61,7 +61,8 @@ BEGIN
          LEFT JOIN pg_proc AS p ON p.proname = f.function_name AND p.pronamespace = 'pgtrickle_changes'::regnamespace
          WHERE p.prosrc IS DISTINCT FROM f.body LIMIT 1),
         CASE WHEN tracking.trigger_stamp <> capture_stamp(source, tracking.capture_mode)
-            THEN 'capture triggers were altered' END);
+            THEN 'capture triggers were altered' || CASE WHEN cardinality(tracking.relations) > 1
+                THEN ', or partitions or children attached again' ELSE '' END END);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.capture_problem(regclass) IS
