@@ -159,6 +159,27 @@ def test_a_loader_under_an_older_snapshot_survives_a_renamed_column(db: Database
         assert world.wrong() == []
 
 
+@pytest.mark.parametrize("read", ["id, a, b", "id, a"], ids=["both read", "one read"])
+@pytest.mark.parametrize("children", [False, True], ids=["plain", "with a child"])
+def test_rows_written_while_columns_have_each_others_names_are_not_mixed_up(
+    db: Database, read: str, children: bool
+) -> None:
+    swapping = "ALTER TABLE t RENAME a TO x; ALTER TABLE t RENAME b TO a; ALTER TABLE t RENAME x TO b"
+    db.execute("CREATE TABLE t (id integer, a integer, b integer); INSERT INTO t VALUES (1, 10, 20)")
+    if children:
+        db.execute("CREATE TABLE child (c integer) INHERITS (t)")
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("copied", f"SELECT {read} FROM t")
+        client.tick()
+        db.execute(swapping)
+        db.execute(f"INSERT INTO {'child' if children else 't'} (id, a, b) VALUES (2, 20, 10)")
+        db.execute(swapping)
+        assert client.tick()[0].action == "REINITIALIZE"
+        assert set(db.execute("TABLE copied")) == set(db.execute(f"SELECT {read} FROM t"))
+        db.execute("INSERT INTO t VALUES (3, 1, 2)")
+        assert client.tick()[0].action == "DIFFERENTIAL"
+
+
 @pytest.mark.parametrize("change", ["RENAME COLUMN note TO remark", "DROP COLUMN note", "ALTER COLUMN id TYPE bigint"])
 @pytest.mark.parametrize("part", ["partition", "child"])
 def test_a_detached_part_with_other_columns_can_be_written(db: Database, part: str, change: str) -> None:

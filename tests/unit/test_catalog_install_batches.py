@@ -60,7 +60,8 @@ def test_an_older_catalog_keeps_its_event_times(upgraded: Database) -> None:
     moments = "effective_watermark::date::text, agreed_watermark::date::text"
     status = f"SELECT {moments}, agreed_batch, aligned FROM pgtrickle.watermark_status()"
     assert upgraded.execute(status) == [("2026-03-01", "2026-03-02", None, True)] * 2
-    assert upgraded.value("SELECT captured_columns FROM pgtrickle.pgt_change_tracking") == {"id": {"xid": "7"}}
+    captured = upgraded.value("SELECT captured_columns FROM pgtrickle.pgt_change_tracking")
+    assert captured == {"id": {"xid": "7", "attnum": 1}}
 
 
 def test_an_older_catalog_goes_on_by_event_time(upgraded: Database) -> None:

@@ -1,5 +1,19 @@
 -- What keeps a loader's statement alive after its table's columns changed under the capture functions, which name them.
 
+-- Two columns may have swapped their names, and may do so again before a tick looks.
+CREATE OR REPLACE FUNCTION pgtrickle_private.renamed_column(source regclass) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN (
+        SELECT min(a.attname) FROM pgt_change_tracking AS t CROSS JOIN LATERAL jsonb_each(t.captured_columns) AS c
+            JOIN pg_attribute AS a ON a.attrelid = source AND a.attname = c.key AND NOT a.attisdropped
+        WHERE t.source_relid = source AND a.attnum <> (c.value ->> 'attnum')::smallint);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.renamed_column(regclass) IS
+    'A captured column of a source whose name another column had when its capture began, or NULL.';
+
 -- Declared IMMUTABLE so that its answer becomes part of the capture function's plan: PostgreSQL plans that anew
 -- whenever a relation named by a regclass constant changes. Types are compared as the parser resolves them, which knows
 -- changes that an older snapshot does not show; the rest of their definition as the snapshot shows it.
@@ -19,7 +33,8 @@ BEGIN
         AND NOT EXISTS (
             SELECT FROM pg_attribute AS s JOIN pg_attribute AS b USING (attname)
             WHERE s.attrelid = source AND b.attrelid = buffer AND attname = ANY (columns)
-                AND (s.atttypmod, s.attcollation) <> (b.atttypmod, b.attcollation));
+                AND (s.atttypmod, s.attcollation) <> (b.atttypmod, b.attcollation))
+        AND renamed_column(source) IS NULL;
 EXCEPTION
     WHEN syntax_error_or_access_rule_violation THEN RETURN false;
 END

@@ -246,7 +246,8 @@ BEGIN
     END IF;
     FOR added IN SELECT unnest(columns) EXCEPT SELECT jsonb_object_keys(captured) LOOP
         EXECUTE format('ALTER TABLE %s ADD COLUMN %s', buffer, column_definition(source, added));
-        captured := captured || jsonb_build_object(added, captured_from());
+        captured := captured || jsonb_build_object(added, captured_from() || jsonb_build_object('attnum', (
+            SELECT a.attnum FROM pg_attribute AS a WHERE a.attrelid = source AND a.attname = added)));
     END LOOP;
     UPDATE pgt_change_tracking AS t SET captured_columns = captured WHERE source_relid = source;
     PERFORM write_capture(source);

@@ -22,11 +22,11 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.capture_columns_problem(source regc
 AS $$
     SELECT CASE
         WHEN to_regclass(buffer) IS NULL THEN format('change buffer %s is missing', buffer)
-        ELSE (
+        ELSE COALESCE((
             SELECT format('captured column %I was dropped, renamed or has another type', name)
             FROM unnest(columns) AS name
             WHERE column_definition(source, name) IS DISTINCT FROM column_definition(to_regclass(buffer), name)
-            ORDER BY 1 LIMIT 1)
+            ORDER BY 1 LIMIT 1), 'another column was renamed to ' || quote_ident(renamed_column(source)))
     END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_columns_problem(regclass, text, text[]) IS
