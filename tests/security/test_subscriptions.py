@@ -88,3 +88,15 @@ def test_a_subscription_of_a_stranger_writes_nothing_that_he_may_not_write(home:
         assert catalog(home.db) == before
     assert home.db.execute("SELECT * FROM pgtrickle.source_gates()") == home.db.execute("SELECT * FROM totals") == []
     assert not mallory.closed
+
+
+def test_rows_of_a_subscription_that_came_and_went_between_two_ticks_are_captured(home: House) -> None:
+    home.session("courier", "SELECT, INSERT, UPDATE ON orders")
+    with local_client(home.refresher) as (client, _):
+        client.tick()
+        with subscribed(home, "courier") as beside:
+            beside.execute("INSERT INTO orders VALUES (1, 5), (2, 6)")
+            beside.execute("UPDATE orders SET amount = 7 WHERE id = 2")
+            wait_for(lambda: home.db.value("SELECT sum(amount) FROM orders") == 12, "the rows to arrive")
+        assert [str(result.action) for result in client.tick()] == ["DIFFERENTIAL"]
+    assert sorted(home.db.execute("SELECT id, amount FROM totals")) == [(1, 5), (2, 7)]

@@ -143,29 +143,35 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_functions(regclass, text, text[]) IS
     'Names and bodies of the trigger functions that log changes of these columns into the buffer.';
 
--- Row triggers of a partitioned table are cloned onto its partitions by PostgreSQL itself.
+-- Row triggers of a partitioned table are cloned onto its partitions by PostgreSQL itself. Whoever applies what is
+-- replicated does so in sessions of the role "replica", and mostly fires row triggers only: subscriptions, which may be
+-- gone before anybody looks, and extensions. So in such sessions, and in no others, rows are captured one by one.
+DROP FUNCTION IF EXISTS pgtrickle_private.capture_triggers(regclass, text);
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_triggers(source regclass, mode text)
-    RETURNS TABLE (relation oid, trigger_name text, definition text, function_name text, cloned boolean)
+    RETURNS TABLE (relation oid, trigger_name text, definition text, function_name text, cloned boolean,
+        fires "char")
     LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     RETURN QUERY
     SELECT c.oid, format('pgtrickle_%s_%s', t.event, source::oid), t.definition, t.function_name || source::oid,
-           t.event = 'row' AND c.oid <> source AND c.relispartition
+           t.event = 'row' AND c.oid <> source AND c.relispartition, t.fires::"char"
     FROM pg_class AS c CROSS JOIN (VALUES
-        ('statement', 'insert', 'AFTER INSERT', 'REFERENCING NEW TABLE AS pgt_new FOR EACH STATEMENT', 'capture_'),
+        ('statement', 'insert', 'AFTER INSERT', 'REFERENCING NEW TABLE AS pgt_new FOR EACH STATEMENT', 'capture_', 'O'),
         ('statement', 'update', 'AFTER UPDATE',
-            'REFERENCING OLD TABLE AS pgt_old NEW TABLE AS pgt_new FOR EACH STATEMENT', 'capture_'),
-        ('statement', 'delete', 'AFTER DELETE', 'REFERENCING OLD TABLE AS pgt_old FOR EACH STATEMENT', 'capture_'),
-        ('row', 'row', 'AFTER INSERT OR UPDATE OR DELETE', 'FOR EACH ROW', 'capture_row_'),
-        (capture_triggers.mode, 'truncate', 'BEFORE TRUNCATE', 'FOR EACH STATEMENT', 'capture_truncate_')
-    ) AS e(mode, event, timing, clause, function_name)
+            'REFERENCING OLD TABLE AS pgt_old NEW TABLE AS pgt_new FOR EACH STATEMENT', 'capture_', 'O'),
+        ('statement', 'delete', 'AFTER DELETE', 'REFERENCING OLD TABLE AS pgt_old FOR EACH STATEMENT', 'capture_',
+            'O'),
+        ('statement', 'row', 'AFTER INSERT OR UPDATE OR DELETE', 'FOR EACH ROW', 'capture_row_', 'R'),
+        ('row', 'row', 'AFTER INSERT OR UPDATE OR DELETE', 'FOR EACH ROW', 'capture_row_', 'A'),
+        (capture_triggers.mode, 'truncate', 'BEFORE TRUNCATE', 'FOR EACH STATEMENT', 'capture_truncate_', 'A')
+    ) AS e(mode, event, timing, clause, function_name, fires)
     CROSS JOIN LATERAL (
-        SELECT e.event, e.function_name, format('%s ON %s %s', e.timing, c.oid::regclass, e.clause)
-    ) AS t(event, function_name, definition)
+        SELECT e.event, e.function_name, e.fires, format('%s ON %s %s', e.timing, c.oid::regclass, e.clause)
+    ) AS t(event, function_name, fires, definition)
     WHERE c.oid = ANY (capture_relations(source)) AND e.mode = capture_triggers.mode
         AND (e.event <> 'truncate' OR c.relkind <> 'p');
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_triggers(regclass, text) IS
-    'Triggers that capture needs, one row per relation and trigger.';
+    'Triggers that capture needs, one row per relation and trigger; fires as tgenabled has it.';

@@ -108,8 +108,9 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.write_trigger_function(text, text, text, text) IS
     'Creates a trigger function that runs with the rights of the owner and nobody else can use.';
 
+DROP FUNCTION IF EXISTS pgtrickle_private.write_trigger(oid, text, text, text);
 CREATE OR REPLACE FUNCTION pgtrickle_private.write_trigger(relation oid, trigger_name text, definition text,
-    function_name text) RETURNS void
+    function_name text, fires "char" DEFAULT 'A') RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
@@ -117,11 +118,13 @@ BEGIN
         EXECUTE format('CREATE OR REPLACE TRIGGER %I %s EXECUTE FUNCTION pgtrickle_changes.%I()', trigger_name,
             definition, function_name);
     END IF;
-    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', relation::regclass, trigger_name);
+    EXECUTE format('ALTER TABLE %s ENABLE %s TRIGGER %I', relation::regclass,
+        CASE fires WHEN 'A' THEN 'ALWAYS' WHEN 'R' THEN 'REPLICA' ELSE '' END, trigger_name);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.write_trigger(oid, text, text, text) IS
-    'Creates a trigger that fires in every session, or makes one so that PostgreSQL cloned; that has no definition.';
+COMMENT ON FUNCTION pgtrickle_private.write_trigger(oid, text, text, text, "char") IS
+    'Creates a trigger that fires in all sessions (A), in those of the role "replica" (R) or in all others (O), or '
+    'makes one so that PostgreSQL cloned; that has no definition.';
 
 -- Rows of the system catalogs carry the transaction that wrote them: what was altered and altered back looks the same
 -- but for that. No column that is captured can be rewritten: the hidden view depends on it. A refresh may have read the
@@ -182,7 +185,7 @@ BEGIN
     END LOOP;
     FOR item IN SELECT * FROM capture_triggers(source, tracking.capture_mode) ORDER BY cloned LOOP
         PERFORM write_trigger(item.relation, item.trigger_name, CASE WHEN NOT item.cloned THEN item.definition END,
-            item.function_name);
+            item.function_name, item.fires);
     END LOOP;
     PERFORM stamp_capture(source);
 END

@@ -5,11 +5,11 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.capture_triggers_problem(source reg
 AS $$
     SELECT format('capture trigger %s on %s %s', expected.trigger_name, expected.relation::regclass,
                   CASE WHEN t.oid IS NULL THEN 'is missing'
-                       WHEN t.tgenabled <> 'A' THEN 'was disabled'
+                       WHEN t.tgenabled <> expected.fires THEN 'was disabled'
                        ELSE 'was replaced' END)
     FROM capture_triggers(source, mode) AS expected
     LEFT JOIN pg_trigger AS t ON t.tgrelid = expected.relation AND t.tgname = expected.trigger_name
-    WHERE t.oid IS NULL OR t.tgenabled <> 'A'
+    WHERE t.oid IS NULL OR t.tgenabled <> expected.fires
         OR t.tgfoid IS DISTINCT FROM to_regproc(format('pgtrickle_changes.%I', expected.function_name))
     ORDER BY 1 LIMIT 1
 $$;

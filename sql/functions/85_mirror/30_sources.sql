@@ -52,13 +52,13 @@ CREATE OR REPLACE FUNCTION pgtrickle.trigger_inventory()
 AS $$
     SELECT qualified_name(e.relation), e.relation::bigint, e.trigger_name,
         CASE WHEN e.trigger_name LIKE 'pgtrickle\_truncate\_%' THEN 'TRUNCATE' ELSE 'DML' END, t.oid IS NOT NULL,
-        COALESCE(t.tgenabled = 'A', false)
+        COALESCE(t.tgenabled = e.fires, false)
     FROM pgt_change_tracking AS k CROSS JOIN LATERAL capture_triggers(k.source_relid, k.capture_mode) AS e
         LEFT JOIN pg_trigger AS t ON t.tgrelid = e.relation AND t.tgname = e.trigger_name
     ORDER BY 1, 3
 $$;
 COMMENT ON FUNCTION pgtrickle.trigger_inventory() IS
-    'The triggers that capture needs: whether each is there, and enabled so that it fires in every session.';
+    'The triggers that capture needs: whether each is there, and enabled in the sessions in which it has to fire.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.check_cdc_health()
     RETURNS TABLE (source_relid bigint, source_table text, cdc_mode text, slot_name text, lag_bytes bigint,
