@@ -228,6 +228,12 @@ drain = Table(
     Column("requested_by", Text, nullable=False),
 )
 
+clusters = Table(
+    "pgt_clusters",
+    catalog,
+    Column("system_identifier", BigInteger, primary_key=True, autoincrement=False),
+)
+
 subscriptions = Table(
     "pgt_subscriptions",
     catalog,

@@ -130,3 +130,18 @@ def test_a_restored_database_starts_over(t: Database) -> None:
     assert t.value("SELECT pgtrickle.covers(cut, '999', 0) FROM pgtrickle.pgt_watermarks") is False
     t.execute("INSERT INTO t VALUES (2)")
     assert logged(t, "t", "a") == [(1, 2)]
+
+
+def test_watermarks_of_another_cluster_are_known_as_such_without_a_stream_table(db: Database) -> None:
+    db.execute("CREATE TABLE t (a integer)")
+    db.execute("SELECT pgtrickle.advance_watermark('t', '2026-01-01Z'::timestamptz)")
+    assert db.value("SELECT pgtrickle.adopt_cluster()") == 0
+    assert db.value("SELECT count(*) FROM pgtrickle.pgt_watermark_history") == 1
+    # The other cluster had seen more transactions: its cuts cover all that is written here.
+    ahead = "ROW('9000000:9000000:', NULL, NULL, NULL)::pgtrickle.cut"
+    db.execute(f"UPDATE pgtrickle.pgt_watermark_history SET cut = {ahead}")
+    db.execute("UPDATE pgtrickle.pgt_clusters SET system_identifier = 1")
+    db.execute("SELECT pgtrickle.create_stream_table('s', 'SELECT a FROM t')")
+    db.execute("SELECT pgtrickle.adopt_cluster()")
+    assert db.value("SELECT count(*) FROM pgtrickle.pgt_watermark_history") == 0
+    assert db.value("SELECT pgtrickle_private.restored()") is None

@@ -1,4 +1,5 @@
--- Frontiers and cuts count transactions, so they mean nothing in another cluster.
+-- Frontiers and cuts count transactions, so they mean nothing in another cluster. Watermarks have cuts also where there
+-- is no stream table: so the cluster is noted by itself, too.
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.restored() RETURNS text
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -9,6 +10,8 @@ BEGIN
         WHEN EXISTS (SELECT FROM pgt_stream_tables
                      WHERE system_identifier <> (SELECT c.system_identifier FROM pg_control_system() AS c)
                      UNION ALL SELECT FROM pgt_feeds
+                     WHERE system_identifier <> (SELECT c.system_identifier FROM pg_control_system() AS c)
+                     UNION ALL SELECT FROM pgt_clusters
                      WHERE system_identifier <> (SELECT c.system_identifier FROM pg_control_system() AS c))
             THEN 'the database was restored or copied from another cluster'
         -- A dump names a source, which has another number once restored, but what was named after its number is as it
@@ -40,6 +43,8 @@ BEGIN
     PERFORM drop_foreign_capture();
     PERFORM cut_off(ARRAY(SELECT f.feed_id FROM pgt_feeds AS f), reason);
     DELETE FROM pgt_versions;
+    DELETE FROM pgt_clusters;
+    INSERT INTO pgt_clusters (system_identifier) SELECT c.system_identifier FROM pg_control_system() AS c;
     UPDATE pgt_feeds SET system_identifier = (SELECT c.system_identifier FROM pg_control_system() AS c);
     PERFORM record_sources(pgt_id) FROM pgt_stream_tables ORDER BY pgt_id;
     UPDATE pgt_stream_tables
