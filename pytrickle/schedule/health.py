@@ -36,10 +36,7 @@ GAPS = filled(
 UNGUARDED = filled(DAMAGED, found="SELECT pgt_id, ARRAY[pgt_id] FROM pgtrickle_private.unguarded() AS pgt_id")
 UNLOGGED = filled(
     DAMAGED,
-    found="""
-    SELECT s.pgt_id, ARRAY[s.pgt_id]
-    FROM pgtrickle.pgt_stream_tables AS s JOIN pg_class AS c ON c.oid = s.pgt_relid WHERE c.relpersistence = 'u'
-    """,
+    found="SELECT DISTINCT u.pgt_id, ARRAY[u.pgt_id] FROM pgtrickle_private.unlogged_storage() AS u",
 )
 DROPPED = trusted(
     "SELECT d.pgt_id, ARRAY[d.pgt_id], %(asked)s IS NOT NULL FROM pgtrickle_private.plainly_dropped() AS d"

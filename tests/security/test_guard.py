@@ -93,3 +93,19 @@ def test_its_table_cannot_stay_unlogged(shop: Shop) -> None:
     assert shop.rows("shown") == {(1,), (2,)}
     assert shop.db.value("SELECT relpersistence FROM pg_class WHERE oid = 'shown'::regclass") == "p"
     assert shop.tick()["shown"].action == "NO_DATA"
+
+
+def test_nor_can_what_is_kept_of_its_groups(shop: Shop) -> None:
+    shop.pt.create_stream_table("shown", "SELECT customer, count(*) AS orders FROM orders GROUP BY customer")
+    shop.tick()
+    ((state,),) = shop.db.execute(
+        "SELECT oid::regclass::text FROM pg_class"
+        " WHERE relnamespace = 'pgtrickle_state'::regnamespace AND relkind = 'r'"
+    )
+    # It is as a crash would leave it.
+    shop.db.execute(f"ALTER TABLE {state} SET UNLOGGED; TRUNCATE {state}")
+    shop.db.execute("INSERT INTO orders VALUES (8, 1, 80)")
+    result = shop.tick()["shown"]
+    assert result.action == "REINITIALIZE" and "unlogged" in result.reason
+    shop.assert_verified()
+    assert shop.db.value("SELECT relpersistence FROM pg_class WHERE oid = %s::regclass", state) == "p"

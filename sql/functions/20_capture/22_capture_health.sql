@@ -22,6 +22,8 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.capture_columns_problem(source regc
 AS $$
     SELECT CASE
         WHEN to_regclass(buffer) IS NULL THEN format('change buffer %s is missing', buffer)
+        WHEN EXISTS (SELECT FROM pg_class AS c WHERE c.oid = to_regclass(buffer) AND c.relpersistence = 'u')
+            THEN format('change buffer %s is unlogged, a crash may have emptied it', buffer)
         ELSE COALESCE((
             SELECT format('captured column %I was dropped, renamed or has another type', name)
             FROM unnest(columns) AS name

@@ -20,6 +20,7 @@ BEGIN
     ), near(relid, stamp, kind) AS MATERIALIZED (
         SELECT c.oid, c.xmin, c.relkind FROM pg_class AS c
         WHERE c.oid IN (SELECT ours.relid FROM ours) OR (c.oid >= 16384 AND c.relkind IN ('v', 'c'))
+            OR (c.relnamespace = 'pgtrickle_state'::regnamespace AND c.relpersistence = 'u')
     ), read_by_column(relid, kind) AS MATERIALIZED (
         -- Of its own views, one for each stream table, nobody is granted a column.
         SELECT near.relid, near.kind FROM near WHERE near.kind = 'c' OR (near.kind = 'v'

@@ -1,0 +1,115 @@
+-- The table that holds the rows of a stream table, and what keeps it as its refreshes left it.
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.guard_stream_table() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pgt_stream_tables WHERE pgt_relid = TG_RELID
+        AND refresh_xid = pg_current_xact_id_if_assigned()) THEN
+        RAISE EXCEPTION '% is a stream table, only its refresh may change it', TG_RELID::regclass
+            USING ERRCODE = '55000', CONSTRAINT = 'stream_table_read_only',
+                  HINT = 'Change the tables its defining query reads.';
+    END IF;
+    RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.guard_stream_table() IS
+    'Refuses (55000) writes to a stream table other than by its refresh.';
+
+-- What a subscription brings fires the triggers of rows only, in a session of the role "replica". There alone the
+-- second trigger fires, so that a refresh does not pay for it.
+CREATE OR REPLACE FUNCTION pgtrickle_private.guard_relation(storage regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    EXECUTE format('CREATE OR REPLACE TRIGGER pgtrickle_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '
+                   'FOR EACH STATEMENT EXECUTE FUNCTION pgtrickle_private.guard_stream_table()', storage);
+    EXECUTE format('CREATE OR REPLACE TRIGGER pgtrickle_guard_rows BEFORE INSERT OR UPDATE OR DELETE ON %s '
+                   'FOR EACH ROW EXECUTE FUNCTION pgtrickle_private.guard_stream_table()', storage);
+    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgtrickle_guard, ENABLE REPLICA TRIGGER pgtrickle_guard_rows',
+        storage);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.guard_relation(regclass) IS
+    'Has every write to a stream table refused that is not of its refresh.';
+
+-- A statement that names a parent fires no trigger of the statements of its children.
+CREATE OR REPLACE FUNCTION pgtrickle_private.unguarded() RETURNS SETOF bigint
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT s.pgt_id FROM pg_inherits AS i JOIN pgt_stream_tables AS s ON s.pgt_relid = i.inhrelid
+        JOIN pg_trigger AS g ON g.tgrelid = i.inhrelid AND g.tgname = 'pgtrickle_guard_rows'
+    WHERE g.tgenabled <> 'A'
+$$;
+COMMENT ON FUNCTION pgtrickle_private.unguarded() IS
+    'Stream tables that can be written through a table of which they are a partition or a child.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.guard_every_row(id bigint) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    storage CONSTANT regclass := (SELECT s.pgt_relid FROM pgt_stream_tables AS s WHERE s.pgt_id = id);
+BEGIN
+    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgtrickle_guard_rows', storage);
+    PERFORM mark_reinitialize(id,
+        'it became a partition or child of another table, through which it may have been written');
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.guard_every_row(bigint) IS
+    'Has writes to a stream table refused row by row, and has it computed anew once.';
+
+-- What is kept beside the rows counts too: groups, and the rows below a LIMIT. Nothing else tells what a crash took
+-- there.
+CREATE OR REPLACE FUNCTION pgtrickle_private.unlogged_storage() RETURNS TABLE (pgt_id bigint, relation regclass)
+    LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT s.pgt_id, c.oid FROM pg_class AS c JOIN pgt_stream_tables AS s ON c.oid = s.pgt_relid
+        OR (c.relnamespace = 'pgtrickle_state'::regnamespace
+            AND c.relname IN (format('state_%s', s.pgt_id), format('body_%s', s.pgt_id)))
+    WHERE c.relpersistence = 'u' AND c.relkind = 'r'
+$$;
+COMMENT ON FUNCTION pgtrickle_private.unlogged_storage() IS
+    'What holds rows of a stream table, or what is kept beside them, and is unlogged, so that a crash empties it.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.log_storage(id bigint) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    stored regclass;
+BEGIN
+    FOR stored IN SELECT u.relation FROM unlogged_storage() AS u WHERE u.pgt_id = id LOOP
+        EXECUTE format('ALTER TABLE %s SET LOGGED', stored);
+    END LOOP;
+    PERFORM mark_reinitialize(id, 'its table was unlogged, a crash may have emptied it');
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.log_storage(bigint) IS
+    'Makes what holds the rows of a stream table logged again, and has it computed anew.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.create_storage(schema_name text, table_name text, view regclass)
+    RETURNS regclass
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    storage CONSTANT text := format('%I.%I', schema_name, table_name);
+    columns text;
+BEGIN
+    SELECT string_agg(column_definition(view, attname), ', ' ORDER BY attnum) INTO columns
+    FROM pg_attribute WHERE attrelid = view AND attnum > 0;
+    EXECUTE format('CREATE TABLE %s (%s)', storage, columns);
+    EXECUTE format('COMMENT ON TABLE %s IS %L', storage,
+        'Stream table, kept up to date by pytrickle. Its rows cannot be changed directly.');
+    PERFORM guard_relation(storage);
+    IF NOT (has_schema_privilege(catalog_owner(), schema_name, 'USAGE')
+        AND has_schema_privilege(catalog_owner(), schema_name, 'CREATE')) THEN
+        RAISE EXCEPTION 'stream tables belong to %, which may not create tables in the schema %',
+            quote_ident(catalog_owner()), quote_ident(schema_name)
+            USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',
+                  HINT = format('GRANT USAGE, CREATE ON SCHEMA %I TO %I.', schema_name, catalog_owner());
+    END IF;
+    PERFORM hand_over(storage::regclass);
+    RETURN storage::regclass;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.create_storage(text, text, regclass) IS
+    'Creates the table that holds the rows: exactly the columns of the defining query, guarded against direct writes.';
