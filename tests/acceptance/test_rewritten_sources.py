@@ -134,6 +134,18 @@ def test_another_table_of_its_name_is_not_read_in_its_place(
     shop.assert_verified()
 
 
+def test_changes_are_not_overlooked_where_their_buffer_is_rewritten(shop: Shop, meanwhile: Meanwhile) -> None:
+    shop.pt.create_stream_table("shown", TABLES["totals"])
+    shop.tick()
+    shop.db.execute(FEW)
+    buffer = shop.db.value("SELECT buffer FROM pgtrickle.pgt_change_tracking")
+    meanwhile(f"ALTER TABLE {buffer} SET UNLOGGED; ALTER TABLE {buffer} SET LOGGED")
+    shop.tick()
+    shop.tick()
+    shop.assert_verified()
+    assert shop.rows("shown") == set(shop.db.execute(TABLES["totals"]))
+
+
 @pytest.mark.parametrize("kind", ["TABLE", "UNLOGGED TABLE"], ids=["captured", "not captured"])
 def test_a_partition_counts_as_its_table(shop: Shop, meanwhile: Meanwhile, kind: str) -> None:
     shop.db.execute("CREATE TABLE regions (id int, name text) PARTITION BY LIST (id)")

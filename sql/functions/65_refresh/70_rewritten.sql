@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.rewritten_source(p_pgt_id bigint, p
 AS $$
 DECLARE
     relids CONSTANT oid[] := ARRAY(
-        SELECT unnest(COALESCE(t.relations, capture_relations(d.source_relid)))
+        SELECT unnest(COALESCE(t.relations, capture_relations(d.source_relid)) || to_regclass(t.buffer)::oid)
         FROM pgt_dependencies AS d LEFT JOIN pgt_change_tracking AS t USING (source_relid) WHERE d.pgt_id = p_pgt_id);
 BEGIN
     IF p_read_elsewhere THEN
@@ -29,6 +29,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.rewritten_source(bigint, boolean) IS
-    'A source of a stream table that was truncated, rewritten or renamed, or of which a partition came or went, since '
-    'the snapshot of the transaction, which has read it, or other sessions have in the same snapshot; NULL if there is '
-    'none.';
+    'A source of a stream table that was truncated, rewritten or renamed, or of which a partition came or went, or its '
+    'change buffer that was rewritten, since the snapshot of the transaction, which has read it, or other sessions have '
+    'in the same snapshot; NULL if there is none.';
