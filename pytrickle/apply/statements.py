@@ -10,6 +10,11 @@ from pytrickle.database import filled, settle, trusted
 
 Text = str | sql.Composed
 
+HAND_OVER = """
+SELECT pgtrickle_private.hand_over(r), pgtrickle_private.identify_if_published(r)
+FROM to_regclass(%(made)s) AS r
+"""
+
 
 def run(connection: psycopg.Connection, text: Text) -> int:
     """Execute SQL that we wrote and return the number of rows it touched."""
@@ -25,7 +30,7 @@ def create_like(connection: psycopg.Connection, name: str, query: Text) -> None:
 def create_kept(connection: psycopg.Connection, name: str, query: str, kind: str = "TABLE") -> None:
     """Create an empty table that outlives the transaction: it is the catalog owner's, whoever refreshes."""
     run(connection, filled("CREATE {kind} {name} AS\n{query}\nWITH NO DATA", kind=kind, name=name, query=query))
-    connection.execute("SELECT pgtrickle_private.hand_over(%s::regclass)", (name,))
+    connection.execute(HAND_OVER, {"made": name})
 
 
 def drop(connection: psycopg.Connection, tables: str) -> None:

@@ -44,6 +44,8 @@ DROPPED = trusted(
 LACKING = """
 SELECT t.pgt_id, r.sentence, r.remedy
 FROM pgtrickle.pgt_stream_tables AS t, pgtrickle_private.missing_right(t.pgt_id) AS r
+UNIDENTIFIED = filled(DAMAGED, found="SELECT u.relation, u.pgt_ids FROM pgtrickle_private.unidentified() AS u")
+IDENTIFY = "SELECT pgtrickle_private.identify_rows(%s::oid::regclass)"
 WHERE r.sentence IS NOT NULL
 """
 UNJUDGED = trusted("""
@@ -95,6 +97,7 @@ class Health:
         found = _mend(connection, UNJUDGED, remedy, failed, monotonic() >= self.judging_from)
         if failed and monotonic() >= self.judging_from:
             self.judging_from = monotonic() + JUDGED_AGAIN.total_seconds()
+        mended |= _mend(connection, UNIDENTIFIED, IDENTIFY, broken, asked)
         return found
 
 

@@ -45,6 +45,9 @@ BEGIN
         (SELECT sum(hash_record_extended(ROW(o.oid, o.xmin), 0)) FROM pg_operator AS o WHERE o.oid >= 16384),
         (SELECT sum(hash_record_extended(ROW(l.oid, l.xmin), 0)) FROM pg_enum AS l),
         (SELECT sum(hash_record_extended(ROW(s.srsubid, s.srrelid, s.xmin), 0)) FROM pg_subscription_rel AS s),
+        (SELECT sum(hash_record_extended(ROW(p.oid, p.xmin), 0)) FROM pg_publication AS p),
+        (SELECT sum(hash_record_extended(ROW(p.oid, p.xmin), 0)) FROM pg_publication_rel AS p),
+        (SELECT sum(hash_record_extended(ROW(p.oid, p.xmin), 0)) FROM pg_publication_namespace AS p),
         (SELECT count(*) FROM pgt_capture_gaps),
         (SELECT string_agg(concat(e.event_time_id, ' ', e.xmin), ' ' ORDER BY e.event_time_id)
             FROM pgt_event_times AS e),
