@@ -8,12 +8,18 @@ from time import monotonic
 import psycopg
 from psycopg import sql
 
+from pytrickle.catalog.install import verify
 from pytrickle.database import filled, translate_errors, trusted
 from pytrickle.errors import InsufficientPrivilege, LockTimeout, PytrickleError
 
 Broken = Mapping[int, PytrickleError]
 Statement = sql.SQL | sql.Composed
 
+LOOK = """
+SELECT pgtrickle.adopt_cluster(), pgtrickle_private.catalog_fingerprint(),
+    (SELECT string_agg(concat(v.version, ' ', v.checksum), ',' ORDER BY v.version)
+        FROM pgtrickle.pgt_schema_version AS v)
+"""
 # Each row: what is damaged, which stream tables must not be refreshed until it is mended, whether to mend it now. What
 # could not be mended makes those fail; while they are left alone after that, nobody is kept waiting for them.
 DAMAGED = """
@@ -38,14 +44,14 @@ UNLOGGED = filled(
     DAMAGED,
     found="SELECT DISTINCT u.pgt_id, ARRAY[u.pgt_id] FROM pgtrickle_private.unlogged_storage() AS u",
 )
+UNIDENTIFIED = filled(DAMAGED, found="SELECT u.relation, u.pgt_ids FROM pgtrickle_private.unidentified() AS u")
+IDENTIFY = "SELECT pgtrickle_private.identify_rows(%s::oid::regclass)"
 DROPPED = trusted(
     "SELECT d.pgt_id, ARRAY[d.pgt_id], %(asked)s IS NOT NULL FROM pgtrickle_private.plainly_dropped() AS d"
 )
 LACKING = """
 SELECT t.pgt_id, r.sentence, r.remedy
 FROM pgtrickle.pgt_stream_tables AS t, pgtrickle_private.missing_right(t.pgt_id) AS r
-UNIDENTIFIED = filled(DAMAGED, found="SELECT u.relation, u.pgt_ids FROM pgtrickle_private.unidentified() AS u")
-IDENTIFY = "SELECT pgtrickle_private.identify_rows(%s::oid::regclass)"
 WHERE r.sentence IS NOT NULL
 """
 UNJUDGED = trusted("""
@@ -60,9 +66,14 @@ JUDGED_AGAIN = timedelta(seconds=30)
 
 @dataclass(slots=True)
 class Health:
-    """Looks into definitions and capture before ticks, but only when the system catalogs changed since it was well."""
+    """Looks into definitions and capture before ticks, but only when the system catalogs changed since it was well.
+
+    Whoever installs another version does not know of refreshers that go on running, on whatever machine: so each looks
+    whether the catalog is still its own.
+    """
 
     fingerprint: str | None = None
+    version: str | None = None
     judging_from: float = 0.0
 
     def prepare(self, connection: psycopg.Connection, asked: bool = False) -> Broken:
@@ -70,12 +81,14 @@ class Health:
 
         Return what could not be, by the numbers of the stream tables that must not be refreshed until it is. What
         concerns only stream tables that ticks leave alone now is not set right unless somebody `asked`.
+        Raise CatalogVersionMismatch where the catalog was upgraded meanwhile.
         """
         with translate_errors():
-            row = connection.execute(
-                "SELECT pgtrickle.adopt_cluster(), pgtrickle_private.catalog_fingerprint()", prepare=True
-            ).fetchone()
-        found = str(row[1]) if row else None
+            row = connection.execute(LOOK, prepare=True).fetchone()
+        found, version = (str(row[1]), str(row[2])) if row else (None, None)
+        if version != self.version:
+            verify(connection)
+            self.version = version
         if found is not None and found == self.fingerprint:
             return {}
         broken: dict[int, PytrickleError] = {}
@@ -84,6 +97,7 @@ class Health:
         mended |= _mend(connection, GAPS, "SELECT pgtrickle.repair_capture(%s::oid::regclass)", broken, asked)
         mended |= _mend(connection, UNGUARDED, "SELECT pgtrickle_private.guard_every_row(%s)", broken, asked)
         mended |= _mend(connection, UNLOGGED, "SELECT pgtrickle_private.log_storage(%s)", broken, asked)
+        mended |= _mend(connection, UNIDENTIFIED, IDENTIFY, broken, asked)
         mended |= self._judge(connection)
         broken |= _lacking(connection)
         # What was mended or stays broken is looked into once more.
@@ -97,7 +111,6 @@ class Health:
         found = _mend(connection, UNJUDGED, remedy, failed, monotonic() >= self.judging_from)
         if failed and monotonic() >= self.judging_from:
             self.judging_from = monotonic() + JUDGED_AGAIN.total_seconds()
-        mended |= _mend(connection, UNIDENTIFIED, IDENTIFY, broken, asked)
         return found
 
 

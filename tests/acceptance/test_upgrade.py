@@ -112,3 +112,18 @@ def test_what_an_earlier_version_made_goes_on_differentially_after_the_upgrade(
             assert all(result.matches for result in client.verify())
             for change in CHANGES:
                 db.execute(change)
+
+
+def test_a_refresher_that_still_runs_stops_once_another_version_was_installed(db: Database) -> None:
+    db.execute("CREATE TABLE orders (id integer)")
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("all_orders", "SELECT id FROM orders")
+        client.tick()
+        db.execute("UPDATE pgtrickle.pgt_schema_version SET checksum = 'of another version' WHERE version = 0")
+        db.execute("INSERT INTO orders VALUES (1)")
+        for _ in range(2):
+            with pytest.raises(CatalogVersionMismatch):
+                client.tick()
+        with pytest.raises(CatalogVersionMismatch):
+            client.refresh("all_orders")
+    assert db.execute("SELECT * FROM all_orders") == []
