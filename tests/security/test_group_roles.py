@@ -238,3 +238,11 @@ def test_uninstall_drops_the_groups_and_leaves_one_that_something_else_needs(sho
     assert groups(shop) == {"pytrickle_reader"}
     assert not shop.value("SELECT has_table_privilege('pytrickle_reader', 'sales.total', 'SELECT')")
     assert not shop.value("SELECT pg_has_role('pytrickle_reader', 'etl', 'MEMBER')")
+
+
+def test_uninstalling_a_copy_of_the_database_leaves_the_groups_to_the_original(shop: Database) -> None:
+    """What the copy has is gone then; it is another database of the cluster that keeps its roles."""
+    with shop.connect(dbname="postgres") as beside:
+        for group in GROUPS:
+            with pytest.raises(psycopg.errors.DependentObjectsStillExist):
+                beside.execute(f"DROP ROLE {group}".encode())

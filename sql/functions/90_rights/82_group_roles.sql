@@ -68,8 +68,9 @@ AS $$
 DECLARE
     member text;
 BEGIN
-    FOR member IN SELECT group_role(purpose) FROM pgt_group_roles WHERE purpose <> 'owner'
-        AND group_role(purpose) IS NOT NULL LOOP
+    -- The owners have it already. But what a role may in this database keeps another database of the cluster, which was
+    -- copied from it, from dropping the role.
+    FOR member IN SELECT group_role(purpose) FROM pgt_group_roles WHERE group_role(purpose) IS NOT NULL LOOP
         EXECUTE format('GRANT USAGE ON SCHEMA pgtrickle, pgtrickle_private TO %I', member);
     END LOOP;
     member := group_role('loader');
