@@ -2,7 +2,7 @@
 
 Everybody else's snapshot shows the rows that were there when it was taken. Not so for TRUNCATE, an ALTER TABLE that
 writes the table anew, and COPY FREEZE: who reads the table after them, in a snapshot from before, finds it empty, or
-finds rows of a later time.
+finds rows of a later time. Nor are names of the snapshot's time: another table may have one by then.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ Meanwhile = Callable[[str], None]
 
 GROUPED = "SELECT c.name, count(*) AS orders, sum(o.amount) AS amount FROM customers c LEFT JOIN orders o"
 GROUPED = f"{GROUPED} ON o.customer = c.id GROUP BY c.name"
+REASON = "was truncated, rewritten, renamed or partitioned otherwise while it was read"
 RELOAD = "INSERT INTO customers VALUES (1, 'Eve'), (2, 'Bob'), (3, 'Cy')"
 REWRITTEN = {
     "truncated": "TRUNCATE customers",
@@ -68,7 +69,7 @@ def assert_read_again(shop: Shop, *names: str) -> None:
     skipped = shop.tick()
     assert {skipped[name].action for name in names} == {"SKIP"}
     reasons = {skipped[name].reason for name in names}
-    assert [reason for reason in reasons if "public.customers was truncated, rewritten, renamed" in reason]
+    assert [reason for reason in reasons if f"public.customers {REASON}" in reason]
     assert {name: shop.rows(name) for name in names} == before
     results = shop.tick()
     assert {results[name].action for name in names} <= {"DIFFERENTIAL", "FULL"}
@@ -219,6 +220,59 @@ def test_who_asks_for_a_refresh_is_told(local_shop: Shop, meanwhile: Meanwhile) 
     assert (asked.action, asked.reason.partition(" was ")[0]) == ("SKIP", "public.customers")
     assert local_shop.pt.refresh("named").action == "DIFFERENTIAL"
     assert local_shop.rows("named") == set()
+
+
+OTHERS = """
+    ALTER TABLE customers ADD town text; UPDATE customers SET town = 'Rome'; CREATE SCHEMA away;
+    CREATE TABLE others AS SELECT id, 'another ' || name AS name, town FROM customers;
+    CREATE VIEW known AS SELECT id, name FROM customers;
+    CREATE VIEW unknown AS SELECT id, town AS name FROM customers"""
+SUMS = "SELECT c.{}, count(o.id) AS n, sum(o.amount) AS s FROM {} c LEFT JOIN orders o ON o.customer = c.id GROUP BY 1"
+# What is read, what happens to its name, and how the query reads then.
+EXCHANGED = {
+    "tables": (
+        ("name", "customers"),
+        "ALTER TABLE customers RENAME TO x; ALTER TABLE others RENAME TO customers; ALTER TABLE x RENAME TO others",
+        ("name", "others"),
+    ),
+    "columns": (
+        ("name", "customers"),
+        "ALTER TABLE customers RENAME name TO x; ALTER TABLE customers RENAME town TO name;"
+        " ALTER TABLE customers RENAME x TO town",
+        ("town", "customers"),
+    ),
+    "schemas": (
+        ("name", "customers"),
+        "ALTER TABLE customers SET SCHEMA away; CREATE TABLE customers AS TABLE others",
+        ("name", "away.customers"),
+    ),
+    "views": (
+        ("name", "known"),
+        "ALTER VIEW known RENAME TO x; ALTER VIEW unknown RENAME TO known; ALTER VIEW x RENAME TO unknown",
+        ("name", "unknown"),
+    ),
+}
+
+
+@pytest.mark.parametrize("change", [FEW, MANY], ids=["few", "many"])
+@pytest.mark.parametrize("mode", ["AUTO", "FULL"])
+@pytest.mark.parametrize("kind", EXCHANGED)
+def test_what_has_its_name_now_is_not_read_in_its_place(
+    shop: Shop, meanwhile: Meanwhile, kind: str, mode: str, change: str
+) -> None:
+    """A query follows the tables, columns and views that it was made of, whatever they are called."""
+    read, exchange, read_then = EXCHANGED[kind]
+    with shop.db.connect() as owner:
+        owner.execute(OTHERS)
+    shop.pt.create_stream_table("shown", SUMS.format(*read), refresh_mode=mode)
+    shop.tick()
+    shop.db.execute(change)
+    meanwhile(f"BEGIN; {exchange}; COMMIT")
+    before, (skipped,) = shop.rows("shown"), shop.tick().values()
+    assert (skipped.action, shop.rows("shown")) == ("SKIP", before)
+    shop.tick()
+    assert shop.rows("shown") == set(shop.db.execute(SUMS.format(*read_then)))
+    shop.assert_verified()
 
 
 ASKED: dict[Any, Callable[[pytrickle.Client], object]] = {

@@ -1,10 +1,32 @@
 -- What TRUNCATE, an ALTER TABLE that rewrites, and COPY FREEZE do to a table shows in older snapshots too: to them the
--- table is empty, or has rows of a later time, whatever their cut says. Then nothing may be made of what they read. Nor
--- may it where a source was renamed and another table has its name, for sources are read by their names, or where it
--- has lost or gained partitions, for PostgreSQL reads those that there are now.
+-- table is empty, or has rows of a later time, whatever their cut says. What was planned in an older snapshot has the
+-- names of that time, by which PostgreSQL finds what has them now, as after two tables, or two columns, exchanged
+-- theirs. And of a partitioned table PostgreSQL reads the partitions that there are now. Then nothing may be made of
+-- what they read.
 
--- The row of a relation in pg_class is that of the snapshot, its file that of now. The cache of the session may be
--- behind for relations that it did not lock; it comes up to date as soon as it locks one, as here for their size.
+CREATE OR REPLACE FUNCTION pgtrickle_private.names_read(p_pgt_id bigint)
+    RETURNS TABLE (relid oid, column_name name)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT d.source_relid::oid, used.column_name::name
+    FROM pgt_dependencies AS d LEFT JOIN LATERAL unnest(d.columns_used) AS used(column_name) ON true
+    WHERE d.pgt_id = p_pgt_id
+    UNION ALL
+    SELECT c.oid, a.attname
+    FROM pgt_stream_tables AS s
+        JOIN pg_rewrite AS r ON r.ev_class = s.view_relid
+        JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+            AND d.refclassid = 'pg_class'::regclass
+        JOIN pg_class AS c ON c.oid = d.refobjid AND c.relkind = 'v' AND c.oid <> s.view_relid
+        LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = d.refobjsubid AND a.attnum > 0
+    WHERE s.pgt_id = p_pgt_id
+$$;
+COMMENT ON FUNCTION pgtrickle_private.names_read(bigint) IS
+    'The tables and columns that are read for a stream table by their names, and the views that its query names.';
+
+-- The row of a relation in pg_class is that of the snapshot, its file and its name are those of now. The cache of the
+-- session may be behind for relations that it did not lock; it comes up to date as soon as it locks one, as here for
+-- their size.
 CREATE OR REPLACE FUNCTION pgtrickle_private.rewritten_source(p_pgt_id bigint, p_read_elsewhere boolean) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -16,16 +38,21 @@ BEGIN
     IF p_read_elsewhere THEN
         PERFORM pg_relation_size(relid, 'init') FROM unnest(relids) AS relid;
     END IF;
-    RETURN (
+    RETURN COALESCE((
         SELECT min(format('%I.%I', n.nspname, c.relname))
         FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
         -- Some system catalogs have their files listed elsewhere.
-        WHERE c.oid = ANY (relids) AND c.relkind IN ('r', 'm') AND c.relfilenode <> 0
+        WHERE c.oid = ANY (relids) AND (c.relkind IN ('r', 'm') AND c.relfilenode <> 0
                 AND pg_relation_filenode(c.oid) IS DISTINCT FROM c.relfilenode
-            OR c.oid IN (SELECT d.source_relid FROM pgt_dependencies AS d WHERE d.pgt_id = p_pgt_id)
-                AND (to_regclass(format('%I.%I', n.nspname, c.relname)) IS DISTINCT FROM c.oid::regclass
-                    OR c.relkind = 'p' AND ARRAY(SELECT p.relid::oid FROM pg_partition_tree(c.oid) AS p ORDER BY 1)
-                        <> capture_relations(c.oid)));
+            OR c.relkind = 'p' AND ARRAY(SELECT p.relid::oid FROM pg_partition_tree(c.oid) AS p ORDER BY 1)
+                <> capture_relations(c.oid))), (
+        SELECT min(format('%I.%I', n.nspname, c.relname))
+        FROM names_read(p_pgt_id) AS r
+            JOIN pg_class AS c ON c.oid = r.relid
+            JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            LEFT JOIN pg_attribute AS a ON a.attrelid = r.relid AND a.attname = r.column_name
+        WHERE (pg_identify_object('pg_class'::regclass, r.relid, COALESCE(a.attnum, 0))).identity IS DISTINCT FROM
+            concat_ws('.', quote_ident(n.nspname), quote_ident(c.relname), quote_ident(a.attname))));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.rewritten_source(bigint, boolean) IS
