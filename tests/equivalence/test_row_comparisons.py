@@ -1,6 +1,7 @@
 """Rows of several columns compared with the rows of a subquery, over NULLs and over two types of one value."""
 
 from tests.conftest import Database
+from tests.engines import double_under
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
 
@@ -81,3 +82,36 @@ def test_more_than_one_row_is_an_error_that_mends_itself(db: Database) -> None:
         db.execute("DELETE FROM r WHERE t = 'again'")
         client.refresh("st")
         assert not differences(connection, "st", DIFFERENTIAL["equal"], False)
+
+
+NULLS = {
+    "is_null": "(CASE WHEN l.v > r.v THEN l.p ELSE r.p END) IS NULL",
+    "is_not_null": "(CASE WHEN l.v > r.v THEN l.p ELSE r.p END) IS NOT NULL",
+    "without_else": "(CASE WHEN l.v > r.v THEN l.p END) IS NULL",
+}
+
+
+def test_a_row_of_nulls_chosen_between_two_tables_is_null(db: Database) -> None:
+    """Of such a row IS NULL is true, and of one that has some NULLs neither that nor IS NOT NULL."""
+    with db.connect() as connection:
+        connection.execute("""
+            CREATE TYPE pair AS (x int, y int); CREATE TABLE l (id int, k int, v int, p pair);
+            INSERT INTO l VALUES (1, 1, 1, NULL), (2, 1, 2, ROW(NULL, NULL)), (3, 1, 3, ROW(1, NULL)),
+                (4, 1, 4, ROW(1, 2)), (5, 1, NULL, ROW(NULL, NULL));
+            CREATE TABLE r AS SELECT id, k, 5 - v AS v, p FROM l""")
+    queries = {
+        name: f"SELECT l.id, r.id AS other, {test} AS x FROM l JOIN r ON l.k = r.k" for name, test in NULLS.items()
+    }
+    with double_under(db.dsn) as client, db.connect() as connection:
+        for name, query in queries.items():
+            client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+        client.tick()
+        assert {
+            name: rows for name, query in queries.items() if (rows := differences(connection, name, query, True))
+        } == {}
+        connection.execute("UPDATE l SET p = r.p FROM r WHERE r.id = 5 - l.id; DELETE FROM r WHERE id = 3")
+        client.tick()
+        assert {
+            name: rows for name, query in queries.items() if (rows := differences(connection, name, query, True))
+        } == {}
+        assert client.left == set()

@@ -35,6 +35,7 @@ LONGEST = 4_000
 PLACE, PLACE_OF_FIRST = re.compile(r"@(\d+)@"), "@0@"
 LOGIC = {"and": "AND", "or": "OR"}
 GIVEN = "({0}) IS DISTINCT FROM NULL"
+IS_NULL, IS_NOT_NULL = "({0}) IS NULL", "({0}) IS NOT NULL"
 COMPARED = {"eq": "=", "neq": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 # Flipped in its first bit, the number that a moment is sorts by its bytes.
@@ -129,16 +130,20 @@ class Translator:
             raise Untranslatable
         return self.compared(node.this, node.expression, COMPARED[node.key])
 
-    def given(self, node: exp.Expr) -> str:
-        """Translate whether a value is none at all; a row of NULLs is one."""
+    def given(self, node: exp.Expr, test: str = GIVEN) -> str:
+        """Translate whether there is a value, such as a row of NULLs; or another `test` for NULL.
+
+        Of a row of NULLs IS NULL is true as well, and of one that has some NULLs neither is IS NOT NULL.
+        """
         bare = node.unnest()
         if len(tables_of(bare)) <= 1:
-            return self.ask(bare, GIVEN)
+            return self.ask(bare, test)
         if isinstance(bare, exp.Case):
-            default = bare.args.get("default")
-            whens = [f"WHEN {test} THEN {self.given(result)}" for test, result in self.branches(bare)]
-            return f"CASE {' '.join(whens)} ELSE {'false' if default is None else self.given(default)} END"
-        return f"({self.number(bare).text} IS NOT NULL)"
+            default, of_null = bare.args.get("default"), "true" if test == IS_NULL else "false"
+            whens = [f"WHEN {when} THEN {self.given(result, test)}" for when, result in self.branches(bare)]
+            other = of_null if default is None else self.given(default, test)
+            return f"CASE {' '.join(whens)} ELSE {other} END"
+        return f"({self.number(bare).text} {'IS NULL' if test == IS_NULL else 'IS NOT NULL'})"
 
     def branches(self, case: exp.Case) -> Iterator[tuple[str, exp.Expr]]:
         """Translate the conditions of a CASE; return beside each what it leads to."""
@@ -241,8 +246,7 @@ class Translator:
             return f"(NOT {one} <=> {other})"
         if not isinstance(node.expression, exp.Null):
             raise Untranslatable
-        given = self.given(node.this)
-        return given if node.args.get("negate") else f"(NOT {given})"
+        return self.given(node.this, IS_NOT_NULL if node.args.get("negate") else IS_NULL)
 
     def _one_of(self, node: exp.Expr, listed: exp.Expr) -> str:
         array = listed.unnest()
