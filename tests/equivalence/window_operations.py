@@ -32,6 +32,14 @@ QUERIES = {
         " FROM a",
         "window",
     ),
+    "empty_frames": (
+        f"SELECT i, x, max(n) OVER ({OVER} x ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING) AS h, min(n) OVER ({OVER} x ROWS"
+        f" BETWEEN 1 FOLLOWING AND 2 FOLLOWING) AS l, sum(n) OVER ({OVER} d ROWS BETWEEN 1 FOLLOWING AND 1 FOLLOWING)"
+        f" AS s, avg(n) OVER ({OVER} x ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING) AS m, count(n) OVER ({OVER} x ROWS"
+        " BETWEEN 3 PRECEDING AND 2 PRECEDING) AS k, sum(n) OVER (PARTITION BY i RANGE UNBOUNDED PRECEDING) AS p"
+        " FROM a",
+        "window",
+    ),
     "shifted": (
         f"SELECT i, t, lag(t) OVER ({OVER} x) AS a, lead(n, 2) OVER ({OVER} x DESC) AS b, lag(m) OVER ({OVER} x) AS c,"
         f" first_value(y) OVER ({OVER} d) AS f FROM a",

@@ -131,7 +131,9 @@ def _fitting(name: str, nan: str) -> dict[str, str]:
 
 
 def _counted(condition: str, over: str = "") -> str:
-    return f"sum(CASE WHEN {condition} THEN {WEIGHT} ELSE 0 END){over}"
+    """Count values; a window may have frames without rows, of which a sum would be NULL."""
+    total = f"sum(CASE WHEN {condition} THEN {WEIGHT} ELSE 0 END){over}"
+    return f"coalesce({total}, 0)" if over else total
 
 
 def _product(value: str) -> str:

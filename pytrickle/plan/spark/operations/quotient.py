@@ -31,9 +31,8 @@ STEPS = (
     },
     {"shifted": "{q}_whole || rpad({q}_behind, {q}_scale, '0')"},
     {
-        "dividend": f"CAST(CASE WHEN length(TRIM(LEADING '0' FROM {{q}}_shifted)) <= {DIVIDEND}"
-        f" AND {{q}}_behind NOT LIKE '%E%' THEN {{q}}_shifted ELSE CAST({RAISE} AS STRING) END"
-        f" AS DECIMAL({DIVIDEND},0))",
+        "dividend": f"CAST(CASE WHEN length(TRIM(LEADING '0' FROM {{q}}_shifted)) > {DIVIDEND}"
+        f" OR {{q}}_shifted LIKE '%E%' THEN CAST({RAISE} AS STRING) ELSE {{q}}_shifted END AS DECIMAL({DIVIDEND},0))",
         "divisor": f"CAST(nullif({{count}}, 0) AS DECIMAL({DIVISOR},0))",
     },
     {"rest": "{q}_dividend % {q}_divisor"},

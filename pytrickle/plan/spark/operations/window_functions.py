@@ -92,7 +92,9 @@ class Windows:
             raise LeftToPostgres(OF_TIES)
         if function not in AGGREGATES and not items:
             raise LeftToPostgres(OF_FUNCTION)
-        frame = "" if spec is None or function in FRAMELESS else f" {_frame(spec)}"
+        # Without an order all rows of a partition are peers, and Spark takes no RANGE there.
+        peers = spec is None or (not items and spec.args.get("kind") == "RANGE")
+        frame = "" if spec is None or peers or function in FRAMELESS else f" {_frame(spec)}"
         sorted_by = f" ORDER BY {self.ordering.written(items)}" if items else ""
         return f" OVER ({self.partition}{sorted_by}{frame})"
 
