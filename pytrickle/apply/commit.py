@@ -29,7 +29,7 @@ from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.tracing import phase
 
 OUTRUN = (
-    "Another refresh of the same stream table committed first, or its query was altered.",
+    "Another refresh of the same stream table committed first, or it was altered or renamed.",
     "Nothing needs to be done.",
 )
 # Compiling the statements of a merge takes longer than running them, and texts of rows are read as they were written.
@@ -218,6 +218,7 @@ def _ask_to_advance(connection: psycopg.Connection, plan: RefreshPlan, what: Com
             "pgt_id": what.pgt_id,
             "frontier_version": what.frontier_version,
             "view_stamp": what.view_stamp,
+            "written_as": plan.apply.shown.table,
             "frozen_by": what.frozen_by,
             "frozen_before": what.frozen_before,
             "moment": what.data_timestamp,

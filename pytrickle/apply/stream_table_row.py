@@ -52,6 +52,8 @@ UP_TO_DATE = (
 )
 ADVANCE = statement(
     UP_TO_DATE.where(
+        # Rows are written by its name, which another table may have by now.
+        ROW.pgt_relid == func.to_regclass(cast(bindparam("written_as"), Text)),
         ROW.view_stamp.is_not_distinct_from(bindparam("view_stamp")),
         ROW.frozen_by.is_not_distinct_from(bindparam("frozen_by")),
         ROW.frozen_before.is_not_distinct_from(cast(bindparam("frozen_before", type_=Text), TIMESTAMP)),
