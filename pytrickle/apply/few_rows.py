@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import psycopg
 import pyarrow as pa
 
+from pytrickle.apply.statements import drop
 from pytrickle.compute.staged import Copied, Staged
 from pytrickle.database import trusted
 from pytrickle.errors import StreamTableDrifted
@@ -99,7 +100,12 @@ def apply_few(
 def ask_to_apply(
     connection: psycopg.Connection, plan: ApplyPlan, few: FewRows, frozen_before: str | None
 ) -> psycopg.Cursor | None:
-    """Send the first statement that applies few rows, if there are any; see `applied`."""
+    """Send the first statement that applies few rows, if there are any; see `applied`.
+
+    A refresh of the whole that does not maintain state and body drops them: deltas would build on what they were.
+    """
+    if plan.discard:
+        drop(connection, plan.discard)
     if few.rows is None:
         return None
     if plan.state is None:

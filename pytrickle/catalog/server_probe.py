@@ -90,14 +90,9 @@ END
 $$
 """
 IMPLIED = "an operator that its text does not name, such as that of IN or NULLIF, and only the search_path finds"
-# What kept the server from answering says nothing about the query.
-NOT_ABOUT_THE_QUERY = (
-    psycopg.errors.LockNotAvailable,
-    psycopg.errors.QueryCanceled,
-    psycopg.errors.DeadlockDetected,
-    psycopg.errors.AdminShutdown,
-    psycopg.errors.CrashShutdown,
-)
+# Classes of what says nothing about the query but only what kept the server from answering: connection, state of the
+# transaction, rollback, resources, locks, an operator, the system. Of a lost connection the client tells by none.
+NOT_ABOUT_THE_QUERY = frozenset({"", "08", "25", "40", "53", "55", "57", "58"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +132,8 @@ class ServerProbe:
         try:
             with self.connection.transaction(force_rollback=True):
                 return self._printed(first, "pgt_probe_1") == self._printed(second, "pgt_probe_2")
-        except NOT_ABOUT_THE_QUERY:
-            raise
-        except psycopg.Error:
+        except psycopg.Error as error:
+            raise_unless_about_the_query(error)
             return False
 
     def needs_path(self, definition: Definition) -> str | None:
@@ -196,9 +190,8 @@ class ServerProbe:
             with self.connection.transaction(force_rollback=True):
                 self._printed(text, "pgt_probe")
                 row = self.connection.execute(AGAIN, {"view": view, "again": "pg_temp.pgt_probe"}).fetchone()
-        except NOT_ABOUT_THE_QUERY:
-            raise
-        except psycopg.Error:
+        except psycopg.Error as error:
+            raise_unless_about_the_query(error)
             return IMPLIED
         alike, dependence = row or (False, None)
         return dependence or (None if alike else IMPLIED)
@@ -212,7 +205,8 @@ class ServerProbe:
             with self.connection.transaction(force_rollback=True):
                 self.connection.execute(filled(EQUALITIES, left=left, right=right))
                 row = self.connection.execute(CHOSEN, ("pg_temp.pgt_probe",)).fetchone()
-        except psycopg.Error:
+        except psycopg.Error as error:
+            raise_unless_about_the_query(error)
             return None
         return (row[0], row[1], row[2]) if row else None
 
@@ -232,11 +226,16 @@ class ServerProbe:
         try:
             with self.connection.transaction():
                 self.connection.execute(filled(HASHED, values=values))
-        except NOT_ABOUT_THE_QUERY:
-            raise
-        except psycopg.Error:
+        except psycopg.Error as error:
+            raise_unless_about_the_query(error)
             return False
         return True
+
+
+def raise_unless_about_the_query(error: psycopg.Error) -> None:
+    """Raise an error again that says nothing about a query, so that nobody remembers it as what the query is like."""
+    if (error.sqlstate or "")[:2] in NOT_ABOUT_THE_QUERY:
+        raise error
 
 
 @contextmanager
@@ -254,8 +253,7 @@ def _splitting(connection: psycopg.Connection) -> Iterator[None]:
     try:
         with connection.transaction():
             yield
-    except NOT_ABOUT_THE_QUERY:
-        raise
     except psycopg.Error as error:
+        raise_unless_about_the_query(error)
         said = error.diag.message_primary or "no reason"
         raise NotDifferentiable(f"a part of the query that PostgreSQL cannot compute alone: {said}") from error

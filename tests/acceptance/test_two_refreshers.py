@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
+import psycopg
 import pytest
 
 import pytrickle
+from pytrickle.catalog.server_probe import ServerProbe
+from pytrickle.plan.analysis import analyse
+from pytrickle.refresh import planner
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
@@ -17,6 +22,7 @@ KEPT = (
 )
 COUNT = "SELECT consecutive_failures FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 'shares'"
 REASON = "SELECT reinitialize_reason FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 'shares'"
+NO_RULE: dict[str, Any] = {"grouped": None, "full_reason": "it is not sure"}
 ANEW = "SELECT pgtrickle_private.mark_reinitialize(pgt_id, 'asked for') FROM pgtrickle.pgt_stream_tables"
 ELAPSED = "UPDATE pgtrickle.pgt_stream_tables SET retry_at = clock_timestamp() WHERE retry_at IS NOT NULL"
 
@@ -134,3 +140,38 @@ def test_a_skip_behind_the_refresh_of_another_refresher_leaves_no_reason(db: Dat
     assert tick(pt, decide)["shares"].action == "SKIP"
     kept = "SELECT last_skip_reason, fuse_blown_at FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 'shares'"
     assert db.execute(kept) == [(None, None)]
+
+
+SUMS = "SELECT customer, sum(amount) AS amount FROM orders GROUP BY customer"
+
+
+def test_deltas_do_not_build_on_state_that_another_refresher_let_grow_old(
+    db: Database, pt: pytrickle.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pt.create_stream_table("sums", SUMS)
+    pt.tick()
+    with local_client(db.dsn) as (other, _):
+        monkeypatch.setattr(planner, "analyse", lambda *given: replace(analyse(*given), query=None, **NO_RULE))
+        for number in range(3, 7):
+            db.execute("INSERT INTO orders VALUES (%s, 1, 10)", number)
+            assert other.refresh("sums").action == "FULL"
+    db.execute("DELETE FROM orders WHERE id IN (1, 3)")
+    pt.tick()
+    assert sorted(db.execute("TABLE sums")) == [(1, 30), (2, 20)]
+    assert pt.verify("sums").matches
+
+
+def test_a_connection_that_is_lost_while_a_query_is_analysed_says_nothing_about_it(
+    db: Database, pt: pytrickle.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose(*_: object) -> str:
+        raise psycopg.OperationalError("consuming input failed: server closed the connection unexpectedly")
+
+    pt.create_stream_table("sums", SUMS)
+    with monkeypatch.context() as patched:
+        patched.setattr(ServerProbe, "_printed", lose)
+        assert [result.action for result in pt.tick() if result.stream_table == "public.sums"] == ["FAILED"]
+    db.execute(ELAPSED)
+    pt.tick()
+    db.execute("INSERT INTO orders VALUES (3, 1, 10)")
+    assert [result.action for result in pt.tick() if result.stream_table == "public.sums"] == ["DIFFERENTIAL"]
