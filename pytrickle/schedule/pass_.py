@@ -9,6 +9,7 @@ from logging import getLogger
 from time import monotonic
 
 from pytrickle.apply.sorted_indexes import drop_too_short
+from pytrickle.catalog.capture_gaps import behind_gaps
 from pytrickle.catalog.change_ranges import empty_buffers
 from pytrickle.catalog.stream_table import StreamTable, effective_progress
 from pytrickle.database import Snapshot, translate_errors
@@ -59,7 +60,9 @@ class Pass:
     ) -> "Pass":
         """Start a pass in a snapshot just exported; `members` are the tables that it is about, unless that is all."""
         unloaded = frozenset(table.relid for table in tables if not table.populated)
-        seen = Seen(base.cut, base.moment, unloaded, empty_buffers(base.connection, members or tables), broken)
+        behind = behind_gaps(base.connection)
+        empty = empty_buffers(base.connection, members or tables)
+        seen = Seen(base.cut, base.moment, unloaded, empty, {**behind, **broken})
         return cls(refresher, base, seen, Record(), on_result, base.taken)
 
     def run(self, unit: Unit, asked: Mapping[int, str], respect_gate: bool = True) -> None:

@@ -1,0 +1,22 @@
+"""Gaps in what was captured, as a snapshot shows them: who reads such a source must be computed anew first."""
+
+import psycopg
+
+from pytrickle.errors import PytrickleError, RefreshConflict
+
+GAPS = """
+SELECT d.pgt_id, min(d.source_name)
+FROM pgtrickle.pgt_capture_gaps AS g JOIN pgtrickle.pgt_dependencies AS d USING (source_relid)
+WHERE d.source_type <> 'UNCAPTURED'
+GROUP BY d.pgt_id
+"""
+
+
+def behind_gaps(connection: psycopg.Connection) -> dict[int, PytrickleError]:
+    """Return why stream tables must not be refreshed in this snapshot, by their numbers.
+
+    What came between the look at all capture and the snapshot is shown by it, but not all of it was captured.
+    """
+    rows = connection.execute(GAPS, prepare=True).fetchall()
+    hint = "The next tick computes the stream table anew."
+    return {number: RefreshConflict(f"Changes of {source} were missed meanwhile.", hint) for number, source in rows}
