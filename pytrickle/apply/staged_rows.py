@@ -12,8 +12,11 @@ from pyarrow import csv
 from pytrickle.apply.statements import drop, run
 from pytrickle.compute.staged import Copied
 from pytrickle.database import filled
+from pytrickle.plan.apply_plan import PART
 
 BLOCK = 1024 * 1024
+# Spark may run a task again that had committed, or two of a kind at once: one transaction counts for each part.
+WRITERS = "SELECT min(xmin::text) FROM {source} GROUP BY {part}"
 
 
 def load_rows(
@@ -35,11 +38,13 @@ def _move_rows(connection: psycopg.Connection, table: str, staging: str, columns
     source = sql.Identifier(*staging.split("."))
     # A plan that is kept would be of the columns that a table of this name once had.
     found = connection.execute(filled("SELECT * FROM {source} LIMIT 0", source=source), prepare=False).description or ()
-    staged = [column.name for column in found]
+    staged = [column.name for column in found if column.name != PART]
     targets = sql.SQL(", ").join(sql.Identifier(columns.get(column, column)) for column in staged)
     items = sql.SQL(", ").join(map(sql.Identifier, staged))
-    template = "INSERT INTO {table} ({targets}) SELECT {items} FROM {source}"
-    moved = run(connection, filled(template, table=table, targets=targets, items=items, source=source))
+    writers = sql.Literal([writer for (writer,) in connection.execute(filled(WRITERS, part=PART, source=source))])
+    template = "INSERT INTO {table} ({targets}) SELECT {items} FROM {source} WHERE xmin = ANY ({writers}::xid[])"
+    given = {"table": table, "targets": targets, "items": items, "source": source, "writers": writers}
+    moved = run(connection, filled(template, **given))
     drop(connection, source.as_string())
     return moved
 

@@ -8,8 +8,10 @@ import psycopg
 
 from pytrickle.apply.statements import create_kept
 from pytrickle.errors import RefreshConflict
+from pytrickle.plan.apply_plan import PART
 
 STAGING_LOCK = 0x70677473
+LAYOUT = "SELECT CAST(NULL AS integer) AS {part}, s.* FROM (\n{layout}\n) AS s"
 # Anybody may take an advisory lock, so one counts only if a role that may refresh holds it.
 HELD = """
 SELECT EXISTS (
@@ -48,10 +50,10 @@ def _take(connection: psycopg.Connection, pgt_id: int) -> bool:
 def create_staging(connection: psycopg.Connection, layout: str, pgt_id: int) -> str:
     """Create an empty, unlogged staging table for a stream table; drop those that failed refreshes left.
 
-    Its columns are those of the query `layout`. Its name is new each time: executors may
-    outlive the refresher that started them, and must not write among the rows of another refresh.
+    Its columns are those of the query `layout`, and PART. Its name is new each time: executors may outlive the
+    refresher that started them, and must not write among the rows of another refresh.
     """
     connection.execute("SELECT pgtrickle_private.drop_staging(%s)", (pgt_id,))
     name = f"pgtrickle_changes.staging_{pgt_id}_{token_hex(8)}"
-    create_kept(connection, name, layout, "UNLOGGED TABLE")
+    create_kept(connection, name, LAYOUT.format(part=PART, layout=layout), "UNLOGGED TABLE")
     return name

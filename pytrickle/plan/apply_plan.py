@@ -11,6 +11,8 @@ INCREMENTS = "pgt_increments"
 KEYED = "pgt_keyed"
 BEFORE = "pgt_before"
 AFTER = "pgt_after"
+# Which part of Spark's result a row of the staging table belongs to.
+PART = "pgt_part"
 
 
 class Action(StrEnum):

@@ -9,6 +9,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import spark_partition_id
 
 from pytrickle.compute.spark.dataframes import consolidate, result_of
 from pytrickle.compute.spark.gateway import how_java_ended
@@ -25,6 +26,7 @@ from pytrickle.errors import (
     SparkOutOfMemory,
     SparkTooNarrow,
 )
+from pytrickle.plan.apply_plan import PART
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.grouping import INEXACT
 from pytrickle.plan.spark.leaves import rows_read
@@ -90,10 +92,17 @@ class SparkEngine:
     def _deliver(self, frame: DataFrame, staging: str | None) -> pa.Table | str:
         if staging is None:
             return _collect(frame)
-        # Appends are not atomic across partitions, but nobody reads the staging table before all of them are done.
-        write_options = {**self.target.properties, "stringtype": "unspecified", "reWriteBatchedInserts": "true"}
-        writer = frame.write.format("jdbc").options(url=self.target.url, dbtable=staging, batchsize="5000")
-        writer.options(**write_options).mode("append").save()
+        # Appends are not atomic across partitions, but nobody reads the staging table before all of them are done. What
+        # comes twice, from tasks that Spark repeats, is told by its part and by the transaction of the task.
+        options = {
+            "url": self.target.url,
+            "dbtable": staging,
+            "batchsize": "5000",
+            **self.target.properties,
+        }
+        options |= {"stringtype": "unspecified", "reWriteBatchedInserts": "true"}
+        rows = frame.withColumn(PART, spark_partition_id())
+        rows.write.format("jdbc").options(**options).mode("append").save()
         return staging
 
 

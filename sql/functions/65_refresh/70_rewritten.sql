@@ -4,26 +4,6 @@
 -- theirs. And of a partitioned table PostgreSQL reads the partitions that there are now. Then nothing may be made of
 -- what they read.
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.names_read(p_pgt_id bigint)
-    RETURNS TABLE (relid oid, column_name name)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-    SELECT d.source_relid::oid, used.column_name::name
-    FROM pgt_dependencies AS d LEFT JOIN LATERAL unnest(d.columns_used) AS used(column_name) ON true
-    WHERE d.pgt_id = p_pgt_id
-    UNION ALL
-    SELECT c.oid, a.attname
-    FROM pgt_stream_tables AS s
-        JOIN pg_rewrite AS r ON r.ev_class = s.view_relid
-        JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
-            AND d.refclassid = 'pg_class'::regclass
-        JOIN pg_class AS c ON c.oid = d.refobjid AND c.relkind = 'v' AND c.oid <> s.view_relid
-        LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = d.refobjsubid AND a.attnum > 0
-    WHERE s.pgt_id = p_pgt_id
-$$;
-COMMENT ON FUNCTION pgtrickle_private.names_read(bigint) IS
-    'The tables and columns that are read for a stream table by their names, and the views that its query names.';
-
 -- The row of a relation in pg_class is that of the snapshot, its file and its name are those of now. The cache of the
 -- session may be behind for relations that it did not lock; it comes up to date as soon as it locks one, as here for
 -- their size.
@@ -47,12 +27,25 @@ BEGIN
             OR c.relkind = 'p' AND ARRAY(SELECT p.relid::oid FROM pg_partition_tree(c.oid) AS p ORDER BY 1)
                 <> capture_relations(c.oid))), (
         SELECT min(format('%I.%I', n.nspname, c.relname))
-        FROM names_read(p_pgt_id) AS r
+        FROM (
+            SELECT d.source_relid::oid, a.attnum, a.attname
+            FROM pgt_dependencies AS d
+                LEFT JOIN pg_attribute AS a ON a.attrelid = d.source_relid AND a.attname = ANY (d.columns_used)
+            WHERE d.pgt_id = p_pgt_id
+            UNION ALL
+            -- A view is read by the name that it has in the query.
+            SELECT d.refobjid, a.attnum, a.attname
+            FROM pgt_stream_tables AS s
+                JOIN pg_rewrite AS r ON r.ev_class = s.view_relid
+                JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+                    AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> s.view_relid
+                JOIN pg_class AS v ON v.oid = d.refobjid AND v.relkind = 'v'
+                LEFT JOIN pg_attribute AS a ON a.attrelid = v.oid AND a.attnum = d.refobjsubid AND a.attnum > 0
+            WHERE s.pgt_id = p_pgt_id) AS r(relid, number, column_name)
             JOIN pg_class AS c ON c.oid = r.relid
             JOIN pg_namespace AS n ON n.oid = c.relnamespace
-            LEFT JOIN pg_attribute AS a ON a.attrelid = r.relid AND a.attname = r.column_name
-        WHERE (pg_identify_object('pg_class'::regclass, r.relid, COALESCE(a.attnum, 0))).identity IS DISTINCT FROM
-            concat_ws('.', quote_ident(n.nspname), quote_ident(c.relname), quote_ident(a.attname))));
+        WHERE (pg_identify_object('pg_class'::regclass, r.relid, COALESCE(r.number, 0))).identity IS DISTINCT FROM
+            concat_ws('.', quote_ident(n.nspname), quote_ident(c.relname), quote_ident(r.column_name))));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.rewritten_source(bigint, boolean) IS

@@ -1,0 +1,80 @@
+"""What Spark writes to a staging table: every part of it counts once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pytrickle
+from pytrickle.compute.spark.run import SparkEngine
+from pytrickle.plan import placement
+from tests.conftest import Database
+from tests.spark.test_joins import compare
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.long
+
+TABLES = """
+CREATE TABLE t (id int PRIMARY KEY, k int, length interval, lengths interval[]);
+CREATE TABLE u (k int PRIMARY KEY, name text);
+INSERT INTO u VALUES (1, 'one'), (2, NULL);
+INSERT INTO t SELECT i, i % 3, i * interval '-1 day -2:03', ARRAY[i * interval '-1 day -1:00', NULL]
+FROM generate_series(1, 40) AS i;
+ANALYZE t, u
+"""
+QUERIES = {
+    "copied": "SELECT k, length, lengths FROM t",
+    "joined": "SELECT u.name, t.length, t.lengths FROM t JOIN u USING (k)",
+    "grouped": "SELECT name, length, count(*) AS n, sum(id) AS s FROM t JOIN u USING (k) GROUP BY name, length",
+}
+CHANGE = "UPDATE t SET length = -length WHERE id % 2 = 0; UPDATE u SET name = name || '!'; DELETE FROM t WHERE id < 9"
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The staging tables that Spark writes all rows to, however few."""
+    tables: list[str] = []
+    deliver = SparkEngine._deliver
+
+    def noted(engine: SparkEngine, *given: Any) -> Any:
+        tables.append(str(given[-1]))
+        return deliver(engine, *given)
+
+    monkeypatch.setattr(placement, "BULK_ROWS", 0)
+    monkeypatch.setattr(SparkEngine, "_deliver", noted)
+    yield tables
+    assert tables and "None" not in tables
+
+
+def play(db: Database, spark: SparkSession) -> None:
+    with db.connect() as connection:
+        connection.execute(TABLES)
+    with db.connect() as connection:
+        for name, query in QUERIES.items():
+            connection.execute("SELECT pgtrickle.create_stream_table(%s, %s)", (name, query))
+    with pytrickle.connect(db.dsn, spark, engine="spark") as client:
+        for action in ("FULL", "DIFFERENTIAL"):
+            done = {(result.action, result.engine, result.error) for result in client.tick()}
+            assert done == {(action, "spark", None)}
+            compare(db, QUERIES)
+            with db.connect() as connection:
+                connection.execute(CHANGE)
+
+
+def test_what_a_task_wrote_twice_counts_once(
+    db: Database, spark: SparkSession, written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when Spark repeats a task whose executor was lost after it had committed, or runs a second one for speed."""
+    deliver = SparkEngine._deliver
+
+    def repeated(engine: SparkEngine, *given: Any) -> Any:
+        deliver(engine, *given)
+        return deliver(engine, *given)
+
+    monkeypatch.setattr(SparkEngine, "_deliver", repeated)
+    play(db, spark)
+    assert len(written) == 4 * len(QUERIES)
