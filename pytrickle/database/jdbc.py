@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -16,6 +17,8 @@ from pytrickle.database.search_path import SAFE_PATH
 
 # libpq name -> pgjdbc name, for what both understand in the same form.
 _PASSED_ON = {"connect_timeout": "connectTimeout", "options": "options"}
+_READ_BY = re.compile(r"SET LOCAL (IntervalStyle|lc_monetary) = '(.*)'")
+_ESCAPED, _BACKSLASH = re.compile(r"([\s\\])"), r"\\\1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,19 @@ class JdbcTarget:
             return ip_address(self.host).is_loopback
         except ValueError:
             return self.host == "localhost"
+
+    def reading(self, statements: Iterable[str]) -> dict[str, str]:
+        """Return the properties of a session that reads texts as those were written under some settings.
+
+        Dates are always in ISO form; of intervals and money there is no such form. Only what is set otherwise than a
+        server comes with is asked for, since a pooler may not know the option.
+        """
+        found = {match[1]: match[2] for each in statements if (match := _READ_BY.fullmatch(each))}
+        if found.get("IntervalStyle") == "postgres":
+            del found["IntervalStyle"]
+        set_by = [f"-c {name}={_ESCAPED.sub(_BACKSLASH, value)}" for name, value in found.items()]
+        options = " ".join([*filter(None, [self.properties.get("options")]), *set_by])
+        return {**self.properties, **({"options": options} if options else {})}
 
 
 def jdbc_target(connection: psycopg.Connection) -> JdbcTarget:

@@ -1,4 +1,4 @@
-"""What Spark writes to a staging table: every part of it counts once."""
+"""What Spark writes to a staging table: every part of it counts once, and its texts are read as they were written."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ QUERIES = {
     "grouped": "SELECT name, length, count(*) AS n, sum(id) AS s FROM t JOIN u USING (k) GROUP BY name, length",
 }
 CHANGE = "UPDATE t SET length = -length WHERE id % 2 = 0; UPDATE u SET name = name || '!'; DELETE FROM t WHERE id < 9"
+STYLE = "-c IntervalStyle=sql_standard"
 
 
 @pytest.fixture
@@ -50,10 +51,10 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     assert tables and "None" not in tables
 
 
-def play(db: Database, spark: SparkSession) -> None:
+def play(db: Database, spark: SparkSession, options: str = "") -> None:
     with db.connect() as connection:
         connection.execute(TABLES)
-    with db.connect() as connection:
+    with db.connect(options=options) as connection:
         for name, query in QUERIES.items():
             connection.execute("SELECT pgtrickle.create_stream_table(%s, %s)", (name, query))
     with pytrickle.connect(db.dsn, spark, engine="spark") as client:
@@ -78,3 +79,9 @@ def test_what_a_task_wrote_twice_counts_once(
     monkeypatch.setattr(SparkEngine, "_deliver", repeated)
     play(db, spark)
     assert len(written) == 4 * len(QUERIES)
+
+
+def test_intervals_are_read_in_the_style_that_they_were_written_in(
+    db: Database, spark: SparkSession, written: list[str]
+) -> None:
+    play(db, spark, STYLE)

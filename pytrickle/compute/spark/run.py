@@ -83,13 +83,13 @@ class SparkEngine:
 
     def _rows(self, reader: PinnedReader, plan: RefreshPlan, staging: str | None) -> pa.Table | str:
         if plan.read is not None:
-            return self._deliver(_read(reader, plan.read), staging)
+            return self._deliver(_read(reader, plan.read), reader, staging)
         delta_rows = None if plan.placement.stage.whole else plan.delta_rows
         query = spark_query(plan.join, plan.grouping, delta_rows)
         with result_of(query, reader) as frame:
-            return self._deliver(frame, staging)
+            return self._deliver(frame, reader, staging)
 
-    def _deliver(self, frame: DataFrame, staging: str | None) -> pa.Table | str:
+    def _deliver(self, frame: DataFrame, reader: PinnedReader, staging: str | None) -> pa.Table | str:
         if staging is None:
             return _collect(frame)
         # Appends are not atomic across partitions, but nobody reads the staging table before all of them are done. What
@@ -98,7 +98,7 @@ class SparkEngine:
             "url": self.target.url,
             "dbtable": staging,
             "batchsize": "5000",
-            **self.target.properties,
+            **self.target.reading(reader.settings),
         }
         options |= {"stringtype": "unspecified", "reWriteBatchedInserts": "true"}
         rows = frame.withColumn(PART, spark_partition_id())
