@@ -62,6 +62,15 @@ def test_every_value_arrives_as_it_was(things: Database, spark: SparkSession) ->
     assert things.value("SELECT watermark FROM pgtrickle.watermarks()") == FIRST
 
 
+def test_moments_arrive_whatever_the_offset_of_the_sessions_zone(things: Database, spark: SparkSession) -> None:
+    """That of Monrovia was 44 minutes and 30 seconds until 1972."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "Africa/Monrovia")
+    moments = [FIRST, datetime(1971, 5, 1, tzinfo=UTC), datetime(2026, 3, 29, 0, 30, tzinfo=UTC)]
+    write(things, session.createDataFrame([(moment,) for moment in moments], "at timestamp"))
+    assert things.execute("SELECT at FROM things ORDER BY at") == [(moment,) for moment in moments]
+
+
 def plain(value: Any) -> Any:
     """Drop what is not of the value: trailing zeros of numerics, the zone in which a moment is shown."""
     match value:
