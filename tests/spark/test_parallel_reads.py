@@ -183,6 +183,16 @@ def test_spark_divides_a_table_and_reads_it_as_it_was_when_planned(orders: Datab
         frame.collect()
 
 
+def test_a_table_that_took_the_name_meanwhile_is_not_read_in_its_place(orders: Database, spark: SparkSession) -> None:
+    orders.execute("CREATE TABLE newer (LIKE orders)")
+    orders.execute("INSERT INTO newer SELECT id, -amount FROM orders")
+    frame = spark.read.format("pytrickle").options(dsn=orders.dsn, table="orders", partitions=2).load()
+    assert frame.count() == 3000
+    orders.execute("BEGIN; ALTER TABLE orders RENAME TO older; ALTER TABLE newer RENAME TO orders; COMMIT")
+    with pytest.raises(PySparkException, match="another table"):
+        frame.collect()
+
+
 def test_a_small_table_is_read_by_one_task_and_nothing_is_held(orders: Database, spark: SparkSession) -> None:
     frame = spark.read.format("pytrickle").options(dsn=orders.dsn, table="orders").load()
     assert frame.rdd.getNumPartitions() == 1

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
 from pytrickle.database import connect
-from pytrickle.errors import InvalidArgument
+from pytrickle.errors import InvalidArgument, NotRetained
 from pytrickle.streaming.source import stream
 from pytrickle.streaming.source.changes import Between, change_batches
 from pytrickle.streaming.source.columns import COMMIT, Column, Relation, relation
@@ -33,9 +33,10 @@ with suppress(ImportError):
 
 @dataclass(frozen=True)
 class Rows(InputPartition):
-    """A part of a table."""
+    """A part of a table, which another may have the name of by the time it is read."""
 
     part: Part
+    relid: int
 
 
 @dataclass(frozen=True)
@@ -69,12 +70,12 @@ class TableReader(DataSourceReader):
                 return [Changes(between(connection, found, options))]
             version = version_read(connection, found, options)
             if version is not None:
-                return [Rows(part) for part in parts_of_version(options.partitions, version)]
+                return [Rows(part, found.relid) for part in parts_of_version(options.partitions, version)]
             alone = options.snapshot is None and not can_hold(connection)
             number = 1 if alone else number_of_parts(found, options.partitions)
         # The parent, which starts the Python workers of this session, ends with it; this process may end at once.
         held = hold(options.dsn, number, os.getppid()) if number > 1 and options.snapshot is None else None
-        return [Rows(part) for part in parts_of_snapshot(found, number, options.snapshot, held)]
+        return [Rows(part, found.relid) for part in parts_of_snapshot(found, number, options.snapshot, held)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task."""
@@ -146,4 +147,8 @@ def read(options: Options, partition: InputPartition, conditions: Sequence[Condi
         if isinstance(partition, Changes):
             yield from change_batches(connection, found.relation, partition.between, found.columns, conditions)
         elif isinstance(partition, Rows):
+            if found.relation.relid != partition.relid:
+                raise NotRetained(
+                    f"{options.table} is another table than when this read was planned.", "Load it again."
+                )
             yield from row_batches(connection, found.relation, found.columns, partition.part, conditions)
