@@ -16,12 +16,13 @@ from pytrickle.errors import ConfigError, ConnectionLost
 _LOGIN_REFUSED = ("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist")
 
 # A role or database may have other defaults, by which backslashes in strings would mean something else, dates and
-# intervals not be readable, names and queries have quotes that nobody wrote, functions of the catalog be refused for
-# their style, and transactions not see what was committed meanwhile.
+# intervals not be readable, floats lose digits, names and queries have quotes that nobody wrote, functions of the
+# catalog be refused for their style, and transactions not see what was committed meanwhile.
 _DEFAULTS = {
     "standard_conforming_strings": "on",
     "DateStyle": "ISO",
     "IntervalStyle": "postgres",
+    "extra_float_digits": "1",
     "quote_all_identifiers": "off",
     "plpgsql.extra_errors": "none",
     "default_transaction_isolation": "'read committed'",

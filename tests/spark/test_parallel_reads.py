@@ -193,6 +193,14 @@ def test_a_table_that_took_the_name_meanwhile_is_not_read_in_its_place(orders: D
         frame.collect()
 
 
+def test_floats_are_read_without_loss_whatever_sessions_begin_with(db: Database) -> None:
+    db.execute("CREATE TABLE orders (third float8, small float4)")
+    db.execute("INSERT INTO orders VALUES (1 / 3::float8, 0.5)")
+    before = db.execute("TABLE orders")
+    db.execute(f"ALTER DATABASE {db.value('SELECT current_database()')} SET extra_float_digits = 0")
+    assert [*read_part(db, found_orders(db), parts_of_snapshot(found_orders(db), 1, None, None)[0])] == before
+
+
 def test_a_small_table_is_read_by_one_task_and_nothing_is_held(orders: Database, spark: SparkSession) -> None:
     frame = spark.read.format("pytrickle").options(dsn=orders.dsn, table="orders").load()
     assert frame.rdd.getNumPartitions() == 1
