@@ -6,6 +6,7 @@ Both texts of a pair below are one value to GROUP BY and DISTINCT; every query c
 import pytest
 
 from tests.conftest import Database
+from tests.engines import double_under
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
 from tests.equivalence.runs import disable_jit
@@ -96,3 +97,18 @@ def _play(db: Database, type_name: str, **settings: int) -> None:
             with db.connect() as connection:
                 different = {name for name, query in QUERIES.items() if differences(connection, name, query, True)}
             assert different == set(), f"after: {batch}"
+
+
+def test_a_type_of_somebody_else_is_not_taken_for_the_one_whose_name_it_has(db: Database) -> None:
+    with db.connect() as connection:
+        connection.execute("""
+            CREATE SCHEMA app; CREATE DOMAIN app.int8 AS numeric(10,2); CREATE TABLE prices (id int, price app.int8);
+            INSERT INTO prices VALUES (1, 1.2), (2, 1.4), (3, 1.4), (4, 2), (5, NULL)""")
+    query = "SELECT id, rank() OVER (PARTITION BY price ORDER BY id) AS place FROM prices"
+    with double_under(db.dsn) as client, db.connect() as connection:
+        client.create_stream_table("places", query, refresh_mode="DIFFERENTIAL")
+        client.tick()
+        assert not differences(connection, "places", query, True)
+        connection.execute("INSERT INTO prices VALUES (0, 1.3), (6, 2.00)")
+        client.tick()
+        assert not differences(connection, "places", query, True)

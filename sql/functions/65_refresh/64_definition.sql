@@ -22,7 +22,11 @@ BEGIN
             'rows', greatest(c.reltuples, 0)::bigint,
             'columns', (
                 SELECT coalesce(jsonb_agg(jsonb_build_array(
-                    a.attname, format_type(a.atttypid, a.atttypmod), t.typname, coalesce(l.collisdeterministic, true),
+                    a.attname, format_type(a.atttypid, a.atttypmod),
+                    -- Of somebody else's type the name alone, such as date, would say the wrong thing.
+                    CASE WHEN t.typnamespace = 'pg_catalog'::regnamespace THEN t.typname::text
+                        ELSE concat(t.typnamespace::regnamespace, '.', t.typname) END,
+                    coalesce(l.collisdeterministic, true),
                     NOT a.attnotnull OR c.relkind <> 'p' AND c.relhassubclass OR EXISTS (
                         SELECT FROM pg_constraint AS k
                         WHERE k.conrelid = c.oid AND k.contype = 'n' AND k.conkey = ARRAY[a.attnum]
