@@ -8,7 +8,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import count
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import psycopg
 from psycopg import sql
+from testing.common.database import get_unused_port
 from testing.postgresql import Postgresql
 
 OLDEST, NEWEST = 15, 18
@@ -83,6 +84,25 @@ class Server:
             for setting in ("ssl = on", "ssl_ca_file = 'ca.crt'", "ssl_crl_file = 'clients.crl'"):
                 connection.execute(f"ALTER SYSTEM SET {setting}".encode())
             connection.execute("SELECT pg_reload_conf()")
+
+    @contextmanager
+    def standby(self) -> Iterator[Callable[[str], str]]:
+        """Run a standby of this server for the length of the block; yield what makes the DSN of a database of it."""
+        with tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-", dir=_in_memory()) as directory:
+            _hand_over(Path(directory))
+            process, data = self._process, f"{directory}/data"
+            port = get_unused_port()
+            programs = Path(process.get_server_commandline()[len(process._prefix())]).parent
+            primary = ["-h", "127.0.0.1", "-p", str(process.settings["port"]), "-U", "postgres"]
+            backup = [str(programs / "pg_basebackup"), *primary, "-D", data, "-R", "-c", "fast", "--no-sync"]
+            subprocess.run([*process._prefix(), *backup], check=True, cwd=directory)
+            settings = [argument for name, value in _SETTINGS.items() for argument in ("-c", f"{name}={value}")]
+            command = [str(programs / "postgres"), "-D", data, "-p", str(port), "-k", directory, *settings]
+            with subprocess.Popen([*process._prefix(), *command], stderr=subprocess.DEVNULL) as running:
+                try:
+                    yield lambda database: f"postgresql://postgres@127.0.0.1:{port}/{database}"
+                finally:
+                    running.terminate()
 
     def _administer(self, statement: str, *names: str) -> None:
         with psycopg.connect(self.dsn(), autocommit=True) as connection:

@@ -10,7 +10,7 @@ from psycopg.conninfo import conninfo_to_dict
 from pytrickle.database.adapters import register_infinity, register_lowered
 from pytrickle.database.errors import translate_errors
 from pytrickle.database.search_path import SAFE_PATH
-from pytrickle.errors import ConfigError, ConnectionLost
+from pytrickle.errors import ConfigError, ConnectionLost, ReadOnly
 
 # libpq gives no SQLSTATE for a refused login, only the server's words.
 _LOGIN_REFUSED = ("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist")
@@ -62,6 +62,21 @@ def open_connection(dsn: str, *, role: str, autocommit: bool) -> psycopg.Connect
         connection.execute(f"{_READING}SET search_path = {SAFE_PATH}".encode())
         connection.commit()
     return connection
+
+
+def refuse_standby(connection: psycopg.Connection) -> None:
+    """Raise ReadOnly, which is retryable here, where the server is a standby: it may be promoted, or fail over."""
+    if not _in_recovery(connection):
+        return
+    # The server tells of its promotion with the answer to the next statement.
+    with translate_errors():
+        connection.execute("SELECT")
+    if _in_recovery(connection):
+        raise ReadOnly("The server is a standby.", retryable=True)
+
+
+def _in_recovery(connection: psycopg.Connection) -> bool:
+    return connection.info.parameter_status("in_hot_standby") == "on"
 
 
 def _pass_on(notice: psycopg.errors.Diagnostic) -> None:

@@ -9,7 +9,7 @@ from time import monotonic
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from pytrickle.database import connect, keep_open, translate_errors
+from pytrickle.database import connect, keep_open, refuse_standby, translate_errors
 from pytrickle.errors import PytrickleError
 from pytrickle.schedule.requests import calls
 
@@ -29,9 +29,9 @@ class Daemon:
 
     Of several daemons on one database the one that holds the leader's lock ticks; the others try for it every second
     at least. The lock goes with its session, so a leader that dies is followed at once. `on_leader` is told True when
-    this daemon begins to lead, False when it begins to stand by. A retryable error, such as a lost connection, is
-    reported to `on_error` and waited out. `on_beat` is called several times per second, with False, and before each
-    tick, with True, until the end of which it is not called again.
+    this daemon begins to lead, False when it begins to stand by. A retryable error, such as a lost connection or a
+    server that is a standby, is reported to `on_error` and waited out. `on_beat` is called several times per second,
+    with False, and before each tick, with True, until the end of which it is not called again.
     """
 
     dsn: str
@@ -55,6 +55,7 @@ class Daemon:
 
     def _listen_and_tick(self) -> None:
         with connect(self.dsn, role="listener") as connection, connect(self.dsn, role="leader") as seat:
+            refuse_standby(connection)
             with translate_errors():
                 keep_open(seat)
                 for channel in CHANNELS:

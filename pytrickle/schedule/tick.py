@@ -11,7 +11,7 @@ from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.known_tables import KnownTables
 from pytrickle.catalog.refresh_groups import RefreshGroup, ask_refresh_groups, refresh_groups
 from pytrickle.config import EngineName
-from pytrickle.database import impatient, pipelined, translate_errors, unless_locked
+from pytrickle.database import impatient, pipelined, refuse_standby, translate_errors, unless_locked
 from pytrickle.readable import Rows
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import RefreshResult
@@ -63,7 +63,7 @@ class Ticker:
 
     def tick(self, on_result: OnResult) -> tuple[RefreshResult, ...]:
         """Refresh all that is due, in dependency order; return a result per stream table considered, in that order."""
-        refresher = self.refreshing()
+        refresher = self._refreshing_primary()
         with impatient(refresher.connection):
             self._raise_alerts(refresher.connection)
             now = moment(refresher.connection)
@@ -78,6 +78,11 @@ class Ticker:
                 unless_locked(refresher.connection, TRIM, {"retention": self.retention})
                 self.trimmed = monotonic()
         return results
+
+    def _refreshing_primary(self) -> Refresher:
+        refresher = self.refreshing()
+        refuse_standby(refresher.connection)
+        return refresher
 
     @phase("tick")
     def _pass(
@@ -137,7 +142,7 @@ class Ticker:
 
         Raise what made the refresh fail, after it was recorded.
         """
-        refresher = self.refreshing()
+        refresher = self._refreshing_primary()
         with impatient(refresher.connection):
             broken = self.health.prepare(refresher.connection, asked=True)
             return self._refresh_one(refresher, broken, pgt_id, respect_gate)

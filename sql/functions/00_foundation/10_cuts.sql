@@ -27,10 +27,11 @@ COMMENT ON FUNCTION pgtrickle.cut_covers(pgtrickle.cut, pgtrickle.cut) IS
     'Whether every change that the earlier cut covers is covered by the later one. May answer false when in doubt, '
     'never true.';
 
--- Some platforms refuse the function; the position is informative only, so its absence must not break a loader.
+-- Some platforms refuse the function, as does every standby; the position is informative only, so its absence must not
+-- break a loader, or a look at a standby.
 DO $probe$
 DECLARE
-    expression text := 'pg_current_wal_insert_lsn()';
+    expression text := 'CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_insert_lsn() END';
 BEGIN
     BEGIN
         PERFORM pg_current_wal_insert_lsn();
@@ -44,7 +45,7 @@ BEGIN
 END
 $probe$;
 COMMENT ON FUNCTION pgtrickle_private.current_lsn() IS
-    'The current WAL insert position, or NULL where the platform refuses it (probed at install).';
+    'The current WAL insert position; NULL on a standby, or where the platform refuses it (probed at install).';
 
 -- PostgreSQL leaves a transaction out of the list of running ones in its own snapshot. So its xid looks visible there
 -- as soon as any younger transaction has ended, even a savepoint of its own that was rolled back.
