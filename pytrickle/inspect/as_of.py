@@ -24,6 +24,7 @@ from pytrickle.database import exported_snapshot, filled, settle, translate_erro
 from pytrickle.database.adapters import register_infinity
 from pytrickle.database.statement import statement
 from pytrickle.errors import InvalidArgument, NotRetained
+from pytrickle.inspect.missed import what_was_missed
 from pytrickle.plan.at_cut import expanded
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
 from pytrickle.plan.query.meaning import understood
@@ -48,6 +49,8 @@ CLOSED = statement(
         stream_tables.c.pgt_id == bindparam("pgt_id"), stream_tables.c.effective_watermark >= bindparam("wanted")
     )
 )
+
+STARTS_OVER = "The next tick starts over; it can be read as of the watermarks from then on."
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -96,6 +99,8 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
         _check_kinds(table.name, watermark, found)
         for each in sorted(found, key=lambda each: (each.captured, each.oldest is None)):
             _check(table.name, watermark, each)
+        if missed := what_was_missed(snapshot_connection, (each.relid for each in found)):
+            raise NotRetained(f"Nothing is known of {table.name} as of {watermark}: {missed}.", STARTS_OVER)
         cuts = {each.relid: Cut.from_json(each.cut) for each in found if each.cut}
         ranges = change_ranges.ranges(snapshot_connection, _unread(table, definition.sources), cuts)
         with server_probe(connection) as probe:

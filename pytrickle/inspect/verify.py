@@ -15,6 +15,7 @@ from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.database import exported_snapshot, filled, settle, translate_errors, trusted
 from pytrickle.errors import ConnectionLost, PytrickleError
 from pytrickle.inspect.frozen_rows import recorded, with_ledger
+from pytrickle.inspect.missed import what_was_missed
 from pytrickle.plan.at_cut import path_of, query_at
 from pytrickle.plan.placement import PLANNER, SEQUENTIAL
 from pytrickle.plan.postgres.stored_rows import body_table
@@ -93,7 +94,8 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
     with exported_snapshot(dsn) as snapshot, translate_errors():
         snapshot_connection = snapshot.connection
         table = catalog.stream_table(snapshot_connection, pgt_id)
-        if pending := _pending(table):
+        relids = (dependency.relid for dependency in table.dependencies)
+        if pending := _pending(table) or (table.populated and what_was_missed(snapshot_connection, relids)):
             return VerifyResult(table.name, False, 0, 0, pending)
         definition = catalog.definition(snapshot_connection, pgt_id)
         frontiers = {dependency.relid: dependency.frontier for dependency in table.dependencies}

@@ -219,3 +219,25 @@ def test_a_moment_without_an_offset_is_refused_and_no_zone_is_guessed(retained: 
         with pytest.raises(InvalidArgument, match="no UTC offset"):
             ask()
     assert retained.pt.watermarks() == ()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("ALTER TABLE orders DISABLE TRIGGER ALL", "changes of public.orders may have been missed"),
+        ("UPDATE pgtrickle.pgt_clusters SET system_identifier = 1", "restored or copied from another cluster"),
+    ],
+    ids=["capture switched off", "restored"],
+)
+def test_what_may_have_been_missed_since_the_last_tick_is_not_guessed(retained: Shop, damage: str, said: str) -> None:
+    retained.db.execute("INSERT INTO orders VALUES (1, 1, 10)")
+    retained.db.execute("SELECT pgtrickle.advance_watermark('orders', %s)", moment(1))
+    retained.tick()
+    assert retained.pt.as_of("totals", moment(1)).rows == ((1, 1, 10),)
+    retained.db.execute(damage)
+    retained.db.execute("INSERT INTO orders VALUES (2, 1, 10)")
+    with pytest.raises(NotRetained, match=said):
+        retained.pt.as_of("totals", moment(1))
+    assert said in str(retained.pt.verify("totals").pending)
+    retained.tick()
+    assert retained.pt.verify("totals").matches
