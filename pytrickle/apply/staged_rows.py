@@ -43,8 +43,7 @@ def _move_rows(connection: psycopg.Connection, table: str, staging: str, columns
     items = sql.SQL(", ").join(map(sql.Identifier, staged))
     writers = sql.Literal([writer for (writer,) in connection.execute(filled(WRITERS, part=PART, source=source))])
     template = "INSERT INTO {table} ({targets}) SELECT {items} FROM {source} WHERE xmin = ANY ({writers}::xid[])"
-    given = {"table": table, "targets": targets, "items": items, "source": source, "writers": writers}
-    moved = run(connection, filled(template, **given))
+    moved = run(connection, filled(template, table=table, targets=targets, items=items, source=source, writers=writers))
     drop(connection, source.as_string())
     return moved
 

@@ -11,6 +11,7 @@ import pytest
 
 import pytrickle
 from pytrickle.errors import PytrickleError
+from pytrickle.schedule.pass_ import Pass
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.repeats import first
@@ -42,6 +43,7 @@ TABLES = {
 NAMES = {1: "Ada", 2: "Bob"}
 
 Rows = set[tuple[Any, ...]]
+Meanwhile = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -213,3 +215,19 @@ def _totals(orders: tuple[tuple[int, int, int], ...]) -> Rows:
     customers = {customer for _, customer, _ in orders}
     amounts = {c: [amount for _, customer, amount in orders if customer == c] for c in customers}
     return {(c, len(found), sum(found)) for c, found in amounts.items()}
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch, db: Database) -> Meanwhile:
+    """Have a statement committed once, when the next pass has its snapshot and has read nothing yet."""
+    left: list[str] = []
+    began = Pass.at
+
+    def began_before_another(*arguments: Any) -> Pass:
+        run = began(*arguments)
+        if left:
+            db.execute(left.pop())
+        return run
+
+    monkeypatch.setattr(Pass, "at", began_before_another)
+    return left.append

@@ -2,7 +2,7 @@
 
 Everybody else's snapshot shows the rows that were there when it was taken. Not so for TRUNCATE, an ALTER TABLE that
 writes the table anew, and COPY FREEZE: who reads the table after them, in a snapshot from before, finds it empty, or
-finds rows of a later time. Nor are names of the snapshot's time: another table may have one by then.
+finds rows of a later time.
 """
 
 from __future__ import annotations
@@ -19,12 +19,9 @@ import pytrickle
 from pytrickle.errors import RefreshConflict
 from pytrickle.inspect import as_of, verify
 from pytrickle.schedule.health import Health
-from pytrickle.schedule.pass_ import Pass
 from tests.acceptance.companies import companies, create
-from tests.acceptance.conftest import TABLES, Shop, advance
+from tests.acceptance.conftest import TABLES, Meanwhile, Shop, advance
 from tests.conftest import Database
-
-Meanwhile = Callable[[str], None]
 
 GROUPED = "SELECT c.name, count(*) AS orders, sum(o.amount) AS amount FROM customers c LEFT JOIN orders o"
 GROUPED = f"{GROUPED} ON o.customer = c.id GROUP BY c.name"
@@ -38,22 +35,6 @@ REWRITTEN = {
     "vacuumed": "VACUUM FULL customers",
 }
 FEW, MANY = "INSERT INTO orders VALUES (7, 1, 70)", "INSERT INTO orders SELECT n, 1, 1 FROM generate_series(7, 5000) n"
-
-
-@pytest.fixture
-def meanwhile(monkeypatch: pytest.MonkeyPatch, db: Database) -> Meanwhile:
-    """Have a statement committed once, when the next pass has its snapshot and has read nothing yet."""
-    left: list[str] = []
-    began = Pass.at
-
-    def began_before_another(*arguments: Any) -> Pass:
-        run = began(*arguments)
-        if left:
-            db.execute(left.pop())
-        return run
-
-    monkeypatch.setattr(Pass, "at", began_before_another)
-    return left.append
 
 
 @pytest.fixture
@@ -108,34 +89,6 @@ def test_a_first_load_does_not_show_it_empty(shop: Shop, meanwhile: Meanwhile) -
     assert_read_again(shop, "shown")
 
 
-SWAPPED = {
-    "renamed": "ALTER TABLE customers RENAME TO former; ALTER TABLE successors RENAME TO customers",
-    "moved": "ALTER TABLE customers SET SCHEMA elsewhere; ALTER TABLE successors RENAME TO customers",
-}
-
-
-@pytest.mark.parametrize("kind", ["AUTO", "FULL", "unit", "first load"])
-@pytest.mark.parametrize("swapping", ["renamed", "moved"])
-def test_another_table_of_its_name_is_not_read_in_its_place(
-    shop: Shop, meanwhile: Meanwhile, swapping: str, kind: str
-) -> None:
-    shop.db.execute("CREATE SCHEMA elsewhere; CREATE TABLE successors (LIKE customers)")
-    shop.db.execute("INSERT INTO successors VALUES (1, 'Eve'), (2, 'Mallory')")
-    shop.pt.create_stream_table("shown", GROUPED, refresh_mode="FULL" if kind == "FULL" else "AUTO")
-    if kind == "unit":
-        shop.pt.create_stream_table("named", TABLES["named"])
-        shop.db.execute("SELECT pgtrickle.create_refresh_group('both', ARRAY['named', 'shown'])")
-    if kind != "first load":
-        shop.tick()
-        shop.db.execute(FEW)
-    meanwhile(SWAPPED[swapping])
-    skipped = shop.tick()["shown"]
-    assert (skipped.action, skipped.reason.rpartition("public.customers was ")[2][:9]) == ("SKIP", "truncated")
-    shop.tick()
-    assert {name for name, *_ in shop.rows("shown")} == {"Ada", "Bob"}
-    shop.assert_verified()
-
-
 def test_a_change_buffer_that_is_rewritten_is_named(shop: Shop) -> None:
     """A tick holds the lock of every buffer that it has looked into, so this concerns the moment before."""
     shop.pt.create_stream_table("shown", TABLES["totals"])
@@ -150,20 +103,6 @@ def test_a_change_buffer_that_is_rewritten_is_named(shop: Shop) -> None:
         shop.db.execute(f"ALTER TABLE {buffer} SET LOGGED")
         assert reader.execute(f"SELECT count(*) FROM {buffer}".encode()).fetchone() is not None
         assert reader.execute(asked).fetchall() == [(buffer,)]
-
-
-@pytest.mark.parametrize("mode", ["AUTO", "FULL"])
-def test_another_table_of_its_own_name_is_not_written_in_its_place(shop: Shop, meanwhile: Meanwhile, mode: str) -> None:
-    shop.pt.create_stream_table("shown", GROUPED, refresh_mode=mode)
-    shop.tick()
-    for change in (FEW, "UPDATE orders SET amount = 71 WHERE id = 7"):
-        shop.db.execute(change)
-        meanwhile("ALTER TABLE shown RENAME TO former; CREATE TABLE shown (LIKE former)")
-        assert shop.tick()["shown"].action == "SKIP"
-        assert shop.rows("shown") == set()
-        shop.db.execute("DROP TABLE shown; ALTER TABLE former RENAME TO shown")
-        shop.tick()
-        shop.assert_verified()
 
 
 @pytest.mark.parametrize("kind", ["TABLE", "UNLOGGED TABLE"], ids=["captured", "not captured"])
@@ -267,59 +206,6 @@ def test_who_asks_for_a_refresh_is_told(local_shop: Shop, meanwhile: Meanwhile) 
     assert (asked.action, asked.reason.partition(" was ")[0]) == ("SKIP", "public.customers")
     assert local_shop.pt.refresh("named").action == "DIFFERENTIAL"
     assert local_shop.rows("named") == set()
-
-
-OTHERS = """
-    ALTER TABLE customers ADD town text; UPDATE customers SET town = 'Rome'; CREATE SCHEMA away;
-    CREATE TABLE others AS SELECT id, 'another ' || name AS name, town FROM customers;
-    CREATE VIEW known AS SELECT id, name FROM customers;
-    CREATE VIEW unknown AS SELECT id, town AS name FROM customers"""
-SUMS = "SELECT c.{}, count(o.id) AS n, sum(o.amount) AS s FROM {} c LEFT JOIN orders o ON o.customer = c.id GROUP BY 1"
-# What is read, what happens to its name, and how the query reads then.
-EXCHANGED = {
-    "tables": (
-        ("name", "customers"),
-        "ALTER TABLE customers RENAME TO x; ALTER TABLE others RENAME TO customers; ALTER TABLE x RENAME TO others",
-        ("name", "others"),
-    ),
-    "columns": (
-        ("name", "customers"),
-        "ALTER TABLE customers RENAME name TO x; ALTER TABLE customers RENAME town TO name;"
-        " ALTER TABLE customers RENAME x TO town",
-        ("town", "customers"),
-    ),
-    "schemas": (
-        ("name", "customers"),
-        "ALTER TABLE customers SET SCHEMA away; CREATE TABLE customers AS TABLE others",
-        ("name", "away.customers"),
-    ),
-    "views": (
-        ("name", "known"),
-        "ALTER VIEW known RENAME TO x; ALTER VIEW unknown RENAME TO known; ALTER VIEW x RENAME TO unknown",
-        ("name", "unknown"),
-    ),
-}
-
-
-@pytest.mark.parametrize("change", [FEW, MANY], ids=["few", "many"])
-@pytest.mark.parametrize("mode", ["AUTO", "FULL"])
-@pytest.mark.parametrize("kind", EXCHANGED)
-def test_what_has_its_name_now_is_not_read_in_its_place(
-    shop: Shop, meanwhile: Meanwhile, kind: str, mode: str, change: str
-) -> None:
-    """A query follows the tables, columns and views that it was made of, whatever they are called."""
-    read, exchange, read_then = EXCHANGED[kind]
-    with shop.db.connect() as owner:
-        owner.execute(OTHERS)
-    shop.pt.create_stream_table("shown", SUMS.format(*read), refresh_mode=mode)
-    shop.tick()
-    shop.db.execute(change)
-    meanwhile(f"BEGIN; {exchange}; COMMIT")
-    before, (skipped,) = shop.rows("shown"), shop.tick().values()
-    assert (skipped.action, shop.rows("shown")) == ("SKIP", before)
-    shop.tick()
-    assert shop.rows("shown") == set(shop.db.execute(SUMS.format(*read_then)))
-    shop.assert_verified()
 
 
 ASKED: dict[Any, Callable[[pytrickle.Client], object]] = {

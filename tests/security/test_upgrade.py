@@ -130,7 +130,7 @@ def test_capture_of_an_upgraded_catalog_is_watched_from_then_on(house: Database)
     assert house.value(COPIES) == 0
     trigger = house.value("SELECT format('pgtrickle_insert_%s', 'orders'::regclass::oid)")
     house.execute(f"ALTER TABLE orders DISABLE TRIGGER {trigger}")
-    house.execute(f"ALTER TABLE orders ENABLE ALWAYS TRIGGER {trigger}")
+    house.execute(f"ALTER TABLE orders ENABLE TRIGGER {trigger}")
     assert house.value("SELECT pgtrickle.capture_problem('orders')") == "capture triggers were altered"
 
 

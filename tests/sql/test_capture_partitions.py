@@ -141,3 +141,27 @@ def test_a_subscribed_table_gets_row_triggers(db: Database) -> None:
     db.execute("UPDATE t SET id = 3 WHERE id = 2")
     assert logged(db, "t", "id") == [(1, 1), (1, 3)]
     db.execute("DROP SUBSCRIPTION s")
+
+
+@pytest.mark.parametrize(
+    ("script", "source", "came", "went"),
+    [
+        (PARTITIONED, "events", "CREATE TABLE n PARTITION OF events FOR VALUES FROM (50) TO (60)", "DROP TABLE n"),
+        (PARTITIONED, "events", "CREATE TABLE n PARTITION OF events_deep DEFAULT", "DROP TABLE n"),
+        (PARTITIONED, "events_deep", "CREATE TABLE n PARTITION OF events_deep DEFAULT", "DROP TABLE n"),
+        (CHILDREN, "events", "CREATE TABLE n () INHERITS (events_low)", "ALTER TABLE n NO INHERIT events_low"),
+    ],
+    ids=["partition", "partition below", "partition of a partition", "child"],
+)
+def test_what_comes_and_goes_before_anybody_looks_is_noticed(
+    db: Database, script: str, source: str, came: str, went: str
+) -> None:
+    build(db, script, source)
+    db.execute(came)
+    day = 55 if "50" in came else 35
+    db.execute(f"INSERT INTO {'n' if script is CHILDREN else 'events'} VALUES (100, {day}, 'x'), (101, {day}, 'y')")
+    db.execute("UPDATE events SET note = 'z' WHERE id = 100")
+    db.execute(went)
+    assert "new" in db.value("SELECT pgtrickle.capture_problem(%s::regclass)", source)
+    db.execute("SELECT pgtrickle.repair_capture(%s::regclass)", source)
+    assert db.value("SELECT pgtrickle.capture_problem(%s::regclass)", source) is None

@@ -50,5 +50,5 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.rewritten_source(bigint, boolean) IS
     'A source of a stream table that was truncated, rewritten or renamed, or of which a partition came or went, or its '
-    'change buffer that was rewritten, since the snapshot of the transaction, which has read it, or other sessions have '
-    'in the same snapshot; NULL if there is none.';
+    'change buffer that was rewritten, since the snapshot of the transaction, which has read it, or other sessions '
+    'have in the same snapshot; NULL if there is none.';
