@@ -10,7 +10,7 @@ from psycopg import sql
 
 from pytrickle.database.errors import translate_errors
 from pytrickle.database.trusted import filled, trusted
-from pytrickle.errors import LockTimeout
+from pytrickle.errors import ConnectionLost, LockTimeout
 
 # No longer than deadlock_timeout by default, so that a refresh gives way before a loader has to.
 PATIENCE = "1s"
@@ -19,8 +19,13 @@ PATIENCE = "1s"
 @contextmanager
 def impatient(connection: psycopg.Connection) -> Iterator[None]:
     """Let nothing that the connection does within the block wait for a lock longer than a moment."""
-    with translate_errors():
-        wait_a_moment(connection)
+    try:
+        with translate_errors():
+            wait_a_moment(connection)
+    except ConnectionLost:
+        # One that was lost within a pipeline may look open for ever; only when it is closed is another one opened.
+        connection.close()
+        raise
     try:
         yield
     finally:

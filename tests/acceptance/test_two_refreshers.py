@@ -11,6 +11,7 @@ import pytest
 
 import pytrickle
 from pytrickle.catalog.server_probe import ServerProbe
+from pytrickle.errors import ConnectionLost
 from pytrickle.plan.analysis import analyse
 from pytrickle.refresh import planner
 from tests.conftest import Database
@@ -175,3 +176,14 @@ def test_a_connection_that_is_lost_while_a_query_is_analysed_says_nothing_about_
     pt.tick()
     db.execute("INSERT INTO orders VALUES (3, 1, 10)")
     assert [result.action for result in pt.tick() if result.stream_table == "public.sums"] == ["DIFFERENTIAL"]
+
+
+def test_a_connection_that_is_stuck_in_a_pipeline_is_opened_anew(db: Database, pt: pytrickle.Client) -> None:
+    pt.tick()
+    stuck = pt._connection().pgconn
+    stuck.enter_pipeline_mode()
+    stuck.send_query_params(b"SELECT 1", None)
+    with pytest.raises(ConnectionLost):
+        pt.tick()
+    db.execute("INSERT INTO customers VALUES (1)")
+    assert [result.rows_inserted for result in pt.tick()] == [1]
