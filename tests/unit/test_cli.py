@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -286,3 +287,11 @@ def test_uninstall_needs_a_yes_where_nobody_can_be_asked() -> None:
     result = run("uninstall")
     assert result.exit_code == 2
     assert "--yes" in result.stderr
+
+
+def test_the_module_is_the_command() -> None:
+    found = [
+        subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout
+        for command in ([sys.executable, "-m", "pytrickle"], [Path(sys.executable).with_name("pytrickle")])
+    ]
+    assert found[0] == found[1] != ""
