@@ -1,5 +1,4 @@
-"""A runnable demonstration: two loaders at different paces, and one report for each way of watermark gating."""
+"""A runnable demonstration: two loaders at different paces, and one report for each way of watermark gating.
 
-from pytrickle.demo.run import run_demo
-
-__all__ = ["run_demo"]
+Nothing is imported here: each process of a loader would load what draws, plans and refreshes.
+"""

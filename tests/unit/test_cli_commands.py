@@ -210,7 +210,7 @@ def test_the_demo_decides_its_exit_code(
         played.append(arguments)
         return 1
 
-    monkeypatch.setattr("pytrickle.demo.run_demo", play)
+    monkeypatch.setattr("pytrickle.demo.run.run_demo", play)
     assert run("demo", "--json", *option).exit_code == 1
     assert played == [(None, duration, True, EngineName.SPARK)]
 

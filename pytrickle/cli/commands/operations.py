@@ -103,7 +103,7 @@ def demo(
 
     Without --dsn it starts a PostgreSQL server of its own and removes it at the end.
     """
-    from pytrickle.demo import run_demo
+    from pytrickle.demo.run import run_demo
 
     played = DEMO_DURATION if duration is None else duration
     raise typer.Exit(run_demo(invocation.dsn, played, invocation.as_json, engine))
