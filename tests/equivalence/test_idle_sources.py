@@ -80,8 +80,10 @@ def _change(rng: Random) -> str:
 
 
 @pytest.mark.parametrize("seed", first(1, (2, 0, 1, 3), then=0))
-@pytest.mark.parametrize("gating", ["none", "hold_back"])
-@pytest.mark.parametrize("engine", ["postgres", "spark"])
+@pytest.mark.parametrize(
+    ("gating", "engine"),
+    first(2, [("none", "spark"), ("hold_back", "postgres"), ("none", "postgres"), ("hold_back", "spark")]),
+)
 def test_whatever_cancels_out_the_rows_are_those_of_the_query(
     db: Database, client: Client, seed: int, gating: str, engine: str
 ) -> None:
@@ -89,11 +91,11 @@ def test_whatever_cancels_out_the_rows_are_those_of_the_query(
     for name, query in QUERIES.items():
         client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL", watermark_gating=gating)
     with local_client(db.dsn, engine=engine) as (refresher, _):
-        assert _play(db, refresher, Random(seed), gating) > ROUNDS
+        assert _play(db, refresher, Random(seed), gating) > ROUNDS / 2
 
 
 def _play(db: Database, client: Client, rng: Random, gating: str) -> int:
-    """Change the sources and compare, again and again; return how many of them were idle in all."""
+    """Change the sources and compare, again and again; return how many that one query reads were idle in all."""
     idle = 0
     client.tick()
     for minute in range(1, ROUNDS):
@@ -103,7 +105,7 @@ def _play(db: Database, client: Client, rng: Random, gating: str) -> int:
         expected = {name: db.execute(query) for name, query in QUERIES.items()}
         for _ in range(rng.randint(0, 2)):
             db.execute((_idle if rng.random() < 0.5 else _change)(rng))
-        idle += sum(s["idle"] for name in QUERIES for s in client.explain(name).data["sources"])
+        idle += sum(source["idle"] for source in client.explain("joined").data["sources"])
         assert {result.action for result in client.tick()} <= {"DIFFERENTIAL", "NO_DATA"}
         for name, query in QUERIES.items():
             rows = expected[name] if gating == "hold_back" else db.execute(query)
