@@ -5,7 +5,7 @@
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 from zlib import crc32
 
@@ -22,9 +22,13 @@ THROUGH_SPARK = {"shop": "spark_shop", "diamond": 0}
 on_both_servers = pytest.mark.parametrize("every_db", (OLDEST, NEWEST), indirect=True, ids="pg{}".format)
 
 
-def in_thirds(test: Callable[..., None]) -> Callable[..., None]:
-    """Play a test of generated examples three times, once of them in `make test`; it takes an argument ``third``."""
-    return pytest.mark.parametrize("third", first(1, range(3)))(test)
+def in_parts(number: int) -> pytest.MarkDecorator:
+    """Play a test so many times, once of them in `make test`; it takes an argument ``nth``, which counts from 0.
+
+    A test of generated examples draws others each time; one of a list of cases plays ``cases[nth::number]``, so that
+    every run plays some of each kind.
+    """
+    return pytest.mark.parametrize("nth", first(1, range(number)))
 
 
 def first(number: int, values: Iterable[Any], then: int | None = None) -> list[Any]:

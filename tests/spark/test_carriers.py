@@ -17,7 +17,7 @@ from pytrickle.plan.spark import key_encoding
 from pytrickle.plan.spark import terms as spark_join
 from pytrickle.plan.spark.query import spark_query
 from tests.conftest import Database
-from tests.repeats import first
+from tests.repeats import in_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,13 +69,13 @@ Comparison = tuple[str, str, str]
 Matches = dict[Comparison, set[tuple[str, str]]]
 
 
-@pytest.mark.parametrize("begin", first(1, range(2)))
+@in_parts(2)
 def test_every_carrier_is_equal_exactly_where_postgres_finds_the_values_equal(
-    db: Database, spark: SparkSession, begin: int
+    db: Database, spark: SparkSession, nth: int
 ) -> None:
     """Equal by either operator: NULL equals NULL for one, for no type is it equal to a value of the other side."""
     _create_edges(db, EDGES)
-    pairs = PAIRS[begin::2]
+    pairs = PAIRS[nth::2]
     comparisons = tuple((*pair, operator) for pair in pairs for operator in OPERATORS)
     expected = _in_postgres(db, comparisons)
     assert all(expected.values())

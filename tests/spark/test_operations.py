@@ -12,7 +12,7 @@ from tests.conftest import Database
 from tests.equivalence.operations import CHANGES, QUERIES, fill
 from tests.equivalence.quotients import expected, given, pairs, quotients
 from tests.equivalence.runs import ask_for_joined_rows_only
-from tests.repeats import first, in_thirds
+from tests.repeats import first, in_parts
 from tests.spark.test_joins import compare, tick
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ pytestmark = pytest.mark.long
 # Of the conditions on groups, which Spark plans for seconds each, those that differ most; the double plays all of them.
 SOME = {"kept_expression", "kept_nan", "compared_mean_0", "compared_less"}
 PLAYED = {name: each for name, each in QUERIES.items() if name in SOME or not name.startswith(("kept_", "compared_"))}
+PARTS = 9
 LEFT_TO_POSTGRES = {
     "scales": "SELECT DISTINCT CAST(n AS numeric) AS n FROM a",
     "floats": "SELECT DISTINCT CAST(x AS double precision) AS f FROM a",
@@ -39,8 +40,13 @@ def parts(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def in_spark(client: pytrickle.Client, name: str) -> set[str]:
-    """Name the operations that Spark computes, whatever their version."""
-    found = [part for part in parts(client.explain(name).data["tree"]) if part["place"] == "Spark" and part["parts"]]
+    """Name the operations that Spark computes of the next refresh, whatever their version."""
+    return parts_in_spark(client.explain(name).data)
+
+
+def parts_in_spark(explained: dict[str, Any]) -> set[str]:
+    """Name the operations that an explanation says Spark computes."""
+    found = [part for part in parts(explained["tree"]) if part["place"] == "Spark" and part["parts"]]
     return {part["part"].removeprefix("Δ").removeprefix("old ").removeprefix("new ") for part in found[1:]}
 
 
@@ -50,22 +56,22 @@ def tables(db: Database) -> Database:
     return db
 
 
-# Beside other suites each third may take more than the ten minutes of any other test.
+# Beside other suites each part may take more than the ten minutes of any other test.
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("asked", first(1, (False, True), then=0))
-@in_thirds
+@in_parts(PARTS)
 def test_operations_in_spark_equal_those_of_postgresql_after_every_change(
     tables: Database,
     spark: "SparkSession",
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     asked: bool,
-    third: int,
+    nth: int,
 ) -> None:
     """Tables are read whole, or asked for the rows that have a key of a change; the double plays all at once."""
     if asked:
         ask_for_joined_rows_only(monkeypatch)
-    played = dict(list(PLAYED.items())[third::3])
+    played = dict(list(PLAYED.items())[nth::PARTS])
     queries = {name: query for name, (query, _) in played.items()}
     with pytrickle.connect(tables.dsn, spark, engine="spark", small_delta_rows=0, direct_delta_rows=0) as client:
         for name, query in queries.items():

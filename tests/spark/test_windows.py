@@ -8,7 +8,7 @@ import pytrickle
 from tests.conftest import Database
 from tests.equivalence.operations import CHANGES, fill
 from tests.equivalence.window_operations import LEFT_TO_POSTGRES, QUERIES, SETTLED
-from tests.repeats import in_thirds
+from tests.repeats import in_parts
 from tests.spark.test_joins import compare, tick
 from tests.spark.test_operations import in_spark
 
@@ -25,12 +25,12 @@ def tables(db: Database) -> Database:
 
 
 @pytest.mark.timeout(1800)
-@in_thirds
+@in_parts(3)
 def test_windows_in_spark_equal_those_of_postgresql_after_every_change(
-    tables: Database, spark: "SparkSession", caplog: pytest.LogCaptureFixture, third: int
+    tables: Database, spark: "SparkSession", caplog: pytest.LogCaptureFixture, nth: int
 ) -> None:
     """What PostgreSQL leaves open between rows that tie is settled alike in both."""
-    queries = {name: query for name, (query, _) in list(QUERIES.items())[third::3]}
+    queries = {name: query for name, (query, _) in list(QUERIES.items())[nth::3]}
     with pytrickle.connect(tables.dsn, spark, engine="spark", small_delta_rows=0, direct_delta_rows=0) as client:
         for name, query in queries.items():
             client.create_stream_table(f"st_{name}", query, refresh_mode="DIFFERENTIAL")

@@ -27,7 +27,7 @@ from pytrickle.plan.algebra.relation import (
     leaves,
     relids,
 )
-from tests.repeats import in_thirds
+from tests.repeats import in_parts
 from tests.unit.zset_oracle import (
     COLUMNS,
     OPERATIONS,
@@ -118,19 +118,19 @@ def _predicates(draw: st.DrawFn, aliases: tuple[str, ...]) -> tuple[Predicate, .
     )
 
 
-@in_thirds
+@in_parts(3)
 @settings(max_examples=50)
 @given(relations(), databases)
-def test_the_terms_of_a_delta_add_up_to_new_minus_old(third: int, node: Relation, database: dict[int, State]) -> None:
+def test_the_terms_of_a_delta_add_up_to_new_minus_old(nth: int, node: Relation, database: dict[int, State]) -> None:
     terms = differentiate(node, moved_sources(database, Version.DELTA))
     expected = add(evaluate(at(node, Version.NEW), database), minus(evaluate(at(node, Version.OLD), database)))
     assert add(*(evaluate(term, database) for term in terms)) == expected
 
 
-@in_thirds
+@in_parts(3)
 @settings(max_examples=25)
 @given(relations(), databases)
-def test_terms_in_the_order_of_changes_add_up_too(third: int, node: Relation, database: dict[int, State]) -> None:
+def test_terms_in_the_order_of_changes_add_up_too(nth: int, node: Relation, database: dict[int, State]) -> None:
     ranges = {relid: ChangeRange(relid, None, None, delta_rows=3 - relid) for relid in SOURCES}
     terms = differentiate(arrange(node, ranges), moved_sources(database, Version.DELTA))
     expected = add(evaluate(at(node, Version.NEW), database), minus(evaluate(at(node, Version.OLD), database)))
@@ -151,20 +151,20 @@ def test_what_changed_most_is_never_taken_back() -> None:
     assert len(parts) == 7 and taken_back == {1}
 
 
-@in_thirds
+@in_parts(3)
 @settings(max_examples=50)
 @given(relations(), databases)
-def test_unfolded_parts_add_up_to_the_terms(third: int, node: Relation, database: dict[int, State]) -> None:
+def test_unfolded_parts_add_up_to_the_terms(nth: int, node: Relation, database: dict[int, State]) -> None:
     past, future = moved_sources(database, Version.DELTA, Version.FUTURE), moved_sources(database, Version.FUTURE)
     for term in (*differentiate(node, frozenset(SOURCES)), at(node, Version.NEW), at(node, Version.OLD)):
         parts = unfold(term, past, future)
         assert add(*(evaluate(part, database) for part in parts)) == evaluate(term, database)
 
 
-@in_thirds
+@in_parts(3)
 @settings(max_examples=25)
 @given(relations(), databases)
-def test_unfolded_parts_read_no_old_and_no_new_state(third: int, node: Relation, database: dict[int, State]) -> None:
+def test_unfolded_parts_read_no_old_and_no_new_state(nth: int, node: Relation, database: dict[int, State]) -> None:
     everything = frozenset(SOURCES)
     parts = (part for term in differentiate(node, everything) for part in unfold(term, everything, everything))
     found = [leaf for part in parts for leaf in leaves(part)]
@@ -173,20 +173,20 @@ def test_unfolded_parts_read_no_old_and_no_new_state(third: int, node: Relation,
     assert {leaf.version for leaf in found if isinstance(leaf, Derived)} <= {Version.NEW, Version.DELTA}
 
 
-@in_thirds
+@in_parts(3)
 @settings(max_examples=25)
 @given(relations(), databases)
-def test_a_source_without_changes_adds_no_terms(third: int, node: Relation, database: dict[int, State]) -> None:
+def test_a_source_without_changes_adds_no_terms(nth: int, node: Relation, database: dict[int, State]) -> None:
     changed = moved_sources(database, Version.DELTA)
     for term in differentiate(node, changed):
         (delta,) = (leaf for leaf in leaves(term) if getattr(leaf, "version", None) is Version.DELTA)
         assert relids(delta) & changed
 
 
-@in_thirds
+@in_parts(3)
 @settings(max_examples=33)
 @given(relations(), databases)
-def test_one_batch_equals_its_parts_in_turn(third: int, node: Relation, database: dict[int, State]) -> None:
+def test_one_batch_equals_its_parts_in_turn(nth: int, node: Relation, database: dict[int, State]) -> None:
     """Moving to the new frontier and from there to all that is visible adds up to one move."""
     first = differentiate(node, frozenset(SOURCES))
     second_step = {
@@ -201,11 +201,11 @@ def test_one_batch_equals_its_parts_in_turn(third: int, node: Relation, database
     assert add(*in_turn) == add(*(evaluate(term, at_once) for term in first))
 
 
-@in_thirds
+@in_parts(3)
 @settings(max_examples=50)
 @given(st.data(), databases)
 def test_the_keyed_rule_is_the_difference_of_the_results(
-    third: int, data: st.DataObject, database: dict[int, State]
+    nth: int, data: st.DataObject, database: dict[int, State]
 ) -> None:
     leaf = _derived(data.draw, "d")
     new, old = (evaluate(replace(leaf, version=version), database) for version in (Version.NEW, Version.OLD))
@@ -230,11 +230,11 @@ def _antijoin(left: Leaf, right: Leaf, column: str) -> tuple[Project, Project]:
     return Project(Join((left,)), columns), Project(Join((left, keys), (tie,), negated=True), columns)
 
 
-@in_thirds
+@in_parts(3)
 @settings(max_examples=50)
 @given(tables, st.sampled_from(COLUMNS), st.booleans())
 def test_an_antijoin_is_everything_minus_what_has_a_partner(
-    third: int, database: dict[int, State], column: str, nested: bool
+    nth: int, database: dict[int, State], column: str, nested: bool
 ) -> None:
     left, right = Scan("l", 1, COLUMNS), Scan("r", 2, COLUMNS)
     blocks: tuple[Project, ...] = _antijoin(left, right, column)

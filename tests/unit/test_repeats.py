@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.repeats import divided, first, only
+from tests.repeats import divided, first, in_parts, only
 
 
 def marks(values: list[Any]) -> list[str]:
@@ -24,6 +24,11 @@ def test_what_comes_after_the_first_values_is_for_longer_runs() -> None:
 def test_what_is_not_named_is_for_longer_runs() -> None:
     assert marks(only({"a"}, "abc")) == ["", "repeats", "repeats"]
     assert marks(only({"a"}, "abc", then={"c"})) == ["", "soak", "repeats"]
+
+
+def test_each_part_after_the_first_is_for_longer_runs() -> None:
+    name, numbers = in_parts(3).mark.args
+    assert (name, marks(numbers)) == ("nth", ["", "repeats", "repeats"])
 
 
 def test_a_case_of_several_values_stays_one_case() -> None:

@@ -38,7 +38,7 @@ from pytrickle.watermarks import (
     spreads,
     waits,
 )
-from tests.repeats import in_thirds
+from tests.repeats import in_parts
 from tests.unit.moments import SetClock
 
 MINUTES = [timedelta(minutes=count) for count in (0, 1, 5, 20, 45)]
@@ -187,7 +187,7 @@ def of_histories(moments: list[datetime], say: Say) -> Iterator[Any]:
 PARTS = (of_generators, of_columns, of_trackers, of_others, of_histories)
 
 
-@in_thirds
+@in_parts(3)
 @pytest.mark.parametrize("part", PARTS)
 @settings(max_examples=20)
 @example(story=SPRING)
@@ -196,7 +196,7 @@ PARTS = (of_generators, of_columns, of_trackers, of_others, of_histories)
 @example(story=AUTUMN[::-1])
 @given(story=stories())
 def test_local_moments_give_the_same_answers_as_the_same_instants_in_utc(
-    third: int, part: Any, story: list[datetime]
+    nth: int, part: Any, story: list[datetime]
 ) -> None:
     local = [repr(answer) for answer in part(story, lambda moment: moment)]
     assert local == [repr(answer) for answer in part(story, lambda moment: moment.astimezone(UTC))]

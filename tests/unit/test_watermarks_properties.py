@@ -27,7 +27,7 @@ from pytrickle.watermarks import (
     punctuated,
     quantile,
 )
-from tests.repeats import in_thirds
+from tests.repeats import in_parts
 from tests.unit.moments import NOON, SetClock, noon, seconds
 
 TAKING_MARKS = (cdc, heartbeat, punctuated)
@@ -67,12 +67,12 @@ def rising(shown: list[datetime | None]) -> bool:
     return all((one or lowest) <= (other or lowest) for one, other in pairwise(shown))
 
 
-@in_thirds
+@in_parts(3)
 @pytest.mark.parametrize("make", EVERY)
 @settings(max_examples=20)
 @given(script=steps, ahead=st.none() | st.just(seconds(86_400)))
 def test_every_generator_is_monotone_under_any_input(
-    third: int, make: Callable[..., Generator], script: Any, ahead: Any
+    nth: int, make: Callable[..., Generator], script: Any, ahead: Any
 ) -> None:
     assert rising(play(make(max_ahead=ahead, clock=SetClock()), script, marks=make in TAKING_MARKS))
 
