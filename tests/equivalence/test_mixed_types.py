@@ -155,17 +155,18 @@ FURTHER_KINDS = {
 
 # One query for each way in which values of the two sides meet.
 WAYS = ("among", "not_among", "perhaps_among", "shown_of_both", "counted", "in_common", "first")
-EVERY_WAY = "numeric, double"
+FURTHER_WAYS = "numeric, double"
 
 
 @pytest.mark.parametrize("pair", only(KINDS, PAIRS, then=FURTHER_KINDS))
 def test_what_equals_one_value_of_another_type_stays_apart(db: Database, pair: str) -> None:
     _create_tables(db, pair)
     with local_client(db.dsn) as (client, _):
-        _play(db, client, pair, QUERIES if pair == EVERY_WAY else {name: QUERIES[name] for name in WAYS})
+        others = list(QUERIES)[::3] if pair == FURTHER_WAYS else []
+        _play(db, client, pair, {name: QUERIES[name] for name in {*WAYS, *others}})
 
 
-@pytest.mark.parametrize("pair", first(0, sorted(KINDS - {EVERY_WAY})))
+@pytest.mark.parametrize("pair", first(0, sorted(KINDS)))
 def test_what_equals_one_value_of_another_type_stays_apart_in_every_way(db: Database, pair: str) -> None:
     _create_tables(db, pair)
     with local_client(db.dsn) as (client, _):
