@@ -15,7 +15,7 @@ from pytrickle.plan.spark import reads
 from tests.conftest import Database
 from tests.equivalence.oracle import differences
 from tests.equivalence.runs import ask_for_joined_rows_only
-from tests.repeats import first
+from tests.repeats import first, in_parts
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -205,12 +205,12 @@ def look_up_joined_rows(chain: Database, monkeypatch: pytest.MonkeyPatch) -> Non
         chain.execute(f"CREATE INDEX ON {table} (k)")
 
 
-@pytest.mark.parametrize("begin", first(1, range(2)))
+@in_parts(3)
 def test_joins_at_cuts_correct_old_and_new_states(
-    chain: Database, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, begin: int
+    chain: Database, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
     """Whole tables are read in the first round, in the second one only the rows that changes join, by indexes."""
-    names = list(AT_CUTS)[begin::2]
+    names = list(AT_CUTS)[nth::3]
     queries = {name: AT_CUTS[name] for name in names}
     advance = "SELECT pgtrickle.advance_watermark(%s, '2024-01-01Z'::timestamptz + %s * interval '1 hour')"
     with spark_client(chain, spark) as client:

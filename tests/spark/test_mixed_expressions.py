@@ -6,6 +6,7 @@ from pytrickle.config import EngineName
 from pytrickle.plan.tree import SUB_JOIN
 from tests.conftest import Database
 from tests.engines import ClientUnder, client_under
+from tests.repeats import in_parts
 from tests.spark.test_edge_values import EDGES, compare
 
 pytestmark = pytest.mark.long
@@ -51,14 +52,16 @@ CHOICES = [
 ]
 SUMS = ["l.cents * r.fraction", "l.step * r.step", "CASE WHEN l.flag THEN r.any_number ELSE l.cents END",
         "CASE WHEN r.small > 0 THEN l.cents ELSE 0 END", "CASE WHEN r.flag THEN l.big_step ELSE 0 END"]  # fmt: skip
+COMPARED = [
+    *(f"l.{name} {operator} r.{name}" for name in KINDS for operator in COMPARISONS),
+    *(f"l.{a} {operator} r.{b}" for a, b in ORDERED for operator in COMPARISONS[2:]),
+    *(f"l.{a} {operator} r.{b}" for a, b in EQUAL for operator in COMPARISONS[:2]),
+    *(f"l.{name} IS DISTINCT FROM r.{name}" for name in (*KINDS, "note", "any_number")),
+]
+COMPUTED = [*ARITHMETIC, *LOGIC, *CHOICES]
+# No number of operators is a multiple of it, so that every part has each of them.
+PARTS = 5
 QUERIES = {
-    "of_one_type": joined([f"l.{name} {operator} r.{name}" for name in KINDS for operator in COMPARISONS]),
-    "of_two_types": joined([f"l.{a} {operator} r.{b}" for a, b in ORDERED for operator in COMPARISONS[2:]]),
-    "equal": joined([f"l.{a} {operator} r.{b}" for a, b in EQUAL for operator in COMPARISONS[:2]]),
-    "distinct_from": joined([f"l.{name} IS DISTINCT FROM r.{name}" for name in (*KINDS, "note", "any_number")]),
-    "arithmetic": joined(ARITHMETIC),
-    "logic": joined(LOGIC),
-    "choices": joined(CHOICES),
     "sums": f"SELECT l.flag, {columns([f'{call}({each})' for each in SUMS for call in ('sum', 'avg', 'count')])}"
     " FROM l JOIN r ON l.g = r.g GROUP BY l.flag",
     "keys": "SELECT l.cents + r.cents AS k, l.step + r.step AS n, l.flag AND r.flag AS f, count(*) AS c"
@@ -67,6 +70,10 @@ QUERIES = {
     " WHERE l.flag OR r.small >= 0",
     "nothing_equal": "SELECT l.id, count(*) AS n FROM l JOIN r ON l.moment < r.moment GROUP BY l.id",
 }  # fmt: skip
+
+
+def queries_of(nth: int) -> dict[str, str]:
+    return {"compared": joined(COMPARED[nth::PARTS]), "computed": joined(COMPUTED[nth::PARTS]), **QUERIES}
 
 
 def create(db: Database) -> None:
@@ -91,24 +98,27 @@ def is_evaluated_by_spark(client: ClientUnder, name: str) -> bool:
     return bool(facts.data["spark_reads"]) and SUB_JOIN not in str(facts)
 
 
-def test_spark_evaluates_between_tables_what_postgresql_does(db: Database, request: pytest.FixtureRequest) -> None:
-    zone = "-c TimeZone=Asia/Kathmandu"
+@in_parts(PARTS)
+def test_spark_evaluates_between_tables_what_postgresql_does(
+    db: Database, request: pytest.FixtureRequest, nth: int
+) -> None:
+    zone, queries = "-c TimeZone=Asia/Kathmandu", queries_of(nth)
     create(db)
     with db.connect(options=zone) as connection:
-        for name, query in QUERIES.items():
+        for name, query in queries.items():
             connection.execute("SELECT pgtrickle.create_stream_table(%s, %s)", (name, query))
     with client_under(EngineName.SPARK, db.dsn, request) as client:
-        assert [name for name in QUERIES if not is_evaluated_by_spark(client, name)] == []
+        assert [name for name in queries if not is_evaluated_by_spark(client, name)] == []
         client.tick()
-        compare(db, zone, QUERIES)
+        compare(db, zone, queries)
         # Every query reads some of what changes.
         for change in (
             "UPDATE l SET g = 1 - g, id = id + 1000 WHERE id % 3 = 0",
             "UPDATE r SET g = 1 - g, flag = NOT flag, step = step + 1, moment = CASE WHEN id > 2 THEN moment END",
         ):
             db.execute(change)
-            assert [name for name in QUERIES if not is_evaluated_by_spark(client, name)] == []
+            assert [name for name in queries if not is_evaluated_by_spark(client, name)] == []
             client.tick()
-            compare(db, zone, QUERIES)
+            compare(db, zone, queries)
         assert set(client.done_by) == {("FULL", "spark"), ("DIFFERENTIAL", "spark")}
-        assert db.value("SELECT count(*) FROM of_one_type") > ROWS
+        assert db.value("SELECT count(*) FROM compared") > ROWS

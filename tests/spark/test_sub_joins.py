@@ -7,6 +7,7 @@ from pytrickle.plan.placement import Place
 from pytrickle.plan.tree import SUB_JOIN
 from tests.conftest import Database
 from tests.engines import ClientUnder, client_under
+from tests.repeats import in_parts
 from tests.spark.test_edge_values import compare
 
 pytestmark = pytest.mark.long
@@ -61,22 +62,24 @@ def joined_before(client: ClientUnder, queries: dict[str, str]) -> set[str]:
     return {name for name, facts in told.items() if facts.data["place"] == Place.SPARK and SUB_JOIN in str(facts)}
 
 
-def test_spark_joins_what_postgresql_has_joined_for_it(db: Database, request: pytest.FixtureRequest) -> None:
+@in_parts(3)
+def test_spark_joins_what_postgresql_has_joined_for_it(db: Database, request: pytest.FixtureRequest, nth: int) -> None:
+    queries = dict(list(TOGETHER.items())[nth::3])
     create(db)
     with client_under(EngineName.SPARK, db.dsn, request) as client:
-        create_all(client, TOGETHER)
-        assert joined_before(client, TOGETHER) == TOGETHER.keys()
+        create_all(client, queries)
+        assert joined_before(client, queries) == queries.keys()
         client.tick()
-        compare(db, "", TOGETHER)
+        compare(db, "", queries)
         for change in CHANGES:
             db.execute(change)
-            changed = {name for name in TOGETHER if client.explain(name).data["terms"]}
-            assert joined_before(client, TOGETHER) >= changed - DECIDED_BY_ALL
+            changed = {name for name in queries if client.explain(name).data["terms"]}
+            assert joined_before(client, queries) >= changed - DECIDED_BY_ALL
             client.tick()
-            compare(db, "", TOGETHER)
+            compare(db, "", queries)
         assert {engine for (action, engine) in client.done_by if action != "NO_DATA"} == {"spark"}
-        assert client.done_by["DIFFERENTIAL", "spark"] >= 2 * len(TOGETHER)
-        for name in TOGETHER:
+        assert client.done_by["DIFFERENTIAL", "spark"] >= 2 * len(queries)
+        for name in queries:
             assert db.value(f"SELECT count(*) FROM {name}"), name
 
 
