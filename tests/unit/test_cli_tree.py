@@ -12,6 +12,18 @@ from tests.documents import ROOT
 
 MODULES = {path.stem for path in Path(commands.__file__).parent.glob("*.py")} - {"__init__"}
 
+# A process that has loaded no module of commands starts one for each group.
+ALONE = """
+import os, sys
+from pytrickle.cli import tree
+assert not [name for name in sys.modules if name.startswith("pytrickle.cli.commands.")]
+for name in tree.GROUPS:
+    if not os.fork():
+        print(name, *tree.Tree()[name].commands, flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
 
 @pytest.mark.parametrize("home", [*tree.PLAIN, *tree.GROUPS.values()])
 def test_each_module_has_the_commands_that_the_tree_names(home: str) -> None:
@@ -19,14 +31,19 @@ def test_each_module_has_the_commands_that_the_tree_names(home: str) -> None:
     assert tuple(tree.commands_of(home)) == names
 
 
+@pytest.fixture(scope="module")
+def loaded_alone() -> dict[str, list[str]]:
+    """The commands of each group in a process that has loaded no other one."""
+    ran = subprocess.run([sys.executable, "-c", ALONE], stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
+    return {name: names for name, *names in map(str.split, ran.stdout.splitlines())}
+
+
 @pytest.mark.parametrize("name", tree.GROUPS)
-def test_a_group_that_is_loaded_alone_has_all_its_commands(name: str) -> None:
+def test_a_group_that_is_loaded_alone_has_all_its_commands(name: str, loaded_alone: dict[str, list[str]]) -> None:
     """One module may add commands to the group of another."""
-    script = f"from pytrickle.cli.tree import Tree; print(*Tree()[{name!r}].commands)"
-    alone = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
     for home in (*tree.PLAIN, *tree.GROUPS.values()):
         tree.commands_of(home)
-    assert sorted(alone.stdout.split()) == sorted(tree.commands_of(tree.GROUPS[name])[name].commands)
+    assert sorted(loaded_alone[name]) == sorted(tree.commands_of(tree.GROUPS[name])[name].commands)
 
 
 def test_every_module_of_commands_is_in_the_tree() -> None:
