@@ -25,12 +25,12 @@ def tables(db: Database) -> Database:
 
 
 @pytest.mark.timeout(1800)
-@in_parts(3)
+@in_parts(6)
 def test_windows_in_spark_equal_those_of_postgresql_after_every_change(
     tables: Database, spark: "SparkSession", caplog: pytest.LogCaptureFixture, nth: int
 ) -> None:
     """What PostgreSQL leaves open between rows that tie is settled alike in both."""
-    queries = {name: query for name, (query, _) in list(QUERIES.items())[nth::3]}
+    queries = {name: query for name, (query, _) in list(QUERIES.items())[nth::6]}
     with pytrickle.connect(tables.dsn, spark, engine="spark", small_delta_rows=0, direct_delta_rows=0) as client:
         for name, query in queries.items():
             client.create_stream_table(f"st_{name}", query, refresh_mode="DIFFERENTIAL")
