@@ -8,8 +8,10 @@ import psycopg
 MISSED = """
 SELECT coalesce(pgtrickle_private.restored(), (
     SELECT format('changes of %%s may have been missed: %%s', t.source_name, p.problem)
-    FROM pgtrickle.pgt_change_tracking AS t CROSS JOIN LATERAL pgtrickle.capture_problem(t.source_relid) AS p (problem)
-    WHERE t.source_relid::oid::bigint = ANY (%(relids)s) AND p.problem IS NOT NULL ORDER BY t.source_name LIMIT 1))
+    FROM pgtrickle.pgt_change_tracking AS t
+        JOIN pg_class AS c ON c.oid = t.source_relid
+        CROSS JOIN LATERAL pgtrickle.capture_problem(t.source_relid) AS p (problem)
+    WHERE c.oid::bigint = ANY (%(relids)s) AND p.problem IS NOT NULL ORDER BY t.source_name LIMIT 1))
 """
 
 

@@ -139,7 +139,7 @@ def test_what_compares_many_rows_is_computed_as_before(
     world: World, planned: dict[str, Stage], monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     monkeypatch.setattr(pytrickle.plan.difference, "MOST_ROWS_READ", 0)
-    monkeypatch.setattr(pytrickle.plan.difference, "MOST_ROWS_KEPT", 500)
+    monkeypatch.setattr(pytrickle.plan.difference, "MOST_ROWS_KEPT", 400)
     world.db.execute("INSERT INTO a SELECT n, n % 500, n, 0, 'x' FROM generate_series(1000, 3000) AS n")
     shown = "SELECT v FROM a WHERE k < 0"
     kept = {"many": "SELECT v FROM a", "groups": "SELECT k, sum(v) AS s FROM a GROUP BY k HAVING sum(v) < 0"}

@@ -84,7 +84,9 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.capture_functions(source regclass, 
 AS $$
 DECLARE
     lists record := capture_columns(source, columns);
-    lsn CONSTANT text := CASE WHEN current_lsn() IS NULL THEN 'NULL' ELSE 'pg_current_wal_insert_lsn()' END;
+    -- A standby has none at the moment; what it shows was written where there is one.
+    lsn CONSTANT text := CASE WHEN current_lsn() IS NULL AND NOT pg_is_in_recovery() THEN 'NULL'
+        ELSE 'pg_current_wal_insert_lsn()' END;
     head CONSTANT text := format('INSERT INTO %s (pgt_weight, pgt_xid, pgt_pos, pgt_lsn%s)', buffer, lists.targets);
     item CONSTANT text := format('pg_current_xact_id(), pgt_pos, pgt_lsn%s', lists.expressions);
     guard CONSTANT text := capture_guard(source, buffer, columns);
