@@ -81,4 +81,4 @@ def most_tables(costs: UnitCosts, interval: float, share: float = 1.0) -> int:
 
 # What was measured of one process that refreshes in PostgreSQL, on a machine of two cores: docs/benchmarks-scale.md for
 # ticks, docs/benchmarks-engines.md for refreshes, of 100 changes and of 50,000.
-IN_POSTGRESQL = UnitCosts(tick=0.01, quiet_table=0.00005, refresh=0.012, change=0.000003)
+IN_POSTGRESQL = UnitCosts(tick=0.005, quiet_table=0.00002, refresh=0.012, change=0.000003)
