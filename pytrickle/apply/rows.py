@@ -22,7 +22,6 @@ from pytrickle.plan.apply_plan import (
     ApplyPlan,
     Body,
     NewState,
-    Replacement,
     Stage,
     StatePlan,
     Target,
@@ -65,8 +64,8 @@ def apply_many(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, 
     elif plan.discard:
         # A refresh of the whole does not maintain state and body. Should there be deltas again, both are created anew.
         drop(connection, plan.discard)
-    first = plan.may_insert_all and _is_empty(connection, plan.target)
-    changed = (_insert_all if first else _change)(connection, plan, staged, closing)
+    first = plan.may_insert_all and _can_be_filled(connection, plan.target)
+    changed = (_insert_all(connection, plan, staged), 0) if first else _change(connection, plan, staged, closing)
     if plan.stage.whole:
         _create_indexes(connection, plan)
     if plan.body and plan.body.stage_shown:
@@ -79,13 +78,13 @@ def apply_many(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, 
     return (close_windows(connection, plan.windows, closing), 0) if plan.windows else changed
 
 
-def _insert_all(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, _: Closing) -> tuple[int, int]:
-    """Insert all rows into a table that has none: there is nothing to compare them with."""
+def _insert_all(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged) -> int:
+    """Insert all rows into a table that has none: there is nothing to compare them with. Return how many they are."""
     assert plan.replacement is not None
     if plan.replacement.insert_all is None:
-        return load_rows(connection, plan.target.table, staged.rows, dict(plan.names)), 0
+        return load_rows(connection, plan.target.table, staged.rows, dict(plan.names))
     _load(connection, plan, staged)
-    return run(connection, plan.replacement.insert_all), 0
+    return run(connection, plan.replacement.insert_all)
 
 
 def _change(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, closing: Closing) -> tuple[int, int]:
@@ -115,7 +114,9 @@ def _stage(connection: psycopg.Connection, plan: ApplyPlan, staged: Staged, clos
     if plan.windows:
         (withhold_whole if plan.stage.whole else withhold)(connection, plan.windows, closing)
     if plan.replacement:
-        _stage_replacement(connection, plan.target, plan.replacement)
+        # Had all rows been to be inserted, they were.
+        empty = not plan.may_insert_all and _can_be_filled(connection, plan.target)
+        run(connection, plan.replacement.stage_all if empty else plan.replacement.stage_differences)
     elif plan.state:
         _accumulate(connection, plan.state)
 
@@ -196,14 +197,8 @@ def _finish(connection: psycopg.Connection, state: StatePlan, among: StatePlan |
         run(connection, among.delete_empty)
 
 
-def _stage_replacement(connection: psycopg.Connection, target: Target, replacement: Replacement) -> None:
-    """Stage what turns the stored rows into those computed anew; an empty table needs no comparison."""
-    empty = _is_empty(connection, target)
-    run(connection, replacement.stage_all if empty else replacement.stage_differences)
-
-
-def _is_empty(connection: psycopg.Connection, target: Target) -> bool:
-    """Whether a table has no rows, and no rules either, which only some ways to write it obey."""
+def _can_be_filled(connection: psycopg.Connection, target: Target) -> bool:
+    """Whether a table has no rows to compare with, and no rules either, which COPY does not obey."""
     row = connection.execute(filled(EMPTY, table=target.table, name=sql.Literal(target.table))).fetchone()
     return bool(row and row[0])
 

@@ -38,7 +38,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.identify_if_published(regclass) IS
-    'The same where it is needed, for a relation that was just made.';
+    'Has the rows of a relation be known by all their columns if it is published and says nothing of its own.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.unidentified() RETURNS TABLE (relation bigint, pgt_ids bigint[])
     LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
