@@ -8,7 +8,8 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
 
 SAVEPOINT = "SAVEPOINT pgt_undone"
-UNDO = b"ROLLBACK TO SAVEPOINT pgt_undone; RELEASE SAVEPOINT pgt_undone"
+UNDO = b"ROLLBACK TO SAVEPOINT pgt_undone"
+RELEASE = b"RELEASE SAVEPOINT pgt_undone"
 
 
 @contextmanager
@@ -30,6 +31,13 @@ def undone(connection: psycopg.Connection) -> Iterator[None]:
 
 
 def _undo(connection: psycopg.Connection) -> None:
-    result = connection.pgconn.exec_(UNDO)
+    """Roll back to the savepoint, for a second time where that was cancelled by a limit set within the block."""
+    if connection.pgconn.exec_(UNDO).status != ExecStatus.COMMAND_OK:
+        _run(connection, UNDO)
+    _run(connection, RELEASE)
+
+
+def _run(connection: psycopg.Connection, command: bytes) -> None:
+    result = connection.pgconn.exec_(command)
     if result.status != ExecStatus.COMMAND_OK:
         raise error_from_result(result)
