@@ -21,6 +21,7 @@ from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.refresh_plan import FewRead, RefreshPlan
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.member import Done
+from pytrickle.refresh.planner import most_foreseen
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.standing import kept_tables, needs_refresh
 from pytrickle.refresh.values import Computation, Goal
@@ -113,7 +114,7 @@ class AtOnce:
         with pipelined(connection) as together:
             stands = ask_standing(connection, self.table.pgt_id, self.needed, cut=self.base is None)
             counts = ask_counts(connection, self.table, uncounted, read)
-            asked = ask_few(connection, foreseen) if foreseen and together else []
+            asked = ask_few(connection, foreseen, most_foreseen(foreseen)) if foreseen and together else []
             found, changed = standing(stands), counted(uncounted, counts, read)
             shape = self.refresher.planner.unchanged_shape(self.table.pgt_id, found.stamp)
             plan = self._plan(shape, changed) if shape and needs_refresh(self.table, changed) else None
@@ -131,7 +132,8 @@ class AtOnce:
         if plan.settings != expected:
             settle(connection, (*reset(expected), *plan.settings))
         if (asked := plan.few) and not seen.was_read:
-            plan = replace(plan, choosing=self.refresher.planner.templates.kept_plans.make(connection, asked))
+            making = self.refresher.planner.templates.kept_plans.make(connection, asked)
+            plan = replace(plan, choosing=plan.choosing + making)
             with pipelined(connection):
                 few = answered(ask_few(connection, asked))
         if plan.few is None or few:

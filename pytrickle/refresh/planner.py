@@ -178,8 +178,7 @@ class Planner:
         way = replace(way, reason=table.decision.explained(way.reason))
         if not whole:
             plan = self.templates.plan(task, way)
-            kept = plan.few is not None and plan.few.keeps_plan
-            return plan if kept or task.delta_rows < WORTH_ANALYZING else None
+            return plan if task.delta_rows < most_foreseen(plan.few) else None
         if not is_again(way, standing):
             return None
         sized = way.sized(known) if known else way
@@ -294,3 +293,8 @@ class Planner:
 def _shorter(seconds: float | None, allowed: timedelta | None) -> float | None:
     """Return a limit, but no longer than each statement may run anyway."""
     return seconds if seconds is None or allowed is None else min(seconds, allowed.total_seconds())
+
+
+def most_foreseen(few: FewRead | None) -> int:
+    """Return how many changes are too many to be joined without the database having been told of them."""
+    return FEW_CHANGES + 1 if few is not None and few.keeps_plan else WORTH_ANALYZING
