@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from secrets import token_hex
+from typing import NamedTuple
 
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.cut import Cut
@@ -45,16 +46,32 @@ class OpenCut(Cut):
         return f"pgt_{SECRET}_{self.name}_beyond"
 
 
+class Kind(NamedTuple):
+    """Whether a source has an old and a new cut, whether there are changes between them and beyond, and whether those
+    that cancel each other are left out.
+    """
+
+    relid: int
+    old: bool
+    new: bool
+    changed: bool
+    future: bool
+    netted: bool
+
+    def takes_in(self, other: "Kind") -> bool:
+        """Whether a plan for this kind does for another one, which has no changes."""
+        return self.changed and not other.changed and self._replace(changed=False, netted=other.netted) == other
+
+
 @dataclass(frozen=True, slots=True)
 class Outline:
     """All that the plan for changes depends on, beside the definition and the cuts themselves.
 
-    `ranges` has for each source whether it has an old and a new cut, whether there are changes between them and beyond,
-    and whether those that cancel each other are left out. `ranks` has for each source its place by the class of its
-    number of changes: in this order they are joined.
+    `ranges` has the kind of each source, `ranks` its place by the class of its number of changes: in this order they
+    are joined.
     """
 
-    ranges: tuple[tuple[int, bool, bool, bool, bool, bool], ...]
+    ranges: tuple[Kind, ...]
     ranks: tuple[int, ...]
     few: bool
     direct: bool
@@ -81,19 +98,35 @@ class Outline:
     def serves(self, other: "Outline", counts: Sequence[int]) -> bool:
         """Whether a plan of this outline does for a task of another one, of which so many changes are taken back.
 
-        They must differ in the order in which sources are joined alone, and none may come before another that has far
-        fewer changes. So numbers that vary from one refresh to the next do not need a plan for each of their orders.
+        They may differ in the order in which sources are joined, where none comes before another that has far fewer
+        changes, so that numbers that vary from one refresh to the next do not need a plan for each of their orders. And
+        the plan may take in changes of more sources than there are: nothing comes of those.
         """
         joined = [counts[place] for place in sorted(range(len(counts)), key=lambda place: self.ranks[place])]
-        fewest_after = [min(joined[place:]) for place in range(len(joined))]
+        fewest_after = [min(filter(None, joined[place:]), default=0) for place in range(len(joined))]
         near = all(count <= ALIKE * max(fewest, FEWEST) for count, fewest in zip(joined, fewest_after, strict=True))
-        return near and replace(self, ranks=other.ranks) == other
+        kinds = zip(self.ranges, other.ranges, strict=True)
+        return (
+            near
+            and len(self.ranges) == len(other.ranges)
+            and all(mine == kind or mine.takes_in(kind) for mine, kind in kinds)
+            and replace(self, ranks=other.ranks, ranges=other.ranges) == other
+        )
+
+    def in_vain(self, other: "Outline") -> int:
+        """Count the sources whose changes a plan of this outline takes in although there are none in another one."""
+        return sum(mine.changed > kind.changed for mine, kind in zip(self.ranges, other.ranges, strict=True))
 
 
-def _kind(change_range: ChangeRange) -> tuple[int, bool, bool, bool, bool, bool]:
-    delta, future = change_range.changed, bool(change_range.future_rows)
-    old, new = change_range.old is not None, change_range.new is not None
-    return change_range.relid, old, new, delta, future, is_netted(change_range)
+def _kind(change_range: ChangeRange) -> Kind:
+    return Kind(
+        change_range.relid,
+        change_range.old is not None,
+        change_range.new is not None,
+        change_range.changed,
+        bool(change_range.future_rows),
+        is_netted(change_range),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
 """The templates of plans for changes that one process keeps, by stream table."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from time import monotonic
 
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.analysis import Analysis
@@ -18,6 +20,8 @@ from pytrickle.refresh.kept_plans import KeptPlans
 # So many templates of one stream table are kept, those that were used last. There is one for each set of sources that
 # change together, and for orders of how many changes they have that are far apart.
 MOST_TEMPLATES = 32
+# To take in changes of so many sources that have none costs little; to make a template costs as much as doing so often.
+MOST_IN_VAIN, MOST_BORROWED = 2, 8
 # A guess saves a round trip. Where other sources changed it was for nothing, and of such a length it costs far more.
 MOST_GUESSED = 20_000
 
@@ -27,7 +31,8 @@ class OfOne:
     """The templates of one analysed query, in the order of their use; `last` is the one that was used last. Of whole
     refreshes there is one for each refresh mode, under some limits.
 
-    `many` says that changes of the kind that comes now are too many rows to be read as few.
+    `many` says that changes of the kind that comes now are too many rows to be read as few. `borrowed` counts how often
+    the template of more sources served for an outline.
     """
 
     shape: Analysis
@@ -35,6 +40,7 @@ class OfOne:
     wholes: dict[tuple[str, Limits], WholeTemplate | None] = field(default_factory=dict)
     last: Template | None = None
     many: bool = False
+    borrowed: Counter[Outline] = field(default_factory=Counter)
 
     def template(self, outline: Outline, counts: Sequence[int], make: Callable[[], Template | None]) -> Template | None:
         """Return the template for an outline and so many changes of each source; forget the one longest unused.
@@ -42,14 +48,27 @@ class OfOne:
         It is one that serves for it too, or `make` makes it.
         """
         if outline not in self.by_outline:
-            serving = (each for each in reversed(self.by_outline) if each.serves(outline, counts))
-            outline = next(serving, outline)
+            outline = self._serving(outline, counts) or outline
         found = self.by_outline.pop(outline) if outline in self.by_outline else make()
         self.by_outline[outline] = found
         if len(self.by_outline) > MOST_TEMPLATES:
             del self.by_outline[next(iter(self.by_outline))]
         self.last = found
         return found
+
+    def _serving(self, outline: Outline, counts: Sequence[int]) -> Outline | None:
+        """Find the outline whose template serves another one best; in vain it does so a few times."""
+        serving = [each for each in reversed(self.by_outline) if each.serves(outline, counts)]
+        best = min(serving, key=lambda each: each.in_vain(outline), default=None)
+        in_vain = best.in_vain(outline) if best else 0
+        if best is None or in_vain == 0:
+            return best
+        if in_vain > MOST_IN_VAIN or self.by_outline[best] is None or self.borrowed[outline] >= MOST_BORROWED:
+            return None
+        if len(self.borrowed) > MOST_TEMPLATES:
+            self.borrowed.clear()
+        self.borrowed[outline] += 1
+        return best
 
 
 @dataclass(slots=True)
@@ -60,12 +79,17 @@ class Templates:
     kept_plans: KeptPlans = field(default_factory=KeptPlans)
 
     def plan(self, task: Task, way: Way) -> RefreshPlan:
-        """Plan the changes of a task; the shape is the same object until the definition changes."""
-        kept = self._kept(task)
+        """Plan the changes of a task; the shape is the same object until the definition changes.
+
+        The next refresh like it need not make its template, so that this counts as choosing.
+        """
+        kept, began = self._kept(task), monotonic()
         template = self._template(kept, task, way)
         if template is None:
             return plan_differential(task, way)
-        return (None if kept.many else template.filled_for_few(task, way)) or template.filled(task, way)
+        making = monotonic() - began
+        plan = (None if kept.many else template.filled_for_few(task, way)) or template.filled(task, way)
+        return replace(plan, choosing=making)
 
     def whole(
         self, task: Task, way: Way, refresh_mode: str, make: Callable[[], RefreshPlan | None]

@@ -8,7 +8,7 @@ import pytest
 from pytrickle.catalog.definition import size_class
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.limits import Limits
-from pytrickle.plan.template import Outline
+from pytrickle.plan.template import Kind, Outline
 from pytrickle.refresh import templates
 from pytrickle.refresh.templates import OfOne
 
@@ -31,7 +31,7 @@ def test_the_template_that_is_unused_for_the_longest_time_is_forgotten(monkeypat
 
 def test_one_template_serves_for_numbers_of_changes_that_vary() -> None:
     kept, made = OfOne(cast(Analysis, None)), []
-    kinds = tuple((relid, True, True, True, False, False) for relid in (1, 2))
+    kinds = tuple(Kind(relid, True, True, True, False, False) for relid in (1, 2))
 
     def use(few: bool, *counts: int) -> None:
         ranks = {count: rank for rank, count in enumerate(sorted(map(size_class, counts)))}
