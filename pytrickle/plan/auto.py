@@ -7,7 +7,7 @@ from statistics import median_low
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
 from pytrickle.plan.apply_plan import Action
-from pytrickle.plan.cost import FIXED, Experience, measured, pace_of
+from pytrickle.plan.cost import FIXED, Experience, is_little, measured, pace_of
 from pytrickle.plan.quote import Quote
 from pytrickle.readable import counted
 
@@ -36,6 +36,8 @@ TRIAL = 4
 PER_SOURCE_ROW = 0.4e-6
 PER_STORED_ROW = 15e-6
 PER_STORED_GROUP = 45e-6
+# Of little data only what differs is written, and the rest compared.
+PER_COMPARED_ROW = 3e-6
 # Seconds of a first load that the start may have taken, of Spark or of this process; what it took beyond them, a whole
 # refresh takes too.
 STARTING = 20.0
@@ -55,9 +57,10 @@ class Costs:
 
     `few_whole` and `many_whole` are whether the last refresh after fewer than 10,000 changes, or after more, was whole,
     and not as a trial. With `quoted` PostgreSQL's planner was asked about the delta, for none was measured. It takes
-    `planning` seconds to plan the delta. With `untried` no refresh of either way was measured. Where no whole one was,
-    it may take as little as `least_whole`: the first load may have read what was in no cache yet. `steady` knows what
-    differential refreshes took of which there were two of about a size: the first may have been slow for once.
+    `planning` seconds to plan the delta. With `untried` no refresh of either way was measured, with `guessed` no whole
+    one: then it may take as little as `least_whole`, for the first load may have read what was in no cache yet.
+    `steady` knows what differential refreshes took of which there were two of about a size: the first may have been
+    slow for once.
     """
 
     experience: Experience
@@ -67,6 +70,7 @@ class Costs:
     planning: float = 0.0
     quoted: bool = False
     untried: bool = False
+    guessed: bool = False
     least_whole: float | None = None
     steady: Experience | None = None
 
@@ -78,9 +82,10 @@ class Costs:
         """Return how many times longer than a whole refresh a differential one may take and still be chosen.
 
         The way of the last refresh is left only where the other is clearly cheaper. A table that is computed whole
-        after few changes is so after many, too.
+        after few changes is so after many, too. A whole refresh of which none was made is tried where it may be as
+        quick as differential ones are steadily.
         """
-        if self.untried:
+        if self.untried or (self.guessed and self.steady and self.steady.knows(delta_rows)):
             return 1.0
         return 1 / MARGIN if self.stays_whole(delta_rows) else MARGIN
 
@@ -196,6 +201,7 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
         planning=pace_of(evidence) * quote.planning,
         quoted=quote.asked,
         untried=not wholes and not experience.slowness,
+        guessed=not wholes,
         least_whole=_least_whole(evidence, quote),
         steady=Experience.of(evidence, reading, least=2),
     )
@@ -209,7 +215,14 @@ def _least_whole(evidence: Evidence, quote: Quote) -> float | None:
     read = quote.of_whole()
     if read is None or evidence.reading is None or any(past.whole for past in evidence.refreshes):
         return None
-    return pace_of(evidence) * (FIXED + read + PER_STORED_ROW * evidence.largest_rows)
+    return pace_of(evidence) * (FIXED + read + _storing(evidence, grouped=False))
+
+
+def _storing(evidence: Evidence, grouped: bool) -> float:
+    """Estimate the seconds in which rows are compared with those that are kept, and what differs is written."""
+    if is_little(evidence.source_rows, evidence.largest_rows):
+        return PER_COMPARED_ROW * evidence.largest_rows
+    return (PER_STORED_GROUP if grouped else PER_STORED_ROW) * evidence.largest_rows
 
 
 def lacks_whole(evidence: Evidence) -> bool:
@@ -227,7 +240,7 @@ def _whole_by_default(evidence: Evidence, grouped: bool, quote: Quote) -> float:
     be TRIAL times too high if differential refreshes were slower than by default.
     """
     read, load, pace = quote.of_whole(), evidence.first_load, pace_of(evidence)
-    storing = (PER_STORED_GROUP if grouped else PER_STORED_ROW) * evidence.largest_rows
+    storing = _storing(evidence, grouped)
     rows = storing + (PER_SOURCE_ROW * evidence.source_rows if read is None else read)
     by_rows = read is None and (load is None or evidence.loaded_by_spark)
     experience = Experience.of(evidence, quote.share)

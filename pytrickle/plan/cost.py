@@ -11,13 +11,20 @@ from pytrickle.catalog.definition import Evidence, PastRefresh, size_class
 # that a delta touches.
 FIXED = 0.01
 PER_CHANGE = 4e-6
-PER_TOUCHED_ROW = 20e-6
+PER_TOUCHED_ROW = 10e-6
+
+# What was measured tells of changes up to so many size classes further, of which each takes at least so many seconds.
+NEAR = 3
+LEAST_PER_CHANGE = 0.4e-6
 
 # So many of the newest refreshes of either kind are taken into account.
 CONSIDERED = 5
 # After so many refreshes of the other way a single one is not believed any more.
 PATIENCE = 8
 LEAST_SLOWNESS = 0.01
+# A whole refresh that reads or keeps no more rows than these is read as what it changes, and writes only that.
+MOST_ROWS_READ = 200_000
+MOST_ROWS_KEPT = 50_000
 # A database takes so many times as long as by default, at least and at most.
 PACES = (0.5, 2.0)
 
@@ -32,6 +39,11 @@ def pace_of(evidence: Evidence) -> float:
     """
     least, most = PACES
     return 1.0 if evidence.quick is None else min(max(sqrt(evidence.quick / FIXED), least), most)
+
+
+def is_little(rows_read: int, kept_rows: int | None) -> bool:
+    """Whether a whole refresh that reads and keeps so many rows writes only what it changes; None if nobody knows."""
+    return rows_read <= MOST_ROWS_READ or (kept_rows is not None and kept_rows <= MOST_ROWS_KEPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +117,33 @@ class Experience:
         default = self.by_default(delta_rows)
         larger = min((known for known in self.slowness if known >= size), default=None)
         if larger is None:
-            # That few changes went fast does not mean that many will.
-            return default * max(1.0, self.slowness[max(self.slowness)] if self.slowness else 1.0)
+            return self._beyond(delta_rows, default)
         slowness = self.slowness[larger]
         if larger == size or slowness <= 1:
             return default * slowness
         # What many changes took beyond the default is due to the changes.
         rows = 1 << 2 * larger
         return default + (slowness - 1) * self.by_default(rows) * delta_rows / rows
+
+    def _beyond(self, delta_rows: int, default: float) -> float:
+        """Judge more changes than were measured: by the default, or by how measured ones grew, if that is near."""
+        if not self.slowness:
+            return default
+        largest = max(self.slowness)
+        slower = default * max(1.0, self.slowness[largest])
+        # That few changes went fast does not mean that very many will.
+        return slower if size_class(delta_rows) - largest > NEAR else min(slower, self._extended(delta_rows))
+
+    def _extended(self, delta_rows: int) -> float:
+        """Extend the line through the smallest and the largest class that were measured.
+
+        Through a single class it is drawn from what no changes take.
+        """
+        smallest, largest = (2 << 2 * size for size in (min(self.slowness), max(self.slowness)))
+        most = self._alone(largest)
+        least = self._alone(smallest) if smallest < largest else min(self.pace * FIXED, most)
+        per_change = (most - least) / (largest - smallest if smallest < largest else largest)
+        return most + max(per_change, self.pace * LEAST_PER_CHANGE) * max(delta_rows - largest, 0)
 
 
 def measured(refreshes: Sequence[PastRefresh], whole: bool) -> list[PastRefresh]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pytrickle.plan.algebra.query import Top
 from pytrickle.plan.apply_plan import Stage
 from pytrickle.plan.at_cut import current_query, path_of
+from pytrickle.plan.cost import is_little
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place, Way, place_whole
 from pytrickle.plan.planning import Reads, lossy_columns, planned, reading, settings_as_written
 from pytrickle.plan.postgres.aggregate import Merge
@@ -22,9 +23,6 @@ from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.task import Task
 from pytrickle.plan.whole_rows import whole_rows
 
-# Rows that are told apart by their text take longer than rows that are copied: worth it while there are not many.
-MOST_ROWS_READ = 200_000
-MOST_ROWS_KEPT = 50_000
 NAMED = "SELECT {items} FROM (\n{rows}\n) AS q"
 WRITTEN = "SELECT * FROM (\n{query}\n) AS q ({columns})"
 STORED = "SELECT {columns} FROM {table}"
@@ -59,11 +57,13 @@ def is_difference(task: Task, way: Way) -> bool:
 
 
 def _is_small(task: Task, way: Way) -> bool:
-    """Whether everything is read as it is now, and little is read or kept. Of a table never analyzed nobody knows."""
+    """Whether everything is read as it is now, and little is read or kept. Of a table never analyzed nobody knows.
+
+    Rows that are told apart by their text take longer than rows that are copied: worth it while there are not many.
+    """
     shape, elsewhere = task.shape, bool(task.applied or task.window_end or task.frozen_by)
     rewound = any(change_range.new and change_range.future_rows for change_range in task.ranges.values())
-    little = task.rows_read <= MOST_ROWS_READ or (way.kept_rows is not None and way.kept_rows <= MOST_ROWS_KEPT)
-    return bool(shape.definition.columns) and not (elsewhere or rewound) and little
+    return bool(shape.definition.columns) and not (elsewhere or rewound) and is_little(task.rows_read, way.kept_rows)
 
 
 def _as_written(task: Task) -> PostgresQuery | None:

@@ -8,7 +8,7 @@ PER_CHARACTER = 1e-6
 PER_UNIT_OF_DELTA = 1e-6
 PER_UNIT_OF_WHOLE = 3e-6
 # A plan that PostgreSQL keeps is taken to serve so many refreshes.
-SERVED = 8
+SERVED = 4
 # How far a measured whole refresh may move these units in either direction.
 TRUSTED = 4.0
 
@@ -41,7 +41,7 @@ class Quote:
         """Return the seconds of planning that one refresh has to bear.
 
         >>> round(Quote(length=8_000).share, 4), round(Quote(length=8_000, kept=True).share, 4)
-        (0.008, 0.001)
+        (0.008, 0.002)
         """
         return self.planning / SERVED if self.kept else self.planning
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-import pytrickle.plan.difference
+import pytrickle.plan.cost
 import pytrickle.plan.placement
 import pytrickle.refresh.planner
 import pytrickle.refresh.remembered
 from pytrickle.plan.apply_plan import Action, Stage
 from pytrickle.plan.auto import Choice
-from pytrickle.plan.difference import MOST_ROWS_READ, plan_difference
+from pytrickle.plan.cost import MOST_ROWS_READ
+from pytrickle.plan.difference import plan_difference
 from pytrickle.plan.refresh_plan import RefreshPlan
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
@@ -98,7 +99,7 @@ def assert_exact(world: World) -> None:
 def test_they_equal_the_query_and_leave_a_state_that_increments_can_be_added_to(
     world: World, planned: dict[str, Stage], monkeypatch: pytest.MonkeyPatch, mode: str, seed: int, most_read: int
 ) -> None:
-    monkeypatch.setattr(pytrickle.plan.difference, "MOST_ROWS_READ", most_read)
+    monkeypatch.setattr(pytrickle.plan.cost, "MOST_ROWS_READ", most_read)
     chance = random.Random(seed)
     for name, query in QUERIES.items():
         world.pt.create_stream_table(name, query, refresh_mode=mode)
@@ -138,8 +139,8 @@ def test_what_keeps_values_in_the_order_of_stored_rows_is_computed_as_before(
 def test_what_compares_many_rows_is_computed_as_before(
     world: World, planned: dict[str, Stage], monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    monkeypatch.setattr(pytrickle.plan.difference, "MOST_ROWS_READ", 0)
-    monkeypatch.setattr(pytrickle.plan.difference, "MOST_ROWS_KEPT", 400)
+    monkeypatch.setattr(pytrickle.plan.cost, "MOST_ROWS_READ", 0)
+    monkeypatch.setattr(pytrickle.plan.cost, "MOST_ROWS_KEPT", 400)
     world.db.execute("INSERT INTO a SELECT n, n % 500, n, 0, 'x' FROM generate_series(1000, 3000) AS n")
     shown = "SELECT v FROM a WHERE k < 0"
     kept = {"many": "SELECT v FROM a", "groups": "SELECT k, sum(v) AS s FROM a GROUP BY k HAVING sum(v) < 0"}

@@ -6,7 +6,7 @@ import pytest
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
 from pytrickle.plan.apply_plan import Action
-from pytrickle.plan.auto import BEARABLE, MARGIN, PER_STORED_GROUP, STARTING, choose_action, expected
+from pytrickle.plan.auto import BEARABLE, MARGIN, PER_COMPARED_ROW, PER_STORED_GROUP, STARTING, choose_action, expected
 from pytrickle.plan.quote import Quote
 
 
@@ -31,12 +31,12 @@ def test_a_first_load_of_fewer_rows_says_little() -> None:
 
 
 def test_a_whole_refresh_is_expected_to_take_no_longer_than_the_first_load_nor_much_less() -> None:
-    by_default = Evidence(1_000_000, 18_000)
+    by_default = Evidence(1_000_000, 60_000)
     assert expected(by_default, True).whole > 1.0
     assert choose_action(20_000, by_default, True).action is Action.DIFFERENTIAL
-    for first_load, whole in ((0.3, 0.3), (STARTING, expected(by_default, True).whole), (STARTING + 60.0, 60.0)):
+    for first_load, whole in ((0.2, 0.2), (STARTING, expected(by_default, True).whole), (STARTING + 60.0, 60.0)):
         assert expected(replace(by_default, first_load=first_load), True).whole == whole
-    assert choose_action(20_000, replace(by_default, first_load=0.3), True).action is Action.FULL
+    assert choose_action(20_000, replace(by_default, first_load=0.2), True).action is Action.FULL
 
 
 def test_reading_takes_as_long_again_as_it_took_on_the_first_load() -> None:
@@ -73,6 +73,7 @@ def test_a_whole_refresh_that_was_never_made_is_tried_where_that_is_bearable() -
 
 def test_a_whole_refresh_compares_the_groups_that_are_kept_beside_the_few_that_are_shown() -> None:
     loaded = Evidence(1_000_000, 20, first_load=5.0, loaded_by_spark=False, reading=0.15)
-    few, many = (expected(replace(loaded, kept_rows=rows), True).whole for rows in (20, 15_000))
+    few, some, many = (expected(replace(loaded, kept_rows=rows), True).whole for rows in (20, 15_000, 60_000))
     assert few < 0.2
-    assert many == pytest.approx(few + 15_000 * PER_STORED_GROUP, rel=0.01)
+    assert some == pytest.approx(few + 15_000 * PER_COMPARED_ROW, rel=0.01), "of few groups what differs is written"
+    assert many == pytest.approx(few + 60_000 * PER_STORED_GROUP, rel=0.01)
