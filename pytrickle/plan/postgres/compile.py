@@ -26,7 +26,7 @@ from pytrickle.plan.postgres.eager_sum import Compared
 from pytrickle.plan.postgres.from_item import function_item, table_name
 from pytrickle.plan.postgres.in_place import open_changes, read_as, with_list
 from pytrickle.plan.postgres.join_order import Reach, conditions, fenced, ordered_leaves
-from pytrickle.plan.postgres.semijoin import Semijoin
+from pytrickle.plan.postgres.semijoin import Semijoin, admitting
 from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
 from pytrickle.plan.postgres.weight import is_plain, weight
 from pytrickle.plan.sql.dialect import quote
@@ -236,17 +236,10 @@ class Compiler:
         join, keys = block.input, dict(block.columns)
         assert isinstance(join, Join)
         changed = frozenset(relid for relid, change_range in self.ranges.items() if change_range.past_rows)
-        uses = [(each, scans) for each in admissions for scans in each.variants(changed)]
-        # A single test becomes a join. Of several, one on a table is to be an index lookup, never a hash of the whole
-        # table.
-        fences = {False: "", True: " OFFSET 0" if len(uses) > 1 else ""}
-        tests = [
-            each.test(list(map(self._from_scan, scans)), keys, fences[all(s.version is Version.CURRENT for s in scans)])
-            for each, scans in uses
-        ]
+        test = admitting(admissions, changed, keys, self._from_scan)
         columns = frozenset(column for key in admissions[0].keys for column in keys[key].columns)
         tables = frozenset(alias for key in admissions[0].keys for alias in keys[key].tables)
-        predicate = Predicate(Expr(" OR ".join(tests), tables, columns, holds_query=True))
+        predicate = Predicate(Expr(test, tables, columns, holds_query=True))
         return replace(block, input=replace(join, predicates=(*join.predicates, predicate)))
 
     def _touched_input(self, operation: Operation, touched: Touched) -> tuple[str, bool]:

@@ -5,9 +5,12 @@ or as a change. A row that any of these has is in the table now or among the cha
 that match neither come to nothing wherever they are used: (ΔD ⋉ (S ∪ past S)) ⋈ S = ΔD ⋈ S.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import product
+
+import networkx as nx
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.delta import blocks_of
@@ -33,11 +36,14 @@ ADMITTED = "EXISTS (SELECT FROM {tables} WHERE {condition}{fence})"
 
 @dataclass(frozen=True, slots=True)
 class Semijoin:
-    """Tables that admit some keys of an operation: `links` pair keys with their columns, `conditions` are theirs."""
+    """Tables that admit some keys of an operation: `links` pair keys with their columns.
+
+    `conditions` are theirs, each beside the aliases of those it is about.
+    """
 
     links: tuple[tuple[str, Column], ...]
     scans: tuple[Scan, ...]
-    conditions: tuple[str, ...]
+    conditions: tuple[tuple[tuple[str, ...], str], ...]
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -47,8 +53,26 @@ class Semijoin:
     def test(self, tables: Sequence[str], columns: Mapping[str, Expr], fence: str) -> str:
         """Write whether the tables, items of FROM, admit a row of the operation's input, whose `columns` are given."""
         equal = (f"({columns[key].sql}) = {_written(column)}" for key, column in self.links)
-        condition = " AND ".join([*equal, *(f"({condition})" for condition in self.conditions)])
+        condition = " AND ".join([*equal, *(f"({condition})" for _, condition in self.conditions)])
         return ADMITTED.format(tables=", ".join(tables), condition=condition, fence=fence)
+
+    def parts(self) -> tuple["Semijoin", ...]:
+        """Split it into tables that only the keys link: all of these parts must admit a row.
+
+        Tested together, the changes of one would be paired with all changes of the others.
+        """
+        linked = nx.Graph()
+        linked.add_nodes_from(scan.alias for scan in self.scans)
+        for aliases, _ in self.conditions:
+            nx.add_path(linked, aliases)
+        return tuple(self._part(aliases) for aliases in nx.connected_components(linked))
+
+    def _part(self, aliases: AbstractSet[str]) -> "Semijoin":
+        return Semijoin(
+            tuple(link for link in self.links if link[1][0] in aliases),
+            tuple(scan for scan in self.scans if scan.alias in aliases),
+            tuple(condition for condition in self.conditions if aliases >= set(condition[0])),
+        )
 
     def variants(self, changed: frozenset[int]) -> tuple[tuple[Scan, ...], ...]:
         """Read every table as it is, and one that changed as what changed since the old frontier, too."""
@@ -81,6 +105,25 @@ def admissions(
         for operation, uses, count in settled
         if len(uses) == count and len({each.keys for each in uses}) == 1
     }
+
+
+def admitting(
+    uses: Sequence[Semijoin], changed: frozenset[int], columns: Mapping[str, Expr], from_scan: Callable[[Scan], str]
+) -> str:
+    """Write whether any use admits a row of an operation's input, whose `columns` are given.
+
+    A single test becomes a join. Of several, one on tables as they are is to be index lookups, never a hash of all.
+    """
+    parts = [[(part, part.variants(changed)) for part in use.parts()] for use in uses]
+    alone = sum(len(variants) for use in parts for _, variants in use) == 1
+
+    def fence(scans: tuple[Scan, ...]) -> str:
+        return "" if alone or any(scan.version is not Version.CURRENT for scan in scans) else " OFFSET 0"
+
+    def admits(part: Semijoin, variants: Sequence[tuple[Scan, ...]]) -> str:
+        return " OR ".join(part.test(list(map(from_scan, scans)), columns, fence(scans)) for scans in variants)
+
+    return " OR ".join(" AND ".join(f"({admits(*part)})" for part in use) for use in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +192,10 @@ class _Block:
             pairs += self._pairs(known, scan)
             known.add(scan.alias)
         links = tuple((one[1], other) for one, other in pairs if one[0] == own)
-        joined = tuple(f"{_written(one)} = {_written(other)}" for one, other in pairs if one[0] != own)
-        local = tuple(sql for table, sql in self.local if table in known - {own})
+        joined = tuple(
+            ((one[0], other[0]), f"{_written(one)} = {_written(other)}") for one, other in pairs if one[0] != own
+        )
+        local = tuple(((table,), sql) for table, sql in self.local if table in known - {own})
         return Semijoin(links, kept, joined + local)
 
 
