@@ -19,8 +19,8 @@ SMALL = 5_000
 GAIN = 0.003
 # Asking PostgreSQL's planner what a delta costs takes about as long as planning it: worth it if the whole takes so many
 # times longer, and so many seconds or more.
-DEAR = 3
-NEAR = 0.03
+DEAR = 1
+NEAR = 0.02
 # Where Spark computes, there is a choice after few changes if the last differential refresh took so many seconds,
 SLOW = 0.1
 # unless the sources have fewer rows than this: then it waited for something else, such as Spark to start.
@@ -57,7 +57,7 @@ class Costs:
 
     `few_whole` and `many_whole` are whether the last refresh after fewer than 10,000 changes, or after more, was whole,
     and not as a trial. With `quoted` PostgreSQL's planner was asked about the delta, for none was measured. It takes
-    `planning` seconds to plan the delta. With `untried` no refresh of either way was measured, with `guessed` no whole
+    `planning` seconds to plan the delta. With `untried` no differential refresh was measured, with `guessed` no whole
     one: then it may take as little as `least_whole`, for the first load may have read what was in no cache yet.
     `steady` knows what differential refreshes took of which there were two of about a size: the first may have been
     slow for once.
@@ -85,9 +85,10 @@ class Costs:
         after few changes is so after many, too. A whole refresh of which none was made is tried where it may be as
         quick as differential ones are steadily.
         """
-        if self.untried or (self.guessed and self.steady and self.steady.knows(delta_rows)):
-            return 1.0
-        return 1 / MARGIN if self.stays_whole(delta_rows) else MARGIN
+        if self.stays_whole(delta_rows):
+            return 1 / MARGIN
+        tried = self.guessed and self.steady and self.steady.knows(delta_rows)
+        return 1.0 if self.untried or tried else MARGIN
 
     def favours_whole(self, delta_rows: int) -> bool:
         """Whether a whole refresh is to be chosen; if so, it is for more changes too."""
@@ -200,7 +201,7 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
         many_whole=tried and _last_was_whole(past for past in completed if past.delta_rows >= WORTH_ASKING),
         planning=pace_of(evidence) * quote.planning,
         quoted=quote.asked,
-        untried=not wholes and not experience.slowness,
+        untried=not experience.slowness,
         guessed=not wholes,
         least_whole=_least_whole(evidence, quote),
         steady=Experience.of(evidence, reading, least=2),

@@ -20,8 +20,8 @@ from pytrickle.errors import PytrickleError, RefreshConflict
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.refresh_plan import FewRead, RefreshPlan
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
+from pytrickle.refresh.kept_plans import most_foreseen
 from pytrickle.refresh.member import Done
-from pytrickle.refresh.planner import most_foreseen
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.standing import kept_tables, needs_refresh
 from pytrickle.refresh.values import Computation, Goal

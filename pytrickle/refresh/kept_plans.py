@@ -1,4 +1,7 @@
-"""Which statements PostgreSQL keeps a plan of, so that planning one for the first time is not taken for reading."""
+"""Which statements PostgreSQL keeps a plan of, so that planning one for the first time is not taken for reading.
+
+Without a plan that is kept it has to be told of many changes before it joins them.
+"""
 
 from dataclasses import dataclass, field
 from time import monotonic
@@ -7,8 +10,9 @@ from weakref import WeakKeyDictionary
 import psycopg
 
 from pytrickle.apply.few_rows import answered, ask_few
+from pytrickle.catalog.buffer_statistics import WORTH_ANALYZING
 from pytrickle.database import pipelined
-from pytrickle.plan.refresh_plan import FewRead
+from pytrickle.plan.refresh_plan import FEW_CHANGES, FewRead
 
 # A kept plan takes up to a hundred bytes of the server's memory for each character of its statement.
 MOST_CHARACTERS = 1_000_000
@@ -38,3 +42,8 @@ class KeptPlans:
             answered(ask_few(connection, few, most_changes=0))
         known[few.rows] = few.length
         return monotonic() - began
+
+
+def most_foreseen(few: FewRead | None) -> int:
+    """Return how many changes are too many to be joined without the database having been told of them."""
+    return FEW_CHANGES + 1 if few is not None and few.keeps_plan else WORTH_ANALYZING

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
+from time import monotonic
 
 import psycopg
 from psycopg.errors import UndefinedColumn
@@ -41,17 +42,16 @@ from pytrickle.plan.refresh_plan import FEW_CHANGES, FewRead, RefreshPlan
 from pytrickle.plan.task import Task
 from pytrickle.refresh.choosing import Choice, Chosen, changed_sources, known_way
 from pytrickle.refresh.guards import refuse_recomputing
-from pytrickle.refresh.kept_plans import LONG
+from pytrickle.refresh.kept_plans import LONG, most_foreseen
 from pytrickle.refresh.remembered import Remembered
 from pytrickle.refresh.standing import is_again, standing_of, with_state
-from pytrickle.refresh.templates import Templates
+from pytrickle.refresh.templates import MOST_SECONDS_GUESSED, Templates
 from pytrickle.tracing import phase
 
 
 @dataclass(slots=True)
 class Planner:
-    """Plans refreshes; `connection` probes queries. Remembers analysed definitions, and how long
-    refreshes took.
+    """Plans refreshes; `connection` probes queries. Remembers analysed definitions, and how long refreshes took.
 
     `engine` says who computes. With `auto`, up to `small_delta_rows` changed rows are joined in PostgreSQL; up to
     `direct_delta_rows` the refresher itself reads what PostgreSQL computed. `spark_runs` says whether Spark would
@@ -129,7 +129,7 @@ class Planner:
         snapshot_connection = snapshot.connection
         may_give_up = may_give_up and table.pgt_id not in self.past.unlimited
         with defects_named(f"planning {table.name}"), translate_errors(), snapshot_connection.transaction():
-            shape = self._checked_shape(snapshot_connection, table)
+            shape, understanding = self._checked_shape(snapshot_connection, table)
             task = self._task(table, shape, ranges, means)
             standing = standing_of(with_state(snapshot_connection, table, shape), task, may_give_up)
             analyzing = partial(self._analyze, snapshot, table, ranges)
@@ -150,17 +150,19 @@ class Planner:
             return self.plan(snapshot, table, ranges, means, few)
         plan = plan.because(table.decision.explained(plan.reason))
         most = _shorter(way.most_seconds, table.statement_timeout)
-        return replace(plan, choosing=chosen.seconds, most_seconds=most)
+        return replace(plan, choosing=chosen.seconds + understanding, most_seconds=most)
 
-    def _checked_shape(self, snapshot_connection: psycopg.Connection, table: StreamTable) -> Analysis:
-        """Return the analysed definition; raise where the table's refresh mode or output mode does not allow it."""
+    def _checked_shape(self, snapshot_connection: psycopg.Connection, table: StreamTable) -> tuple[Analysis, float]:
+        """Return the analysed definition, and for how long it was analysed now; raise where a mode forbids it."""
+        known, began = self.known_shape(table.pgt_id), monotonic()
         shape = self.shape(snapshot_connection, table.pgt_id)
+        understanding = 0.0 if shape is known else monotonic() - began
         if shape.full_reason and table.differential_only:
             kind = Defect if shape.defect else NotDifferentiable
             raise kind(f"{table.name} cannot be refreshed differentially: {shape.full_reason}.")
         if table.window_end is not None:
             check_append(shape, table.window_end)
-        return shape
+        return shape, understanding
 
     @phase("plan")
     def foreseen(self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange]) -> RefreshPlan | None:
@@ -200,9 +202,12 @@ class Planner:
         return plan if plan.few and plan.few.keeps_plan else None
 
     def foreseen_read(self, pgt_id: int, ranges: Collection[ChangeRange]) -> FewRead | None:
-        """Return what reads few changes if the same sources changed as the last time; None if that is not known."""
-        shape = self.known_shape(pgt_id)
-        return self.templates.few_read(shape, ranges) if shape else None
+        """Return what reads few changes if the same sources changed as the last time; None if that is not known.
+
+        None also where the last refresh took long: then a guess saves little, and may be for nothing.
+        """
+        shape, last = self.known_shape(pgt_id), self.past.last_seconds(pgt_id)
+        return self.templates.few_read(shape, ranges) if shape and last < MOST_SECONDS_GUESSED else None
 
     def remember(self, pgt_id: int, plan: RefreshPlan, seconds: float) -> None:
         """Remember how long a refresh took, for the choice of the next one's way."""
@@ -293,8 +298,3 @@ class Planner:
 def _shorter(seconds: float | None, allowed: timedelta | None) -> float | None:
     """Return a limit, but no longer than each statement may run anyway."""
     return seconds if seconds is None or allowed is None else min(seconds, allowed.total_seconds())
-
-
-def most_foreseen(few: FewRead | None) -> int:
-    """Return how many changes are too many to be joined without the database having been told of them."""
-    return FEW_CHANGES + 1 if few is not None and few.keeps_plan else WORTH_ANALYZING

@@ -62,6 +62,11 @@ class Remembered:
         """Return what is known of a stream table, None where the database is to be asked."""
         return self.evidences.get(pgt_id) if self.added.get(pgt_id, 0) < RENEWED else None
 
+    def last_seconds(self, pgt_id: int) -> float:
+        """Return how long the last refresh of a stream table took, 0 where that is not known."""
+        known = self.evidences.get(pgt_id)
+        return known.refreshes[0].seconds if known and known.refreshes else 0.0
+
     def about(self, pgt_id: int, evidence: Evidence, changed: frozenset[int]) -> Evidence:
         """Leave out what changes of other sources took: that says nothing of a dimension table that never changed.
 

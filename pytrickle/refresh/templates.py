@@ -24,6 +24,8 @@ MOST_TEMPLATES = 32
 MOST_IN_VAIN, MOST_BORROWED = 2, 8
 # A guess saves a round trip. Where other sources changed it was for nothing, and of such a length it costs far more.
 MOST_GUESSED = 20_000
+# Where a refresh takes as many seconds, a round trip does not matter, but reading for nothing does.
+MOST_SECONDS_GUESSED = 0.02
 
 
 @dataclass(slots=True)

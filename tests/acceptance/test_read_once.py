@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from pytrickle.catalog import stream_table as catalog
+from pytrickle.catalog.change_ranges import uncounted_ranges
+from pytrickle.catalog.definition import Evidence, PastRefresh
 from pytrickle.refresh import remembered
-from pytrickle.refresh.templates import MOST_BORROWED, OfOne
+from pytrickle.refresh.templates import MOST_BORROWED, MOST_SECONDS_GUESSED, OfOne
 from tests.acceptance.conftest import Shop
 from tests.acceptance.traces import every
 from tests.conftest import Database
@@ -76,6 +79,21 @@ def test_a_template_of_more_sources_serves_where_fewer_changed(shop: Shop) -> No
     assert len(kept.by_outline) == 2, "one of its own, for it is needed often"
     _change(shop, "orders", "customers", "regions")
     assert len(kept.by_outline) == 2
+
+
+def test_what_took_long_is_not_read_as_a_guess(shop: Shop) -> None:
+    """Another way may be chosen, or other sources may have changed: then it would be read for nothing."""
+    shop.pt.create_stream_table("joined", JOINED)
+    shop.tick()
+    for _ in range(2):
+        _change(shop, "orders", "customers")
+    planner = shop.pt._refreshing().planner
+    (number,) = planner.templates.known
+    table = next(iter(catalog.stream_tables(shop.pt._refreshing().connection)))
+    ranges = uncounted_ranges(table, {}).values()
+    for seconds in (MOST_SECONDS_GUESSED / 2, MOST_SECONDS_GUESSED):
+        planner.past.evidences[number] = Evidence(20_000, 20_000, (PastRefresh(False, 80, seconds),))
+        assert (planner.foreseen_read(number, ranges) is not None) is (seconds < MOST_SECONDS_GUESSED)
 
 
 def _change(shop: Shop, *tables: str) -> None:

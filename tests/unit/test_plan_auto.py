@@ -96,7 +96,7 @@ def test_what_was_measured_for_about_as_many_changes_is_familiar() -> None:
 def test_the_planner_is_asked_only_where_it_may_know_better() -> None:
     asked = expected(Evidence(1_000_000, 250), True, Quote(1_000))
     assert asked.whole > 0.4 and asked.is_worth_asking_about(50)
-    quick = expected(Evidence(1_000_000, 250, first_load=0.03), True, Quote(1_000))
+    quick = expected(Evidence(1_000_000, 250, first_load=0.019), True, Quote(1_000))
     assert not quick.is_worth_asking_about(50), "the whole takes a few milliseconds"
     long = expected(Evidence(1_000_000, 250), True, Quote(2_000_000))
     assert long.favours_whole(50) and not long.is_worth_asking_about(50), "planning takes longer than the whole"
@@ -125,8 +125,8 @@ def test_a_slow_database_is_expected_to_take_longer_either_way() -> None:
 
 def test_asking_about_a_delta_that_takes_as_long_to_plan_as_the_whole_takes_does_not_pay() -> None:
     loaded = Evidence(1_000_000, 1, first_load=0.1, loaded_by_spark=False)
-    for length, worth in ((20_000, True), (60_000, False)):
-        costs = expected(loaded, True, Quote(length, whole=1e5))
+    for length, worth in ((60_000, True), (120_000, False)):
+        costs = expected(loaded, True, Quote(length, whole=1e5, kept=True))
         assert not costs.favours_whole(50) and costs.is_worth_asking_about(50) is worth
 
 
