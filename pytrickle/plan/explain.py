@@ -5,8 +5,19 @@ from typing import Any
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.config import EngineName
+from pytrickle.plan.algebra.constructs.group import Group
 from pytrickle.plan.algebra.delta import at, blocks_of
-from pytrickle.plan.algebra.relation import Join, Project, Relation, Scan, UnionAll, Version, scans
+from pytrickle.plan.algebra.relation import (
+    Join,
+    Project,
+    Relation,
+    Scan,
+    UnionAll,
+    Version,
+    operations,
+    relids,
+    scans,
+)
 from pytrickle.plan.apply_plan import Stage
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.leaves import computed_in, reads_of
@@ -27,6 +38,8 @@ COSTS = {"delta": "for these changes", "whole": "for the first load"}
 DIRECT = "the refresher itself, without Spark"
 LEFT = "; PostgreSQL computes sums of numerics, for Spark's decimals were too narrow in a refresh before"
 
+INNER = "  inner aggregate: computed from all rows of {sources} each time; a stream table of its own would be kept"
+
 MINUS = "− "
 
 
@@ -45,7 +58,7 @@ def describe(plan: RefreshPlan, estimates: Mapping[str, int]) -> dict[str, Any]:
         "full_reason": plan.shape.full_reason,
         "sources": [
             {
-                "source": f"{definition.source(w.relid).schema}.{definition.source(w.relid).name}",
+                "source": _name(w.relid, definition),
                 "delta_rows": w.delta_rows,
                 "idle": w.delta_rows > 0 and not w.changed,
                 "rows_beyond_cut": w.future_rows,
@@ -60,11 +73,25 @@ def describe(plan: RefreshPlan, estimates: Mapping[str, int]) -> dict[str, Any]:
         "place": placement.place.value if placement.place else None,
         "placement_reason": placement.place_reason,
         "missing_indexes": [index.statement for index in placement.missing if index.column],
+        "whole_aggregates": _whole_aggregates(plan),
         "sql": plan.read.query if plan.read else None,
         "spark_reads": sorted({frame.sql for frame in reads_of(plan.join)}),
         "recomputation_sql": plan.keyed.query if plan.keyed else None,
         "tree": draw(plan, estimates).data(),
     }
+
+
+def _whole_aggregates(plan: RefreshPlan) -> list[list[str]]:
+    """List, by the sources that it is made of, each aggregate within the query that is computed from all rows."""
+    if plan.shape.query is None:
+        return []
+    found = (each for each in operations(plan.shape.query.rows) if isinstance(each.construct, Group) and not each.keys)
+    return [sorted(_name(relid, plan.shape.definition) for relid in relids(each.input)) for each in found]
+
+
+def _name(relid: int, definition: Definition) -> str:
+    source = definition.source(relid)
+    return f"{source.schema}.{source.name}"
 
 
 def _engine_reason(plan: RefreshPlan) -> str:
@@ -189,6 +216,7 @@ def _delta(facts: Mapping[str, Any]) -> list[str]:
 
 def _plan(facts: Mapping[str, Any]) -> list[str]:
     missing = [f"  missing index: {statement};" for statement in facts["missing_indexes"]]
+    missing += [INNER.format(sources=", ".join(sources)) for sources in facts["whole_aggregates"]]
     return [*missing, "  plan:", *(f"    {line}" for line in Part.of(facts["tree"]).lines())]
 
 

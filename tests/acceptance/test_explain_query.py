@@ -72,6 +72,18 @@ def test_an_index_that_is_named_as_missing_lowers_the_cost_that_is_expected(shop
     assert fast["cost"]["delta"] < slow["cost"]["delta"] / 2
 
 
+def test_an_aggregate_of_all_rows_within_a_query_is_named_and_is_not_as_a_table_of_its_own(shop: Database) -> None:
+    above = "SELECT id, amount FROM orders WHERE amount > (SELECT avg(amount) FROM orders)"
+    with pytrickle.connect(shop.dsn, engine="postgres") as pt:
+        told = pt.explain(query=above)
+        assert told.data["whole_aggregates"] == [["public.orders"]]
+        assert "inner aggregate: computed from all rows of public.orders each time;" in told.text
+        pt.create_stream_table("average", "SELECT avg(amount) AS amount FROM orders", initialize=True)
+        apart = "SELECT o.id, o.amount FROM orders AS o JOIN average AS a ON o.amount > a.amount"
+        for query in (apart, "SELECT id, max(amount) AS most FROM orders GROUP BY id", "SELECT count(*) FROM orders"):
+            assert pt.explain(query=query).data["whole_aggregates"] == []
+
+
 def test_no_writer_of_a_source_waits_for_an_explanation(shop: Database) -> None:
     with shop.connect(autocommit=False) as writer:
         writer.execute("UPDATE orders SET amount = 3 WHERE id = 1")
