@@ -85,13 +85,17 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A source under an alias, at one version; `negated` flips the sign of its weights."""
+    """A source under an alias, at one version; `negated` flips the sign of its weights.
+
+    Of its changes those are read that an `entry` of the WITH list has, where one is named.
+    """
 
     alias: str
     relid: int
     columns: tuple[str, ...]
     version: Version = Version.NEW
     negated: bool = False
+    entry: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,10 @@ from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate, 
 from pytrickle.plan.algebra.relation import (
     BUFFERED,
     Derived,
-    Expr,
     Function,
     Join,
     Leaf,
     Operation,
-    Predicate,
     Project,
     Relation,
     Scan,
@@ -26,7 +24,7 @@ from pytrickle.plan.postgres.eager_sum import Compared
 from pytrickle.plan.postgres.from_item import function_item, table_name
 from pytrickle.plan.postgres.in_place import open_changes, read_as, with_list
 from pytrickle.plan.postgres.join_order import Reach, conditions, fenced, ordered_leaves
-from pytrickle.plan.postgres.semijoin import Semijoin, admitting
+from pytrickle.plan.postgres.semijoin import Semijoin, admitted, admitting, buffered, predicate, reading
 from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
 from pytrickle.plan.postgres.weight import is_plain, weight
 from pytrickle.plan.sql.dialect import quote
@@ -145,7 +143,7 @@ class Compiler:
     def _from_scan(self, scan: Scan) -> str:
         table = table_name(self.definition.source(scan.relid))
         name = table if scan.version is Version.CURRENT else self._changes(scan.version, scan.relid)
-        return f"{name} AS {quote(scan.alias)}"
+        return f"{scan.entry or name} AS {quote(scan.alias)}"
 
     def _derived(self, leaf: Derived, reach: Reach) -> str:
         """Compute an operation for what is asked of it, or once for all where nothing restricts it."""
@@ -235,12 +233,18 @@ class Compiler:
         """Drop the changes of an operation's input whose keys nothing beside the operation can join."""
         join, keys = block.input, dict(block.columns)
         assert isinstance(join, Join)
-        changed = frozenset(relid for relid, change_range in self.ranges.items() if change_range.past_rows)
-        test = admitting(admissions, changed, keys, self._from_scan)
-        columns = frozenset(column for key in admissions[0].keys for column in keys[key].columns)
-        tables = frozenset(alias for key in admissions[0].keys for alias in keys[key].tables)
-        predicate = Predicate(Expr(test, tables, columns, holds_query=True))
-        return replace(block, input=replace(join, predicates=(*join.predicates, predicate)))
+        test = admitting(admissions, self.ranges, keys, self._from_scan)
+        exprs = [keys[key] for key in admissions[0].keys]
+        if (scan := buffered(join, exprs)) is not None:
+            return replace(block, input=reading(join, scan, self._admitted_changes(join, scan, test)))
+        return replace(block, input=replace(join, predicates=(*join.predicates, predicate(test, exprs))))
+
+    def _admitted_changes(self, join: Join, scan: Scan, test: str) -> str:
+        """Name the entry of the changes of a table that are admitted: each is tested once, whatever joins it."""
+        text, new = admitted(self._from_scan(scan), join, scan.alias, test), f"pgt_admitted_{len(self.entries)}"
+        name = next((name for name, each in self.entries.items() if each == text), new)
+        self.entries[name] = text
+        return name
 
     def _touched_input(self, operation: Operation, touched: Touched) -> tuple[str, bool]:
         parts, plain = self._parts(operation, Version.NEW)

@@ -7,19 +7,21 @@ that match neither come to nothing wherever they are used: (ΔD ⋉ (S ∪ past 
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import networkx as nx
 
-from pytrickle.catalog.definition import Definition
+from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.relation import (
+    BUFFERED,
     Column,
     Derived,
     Expr,
     Join,
     Operation,
+    Predicate,
     Project,
     Relation,
     Scan,
@@ -108,12 +110,16 @@ def admissions(
 
 
 def admitting(
-    uses: Sequence[Semijoin], changed: frozenset[int], columns: Mapping[str, Expr], from_scan: Callable[[Scan], str]
+    uses: Sequence[Semijoin],
+    ranges: Mapping[int, ChangeRange],
+    columns: Mapping[str, Expr],
+    from_scan: Callable[[Scan], str],
 ) -> str:
     """Write whether any use admits a row of an operation's input, whose `columns` are given.
 
     A single test becomes a join. Of several, one on tables as they are is to be index lookups, never a hash of all.
     """
+    changed = frozenset(relid for relid, change_range in ranges.items() if change_range.past_rows)
     parts = [[(part, part.variants(changed)) for part in use.parts()] for use in uses]
     alone = sum(len(variants) for use in parts for _, variants in use) == 1
 
@@ -124,6 +130,30 @@ def admitting(
         return " OR ".join(part.test(list(map(from_scan, scans)), columns, fence(scans)) for scans in variants)
 
     return " OR ".join(" AND ".join(f"({admits(*part)})" for part in use) for use in parts)
+
+
+def predicate(test: str, exprs: Sequence[Expr]) -> Predicate:
+    """Make a condition of a test of some expressions."""
+    columns = frozenset(column for expr in exprs for column in expr.columns)
+    tables = frozenset(alias for expr in exprs for alias in expr.tables)
+    return Predicate(Expr(test, tables, columns, holds_query=True))
+
+
+def buffered(join: Join, exprs: Sequence[Expr]) -> Scan | None:
+    """Return the leaf that some expressions are made of if it is one, and reads changes."""
+    found = [leaf for leaf in leaves(join) if any(leaf.alias in expr.tables for expr in exprs)]
+    return found[0] if len(found) == 1 and isinstance(found[0], Scan) and found[0].version in BUFFERED else None
+
+
+def admitted(changes: str, join: Join, alias: str, test: str) -> str:
+    """Read the changes of a leaf of a join that the conditions on it alone, and a test, admit."""
+    own = [each.expr.sql for each in join.predicates if each.expr.tables == {alias} and not each.expr.holds_query]
+    return f"SELECT * FROM {changes} WHERE {' AND '.join(f'({each})' for each in (*own, test))}"
+
+
+def reading(join: Join, scan: Scan, entry: str) -> Join:
+    """Have a leaf of a join read an entry."""
+    return replace(join, inputs=tuple(replace(scan, entry=entry) if leaf == scan else leaf for leaf in join.inputs))
 
 
 @dataclass(frozen=True, slots=True)
