@@ -180,14 +180,14 @@ class _Block:
     def admission(self, changed: frozenset[int]) -> Semijoin | None:
         """Prefer tables without changes, which are looked up once for each key."""
         quiet = tuple(scan for scan in self.scans if scan.relid not in changed)
-        for scans in (quiet, self.scans):
-            kept = self._restricting(scans)
-            if kept and sum(scan.relid in changed for scan in kept) <= MAX_CHANGED:
-                return self._of(kept)
-        return None
+        kept = self._restricting(quiet, changed) or self._restricting(self.scans, changed)
+        return self._of(kept) if kept else None
 
-    def _restricting(self, scans: tuple[Scan, ...]) -> tuple[Scan, ...]:
-        """Keep the tables that have conditions of their own, and those through which the keys reach them by indexes."""
+    def _restricting(self, scans: tuple[Scan, ...], changed: frozenset[int]) -> tuple[Scan, ...]:
+        """Keep tables that have conditions of their own, and those through which the keys reach them by indexes.
+
+        The nearest come first, and those that would bring too many changed tables with them are left out.
+        """
         paths: dict[str, tuple[Scan, ...]] = {self.leaf.alias: ()}
         while step := {
             scan.alias: (*paths[known], scan)
@@ -198,7 +198,12 @@ class _Block:
             paths |= step
         conditioned = {table for table, _ in self.local}
         wanted = (paths[scan.alias] for scan in scans if scan.alias in paths and scan.alias in conditioned)
-        return tuple(dict.fromkeys(scan for path in wanted for scan in path))
+        kept: dict[Scan, None] = {}
+        for path in sorted(wanted, key=len):
+            further = kept | dict.fromkeys(path)
+            if sum(scan.relid in changed for scan in further) <= MAX_CHANGED:
+                kept = further
+        return tuple(kept)
 
     def _leads(self, known: str, scan: Scan) -> bool:
         indexed = self.definition.source(scan.relid).indexed
