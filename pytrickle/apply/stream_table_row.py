@@ -50,11 +50,15 @@ UP_TO_DATE = (
         retry_at=None,
     )
 )
+SAME_QUERY = ROW.view_stamp.is_not_distinct_from(bindparam("view_stamp"))
+# Without new rows. What was asked for, or found to be missing, since the snapshot may concern windows and rows that the
+# watermark would close and freeze.
+MARK = statement(UP_TO_DATE.where(SAME_QUERY, ROW.reinitialize_reason.is_(None)))
 ADVANCE = statement(
     UP_TO_DATE.where(
+        SAME_QUERY,
         # Rows are written by its name, which another table may have by now.
         ROW.pgt_relid == func.to_regclass(cast(bindparam("written_as"), Text)),
-        ROW.view_stamp.is_not_distinct_from(bindparam("view_stamp")),
         ROW.frozen_by.is_not_distinct_from(bindparam("frozen_by")),
         ROW.frozen_before.is_not_distinct_from(cast(bindparam("frozen_before", type_=Text), TIMESTAMP)),
     )

@@ -13,7 +13,7 @@ from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.measures import WAIT, Measures
 from pytrickle.apply.rewritten import check_not_rewritten
 from pytrickle.apply.staging_table import staging_table
-from pytrickle.apply.stream_table_row import UP_TO_DATE
+from pytrickle.apply.stream_table_row import MARK
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.gating import NOTHING_NEW
 from pytrickle.catalog.kept_statistics import renew_kept
@@ -21,7 +21,6 @@ from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.compute.postgres import read_directly
 from pytrickle.compute.staged import Staged
 from pytrickle.database import Snapshot, Snapshots, pipelined, translate_errors
-from pytrickle.database.statement import statement
 from pytrickle.defects import defects_named
 from pytrickle.errors import (
     Defect,
@@ -51,8 +50,6 @@ from pytrickle.refresh.values import (
 from pytrickle.tracing import phase
 
 AtOnce = Callable[[], tuple[RefreshResult, Committed | None] | None]
-
-MARK_UP_TO_DATE = statement(UP_TO_DATE)
 
 
 @dataclass(slots=True)
@@ -286,10 +283,11 @@ class Refresher:
         if not (higher or table.last_skip_reason or table.last_error or table.timed or table.gated_since):
             return
         self.connection.execute(
-            MARK_UP_TO_DATE,
+            MARK,
             {
                 "pgt_id": table.pgt_id,
                 "frontier_version": table.frontier_version,
+                "view_stamp": table.view_stamp,
                 "moment": moment,
                 "watermark": decided.watermark,
                 "batch": decided.batch,
