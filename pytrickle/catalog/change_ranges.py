@@ -12,9 +12,10 @@ from pytrickle.cut import Cut
 from pytrickle.database import PATIENCE, filled, pipelined, settle, trusted
 from pytrickle.errors import RefreshConflict
 
-# A change buffer may be dropped and made anew by somebody who held its lock when it was to be read. Its name means the
-# new one then, of whose changes an older snapshot shows none. Nor does that show the row of the new one in pg_class.
-PRESENT = "EXISTS (SELECT FROM pg_class WHERE oid = {name}::regclass)"
+# A change buffer may be dropped and made anew, or rewritten, by somebody who held its lock when it was to be read. Of
+# what it holds now an older snapshot shows nothing. Nor does that show the row in pg_class that goes with it now.
+PRESENT = "EXISTS (SELECT FROM pg_class WHERE oid = {name}::regclass AND relfilenode = pg_relation_filenode(oid))"
+REWRITTEN = "The change buffer of a source was made anew, or rewritten, meanwhile."
 # Commits have times only where track_commit_timestamp is on, and those of transactions since it is.
 COMMITTED = """CASE WHEN (SELECT current_setting('track_commit_timestamp') = 'on')
     THEN pg_xact_commit_timestamp(pgt_xid::xid) END"""
@@ -103,12 +104,12 @@ def counted(
 ) -> dict[int, ChangeRange]:
     """Return the ranges with the numbers that were asked for, of sources of which these columns are read.
 
-    Raise RefreshConflict where a change buffer was made anew since the snapshot.
+    Raise RefreshConflict where a change buffer was made anew, or rewritten, since the snapshot.
     """
     result = dict(uncounted)
     for relid, delta, future, pages, oldest, newest, by_commit, idle, present in asked or ():
         if not present:
-            raise RefreshConflict("Capture of a source was installed anew meanwhile.", "Nothing needs to be done.")
+            raise RefreshConflict(REWRITTEN, "Nothing needs to be done.")
         change_range, came = result[relid], Came(oldest, newest, by_commit) if oldest else None
         idle_in = read[relid] if idle else None
         result[relid] = ChangeRange(relid, change_range.old, change_range.new, delta, future, pages, came, idle_in)

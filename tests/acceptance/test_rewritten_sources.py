@@ -18,9 +18,13 @@ import pytest
 import pytrickle
 from pytrickle.errors import RefreshConflict
 from pytrickle.inspect import as_of, verify
+from pytrickle.schedule import pass_
 from pytrickle.schedule.health import Health
 from tests.acceptance.companies import companies, create
 from tests.acceptance.conftest import TABLES, Meanwhile, Shop, advance
+from tests.acceptance.events import advance as advance_events
+from tests.acceptance.events import create as create_windows
+from tests.acceptance.events import moment
 from tests.conftest import Database
 
 GROUPED = "SELECT c.name, count(*) AS orders, sum(o.amount) AS amount FROM customers c LEFT JOIN orders o"
@@ -103,6 +107,29 @@ def test_a_change_buffer_that_is_rewritten_is_named(shop: Shop) -> None:
         shop.db.execute(f"ALTER TABLE {buffer} SET LOGGED")
         assert reader.execute(f"SELECT count(*) FROM {buffer}".encode()).fetchone() is not None
         assert reader.execute(asked).fetchall() == [(buffer,)]
+
+
+@pytest.mark.parametrize("looked", [True, False], ids=["whether there are changes", "how many there are"])
+def test_no_window_closes_while_its_buffer_is_rewritten(
+    events: Shop, monkeypatch: pytest.MonkeyPatch, looked: bool
+) -> None:
+    create_windows(events, "gate", emitted="SELECT at AS window_end, id FROM clicks")
+    buffer = events.db.value("SELECT buffer FROM pgtrickle.pgt_change_tracking")
+    advance_events(events, 300)
+    events.tick()
+    events.db.execute("INSERT INTO clicks VALUES (1, %s, 1, 1)", moment(310))
+    advance_events(events, 400)
+    look = pass_.empty_buffers
+
+    def after_another(*arguments: Any) -> frozenset[str]:
+        events.db.execute(f"ALTER TABLE {buffer} SET UNLOGGED; ALTER TABLE {buffer} SET LOGGED")
+        return look(*arguments) if looked else frozenset()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pass_, "empty_buffers", after_another)
+        assert events.tick()["emitted"].action == "SKIP"
+    events.tick()
+    assert events.rows("emitted") == {(moment(310), 1)}
 
 
 @pytest.mark.parametrize("kind", ["TABLE", "UNLOGGED TABLE"], ids=["captured", "not captured"])
