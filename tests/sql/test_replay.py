@@ -27,6 +27,20 @@ def test_only_rows_later_than_the_limit_are_kept_out(db: Database) -> None:
     assert db.value("SELECT count(*) FROM pg_trigger WHERE tgrelid = 'events'::regclass") == 2
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_a_day_of_the_limit_has_24_hours_in_every_session(db: Database, zone: str) -> None:
+    """In Berlin the 25th of October 2026 has 25 hours, and the 29th of March 23."""
+    declared(db, watermark=None, too_late="1 day")
+    loader = db.connect()
+    loader.execute(f"SET TimeZone = '{zone}'")
+    for number, day in enumerate(("2026-03-29", "2026-10-25")):
+        db.execute("SELECT pgtrickle.advance_watermark('events', %s)", f"{day} 12:00+00")
+        for minutes in (-30, 30):
+            row = f"({10 * number + minutes}, timestamptz '{day} 12:00+00' - interval '24 hours {minutes} minutes')"
+            loader.execute(f"INSERT INTO events VALUES {row}".encode())
+    assert ids(db) == [-30, -20]
+
+
 def test_a_bulk_load_splits_into_table_and_ledger(db: Database) -> None:
     declared(db, KEYED, too_late="1 hour")
     with db.connect() as loader, loader.cursor() as cursor, cursor.copy("COPY events (id, at) FROM STDIN") as copy:

@@ -37,6 +37,7 @@ COMMENT ON FUNCTION pgtrickle_private.row_as_text(regclass, text) IS
 -- statement, and no setting that a loader may change has a part in it. Called as the loader, so it must never fail.
 CREATE OR REPLACE FUNCTION pgtrickle_private.late_limit(p_event_time_id integer) RETURNS timestamptz
     LANGUAGE plpgsql IMMUTABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET TimeZone = 'UTC'
 AS $$
 BEGIN
     RETURN (SELECT w.watermark - e.too_late FROM pgt_event_times AS e JOIN pgt_watermarks AS w USING (source_relid)
