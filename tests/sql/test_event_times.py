@@ -186,6 +186,23 @@ def test_a_renamed_column_breaks_no_load_and_is_shown(db: Database) -> None:
     assert (ledger(db), db.value(PROBLEM)) == ([(3, "loaded")], None)
 
 
+@pytest.mark.parametrize("partitioned", [False, True], ids=["table", "partitions"])
+def test_the_limit_goes_by_the_column_that_has_the_name(db: Database, partitioned: bool) -> None:
+    table = "CREATE TABLE events (id integer, at timestamptz, loaded timestamptz)"
+    parts = " PARTITION BY LIST (id);\nCREATE TABLE one PARTITION OF events DEFAULT" if partitioned else ""
+    declared(db, table + parts, too_late="1 hour")
+    with local_client(db.dsn) as (client, _):
+        client.tick()
+        for old, new in (("at", "other"), ("loaded", "at"), ("other", "loaded")):
+            db.execute(f"ALTER TABLE events RENAME COLUMN {old} TO {new}")
+        assert "goes by another column" in db.value(PROBLEM)
+        client.tick()
+    assert db.value(PROBLEM) is None
+    for number, clocks in enumerate((("09:00", "13:00"), ("13:00", "09:00")), start=1):
+        db.execute("INSERT INTO events (id, at, loaded) VALUES (%s, %s, %s)", number, *map(at, clocks))
+    assert (ids(db), ledger(db)) == ([2], [(1, "kept_out")])
+
+
 @pytest.mark.parametrize("change", ["DROP COLUMN at", "ALTER COLUMN at TYPE timestamp"])
 def test_under_a_limit_postgresql_keeps_the_column_as_it_is(db: Database, change: str) -> None:
     declared(db, too_late="1 hour")

@@ -117,17 +117,32 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.late_triggers(pgtrickle.pgt_event_times) IS
     'Triggers that judge the rows of a source, one row per relation and trigger.';
 
+-- A condition knows a column by its number, and the functions by its name: two columns may exchange their names. Of a
+-- trigger that PostgreSQL cloned onto a partition no column is noted.
+CREATE OR REPLACE FUNCTION pgtrickle_private.limits_another_column(declared pgtrickle.pgt_event_times, judging oid)
+    RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT EXISTS (
+        SELECT FROM pg_depend AS d JOIN pg_attribute AS a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+        WHERE d.classid = 'pg_trigger'::regclass AND d.objid = judging AND d.refclassid = 'pg_class'::regclass
+            AND d.refobjsubid > 0 AND a.attname <> (declared).column_name)
+$$;
+COMMENT ON FUNCTION pgtrickle_private.limits_another_column(pgtrickle.pgt_event_times, oid) IS
+    'Whether the condition of a trigger that judges rows is about a column that no longer has the declared name.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.event_time_damage(declared pgtrickle.pgt_event_times) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT COALESCE(
         (SELECT format('trigger %s on %s %s', e.trigger_name, e.relation::regclass,
                        CASE WHEN t.oid IS NULL THEN 'is missing' WHEN t.tgenabled <> 'A' THEN 'was disabled'
+                           WHEN limits_another_column(declared, t.oid) THEN 'goes by another column'
                            ELSE 'was replaced' END)
          FROM late_triggers(declared) AS e LEFT JOIN pg_trigger AS t ON t.tgrelid = e.relation
              AND t.tgname = e.trigger_name
          WHERE t.oid IS NULL OR t.tgenabled <> 'A' OR t.tgfoid IS DISTINCT
-             FROM to_regproc(format('pgtrickle_changes.%I', e.function_name))
+             FROM to_regproc(format('pgtrickle_changes.%I', e.function_name)) OR limits_another_column(declared, t.oid)
          ORDER BY e.relation, e.trigger_name LIMIT 1),
         (SELECT format('columns of %s changed', (declared).source_relid)
          FROM late_functions(declared) AS f LEFT JOIN pg_proc AS p ON p.proname = f.function_name
