@@ -241,6 +241,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.replay_late_rows(
             search_path text DEFAULT current_setting('search_path'))
     RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp SET lc_monetary = 'C'
+        SET array_nulls = on SET xmloption = content
 AS $$
 DECLARE
     claimed jsonb[];
