@@ -13,7 +13,7 @@ from pytrickle.catalog.server_probe import server_probe
 from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.database import exported_snapshot, filled, settle, translate_errors, trusted
-from pytrickle.errors import ConnectionLost, PytrickleError
+from pytrickle.errors import ConnectionLost, PytrickleError, RefreshConflict
 from pytrickle.inspect.frozen_rows import recorded, with_ledger
 from pytrickle.inspect.missed import what_was_missed
 from pytrickle.plan.at_cut import path_of, query_at
@@ -47,6 +47,11 @@ CHARACTERS = """
     SELECT pg_catalog.string_agg(e, '' ORDER BY e COLLATE pg_catalog."C")
     FROM pg_catalog.regexp_split_to_table({text}, '') AS e
 )
+"""
+# The hidden table of open windows in the snapshot, and the one that its name leads to now.
+OPEN = """
+SELECT (SELECT c.oid FROM pg_class AS c WHERE c.relnamespace = 'pgtrickle_state'::regnamespace AND c.relname = %s),
+    to_regclass(%s)::oid
 """
 Text = str | sql.Composed
 COLLECTED = frozenset({"text", "bytea", "json", "jsonb", "xml"})
@@ -120,6 +125,9 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
             want, have = with_ledger(table, definition, want, False), with_ledger(table, definition, have, True)
         missing, unexpected = _compare(snapshot_connection, want, have, items)
         check_not_rewritten(snapshot_connection, pgt_id, elsewhere=False)
+        if table.window_end is not None:
+            # What was read by its name is locked since.
+            _has_open(snapshot_connection, table)
         withheld = recorded(snapshot_connection, table) if table.frozen_by is not None else 0
     return VerifyResult(table.name, not (missing or unexpected), missing, unexpected, withheld=withheld)
 
@@ -137,10 +145,19 @@ def _pending(table: StreamTable) -> str | None:
 
 def _with_open(snapshot_connection: psycopg.Connection, table: StreamTable, stored: Text) -> Text:
     """Add the rows of open windows, which output mode append does not show yet; none before its query is computed."""
-    row = snapshot_connection.execute("SELECT to_regclass(%s) IS NOT NULL", (body_table(table.pgt_id),)).fetchone()
-    if not (row and row[0]):
+    if not _has_open(snapshot_connection, table):
         return stored
     return filled("{stored} UNION ALL SELECT * FROM {body}", stored=stored, body=body_table(table.pgt_id))
+
+
+def _has_open(snapshot_connection: psycopg.Connection, table: StreamTable) -> bool:
+    """Whether the snapshot shows a table of open windows; raise RefreshConflict where its name leads to no such one."""
+    name = body_table(table.pgt_id)
+    row = snapshot_connection.execute(OPEN, (name.partition(".")[2], name)).fetchone()
+    then, now = row or (None, None)
+    if then is not None and then != now:
+        raise RefreshConflict(f"{table.name} was altered or computed anew while it was compared.", "Compare it again.")
+    return then is not None
 
 
 def _comparable(table: StreamTable, query: Text) -> sql.Composed:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from pytrickle.errors import InvalidArgument, NotDifferentiable
+from pytrickle.errors import InvalidArgument, NotDifferentiable, RefreshConflict
+from pytrickle.inspect import verify
 from tests.acceptance.conftest import EVENTS, Shop
 from tests.acceptance.events import BIN, TUMBLING, advance, create, moment
+from tests.equivalence.local_engine import local_client
 
 COUNTED = f"SELECT {BIN.format('at')} + interval '5 minutes' AS window_end, page, count(*) AS clicks FROM clicks"
 QUERY = f"{COUNTED} GROUP BY 1, page"
@@ -52,6 +56,26 @@ def test_verify_answers_while_an_altered_query_waits_for_its_refresh(emitted: Sh
     assert not emitted.pt.verify("emitted").matches
     assert [result.action for result in emitted.pt.tick()] == ["FAILED"]
     assert not emitted.pt.verify("emitted").matches
+
+
+@pytest.mark.parametrize("read", [False, True], ids=["before it looks for open windows", "before it reads them"])
+def test_verify_takes_no_table_for_wrong_that_is_computed_anew_meanwhile(
+    emitted: Shop, monkeypatch: pytest.MonkeyPatch, read: bool
+) -> None:
+    name = "_compare" if read else "_with_open"
+    step = getattr(verify, name)
+
+    def after_another(*arguments: Any) -> Any:
+        emitted.db.execute("SELECT pgtrickle.reinitialize_stream_table('emitted')")
+        with local_client(emitted.db.dsn) as (other, _):
+            other.tick()
+        return step(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(verify, name, after_another)
+        with pytest.raises(RefreshConflict, match="altered or computed anew while it was compared"):
+            emitted.pt.verify("emitted")
+    emitted.assert_verified()
 
 
 def test_emitted_windows_keep_the_answer_of_the_query_that_emitted_them(emitted: Shop) -> None:
