@@ -180,3 +180,16 @@ def test_nobody_but_the_owner_of_the_catalog_sets_limits(db: Database) -> None:
                 stranger.execute(f"SELECT pgtrickle.{call}".encode())
         assert stranger.execute("SELECT * FROM pgtrickle.alert_limits()").fetchall() == []
         assert stranger.execute("SELECT count(*) FROM pgtrickle.freshness()").fetchone() == (0,)
+
+
+def test_a_group_may_have_a_name_that_no_relation_could_have(every_db: Database) -> None:
+    for source in ("orders", "lines"):
+        every_db.execute(f"CREATE TABLE {source} (id integer)")
+    for group in ("order pipeline", 'its "lines"', "a.b.c.d", "42"):
+        every_db.execute("SELECT pgtrickle.create_watermark_group(%s, '{orders, lines}')", group)
+    limit(every_db, "lag => '10 minutes', rate => NULL")
+    advance(every_db, orders="12:00", lines="12:11")
+    found = {subject for kind, subject, _ in opened(every_db) if kind == "group_lag"}
+    assert found == {"order pipeline", 'its "lines"', "a.b.c.d", "42"}
+    advance(every_db, orders="12:11")
+    assert "group_lag" not in {kind for kind, *_ in opened(every_db)}

@@ -5,17 +5,21 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.tell_of_silence(incident pgtrickle.
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    source CONSTANT regclass := to_regclass(incident.subject);
-    seen_at CONSTANT timestamptz := COALESCE(
-        (SELECT w.last_seen_at FROM pgt_watermarks AS w WHERE w.source_relid = source), incident.since);
+    source regclass;
+    seen_at timestamptz;
 BEGIN
-    IF incident.kind = 'stale' THEN
-        PERFORM tell_foreign('pg_trickle_alert', (jsonb_build_object(
-            'event', CASE WHEN resolved THEN 'watermark_resumed' ELSE 'watermark_stuck' END,
-            'database_oid', own_database(), 'source_oid', source::oid::bigint) || CASE WHEN resolved THEN '{}'
-            ELSE jsonb_build_object('group', incident.group_name,
-                'age_secs', floor(extract(epoch FROM clock_timestamp() - seen_at))::bigint) END)::text);
+    -- Only here is the subject a relation: those of other kinds may be groups and feeds, called anything.
+    IF incident.kind <> 'stale' THEN
+        RETURN;
     END IF;
+    source := to_regclass(incident.subject);
+    seen_at := COALESCE(
+        (SELECT w.last_seen_at FROM pgt_watermarks AS w WHERE w.source_relid = source), incident.since);
+    PERFORM tell_foreign('pg_trickle_alert', (jsonb_build_object(
+        'event', CASE WHEN resolved THEN 'watermark_resumed' ELSE 'watermark_stuck' END,
+        'database_oid', own_database(), 'source_oid', source::oid::bigint) || CASE WHEN resolved THEN '{}'
+        ELSE jsonb_build_object('group', incident.group_name,
+            'age_secs', floor(extract(epoch FROM clock_timestamp() - seen_at))::bigint) END)::text);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.tell_of_silence(pgtrickle.pgt_alerts, boolean) IS
