@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -128,10 +130,25 @@ def jsonable(value: Any) -> Any:
             return {str(key): jsonable(item) for key, item in value.items()}
         case tuple() | list():
             return [jsonable(item) for item in value]
+        case float() if not isfinite(value):
+            # As PostgreSQL's JSON has them: that has no number for it.
+            return str(value).replace("nan", "NaN").replace("inf", "Infinity")
         case None | bool() | int() | float() | str():
             return value
         case _:
             return str(value)
+
+
+def cell(value: Any) -> str:
+    """Write a value of a row for people: text as it is, and a moment with all its digits.
+
+    >>> cell([1, None]), cell(True), cell(datetime(2026, 1, 1, 12, tzinfo=UTC))
+    ('[1, null]', 'true', '2026-01-01 12:00:00+00:00')
+    """
+    if isinstance(value, datetime):
+        return _written(value, None if sys.stdout.isatty() else UTC, " ", "auto")
+    written = jsonable(value)
+    return written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
 
 
 def moment(value: datetime) -> str:

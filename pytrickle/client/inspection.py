@@ -66,11 +66,12 @@ class Inspection(ABC):
             pgt_id = catalog.resolve_name(self._refreshing().connection, name)
         return verify(self.settings.dsn, self._refreshing().connection, pgt_id)
 
-    def as_of(self, name: str, watermark: datetime | int) -> AsOf:
+    def as_of(self, name: str, watermark: datetime | int, *, written: bool = False) -> AsOf:
         """Return the rows that the query of a stream table gave as of an earlier watermark.
 
+        With `written`, values of which Python has not all, such as intervals and dates, are as PostgreSQL writes them.
         Raises NotRetained where the change history no longer reaches back that far; `watermark_retention` keeps it.
         """
         with translate_errors():
             pgt_id = catalog.resolve_name(self._refreshing().connection, name)
-        return read_as_of(self.settings.dsn, self._refreshing().connection, pgt_id, watermark)
+        return read_as_of(self.settings.dsn, self._refreshing().connection, pgt_id, watermark, written=written)

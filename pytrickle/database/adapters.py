@@ -1,10 +1,11 @@
-"""PostgreSQL's dates that Python cannot hold: infinite ones, and moments outside the years 1 to 9999."""
+"""PostgreSQL's values that Python cannot hold: infinite dates, moments outside the years 1 to 9999, months."""
 
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
+from psycopg import DataError
 from psycopg.abc import AdaptContext, Buffer
 from psycopg.types.datetime import (
     DateDumper,
@@ -13,6 +14,14 @@ from psycopg.types.datetime import (
     DatetimeNoTzDumper,
     TimestampLoader,
     TimestamptzLoader,
+)
+from psycopg.types.string import TextLoader
+
+# Types whose values in Python are others, such as a month of 30 days, or are written in another way.
+_WRITTEN = (
+    *("bytea", "date", "interval", "numeric", "time", "timestamp", "timetz"),
+    *("int4range", "int8range", "numrange", "daterange", "tsrange", "tstzrange"),
+    *("int4multirange", "int8multirange", "nummultirange", "datemultirange", "tsmultirange", "tstzmultirange"),
 )
 
 _INFINITE = {b"infinity": 1, b"-infinity": -1}
@@ -75,6 +84,15 @@ class _LoweredTimestamptzLoader(_InfiniteTimestamptzLoader):
         return loaded if loaded < _GREATEST else _LAST_DAY
 
 
+class _WrittenTimestamptzLoader(_InfiniteTimestamptzLoader):
+    def load(self, data: Buffer) -> Any:
+        text = bytes(data)
+        try:
+            return text.decode() if text in _INFINITE else super().load(data)
+        except DataError:
+            return text.decode()
+
+
 class _InfiniteDateDumper(DateDumper):
     def dump(self, obj: date) -> Buffer | None:
         return _infinite(obj, date.max, date.min) or super().dump(obj)
@@ -118,3 +136,13 @@ def register_lowered(context: AdaptContext) -> None:
     the beginning of the last day.
     """
     context.adapters.register_loader("timestamptz", _LoweredTimestamptzLoader)
+
+
+def register_written(context: AdaptContext) -> None:
+    """Make the connection or cursor load values as PostgreSQL writes them, for output.
+
+    Integers, floats, truth values, JSON, arrays, and the moments that Python can hold are still loaded as such.
+    """
+    for name in _WRITTEN:
+        context.adapters.register_loader(name, TextLoader)
+    context.adapters.register_loader("timestamptz", _WrittenTimestamptzLoader)

@@ -21,7 +21,7 @@ from pytrickle.catalog.stream_table import Dependency, StreamTable
 from pytrickle.catalog.tables import stream_tables
 from pytrickle.cut import Cut
 from pytrickle.database import exported_snapshot, filled, settle, translate_errors, trusted
-from pytrickle.database.adapters import register_infinity
+from pytrickle.database.adapters import register_infinity, register_written
 from pytrickle.database.statement import statement
 from pytrickle.errors import InvalidArgument, NotRetained
 from pytrickle.inspect.missed import what_was_missed
@@ -75,12 +75,15 @@ class AsOf:
         return f"<p>{title}</p>{html_table(self.columns, self.rows[:SHOWN])}"
 
 
-def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: datetime | int) -> AsOf:
+def as_of(
+    dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: datetime | int, *, written: bool = False
+) -> AsOf:
     """Evaluate the defining query of a stream table with every base table read at a watermark, in one snapshot.
 
     Each base table is read at its newest watermark not after the given one; one that never advanced is read as it was
     at the newest of those advances. Stream tables that it reads are evaluated by their queries, too. For one that emits
-    closed windows the answer is what it had emitted by then. `connection` answers the planner's questions. Raises
+    closed windows the answer is what it had emitted by then. `connection` answers the planner's questions. Values of
+    types that Python has not are read as `register_written` says if they are only to be `written`. Raises
     NotRetained where the change history does not reach back that far, and InvalidArgument for a query that depends on
     the clock, reads what cannot be captured or another stream table's closed windows, where sources go by another kind
     of watermark than the given one, and where windows are not closed that far.
@@ -90,7 +93,7 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
         snapshot_connection = snapshot.connection
         table = catalog.stream_table(snapshot_connection, pgt_id)
         if table.window_end is not None:
-            return _emitted(snapshot_connection, table, table.window_end, watermark)
+            return _emitted(snapshot_connection, table, table.window_end, watermark, written=written)
         numbers = (pgt_id, *_stream_tables_below(snapshot_connection, table))
         with server_probe(connection) as probe:
             definition = _over_base_tables(snapshot_connection, numbers, probe)
@@ -108,21 +111,30 @@ def as_of(dsn: str, connection: psycopg.Connection, pgt_id: int, watermark: date
         settle(snapshot_connection, session_statements(table) + PLANNER + SEQUENTIAL)
         columns = tuple(name for name, _ in definition.columns)
         watermarks = {each.source: each.reached for each in found}
-        rows = _rows(snapshot_connection, trusted(query))
+        rows = _rows(snapshot_connection, trusted(query), written=written)
         for number in numbers:
             check_not_rewritten(snapshot_connection, number, elsewhere=False)
         return AsOf(table.name, watermarks, columns, rows)
 
 
-def _rows(snapshot_connection: psycopg.Connection, query: sql.SQL | sql.Composed) -> tuple[tuple[Any, ...], ...]:
+def _rows(
+    snapshot_connection: psycopg.Connection, query: sql.SQL | sql.Composed, *, written: bool
+) -> tuple[tuple[Any, ...], ...]:
     cursor = snapshot_connection.cursor()
     # Every value must be read as it is, infinite dates included; none may be replaced by the nearest that Python holds.
     register_infinity(cursor)
+    if written:
+        register_written(cursor)
     return tuple(cursor.execute(query).fetchall())
 
 
 def _emitted(
-    snapshot_connection: psycopg.Connection, table: StreamTable, window_end: str, watermark: datetime | int
+    snapshot_connection: psycopg.Connection,
+    table: StreamTable,
+    window_end: str,
+    watermark: datetime | int,
+    *,
+    written: bool,
 ) -> AsOf:
     """Return the windows that were closed at a watermark, as they were emitted: nothing changes them afterwards."""
     if isinstance(watermark, int):
@@ -142,7 +154,7 @@ def _emitted(
         window_end=sql.Identifier(window_end),
         watermark=sql.Literal(watermark),
     )
-    return AsOf(table.name, {table.name: watermark}, columns, _rows(snapshot_connection, query))
+    return AsOf(table.name, {table.name: watermark}, columns, _rows(snapshot_connection, query, written=written))
 
 
 @dataclass(frozen=True, slots=True)

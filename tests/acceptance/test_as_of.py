@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from pytrickle.errors import InvalidArgument, NotRetained
 from tests.acceptance.conftest import Shop, assert_explained
+from tests.commands import commands
 
 TOTALS = "SELECT customer, count(*) AS orders, sum(amount) AS amount FROM orders GROUP BY customer"
 LINES = "SELECT order_id, count(*) AS lines FROM order_lines GROUP BY order_id"
@@ -241,3 +243,38 @@ def test_what_may_have_been_missed_since_the_last_tick_is_not_guessed(retained: 
     assert said in str(retained.pt.verify("totals").pending)
     retained.tick()
     assert retained.pt.verify("totals").matches
+
+
+def test_the_command_writes_every_value_as_postgresql_does_and_json_is_json(local_shop: Shop) -> None:
+    values = {
+        "double precision": ("NaN", "NaN"),
+        "real": ("-Infinity", "-Infinity"),
+        "interval": ("1 mon 2 days", "1 mon 2 days"),
+        "timestamp": ("2026-07-01 00:00:00", "2026-07-01 00:00:00"),
+        "timestamptz": ("2026-07-01T00:00:00Z", "2026-07-01T00:00:00+00:00"),
+        "date": ("0044-03-15 BC", "0044-03-15 BC"),
+        "time": ("24:00", "24:00:00"),
+        "bytea": ("\\x00ff", "\\x00ff"),
+        "int4range": ("[1,5)", "[1,5)"),
+        "numeric": ("1.50", "1.50"),
+        "integer[]": ("{1,NULL}", [1, None]),
+        "date[]": ("{infinity}", ["infinity"]),
+    }
+    columns = ", ".join(f"c{number} {type_}" for number, type_ in enumerate(values))
+    local_shop.db.execute(f"CREATE TABLE kinds (id integer, {columns})")
+    named = ", ".join(f"c{number}" for number in range(len(values)))
+    local_shop.pt.create_stream_table("copied", f"SELECT {named} FROM kinds", watermark_retention=timedelta(days=1))
+    placeholders = ", ".join(["%s"] * len(values))
+    local_shop.db.execute(f"INSERT INTO kinds VALUES (1, {placeholders})", *(given for given, _ in values.values()))
+    local_shop.pt.advance_watermark("kinds", moment(0))
+    local_shop.tick()
+    run = commands(local_shop.db.dsn)
+    shown = run("as-of", "copied", moment(0).isoformat(), "--json").stdout
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    (row,) = json.loads(shown, parse_constant=refuse)["rows"]
+    assert row == [written for _, written in values.values()]
+    table = run("as-of", "copied", moment(0).isoformat()).stdout
+    assert all(text in table for text in ("1 mon 2 days", "0044-03-15 BC", "[1,5)", "2026-07-01 00:00:00+00:00"))

@@ -82,5 +82,5 @@ def as_of(
 ) -> None:
     """Show what a query gave as of an earlier watermark. As long as the change history is kept."""
     with invocation.client() as client, progress(f"reading {name}"):
-        found = client.as_of(name, watermark)
+        found = client.as_of(name, watermark, written=True)
     invocation.show(found, render.as_of)

@@ -25,7 +25,7 @@ from pytrickle.catalog.trouble_reports import ProblemRow
 from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.show import render_feeds, render_sources
 from pytrickle.cli.show.columns import Columns, columns
-from pytrickle.cli.values import distance, length, moment, reached, sentence, through
+from pytrickle.cli.values import cell, distance, length, moment, reached, sentence, through
 from pytrickle.readable import counted
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def as_of(found: AsOf) -> RenderableType:
     """Draw the rows of a query as of an earlier watermark, and say at which watermark each source was read."""
     table = columns(*found.columns)
     for row in found.rows:
-        table.add_row(*(_NONE if value is None else Text(str(value)) for value in row))
+        table.add_row(*(_NONE if value is None else Text(cell(value)) for value in row))
     read = (f"{source} at {_NONE if at is None else reached(at)}" for source, at in found.watermarks.items())
     return Group(table if found.rows else "No rows.", Text(f"Read {', '.join(read)}", style="dim"))
 
