@@ -74,3 +74,26 @@ def test_rows_are_never_shown_with_another_moment_than_theirs(local_shop: Shop) 
     local_shop.pt.advance_watermark("events", datetime(2026, 1, 1, tzinfo=UTC))
     with pytest.raises(DatabaseError, match="too large"):
         local_shop.pt.as_of("shown", datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def test_limits_that_mean_for_ever_stop_no_tick(local_shop: Shop) -> None:
+    for_ever = "178000000 years"
+    local_shop.pt.create_stream_table("held", ORDERS, watermark_gating="gate")
+    local_shop.load("orders", "12:00", (1, 1, 10))
+    local_shop.tick()
+    options = ", ".join(f"{name} => '{for_ever}'" for name in ("watermark_retention", "gate_deadline"))
+    local_shop.db.execute(f"SELECT pgtrickle.alter_stream_table('held', {options})")
+    local_shop.db.execute("SELECT pgtrickle.create_feed('follower', 'held', max_age => %s::text::interval)", for_ever)
+    local_shop.db.execute("SELECT pgtrickle.create_stream_table('seldom', %s, schedule => %s)", ORDERS, for_ever)
+    for limit in ("tolerance", "stale_after", "idle_after"):
+        local_shop.db.execute(
+            f"SELECT pgtrickle.create_watermark_group('{limit}', '{{orders, order_lines}}', {limit} => '{for_ever}')"
+        )
+    assert local_shop.db.value("SELECT pgtrickle.trim_history(%s::text::interval)", for_ever) == 0
+    assert local_shop.db.value("SELECT pgtrickle.refresh_if_stale('held', %s::text::interval)", for_ever) is False
+    for number in (2, 3):
+        local_shop.load("orders", f"12:0{number}", (number, 1, 10))
+        local_shop.load("order_lines", f"12:0{number}")
+        local_shop.tick()
+        assert len(local_shop.pt.status().stream_tables) == 2
+    assert local_shop.db.execute("SELECT (SELECT count(*) FROM held), (SELECT count(*) FROM seldom)") == [(3, 2)]

@@ -37,8 +37,9 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.beyond(a pgtrickle.progress, tolera
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp SET TimeZone = 'UTC'
 AS $$
 BEGIN
-    RETURN ROW(CASE WHEN (a).watermark > timestamptz '294276-12-31 23:59:59.999999+00' - (tolerance).span
-        THEN 'infinity' ELSE (a).watermark + (tolerance).span END,
+    RETURN ROW(CASE WHEN (a).watermark > timestamptz '294276-12-31 23:59:59.999999+00'
+            - least((tolerance).span, interval '20000 years')
+        THEN 'infinity' ELSE (a).watermark + least((tolerance).span, interval '20000 years') END,
                CASE WHEN (a).batch IS NOT NULL THEN least((a).batch + (tolerance).batches, 9223372036854775807)
                    END)::progress;
 END

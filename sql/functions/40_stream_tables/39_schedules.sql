@@ -82,7 +82,7 @@ BEGIN
         ELSE now() < (t).last_refresh_at
             OR now() >= (t).last_refresh_at
                 + tier_factor((t).tier) * CASE (t).schedule WHEN 'calculated' THEN poll_interval
-                    ELSE (t).schedule::interval END
+                    ELSE least((t).schedule::interval, interval '1000 years') END
         END;
 END
 $$;

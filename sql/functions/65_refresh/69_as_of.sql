@@ -61,7 +61,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.retained_from(p_source regclass, re
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT COALESCE(max(h.history_id), 0) FROM pgt_watermark_history AS h
-    WHERE h.source_relid = p_source AND h.advanced_at <= clock_timestamp() - retention
+    WHERE h.source_relid = p_source AND h.advanced_at <= clock_timestamp() - least(retention, interval '1000 years')
 $$;
 COMMENT ON FUNCTION pgtrickle_private.retained_from(regclass, interval) IS
     'The advance that was the newest of a source so long ago: it and all later ones are retained; 0 for all.';

@@ -272,7 +272,7 @@ AS $$
 DECLARE
     id CONSTANT bigint := stream_table_id(p_name, search_path);
 BEGIN
-    IF filled_at(id) > clock_timestamp() - p_max_age THEN
+    IF filled_at(id) > clock_timestamp() - least(p_max_age, interval '1000 years') THEN
         RETURN false;
     END IF;
     PERFORM refresh_or_file(p_name, id, NULL);
