@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
+from collections.abc import Sequence
+from errno import EPIPE
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -53,13 +57,46 @@ def root(context: typer.Context, dsn: Dsn = None, as_json: Json = False, show_ve
 
 def main() -> None:
     """Run the command line on the process's arguments and exit with its code."""
+    as_json = "--json" in sys.argv
     try:
-        if "--json" in sys.argv:
+        _refuse_what_is_no_text(sys.argv, as_json=as_json)
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                # A name may have letters that the encoding of a terminal or a pipe lacks.
+                stream.reconfigure(errors="backslashreplace")
+        if as_json:
             sys.exit(_run_with_json_errors())
         app(prog_name="pytrickle")
+    except OSError as error:
+        sys.exit(_failed_output(error, as_json=as_json))
     finally:
         # Else the interpreter, before it ends, looks for cycles in all that was loaded: a tenth of a small command.
         gc.freeze()
+
+
+def _refuse_what_is_no_text(arguments: Sequence[str], *, as_json: bool) -> None:
+    """End with exit code 2 where an argument has bytes that are no text, which no database could be told."""
+    if any("\udc80" <= character <= "\udcff" for argument in arguments for character in argument):
+        _tell("An argument has bytes that are no text.", "Write it in UTF-8.", "UsageError", as_json=as_json)
+        sys.exit(2)
+
+
+def _failed_output(error: OSError, *, as_json: bool) -> int:
+    """Say that a file or the output could not be written, unless nobody reads that any more; return the exit code."""
+    # What is left in the buffer would fail again when the interpreter ends.
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if error.errno != EPIPE:
+        reason = f"{error.strerror or error}: {error.filename}" if error.filename else str(error.strerror or error)
+        _tell(f"The operating system refused it: {reason}.", None, type(error).__name__, as_json=as_json)
+    return 1
+
+
+def _tell(message: str, hint: str | None, kind: str, *, as_json: bool) -> None:
+    if as_json:
+        show_json_error(message, hint, kind, None)
+        return
+    for line in (f"error: {message}", *((f"hint: {hint}",) if hint else ())):
+        typer.echo(line, err=True)
 
 
 def _run_with_json_errors() -> int:

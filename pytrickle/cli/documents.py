@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 from pytrickle.cli.values import jsonable
 
@@ -25,11 +25,21 @@ def visible(text: str) -> str:
 
 def show_json(value: Any, *, indent: int | None = 2) -> None:
     """Print a result as one JSON document on stdout."""
-    sys.stdout.write(visible(json.dumps(jsonable(value), indent=indent, ensure_ascii=False)) + "\n")
+    sys.stdout.write(_document(value, indent, sys.stdout) + "\n")
     sys.stdout.flush()
 
 
 def show_json_error(message: str, hint: str | None, kind: str, sqlstate: str | None) -> None:
     """Print an error as one JSON document on stderr."""
     document = {"error": message, "hint": hint, "type": kind, "sqlstate": sqlstate}
-    sys.stderr.write(visible(json.dumps(document, ensure_ascii=False)) + "\n")
+    sys.stderr.write(_document(document, None, sys.stderr) + "\n")
+
+
+def _document(value: Any, indent: int | None, stream: TextIO) -> str:
+    """Return a JSON document, with escapes in the place of letters that the encoding of a stream lacks."""
+    text = visible(json.dumps(jsonable(value), indent=indent, ensure_ascii=False))
+    try:
+        text.encode(stream.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(jsonable(value), indent=indent)
+    return text
