@@ -17,10 +17,14 @@ SUSPEND_AFTER = 10
 LONGEST_WAIT = timedelta(minutes=5)
 
 ROW = stream_tables.c
-# Locked by nobody else and not refreshed since: what was decided in an older snapshot is then still true.
+# Locked by nobody else, and neither refreshed nor altered since: what was decided in an older snapshot is still true.
 KNOWN = statement(
     select(ROW.last_skip_reason, ROW.gated_since, ROW.last_error, ROW.reinitialize_reason, ROW.consecutive_failures)
-    .where(ROW.pgt_id == bindparam("pgt_id"), ROW.frontier_version == bindparam("frontier_version"))
+    .where(
+        ROW.pgt_id == bindparam("pgt_id"),
+        ROW.frontier_version == bindparam("frontier_version"),
+        ROW.view_stamp.is_not_distinct_from(bindparam("view_stamp")),
+    )
     .with_for_update(skip_locked=True)
 )
 OWN = update(stream_tables).where(ROW.pgt_id == bindparam("pgt_id"))
@@ -70,8 +74,8 @@ def record_failure(
 ) -> None:
     """Write a failure to the history once per change of its sentence, and choose when and how the next is tried.
 
-    Where another session refreshed the stream table meanwhile, or holds its row, nothing is written: the failure is
-    about a state that is no more.
+    Where another session refreshed or altered the stream table meanwhile, or holds its row, nothing is written: the
+    failure is about a state that is no more.
     """
     with connection.transaction():
         known = _known(connection, table)
@@ -93,7 +97,7 @@ def _likely_action(table: StreamTable) -> str:
 
 
 def _known(connection: psycopg.Connection, table: StreamTable) -> Known | None:
-    found = {"pgt_id": table.pgt_id, "frontier_version": table.frontier_version}
+    found = {"pgt_id": table.pgt_id, "frontier_version": table.frontier_version, "view_stamp": table.view_stamp}
     row = connection.execute(KNOWN, found).fetchone()
     return Known(*row) if row else None
 

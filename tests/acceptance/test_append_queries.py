@@ -8,7 +8,7 @@ import pytest
 
 from pytrickle.errors import InvalidArgument, NotDifferentiable, RefreshConflict
 from pytrickle.inspect import verify
-from tests.acceptance.conftest import EVENTS, Shop
+from tests.acceptance.conftest import EVENTS, Meanwhile, Shop
 from tests.acceptance.events import BIN, TUMBLING, advance, create, moment
 from tests.equivalence.local_engine import local_client
 
@@ -56,6 +56,17 @@ def test_verify_answers_while_an_altered_query_waits_for_its_refresh(emitted: Sh
     assert not emitted.pt.verify("emitted").matches
     assert [result.action for result in emitted.pt.tick()] == ["FAILED"]
     assert not emitted.pt.verify("emitted").matches
+
+
+def test_a_failure_of_the_query_of_before_is_not_held_against_the_new_one(emitted: Shop, meanwhile: Meanwhile) -> None:
+    """What had been made of the earlier query is gone when the tick, which had begun, looks for it."""
+    query = QUERY.replace("count(*)", "count(*) * 2")
+    meanwhile(f"SELECT pgtrickle.alter_stream_table('emitted', query => $q${query}$q$)")
+    advance(emitted, 600)
+    emitted.pt.tick()
+    assert emitted.tick()["emitted"].action == "REINITIALIZE"
+    assert emitted.rows("emitted") == {(moment(300), 1, 1), (moment(600), 1, 2)}
+    assert emitted.db.value("SELECT count(*) FROM pgtrickle.pgt_refresh_history WHERE status = 'FAILED'") == 0
 
 
 @pytest.mark.parametrize("read", [False, True], ids=["before it looks for open windows", "before it reads them"])
