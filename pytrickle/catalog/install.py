@@ -97,7 +97,8 @@ def install(connection: psycopg.Connection, *, roles: bool = False) -> tuple[str
     the group roles for readers, loaders, operators and owners are created that are not there yet.
     Raises MigrationError when the server is too old, the pg_trickle extension is present, other transactions keep the
     catalog locked, or an applied migration is not the one of this package; CatalogVersionMismatch when the catalog is
-    newer; InsufficientPrivilege, also where another role owns the catalog's schemas or something in them.
+    newer; NotInstalled when it was restored without its rows; InsufficientPrivilege, also where another role owns the
+    catalog's schemas or something in them.
     """
     _check_server(connection)
     try:
@@ -113,7 +114,7 @@ def _install(connection: psycopg.Connection, roles: bool) -> tuple[str, ...]:
         connection.execute(_guard().encode(), prepare=False)
         connection.execute(_PATIENCE)
         connection.execute(_LOCK)
-        applied = _applied(connection)
+        applied = _applied(connection) or {}
         _check_history(applied)
         pending = tuple(script for script in scripts() if applied.get(script.version) != script.checksum)
         for script in pending:
@@ -160,7 +161,7 @@ def verify(connection: psycopg.Connection) -> None:
     """
     with translate_errors():
         applied = _applied(connection)
-    if not applied:
+    if applied is None:
         raise NotInstalled("This database has no pytrickle catalog.")
     _check_history(applied)
     if any(applied.get(script.version) != script.checksum for script in scripts()):
@@ -173,12 +174,12 @@ def verify(connection: psycopg.Connection) -> None:
 def uninstall(connection: psycopg.Connection) -> None:
     """Remove the catalog, capture and state in one transaction, as ``sql/uninstall.sql`` says.
 
-    Raises NotInstalled when there is none.
+    One that was restored without its rows is removed, too. Raises NotInstalled when there is none.
     """
     with _migration(connection):
         connection.execute(_PATIENCE)
         connection.execute(_LOCK)
-        if not _applied(connection):
+        if not _is_installed(connection):
             raise NotInstalled("This database has no pytrickle catalog.", "There is nothing to uninstall.")
         connection.execute((_sql_directory() / "uninstall.sql").read_bytes(), prepare=False)
 
@@ -238,8 +239,24 @@ def _locked(connection: psycopg.Connection, error: SerializationFailure) -> Migr
     )
 
 
-def _applied(connection: psycopg.Connection) -> dict[int, str]:
-    """Return the checksum of each applied script by version; empty where there is no catalog."""
+def _applied(connection: psycopg.Connection) -> dict[int, str] | None:
+    """Return the checksum of each applied script by version, or None where there is no catalog.
+
+    Raise NotInstalled for one without rows: nothing says of which version its tables and functions are.
+    """
+    if not _is_installed(connection):
+        return None
+    applied: dict[int, str] = dict(connection.execute(_CHECKSUMS).fetchall())
+    if not applied:
+        raise NotInstalled(
+            "The pytrickle catalog of this database was restored without its rows, as pg_dump --schema-only writes it.",
+            "Run pytrickle uninstall, which leaves stream tables behind as plain tables, then pytrickle install.",
+        )
+    return applied
+
+
+def _is_installed(connection: psycopg.Connection) -> bool:
+    """Whether there is a catalog; raise MigrationError where it is that of pg_trickle."""
     (installed, foreign), *_ = connection.execute(
         "SELECT to_regclass('pgtrickle.pgt_schema_version') IS NOT NULL,"
         " EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_trickle')"
@@ -250,9 +267,7 @@ def _applied(connection: psycopg.Connection) -> dict[int, str]:
             "Use another database: both own the schema pgtrickle, so they cannot be installed side by side.",
             sqlstate="55000",
         )
-    if not installed:
-        return {}
-    return dict(connection.execute(_CHECKSUMS).fetchall())
+    return bool(installed)
 
 
 def _check_history(applied: dict[int, str]) -> None:

@@ -125,6 +125,23 @@ def test_uninstall_removes_every_schema_and_can_be_followed_by_install(every_db:
     assert migrate.install(connection)
 
 
+def test_what_was_restored_without_its_rows_says_so_and_can_be_removed(db: Database, empty_db: Database) -> None:
+    programs = binaries(OLDEST)
+    db.execute("CREATE TABLE orders (id int)")
+    db.execute("SELECT pgtrickle.create_stream_table('counts', 'SELECT count(*) AS n FROM orders')")
+    dump = subprocess.run([programs / "pg_dump", "-s", db.dsn], check=True, capture_output=True).stdout
+    psql = [programs / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", empty_db.dsn]
+    subprocess.run(psql, input=dump, check=True, capture_output=True)
+    connection = empty_db.connect()
+    for call in (migrate.install, migrate.verify):
+        with pytest.raises(errors.NotInstalled, match="restored without its rows"):
+            call(connection)
+    migrate.uninstall(connection)
+    assert empty_db.value(_SCHEMAS) == 0
+    assert migrate.install(connection)
+    empty_db.execute("DROP TABLE counts")
+
+
 def test_rendered_sql_makes_the_same_catalog(db: Database, empty_db: Database) -> None:
     programs = binaries(OLDEST)
     subprocess.run(
