@@ -31,6 +31,7 @@ from pytrickle.database import (
     Snapshots,
     connection_string,
     filled,
+    keep_open,
     named,
     translate_errors,
     trusted,
@@ -250,6 +251,8 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
         if known is not None and not (known.connection.closed or known.connection.broken):
             return known
         connection = open_connection(self.settings.dsn, role="refresher")
+        with translate_errors():
+            keep_open(connection)
         small, direct = self.settings.small_delta_rows, self.settings.direct_delta_rows
         shapes = known.planner.shapes if known else {}
         planner = Planner(

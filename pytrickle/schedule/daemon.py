@@ -57,6 +57,8 @@ class Daemon:
         with connect(self.dsn, role="listener") as connection, connect(self.dsn, role="leader") as seat:
             refuse_standby(connection)
             with translate_errors():
+                # Neither is used during a tick, which may take long.
+                keep_open(connection)
                 keep_open(seat)
                 for channel in CHANNELS:
                     connection.execute(f"LISTEN {channel}")

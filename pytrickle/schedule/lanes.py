@@ -10,7 +10,7 @@ from graphlib import TopologicalSorter
 from logging import getLogger
 from time import monotonic
 
-from pytrickle.database import connect, translate_errors, wait_a_moment
+from pytrickle.database import connect, keep_open, translate_errors, wait_a_moment
 from pytrickle.errors import PytrickleError
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import RefreshResult
@@ -70,6 +70,7 @@ class Lanes:
             connection = connect(first.snapshots.dsn, role="refresher")
             with translate_errors():
                 wait_a_moment(connection)
+                keep_open(connection)
             self.further.append(first.beside(connection))
         return self.further[number]
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from time import sleep
 
 import psycopg
 import pytest
@@ -107,3 +108,18 @@ def test_a_database_may_have_another_encoding(servers: Callable[[int], Server]) 
         assert all(client.verify(name).matches for name in ("listed", "counted"))
         tree = [line for (line,) in loader.execute("SELECT tree_line FROM pgtrickle.dependency_tree()")]
         assert tree == ["public.listed", "+-- public.drinks [src]", "`-- public.counted"]
+
+
+def test_sessions_that_idle_while_others_compute_are_not_ended(db: Database) -> None:
+    name = db.value("SELECT current_database()")
+    db.execute(f"ALTER DATABASE {name} SET idle_session_timeout = '200ms'")
+    db.execute("CREATE TABLE items AS SELECT id FROM generate_series(1, 9) AS id")
+    db.execute("CREATE FUNCTION slowly(id int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT id FROM pg_sleep(0.1)'")
+    query = "SELECT slowly(id) AS id FROM items"
+    db.execute("SELECT pgtrickle.create_stream_table('st', %s)", query)
+    with local_client(db.dsn) as (client, _):
+        for action in ("FULL", "DIFFERENTIAL"):
+            (result,) = client.tick()
+            assert (result.action, result.error) == (action, None)
+            db.execute("INSERT INTO items SELECT id + 10 FROM items")
+            sleep(0.3)
