@@ -10,6 +10,7 @@ import psycopg
 
 from pytrickle import errors
 from pytrickle.database.excerpt import excerpt_of
+from pytrickle.database.messages import LOCK_TIMEOUT, STATEMENT_TIMEOUT
 from pytrickle.errors import PytrickleError
 
 # Our own SQL names what it objects to as the constraint, where the SQLSTATE alone would not tell.
@@ -38,10 +39,13 @@ _BY_SQLSTATE: dict[str, type[PytrickleError]] = {
     "42P01": errors.InvalidArgument,
     "42P07": errors.StreamTableExists,
     "42P17": errors.CycleDetected,
+    "53000": errors.ServerExhausted,
     "53100": errors.DiskFull,
+    "53200": errors.ServerExhausted,
     "53300": errors.ConnectionLost,
     "55000": errors.InvalidArgument,
     "55P03": errors.LockTimeout,
+    "57014": errors.Canceled,
     "57P01": errors.ConnectionLost,
     "57P02": errors.ConnectionLost,
     "57P03": errors.ConnectionLost,
@@ -56,20 +60,6 @@ _BY_CLASS: dict[str, type[PytrickleError]] = {
     "3F": errors.InvalidArgument,
     "40": errors.SerializationFailure,
     "42": errors.QueryRefused,
-}
-
-# What PostgreSQL says of every session that it stops, in words that tell who stopped it.
-_STOPPED: dict[str, tuple[type[PytrickleError], str, str]] = {
-    "canceling statement due to lock timeout": (
-        errors.LockTimeout,
-        "Another session holds a lock on what is needed.",
-        "55P03",
-    ),
-    "canceling statement due to statement timeout": (
-        errors.StatementTimeout,
-        "A statement ran for longer than statement_timeout allows.",
-        "57014",
-    ),
 }
 
 _MISSING_OBJECT = frozenset({"3F000", "42704", "42883", "42P01"})
@@ -92,10 +82,11 @@ def translate_errors() -> Iterator[None]:
 
 def stopped_by_limit(message: str) -> PytrickleError | None:
     """Return the error that says in plain words which limit ended a statement, if the server's message is of one."""
-    if message not in _STOPPED:
-        return None
-    kind, sentence, sqlstate = _STOPPED[message]
-    return kind(sentence, sqlstate=sqlstate)
+    if message in STATEMENT_TIMEOUT:
+        return errors.StatementTimeout("A statement ran for longer than statement_timeout allows.", sqlstate="57014")
+    if message in LOCK_TIMEOUT:
+        return errors.LockTimeout("Another session holds a lock on what is needed.", sqlstate="55P03")
+    return None
 
 
 def translated(error: psycopg.Error) -> PytrickleError:

@@ -20,7 +20,9 @@ A gated stream table is an answer, not an error.
     │   └── NotFresh*, WaitTimeout*
     ├── Defect                  report it
     └── DatabaseError           look at the server
-        ├── ConnectionLost*, StatementTimeout, DiskFull, ReadOnly
+        ├── ConnectionLost*, Canceled*, StatementTimeout, ReadOnly
+        ├── ServerExhausted*
+        │   └── DiskFull*
         └── SerializationFailure*
             └── LockTimeout*
 
@@ -69,12 +71,14 @@ from pytrickle.errors.refreshes import (
     WouldRecompute,
 )
 from pytrickle.errors.server import (
+    Canceled,
     ConnectionLost,
     DatabaseError,
     DiskFull,
     LockTimeout,
     ReadOnly,
     SerializationFailure,
+    ServerExhausted,
     StatementTimeout,
 )
 from pytrickle.errors.settings import (
@@ -87,6 +91,7 @@ from pytrickle.errors.settings import (
 )
 
 __all__ = [
+    "Canceled",
     "CatalogError",
     "CatalogVersionMismatch",
     "ConfigError",
@@ -118,6 +123,7 @@ __all__ = [
     "RefreshConflict",
     "RefreshError",
     "SerializationFailure",
+    "ServerExhausted",
     "SparkCannotConnect",
     "SparkFailed",
     "SparkLost",

@@ -41,7 +41,21 @@ class StatementTimeout(DatabaseError):
     )
 
 
-class DiskFull(DatabaseError):
+class Canceled(DatabaseError):
+    """Somebody cancelled a statement."""
+
+    default_hint = "Nothing was changed, and a refresh is tried again; pytrickle pause keeps a stream table from it."
+    default_retryable = True
+
+
+class ServerExhausted(DatabaseError):
+    """The server ran out of memory, of room for locks, or of something else."""
+
+    default_hint = "Nothing was changed, and a refresh is tried again; the server's log says what is short."
+    default_retryable = True
+
+
+class DiskFull(ServerExhausted):
     """The server has no disk space left."""
 
     default_hint = "Free space on the database server; nothing was changed."

@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, func, insert, select, update
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.catalog.tables import refresh_history, stream_tables
 from pytrickle.database.statement import statement
-from pytrickle.errors import ConfigError, Defect, PytrickleError, StreamTableDrifted
+from pytrickle.errors import ConfigError, Defect, PytrickleError, ServerExhausted, StreamTableDrifted
 from pytrickle.refresh.values import AFTER_FAILURE
 
 SUSPEND_AFTER = 10
@@ -157,7 +157,9 @@ def _next_attempt(table: StreamTable, error: PytrickleError) -> str | None:
     known = table.reinitialize_reason
     if isinstance(error, StreamTableDrifted):
         return known or str(error)
-    if error.retryable or not table.populated or (table.strict and known is None):
+    # The whole may well need less of what the server lacks than the changes do.
+    passing = error.retryable and not isinstance(error, ServerExhausted)
+    if passing or not table.populated or (table.strict and known is None):
         return known
     if known is None:
         return f"{AFTER_FAILURE}{error.kind}"

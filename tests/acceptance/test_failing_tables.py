@@ -70,6 +70,29 @@ def test_a_table_that_fails_too_often_is_suspended_until_somebody_refreshes_it(s
     shop.assert_verified()
 
 
+@pytest.mark.parametrize(
+    ("condition", "next_action"), [("query_canceled", "DIFFERENTIAL"), ("disk_full", None), ("out_of_memory", None)]
+)
+def test_what_is_wrong_with_the_server_suspends_no_table(shop: Shop, condition: str, next_action: str | None) -> None:
+    shop.pt.create_stream_table("copy", "SELECT id, amount FROM orders")
+    shop.tick()
+    shop.db.execute(
+        "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS"
+        f" $$ BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = '{condition}'; END $$"
+    )
+    shop.db.execute("CREATE TRIGGER fail AFTER INSERT ON copy EXECUTE FUNCTION fail()")
+    shop.db.execute("ALTER TABLE copy ENABLE ALWAYS TRIGGER fail")
+    shop.db.execute("INSERT INTO orders VALUES (1, 1, 10)")
+    for _ in range(SUSPEND_AFTER + 1):
+        assert ticked(shop)["copy"] == "FAILED"
+        shop.db.execute(ELAPSED)
+    (status,) = shop.pt.stream_tables()
+    assert (status.status, status.consecutive_failures) == ("ERROR", SUSPEND_AFTER + 1)
+    shop.db.execute("DROP TRIGGER fail ON copy")
+    assert ticked(shop)["copy"] == next_action or next_action is None
+    shop.assert_verified()
+
+
 def test_a_fuse_holds_a_delta_until_it_is_decided(shop: Shop) -> None:
     shop.pt.create_stream_table("copy", "SELECT id, amount FROM orders", fuse_ceiling=3)
     shop.db.execute("INSERT INTO orders SELECT n, 1, n FROM generate_series(1, 10) AS n")

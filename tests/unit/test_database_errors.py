@@ -27,10 +27,13 @@ EXPECTED = {
     "42P01": errors.InvalidArgument,
     "42P07": errors.StreamTableExists,
     "42P17": errors.CycleDetected,
+    "53000": errors.ServerExhausted,
     "53100": errors.DiskFull,
+    "53200": errors.ServerExhausted,
     "53300": errors.ConnectionLost,
     "55000": errors.InvalidArgument,
     "55P03": errors.LockTimeout,
+    "57014": errors.Canceled,
     "57P01": errors.ConnectionLost,
     "57P03": errors.ConnectionLost,
     "P0001": errors.DatabaseError,
@@ -69,6 +72,20 @@ def test_constraint_says_more_than_the_sqlstate(
 ) -> None:
     error = _raise(empty_db, f"ERRCODE = '{sqlstate}', CONSTRAINT = '{constraint}'")
     assert type(error) is expected
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "canceling statement due to statement timeout",
+        "storniere Anfrage wegen Zeitüberschreitung der Anfrage",
+        "annulation de la requête à cause du délai écoulé pour l'exécution de l'instruction",
+    ],
+)
+def test_a_statement_that_took_too_long_is_known_in_the_language_of_the_server(db: Database, message: str) -> None:
+    with pytest.raises(errors.StatementTimeout, match="longer than statement_timeout") as stopped, translate_errors():
+        db.execute(f"DO $do$ BEGIN RAISE $${message}$$ USING ERRCODE = '57014'; END $do$")
+    assert not stopped.value.retryable
 
 
 def test_detail_and_hint_of_the_server_become_the_hint(empty_db: Database) -> None:

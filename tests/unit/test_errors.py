@@ -43,7 +43,8 @@ def test_only_conflicts_outages_and_what_is_yet_to_come_are_retryable() -> None:
     yet_to_come = {errors.NotYet, errors.NotFresh, errors.WaitTimeout}
     outages = {errors.ConnectionLost, errors.SparkCannotConnect, errors.SparkLost}
     conflicts = {errors.RefreshConflict, errors.SerializationFailure, errors.LockTimeout}
-    assert retryable == conflicts | outages | yet_to_come
+    server = {errors.Canceled, errors.ServerExhausted, errors.DiskFull}
+    assert retryable == conflicts | outages | server | yet_to_come
 
 
 def test_retryable_can_be_decided_per_error() -> None:

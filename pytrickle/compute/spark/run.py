@@ -17,6 +17,7 @@ from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.compute.spark.reach import cannot_connect
 from pytrickle.compute.staged import Staged
 from pytrickle.database import JdbcTarget, stopped_by_limit
+from pytrickle.database.messages import ERROR, USER_REQUEST
 from pytrickle.errors import (
     ConfigError,
     EvaluationFailed,
@@ -32,7 +33,7 @@ from pytrickle.plan.spark.grouping import INEXACT
 from pytrickle.plan.spark.leaves import rows_read
 from pytrickle.plan.spark.query import spark_query
 
-DATABASE = re.compile(r"PSQLException: (?:ERROR: )?(.*\S)")
+DATABASE = re.compile(rf"PSQLException: (?:(?:{'|'.join(ERROR)}): )?(.*\S)")
 CAUSE = re.compile(r"^(?:Caused by)?: [\w.$]+: (.*\S)", re.MULTILINE)
 FIRST_LINE = re.compile(r"\A\s*(.*\S)")
 OUT_OF_MEMORY = ("OutOfMemoryError", "Not enough memory to build and broadcast", "UNABLE_TO_ACQUIRE_MEMORY")
@@ -136,11 +137,16 @@ def translated() -> Iterator[None]:
         if known := stopped_by_limit(sentence) or cannot_connect(message, sentence):
             raise known from error
         # An end of the session is FATAL, and a canceled query says so: neither is about the query.
-        refused = f"PSQLException: ERROR: {sentence}" in message and not sentence.startswith("canceling ")
+        said = (f"PSQLException: {severity}: {sentence}" for severity in ERROR)
+        refused = any(each in message for each in said) and not _is_canceled(sentence)
         if not refused and any(sign in message for sign in OUT_OF_MEMORY):
             raise SparkOutOfMemory("Spark could not compute the refresh: it ran out of memory.") from error
         kind = EvaluationFailed if refused else SparkFailed
         raise kind(f"Spark could not compute the refresh: {sentence}") from error
+
+
+def _is_canceled(sentence: str) -> bool:
+    return sentence in USER_REQUEST or sentence.startswith("canceling ")
 
 
 def _message(error: Exception) -> str:
@@ -156,6 +162,8 @@ def _sentence(message: str) -> str:
     'no space left'
     >>> _sentence("It failed: o.PSQLException: ERROR: division by zero\nCaused by: o.PSQLException: ERROR: canceled")
     'division by zero'
+    >>> _sentence("It failed: o.PSQLException: FEHLER: Division durch Null")
+    'Division durch Null'
     """
     said, causes, lines = (pattern.findall(message) for pattern in (DATABASE, CAUSE, FIRST_LINE))
     return str([*said[:1], *causes[-1:], *lines, "no message"][0])[:300]
