@@ -3,6 +3,7 @@
 import json
 from datetime import timedelta
 
+import psycopg
 import pytest
 
 from tests.conftest import Database
@@ -123,9 +124,22 @@ def test_what_is_left_of_a_table_dropped_by_hand_can_be_dropped(chain: Database)
     assert chain.value("SELECT count(*) FROM pgtrickle.pgt_stream_tables") == 2
 
 
-def test_a_renamed_stream_table_is_found_by_its_new_name(chain: Database) -> None:
+def test_a_renamed_stream_table_is_found_by_its_new_name_alone(chain: Database) -> None:
     chain.execute("ALTER TABLE s3 RENAME TO s4")
+    with pytest.raises(psycopg.Error, match="there is no stream table 's3'"):
+        chain.execute("SELECT pgtrickle.drop_stream_table('s3')")
     chain.execute("SELECT pgtrickle.drop_stream_table('s4')")
+
+
+def test_a_name_means_no_stream_table_in_a_schema_outside_the_search_path(chain: Database) -> None:
+    chain.execute("CREATE SCHEMA app")
+    chain.execute("SELECT pgtrickle.create_stream_table('app.s4', 'SELECT a FROM t')")
+    for call in ("drop_stream_table('s4')", "alter_stream_table('s4', tier => 'cold')", "refresh_stream_table('s4')"):
+        with pytest.raises(psycopg.Error, match="there is no stream table 's4'"):
+            chain.execute(f"SELECT pgtrickle.{call}")
+    chain.execute("SELECT pgtrickle.create_or_replace_stream_table('s4', 'SELECT b FROM t')")
+    columns = "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attname IN ('a', 'b')"
+    assert (chain.value(columns, "app.s4"), chain.value(columns, "public.s4")) == ("a", "b")
 
 
 def test_a_request_is_filed_and_notified_at_commit(chain: Database) -> None:

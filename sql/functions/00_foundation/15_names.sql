@@ -66,15 +66,18 @@ BEGIN
     RETURN CASE
         WHEN relation IS NOT NULL THEN (SELECT pgt_id FROM pgt_stream_tables WHERE pgt_relid = relation)
         -- The table itself may have been dropped behind our back: its row must still be found, to be dropped as well.
-        ELSE (SELECT pgt_id FROM pgt_stream_tables
-              WHERE pgt_name = parts[cardinality(parts)] AND (cardinality(parts) = 1 OR pgt_schema = parts[1])
-              ORDER BY pgt_id LIMIT 1)
+        -- So must one by the name that status has until the next tick. But a name without a schema never means one that
+        -- is there: that is in a schema outside the search path, or is called otherwise by now.
+        ELSE (SELECT t.pgt_id FROM pgt_stream_tables AS t
+              WHERE t.pgt_name = parts[cardinality(parts)] AND CASE WHEN cardinality(parts) > 1
+                  THEN t.pgt_schema = parts[1] ELSE NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = t.pgt_relid) END
+              ORDER BY t.pgt_id LIMIT 1)
     END;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.known_stream_table(regclass, text) IS
-    'Number of the stream table that a relation is or, where there is no such relation, that had this name; NULL if '
-    'there is none.';
+    'Number of the stream table that a relation is or, where there is no such relation, of one that had this name: '
+    'with its schema, or one that was dropped; NULL if there is none.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.stream_table_relation(p_pgt_id bigint) RETURNS regclass
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
