@@ -28,6 +28,7 @@ def shop(steady_db: Database) -> Database:
         ("customers", "{lines,orders}", ""),
         ("x", "{}", ""),
         ("", "{orders}", ""),
+        ("orders", "{orders}", ""),
         (None, "{orders}", ""),
         ("orders", None, ""),
     ],
@@ -74,3 +75,13 @@ def test_the_command_line_asks_and_names_its_own_commands(
 ) -> None:
     result = commands(shop.dsn)(*arguments)
     assert (result.exit_code, f"hint: {hint}" in result.stderr) == (1, True), result.stderr
+
+
+@pytest.mark.parametrize("name", ["My table", "", '"', "a.b.c.d"])
+@pytest.mark.parametrize("call", ["refresh_stream_table", "gate_source", "drop_stream_table", "watermark_history"])
+def test_what_is_no_name_is_said_to_be_none_on_every_version(every_db: Database, call: str, name: str) -> None:
+    with pytest.raises(psycopg.Error) as raised:
+        every_db.execute(f"SELECT pgtrickle.{call}(%s)", name)
+    assert raised.value.diag.sqlstate == "42602" and "double quotes" in (raised.value.diag.message_hint or "")
+    result = commands(every_db.dsn)("refresh", name)
+    assert (result.exit_code, "is no name" in result.stderr, "psql" in result.stderr) == (1, True, False)

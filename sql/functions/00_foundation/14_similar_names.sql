@@ -16,7 +16,7 @@ AS $$
         SELECT k, 2.0 * (SELECT count(*) FROM unnest(pairs_of(k)) AS p WHERE p = ANY (w.pairs))
             / NULLIF(cardinality(w.pairs) + cardinality(pairs_of(k)), 0) AS likeness
         FROM unnest(known) AS k, wanted AS w
-        WHERE abs(length(k) - length(name)) <= 3
+        WHERE abs(length(k) - length(name)) <= 3 AND k <> name
         LIMIT 1000)
     SELECT COALESCE((SELECT format('Did you mean %s? ', k) FROM compared WHERE likeness >= 0.5
                      ORDER BY likeness DESC, k LIMIT 1), '')

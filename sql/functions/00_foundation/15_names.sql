@@ -28,16 +28,29 @@ COMMENT ON FUNCTION pgtrickle_private.parts_of_name(regclass) IS
 CREATE OR REPLACE FUNCTION pgtrickle_private.relation_named(name text, search_path text) RETURNS regclass
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
+DECLARE
+    relation regclass;
 BEGIN
     -- NULL sets the path to what it was when the session began.
     PERFORM set_config('search_path', replace(search_path, '"$user"', quote_ident(current_user)), true);
     -- From here on the caller's own functions may come first.
-    RETURN pg_catalog.to_regclass(name);
+    BEGIN
+        relation := pg_catalog.to_regclass(name);
+        -- Later versions than PostgreSQL 15 know no relation of a name that is none.
+        IF relation IS NULL THEN
+            PERFORM pg_catalog.parse_ident(name);
+        END IF;
+    EXCEPTION WHEN invalid_name OR syntax_error OR invalid_parameter_value THEN
+        RAISE EXCEPTION '% is no name as SQL writes it', pg_catalog.quote_literal(name)
+            USING ERRCODE = '42602', CONSTRAINT = 'invalid_argument',
+                  HINT = 'Put a name that has spaces, dots or other signs in it in double quotes, such as "My table".';
+    END;
+    RETURN relation;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.relation_named(text, text) IS
     'The relation a name means to its caller under a search_path, or NULL; without a path under that of the session''s '
-    'beginning.';
+    'beginning. Error 42602 for what is no name.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.source_named(name text, search_path text) RETURNS regclass
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
