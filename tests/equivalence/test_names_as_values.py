@@ -8,11 +8,15 @@ from tests.equivalence.oracle import differences
 from tests.repeats import first
 
 TABLES = """
-    CREATE SCHEMA tools; CREATE TABLE tools.hammers (id int DEFAULT 7);
+    CREATE SCHEMA tools; CREATE TABLE tools.hammers (id int DEFAULT 7); CREATE EXTENSION tablefunc SCHEMA public;
+    CREATE COLLATION tools.plain (provider = icu, locale = 'und');
     CREATE VIEW tools.heavy AS SELECT id FROM tools.hammers WHERE id > 1;
     CREATE TABLE seen (id int, relid regclass, owned regclass[]);
     INSERT INTO seen VALUES (1, 'tools.hammers', '{tools.hammers}'), (2, 'seen', '{seen,tools.heavy}')"""
 QUERIES = {
+    "described": "SELECT id, pg_describe_object('pg_class'::regclass, relid::oid, 0) AS t FROM seen",
+    "collation": "SELECT id, pg_collation_for((relid::oid::text) COLLATE tools.plain) AS t FROM seen",
+    "read by an extension": "SELECT * FROM crosstab('SELECT id, id, id FROM hammers') AS c (id int, n int)",
     "definition": "SELECT id, pg_get_viewdef('heavy') AS d FROM seen",
     "relation": "SELECT id, pg_get_viewdef(r.oid) AS d FROM seen, pg_class AS r WHERE relname = 'heavy'",
     "itself": "SELECT id, relid, owned, pg_typeof(owned) AS kind, relid::text AS t FROM seen",
@@ -25,7 +29,7 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("case", first(5, QUERIES))
+@pytest.mark.parametrize("case", first(8, QUERIES))
 def test_names_look_as_their_creator_sees_them(db: Database, case: str) -> None:
     db.execute(TABLES)
     dsn = f"{db.dsn}?options=-csearch_path%3Dtools,public"
