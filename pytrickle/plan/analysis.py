@@ -17,7 +17,7 @@ from pytrickle.plan.postgres.compile import compile_rows
 from pytrickle.plan.query.defining_query import parse
 from pytrickle.plan.query.probe import Probe
 from pytrickle.plan.sql.rounding import refuse_rounding
-from pytrickle.plan.sql.types import hashes_as_it_compares, is_short
+from pytrickle.plan.sql.types import hashes_as_it_compares, is_exact, is_short
 
 STUMBLES = (
     SqlglotError,
@@ -102,9 +102,11 @@ def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | No
     types = probe.column_types(rows)[: len(names)]
     if query.aggregate is None:
         return None
-    _refuse_order_dependence(query.aggregate, rows, dict(zip(names, types, strict=True)), probe)
-    hashable = _hashed(tuple(zip(names, types, strict=True)), definition, probe)
-    grouped = Grouped.of(query.aggregate, dict(zip(names, types, strict=True)), frozenset(hashable))
+    by_name = dict(zip(names, types, strict=True))
+    _refuse_order_dependence(query.aggregate, rows, by_name, probe)
+    hashable = _hashed(tuple(by_name.items()), definition, probe)
+    exact = frozenset(name for name, type_name in by_name.items() if is_exact(type_name, definition))
+    grouped = Grouped.of(query.aggregate, by_name, frozenset(hashable), exact)
     probe.column_types(grouped.final(f"(\n{grouped.layout(rows)}\n) AS s"))
     return grouped
 

@@ -99,6 +99,42 @@ def _play(db: Database, type_name: str, **settings: int) -> None:
             assert different == set(), f"after: {batch}"
 
 
+# Rows of p that all look the same have one answer, whichever of them an extreme shows.
+EXTREMES = {
+    "least": "SELECT k, min(v) AS v FROM p GROUP BY k",
+    "greatest": "SELECT max(v) AS v FROM p",
+}
+WITHOUT_LEAST = {"jsonb", "numrange", "nummultirange", "priced"}
+
+
+@pytest.mark.parametrize("type_name", only(KINDS, PAIRS, then=FURTHER_KINDS))
+def test_what_is_shown_once_looks_as_a_row_looks_that_is_there(db: Database, type_name: str) -> None:
+    disable_jit(db)
+    one, other = PAIRS[type_name]
+    queries = {} if type_name in WITHOUT_LEAST else EXTREMES
+    for statement in (*PREAMBLE, f"CREATE TABLE p (id int PRIMARY KEY, k int, v {type_name})"):
+        db.execute(statement)
+    with local_client(db.dsn) as (client, _):
+        for name, query in queries.items():
+            client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+        for batch in (
+            f"INSERT INTO p VALUES (1, 1, '{one}'), (2, 1, '{one}'), (3, 1, NULL)",
+            f"UPDATE p SET v = '{other}' WHERE id < 3",
+            f"INSERT INTO p VALUES (4, 1, '{one}'); DELETE FROM p WHERE id < 3",
+            f"INSERT INTO p VALUES (5, 1, '{other}'), (6, 1, '{one}')",
+            "DELETE FROM p WHERE id IN (4, 6)",
+        ):
+            db.execute(batch)
+            wrong = [result.error for result in client.tick() if result.error]
+            assert not wrong, f"{batch}: {wrong}"
+            ((looks,),) = db.execute("SELECT count(DISTINCT format('%s', v) COLLATE \"C\") FROM p WHERE v IS NOT NULL")
+            with db.connect() as connection:
+                different = {
+                    name for name, query in queries.items() if differences(connection, name, query, looks == 1)
+                }
+            assert different == set(), f"after: {batch}"
+
+
 def test_a_type_of_somebody_else_is_not_taken_for_the_one_whose_name_it_has(db: Database) -> None:
     with db.connect() as connection:
         connection.execute("""

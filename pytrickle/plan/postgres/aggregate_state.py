@@ -8,7 +8,6 @@ from pytrickle.plan.postgres.aggregate import Merge, StateColumn, result, state_
 from pytrickle.plan.postgres.consolidate import PLACE, TABLE, WEIGHT, consolidate
 from pytrickle.plan.sql.copies import copies
 from pytrickle.plan.sql.dialect import quote, row_text
-from pytrickle.plan.sql.types import has_one_text
 
 GROUPED = "SELECT {items}\nFROM (\n{rows}\n) AS d{group}"
 FINAL = "SELECT {output}\nFROM (SELECT {inner} FROM {state}) AS g{having}"
@@ -17,7 +16,10 @@ ONE_BY_ONE = f"SELECT d.*{{places}} FROM (\n{{rows}}\n) AS d, {copies(f'd.{WEIGH
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """An aggregate with its state: `keys` and `arguments` are the columns of the rows below it."""
+    """An aggregate with its state: `keys` and `arguments` are the columns of the rows below it.
+
+    `canonical` says that equal values of each argument are the same text.
+    """
 
     aggregate: Aggregate
     keys: tuple[str, ...]
@@ -25,14 +27,21 @@ class Grouped:
     state: tuple[StateColumn, ...]
     types: tuple[tuple[str, str], ...]
     hashed: tuple[str, ...]
+    canonical: bool
 
     @classmethod
-    def of(cls, aggregate: Aggregate, types: dict[str, str], hashable: frozenset[str]) -> "Grouped":
-        """Lay out the state of an aggregate whose input columns have the given types."""
+    def of(
+        cls, aggregate: Aggregate, types: dict[str, str], hashable: frozenset[str], exact: frozenset[str]
+    ) -> "Grouped":
+        """Lay out the state of an aggregate whose input columns have these types; of `exact` ones equal values are one.
+
+        That is, they are the same text. Rows are found by the hash of the keys that are `hashable`.
+        """
         arguments = tuple(name for name in types if name not in aggregate.keys)
         state = state_columns(aggregate.calls, types)
         hashed = tuple(key for key in aggregate.keys if key in hashable)
-        return cls(aggregate, aggregate.keys, arguments, state, tuple(types.items()), hashed)
+        canonical = exact.issuperset(arguments)
+        return cls(aggregate, aggregate.keys, arguments, state, tuple(types.items()), hashed, canonical)
 
     @property
     def extrema(self) -> tuple[StateColumn, ...]:
@@ -116,9 +125,7 @@ class Grouped:
 
     def consolidate(self, rows: str) -> str:
         """Consolidate rows; arguments such as 1.0 and 1.00 do not cancel out, because sums and extrema show them."""
-        types = dict(self.types)
-        exact = all(has_one_text(types[argument]) for argument in self.arguments)
-        return consolidate(rows, self.keys + self.arguments, exact)
+        return consolidate(rows, self.keys + self.arguments, self.canonical)
 
     def _select(self, items: list[str], rows: str, further_keys: tuple[str, ...] = ()) -> str:
         keys = ", ".join([*self.keys, *further_keys])
