@@ -58,12 +58,12 @@ def _above(shape: Analysis, query: Query) -> str | None:
     aggregate = query.aggregate
     if aggregate is None:
         return None
+    types = dict(shape.grouped.types) if shape.grouped else {}
+    if found := _inexact(types[key] for key in aggregate.keys if not is_exact(types[key], shape.definition)):
+        return found
     if aggregate.calls or not aggregate.grouped:
         return ARTICLES[Group.label]
-    if set(aggregate.keys) - {key for key, _ in aggregate.shown_keys}:
-        return "a group key that is not shown"
-    types = dict(shape.grouped.types) if shape.grouped else {}
-    return _inexact(types[key] for key in aggregate.keys if not is_exact(types[key], shape.definition))
+    return "a group key that is not shown" if set(aggregate.keys) - {key for key, _ in aggregate.shown_keys} else None
 
 
 def _inexact(types: Iterable[str]) -> str | None:

@@ -1,12 +1,14 @@
 """The defining query as algebra: what can be maintained differentially, or the reason why it cannot."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlglot import exp
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.query import Aggregate, Query, Top
+from pytrickle.plan.algebra.query import Aggregate, Call, Query, Top
+from pytrickle.plan.algebra.relation import Project
 from pytrickle.plan.query.block import Block, cast_to, project, sum_of
 from pytrickle.plan.query.calls import function_name, is_call
 from pytrickle.plan.query.context import Context
@@ -30,6 +32,7 @@ from pytrickle.plan.query.select_clauses import (
     text_below,
     unrolls,
 )
+from pytrickle.plan.query.shown_values import ambiguous_keys
 from pytrickle.plan.query.stored_order import refuse_chosen_rows, takes_rows_as_stored
 from pytrickle.plan.query.subquery import expanded
 from pytrickle.plan.query.top_grouping import grouped_at_top, grouped_in_stored_order
@@ -72,6 +75,14 @@ def _refuse_telling_order(top: Top, representatives: Representatives) -> None:
 
 
 def _body(query: exp.Expr, context: Context, queries: Queries) -> Query:
+    found = _maintained(query, context, queries)
+    if found is not None:
+        return found
+    return replace(_rows(queries.derived(query, context), queries.facts), text=render(query))
+
+
+def _maintained(query: exp.Expr, context: Context, queries: Queries) -> Query | None:
+    """Read a query whose groups, or distinct rows, increments maintain at its top; None for others."""
     if isinstance(query, exp.Select) and _accumulates(query, queries.facts.definition):
         return grouped_at_top(query, context, queries)
     if isinstance(query, exp.Select) and _recomputes(query, queries.facts.definition):
@@ -80,8 +91,8 @@ def _body(query: exp.Expr, context: Context, queries: Queries) -> Query:
         return _distinct(query, context, queries)
     if isinstance(query, exp.Union) and query.args.get("distinct"):
         arms = in_one_collation(queries.facts, _arms(queries, query, context))
-        return _rows(tuple(block for arm in arms for block in arm), queries.facts, True)
-    return replace(_rows(queries.derived(query, context), queries.facts, False), text=render(query))
+        return _distinct_rows(tuple(block for arm in arms for block in arm), queries.facts)
+    return None
 
 
 def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> None:
@@ -132,14 +143,18 @@ def _is_distinct_only(select: exp.Select, definition: Definition) -> bool:
     return plain and not any((is_grouped(select, definition), has_windows(select), unrolls(select, definition)))
 
 
-def _distinct(select: exp.Select, context: Context, queries: Queries) -> Query:
+def _distinct(select: exp.Select, context: Context, queries: Queries) -> Query | None:
     names = [name for name, _ in queries.facts.definition.columns]
     items = [item.unalias() for item in select.selects]
     cases = [case for block in queries.blocks(select, context) for case in expanded(queries, block, items, context)]
     blocks = tuple(block.named({"": dict(zip(names, columns, strict=True))}) for block, columns in cases)
     types = [type_name for _, type_name in queries.facts.definition.columns]
     shown = [cast_to(item, kind) for item, kind in zip(items, types, strict=True)]
-    return replace(_rows(blocks, queries.facts, True), text=text_below(select, shown))
+    found = _distinct_rows(blocks, queries.facts)
+    if found is None:
+        return None
+    copied = [shown[int(name[1:])] for name in found.row_columns[len(shown) :]]
+    return replace(found, text=text_below(select, [*shown, *copied]))
 
 
 def _arms(queries: Queries, query: exp.Expr, context: Context) -> list[Blocks]:
@@ -168,24 +183,52 @@ def _typed(facts: Facts, block: Block, types: tuple[str, ...]) -> Block:
     return block.named({"": dict(zip(columns, cast, strict=True))})
 
 
-def _rows(blocks: Blocks, facts: Facts, distinct: bool) -> Query:
-    definition = facts.definition
-    prefix = "k" if distinct else "r"
-    types = [type_name for _, type_name in definition.columns]
+def _rows(blocks: Blocks, facts: Facts) -> Query:
+    projects = _projects(blocks, facts, "r")
+    names = tuple(name for name, _ in projects[0].columns)
+    return Query(sum_of(projects), names, None, representatives=_shown_as_one(blocks, facts.definition))
+
+
+def _distinct_rows(blocks: Blocks, facts: Facts) -> Query | None:
+    """Read rows of which each is shown once; None where increments cannot tell which of several equal ones is.
+
+    Behind the keys k<i> the rows have copies a<i> of those whose equal values may look different.
+    """
+    columns = facts.definition.columns
+    projects = _projects(blocks, facts, "k")
+    keys = tuple(name for name, _ in projects[0].columns)
+    ambiguous = ambiguous_keys(facts, sum_of(projects), keys)
+    if ambiguous is None:
+        return None
+    arguments = {key: f"a{key[1:]}" for key in ambiguous}
+    rows = sum_of(tuple(_with_copies(each, arguments) for each in projects))
+    calls = {key: Call(f"c{i}", "min", argument) for i, (key, argument) in enumerate(arguments.items())}
+    values = [calls[key].name if key in calls else key for key in keys]
+    output = tuple((name, f'g."{value}"') for (name, _), value in zip(columns, values, strict=True))
+    shown = tuple((key, name) for (name, _), key in zip(columns, keys, strict=True))
+    aggregate = Aggregate(rows, keys, tuple(calls.values()), None, output, True, shown)
+    return Query(rows, (*keys, *arguments.values()), aggregate)
+
+
+def _with_copies(project: Project, names: Mapping[str, str]) -> Project:
+    """Add copies of some columns, under other names."""
+    copies = tuple((names[name], value) for name, value in project.columns if name in names)
+    return Project(project.input, project.columns + copies)
+
+
+def _projects(blocks: Blocks, facts: Facts, prefix: str) -> tuple[Project, ...]:
+    types = [type_name for _, type_name in facts.definition.columns]
     columns = [list(block.names[""].values()) for block in blocks]
     if any(len(each) != len(types) for each in columns):
         raise NotDifferentiable("a set operation whose arms name a column twice")
     found = guard_rows(facts, tuple((block, tuple(items)) for block, items in zip(blocks, columns, strict=True)))
-    projects = tuple(
+    return tuple(
         project(block, tuple(cast_to(c, t) for c, t in zip(items, types, strict=True)), prefix)
         for block, items in found
     )
-    names = tuple(name for name, _ in projects[0].columns)
-    rows = sum_of(projects)
-    flags = representative_columns((block, tuple(items)) for block, items in zip(blocks, columns, strict=True))
-    shown_as_one = frozenset(name for (name, _), flag in zip(definition.columns, flags, strict=True) if flag)
-    if not distinct:
-        return Query(rows, names, None, representatives=shown_as_one)
-    output = tuple((name, f'g."{key}"') for (name, _), key in zip(definition.columns, names, strict=True))
-    shown = tuple((key, name) for (name, _), key in zip(definition.columns, names, strict=True))
-    return Query(rows, names, Aggregate(rows, names, (), None, output, True, shown))
+
+
+def _shown_as_one(blocks: Blocks, definition: Definition) -> frozenset[str]:
+    """Name the columns that may show one of several equal values."""
+    flags = representative_columns((block, tuple(block.names[""].values())) for block in blocks)
+    return frozenset(name for (name, _), flag in zip(definition.columns, flags, strict=True) if flag)

@@ -20,6 +20,7 @@ from pytrickle.plan.query.representative_calls import representatives_at_top
 from pytrickle.plan.query.representatives import Representatives, differing, is_representative, representative_columns
 from pytrickle.plan.query.scope import resolve
 from pytrickle.plan.query.select_clauses import text_below
+from pytrickle.plan.query.shown_values import ambiguous_keys, show_values
 from pytrickle.plan.query.stored_order import refuse_other_shapes, with_places
 from pytrickle.plan.sql.dialect import render
 
@@ -29,7 +30,7 @@ Expressions = tuple[exp.Expr, ...]
 Incremental = Grouping[IncrementalCalls]
 
 
-def grouped_in_stored_order(query: exp.Select, context: Context, queries: Queries) -> Query:
+def grouped_in_stored_order(query: exp.Select, context: Context, queries: Queries) -> Query | None:
     """Read groups over one table of which calls take the rows as they are stored."""
     definition = queries.facts.definition
     refuse_sorted_input(definition, "an aggregate without ORDER BY")
@@ -37,21 +38,31 @@ def grouped_in_stored_order(query: exp.Select, context: Context, queries: Querie
     return grouped_at_top(query, context, queries, recomputed=True)
 
 
-def grouped_at_top(query: exp.Select, context: Context, queries: Queries, recomputed: bool = False) -> Query:
-    """Read the groups of a SELECT; with `recomputed` calls that do not add up are computed anew as they are written."""
+def grouped_at_top(query: exp.Select, context: Context, queries: Queries, recomputed: bool = False) -> Query | None:
+    """Read the groups of a SELECT; with `recomputed` calls that do not add up are computed anew as they are written.
+
+    Return None where increments cannot tell which of several equal values a group shows.
+    """
     facts, calls = queries.facts, IncrementalCalls(recomputed)
     columns = facts.definition.columns
     grouping = Grouping(GroupKeys.of(query, GROUP), calls, facts.definition.aggregates)
     lifted = [grouping.lift(item.unalias()) for item in query.selects]
-    output = tuple((name, render(cast_to(e, kind))) for e, (name, kind) in zip(lifted, columns, strict=True))
     having = grouping.lift(query.args["having"].this) if query.args.get("having") else None
     blocks = queries.blocks(query, context)
     rows, names = _rows(facts, grouping, blocks)
+    ambiguous = ambiguous_keys(facts, rows, names[: len(grouping.keys)])
+    if ambiguous is None:
+        return None
+    shown_by = {key: calls.name(exp.Min(this=grouping.keys[names.index(key)].copy())) for key in ambiguous}
+    if shown_by:
+        rows, names = _rows(facts, grouping, blocks)
     representatives = _representatives(facts, grouping, rows, blocks)
     if having is not None:
         is_representative(having, representatives)
     flags = [is_representative(each, representatives) for each in lifted]
     shown = tuple((e.name, name) for e, (name, _) in zip(lifted, columns, strict=True) if grouping.group_keys.is_key(e))
+    values = (show_values(each, GROUP, shown_by) for each in lifted)
+    output = tuple((name, render(cast_to(e, kind))) for e, (name, kind) in zip(values, columns, strict=True))
     condition = render(having) if having is not None else None
     grouped = query.args.get("group") is not None
     aggregate = Aggregate(rows, names[: len(grouping.keys)], calls.listed, condition, output, grouped, shown)
