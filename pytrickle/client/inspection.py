@@ -9,7 +9,7 @@ from typing import overload
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.reports import StreamTableStatus
 from pytrickle.config import Settings
-from pytrickle.database import translate_errors
+from pytrickle.database import impatient, translate_errors
 from pytrickle.defects import defects_named
 from pytrickle.errors import InvalidArgument
 from pytrickle.inspect.as_of import AsOf
@@ -50,8 +50,9 @@ class Inspection(ABC):
             raise InvalidArgument("Explain either a stream table or a query.", "Give its name, or query=….")
         with translate_errors():
             pgt_id = catalog.resolve_name(self._refreshing().connection, name)
-        with defects_named(f"explaining {name}"):
-            return explain(self._refreshing(), pgt_id, self.settings.max_concurrent_refreshes)
+        refresher = self._refreshing()
+        with defects_named(f"explaining {name}"), impatient(refresher.connection):
+            return explain(refresher, pgt_id, self.settings.max_concurrent_refreshes)
 
     @overload
     def verify(self, name: str) -> VerifyResult: ...
@@ -59,19 +60,28 @@ class Inspection(ABC):
     def verify(self, name: None = None) -> tuple[VerifyResult, ...]: ...
 
     def verify(self, name: str | None = None) -> VerifyResult | tuple[VerifyResult, ...]:
-        """Compare a stream table with its defining query at its own frontier; all, one by one, without a name."""
+        """Compare a stream table with its defining query at its own frontier; all, one by one, without a name.
+
+        Raises LockTimeout while somebody holds, or waits for, a lock that keeps all others off a source.
+        """
         if name is None:
             return verify_each([table.stream_table for table in self.stream_tables()], self.verify)
         with translate_errors():
             pgt_id = catalog.resolve_name(self._refreshing().connection, name)
-        return verify(self.settings.dsn, self._refreshing().connection, pgt_id)
+        connection = self._refreshing().connection
+        # Whoever waits for what the snapshot reads, and is waited for by this connection, would wait for ever.
+        with impatient(connection):
+            return verify(self.settings.dsn, connection, pgt_id)
 
     def as_of(self, name: str, watermark: datetime | int, *, written: bool = False) -> AsOf:
         """Return the rows that the query of a stream table gave as of an earlier watermark.
 
         With `written`, values of which Python has not all, such as intervals and dates, are as PostgreSQL writes them.
         Raises NotRetained where the change history no longer reaches back that far; `watermark_retention` keeps it.
+        Raises LockTimeout as `verify` does.
         """
         with translate_errors():
             pgt_id = catalog.resolve_name(self._refreshing().connection, name)
-        return read_as_of(self.settings.dsn, self._refreshing().connection, pgt_id, watermark, written=written)
+        connection = self._refreshing().connection
+        with impatient(connection):
+            return read_as_of(self.settings.dsn, connection, pgt_id, watermark, written=written)

@@ -1,0 +1,56 @@
+"""Who looks at a stream table never keeps others waiting for ever, nor whoever these keep waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+import pytrickle
+from pytrickle.catalog import change_ranges
+from pytrickle.errors import LockTimeout
+from pytrickle.refresh import planner
+from tests.acceptance.conftest import TABLES, Shop
+from tests.waiting import wait_until_blocked
+
+# How one looks, and what one does between reading in a snapshot and asking on another connection.
+LOOKS: dict[str, tuple[Callable[[pytrickle.Client], Any], Any, str]] = {
+    "explain": (lambda client: client.explain("named"), planner, "understood"),
+    "verify": (lambda client: client.verify("named"), change_ranges, "ranges"),
+    "as_of": (lambda client: client.as_of("named", datetime(2026, 1, 1, 12, tzinfo=UTC)), change_ranges, "ranges"),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_truncate_that_waits_for_a_look_is_not_waited_for(
+    local_shop: Shop, monkeypatch: pytest.MonkeyPatch, look: str
+) -> None:
+    local_shop.pt.create_stream_table("named", TABLES["named"], watermark_retention="1 day")
+    local_shop.load("orders", "12:00", (1, 1, 10))
+    local_shop.tick()
+    local_shop.load("orders", "12:05", (2, 1, 20))
+    local_shop.pt._refreshing().planner.shapes.clear()
+    loader = local_shop.db.connect()
+    loader.execute("SET lock_timeout = '20s'")
+    ask, module, name = LOOKS[look]
+    step = getattr(module, name)
+    with ThreadPoolExecutor(1) as pool:
+
+        def while_another_waits(*arguments: Any) -> Any:
+            monkeypatch.undo()
+            found = step(*arguments)
+            waiting.append(pool.submit(loader.execute, "TRUNCATE orders"))
+            wait_until_blocked(local_shop.db, "TRUNCATE orders")
+            return found
+
+        waiting: list[Any] = []
+        monkeypatch.setattr(module, name, while_another_waits)
+        with pytest.raises(LockTimeout):
+            ask(local_shop.pt)
+        waiting[0].result()
+    local_shop.tick()
+    assert local_shop.rows("named") == set()
+    local_shop.assert_verified()
