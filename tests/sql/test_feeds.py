@@ -209,6 +209,20 @@ def test_after_a_restore_into_another_cluster_everything_is_read_again(followed:
     assert followed.execute(VERSIONS) == []
 
 
+def test_a_version_that_the_dump_did_not_have_is_never_given_to_another(followed: Database) -> None:
+    followed.execute("DELETE FROM pgtrickle.pgt_watermark_history WHERE history_id > 1")
+    followed.execute("ALTER TABLE pgtrickle.pgt_watermark_history ALTER history_id RESTART WITH 2")
+    followed.execute("UPDATE pgtrickle.pgt_feeds SET system_identifier = 1")
+    followed.execute("SELECT pgtrickle.adopt_cluster()")
+    followed.execute("SELECT pgtrickle.drop_feed('f')")
+    followed.execute("SELECT pgtrickle.create_feed('f', 't')")
+    for day in (4, 5, 6):
+        advance(followed, day)
+    newest = followed.value("SELECT max(version) FROM pgtrickle.versions('t')")
+    with refused("55000", "Read public.t as a whole", "not_retained"):
+        followed.execute(CHANGES, 3, newest)
+
+
 def test_a_group_is_read_only_where_its_sources_agree(followed: Database) -> None:
     followed.execute("CREATE TABLE u (a integer)")
     followed.execute("SELECT pgtrickle.create_watermark_group('g', ARRAY['t', 'u'], '1 hour')")
