@@ -193,3 +193,14 @@ def test_a_group_may_have_a_name_that_no_relation_could_have(every_db: Database)
     assert found == {"order pipeline", 'its "lines"', "a.b.c.d", "42"}
     advance(every_db, orders="12:11")
     assert "group_lag" not in {kind for kind, *_ in opened(every_db)}
+
+
+def test_a_source_that_was_dropped_is_behind_no_clock(db: Database) -> None:
+    pipeline(db)
+    limit(db, "lag => '10 minutes', rate => NULL")
+    for source in ("orders", "lines", "rates"):
+        ago(db, source, "1 hour")
+    kept = ("watermark_lag", "public.lines", None)
+    assert opened(db) == [kept, *(("watermark_lag", f"public.{name}", None) for name in ("orders", "rates"))]
+    db.execute("DROP TABLE orders, rates")
+    assert opened(db) == [kept], "neither the source of a group nor another one is told of, by a number"

@@ -21,7 +21,9 @@ BEGIN
             ('late_share', until, s.late_ratio, l.late_share, s.late_rows >= 100 * s.late_ratio),
             ('rate', until, -s.rate, -l.rate, s.advances >= 10 AND isfinite(s.watermark) AND s.idle IS NOT TRUE)
         ) AS k(kind, since, measured, allowed, counts)
-    WHERE k.counts AND k.measured > k.allowed;
+    -- One that was dropped has no loader to be late, and no name; its groups say that it is gone.
+    WHERE k.counts AND k.measured > k.allowed
+        AND EXISTS (SELECT FROM pg_class AS c WHERE c.oid = to_regclass(s.source));
     RETURN QUERY
     SELECT k.kind, g.group_name, g.group_name, until, k.measured, k.allowed
     FROM pgt_watermark_groups AS g
