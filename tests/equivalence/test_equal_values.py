@@ -11,6 +11,7 @@ from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
 from tests.equivalence.runs import disable_jit
 from tests.repeats import only
+from tests.servers import NEWEST
 
 PAIRS = {
     "interval": ("1 mon", "30 days"),
@@ -144,6 +145,28 @@ def test_what_is_shown_once_looks_as_a_row_looks_that_is_there(db: Database, typ
                     name for name, query in queries.items() if differences(connection, name, query, looks == 1)
                 }
             assert different == set(), f"after: {batch}"
+
+
+@pytest.mark.parametrize("every_db", (NEWEST,), indirect=True, ids="pg{}".format)
+def test_what_two_sides_have_looks_as_on_the_left(every_db: Database) -> None:
+    db = every_db
+    arms = "SELECT x.a, x.f, x.i FROM x", "SELECT y.a, y.f, y.i FROM y"
+    queries = {
+        operation.lower().replace(" ", "_"): f"{arms[0]} {operation} {arms[1]}"
+        for operation in ("INTERSECT", "INTERSECT ALL", "EXCEPT ALL")
+    }
+    for name in ("x", "y"):
+        db.execute(f"CREATE TABLE {name} (a numeric, f double precision, i interval)")
+    db.execute("INSERT INTO x VALUES (1.0, 0, '1 mon'), (1.0, 0, '1 mon'), (2, 3, '1 day')")
+    db.execute("INSERT INTO y VALUES (1.00, '-0', '30 days'), (2.0, 3, '24:00')")
+    with local_client(db.dsn) as (client, _), db.connect() as connection:
+        for name, query in queries.items():
+            client.create_stream_table(f"st_{name}", query, refresh_mode="DIFFERENTIAL")
+        for batch in ("SELECT", "UPDATE x SET a = a * 1.00; UPDATE y SET a = a + 0.000", "INSERT INTO y TABLE y"):
+            db.execute(batch)
+            assert not [result.error for result in client.tick() if result.error]
+            for name, query in queries.items():
+                assert not differences(connection, f"st_{name}", query, True), f"{name} after: {batch}"
 
 
 def test_a_type_of_somebody_else_is_not_taken_for_the_one_whose_name_it_has(db: Database) -> None:

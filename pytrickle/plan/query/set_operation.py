@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -12,6 +12,7 @@ from pytrickle.plan.algebra.constructs.distinct_on import DistinctOn
 from pytrickle.plan.algebra.constructs.first_rows import FirstRows
 from pytrickle.plan.algebra.constructs.set_operation import SetOperation
 from pytrickle.plan.algebra.constructs.single import Single
+from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.query.block import Block, own_column
 from pytrickle.plan.query.decorrelate import Decorrelated
 from pytrickle.plan.query.derive import derive
@@ -19,6 +20,7 @@ from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.inner_order import refuse_sorted_input
 from pytrickle.plan.query.operation import Rows, columns_of, refuse_correlation, text
 from pytrickle.plan.query.scope import Names, resolve
+from pytrickle.plan.query.shown_values import keys_with_least
 
 Blocks = tuple[Block, ...]
 
@@ -98,9 +100,23 @@ def set_operation(facts: Facts, query: exp.SetOperation, arms: tuple[Rows, Rows]
         (block, (*columns, exp.Literal.number(side))) for side, arm in enumerate(arms) for block, columns in arm
     )
     refuse_correlation(rows, query.key.upper())
-    leaf = derive(facts, rows, (*keys, "side"), keys, _construct(query))
+    construct = _construct(query)
+    leaf = derive(facts, rows, (*keys, "side"), keys, construct)
+    if left := _shown_of_the_left(facts, construct, leaf, keys):
+        leaf = derive(facts, rows, (*keys, "side"), keys, replace(construct, left=left))
     columns = columns_of(leaf)
     return Block((leaf,), (), {"": dict(zip(names, (columns[key] for key in keys), strict=True))})
+
+
+def _shown_of_the_left(
+    facts: Facts, construct: SetOperation, leaf: Derived, keys: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Return keys, with their types, of which equal values look different: PostgreSQL 18 shows the left side's."""
+    if construct.operator == "union" or (construct.operator == "except" and construct.distinct):
+        return ()
+    rows = leaf.operation.input
+    types = dict(zip(keys, facts.types_of(rows), strict=False))
+    return tuple((key, types[key]) for key in keys_with_least(facts, rows, keys))
 
 
 def single(facts: Facts, decorrelated: tuple[Decorrelated, ...]) -> tuple[Block, list[exp.Expr]]:

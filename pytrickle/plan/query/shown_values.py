@@ -25,9 +25,21 @@ def ambiguous_keys(facts: Facts, rows: Relation, keys: tuple[str, ...]) -> tuple
 
     None says that of some of them no least value can be shown.
     """
-    found = {key: sort for key, sort in zip(keys, differing(facts, rows), strict=False) if sort}
-    types = (base_of(sort.partition(" COLLATE ")[0]) for sort in found.values())
-    return tuple(found) if all(type_name in HAVE_LEAST for type_name in types) else None
+    found = _differing(facts, rows, keys)
+    return tuple(found) if all(map(_has_least, found.values())) else None
+
+
+def keys_with_least(facts: Facts, rows: Relation, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of them of which a least value can be shown."""
+    return tuple(key for key, sort in _differing(facts, rows, keys).items() if _has_least(sort))
+
+
+def _differing(facts: Facts, rows: Relation, keys: tuple[str, ...]) -> dict[str, str]:
+    return {key: sort for key, sort in zip(keys, differing(facts, rows), strict=False) if sort}
+
+
+def _has_least(sort: str) -> bool:
+    return base_of(sort.partition(" COLLATE ")[0]) in HAVE_LEAST
 
 
 def show_values(node: exp.Expr, table: str, shown: Mapping[str, str]) -> exp.Expr:

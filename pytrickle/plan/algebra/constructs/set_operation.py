@@ -14,8 +14,9 @@ SHOWN = {
     "intersect": f" HAVING {COUNTS[0]} > 0 AND {COUNTS[1]} > 0",
     "except": f" HAVING {COUNTS[0]} > 0 AND {COUNTS[1]} = 0",
 }
-ONCE = "SELECT {keys} FROM {rows} AS d GROUP BY {keys}{shown}"
-COUNTED = "SELECT {keys}, {times} AS n FROM {rows} AS d GROUP BY {keys}"
+ONCE = "SELECT {items} FROM {rows} AS d GROUP BY {keys}{shown}"
+COUNTED = "SELECT {items}, {times} AS n FROM {rows} AS d GROUP BY {keys}"
+LEFT = f"CAST(min({ROW}.{{key}}) FILTER (WHERE {ROW}.side = 0) AS {{type_name}}) AS {{key}}"
 REPEATED = f"SELECT {{columns}} FROM ({COUNTED}) AS g, {copies('g.n')}"
 
 
@@ -25,6 +26,7 @@ class SetOperation(Construct):
 
     INTERSECT ALL shows it min(l, r) times, EXCEPT ALL max(l - r, 0) times; without ALL they show it once, if l and r
     are positive, or if l is positive and r is zero.
+    Of keys in `left`, with their types, the value of that side is shown.
 
     >>> SetOperation("except", distinct=False).name
     'except all'
@@ -35,6 +37,7 @@ HAVING count(*) FILTER (WHERE d.side = 0) > 0 AND count(*) FILTER (WHERE d.side 
 
     operator: Literal["union", "intersect", "except"]
     distinct: bool
+    left: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
@@ -47,7 +50,9 @@ HAVING count(*) FILTER (WHERE d.side = 0) > 0 AND count(*) FILTER (WHERE d.side 
 
     def over(self, rows: str, arguments: Names, keys: Names) -> str:
         """Write it over the rows."""
+        left = {key: LEFT.format(key=key, type_name=type_name) for key, type_name in self.left}
+        items = ", ".join(left.get(key, f"{ROW}.{key}") for key in keys)
         if self.distinct:
-            return ONCE.format(keys=listed(keys), rows=rows, shown=SHOWN[self.operator])
-        columns = ", ".join(f"g.{key}" for key in keys)
-        return REPEATED.format(columns=columns, keys=listed(keys), times=TIMES[self.operator], rows=rows)
+            return ONCE.format(items=items, keys=listed(keys), rows=rows, shown=SHOWN[self.operator])
+        columns, times = ", ".join(f"g.{key}" for key in keys), TIMES[self.operator]
+        return REPEATED.format(columns=columns, items=items, keys=listed(keys), times=times, rows=rows)
