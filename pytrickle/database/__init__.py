@@ -7,7 +7,7 @@ from pytrickle.database.jdbc import JdbcTarget, current_target, jdbc_target
 from pytrickle.database.jdbc_text import jdbc_text
 from pytrickle.database.limited import limited
 from pytrickle.database.lock_timeout import PATIENCE, impatient, unless_locked, wait_a_moment
-from pytrickle.database.pipeline import pipelined
+from pytrickle.database.pipeline import is_stuck, pipelined
 from pytrickle.database.savepoint import undone
 from pytrickle.database.search_path import (
     AGAIN_READABLE,
@@ -46,6 +46,7 @@ __all__ = [
     "function_call",
     "has_secret",
     "impatient",
+    "is_stuck",
     "jdbc_target",
     "jdbc_text",
     "keep_open",

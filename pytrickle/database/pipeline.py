@@ -12,3 +12,10 @@ def pipelined(connection: psycopg.Connection) -> AbstractContextManager[object]:
     for, at the latest at the end of the block.
     """
     return connection.pipeline() if psycopg.capabilities.has_pipeline() else nullcontext()
+
+
+def is_stuck(connection: psycopg.Connection) -> bool:
+    """Whether a connection that nobody uses is in a pipeline: it was lost in one, and may look open for ever."""
+    if connection.closed or not psycopg.capabilities.has_pipeline():
+        return False
+    return connection.pgconn.pipeline_status != psycopg.pq.PipelineStatus.OFF

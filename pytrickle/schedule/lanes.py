@@ -10,7 +10,7 @@ from graphlib import TopologicalSorter
 from logging import getLogger
 from time import monotonic
 
-from pytrickle.database import connect, keep_open, translate_errors, wait_a_moment
+from pytrickle.database import connect, is_stuck, keep_open, translate_errors, wait_a_moment
 from pytrickle.errors import PytrickleError
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import RefreshResult
@@ -65,6 +65,10 @@ class Lanes:
 
     def refresher(self, first: Refresher, number: int) -> Refresher:
         """Return the refresher of a lane, on a connection of its own."""
+        # When the first one is opened, none is in use.
+        for lane in () if number else self.further:
+            if is_stuck(lane.connection):
+                lane.connection.close()
         self.further = [lane for lane in self.further if not (lane.connection.closed or lane.connection.broken)]
         while len(self.further) <= number:
             connection = connect(first.snapshots.dsn, role="refresher")

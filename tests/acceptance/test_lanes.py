@@ -184,3 +184,15 @@ def reached(shop: Shop) -> str:
         "SELECT to_char(effective_watermark AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') FROM pgtrickle.pgt_stream_tables"
     )
     return str(shop.db.value(f"{query} WHERE pgt_name = 'names'"))
+
+
+def test_a_lane_that_is_stuck_in_a_pipeline_is_opened_anew(reports: Shop) -> None:
+    """So libpq may leave a connection that was lost there: neither closed nor known as broken."""
+    for lane in reports.pt._ticker.lanes.further:
+        lane.connection.pgconn.enter_pipeline_mode()
+        lane.connection.pgconn.send_query_params(b"SELECT 1", None)
+        reports.db.execute("SELECT pg_terminate_backend(%s, 10000)", lane.connection.info.backend_pid)
+    assert reports.pt._ticker.lanes.further
+    reports.db.execute("INSERT INTO orders VALUES (2, 1, 20)")
+    assert {result.action for result in reports.pt.tick()} == {"DIFFERENTIAL"}
+    reports.assert_verified()
