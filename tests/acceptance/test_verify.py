@@ -14,7 +14,10 @@ def tamper(shop: Shop, table: str, change: str) -> None:
     with shop.db.connect() as owner, owner.transaction():
         owner.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER".encode())
         owner.execute(change.encode())
-        owner.execute(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER pgtrickle_guard".encode())
+        owner.execute(
+            f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER pgtrickle_guard,"
+            " ENABLE REPLICA TRIGGER pgtrickle_guard_rows".encode()
+        )
 
 
 @pytest.fixture

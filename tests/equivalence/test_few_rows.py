@@ -187,7 +187,7 @@ def test_a_stored_row_that_is_missing_is_noticed(every_db: Database, client: Cli
     for statement in (
         "ALTER TABLE kept DISABLE TRIGGER USER",
         "DELETE FROM kept WHERE id = 1",
-        "ALTER TABLE kept ENABLE TRIGGER USER",
+        "ALTER TABLE kept ENABLE ALWAYS TRIGGER pgtrickle_guard, ENABLE REPLICA TRIGGER pgtrickle_guard_rows",
     ):
         every_db.execute(statement)
     every_db.execute("UPDATE t SET v = 5")

@@ -79,6 +79,22 @@ def test_nor_does_a_new_stream_table_that_is_filled_at_once(shop: Shop, tmp_path
     assert_refused(shop.db.execute, *WRITES)
 
 
+def test_rows_that_were_written_while_its_triggers_were_disabled_do_not_stay(shop: Shop) -> None:
+    shop.pt.create_stream_table("shown", "SELECT id FROM orders")
+    shop.tick()
+    # As pg_restore does it, which knows of no triggers that were enabled otherwise.
+    shop.db.execute("ALTER TABLE shown DISABLE TRIGGER ALL")
+    shop.db.execute("INSERT INTO shown VALUES (99)")
+    shop.db.execute("ALTER TABLE shown ENABLE TRIGGER ALL")
+    result = shop.tick()["shown"]
+    assert result.action == "REINITIALIZE" and "triggers that guard it were altered" in result.reason
+    assert shop.rows("shown") == {(1,), (2,)}
+    assert shop.tick()["shown"].action == "NO_DATA"
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState), shop.db.connect() as replicating:
+        replicating.execute("SET session_replication_role = replica")
+        replicating.execute("INSERT INTO shown VALUES (99)")
+
+
 def test_its_table_cannot_stay_unlogged(shop: Shop) -> None:
     shop.pt.create_stream_table("shown", "SELECT id FROM orders")
     shop.tick()

@@ -33,16 +33,21 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.guard_relation(regclass) IS
     'Has every write to a stream table refused that is not of its refresh.';
 
--- A statement that names a parent fires no trigger of the statements of its children.
+-- A statement that names a parent fires no trigger of the statements of its children. What restores rows alone, as
+-- pg_restore does, disables all triggers of a table and enables them again, but no longer as they were.
 CREATE OR REPLACE FUNCTION pgtrickle_private.unguarded() RETURNS SETOF bigint
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT s.pgt_id FROM pg_inherits AS i JOIN pgt_stream_tables AS s ON s.pgt_relid = i.inhrelid
-        JOIN pg_trigger AS g ON g.tgrelid = i.inhrelid AND g.tgname = 'pgtrickle_guard_rows'
-    WHERE g.tgenabled <> 'A'
+    SELECT s.pgt_id FROM pgt_stream_tables AS s JOIN pg_class AS c ON c.oid = s.pgt_relid
+    WHERE (SELECT count(*) FROM pg_trigger AS g
+        WHERE g.tgrelid = c.oid AND g.tgfoid = 'pgtrickle_private.guard_stream_table'::regproc
+            AND (g.tgenabled = 'A' AND g.tgname IN ('pgtrickle_guard', 'pgtrickle_guard_rows')
+                OR g.tgenabled = 'R' AND g.tgname = 'pgtrickle_guard_rows'
+                    AND NOT EXISTS (SELECT FROM pg_inherits AS i WHERE i.inhrelid = c.oid))) < 2
 $$;
 COMMENT ON FUNCTION pgtrickle_private.unguarded() IS
-    'Stream tables that can be written through a table of which they are a partition or a child.';
+    'Stream tables that can be written: through a table of which they are a partition or a child, or since somebody '
+    'altered the triggers that guard them.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.guard_every_row(id bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -50,13 +55,18 @@ AS $$
 DECLARE
     storage CONSTANT regclass := (SELECT s.pgt_relid FROM pgt_stream_tables AS s WHERE s.pgt_id = id);
 BEGIN
-    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgtrickle_guard_rows', storage);
-    PERFORM mark_reinitialize(id,
-        'it became a partition or child of another table, through which it may have been written');
+    PERFORM guard_relation(storage);
+    IF EXISTS (SELECT FROM pg_inherits AS i WHERE i.inhrelid = storage) THEN
+        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgtrickle_guard_rows', storage);
+        PERFORM mark_reinitialize(id,
+            'it became a partition or child of another table, through which it may have been written');
+    ELSE
+        PERFORM mark_reinitialize(id, 'the triggers that guard it were altered, so that it may have been written');
+    END IF;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.guard_every_row(bigint) IS
-    'Has writes to a stream table refused row by row, and has it computed anew once.';
+    'Has writes to a stream table refused again, of a partition or child row by row, and has it computed anew once.';
 
 -- What is kept beside the rows counts too: groups, and the rows below a LIMIT. Nothing else tells what a crash took
 -- there.
