@@ -9,11 +9,9 @@ from psycopg.conninfo import conninfo_to_dict
 
 from pytrickle.database.adapters import register_infinity, register_lowered
 from pytrickle.database.errors import translate_errors
+from pytrickle.database.messages import LOGIN_REFUSED
 from pytrickle.database.search_path import SAFE_PATH
 from pytrickle.errors import ConfigError, ConnectionLost, ReadOnly
-
-# libpq gives no SQLSTATE for a refused login, only the server's words.
-_LOGIN_REFUSED = ("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist")
 
 # A role or database may have other defaults, by which backslashes in strings would mean something else, dates and
 # intervals not be readable, floats lose digits, names and queries have quotes that nobody wrote, functions of the
@@ -99,6 +97,7 @@ def _check(dsn: str) -> None:
 
 def _unreachable(message: str) -> ConfigError | ConnectionLost:
     reason = message.strip().removeprefix("connection failed: ")
-    if any(words in reason for words in _LOGIN_REFUSED):
+    # libpq gives no SQLSTATE for a refused login, only the server's words.
+    if LOGIN_REFUSED.search(reason):
         return ConfigError(f"The server refused the login: {reason}", "Check user, password and database name.")
     return ConnectionLost(f"The server could not be reached: {reason}")

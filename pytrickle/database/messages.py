@@ -1,8 +1,11 @@
-"""What PostgreSQL says of statements that were ended, in the languages of lc_messages that it speaks.
+"""What PostgreSQL says of statements that were ended and logins that it refused, in the languages that it speaks.
 
-SQLSTATE 57014 stands for a limit and for somebody's request alike, and Java tells of an error by its text alone. Only
-a superuser may set lc_messages, so that a refresher is answered in the language of its server.
+SQLSTATE 57014 stands for a limit and for somebody's request alike; Java tells of an error by its text alone, and so
+does libpq of a refused login. Only a superuser may set lc_messages, so that a refresher is answered in the language of
+its server.
 """
+
+import re
 
 STATEMENT_TIMEOUT = frozenset(
     {
@@ -63,4 +66,36 @@ ERROR = frozenset(
         "ПОМИЛКА",
         "错误",
     }
+)
+LOGIN_REFUSED = re.compile(
+    "|".join(
+        (
+            "authentication failed",
+            "no password supplied",
+            r"pg_hba\.conf",
+            "does not exist",
+            "Passwort-Authentifizierung für Benutzer .* fehlgeschlagen",
+            "(Rolle|Datenbank) .* existiert nicht",
+            "la autentificación password falló para el usuario",
+            "no existe (el rol|la base de datos)",
+            "authentification par mot de passe échouée",
+            "(le rôle|la base de données) .* n'existe pas",
+            "autenticazione con password fallita",
+            "il (ruolo|database) .* non esiste",
+            "パスワード認証に失敗しました",
+            "(ロール|データベース).*は存在しません",
+            "პაროლით ავთენტიფიკაცია",
+            "(როლი|მონაცემთა ბაზა) .*არ არსებობს",
+            "password 인증을 실패했습니다",
+            r"롤\(role\) 없음|데이터베이스 없음",
+            "не прошёл проверку подлинности",
+            "(роль|база данных) .* не существует",
+            "Lösenordsautentisering misslyckades",
+            "(rollen .* finns|databasen .* existerar) inte",
+            "не пройшов автентифікацію",
+            "роль .* не існує|бази даних .* не існує",
+            "Password 认证失败",
+            "(角色|数据库) .* 不存在",
+        )
+    )
 )

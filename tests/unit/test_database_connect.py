@@ -10,6 +10,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from pytrickle.database import connect
 from pytrickle.database.engine import engine
+from pytrickle.database.messages import LOGIN_REFUSED
 from pytrickle.errors import ConfigError, ConnectionLost, PytrickleError
 from pytrickle.progress import Progress
 from tests.conftest import Database
@@ -142,3 +143,20 @@ def test_unknown_database_is_a_matter_of_configuration(empty_db: Database) -> No
     with pytest.raises(ConfigError, match="nowhere") as failure:
         connect(psycopg.conninfo.make_conninfo(empty_db.dsn, dbname="nowhere"))
     assert isinstance(failure.value, PytrickleError) and not failure.value.retryable
+
+
+@pytest.mark.parametrize(
+    ("said", "refused"),
+    [
+        ('FATAL:  role "nobody" does not exist', True),
+        ("FATAL:  Passwort-Authentifizierung für Benutzer »nobody« fehlgeschlagen", True),
+        ("FATAL:  Datenbank »nothing« existiert nicht", True),
+        ("FATAL:  la base de données « nothing » n'existe pas", True),
+        ('FATAL:  kein pg_hba.conf-Eintrag für Host "::1", Benutzer "nobody", Datenbank "nothing", SSL aus', True),
+        ("FATAL:  the database system is starting up", False),
+        ("FATAL:  das Datenbanksystem startet", False),
+        ("FATAL:  tut mir leid, schon zu viele Verbindungen", False),
+    ],
+)
+def test_a_refused_login_is_known_in_the_language_of_the_server(said: str, refused: bool) -> None:
+    assert bool(LOGIN_REFUSED.search(said)) == refused
