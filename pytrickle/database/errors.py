@@ -63,7 +63,8 @@ _BY_CLASS: dict[str, type[PytrickleError]] = {
 }
 
 _MISSING_OBJECT = frozenset({"3F000", "42704", "42883", "42P01"})
-_CATALOG_NAME = re.compile(r'"?\bpgtrickle\b(\.|")')
+# In some languages names stand in other quotes.
+_CATALOG_NAME = re.compile(r'\bpgtrickle\b(\.|"|\s?[«»])')
 
 
 @contextmanager

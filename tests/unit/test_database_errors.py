@@ -88,6 +88,12 @@ def test_a_statement_that_took_too_long_is_known_in_the_language_of_the_server(d
     assert not stopped.value.retryable
 
 
+@pytest.mark.parametrize("message", ["Schema »pgtrickle« existiert nicht", "le schéma « pgtrickle » n''existe pas"])
+def test_a_missing_catalog_is_known_in_the_language_of_the_server(empty_db: Database, message: str) -> None:
+    with pytest.raises(errors.NotInstalled), translate_errors():
+        empty_db.execute(f"DO $do$ BEGIN RAISE '{message}' USING ERRCODE = '3F000'; END $do$")
+
+
 def test_detail_and_hint_of_the_server_become_the_hint(empty_db: Database) -> None:
     error = _raise(empty_db, "ERRCODE = '22023', DETAIL = 'It is -1.', HINT = 'Use 0 or more.'")
     assert error.hint == "It is -1.\nUse 0 or more."
