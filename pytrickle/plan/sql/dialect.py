@@ -15,8 +15,13 @@ from pytrickle.plan.sql.operators import called, spelled_out
 AGGREGATES = frozenset(map(str.upper, added_up()))
 USING_ALIAS = "using_alias"
 NAME_PARTS = re.compile(r'"((?:[^"]|"")*)"|[^".]+')
-# What may follow IS and would be taken for a column.
-IS_WORDS = (("DOCUMENT",), ("NORMALIZED",), *((form, "NORMALIZED") for form in ("NFC", "NFD", "NFKC", "NFKD")))
+# What may follow IS and would be taken for a column, or for NULL.
+IS_WORDS = (
+    ("UNKNOWN",),
+    ("DOCUMENT",),
+    ("NORMALIZED",),
+    *((form, "NORMALIZED") for form in ("NFC", "NFD", "NFKC", "NFKD")),
+)
 SPECIAL_SYNTAX = frozenset({"CAST", "EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION", "NORMALIZE"})
 
 
@@ -37,6 +42,8 @@ class Canonical(Postgres):
 
         def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
             """Keep `x IS NOT TRUE` apart from `NOT x IS TRUE`, as PostgreSQL prints them, and IS_WORDS as keywords."""
+            if self._match_text_seq("NOT", "UNKNOWN"):
+                return exp.Is(this=this, expression=exp.Var(this="UNKNOWN"), negate=True)
             for words in IS_WORDS:
                 if self._match_text_seq(*words):
                     return exp.Is(this=this, expression=exp.Var(this=" ".join(words)))

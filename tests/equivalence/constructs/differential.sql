@@ -150,6 +150,12 @@ SELECT flag, u, count(*) FROM keyless GROUP BY flag, u;
 -- is_not_true
 SELECT k FROM keyless WHERE flag IS NOT TRUE OR flag IS FALSE;
 
+-- is_unknown
+SELECT a.id, flag IS UNKNOWN AS u, (a.v > b.v) IS NOT UNKNOWN AS c
+FROM a LEFT JOIN b ON b.k = a.k AND (b.v > 1) IS NOT UNKNOWN
+    LEFT JOIN keyless ON keyless.k = a.k AND flag IS NOT UNKNOWN
+WHERE (b.v > a.v) IS UNKNOWN OR (a.k IN (SELECT k FROM b)) IS UNKNOWN;
+
 -- case_and_in
 SELECT CASE k WHEN 1 THEN 'one' ELSE 'other' END AS word, t LIKE 'a%' AS a, k IN (1, 2) AS small FROM a;
 
