@@ -34,7 +34,7 @@ class OfOne:
     refreshes there is one for each refresh mode, under some limits.
 
     `many` says that changes of the kind that comes now are too many rows to be read as few. `borrowed` counts how often
-    the template of more sources served for an outline.
+    the template of more sources served for an outline, `made` how many templates were made.
     """
 
     shape: Analysis
@@ -43,6 +43,7 @@ class OfOne:
     last: Template | None = None
     many: bool = False
     borrowed: Counter[Outline] = field(default_factory=Counter)
+    made: int = 0
 
     def template(self, outline: Outline, counts: Sequence[int], make: Callable[[], Template | None]) -> Template | None:
         """Return the template for an outline and so many changes of each source; forget the one longest unused.
@@ -51,6 +52,7 @@ class OfOne:
         """
         if outline not in self.by_outline:
             outline = self._serving(outline, counts) or outline
+        self.made += outline not in self.by_outline
         found = self.by_outline.pop(outline) if outline in self.by_outline else make()
         self.by_outline[outline] = found
         if len(self.by_outline) > MOST_TEMPLATES:
@@ -86,10 +88,11 @@ class Templates:
         The next refresh like it need not make its template, so that this counts as choosing.
         """
         kept, began = self._kept(task), monotonic()
+        made = kept.made
         template = self._template(kept, task, way)
         if template is None:
             return plan_differential(task, way)
-        making = monotonic() - began
+        making = monotonic() - began if kept.made > made else 0.0
         plan = (None if kept.many else template.filled_for_few(task, way)) or template.filled(task, way)
         return replace(plan, choosing=making)
 
