@@ -32,7 +32,7 @@ from pytrickle.plan.query.select_clauses import (
     text_below,
     unrolls,
 )
-from pytrickle.plan.query.shown_values import ambiguous_keys
+from pytrickle.plan.query.shown_values import ambiguous_keys, have_one_scale
 from pytrickle.plan.query.stored_order import refuse_chosen_rows, takes_rows_as_stored
 from pytrickle.plan.query.subquery import expanded
 from pytrickle.plan.query.top_grouping import grouped_at_top, grouped_in_stored_order
@@ -197,7 +197,9 @@ def _distinct_rows(blocks: Blocks, facts: Facts) -> Query | None:
     columns = facts.definition.columns
     projects = _projects(blocks, facts, "k")
     keys = tuple(name for name, _ in projects[0].columns)
-    ambiguous = ambiguous_keys(facts, sum_of(projects), keys)
+    found = [(block, list(block.names[""].values())) for block in blocks]
+    settled = (key for i, key in enumerate(keys) if have_one_scale(facts, ((block, each[i]) for block, each in found)))
+    ambiguous = ambiguous_keys(facts, sum_of(projects), keys, frozenset(settled))
     if ambiguous is None:
         return None
     arguments = {key: f"a{key[1:]}" for key in ambiguous}

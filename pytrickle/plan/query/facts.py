@@ -94,6 +94,11 @@ class Facts:
         found = self._source_column(node, block)
         return found is not None and not found.nullable
 
+    def declared_type(self, column: exp.Expr, block: Block) -> str | None:
+        """Return the type of a column of a source; None of anything else."""
+        found = self._source_column(column, block)
+        return found.type_name if found else None
+
     def _cast_gives_a_value(self, cast: exp.Cast, block: Block) -> bool:
         node, target = cast.this.unnest(), written_type(cast.to)
         if is_row_text(cast) or isinstance(node, exp.Literal | exp.Boolean):

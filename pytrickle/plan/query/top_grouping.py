@@ -20,7 +20,7 @@ from pytrickle.plan.query.representative_calls import representatives_at_top
 from pytrickle.plan.query.representatives import Representatives, differing, is_representative, representative_columns
 from pytrickle.plan.query.scope import resolve
 from pytrickle.plan.query.select_clauses import text_below
-from pytrickle.plan.query.shown_values import ambiguous_keys, show_values
+from pytrickle.plan.query.shown_values import ambiguous_keys, have_one_scale, show_values
 from pytrickle.plan.query.stored_order import refuse_other_shapes, with_places
 from pytrickle.plan.sql.dialect import render
 
@@ -50,7 +50,7 @@ def grouped_at_top(query: exp.Select, context: Context, queries: Queries, recomp
     having = grouping.lift(query.args["having"].this) if query.args.get("having") else None
     blocks = queries.blocks(query, context)
     rows, names = _rows(facts, grouping, blocks)
-    ambiguous = ambiguous_keys(facts, rows, names[: len(grouping.keys)])
+    ambiguous = ambiguous_keys(facts, rows, names[: len(grouping.keys)], _settled(facts, grouping, blocks, lifted))
     if ambiguous is None:
         return None
     shown_by = {key: calls.name(exp.Min(this=grouping.keys[names.index(key)].copy())) for key in ambiguous}
@@ -70,6 +70,17 @@ def grouped_at_top(query: exp.Select, context: Context, queries: Queries, recomp
     placed = with_places(rows) if recomputed else None
     text = text_below(query, [*grouping.keys, *calls.arguments])
     return Query(rows, names, aggregate, text=text, representatives=shows, placed=placed)
+
+
+def _settled(facts: Facts, grouping: Incremental, blocks: Blocks, lifted: list[exp.Expr]) -> frozenset[str]:
+    """Name the keys that are not shown, or whose equal values look the same though others of their type do not."""
+    read = {column.name for each in lifted for column in each.find_all(exp.Column) if column.table == GROUP}
+    found = [(block, _resolved(grouping, block)) for block in blocks]
+    return frozenset(
+        f"k{i}"
+        for i in range(len(grouping.keys))
+        if f"k{i}" not in read or have_one_scale(facts, ((block, columns[i]) for block, columns in found))
+    )
 
 
 def _rows(facts: Facts, grouping: Incremental, blocks: Blocks) -> tuple[Relation, tuple[str, ...]]:
