@@ -31,7 +31,7 @@ CHANGES = (
     "DELETE FROM visits WHERE id / 30 = {day} - 7",
     "DELETE FROM visitors WHERE id / 10 = {day} - 7",
 )
-FIRST_WEEKS, FURTHER_PAGES = 15, 2
+FIRST_WEEKS, FURTHER_PAGES = 15, 4
 BUFFERS, STATES = "pgtrickle_changes", "pgtrickle_state"
 SIZES = f"""
 SELECT format('%I.%I', n.nspname, c.relname), pg_total_relation_size(c.oid)
