@@ -1,5 +1,7 @@
 """Many changes are read where they are joined, and in parallel; never where a condition could fail for others."""
 
+from dataclasses import replace
+
 import pytest
 
 from pytrickle.catalog.definition import ChangeRange
@@ -31,6 +33,11 @@ def test_changes_may_be_read_in_place_where_no_condition_can_fail(
 ) -> None:
     join = Join((CHANGED, TABLE), (JOINED, Predicate(Expr(condition, frozenset({condition.split(".")[0][-1]})))))
     assert open_changes(join, ranges(rows)) == expected
+
+
+def test_changes_that_an_entry_tests_are_not_read_in_place() -> None:
+    join = Join((replace(CHANGED, entry="pgt_admitted_1"), TABLE), (JOINED,))
+    assert open_changes(join, ranges(MANY)) == set()
 
 
 def test_what_is_read_twice_is_computed_once() -> None:

@@ -21,12 +21,10 @@ def open_changes(join: Join, ranges: Mapping[int, ChangeRange]) -> frozenset[str
     """Name the changes of a join that may be read in place.
 
     A condition that can fail for some row must not be asked of changes outside the range, so those are not among them.
+    Nor are those of which an entry tests each whether its key matters, by whatever such keys are made of.
     """
-    many = [
-        leaf
-        for leaf in leaves(join)
-        if isinstance(leaf, Scan) and leaf.version is Version.DELTA and ranges[leaf.relid].delta_rows >= MANY
-    ]
+    deltas = [leaf for leaf in leaves(join) if isinstance(leaf, Scan) and leaf.version is Version.DELTA]
+    many = [leaf for leaf in deltas if leaf.entry is None and ranges[leaf.relid].delta_rows >= MANY]
     if not many or any(map(_may_fail, join.predicates)):
         return frozenset()
     return frozenset(changes_name(leaf.version, leaf.relid) for leaf in many)
