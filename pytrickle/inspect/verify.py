@@ -110,8 +110,7 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
             definition = understood(definition, probe)
             expected = query_at(definition, ranges, probe)
             plain = probe.hashable(tuple(type_name for _, type_name in definition.columns))
-        settings = session_statements(table) + PLANNER + SEQUENTIAL + path_of(definition, expected)
-        settle(snapshot_connection, settings)
+        settle(snapshot_connection, session_statements(table) + PLANNER + SEQUENTIAL + path_of(definition, expected))
         found = open_columns(definition)
         items = tuple(
             _comparable_value(f"c{i}", comparable, type_name if i in found else None)

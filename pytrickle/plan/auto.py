@@ -17,9 +17,8 @@ WORTH_ASKING = 10_000
 SMALL = 5_000
 # By so many seconds a whole refresh must be cheaper after few changes.
 GAIN = 0.003
-# Asking PostgreSQL's planner what a delta costs takes about as long as planning it: worth it if the whole takes so many
-# times longer, and so many seconds or more.
-DEAR = 1
+# Asking PostgreSQL's planner what a delta costs takes about as long as planning it: worth it if the whole takes longer,
+# and more seconds than these.
 NEAR = 0.02
 # Where Spark computes, there is a choice after few changes if the last differential refresh took so many seconds,
 SLOW = 0.1
@@ -113,7 +112,7 @@ class Costs:
 
     def is_worth_asking_about(self, delta_rows: int) -> bool:
         """Whether PostgreSQL's planner may know better: none was measured, and asking pays."""
-        unknown = not self.experience.knows(delta_rows) and self.whole > max(NEAR, DEAR * self.planning)
+        unknown = not self.experience.knows(delta_rows) and self.whole > max(NEAR, self.planning)
         return unknown and not self.favours_whole(delta_rows)
 
     def stays_whole(self, delta_rows: int) -> bool:

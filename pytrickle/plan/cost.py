@@ -14,7 +14,7 @@ PER_CHANGE = 4e-6
 PER_TOUCHED_ROW = 10e-6
 
 # What was measured tells of changes up to so many size classes further, of which each takes at least so many seconds.
-NEAR = 3
+REACH = 3
 LEAST_PER_CHANGE = 0.4e-6
 
 # So many of the newest refreshes of either kind are taken into account.
@@ -132,7 +132,7 @@ class Experience:
         largest = max(self.slowness)
         slower = default * max(1.0, self.slowness[largest])
         # That few changes went fast does not mean that very many will.
-        return slower if size_class(delta_rows) - largest > NEAR else min(slower, self._extended(delta_rows))
+        return slower if size_class(delta_rows) - largest > REACH else min(slower, self._extended(delta_rows))
 
     def _extended(self, delta_rows: int) -> float:
         """Extend the line through the smallest and the largest class that were measured.

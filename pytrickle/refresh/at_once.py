@@ -20,7 +20,7 @@ from pytrickle.errors import PytrickleError, RefreshConflict
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.refresh_plan import FewRead, RefreshPlan
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
-from pytrickle.refresh.kept_plans import most_foreseen
+from pytrickle.refresh.kept_plans import too_many_untold
 from pytrickle.refresh.member import Done
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.standing import kept_tables, needs_refresh
@@ -114,7 +114,7 @@ class AtOnce:
         with pipelined(connection) as together:
             stands = ask_standing(connection, self.table.pgt_id, self.needed, cut=self.base is None)
             counts = ask_counts(connection, self.table, uncounted, read)
-            asked = ask_few(connection, foreseen, most_foreseen(foreseen)) if foreseen and together else []
+            asked = ask_few(connection, foreseen, too_many_untold(foreseen)) if foreseen and together else []
             found, changed = standing(stands), counted(uncounted, counts, read)
             shape = self.refresher.planner.unchanged_shape(self.table.pgt_id, found.stamp)
             plan = self._plan(shape, changed) if shape and needs_refresh(self.table, changed) else None

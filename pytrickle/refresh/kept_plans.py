@@ -44,6 +44,6 @@ class KeptPlans:
         return monotonic() - began
 
 
-def most_foreseen(few: FewRead | None) -> int:
-    """Return how many changes are too many to be joined without the database having been told of them."""
+def too_many_untold(few: FewRead | None) -> int:
+    """Return from how many changes on PostgreSQL has to be told of them before it joins them."""
     return FEW_CHANGES + 1 if few is not None and few.keeps_plan else WORTH_ANALYZING

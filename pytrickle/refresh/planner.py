@@ -42,7 +42,7 @@ from pytrickle.plan.refresh_plan import FEW_CHANGES, FewRead, RefreshPlan
 from pytrickle.plan.task import Task
 from pytrickle.refresh.choosing import Choice, Chosen, changed_sources, known_way
 from pytrickle.refresh.guards import refuse_recomputing
-from pytrickle.refresh.kept_plans import LONG, most_foreseen
+from pytrickle.refresh.kept_plans import LONG, too_many_untold
 from pytrickle.refresh.remembered import Remembered
 from pytrickle.refresh.standing import is_again, standing_of, with_state
 from pytrickle.refresh.templates import MOST_SECONDS_GUESSED, Templates
@@ -180,7 +180,7 @@ class Planner:
         way = replace(way, reason=table.decision.explained(way.reason))
         if not whole:
             plan = self.templates.plan(task, way)
-            return plan if task.delta_rows < most_foreseen(plan.few) else None
+            return plan if task.delta_rows < too_many_untold(plan.few) else None
         if not is_again(way, standing):
             return None
         sized = way.sized(known) if known else way
