@@ -81,6 +81,16 @@ def test_a_template_of_more_sources_serves_where_fewer_changed(shop: Shop) -> No
     assert len(kept.by_outline) == 2
 
 
+def test_a_template_of_fewer_sources_never_serves_where_more_changed(shop: Shop) -> None:
+    """It would leave out what the others changed."""
+    shop.pt.create_stream_table("joined", JOINED, refresh_mode="DIFFERENTIAL")
+    shop.tick()
+    for number, tables in enumerate((("orders",), ("customers",), ("orders", "customers"), ("orders", "regions")), 1):
+        for _ in range(2):
+            _change(shop, *tables)
+        assert len(_templates(shop).by_outline) == number, tables
+
+
 def test_what_took_long_is_not_read_as_a_guess(shop: Shop) -> None:
     """Another way may be chosen, or other sources may have changed: then it would be read for nothing."""
     shop.pt.create_stream_table("joined", JOINED)
