@@ -39,9 +39,11 @@ QUERIES = {
 def filled(db: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     """A stream table of each kind, and one that reads another beside its source; few changes were taken in before.
 
-    After a slow refresh the history is asked for the next one's way, which a busy machine must not cause here.
+    After a slow refresh the history is asked for the next one's way, and no read is guessed, which a busy machine must
+    not cause here.
     """
     monkeypatch.setattr(remembered, "SLOW", 3600.0)
+    monkeypatch.setattr("pytrickle.refresh.planner.MOST_SECONDS_GUESSED", 3600.0)
     db.execute(SHOP)
     with local_client(db.dsn, max_concurrent_refreshes=1) as (client, _):
         shop = Shop(db, client)
@@ -152,6 +154,18 @@ def test_a_bulk_load_is_not_computed_before_its_changes_are_counted(filled: Shop
     )
     assert {result.action for result in filled.tick().values()} <= {"DIFFERENTIAL", "FULL"}
     filled.assert_verified()
+
+
+def test_nothing_is_guessed_after_a_refresh_that_took_long(filled: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    _order(filled, 3)
+    filled.tick()
+    connection, planner = filled.pt._refreshing().connection, filled.pt._refreshing().planner
+    table = next(t for t in catalog.stream_tables(connection) if t.name == "public.totals")
+    _order(filled, 4)
+    ranges = uncounted_ranges(table, {}).values()
+    assert planner.foreseen_read(table.pgt_id, ranges) is not None
+    monkeypatch.setattr("pytrickle.refresh.planner.MOST_SECONDS_GUESSED", 0.0)
+    assert planner.foreseen_read(table.pgt_id, ranges) is None
 
 
 def test_what_reads_another_stream_table_stands_at_the_same_cut(filled: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
