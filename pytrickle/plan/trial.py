@@ -12,7 +12,8 @@ from pytrickle.plan.auto import MARGIN, Choice, readable_seconds
 WORTH_LIMITING = 0.1
 # What is expected to be quicker may take as long as the whole, and what the first plan of its kind takes beyond that.
 PLANNING = 0.1
-# What is expected to be slower than the whole refreshes that are made instead is tried once, for this share of theirs.
+# What is expected to be slower than the whole refreshes that are made instead is tried once: for as long as planning it
+# takes, and then for this share of what they take.
 SHARE = 0.3
 
 
@@ -32,7 +33,7 @@ def limited(choice: Choice, delta_rows: int) -> Choice:
     if differential:
         return replace(choice, most_seconds=MARGIN * costs.whole + PLANNING)
     tried = not known and costs.stays_whole(delta_rows)
-    return _tried(choice, Action.DIFFERENTIAL, SHARE * costs.whole) if tried else choice
+    return _tried(choice, Action.DIFFERENTIAL, SHARE * costs.whole + costs.planning) if tried else choice
 
 
 def _tried(choice: Choice, action: Action, seconds: float) -> Choice:

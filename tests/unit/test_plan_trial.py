@@ -1,6 +1,7 @@
 """For how long a way is followed of which nobody knows what it takes, and when it is tried at all."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -63,6 +64,11 @@ def test_what_only_the_planner_holds_for_slow_is_tried_for_a_share_of_the_whole(
     for untried in (evidence(WHOLE[:1]), evidence(), evidence((*WHOLE, PastRefresh(False, ROWS, 9.0)))):
         assert way(untried, DEAR).action is Action.FULL and way(untried, DEAR).most_seconds is None
     assert way(evidence(WHOLE), DEAR, standing(may_give_up=False)).action is Action.FULL
+
+
+def test_what_is_long_to_plan_is_tried_for_as_much_longer() -> None:
+    found = way(evidence(WHOLE), replace(DEAR, length=90_000))
+    assert found.action is Action.DIFFERENTIAL and found.most_seconds == pytest.approx(SHARE * 1.0 + 0.09)
 
 
 def test_what_was_given_up_is_not_tried_again() -> None:
